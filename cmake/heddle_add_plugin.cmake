@@ -1,0 +1,16 @@
+# heddle_add_plugin(NAME FILE...): a plugin NAME.so from FILE...; the same function in this tree and from an installed package.
+#
+# It exports heddle_plugin_query and nothing else: hidden visibility keeps its own symbols in, the version script keeps the standard
+# library's templates in (a GNU-unique symbol would keep the library from ever being unloaded).
+set(HEDDLE_PLUGIN_VERSION_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/heddle_plugin.map")
+
+function(heddle_add_plugin name)
+  add_library(${name} MODULE ${ARGN})
+  target_link_libraries(${name} PRIVATE heddle::plugin_api)
+  set_target_properties(${name} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+                                           LINK_DEPENDS "${HEDDLE_PLUGIN_VERSION_SCRIPT}")
+  target_link_options(${name} PRIVATE "LINKER:--version-script=${HEDDLE_PLUGIN_VERSION_SCRIPT}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
+  endif()
+endfunction()

@@ -1,0 +1,30 @@
+// Distinct index types: a NodeId can not be passed where a ValueId is meant. 32 bits: a net has fewer than 2^32 of each.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+
+namespace heddle {
+
+template <class Tag>
+struct Id {
+  uint32_t index = UINT32_MAX;
+  constexpr Id() = default;
+  constexpr explicit Id(size_t i) : index(static_cast<uint32_t>(i)) {}
+  constexpr bool valid() const { return index != UINT32_MAX; }
+  friend constexpr auto operator<=>(Id, Id) = default;
+};
+
+using NodeId = Id<struct NodeTag>;
+using ValueId = Id<struct ValueTag>;
+using VariableId = Id<struct VariableTag>;
+using StepId = Id<struct StepTag>;
+using BufferId = Id<struct BufferTag>;
+
+}  // namespace heddle
+
+template <class Tag>
+struct std::hash<heddle::Id<Tag>> {
+  size_t operator()(heddle::Id<Tag> id) const noexcept { return id.index; }
+};

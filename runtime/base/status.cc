@@ -1,0 +1,88 @@
+#include "heddle/status.h"
+
+#include "base/text.h"
+
+namespace heddle {
+namespace {
+
+struct CodeInfo {
+  const char* name;
+  int exit_status;
+};
+
+// In the order of Code. Exit status: 1 the run, check or comparison failed; 2 wrong use; 3 files, operators, plugins; 4 limits.
+constexpr CodeInfo codes[] = {
+    {"ok", 0},
+    {"invalid-argument", 2},
+    {"missing-input", 2},
+    {"unknown-option", 2},
+    {"unknown-name", 2},
+    {"busy", 1},
+    {"file-not-found", 3},
+    {"file-unreadable", 3},
+    {"file-unwritable", 3},
+    {"file-truncated", 3},
+    {"file-corrupt", 3},
+    {"file-version", 3},
+    {"weights-missing", 3},
+    {"weights-mismatch", 3},
+    {"weights-outside", 3},
+    {"syntax", 3},
+    {"duplicate-name", 3},
+    {"dangling-input", 3},
+    {"cycle", 3},
+    {"unknown-operator", 3},
+    {"arity-mismatch", 3},
+    {"unknown-attribute", 3},
+    {"attribute-mismatch", 3},
+    {"dtype-mismatch", 3},
+    {"shape-mismatch", 3},
+    {"unbound-symbol", 2},
+    {"no-kernel", 3},
+    {"wrong-device", 3},
+    {"no-such-device", 1},
+    {"hazard", 3},
+    {"subnet-mismatch", 3},
+    {"unsupported", 3},
+    {"plugin-unreadable", 3},
+    {"plugin-abi", 3},
+    {"plugin-invalid", 3},
+    {"duplicate-registration", 3},
+    {"missing-resource", 3},
+    {"limit-exceeded", 4},
+    {"out-of-memory", 4},
+    {"kernel-failed", 1},
+    {"numerics", 1},
+    {"comparison-failed", 1},
+    {"cancelled", 1},
+    {"deadline-exceeded", 1},
+    {"device-failed", 1},
+    {"interrupted", 130},
+    {"internal", 1},
+};
+static_assert(sizeof(codes) / sizeof(codes[0]) == static_cast<size_t>(Code::internal) + 1);
+
+}  // namespace
+
+const char* to_string(Code code) {
+  return codes[static_cast<size_t>(code)].name;
+}
+int exit_status(Code code) {
+  return codes[static_cast<size_t>(code)].exit_status;
+}
+const char* to_string(Severity severity) {
+  return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
+}
+
+std::string Diagnostic::text() const {
+  std::string out = std::string(to_string(severity)) + "[" + to_string(code) + "]";
+  if (!net.empty()) out += " " + quoted(net) + (node.empty() ? "" : ":");
+  if (!node.empty()) out += " " + quoted(node) + (type.empty() ? "" : " (" + type + ")");
+  out += ": " + message;
+  for (const std::string& c : context) out += ", " + c;
+  if (!hint.empty()) out += "; " + hint;
+  if (!attached.empty()) out += " (and " + std::to_string(attached.size()) + " more of the same run)";
+  return out;
+}
+
+}  // namespace heddle

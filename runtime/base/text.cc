@@ -1,0 +1,180 @@
+#include "base/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace heddle {
+namespace {
+
+// Length of the UTF-8 sequence at `s`, 0 when it is not valid.
+size_t utf8_length(std::string_view s) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t n = lead >= 0xF0 && lead < 0xF5 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+  if (n == 0 || lead >= 0xF5 || s.size() < n) return 0;
+  for (size_t i = 1; i < n; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if (lead == 0xE0 && byte(1) < 0xA0) return 0;   // overlong
+  if (lead == 0xED && byte(1) >= 0xA0) return 0;  // surrogate
+  if (lead == 0xF0 && byte(1) < 0x90) return 0;   // overlong
+  if (lead == 0xF4 && byte(1) >= 0x90) return 0;  // beyond U+10FFFF
+  return n;
+}
+
+void append_escape(std::string& out, unsigned value) {
+  static constexpr char hex[] = "0123456789abcdef";
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) out += hex[(value >> shift) & 15];
+}
+
+template <class T>
+std::string shortest_of(T value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[64];
+  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) == std::tolower(static_cast<unsigned char>(b[j - 1]));
+      const size_t best = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (same ? 0 : 1)});
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (size_t i = 0; i < text.size();) {
+    const size_t n = utf8_length(text.substr(i));
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (n == 0) {
+      append_escape(out, 0xDC00 + c);  // a lone surrogate stands for a byte that is not UTF-8
+      ++i;
+    } else if (n == 1) {
+      if (c == '"' || c == '\\') {
+        out += '\\';
+        out += static_cast<char>(c);
+      } else if (c == '\n') {
+        out += "\\n";
+      } else if (c == '\t') {
+        out += "\\t";
+      } else if (c < 0x20 || c == 0x7F) {
+        append_escape(out, c);
+      } else {
+        out += static_cast<char>(c);
+      }
+      ++i;
+    } else {
+      // C1 controls, bidirectional overrides and line separators could rewrite a terminal's line.
+      const unsigned code = n == 2   ? ((c & 0x1Fu) << 6) | (static_cast<unsigned char>(text[i + 1]) & 0x3Fu)
+                            : n == 3 ? ((c & 0x0Fu) << 12) | ((static_cast<unsigned char>(text[i + 1]) & 0x3Fu) << 6) |
+                                           (static_cast<unsigned char>(text[i + 2]) & 0x3Fu)
+                                     : 0x10000u;
+      const bool hidden = code < 0xA0 || (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+                          (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
+      if (hidden)
+        append_escape(out, code);
+      else
+        out.append(text.substr(i, n));
+      i += n;
+    }
+  }
+  return out + '"';
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty() || &part != &parts.front()) out += separator;
+    out += part;
+  }
+  return out;
+}
+
+std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates, size_t limit) {
+  std::vector<std::pair<size_t, std::string>> scored;
+  if (name.size() > 64) return {};
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() > 64) continue;
+    const size_t distance = edit_distance(name, candidate);
+    if (distance <= std::max<size_t>(1, name.size() / 3)) scored.emplace_back(distance, candidate);
+  }
+  std::sort(scored.begin(), scored.end());
+  scored.erase(std::unique(scored.begin(), scored.end()), scored.end());
+  std::vector<std::string> out;
+  for (size_t i = 0; i < scored.size() && i < limit; ++i) out.push_back(scored[i].second);
+  return out;
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
+  std::vector<std::string> close = nearest(name, candidates);
+  if (close.empty()) return {};
+  for (std::string& c : close) c = quoted(c);
+  return "did you mean " + join(close, " or ") + "?";
+}
+
+std::string shortest(double value) {
+  return shortest_of(value);
+}
+std::string shortest(float value) {
+  return shortest_of(value);
+}
+
+std::string human_bytes(int64_t bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 5) {
+    value /= 1024;
+    ++unit;
+  }
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::fixed, unit == 0 ? 0 : 1).ptr;
+  return std::string(buffer, end) + " " + units[unit];
+}
+
+bool parse_int(std::string_view text, int64_t* value) {
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return r.ec == std::errc() && r.ptr == text.data() + text.size() && !text.empty();
+}
+
+bool parse_float(std::string_view text, double* value) {
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return r.ec == std::errc() && r.ptr == text.data() + text.size() && !text.empty();
+}
+
+bool parse_size(std::string_view text, int64_t* bytes) {
+  double number = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (r.ec != std::errc() || number < 0) return false;
+  std::string_view unit(r.ptr, static_cast<size_t>(text.data() + text.size() - r.ptr));
+  double factor = 1;
+  if (!unit.empty() && unit != "B") {
+    static constexpr std::string_view prefixes = "KMGT";
+    const size_t power = prefixes.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+    if (power == std::string_view::npos) return false;
+    unit.remove_prefix(1);
+    const bool binary = unit.empty() || unit == "i" || unit == "iB";
+    if (!binary && unit != "B") return false;
+    for (size_t i = 0; i <= power; ++i) factor *= binary ? 1024 : 1000;
+  }
+  const double total = number * factor;
+  if (total > 9.2e18) return false;
+  *bytes = static_cast<int64_t>(total);
+  return true;
+}
+
+}  // namespace heddle

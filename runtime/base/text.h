@@ -1,0 +1,28 @@
+// Text that people read: escaping of untrusted names, joining, nearest names, numbers that round-trip.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+// `text` as a JSON string with its quotes; control characters, invalid UTF-8 and non-printing code points are escaped.
+std::string quoted(std::string_view text);
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+// Up to `limit` of `candidates` closest to `name` by edit distance (at most a third of its length away), best first.
+std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates, size_t limit = 3);
+// ", did you mean \"a\" or \"b\"?" or empty.
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
+// Shortest decimal that reads back as the same double; "inf", "-inf" and "nan" as text.
+std::string shortest(double value);
+std::string shortest(float value);
+// "1.5 MiB"
+std::string human_bytes(int64_t bytes);
+// Parses "512MiB", "2GB", "64k" or a number of bytes; false when it is none or does not fit.
+bool parse_size(std::string_view text, int64_t* bytes);
+bool parse_int(std::string_view text, int64_t* value);
+bool parse_float(std::string_view text, double* value);
+
+}  // namespace heddle

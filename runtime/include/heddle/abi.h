@@ -1,0 +1,505 @@
+/* The C boundary between Heddle and its plugins.
+ *
+ * A plugin is a shared library that exports one function, heddle_plugin_query, and links to nothing of Heddle's. It answers
+ * with tables of operators, kernels, devices, resources and rewrite rules; the host answers its needs through a table of
+ * functions. This header is C11, compiles as C++ too, and needs only <stddef.h> and <stdint.h>.
+ *
+ * Rules of the boundary
+ *  - Every struct begins with struct_size and grows only at its end. Read a field that may be newer than the other side with
+ *    HEDDLE_HAS(type, pointer, field). Padding is explicit; no struct has tail padding.
+ *  - ABI 0.x: both numbers must match exactly. From 1.0 on minor versions only append.
+ *  - No exception crosses. Functions return heddle_status; a failing one says why through host->set_error, which copies.
+ *  - The side that allocates is the side that frees. Pointers handed over live as long as the comment beside them says.
+ *  - Thread marks: [load] called once while loading, by one thread; [compile] may be called by several threads at once for
+ *    different objects; [run] called by any executing thread, several at once for disjoint tile ranges.
+ *  - Units: sizes in bytes, dims in elements, times in nanoseconds. Strings are UTF-8, zero-terminated.
+ */
+#ifndef HEDDLE_ABI_H
+#define HEDDLE_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEDDLE_ABI_MAJOR 0
+#define HEDDLE_ABI_MINOR 1
+
+/* True when the other side's struct is long enough to hold `field`. */
+#define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
+
+#define HEDDLE_MAX_RANK 8
+#define HEDDLE_DYNAMIC_DIM (-1)
+
+#if defined(__GNUC__)
+#define HEDDLE_EXPORT __attribute__((visibility("default")))
+#else
+#define HEDDLE_EXPORT
+#endif
+
+/* ---------------------------------------------------------------- status */
+
+typedef int32_t heddle_status;
+enum {
+  HEDDLE_OK = 0,
+  HEDDLE_ERROR_INVALID = 1,     /* arguments, attributes, shapes or data that the operator refuses */
+  HEDDLE_ERROR_UNSUPPORTED = 2, /* valid, but this kernel does not do it: the host looks for another one */
+  HEDDLE_ERROR_OUT_OF_MEMORY = 3,
+  HEDDLE_ERROR_DEVICE = 4, /* the device or its driver failed */
+  HEDDLE_ERROR_CANCELLED = 5,
+  HEDDLE_ERROR_INTERNAL = 6
+};
+
+/* ---------------------------------------------------------------- types and tensors */
+
+typedef int32_t heddle_dtype;
+enum {
+  HEDDLE_DTYPE_NONE = 0,
+  HEDDLE_F16 = 1,
+  HEDDLE_BF16 = 2,
+  HEDDLE_F32 = 3,
+  HEDDLE_F64 = 4,
+  HEDDLE_I8 = 5,
+  HEDDLE_I16 = 6,
+  HEDDLE_I32 = 7,
+  HEDDLE_I64 = 8,
+  HEDDLE_U8 = 9,
+  HEDDLE_U16 = 10,
+  HEDDLE_U32 = 11,
+  HEDDLE_U64 = 12,
+  HEDDLE_BOOL = 13, /* one byte, 0 or 1 */
+  HEDDLE_DTYPE_COUNT = 14
+};
+/* A set of dtypes: bit d stands for dtype d. */
+typedef uint32_t heddle_dtype_set;
+#define HEDDLE_DTYPE_BIT(d) (1u << (d))
+
+/* Physical order of a dense tensor. All zero: row-major. The logical dims never change with the layout. */
+typedef struct heddle_layout {
+  uint8_t rank;        /* 0: row-major; else the number of entries of `order` */
+  uint8_t block_count; /* inner blocks; 0 today */
+  uint8_t flags;       /* bit 0: padding elements are zero */
+  uint8_t reserved0;
+  uint8_t order[HEDDLE_MAX_RANK]; /* order[0] is the outermost logical dimension; channels-last of NCHW: {0, 2, 3, 1} */
+  uint8_t block_dimension[4];
+  uint16_t block_size[4];
+  uint32_t opaque_owner; /* non-zero: bytes that only this owner understands */
+  uint32_t reserved1;
+  uint64_t opaque_id;
+  uint64_t opaque_bytes;
+} heddle_layout;
+
+enum {
+  HEDDLE_TENSOR_CONSTANT = 1u, /* same bytes in every run of the session */
+};
+
+/* A view; never owned by the plugin, valid during the call it is passed to. */
+typedef struct heddle_tensor {
+  uint32_t struct_size;
+  heddle_dtype dtype;
+  int32_t rank;
+  uint32_t flags;
+  void* data;          /* in the memory space of its device; null in infer when the value is not known */
+  const int64_t* dims; /* rank entries; during run() of a bounded value the true extents, unless the kernel reads extents itself */
+  int64_t element_count;
+  uint64_t byte_size;
+  int64_t* extent;     /* bounded values: slot for the true extent along extent_axis, in the value's memory space; else null */
+  int32_t extent_axis; /* -1: no bounded axis */
+  uint32_t reserved;
+  heddle_layout layout;
+} heddle_tensor;
+
+/* What inference says about a value. */
+enum {
+  HEDDLE_TYPE_DYNAMIC = 1u, /* extents unknown before the operator ran and without a bound; dims of -1 */
+};
+typedef struct heddle_type {
+  uint32_t struct_size;
+  heddle_dtype dtype;
+  int32_t rank;
+  int32_t bounded_axis; /* -1, or the axis whose dim is an upper bound, true extent known after the operator ran */
+  uint32_t flags;
+  uint32_t reserved;
+  int64_t dims[HEDDLE_MAX_RANK];
+} heddle_type;
+
+/* ---------------------------------------------------------------- attributes */
+
+typedef int32_t heddle_attribute_type;
+enum {
+  HEDDLE_ATTRIBUTE_NONE = 0,
+  HEDDLE_ATTRIBUTE_INT = 1,
+  HEDDLE_ATTRIBUTE_FLOAT = 2,
+  HEDDLE_ATTRIBUTE_STRING = 3,
+  HEDDLE_ATTRIBUTE_INTS = 4,
+  HEDDLE_ATTRIBUTE_FLOATS = 5,
+  HEDDLE_ATTRIBUTE_STRINGS = 6,
+  HEDDLE_ATTRIBUTE_TENSOR = 7,
+  HEDDLE_ATTRIBUTE_SUBNET = 8
+};
+
+typedef struct heddle_subnet heddle_subnet; /* opaque, owned by the host */
+
+/* A typed view of an attribute; lives as long as the node it belongs to (in schemas: static, a default). */
+typedef struct heddle_attribute {
+  uint32_t struct_size;
+  heddle_attribute_type type;
+  const char* name;
+  int64_t i;
+  double f;
+  const char* s;
+  uint64_t count; /* of ints, floats, strings; bytes of s */
+  const int64_t* ints;
+  const double* floats;
+  const char* const* strings;
+  const heddle_tensor* tensor;
+  const heddle_subnet* subnet;
+} heddle_attribute;
+
+/* ---------------------------------------------------------------- the host's functions */
+
+typedef int32_t heddle_log_level;
+enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE_LOG_ERROR = 3 };
+
+/* Fills `bytes` at `destination`; false when it fails. Called at most once per distinct key. */
+typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
+
+typedef struct heddle_host {
+  uint32_t struct_size;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  uint32_t reserved;
+  /* [any] Copies `length` bytes of text; the last text of a failing call wins. `context` is the context the call was given. */
+  void (*set_error)(const void* context, heddle_status code, const char* text, size_t length);
+  /* [any] Hands a line to the embedding program's log sink. */
+  void (*log)(heddle_log_level level, const char* text, size_t length);
+  /* [compile] A resource published by any plugin for the device of this node, made on first use, alive as long as the session.
+     Null when nobody publishes it; the error text names it. */
+  void* (*resource)(const void* context, const char* name);
+  /* [compile, in prepare] Memory for a packed form of constant input `input`, shared by every plan and context that asks with the
+     same content, layout, key and size. `fill` is called once to write it. Alive as long as the plan. Null on failure.
+     The first packing also tells the host that the original bytes may leave memory. */
+  const void* (*prepack)(const void* context, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user);
+  /* [run] Scratch of the executing thread: as many bytes as prepare asked for in thread_scratch_bytes, 64-byte aligned,
+     contents undefined at entry. */
+  void* (*thread_scratch)(const void* context);
+  /* [run] 0 for the thread that called run; below the number of executing threads of the run. */
+  uint32_t (*thread_index)(const void* context);
+  /* [run] Non-zero when the run was cancelled or its deadline passed: a long kernel may return HEDDLE_ERROR_CANCELLED. */
+  int32_t (*cancelled)(const void* context);
+  /* [run, dynamic outputs only] Memory of `bytes` for output `output`, with its true dims; the host owns it. Null on failure. */
+  void* (*allocate_output)(const void* context, uint32_t output, const int64_t* dims, int32_t rank);
+  /* [run] Runs a subnet attribute of this node: inputs[] are views in the order of its inputs; outputs are copied to the views
+     given, whose dims must fit. No nested waiting: it runs on the calling thread. */
+  heddle_status (*run_subnet)(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
+                              heddle_tensor* const* outputs, uint32_t output_count);
+} heddle_host;
+
+/* ---------------------------------------------------------------- operators */
+
+enum {
+  HEDDLE_PORT_OPTIONAL = 1u,
+  HEDDLE_PORT_VARIADIC = 2u,       /* the last port only: one or more values (zero or more with OPTIONAL) */
+  HEDDLE_PORT_HOST = 4u,           /* lives in host memory whatever the node's device */
+  HEDDLE_PORT_SHAPE_OPERAND = 8u,  /* its content decides output shapes; implies HOST */
+  HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
+};
+
+typedef struct heddle_port {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char* name;
+  const char* type_variable;  /* ports of one operator with the same variable have the same dtype; null: the set alone decides */
+  heddle_dtype_set dtypes;    /* allowed */
+  heddle_dtype default_dtype; /* outputs whose dtype no input decides; else HEDDLE_DTYPE_NONE */
+  int32_t updates;            /* outputs: index of the input variable whose new version this is; else -1 */
+  int32_t may_alias;          /* outputs: index of the input whose bytes it may take; else -1 */
+  int32_t index_bound_port;   /* inputs: values are indices into this input ... else -1 */
+  int32_t index_bound_axis;   /* ... along this axis (or the attribute "axis" when -1) */
+} heddle_port;
+
+typedef struct heddle_attribute_schema {
+  uint32_t struct_size;
+  heddle_attribute_type type;
+  uint32_t required;
+  uint32_t reserved;
+  const char* name;
+  const heddle_attribute* default_value; /* null: absent unless given */
+} heddle_attribute_schema;
+
+enum {
+  HEDDLE_TRAIT_RANDOM = 1u, /* draws from Philox(seed, stream id, step, element) */
+  HEDDLE_TRAIT_COLLECTIVE = 2u,
+  HEDDLE_TRAIT_HOST_SYNC = 4u,
+  HEDDLE_TRAIT_CAPTURABLE = 8u,
+  HEDDLE_TRAIT_CHEAP = 16u,              /* cheap to recompute */
+  HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 32u, /* any layout, the same for same-shaped inputs and outputs */
+  HEDDLE_TRAIT_SHAPE_ONLY = 64u,         /* output content depends on input shapes alone (Shape, Size) */
+  HEDDLE_TRAIT_IMPURE = 128u,            /* has an effect beside its outputs: never folded, merged or pruned */
+};
+typedef int32_t heddle_precision_class;
+enum { HEDDLE_PRECISION_ANY = 0, HEDDLE_PRECISION_REDUCED = 1, HEDDLE_PRECISION_FULL = 2, HEDDLE_PRECISION_PROMOTE = 3 };
+
+/* [compile] Context of infer. */
+typedef struct heddle_infer_context {
+  uint32_t struct_size;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t attribute_count;
+  const heddle_host* host;
+  const heddle_tensor* const* inputs;        /* null entries: absent optional inputs; data is non-null when the content is known */
+  heddle_type* const* outputs;               /* pre-filled: dtype from the type variables, rank 0; null entries: outputs not asked for */
+  const heddle_attribute* const* attributes; /* checked, defaults filled, in the order of the schema; null: absent */
+  const struct heddle_operator* op;
+} heddle_infer_context;
+typedef heddle_status (*heddle_infer_function)(const struct heddle_infer_context* context);
+
+/* One emitted operator of a gradient. Roles: x<i> inputs, y<i> outputs, dy<i> gradients of outputs, dx<i> gradients of inputs,
+   t<k> values of the fragment; instead of x<i>/y<i> a port name, and "d" + port name for gradients. */
+typedef struct heddle_gradient_node {
+  uint32_t struct_size;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t copy_attributes; /* non-zero: the forward operator's attributes that the emitted operator also declares */
+  const char* domain;
+  const char* operator_name;
+  const char* const* inputs;
+  const char* const* outputs;
+  const heddle_attribute* const* attributes; /* null-terminated list, or null */
+} heddle_gradient_node;
+
+/* Handles with which a gradient callback builds what attributes decide. */
+typedef uint64_t heddle_value_handle; /* 0: absent */
+typedef struct heddle_gradient_builder {
+  uint32_t struct_size;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t attribute_count;
+  const heddle_host* host;
+  const heddle_value_handle* inputs;
+  const heddle_value_handle* outputs;
+  const heddle_value_handle* output_gradients;
+  heddle_value_handle* input_gradients; /* to be filled */
+  const heddle_attribute* const* attributes;
+  /* Adds one operator; writes output_count handles. Attributes are copied. */
+  heddle_status (*emit)(const struct heddle_gradient_builder* builder, const char* domain, const char* operator_name,
+                        const heddle_value_handle* inputs, uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count,
+                        const heddle_attribute* const* attributes, uint32_t attribute_count);
+} heddle_gradient_builder;
+typedef heddle_status (*heddle_gradient_function)(const heddle_gradient_builder* builder);
+
+typedef struct heddle_cost {
+  uint32_t struct_size;
+  uint32_t reserved;
+  double flops;
+  double bytes;
+} heddle_cost;
+/* [compile] inputs and outputs are views without data. */
+typedef void (*heddle_cost_function)(const heddle_infer_context* context, heddle_cost* cost);
+
+typedef struct heddle_operator {
+  uint32_t struct_size;
+  int32_t version;    /* the operator's since-version within its domain; a net asks for the highest version <= its own */
+  const char* domain; /* "" is ONNX's; Heddle's own is "heddle" */
+  const char* name;
+  const char* doc; /* one line */
+  const heddle_port* const* inputs;
+  const heddle_port* const* outputs;
+  const heddle_attribute_schema* const* attributes;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t attribute_count;
+  uint32_t traits;
+  heddle_precision_class precision;
+  uint32_t gradient_node_count;
+  heddle_infer_function infer;
+  heddle_cost_function cost; /* null: bytes moved */
+  const heddle_gradient_node* const* gradient_nodes;
+  heddle_gradient_function gradient; /* null: the nodes above, or no gradient */
+  const char* pointwise;             /* null, or the value of output 0 as an expression of input and attribute names (expression.h) */
+  const void* user;                  /* the plugin's own; infer finds it through context->op */
+} heddle_operator;
+
+/* ---------------------------------------------------------------- kernels */
+
+/* [compile] Context of create, formats and accepts_epilogue. */
+typedef struct heddle_create_context {
+  uint32_t struct_size;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t attribute_count;
+  const heddle_host* host;
+  const heddle_type* const* inputs; /* null entries: absent */
+  const heddle_type* const* outputs;
+  const heddle_attribute* const* attributes; /* in the order of the schema; null: absent; they live as long as the state */
+  const heddle_operator* op;
+  const char* node_name;
+  const char* device;   /* "cpu:0" */
+  void* device_handle;  /* of the device plugin; null on cpu */
+  uint32_t max_threads; /* executing threads a run may have */
+  uint32_t stage_count; /* of the epilogue fused into this node */
+  const struct heddle_epilogue_stage* const* stages;
+} heddle_create_context;
+
+/* [compile] Context of prepare: shapes and layouts are known, constants readable. */
+typedef struct heddle_prepare_context {
+  uint32_t struct_size;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t max_threads;
+  const heddle_host* host;
+  const heddle_tensor* const* inputs; /* data non-null for constants in this node's memory space */
+  const heddle_tensor* const* outputs;
+  void* state;
+  /* to be filled; pre-filled with 0, 0, 1, 0 */
+  uint64_t scratch_bytes;        /* per step */
+  uint64_t thread_scratch_bytes; /* per executing thread */
+  int64_t tile_count;            /* a function of shape alone; 0: nothing to do */
+  double cost_ns;                /* first guess of one run on one thread; 0: unknown */
+} heddle_prepare_context;
+
+/* What is the same for all steps of a run. */
+typedef struct heddle_run_info {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t seed;
+  uint64_t step; /* the net's step counter */
+} heddle_run_info;
+
+/* [run] One step of one run context. */
+typedef struct heddle_run_context {
+  uint32_t struct_size;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t random_stream;             /* constant id of this node's random stream */
+  const heddle_tensor* const* inputs; /* null entries: absent */
+  heddle_tensor* const* outputs;
+  void* state;
+  void* scratch; /* 64-byte aligned, of this step in this run context */
+  void* stream;  /* the device's stream; null on cpu */
+  const heddle_run_info* info;
+  const heddle_host* host;
+} heddle_run_context;
+
+/* Computes tiles [begin, end). Several threads may run disjoint ranges of one step at once. Must not allocate, synchronise, start
+   threads or wait. */
+typedef heddle_status (*heddle_run_function)(const heddle_run_context* context, int64_t begin, int64_t end);
+/* Combines what the tiles left in scratch, in tile order; called once after all tiles. */
+typedef heddle_status (*heddle_finish_function)(const heddle_run_context* context);
+
+#define HEDDLE_FORMAT_PORTS 8
+typedef struct heddle_format {
+  uint32_t struct_size;
+  uint32_t reserved;
+  double cost_ns;                            /* relative cost with this choice */
+  heddle_layout inputs[HEDDLE_FORMAT_PORTS]; /* further ports: row-major */
+  heddle_layout outputs[HEDDLE_FORMAT_PORTS];
+} heddle_format;
+
+/* One operator fused behind a compute kernel, applied to its output 0. `expression` is in terms of "acc" (the value so far) and
+   "operand"; canonical text as expression.h prints it. */
+enum {
+  HEDDLE_OPERAND_NONE = 0,
+  HEDDLE_OPERAND_SAME_SHAPE = 1,
+  HEDDLE_OPERAND_PER_CHANNEL = 2,
+  HEDDLE_OPERAND_LAST_DIMENSION = 3,
+  HEDDLE_OPERAND_SCALAR = 4
+};
+typedef struct heddle_epilogue_stage {
+  uint32_t struct_size;
+  int32_t operand_input; /* index among the node's inputs; -1: none */
+  int32_t operand_kind;
+  uint32_t reserved;
+  const char* expression;
+} heddle_epilogue_stage;
+
+enum {
+  HEDDLE_KERNEL_READS_EXTENTS = 1u,   /* understands bounded inputs: gets dims at the bound and the extent slot */
+  HEDDLE_KERNEL_DYNAMIC_OUTPUTS = 2u, /* allocates its outputs with allocate_output */
+  HEDDLE_KERNEL_SERIAL = 4u,          /* reserved: one tile at a time */
+};
+
+typedef struct heddle_kernel {
+  uint32_t struct_size;
+  int32_t version; /* of the operator it implements: the same number */
+  const char* domain;
+  const char* operator_name;
+  const char* device_kind;              /* "cpu", "cuda", ... */
+  const char* name;                     /* shown by plan and profiles; null: plugin:operator */
+  const heddle_dtype_set* input_dtypes; /* one set per port, or null: all the schema allows */
+  const heddle_dtype_set* output_dtypes;
+  uint32_t input_dtype_count;
+  uint32_t output_dtype_count;
+  uint32_t flags;
+  int32_t priority; /* the highest wins; two of one priority that both fit are a duplicate, refused at load */
+  /* [compile] Any of these but run may be null. */
+  heddle_status (*create)(const heddle_create_context* context, void** state);
+  heddle_status (*prepare)(heddle_prepare_context* context);
+  heddle_run_function run;
+  heddle_finish_function finish;
+  void (*destroy)(void* state);
+  /* [compile] Writes up to `capacity` choices, best first; returns how many. Null: row-major everywhere. */
+  uint32_t (*formats)(const heddle_create_context* context, heddle_format* choices, uint32_t capacity);
+  /* [compile] Non-zero when this node, with context->stages appended, can be run as one. */
+  int32_t (*accepts_epilogue)(const heddle_create_context* context);
+} heddle_kernel;
+
+/* ---------------------------------------------------------------- resources, rewrite rules, devices */
+
+typedef struct heddle_resource {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name; /* "plugin.thing" */
+  const char* device_kind;
+  heddle_status (*create)(const heddle_host* host, const char* device, void* device_handle, void** resource);
+  void (*destroy)(void* resource);
+} heddle_resource;
+
+/* A structural rule: both nets in Heddle's JSON text form, with the same inputs and outputs by name. Applied where `pattern` occurs
+   with no inner value used outside. */
+typedef struct heddle_rewrite_rule {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name;
+  const char* pattern;
+  const char* replacement;
+} heddle_rewrite_rule;
+
+struct heddle_device_backend; /* device_plugin.h */
+
+/* ---------------------------------------------------------------- the plugin */
+
+typedef struct heddle_plugin {
+  uint32_t struct_size;
+  uint32_t abi_major; /* what the plugin was built against; the host reads no further field when they differ from its own */
+  uint32_t abi_minor;
+  uint32_t reserved;
+  const char* name;
+  const char* version;
+  const heddle_operator* const* operators;
+  const heddle_kernel* const* kernels;
+  const heddle_resource* const* resources;
+  const heddle_rewrite_rule* const* rules;
+  const struct heddle_device_backend* const* devices;
+  uint32_t operator_count;
+  uint32_t kernel_count;
+  uint32_t resource_count;
+  uint32_t rule_count;
+  uint32_t device_count;
+  uint32_t reserved1;
+  heddle_status (*initialize)(const heddle_host* host); /* [load] after the handshake; null: nothing to do */
+  void (*shutdown)(void);                               /* [load] before the library closes, nothing of it in use */
+} heddle_plugin;
+
+/* [load] The one exported symbol. `host` stays valid until shutdown returned. Returns static data, or null when the host's ABI is
+   one this plugin does not know. */
+typedef const heddle_plugin* (*heddle_plugin_query_function)(const heddle_host* host);
+#define HEDDLE_PLUGIN_QUERY_SYMBOL "heddle_plugin_query"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEDDLE_ABI_H */

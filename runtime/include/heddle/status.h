@@ -1,0 +1,193 @@
+// Status, Result and Diagnostic: how every part of Heddle says that something went wrong.
+//
+// A Status is either ok (one null pointer, one compare) or carries a Diagnostic: a stable code, the operator it concerns, what is
+// wrong and how to mend it. Callers add context on the way up ("while loading ..."). Values, never exceptions.
+// C++17, no RTTI, no exceptions. A Status may be moved between threads; it is not shared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heddle/export.h"
+
+namespace heddle {
+
+enum class Severity : uint8_t { note, warning, error };
+
+// Stable codes; to_string gives the kebab-case text that is printed and documented in docs/diagnostics.md.
+enum class Code : uint8_t {
+  ok,
+  // wrong use
+  invalid_argument,
+  missing_input,
+  unknown_option,
+  unknown_name,
+  busy,
+  // files
+  file_not_found,
+  file_unreadable,
+  file_unwritable,
+  file_truncated,
+  file_corrupt,
+  file_version,
+  weights_missing,
+  weights_mismatch,
+  weights_outside,
+  // nets
+  syntax,
+  duplicate_name,
+  dangling_input,
+  cycle,
+  unknown_operator,
+  arity_mismatch,
+  unknown_attribute,
+  attribute_mismatch,
+  dtype_mismatch,
+  shape_mismatch,
+  unbound_symbol,
+  no_kernel,
+  wrong_device,
+  no_such_device,
+  hazard,
+  subnet_mismatch,
+  unsupported,
+  // plugins
+  plugin_unreadable,
+  plugin_abi,
+  plugin_invalid,
+  duplicate_registration,
+  missing_resource,
+  // limits
+  limit_exceeded,
+  out_of_memory,
+  // running
+  kernel_failed,
+  numerics,
+  comparison_failed,
+  cancelled,
+  deadline_exceeded,
+  device_failed,
+  interrupted,
+  internal,
+};
+
+// The kebab-case text of a code, e.g. "shape-mismatch". Static storage.
+HEDDLE_API const char* to_string(Code code);
+HEDDLE_API const char* to_string(Severity severity);
+// The exit status that the command line gives for it (docs/command_line.md).
+HEDDLE_API int exit_status(Code code);
+
+// One finding. Empty strings: does not apply.
+struct Diagnostic {
+  Severity severity = Severity::error;
+  Code code = Code::internal;
+  std::string net;
+  std::string node;  // the operator's name in its net
+  std::string type;  // the operator's type
+  std::string message;
+  std::string hint;                  // how to mend it
+  std::vector<std::string> context;  // "while ..." innermost first
+  std::vector<Diagnostic> attached;  // secondary failures of the same run
+
+  // error[code] "net": "node" (Type): message; hint     names escaped as JSON strings; one line
+  HEDDLE_API std::string text() const;
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  explicit Status(Diagnostic diagnostic) : diagnostic_(std::make_unique<Diagnostic>(std::move(diagnostic))) {}
+  Status(Code code, std::string message, std::string hint = {}) : diagnostic_(std::make_unique<Diagnostic>()) {
+    diagnostic_->code = code;
+    diagnostic_->message = std::move(message);
+    diagnostic_->hint = std::move(hint);
+  }
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+  Status(const Status& other) { *this = other; }
+  Status& operator=(const Status& other) {
+    if (this != &other) diagnostic_ = other.diagnostic_ ? std::make_unique<Diagnostic>(*other.diagnostic_) : nullptr;
+    return *this;
+  }
+
+  bool ok() const noexcept { return !diagnostic_; }
+  Code code() const noexcept { return diagnostic_ ? diagnostic_->code : Code::ok; }
+  // Only when !ok().
+  const Diagnostic& diagnostic() const noexcept { return *diagnostic_; }
+  Diagnostic& diagnostic() noexcept { return *diagnostic_; }
+  std::string text() const { return diagnostic_ ? diagnostic_->text() : std::string("ok"); }
+
+  // Fluent context; no effect on an ok status.
+  Status&& in_net(const std::string& net) && {
+    if (diagnostic_ && diagnostic_->net.empty()) diagnostic_->net = net;
+    return std::move(*this);
+  }
+  Status&& at(const std::string& node, const std::string& type) && {
+    if (diagnostic_ && diagnostic_->node.empty()) {
+      diagnostic_->node = node;
+      diagnostic_->type = type;
+    }
+    return std::move(*this);
+  }
+  Status&& during(std::string what) && {
+    if (diagnostic_) diagnostic_->context.push_back(std::move(what));
+    return std::move(*this);
+  }
+
+ private:
+  std::unique_ptr<Diagnostic> diagnostic_;
+};
+
+// A T or the reason why there is none.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::make_unique<T>(std::move(value))) {}  // NOLINT: implicit on purpose
+  Result(Status status) : status_(std::move(status)) {}               // NOLINT: implicit on purpose
+  bool ok() const noexcept { return value_ != nullptr; }
+  const Status& status() const& noexcept { return status_; }
+  Status&& status() && noexcept { return std::move(status_); }
+  T& value() & noexcept { return *value_; }
+  const T& value() const& noexcept { return *value_; }
+  T&& value() && noexcept { return std::move(*value_); }
+  T& operator*() & noexcept { return *value_; }
+  const T& operator*() const& noexcept { return *value_; }
+  T&& operator*() && noexcept { return std::move(*value_); }
+  T* operator->() noexcept { return value_.get(); }
+  const T* operator->() const noexcept { return value_.get(); }
+
+ private:
+  std::unique_ptr<T> value_;
+  Status status_;
+};
+
+}  // namespace heddle
+
+// Returns the failing Status of `expression` from the enclosing function; optional context: HEDDLE_CHECK(f(x), "while loading").
+#define HEDDLE_CHECK(...) HEDDLE_CHECK_PICK_(__VA_ARGS__, HEDDLE_CHECK_2_, HEDDLE_CHECK_1_)(__VA_ARGS__)
+#define HEDDLE_CHECK_PICK_(a, b, name, ...) name
+#define HEDDLE_CHECK_1_(expression)                  \
+  do {                                               \
+    ::heddle::Status heddle_status_ = (expression);  \
+    if (!heddle_status_.ok()) return heddle_status_; \
+  } while (false)
+#define HEDDLE_CHECK_2_(expression, what)                                    \
+  do {                                                                       \
+    ::heddle::Status heddle_status_ = (expression);                          \
+    if (!heddle_status_.ok()) return std::move(heddle_status_).during(what); \
+  } while (false)
+// Declares `name` with the value of a Result, or returns its Status: HEDDLE_TRY(auto net, load(path), "while loading " + path).
+#define HEDDLE_TRY(declaration, ...) HEDDLE_TRY_PICK_(__VA_ARGS__, HEDDLE_TRY_2_, HEDDLE_TRY_1_)(declaration, __VA_ARGS__)
+#define HEDDLE_TRY_PICK_(a, b, name, ...) name
+#define HEDDLE_JOIN_(a, b) HEDDLE_JOIN_2_(a, b)
+#define HEDDLE_JOIN_2_(a, b) a##b
+#define HEDDLE_TRY_1_(declaration, expression) HEDDLE_TRY_AS_(HEDDLE_JOIN_(heddle_result_, __LINE__), declaration, expression, )
+#define HEDDLE_TRY_2_(declaration, expression, what) \
+  HEDDLE_TRY_AS_(HEDDLE_JOIN_(heddle_result_, __LINE__), declaration, expression, .during(what))
+#define HEDDLE_TRY_AS_(temporary, declaration, expression, context)                    \
+  auto temporary = (expression);                                                       \
+  if (!temporary.ok()) return ::heddle::Status(std::move(temporary).status() context); \
+  declaration = std::move(temporary).value()

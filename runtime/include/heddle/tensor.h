@@ -1,0 +1,89 @@
+// Dtypes, shapes and tensor views as an embedding program sees them. C++17; nothing here allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "heddle/abi.h"
+#include "heddle/export.h"
+
+namespace heddle {
+
+// The element types of the ABI under their short names ("f32", "i64", "bool").
+enum class DType : int32_t {
+  none = HEDDLE_DTYPE_NONE,
+  f16 = HEDDLE_F16,
+  bf16 = HEDDLE_BF16,
+  f32 = HEDDLE_F32,
+  f64 = HEDDLE_F64,
+  i8 = HEDDLE_I8,
+  i16 = HEDDLE_I16,
+  i32 = HEDDLE_I32,
+  i64 = HEDDLE_I64,
+  u8 = HEDDLE_U8,
+  u16 = HEDDLE_U16,
+  u32 = HEDDLE_U32,
+  u64 = HEDDLE_U64,
+  boolean = HEDDLE_BOOL,
+};
+HEDDLE_API const char* to_string(DType dtype);
+// DType::none when the text names none.
+HEDDLE_API DType dtype_from_string(const std::string& text);
+// Bytes of one element; 0 for none and for values outside the enum.
+HEDDLE_API int64_t byte_width(DType dtype);
+
+constexpr int max_rank = HEDDLE_MAX_RANK;
+
+// Up to eight extents by value. Extents are >= 0 except where a comment says that -1 means unknown.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> dims) {
+    for (int64_t dim : dims) push_back(dim);
+  }
+  Shape(const int64_t* dims, int rank) {
+    for (int i = 0; i < rank; ++i) push_back(dims[i]);
+  }
+  int rank() const noexcept { return rank_; }
+  bool empty() const noexcept { return rank_ == 0; }
+  // Only while rank() < max_rank; further dims are dropped, so check the rank of untrusted data first.
+  void push_back(int64_t dim) noexcept {
+    if (rank_ < max_rank) dims_[rank_++] = dim;
+  }
+  int64_t& operator[](int i) noexcept { return dims_[i]; }
+  int64_t operator[](int i) const noexcept { return dims_[i]; }
+  const int64_t* data() const noexcept { return dims_; }
+  int64_t* data() noexcept { return dims_; }
+  const int64_t* begin() const noexcept { return dims_; }
+  const int64_t* end() const noexcept { return dims_ + rank_; }
+  // Product of the extents, saturating at INT64_MAX; negative extents count as 0.
+  HEDDLE_API int64_t element_count() const noexcept;
+  // "[2, 3]"
+  HEDDLE_API std::string text() const;
+  friend bool operator==(const Shape& a, const Shape& b) noexcept {
+    if (a.rank_ != b.rank_) return false;
+    for (int i = 0; i < a.rank_; ++i)
+      if (a.dims_[i] != b.dims_[i]) return false;
+    return true;
+  }
+  friend bool operator!=(const Shape& a, const Shape& b) noexcept { return !(a == b); }
+
+ private:
+  int64_t dims_[max_rank] = {};
+  int rank_ = 0;
+};
+
+// byte_width * element_count; false when it does not fit in 63 bits.
+HEDDLE_API bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept;
+
+// Dense row-major host bytes of somebody else.
+struct TensorView {
+  DType dtype = DType::none;
+  Shape shape;
+  void* data = nullptr;
+  int64_t byte_size() const noexcept { return byte_width(dtype) * shape.element_count(); }
+};
+
+}  // namespace heddle

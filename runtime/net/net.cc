@@ -1,0 +1,134 @@
+#include "net/net.h"
+
+#include <cstring>
+#include <new>
+
+#include "base/checked.h"
+
+namespace heddle {
+
+DeclaredType DeclaredType::of(DType dtype, const Shape& shape) {
+  DeclaredType type;
+  type.dtype = dtype;
+  type.ranked = true;
+  for (int64_t dim : shape) type.dims.push_back(Dim::of(dim));
+  return type;
+}
+
+std::shared_ptr<Blob> Blob::allocate(DType dtype, const Shape& shape, std::byte** mutable_data) {
+  auto blob = std::make_shared<Blob>();
+  blob->dtype = dtype;
+  blob->shape = shape;
+  blob->bytes = byte_width(dtype) * shape.element_count();
+  const auto size = static_cast<size_t>(align_up(blob->bytes, 64)) + 64;  // one line more: vector loads may read past the end
+  void* memory = ::operator new (size, std::align_val_t{64});
+  std::memset(memory, 0, size);
+  blob->owner = std::shared_ptr<const void>(memory, [](const void* p) { ::operator delete (const_cast<void*>(p), std::align_val_t{64}); });
+  blob->data = static_cast<const std::byte*>(memory);
+  *mutable_data = static_cast<std::byte*>(memory);
+  return blob;
+}
+
+std::shared_ptr<Blob> Blob::copy_of(DType dtype, const Shape& shape, const void* data) {
+  std::byte* bytes = nullptr;
+  auto blob = allocate(dtype, shape, &bytes);
+  if (blob->bytes > 0) std::memcpy(bytes, data, static_cast<size_t>(blob->bytes));
+  return blob;
+}
+
+const AttributeValue* Node::find(const std::string& attribute) const {
+  for (const Attribute& a : attributes)
+    if (a.name == attribute) return &a.value;
+  return nullptr;
+}
+
+int64_t Node::int_attribute(const std::string& attribute, int64_t otherwise) const {
+  const AttributeValue* value = find(attribute);
+  const int64_t* i = value ? std::get_if<int64_t>(value) : nullptr;
+  return i ? *i : otherwise;
+}
+
+std::optional<ValueId> Net::find_value(const std::string& value_name) const {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i].name == value_name) return ValueId(i);
+  return std::nullopt;
+}
+
+ValueId NetBuilder::input(std::string name, DeclaredType type) {
+  Value value;
+  value.name = std::move(name);
+  value.kind = Value::Kind::input;
+  value.type = std::move(type);
+  net_.values.push_back(std::move(value));
+  const ValueId id(net_.values.size() - 1);
+  net_.inputs.push_back(id);
+  return id;
+}
+
+ValueId NetBuilder::constant(std::string name, std::shared_ptr<const Blob> blob) {
+  Value value;
+  value.name = std::move(name);
+  value.kind = Value::Kind::constant;
+  value.type = DeclaredType::of(blob->dtype, blob->shape);
+  value.content.blob = std::move(blob);
+  net_.values.push_back(std::move(value));
+  return ValueId(net_.values.size() - 1);
+}
+
+ValueId NetBuilder::constant_ints(std::string name, const std::vector<int64_t>& values) {
+  return constant(std::move(name), Blob::copy_of(DType::i64, Shape{static_cast<int64_t>(values.size())}, values.data()));
+}
+
+ValueId NetBuilder::constant_float(std::string name, float value) {
+  return constant(std::move(name), Blob::copy_of(DType::f32, Shape{}, &value));
+}
+
+ValueId NetBuilder::variable(std::string name, std::shared_ptr<const Blob> initial, bool trainable) {
+  Variable variable;
+  variable.name = name;
+  variable.type = DeclaredType::of(initial->dtype, initial->shape);
+  variable.initial.blob = std::move(initial);
+  variable.trainable = trainable;
+  Value value;
+  value.name = std::move(name);
+  value.kind = Value::Kind::variable;
+  value.type = variable.type;
+  value.variable = VariableId(net_.variables.size());
+  net_.values.push_back(std::move(value));
+  variable.first = variable.last = ValueId(net_.values.size() - 1);
+  net_.variables.push_back(std::move(variable));
+  return net_.variables.back().first;
+}
+
+std::vector<ValueId> NetBuilder::add(std::string type, std::string name, std::vector<ValueId> inputs, size_t output_count,
+                                     std::vector<Attribute> attributes, std::string domain) {
+  Node node;
+  node.name = std::move(name);
+  node.domain = std::move(domain);
+  node.type = std::move(type);
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  node.random_stream = static_cast<uint32_t>(net_.nodes.size());
+  for (size_t i = 0; i < output_count; ++i) {
+    Value value;
+    value.name = output_count == 1 ? node.name : node.name + ":" + std::to_string(i);
+    value.producer = NodeId(net_.nodes.size());
+    value.output = static_cast<uint32_t>(i);
+    net_.values.push_back(std::move(value));
+    node.outputs.emplace_back(net_.values.size() - 1);
+  }
+  net_.nodes.push_back(std::move(node));
+  return net_.nodes.back().outputs;
+}
+
+void NetBuilder::updates(ValueId output, ValueId variable_version) {
+  Value& value = net_[output];
+  const Value& before = net_[variable_version];
+  value.kind = Value::Kind::variable;
+  value.variable = before.variable;
+  value.version = before.version + 1;
+  value.type = before.type;
+  net_[before.variable].last = output;
+}
+
+}  // namespace heddle

@@ -1,0 +1,193 @@
+// Net: a dataflow graph as plain values. What a file holds, what transforms rewrite, what the compiler reads.
+//
+// Values are in SSA form: each is a net input, a constant, a version of a variable, or one output of one node. Node order is the
+// program order of the file and always a valid serial order after resolve. Everything is indexed by the ids of base/ids.h.
+// A Net owns nothing outside itself but the mappings of its constants (shared). Copyable; not synchronised.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "heddle/tensor.h"
+
+namespace heddle {
+
+struct Net;
+struct OperatorSchema;  // plugin/schema.h
+
+// One extent of a declared type.
+struct Dim {
+  enum class Kind : uint8_t {
+    constant,  // `value`
+    symbol,    // named `symbol`, bound to a number before infer
+    bounded,   // at most `value`; the true extent is known after the producing operator ran
+    dynamic,   // no bound
+  };
+  Kind kind = Kind::dynamic;
+  int64_t value = -1;
+  std::string symbol;
+  static Dim of(int64_t n) { return {Kind::constant, n, {}}; }
+  static Dim named(std::string name) { return {Kind::symbol, -1, std::move(name)}; }
+  static Dim at_most(int64_t n) { return {Kind::bounded, n, {}}; }
+  friend bool operator==(const Dim&, const Dim&) = default;
+};
+
+// What a file declares about a value. `ranked` is false when only the dtype is known.
+struct DeclaredType {
+  DType dtype = DType::none;
+  bool ranked = false;
+  std::vector<Dim> dims;
+  static DeclaredType of(DType dtype, const Shape& shape);
+  friend bool operator==(const DeclaredType&, const DeclaredType&) = default;
+};
+
+// Immutable tensor bytes, row-major, at least 64-byte aligned in memory. Shared between nets and sessions; the owner may be a
+// mapping of a weights file.
+struct Blob {
+  DType dtype = DType::none;
+  Shape shape;
+  const std::byte* data = nullptr;
+  int64_t bytes = 0;
+  std::shared_ptr<const void> owner;
+  // A blob that owns a zero-filled, writable copy; `mutable_data` stays valid as long as the blob or a copy of it.
+  static std::shared_ptr<Blob> allocate(DType dtype, const Shape& shape, std::byte** mutable_data);
+  static std::shared_ptr<Blob> copy_of(DType dtype, const Shape& shape, const void* data);
+};
+
+// Bytes in a weights file beneath the net's folder.
+struct WeightReference {
+  std::string file;       // relative to the net's folder; empty: bytes are in the net itself
+  std::string tensor;     // name in the safetensors file
+  uint64_t checksum = 0;  // xxh64 of the tensor's bytes
+  friend bool operator==(const WeightReference&, const WeightReference&) = default;
+};
+
+// Content of a constant or the initial content of a variable: loaded bytes, and where they come from.
+struct Content {
+  std::shared_ptr<const Blob> blob;  // null until weights are attached
+  WeightReference reference;
+};
+
+// An attribute's value. Tensors are blobs; subnets share ownership because copies of a node share them.
+using AttributeValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+                                    std::shared_ptr<const Blob>, std::shared_ptr<const Net>>;
+struct Attribute {
+  std::string name;
+  AttributeValue value;
+};
+
+struct Value {
+  enum class Kind : uint8_t { input, constant, variable, node_output };
+  std::string name;
+  Kind kind = Kind::node_output;
+  DeclaredType type;     // what the file says; for node outputs optional, checked against inference
+  NodeId producer;       // node_output, and versions of a variable written by a node
+  uint32_t output = 0;   // which output of the producer
+  VariableId variable;   // set for every version of a variable
+  uint32_t version = 0;  // of the variable; 0 is the content before the run
+  Content content;       // constant
+};
+
+struct Node {
+  std::string name;
+  std::string domain;  // "" is ONNX's
+  std::string type;
+  int32_t version = 0;           // asked for; 0: the newest known
+  std::string device;            // kind[:index]; empty: inherited
+  std::vector<ValueId> inputs;   // invalid ids: absent optional inputs
+  std::vector<ValueId> outputs;  // invalid ids: not wanted
+  std::vector<Attribute> attributes;
+  std::vector<NodeId> control;             // these run before this one
+  uint32_t random_stream = 0;              // constant id of its random stream, assigned when the net is built; kept by transforms
+  const OperatorSchema* schema = nullptr;  // set by resolve; kept alive by Net::keep_alive
+
+  const AttributeValue* find(const std::string& attribute) const;
+  int64_t int_attribute(const std::string& attribute, int64_t otherwise) const;
+};
+
+// State that lives in the session: parameters, running statistics, counters.
+struct Variable {
+  std::string name;
+  DeclaredType type;
+  Content initial;
+  ValueId first;  // version 0
+  ValueId last;   // the version left after a run
+  bool trainable = false;
+};
+
+// Two dense values that together are a sparse slice of a third.
+struct SparseLink {
+  ValueId of;        // the dense value it is a slice of (a variable or its gradient's target)
+  std::string kind;  // "rows"
+  ValueId indices;
+  ValueId values;
+  int64_t rows = 0;  // of the dense value
+  bool unique = false;
+  bool sorted = false;
+};
+
+struct OperatorSetVersion {
+  std::string domain;
+  int32_t version = 0;
+  friend bool operator==(const OperatorSetVersion&, const OperatorSetVersion&) = default;
+};
+
+struct Net {
+  std::string name;
+  std::string doc;
+  std::vector<OperatorSetVersion> operator_sets;  // default versions for nodes that say none
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<Variable> variables;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::vector<SparseLink> sparse_links;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  VariableId step_counter;                              // the variable that counts steps, if any
+  std::vector<std::shared_ptr<const void>> keep_alive;  // plugin libraries whose schemas the nodes point to
+
+  Value& operator[](ValueId id) { return values[id.index]; }
+  const Value& operator[](ValueId id) const { return values[id.index]; }
+  Node& operator[](NodeId id) { return nodes[id.index]; }
+  const Node& operator[](NodeId id) const { return nodes[id.index]; }
+  Variable& operator[](VariableId id) { return variables[id.index]; }
+  const Variable& operator[](VariableId id) const { return variables[id.index]; }
+  // Linear search by name; for tools and tests, not for hot paths.
+  std::optional<ValueId> find_value(const std::string& value_name) const;
+};
+
+// Steps of building a Net by hand: recipes, importer, tests. Names must be unique; finish() reports duplicates.
+class NetBuilder {
+ public:
+  explicit NetBuilder(std::string name) { net_.name = std::move(name); }
+  ValueId input(std::string name, DeclaredType type);
+  ValueId input(std::string name, DType dtype, const Shape& shape) { return input(std::move(name), DeclaredType::of(dtype, shape)); }
+  ValueId constant(std::string name, std::shared_ptr<const Blob> blob);
+  ValueId constant_ints(std::string name, const std::vector<int64_t>& values);  // i64 [n]
+  ValueId constant_float(std::string name, float value);                        // f32 scalar
+  // Version 0 of a new variable.
+  ValueId variable(std::string name, std::shared_ptr<const Blob> initial, bool trainable = false);
+  // One node; outputs named `name` when there is one, else `name:<i>`. Empty domain: ONNX's.
+  std::vector<ValueId> add(std::string type, std::string name, std::vector<ValueId> inputs, size_t output_count = 1,
+                           std::vector<Attribute> attributes = {}, std::string domain = {});
+  ValueId add1(std::string type, std::string name, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {},
+               std::string domain = {}) {
+    return add(std::move(type), std::move(name), std::move(inputs), 1, std::move(attributes), std::move(domain))[0];
+  }
+  // Output `index` of `node`'s outputs is the next version of `variable`.
+  void updates(ValueId output, ValueId variable_version);
+  void output(ValueId value) { net_.outputs.push_back(value); }
+  void rename(ValueId value, std::string name) { net_[value].name = std::move(name); }
+  Net& net() { return net_; }
+  Net finish() { return std::move(net_); }
+
+ private:
+  Net net_;
+};
+
+}  // namespace heddle
