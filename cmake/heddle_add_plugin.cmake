@@ -7,10 +7,9 @@ set(HEDDLE_PLUGIN_VERSION_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/heddle_plugin.map")
 function(heddle_add_plugin name)
   add_library(${name} MODULE ${ARGN})
   target_link_libraries(${name} PRIVATE heddle::plugin_api)
-  set_target_properties(${name} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-                                           LINK_DEPENDS "${HEDDLE_PLUGIN_VERSION_SCRIPT}")
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so" POSITION_INDEPENDENT_CODE ON
+                                           C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+                                           VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS "${HEDDLE_PLUGIN_VERSION_SCRIPT}")
   target_link_options(${name} PRIVATE "LINKER:--version-script=${HEDDLE_PLUGIN_VERSION_SCRIPT}")
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
-  endif()
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 endfunction()

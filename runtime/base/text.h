@@ -10,6 +10,16 @@ namespace heddle {
 
 // `text` as a JSON string with its quotes; control characters, invalid UTF-8 and non-printing code points are escaped.
 std::string quoted(std::string_view text);
+// Exact overloads: argument-dependent lookup would otherwise prefer std::quoted.
+inline std::string quoted(const std::string& text) {
+  return quoted(std::string_view(text));
+}
+inline std::string quoted(std::string& text) { return quoted(std::string_view(text)); }
+inline std::string quoted(const char* text) {
+  return quoted(std::string_view(text));
+}
+// Whether `text` is well-formed UTF-8 (no overlong forms, no surrogates).
+bool is_utf8(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 // Up to `limit` of `candidates` closest to `name` by edit distance (at most a third of its length away), best first.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates, size_t limit = 3);

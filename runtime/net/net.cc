@@ -1,11 +1,18 @@
 #include "net/net.h"
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <new>
 
 #include "base/checked.h"
 
 namespace heddle {
+namespace {
+
+constexpr size_t mapped_blob_bytes = 256 * 1024;
+
+}  // namespace
 
 DeclaredType DeclaredType::of(DType dtype, const Shape& shape) {
   DeclaredType type;

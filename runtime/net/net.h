@@ -93,6 +93,14 @@ struct Value {
   Content content;       // constant
 };
 
+// One pointwise operator fused behind a node; applied to output 0 in order. `expression` is in terms of "acc" and "operand".
+struct EpilogueStage {
+  std::string expression;
+  int32_t operand_input = -1;  // among the node's inputs
+  int32_t operand_kind = 0;    // HEDDLE_OPERAND_*
+  std::string name;            // of the operator that was fused, for plans and profiles
+};
+
 struct Node {
   std::string name;
   std::string domain;  // "" is ONNX's
@@ -103,6 +111,7 @@ struct Node {
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;
   std::vector<NodeId> control;             // these run before this one
+  std::vector<EpilogueStage> epilogue;  // set by fusion; never in files
   uint32_t random_stream = 0;              // constant id of its random stream, assigned when the net is built; kept by transforms
   const OperatorSchema* schema = nullptr;  // set by resolve; kept alive by Net::keep_alive
 

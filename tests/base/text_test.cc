@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "heddle/status.h"

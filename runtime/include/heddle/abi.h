@@ -192,9 +192,15 @@ typedef struct heddle_host {
   /* [run, dynamic outputs only] Memory of `bytes` for output `output`, with its true dims; the host owns it. Null on failure. */
   void* (*allocate_output)(const void* context, uint32_t output, const int64_t* dims, int32_t rank);
   /* [run] Runs a subnet attribute of this node: inputs[] are views in the order of its inputs; outputs are copied to the views
-     given, whose dims must fit. No nested waiting: it runs on the calling thread. */
+     given, whose dims must fit. An output view with null data asks for the result where it is: the host fills its dtype, rank, dims,
+     element_count, byte_size and data with memory of its own, valid until the next run of a subnet through this context. Null entries:
+     outputs not asked for. No nested waiting: it runs on the calling thread. */
   heddle_status (*run_subnet)(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                               heddle_tensor* const* outputs, uint32_t output_count);
+  /* [compile, in infer] What inference says about the outputs of a subnet attribute of this node when its inputs are as given (views;
+     data where the content is known). outputs[] are structs of the caller, filled by the host; null entries: not asked for. */
+  heddle_status (*infer_subnet)(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
+                                heddle_type* const* outputs, uint32_t output_count);
 } heddle_host;
 
 /* ---------------------------------------------------------------- operators */
@@ -207,6 +213,8 @@ enum {
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
 };
 
+#define HEDDLE_ALIAS_ANY (-2)
+
 typedef struct heddle_port {
   uint32_t struct_size;
   uint32_t flags;
@@ -215,7 +223,7 @@ typedef struct heddle_port {
   heddle_dtype_set dtypes;    /* allowed */
   heddle_dtype default_dtype; /* outputs whose dtype no input decides; else HEDDLE_DTYPE_NONE */
   int32_t updates;            /* outputs: index of the input variable whose new version this is; else -1 */
-  int32_t may_alias;          /* outputs: index of the input whose bytes it may take; else -1 */
+  int32_t may_alias;            /* outputs: index of the input whose bytes it may take, HEDDLE_ALIAS_ANY of the same size; else -1 */
   int32_t index_bound_port;   /* inputs: values are indices into this input ... else -1 */
   int32_t index_bound_axis;   /* ... along this axis (or the attribute "axis" when -1) */
 } heddle_port;
@@ -238,6 +246,7 @@ enum {
   HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 32u, /* any layout, the same for same-shaped inputs and outputs */
   HEDDLE_TRAIT_SHAPE_ONLY = 64u,         /* output content depends on input shapes alone (Shape, Size) */
   HEDDLE_TRAIT_IMPURE = 128u,            /* has an effect beside its outputs: never folded, merged or pruned */
+  HEDDLE_TRAIT_VIEW = 256u, /* output 0 has the bytes of input 0, row-major: aliased, there is nothing to run */
 };
 typedef int32_t heddle_precision_class;
 enum { HEDDLE_PRECISION_ANY = 0, HEDDLE_PRECISION_REDUCED = 1, HEDDLE_PRECISION_FULL = 2, HEDDLE_PRECISION_PROMOTE = 3 };
@@ -434,7 +443,7 @@ typedef struct heddle_kernel {
   uint32_t output_dtype_count;
   uint32_t flags;
   int32_t priority; /* the highest wins; two of one priority that both fit are a duplicate, refused at load */
-  /* [compile] Any of these but run may be null. */
+  /* [compile] Any of these but run may be null. A create that fails hands nothing over: *state is ignored, never destroyed. */
   heddle_status (*create)(const heddle_create_context* context, void** state);
   heddle_status (*prepare)(heddle_prepare_context* context);
   heddle_run_function run;
@@ -489,12 +498,13 @@ typedef struct heddle_plugin {
   uint32_t rule_count;
   uint32_t device_count;
   uint32_t reserved1;
-  heddle_status (*initialize)(const heddle_host* host); /* [load] after the handshake; null: nothing to do */
-  void (*shutdown)(void);                               /* [load] before the library closes, nothing of it in use */
+  heddle_status (*initialize)(const heddle_host* host); /* [load] once, after the handshake and the check of the tables; null: nothing to do */
+  void (*shutdown)(void); /* [load] once, before the library closes, nothing of it in use; also after initialize failed */
 } heddle_plugin;
 
-/* [load] The one exported symbol. `host` stays valid until shutdown returned. Returns static data, or null when the host's ABI is
-   one this plugin does not know. */
+/* [load] The one exported symbol, called once while the library is open. `host` stays valid until shutdown returned; it is also the context
+   for set_error in query, initialize and a resource's create. Returns static data, or null when it has none to give. A plugin that does
+   not know the host's ABI returns a table with its own numbers, so that the host can name both. */
 typedef const heddle_plugin* (*heddle_plugin_query_function)(const heddle_host* host);
 #define HEDDLE_PLUGIN_QUERY_SYMBOL "heddle_plugin_query"
 

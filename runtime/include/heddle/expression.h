@@ -185,6 +185,9 @@ class Parser {
   }
   int emit(Opcode op, int a, int b = -1, int c = -1) {
     if (!error_.empty()) return -1;
+    // A choice that is made already: has_<input>, <attribute>_is_<value>.
+    if (op == Opcode::select && program_.code[static_cast<size_t>(a)].op == Opcode::constant)
+      return program_.code[static_cast<size_t>(a)].literal != 0 ? b : c;
     return program_.push({op, a, b, c, 0});
   }
   int sum() {
@@ -293,6 +296,46 @@ class Parser {
 // program.inputs. False and a sentence in `error` when the text is wrong.
 inline bool parse(const std::string& text, const Constants& constants, Program& program, std::string& error) {
   return detail::Parser(text, constants, program).parse(error);
+}
+
+// Drops the instructions that the result does not need.
+inline void prune(Program& program) {
+  const size_t n = program.code.size();
+  if (n == 0) return;
+  std::vector<int32_t> place(n, -1);
+  place[n - 1] = 0;  // needed; places are given below
+  for (size_t k = n; k-- > 0;) {
+    const Instruction& i = program.code[k];
+    if (place[k] < 0 || i.op == Opcode::input || i.op == Opcode::constant) continue;
+    for (int32_t x : {i.a, i.b, i.c})
+      if (x >= 0) place[static_cast<size_t>(x)] = 0;
+  }
+  std::vector<Instruction> kept;
+  for (size_t k = 0; k < n; ++k) {
+    if (place[k] < 0) continue;
+    Instruction i = program.code[k];
+    place[k] = static_cast<int32_t>(kept.size());
+    if (i.op != Opcode::input && i.op != Opcode::constant)
+      for (int32_t* x : {&i.a, &i.b, &i.c})
+        if (*x >= 0) *x = place[static_cast<size_t>(*x)];
+    kept.push_back(i);
+  }
+  program.code = std::move(kept);
+}
+
+// The names "<prefix><word>" that `text` mentions, as their words: the values a string attribute is compared with.
+inline std::vector<std::string> mentioned(const std::string& text, const std::string& prefix) {
+  std::vector<std::string> words;
+  const auto part_of_name = [&](size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+  };
+  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at + 1)) {
+    if (at > 0 && part_of_name(at - 1)) continue;
+    size_t last = at + prefix.size();
+    while (part_of_name(last)) ++last;
+    words.push_back(text.substr(at + prefix.size(), last - at - prefix.size()));
+  }
+  return words;
 }
 
 // Canonical text: every instruction nested where it is used once, a statement "t<k> = ..." where used more often. Parsing it again with

@@ -1,0 +1,55 @@
+// What a convolution kernel does with one tile in channels-last memory; conv_kernel.h brings other layouts into this form.
+#pragma once
+
+#include <memory>
+
+#include "conv_tiles.h"
+#include "onednn_epilogue.h"
+
+namespace heddle::cpu {
+
+struct ConvProblem {
+  bool transposed = false;
+  int64_t batch = 0, groups = 1, input_channels = 0, output_channels = 0;
+  Window window;
+  bool has_bias = false;  // a node input or the first fused stage
+};
+
+// Pointers of one tile. All are borrowed for the call.
+struct ConvBuffers {
+  const float* x;                // [tile's input pixels, input channels]
+  const float* weights;          // the net's own, unless the algorithm packed them in prepare
+  const float* bias;             // [output channels], or null
+  const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, output channels], others whole
+  float* y;                      // [tile's output pixels, output channels]; may be a same-shape operand itself
+  void* scratch;                 // scratch_bytes(), 64-byte aligned
+};
+
+// Built in prepare, read-only in run.
+class ConvAlgorithm {
+ public:
+  virtual ~ConvAlgorithm() = default;
+  virtual Status run_tile(const ConvTile& tile, const ConvBuffers& buffers) const = 0;
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  // Stages from the first on that run_tile applies; the caller does the rest.
+  size_t stages_done() const { return stages_done_; }
+
+ protected:
+  uint64_t scratch_bytes_ = 0;
+  size_t stages_done_ = 0;
+};
+
+// What the algorithms are made from.
+struct ConvRequest {
+  ConvProblem problem;
+  ConvTiling tiling;
+  const onednn::Epilogue* epilogue = nullptr;
+  size_t first_stage = 0;  // 1 when the first stage is the bias
+  bool constant_weights = false;
+  const float* weights = nullptr;  // content, when constant
+};
+
+// oneDNN, one primitive per tile shape.
+Status make_onednn_conv(const ConvRequest& request, PrepareContext& context, std::unique_ptr<ConvAlgorithm>* algorithm);
+
+}  // namespace heddle::cpu

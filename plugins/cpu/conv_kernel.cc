@@ -1,0 +1,260 @@
+// Layouts, tiles and epilogues of convolutions. See conv_kernel.h.
+#include "conv_kernel.h"
+
+#include <array>
+#include <cmath>
+
+#include "depthwise.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr uint64_t alignment = 64;
+constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
+constexpr std::initializer_list<int32_t> operand_kinds = {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_PER_CHANNEL,
+                                                          HEDDLE_OPERAND_SCALAR};
+
+uint64_t aligned(uint64_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+double flops_of(const ConvProblem& problem) {
+  const Window& window = problem.window;
+  const int64_t positions = problem.transposed ? window.input_count() : window.output_count();
+  return 2.0 * static_cast<double>(problem.batch) * static_cast<double>(positions) * static_cast<double>(window.kernel_count()) *
+         static_cast<double>(problem.input_channels / problem.groups) * static_cast<double>(problem.output_channels);
+}
+
+// True for channels-last, also when row-major means the same order.
+Status read_layout(const char* what, const heddle_tensor& tensor, bool* channels_last_order) {
+  const int64_t channels = tensor.dims[1];
+  const int64_t pixels = dims_of(tensor).count(2, tensor.rank);
+  const bool row_major = tensor.layout.rank == 0;
+  *channels_last_order = !row_major || channels == 1 || pixels == 1;
+  if (row_major) return {};
+  const heddle_layout expected = channels_last(tensor.rank);
+  if (tensor.layout.rank == expected.rank && std::equal(expected.order, expected.order + expected.rank, tensor.layout.order)) return {};
+  return unsupported(std::string(what) + " has a layout other than row-major and channels-last");
+}
+
+// Copies pixels [first, first + count) of all images between a row-major tensor and channels-last memory.
+void transpose_pixels(const PixelLayout& layout, const float* source, float* target, int64_t first, int64_t count, bool to_channels_last) {
+  while (count > 0) {
+    const int64_t image = first / layout.pixels, pixel = first % layout.pixels;
+    const int64_t n = std::min(count, layout.pixels - pixel);
+    const int64_t row_major = image * layout.channels * layout.pixels + pixel;
+    constexpr int64_t width = sizeof(float);
+    StridedCopy copy(width);
+    if (to_channels_last) {
+      copy.add(n, width, layout.channels * width);
+      copy.add(layout.channels, layout.pixels * width, width);
+      copy.finish();
+      copy.run(source + row_major, target, 0, copy.units());
+      target += n * layout.channels;
+    } else {
+      copy.add(layout.channels, width, layout.pixels * width);
+      copy.add(n, layout.channels * width, width);
+      copy.finish();
+      copy.run(source, target + row_major, 0, copy.units());
+      source += n * layout.channels;
+    }
+    first += n;
+    count -= n;
+  }
+}
+
+bool accepts_stages(const CreateContext& context, size_t most) {
+  return context.raw()->stage_count <= most && onednn::accepts(context, operand_kinds);
+}
+
+}  // namespace
+
+bool Convolution::accepts_epilogue(const CreateContext& context) {
+  return accepts_stages(context, most_stages);
+}
+bool TransposedConvolution::accepts_epilogue(const CreateContext& context) {
+  return accepts_stages(context, most_stages);
+}
+
+Status ConvDriver::create(const CreateContext& context) {
+  attributes_ = WindowAttributes(context.attributes);
+  groups_ = context.attributes.i("group", 1);
+  if (context.raw()->stage_count > most_stages) return unsupported("more than 8 fused stages");
+  HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &epilogue_));
+  bias_input_ = context.input(2) ? 2 : -1;
+  // Extra inputs of stages follow the schema's three; without a bias, input 2 may be one of them.
+  for (const onednn::Stage& stage : epilogue_)
+    if (stage.operand_input == bias_input_) bias_input_ = -1;
+  first_stage_ = 0;
+  if (bias_input_ < 0 && !epilogue_.empty() && onednn::is_bias(epilogue_[0], HEDDLE_OPERAND_PER_CHANNEL)) {
+    bias_input_ = epilogue_[0].operand_input;
+    first_stage_ = 1;
+  }
+  return {};
+}
+
+Status ConvDriver::read_problem(PrepareContext& context, ConvProblem* problem) const {
+  const Dims x = dims_of(*context.input(0)), w = dims_of(*context.input(1));
+  const std::vector<int64_t> kernel(w.begin() + 2, w.end());
+  problem->transposed = transposed_;
+  problem->batch = x[0];
+  problem->groups = groups_;
+  problem->input_channels = x[1];
+  problem->output_channels = context.output(0)->dims[1];
+  problem->has_bias = bias_input_ >= 0;
+  return transposed_ ? resolve_transposed_window(attributes_, x, kernel, &problem->window)
+                     : resolve_window(attributes_, x, kernel, &problem->window);
+}
+
+Status ConvDriver::read_layouts(PrepareContext& context, const ConvProblem& problem) {
+  x_layout_ = {true, problem.input_channels, problem.window.input_count()};
+  y_layout_ = {true, problem.output_channels, problem.window.output_count()};
+  HEDDLE_PLUGIN_CHECK(read_layout("the input", *context.input(0), &x_layout_.channels_last));
+  HEDDLE_PLUGIN_CHECK(read_layout("the output", *context.output(0), &y_layout_.channels_last));
+  for (size_t i = 0; i < epilogue_.size(); ++i) {
+    if (epilogue_[i].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
+    const heddle_tensor& operand = *context.input(static_cast<uint32_t>(epilogue_[i].operand_input));
+    HEDDLE_PLUGIN_CHECK(read_layout("a fused operand", operand, &operand_channels_last_[i]));
+  }
+  return {};
+}
+
+Status ConvDriver::choose_algorithm(PrepareContext& context, ConvRequest request) {
+  algorithm_ = nullptr;
+  if (problem_.input_channels == 0 || problem_.window.input_count() == 0) return {};
+  if (is_depthwise_3x3(problem_)) return make_depthwise(request, context, &algorithm_);
+  return make_onednn_conv(request, context, &algorithm_);
+}
+
+void ConvDriver::plan_scratch(PrepareContext& context) {
+  int64_t input_pixels = 0, output_pixels = 0;
+  for (const ConvTile& tile : tiling_.tiles) {
+    input_pixels = std::max(input_pixels, tile.input_count);
+    output_pixels = std::max(output_pixels, tile.output_count);
+  }
+  const uint64_t x_bytes = aligned(static_cast<uint64_t>(input_pixels * problem_.input_channels) * sizeof(float));
+  const uint64_t y_bytes = aligned(static_cast<uint64_t>(output_pixels * problem_.output_channels) * sizeof(float));
+  uint64_t end = algorithm_ ? aligned(algorithm_->scratch_bytes()) : 0;
+  auto place = [&end](uint64_t bytes) { return std::exchange(end, end + bytes); };
+  stage_offset_ = place(aligned(onednn::epilogue_scratch_bytes(epilogue_)));
+  x_offset_ = place(x_layout_.channels_last ? 0 : x_bytes);
+  y_offset_ = place(y_layout_.channels_last ? 0 : y_bytes);
+  operand_offset_ = end;
+  operand_bytes_ = y_bytes;
+  for (size_t i = 0; i < epilogue_.size(); ++i)
+    if (epilogue_[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE && !operand_channels_last_[i]) place(y_bytes);
+  context.set_scratch(0, end);
+}
+
+Status ConvDriver::prepare(PrepareContext& context) {
+  problem_ = {};
+  HEDDLE_PLUGIN_CHECK(read_problem(context, &problem_));
+  HEDDLE_PLUGIN_CHECK(read_layouts(context, problem_));
+  tiling_ = {};
+  context.set_tiles(0);
+  if (context.output(0)->element_count == 0) return {};
+  const double flops = flops_of(problem_);
+  const bool by_images_only = transposed_ || problem_.window.input_count() == 0;
+  // Depthwise layers are bound by memory, not arithmetic: count each of their operations five times.
+  const double weight = is_depthwise_3x3(problem_) ? 5.0 : 1.0;
+  tiling_ = divide_convolution(problem_.window, problem_.batch, tiles_for_flops(flops * weight), by_images_only);
+  context.set_tiles(static_cast<int64_t>(tiling_.tiles.size()));
+  context.set_cost_ns(500.0 + flops * weight / flops_per_ns);
+  ConvRequest request;
+  request.problem = problem_;
+  request.tiling = tiling_;
+  request.epilogue = &epilogue_;
+  request.first_stage = first_stage_;
+  request.constant_weights = is_constant(context.input(1));
+  request.weights = static_cast<const float*>(context.input(1)->data);
+  HEDDLE_PLUGIN_CHECK(choose_algorithm(context, std::move(request)));
+  plan_scratch(context);
+  return {};
+}
+
+const float* ConvDriver::bias_of(const RunContext& context) const {
+  return bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
+}
+
+Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch) const {
+  const auto* x = static_cast<const float*>(context.inputs[0]->data);
+  auto* y = static_cast<float*>(context.outputs[0]->data);
+  auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
+  float* y_tile =
+      y_layout_.channels_last ? y + tile.output_first * problem_.output_channels : reinterpret_cast<float*>(scratch + y_offset_);
+  ConvBuffers buffers = {};
+  buffers.x = x_layout_.channels_last ? x + tile.input_first * problem_.input_channels : x_tile;
+  if (!x_layout_.channels_last) transpose_pixels(x_layout_, x, x_tile, tile.input_first, tile.input_count, true);
+  buffers.weights = static_cast<const float*>(context.inputs[1]->data);
+  buffers.bias = bias_of(context);
+  buffers.y = y_tile;
+  buffers.scratch = scratch;
+  std::array<const float*, most_stages> operands = {};
+  char* operand_scratch = scratch + operand_offset_;
+  for (size_t i = first_stage_; i < epilogue_.size(); ++i) {
+    if (epilogue_[i].operand_input < 0) continue;
+    const auto* operand = static_cast<const float*>(context.inputs[epilogue_[i].operand_input]->data);
+    if (epilogue_[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) {
+      if (operand_channels_last_[i]) {
+        operand += tile.output_first * problem_.output_channels;
+      } else {
+        auto* gathered = reinterpret_cast<float*>(operand_scratch);
+        operand_scratch += operand_bytes_;
+        transpose_pixels(y_layout_, operand, gathered, tile.output_first, tile.output_count, true);
+        operand = gathered;
+      }
+    }
+    operands[i] = operand;
+  }
+  buffers.operands = operands.data();
+  size_t done = first_stage_;
+  if (algorithm_) {
+    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers));
+    done += algorithm_->stages_done();
+  } else {
+    for (int64_t i = 0; i < tile.output_count * problem_.output_channels; ++i)
+      y_tile[i] = buffers.bias ? buffers.bias[i % problem_.output_channels] : 0.0f;
+  }
+  const onednn::TileRegion region = {y_tile, problem_.output_channels, tile.output_count, problem_.output_channels, 0, 0};
+  onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
+  if (!y_layout_.channels_last) transpose_pixels(y_layout_, y_tile, y, tile.output_first, tile.output_count, false);
+  return {};
+}
+
+Status ConvDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const onednn::SerialSection serial;
+  auto* scratch = static_cast<char*>(context.host->thread_scratch(&context));
+  for (int64_t tile = begin; tile < end; ++tile) HEDDLE_PLUGIN_CHECK(run_tile(context, tiling_.tiles[static_cast<size_t>(tile)], scratch));
+  return {};
+}
+
+std::vector<heddle_format> ConvDriver::list_formats(const CreateContext& context) {
+  heddle_format row_major = {};
+  row_major.struct_size = sizeof(row_major);
+  const heddle_type& x = *context.input(0);
+  const heddle_type& y = *context.output(0);
+  const bool resolved = x.rank >= 3 && x.rank <= most_spatial + 2 && !(x.flags & HEDDLE_TYPE_DYNAMIC) && !(y.flags & HEDDLE_TYPE_DYNAMIC);
+  if (!resolved) return {row_major};
+  const heddle_type& w = *context.input(1);
+  const double x_count = static_cast<double>(Dims{x.dims, x.rank}.count(0, x.rank));
+  const double y_count = static_cast<double>(Dims{y.dims, y.rank}.count(0, y.rank));
+  const double compute = 2.0 * y_count * static_cast<double>(Dims{w.dims, w.rank}.count(1, w.rank)) / flops_per_ns;
+  constexpr double transpose_ns = 1.0;  // per element, out of the way of the copy engine
+  auto choice = [&](bool x_last, bool y_last) {
+    heddle_format format = row_major;
+    double y_moves = 1;
+    if (x_last) format.inputs[0] = channels_last(x.rank);
+    if (y_last) format.outputs[0] = channels_last(x.rank);
+    for (uint32_t i = 0; i < context.raw()->stage_count; ++i) {
+      const heddle_epilogue_stage& stage = *context.raw()->stages[i];
+      if (stage.operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
+      if (y_last && stage.operand_input < HEDDLE_FORMAT_PORTS) format.inputs[stage.operand_input] = channels_last(x.rank);
+      y_moves += 1;
+    }
+    format.cost_ns = 500.0 + compute + (x_last ? 0 : x_count * transpose_ns) + (y_last ? 0 : y_moves * y_count * transpose_ns);
+    return format;
+  };
+  return {choice(true, true), choice(false, true), choice(true, false), choice(false, false)};
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,49 @@
+// The f32 kernel behind MatMul and Gemm: oneDNN matrix products in tiles, fused stages, prepacked constants.
+//
+// Products of a few thousand operations are plain loops: oneDNN's call and its allocations would cost more than they do.
+#pragma once
+
+#include <memory>
+
+#include "matmul_onednn.h"
+
+namespace heddle::cpu {
+
+class MatMulDriver {
+ public:
+  static constexpr size_t most_stages = 12;
+
+  // [compile] `epilogue`: all stages in order, the operator's own first; operands are node inputs. Call again when shapes changed.
+  Status prepare(PrepareContext& context, MatMulProblem problem, onednn::Epilogue epilogue);
+  // [run]
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ private:
+  struct PlacedTile {
+    MatMulTile tile;
+    size_t primitive = 0;
+    const void* packed = nullptr;  // this tile's part of constant b, owned by the host; null: the net's own b
+  };
+
+  Status build(PrepareContext& context, std::vector<MatMulTile> tiles);
+  Status choose_primitives();
+  Status pack(PrepareContext& context, PlacedTile* placed) const;
+  Status run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
+  void run_plain(const RunContext& context, const PlacedTile& placed, int64_t image) const;
+  bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
+  bool mixes_implementations() const;
+
+  MatMulProblem problem_;
+  onednn::Epilogue epilogue_;
+  bool constant_b_ = false;
+  const float* b_content_ = nullptr;  // valid in prepare only
+  bool plain_ = false;                // loops instead of oneDNN
+  int32_t bias_input_ = -1;           // of the first stage, when it is the primitives' bias
+  size_t first_stage_ = 0;            // behind the bias
+  size_t stages_done_ = 0;            // by the primitives, from first_stage_ on
+  std::vector<std::unique_ptr<MatMulPrimitive>> primitives_;
+  std::vector<PlacedTile> tiles_;
+  uint64_t stage_offset_ = 0;  // in the thread's scratch, behind the primitives'
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,52 @@
+// The oneDNN primitive of one shape of matrix-product tiles.
+#pragma once
+
+#include "matmul_problem.h"
+#include "onednn_epilogue.h"
+
+namespace heddle::cpu {
+
+class MatMulPrimitive {
+ public:
+  // Images of one call (more than 1 only when they are evenly spaced), rows and columns of each.
+  struct Extents {
+    int64_t images = 1, rows = 0, columns = 0;
+    bool operator==(const Extents&) const = default;
+  };
+  // Pointers at the first element of the tile; `operands` by stage, SAME_SHAPE ones at the tile's first element, others whole.
+  struct Buffers {
+    const float* a;
+    const void* b;  // packed, or the net's own
+    const float* bias;
+    const float* const* operands;
+    float* y;
+    int64_t first_row, first_column;
+    void* scratch;
+  };
+
+  explicit MatMulPrimitive(const Extents& extents) : extents_(extents) {}
+  // [compile, SerialSection] Finds the primitive for the first `limit` stages, or for as many of them as have a fast implementation.
+  // `packs_b`: oneDNN chooses the layout of b.
+  Status choose(const MatMulProblem& problem, bool packs_b, bool has_bias, const onednn::Epilogue& epilogue, size_t first_stage,
+                size_t limit);
+  Status create(uint32_t threads);
+  // [run]
+  Status run(const Buffers& buffers) const;
+
+  const Extents& extents() const { return extents_; }
+  const onednn::PrimitiveDesc& desc() const { return desc_; }
+  size_t stages_done() const { return fused_.count; }
+
+ private:
+  Status describe(const MatMulProblem& problem, bool packs_b);
+
+  Extents extents_;
+  bool has_bias_ = false;
+  onednn::MemoryDesc a_, b_, y_, per_column_, per_row_, scalar_;
+  onednn::PrimitiveDesc desc_;
+  onednn::FusedStages fused_;
+  std::vector<int32_t> operand_kinds_;  // beside fused_.stage_indices
+  onednn::Call call_;
+};
+
+}  // namespace heddle::cpu

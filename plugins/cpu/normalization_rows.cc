@@ -1,0 +1,85 @@
+// The normalisation loops of one instruction set level.
+#include "normalization_rows.h"
+#include "pointwise_math.h"
+
+namespace heddle::cpu::HEDDLE_ISA {
+namespace {
+
+constexpr int64_t n = lanes<float>;
+constexpr int64_t stretch = 4096;  // summed in f32 before it goes into a double
+
+VF load_part(const float* x, int64_t count, float filler) {
+  VF v = splat<VF>(filler);
+  __builtin_memcpy(&v, x, static_cast<size_t>(count) * sizeof(float));
+  return v;
+}
+
+template <class F>
+double sum_over(const float* x, int64_t count, float shift, F f) {
+  double total = 0;
+  const VF s = splat<VF>(shift);
+  for (int64_t begin = 0; begin < count; begin += stretch) {
+    const int64_t end = count - begin < stretch ? count : begin + stretch;
+    VF a[4] = {};
+    int64_t i = begin;
+    for (; i + 4 * n <= end; i += 4 * n)
+      for (int k = 0; k < 4; ++k) a[k] = f(a[k], load<VF>(x + i + k * n) - s);
+    for (; i + n <= end; i += n) a[0] = f(a[0], load<VF>(x + i) - s);
+    if (i < end) a[1] = f(a[1], load_part(x + i, end - i, shift) - s);
+    total += static_cast<double>(sum_lanes((a[0] + a[1]) + (a[2] + a[3])));
+  }
+  return total;
+}
+
+double sum(const float* x, int64_t count, float shift) {
+  return sum_over(x, count, shift, [](VF a, VF d) { return a + d; });
+}
+double sum_of_squares(const float* x, int64_t count, float shift) {
+  return sum_over(x, count, shift, [](VF a, VF d) { return fma(d, d, a); });
+}
+
+// f(vectors) for whole vectors, then once for what is left.
+template <class F>
+void each(const float* x, float* y, int64_t count, F f) {
+  int64_t i = 0;
+  for (; i + n <= count; i += n) store(y + i, f(load<VF>(x + i), i, n));
+  if (i < count) {
+    const VF r = f(load_part(x + i, count - i, 0), i, count - i);
+    __builtin_memcpy(y + i, &r, static_cast<size_t>(count - i) * sizeof(float));
+  }
+}
+VF get(const float* x, int64_t i, int64_t count) {
+  return count == n ? load<VF>(x + i) : load_part(x + i, count, 0);
+}
+
+void apply(const float* x, float* y, int64_t count, float shift, float factor, const float* scale, const float* bias) {
+  const VF s = splat<VF>(shift), k = splat<VF>(factor);
+  if (scale && bias)
+    each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma((v - s) * k, get(scale, i, m), get(bias, i, m)); });
+  else if (scale)
+    each(x, y, count, [&](VF v, int64_t i, int64_t m) { return (v - s) * k * get(scale, i, m); });
+  else
+    each(x, y, count, [&](VF v, int64_t, int64_t) { return (v - s) * k; });
+}
+
+void affine(const float* x, float* y, int64_t count, float factor, float offset) {
+  const VF k = splat<VF>(factor), c = splat<VF>(offset);
+  each(x, y, count, [&](VF v, int64_t, int64_t) { return fma(v, k, c); });
+}
+void affine_each(const float* x, float* y, int64_t count, const float* factors, const float* offsets) {
+  each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma(v, get(factors, i, m), get(offsets, i, m)); });
+}
+
+void local_response(const float* x, const float* sums, float* y, int64_t count, float bias, float alpha, float beta) {
+  const VF b = splat<VF>(bias), a = splat<VF>(alpha), e = splat<VF>(beta);
+  each(x, y, count, [&](VF v, int64_t i, int64_t m) { return v / pow(fma(get(sums, i, m), a, b), e); });
+}
+void add_squares(const float* x, float* sums, int64_t count) {
+  each(x, sums, count, [&](VF v, int64_t i, int64_t m) { return fma(v, v, get(sums, i, m)); });
+}
+
+}  // namespace
+
+constinit const NormalizationTable normalizations = {sum, sum_of_squares, apply, affine, affine_each, local_response, add_squares};
+
+}  // namespace heddle::cpu::HEDDLE_ISA

@@ -1,0 +1,28 @@
+// The loops of normalisations on contiguous f32. Means and sums of squares are taken in two passes (mean first), so that rows far from zero
+// lose nothing. In place is safe. Stateless; any thread.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "isa.h"
+
+namespace heddle::cpu {
+
+struct NormalizationTable {
+  // The sum of (x - shift), and of (x - shift)^2.
+  double (*sum)(const float* x, int64_t count, float shift);
+  double (*sum_of_squares)(const float* x, int64_t count, float shift);
+  // y = (x - shift) * factor * scale + bias; scale and bias hold `count` values, null: 1 and 0.
+  void (*apply)(const float* x, float* y, int64_t count, float shift, float factor, const float* scale, const float* bias);
+  // y = x * factor + offset: one value each for all, or one per element.
+  void (*affine)(const float* x, float* y, int64_t count, float factor, float offset);
+  void (*affine_each)(const float* x, float* y, int64_t count, const float* factors, const float* offsets);
+  // y = x / (bias + alpha * sums)^beta
+  void (*local_response)(const float* x, const float* sums, float* y, int64_t count, float bias, float alpha, float beta);
+  // sums += x^2
+  void (*add_squares)(const float* x, float* sums, int64_t count);
+};
+HEDDLE_DECLARE_ISA_TABLE(NormalizationTable, normalizations)
+
+}  // namespace heddle::cpu

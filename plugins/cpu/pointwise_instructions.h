@@ -1,0 +1,44 @@
+// The vectorised loops behind pointwise programs: one function per opcode and compute type, one table per instruction set level.
+//
+// A block is `bytes` bytes of whole vectors (a multiple of instruction_alignment, so that no loop has a remainder). Operands advance by
+// `step` = 1, or stay at one vector (`step` = 0) that holds a scalar in every lane. Blocks may be unaligned. The output may be the
+// memory of an operand that advances: every vector is read before it is written. Stateless; any thread.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "isa.h"
+
+namespace heddle::cpu {
+
+// The arithmetic of a program. Narrower types are computed in one of these: f16 and bf16 in f32; i8, i16, u8, u16 and bool in i32;
+// u32 in i64.
+enum class Compute : uint8_t { f32, f64, i32, i64, u64 };
+constexpr int compute_count = 5;
+
+constexpr int64_t instruction_alignment = 64;
+
+struct InstructionOperand {
+  const void* data;
+  ptrdiff_t step;
+};
+using InstructionFunction = void (*)(const InstructionOperand* operands, void* out, int64_t bytes);
+
+// Opcodes beside expression.h's: wrap to the range of a narrower type, and copy.
+enum Extension : uint8_t { copy_value, wrap_i8, wrap_i16, wrap_u8, wrap_u16, wrap_u32, extension_count };
+
+constexpr int instruction_opcodes = 64;  // at least expression::opcode_count; checked where both are known
+
+struct InstructionSet {
+  InstructionFunction functions[instruction_opcodes];  // by expression::Opcode; null: not of this type
+  InstructionFunction extensions[extension_count];
+};
+
+// By Compute.
+struct InstructionTable {
+  const InstructionSet* sets[compute_count];
+};
+HEDDLE_DECLARE_ISA_TABLE(InstructionTable, instructions)
+
+}  // namespace heddle::cpu

@@ -1,0 +1,220 @@
+// Vectors of one instruction set level, for files compiled with heddle_isa_sources: GCC/Clang vector types for arithmetic, comparison
+// and selection (`mask ? a : b`), and the few instructions those types have no operator for.
+//
+// Everything lives in the namespace of its level or is static; nothing here may be included by a file compiled once.
+#pragma once
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+namespace heddle::cpu::HEDDLE_ISA {
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+template <class T, int bytes = vector_bytes>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(bytes)));
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+template <class T>
+constexpr int lanes = vector_bytes / static_cast<int>(sizeof(T));
+
+using VF = Vector<float>;
+using VI = Vector<int32_t>;
+using VU = Vector<uint32_t>;
+using VD = Vector<double>;
+using VL = Vector<int64_t>;
+// As many floats as a vector has doubles.
+using HF = VectorOf<float, vector_bytes / 2>::type;
+using HI = VectorOf<int32_t, vector_bytes / 2>::type;
+
+// The integer vector that comparisons of T vectors give.
+template <class T>
+struct MaskOf;
+template <>
+struct MaskOf<float> {
+  using type = VI;
+};
+template <>
+struct MaskOf<double> {
+  using type = VL;
+};
+template <>
+struct MaskOf<int32_t> {
+  using type = VI;
+};
+template <>
+struct MaskOf<int64_t> {
+  using type = VL;
+};
+template <>
+struct MaskOf<uint64_t> {
+  using type = VL;
+};
+template <class T>
+using Mask = typename MaskOf<T>::type;
+
+template <class V>
+static inline V load(const void* p) {
+  V v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+template <class V>
+static inline void store(void* p, V v) {
+  __builtin_memcpy(p, &v, sizeof(v));
+}
+template <class To, class From>
+static inline To cast_bits(From v) {
+  static_assert(sizeof(To) == sizeof(From));
+  return (To)v;
+}
+template <class V, class T>
+static inline V splat(T value) {
+  V v;
+  for (size_t i = 0; i < sizeof(V) / sizeof(T); ++i) v[i] = value;
+  return v;
+}
+
+// a * b + c, fused where the level has the instruction.
+static inline VF fma(VF a, VF b, VF c) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (VF)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
+}
+static inline VD fma(VD a, VD b, VD c) {
+#if defined(__AVX512F__)
+  return (VD)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+  return (VD)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return a * b + c;
+#endif
+}
+static inline VF fma(VF a, VF b, float c) {
+  return fma(a, b, splat<VF>(c));
+}
+static inline VD fma(VD a, VD b, double c) {
+  return fma(a, b, splat<VD>(c));
+}
+
+// Square root and rounding; `round` to nearest, halves to even.
+#if defined(__AVX512F__)
+static inline VF sqrt(VF x) {
+  return (VF)_mm512_maskz_sqrt_ps(0xffff, (__m512)x);
+}
+static inline VD sqrt(VD x) {
+  return (VD)_mm512_maskz_sqrt_pd(0xff, (__m512d)x);
+}
+#define HEDDLE_ROUNDING_(name, mode)                                                    \
+  static inline VF name(VF x) {                                                         \
+    return (VF)_mm512_maskz_roundscale_ps(0xffff, (__m512)x, mode | _MM_FROUND_NO_EXC); \
+  }                                                                                     \
+  static inline VD name(VD x) {                                                         \
+    return (VD)_mm512_maskz_roundscale_pd(0xff, (__m512d)x, mode | _MM_FROUND_NO_EXC);  \
+  }
+#elif defined(__AVX2__)
+static inline VF sqrt(VF x) {
+  return (VF)_mm256_sqrt_ps((__m256)x);
+}
+static inline VD sqrt(VD x) {
+  return (VD)_mm256_sqrt_pd((__m256d)x);
+}
+#define HEDDLE_ROUNDING_(name, mode)                                  \
+  static inline VF name(VF x) {                                       \
+    return (VF)_mm256_round_ps((__m256)x, mode | _MM_FROUND_NO_EXC);  \
+  }                                                                   \
+  static inline VD name(VD x) {                                       \
+    return (VD)_mm256_round_pd((__m256d)x, mode | _MM_FROUND_NO_EXC); \
+  }
+#else
+static inline VF sqrt(VF x) {
+  return (VF)_mm_sqrt_ps((__m128)x);
+}
+static inline VD sqrt(VD x) {
+  return (VD)_mm_sqrt_pd((__m128d)x);
+}
+#define HEDDLE_ROUNDING_(name, mode)                               \
+  static inline VF name(VF x) {                                    \
+    return (VF)_mm_round_ps((__m128)x, mode | _MM_FROUND_NO_EXC);  \
+  }                                                                \
+  static inline VD name(VD x) {                                    \
+    return (VD)_mm_round_pd((__m128d)x, mode | _MM_FROUND_NO_EXC); \
+  }
+#endif
+HEDDLE_ROUNDING_(floor, _MM_FROUND_TO_NEG_INF)
+HEDDLE_ROUNDING_(ceil, _MM_FROUND_TO_POS_INF)
+HEDDLE_ROUNDING_(round, _MM_FROUND_TO_NEAREST_INT)
+#undef HEDDLE_ROUNDING_
+
+static inline VF abs(VF x) {
+  return cast_bits<VF>(cast_bits<VI>(x) & 0x7fffffff);
+}
+static inline VD abs(VD x) {
+  return cast_bits<VD>(cast_bits<VL>(x) & 0x7fffffffffffffff);
+}
+// |magnitude| with the sign of `sign`.
+static inline VF copy_sign(VF magnitude, VF sign) {
+  return cast_bits<VF>((cast_bits<VI>(magnitude) & 0x7fffffff) | (cast_bits<VI>(sign) & static_cast<int32_t>(0x80000000)));
+}
+// NumPy's minimum and maximum: a NaN on either side is the result.
+template <class V>
+static inline V smaller(V a, V b) {
+  return ((a < b) | (a != a)) ? a : b;
+}
+template <class V>
+static inline V larger(V a, V b) {
+  return ((a > b) | (a != a)) ? a : b;
+}
+// True when any lane of a comparison is true.
+static inline bool any(VI mask) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask((__m512i)mask) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_ps((__m256)mask) != 0;
+#else
+  return _mm_movemask_ps((__m128)mask) != 0;
+#endif
+}
+
+// The two halves of a float vector as doubles, and back.
+struct Doubles {
+  VD low, high;
+};
+static inline Doubles widen(VF x) {
+  HF halves[2];
+  __builtin_memcpy(halves, &x, sizeof(x));
+  return {__builtin_convertvector(halves[0], VD), __builtin_convertvector(halves[1], VD)};
+}
+static inline VF narrow(Doubles x) {
+  const HF halves[2] = {__builtin_convertvector(x.low, HF), __builtin_convertvector(x.high, HF)};
+  VF r;
+  __builtin_memcpy(&r, halves, sizeof(r));
+  return r;
+}
+
+// The sum of all lanes, halves first: one fixed order per level.
+template <class V>
+static inline auto sum_lanes(V v) {
+  auto s = v[0] - v[0];
+  constexpr int n = sizeof(V) / sizeof(v[0]);
+  decltype(s) lane[n];
+  __builtin_memcpy(lane, &v, sizeof(v));
+  for (int width = n / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
+  return lane[0];
+}
+
+}  // namespace heddle::cpu::HEDDLE_ISA

@@ -1,0 +1,28 @@
+// Inner loops of channels-last pooling, one table per instruction set level (isa.h): rows of channels combined element by element.
+#pragma once
+
+#include <stdint.h>
+
+#include "isa.h"
+
+namespace heddle::cpu {
+
+// `count` >= 1 rows of `channels` floats. Combined in order; the result is stored, or combined with what y holds.
+struct PoolRows {
+  const float* const* sources;
+  int64_t count;
+  int64_t channels;
+  float* y;
+  bool first;  // store
+};
+struct PoolTable {
+  void (*max)(const PoolRows& rows);
+  void (*sum)(const PoolRows& rows);
+  void (*sum_absolute)(const PoolRows& rows);
+  void (*sum_squares)(const PoolRows& rows);
+  void (*divide)(float* y, int64_t channels, float divisor);
+  void (*square_root)(float* y, int64_t channels);
+};
+HEDDLE_DECLARE_ISA_TABLE(PoolTable, pooling)
+
+}  // namespace heddle::cpu

@@ -1,0 +1,174 @@
+// Reshape, Flatten, Squeeze, Unsqueeze, Identity: operators that keep every byte and change at most the dims. They are views: the
+// compiler gives output and input the same bytes and runs nothing; the kernel copies where it could not.
+#include "families.h"
+#include "support.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr uint32_t view_traits = HEDDLE_TRAIT_VIEW | HEDDLE_TRAIT_CHEAP;
+
+class ViewCopy {
+ public:
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& y = *context.output(0);
+    tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor& x = *context.inputs[0];
+    heddle_tensor& y = *context.outputs[0];
+    if (x.data == y.data || y.byte_size == 0) return {};
+    const Tiling::Range range = tiling_.range(static_cast<int64_t>(y.byte_size), begin, end);
+    std::memcpy(static_cast<char*>(y.data) + range.first, static_cast<const char*>(x.data) + range.first,
+                static_cast<size_t>(range.last - range.first));
+    return {};
+  }
+
+ private:
+  Tiling tiling_;
+};
+
+Status infer_reshape(InferContext& context) {
+  const Dims operand = context.dims(1);
+  if (operand.rank != 1) return not_one_dimensional("shape", operand);
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(operand[0])));
+  if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(operand[0])), Status();
+  std::vector<int64_t> dims = context.ints(1);
+  const Dims from = context.dims(0);
+  const bool keeps_zero = context.attributes.i("allowzero") != 0;
+  int unknown = -1;
+  int64_t known = 1;
+  bool has_zero = false;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0 && !keeps_zero) {
+      if (static_cast<int>(i) >= from.rank)
+        return invalid("shape copies dimension " + std::to_string(i) + " of an input of rank " + std::to_string(from.rank));
+      dims[i] = from[static_cast<int>(i)];
+    } else if (dims[i] == -1) {
+      if (unknown >= 0) return invalid("shape " + dims_text(dims_of(dims)) + " has more than one -1");
+      unknown = static_cast<int>(i);
+      continue;
+    } else if (dims[i] < 0) {
+      return invalid("shape has the extent " + std::to_string(dims[i]) + ", expected -1 or more");
+    }
+    has_zero = has_zero || dims[i] == 0;
+    if (__builtin_mul_overflow(known, dims[i], &known)) return invalid("shape " + dims_text(dims_of(dims)) + " overflows");
+  }
+  const int64_t elements = from.count(0, from.rank);
+  if (unknown >= 0) {
+    if (keeps_zero && has_zero) return invalid("shape has both -1 and 0, which allowzero forbids");
+    if (known == 0 ? elements != 0 : elements % known != 0)
+      return invalid("cannot infer -1: " + std::to_string(elements) + " elements of " + dims_text(from) + " do not divide by " +
+                     std::to_string(known));
+    dims[static_cast<size_t>(unknown)] = known == 0 ? 0 : elements / known;
+  } else if (known != elements) {
+    return invalid("input " + dims_text(from) + " has " + std::to_string(elements) + " elements, shape " + dims_text(dims_of(dims)) +
+                   " has " + std::to_string(known));
+  }
+  context.set_dims(0, dims);
+  return {};
+}
+
+Status infer_flatten(InferContext& context) {
+  const Dims from = context.dims(0);
+  const int64_t axis = context.attributes.i("axis");
+  if (axis < -from.rank || axis > from.rank)
+    return invalid("axis is " + std::to_string(axis) + ", expected a number in [" + std::to_string(-from.rank) + ", " +
+                   std::to_string(from.rank) + "]");
+  const int split = static_cast<int>(axis < 0 ? axis + from.rank : axis);
+  context.set_dims(0, std::vector<int64_t>{from.count(0, split), from.count(split, from.rank)});
+  return {};
+}
+
+Status infer_squeeze(InferContext& context) {
+  const Dims from = context.dims(0);
+  std::vector<int> axes;
+  if (context.has_input(1)) {
+    const Dims operand = context.dims(1);
+    if (operand.rank > 1) return not_one_dimensional("axes", operand);
+    if (!context.known(1)) {
+      const int64_t removed = operand.count(0, operand.rank);
+      if (removed > from.rank) return invalid("axes has " + std::to_string(removed) + " entries for an input " + dims_text(from));
+      return context.set_dynamic(0, from.rank - static_cast<int>(removed)), Status();
+    }
+    HEDDLE_PLUGIN_CHECK(normalize_axes("axes", context.ints(1), from.rank, &axes));
+    for (int axis : axes)
+      if (from[axis] != 1) return invalid("cannot squeeze axis " + std::to_string(axis) + " of " + dims_text(from) + ": it is not 1");
+  }
+  std::vector<int64_t> dims;
+  for (int i = 0; i < from.rank; ++i) {
+    const bool removed = context.has_input(1) ? std::find(axes.begin(), axes.end(), i) != axes.end() : from[i] == 1;
+    if (!removed) dims.push_back(from[i]);
+  }
+  context.set_dims(0, dims);
+  return {};
+}
+
+Status infer_unsqueeze(InferContext& context) {
+  const Dims from = context.dims(0);
+  const Dims operand = context.dims(1);
+  if (operand.rank > 1) return not_one_dimensional("axes", operand);
+  const int64_t rank = from.rank + operand.count(0, operand.rank);
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(rank)));
+  if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(rank)), Status();
+  std::vector<int> axes;
+  HEDDLE_PLUGIN_CHECK(normalize_axes("axes", context.ints(1), static_cast<int>(rank), &axes));
+  std::vector<int64_t> dims;
+  int next = 0;
+  for (int i = 0; i < static_cast<int>(rank); ++i) dims.push_back(std::find(axes.begin(), axes.end(), i) != axes.end() ? 1 : from[next++]);
+  context.set_dims(0, dims);
+  return {};
+}
+
+}  // namespace
+
+void add_reshape(Builder& plugin) {
+  plugin.add(Op("Reshape", "", 14)
+                 .doc("the same elements under another shape; 0 copies a dimension, -1 is inferred")
+                 .in("data")
+                 .shape_operand("shape")
+                 .out("reshaped")
+                 .in_place("reshaped", "data")
+                 .attribute("allowzero", 0)
+                 .traits(view_traits)
+                 .infer(infer_reshape)
+                 .cpu<ViewCopy>());
+  plugin.add(Op("Flatten", "", 13)
+                 .doc("a matrix of the dimensions before axis and those from it on")
+                 .in("input")
+                 .out("output")
+                 .in_place("output", "input")
+                 .attribute("axis", 1)
+                 .traits(view_traits)
+                 .infer(infer_flatten)
+                 .cpu<ViewCopy>());
+  plugin.add(Op("Squeeze", "", 13)
+                 .doc("without the axes given, or without all dimensions of one element")
+                 .in("data")
+                 .shape_operand("axes", dtypes<int64_t>(), true)
+                 .out("squeezed")
+                 .in_place("squeezed", "data")
+                 .traits(view_traits)
+                 .infer(infer_squeeze)
+                 .cpu<ViewCopy>());
+  plugin.add(Op("Unsqueeze", "", 13)
+                 .doc("with dimensions of one element at the axes of the output")
+                 .in("data")
+                 .shape_operand("axes")
+                 .out("expanded")
+                 .in_place("expanded", "data")
+                 .traits(view_traits)
+                 .infer(infer_unsqueeze)
+                 .cpu<ViewCopy>());
+  plugin.add(Op("Identity", "", 16)
+                 .doc("the input")
+                 .in("input")
+                 .out("output", same_as("input"))
+                 .in_place("output", "input")
+                 .traits(view_traits)
+                 .gradient("Identity", {"doutput"}, {"dinput"})
+                 .cpu<ViewCopy>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,45 @@
+// StridedCopy: moves the elements of an n-dimensional box from one set of strides to another. Transpose, Slice, Concat, Split, Expand,
+// Tile, DepthToSpace and others are this with different strides.
+//
+// A plain value without heap memory: plan it in prepare, or in run when the strides are only known there. Read-only while copying, so
+// several threads may copy disjoint ranges of units. Strides are in bytes, negative ones and source strides of 0 (repetition) allowed.
+#pragma once
+
+#include <cstdint>
+
+namespace heddle::cpu {
+
+class StridedCopy {
+ public:
+  static constexpr int capacity = 20;  // dimensions before merging
+
+  explicit StridedCopy(int64_t element_bytes = 1) : width_(element_bytes) {}
+  // Another dimension, in any order: `extent` steps of so many bytes in the source and in the target (there more than 0).
+  void add(int64_t extent, int64_t source_stride, int64_t target_stride);
+  // Sorts and merges dimensions, picks the inner loop and divides the work; call once after the last add.
+  void finish();
+  // About 32 KiB each, 0 when a dimension is empty.
+  int64_t units() const { return units_; }
+  // Copies units [first, last). Source and target must not overlap.
+  void run(const void* source, void* target, int64_t first, int64_t last) const;
+
+ private:
+  enum class Inner : uint8_t { rows, fill, transpose, elements };
+  struct Dimension {
+    int64_t extent, source, target;  // strides in bytes
+  };
+  void merge();
+  void widen();
+  void pick_inner();
+  void divide();
+  void copy_block(const char* source, char* target, int64_t rows, int64_t columns) const;
+
+  Dimension dims_[capacity] = {};
+  int rank_ = 0;
+  int64_t width_ = 1;
+  Inner inner_ = Inner::rows;
+  int64_t row_block_ = 1, column_block_ = 1;  // of the last two dimensions
+  int64_t units_ = 0;
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,175 @@
+// What the shape, movement and indexing operators share: axes, error sentences, how bytes are divided into tiles, strides of a view.
+//
+// Sizes are in bytes where the name says so, else in elements. Everything here is pure and may be called from any thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "heddle/op.h"
+
+namespace heddle::cpu {
+
+using namespace heddle::plugin;
+
+// Leaves the enclosing function with the Status of `expression` when it failed.
+#define HEDDLE_PLUGIN_CHECK(expression)                            \
+  do {                                                             \
+    ::heddle::plugin::Status heddle_plugin_status_ = (expression); \
+    if (!heddle_plugin_status_.ok()) return heddle_plugin_status_; \
+  } while (false)
+
+// ---------------------------------------------------------------- axes and dims
+
+// `axis` in [0, rank), negative ones counted from the end; false when it is outside [-rank, rank).
+inline bool normalize_axis(int64_t axis, int rank, int* normalized) {
+  if (axis < -rank || axis >= rank) return false;
+  *normalized = static_cast<int>(axis < 0 ? axis + rank : axis);
+  return true;
+}
+Status axis_outside(const char* what, int64_t axis, int rank);
+// Normalises every axis; an axis given twice is an error.
+Status normalize_axes(const char* what, const std::vector<int64_t>& axes, int rank, std::vector<int>* normalized);
+// Outputs have at most HEDDLE_MAX_RANK dims.
+Status check_rank(size_t rank);
+Status not_one_dimensional(const char* operand, Dims dims);
+
+inline int64_t count_of(const std::vector<int64_t>& dims) {
+  int64_t n = 1;
+  for (int64_t dim : dims) n *= dim;
+  return n;
+}
+inline std::vector<int64_t> vector_of(Dims dims) {
+  return {dims.begin(), dims.end()};
+}
+inline Dims dims_of(const heddle_tensor& tensor) {
+  return {tensor.dims, tensor.rank};
+}
+inline Dims dims_of(const std::vector<int64_t>& dims) {
+  return {dims.data(), static_cast<int>(dims.size())};
+}
+
+// Element `i` of an i32 or i64 tensor.
+inline int64_t integer_at(const heddle_tensor& tensor, int64_t i) {
+  return tensor.dtype == HEDDLE_I32 ? static_cast<const int32_t*>(tensor.data)[i] : static_cast<const int64_t*>(tensor.data)[i];
+}
+inline bool is_constant(const heddle_tensor* tensor) {
+  return !tensor || ((tensor->flags & HEDDLE_TENSOR_CONSTANT) && (tensor->data || tensor->element_count == 0));
+}
+
+// "index 7 is outside [-5, 4] (axis 1 of "data")"
+Status index_outside(int64_t index, int64_t bound, int axis);
+// The position that an ONNX index stands for; false when it is outside [-bound, bound).
+inline bool resolve_index(int64_t* index, int64_t bound) {
+  if (*index < 0) *index += bound;
+  return *index >= 0 && *index < bound;
+}
+
+// ---------------------------------------------------------------- tiles
+
+constexpr int64_t tile_bytes = 256 * 1024;  // of a memory-bound copy: about 30 µs
+constexpr int64_t most_tiles = 16;
+constexpr double bytes_per_ns = 8.0;  // read and written by one thread, a first guess
+
+// Divides any number of work units evenly over the tiles that prepare decided on.
+class Tiling {
+ public:
+  struct Range {
+    int64_t first, last;
+  };
+  // For an operator that reads and writes `bytes` in total, at `cost` times the price of a copy.
+  void plan(PrepareContext& context, int64_t bytes, double cost = 1.0) {
+    const double weighted = static_cast<double>(bytes) * cost;
+    tiles_ = std::clamp<int64_t>(static_cast<int64_t>(weighted / (2.0 * static_cast<double>(tile_bytes))), 1, most_tiles);
+    context.set_tiles(tiles_);
+    context.set_cost_ns(30.0 + weighted / bytes_per_ns);
+  }
+  // The units of tiles [begin, end) out of `total`.
+  Range range(int64_t total, int64_t begin, int64_t end) const { return {share(total, begin), share(total, end)}; }
+
+ private:
+  int64_t share(int64_t total, int64_t tile) const { return total / tiles_ * tile + total % tiles_ * tile / tiles_; }
+  int64_t tiles_ = 1;
+};
+
+// ---------------------------------------------------------------- layouts and strides
+
+// Row-major strides, in elements.
+inline void dense_strides(Dims dims, int64_t* strides) {
+  int64_t stride = 1;
+  for (int i = dims.rank - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= dims.data[i];
+  }
+}
+// Strides in elements of a dense view in its own layout (dimension orders only).
+void strides_of(const heddle_tensor& tensor, int64_t* strides);
+// {0, 2, ..., rank - 1, 1}
+heddle_layout channels_last(int rank);
+// The choices of an operator whose ports can all be row-major or all channels-last: both for rank 3 to 5 and up to HEDDLE_FORMAT_PORTS
+// ports, else row-major alone.
+std::vector<heddle_format> uniform_formats(const CreateContext& context, uint32_t inputs, uint32_t outputs);
+
+// ---------------------------------------------------------------- dispatch
+
+// A value moved without regard to its meaning.
+struct Bytes16 {
+  uint64_t low, high;
+};
+template <class T>
+struct Tag {
+  using type = T;
+};
+// Calls f(Tag<uint8_t, uint16_t, uint32_t or uint64_t>) for the width of a dtype.
+template <class F>
+auto with_width(size_t width, F&& f) {
+  switch (width) {
+    case 1:
+      return f(Tag<uint8_t>());
+    case 2:
+      return f(Tag<uint16_t>());
+    case 4:
+      return f(Tag<uint32_t>());
+    default:
+      return f(Tag<uint64_t>());
+  }
+}
+// Calls f(Tag<T>) for the element type of a dtype; bool comes as uint8_t.
+template <class F>
+auto with_dtype(heddle_dtype dtype, F&& f) {
+  switch (dtype) {
+    case HEDDLE_F16:
+      return f(Tag<f16>());
+    case HEDDLE_BF16:
+      return f(Tag<bf16>());
+    case HEDDLE_F32:
+      return f(Tag<float>());
+    case HEDDLE_F64:
+      return f(Tag<double>());
+    case HEDDLE_I8:
+      return f(Tag<int8_t>());
+    case HEDDLE_I16:
+      return f(Tag<int16_t>());
+    case HEDDLE_I32:
+      return f(Tag<int32_t>());
+    case HEDDLE_I64:
+      return f(Tag<int64_t>());
+    case HEDDLE_U16:
+      return f(Tag<uint16_t>());
+    case HEDDLE_U32:
+      return f(Tag<uint32_t>());
+    case HEDDLE_U64:
+      return f(Tag<uint64_t>());
+    default:
+      return f(Tag<uint8_t>());
+  }
+}
+// The type in which elements of T are computed with: float for the 16-bit ones, else T.
+template <class T>
+using Arithmetic = std::conditional_t<std::is_same_v<T, f16> || std::is_same_v<T, bf16>, float, T>;
+
+}  // namespace heddle::cpu

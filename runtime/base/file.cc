@@ -1,0 +1,114 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+#include "base/text.h"
+
+namespace heddle {
+
+std::string errno_text(int error) {
+  return std::generic_category().message(error);
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void FileBytes::Free::operator()(std::byte* p) const {
+  ::operator delete (p, std::align_val_t{64});
+}
+
+FileBytes FileBytes::allocate(size_t size) {
+  FileBytes bytes;
+  bytes.data.reset(static_cast<std::byte*>(::operator new (size, std::align_val_t{64})));
+  bytes.size = size;
+  return bytes;
+}
+
+Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_bytes) {
+  const std::string name = quoted(path.native());
+  // O_NONBLOCK: opening a pipe or a device must not hang before it can be refused.
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd.valid()) {
+    const bool absent = errno == ENOENT || errno == ENOTDIR;
+    return Status(absent ? Code::file_not_found : Code::file_unreadable, "can't open " + name + ": " + errno_text(errno),
+                  absent ? "check the path" : "");
+  }
+  struct stat info = {};
+  if (::fstat(fd.get(), &info) != 0) return Status(Code::file_unreadable, "can't stat " + name + ": " + errno_text(errno));
+  if (!S_ISREG(info.st_mode)) return Status(Code::file_unreadable, name + " is not a regular file", "give the path of a file");
+  if (info.st_size > limit_bytes)
+    return Status(Code::limit_exceeded,
+                  name + " has " + human_bytes(info.st_size) + ", the limit file_bytes is " + human_bytes(limit_bytes),
+                  "raise the limit if you trust the file");
+  FileBytes bytes = FileBytes::allocate(static_cast<size_t>(info.st_size));
+  for (size_t done = 0; done < bytes.size;) {
+    const ssize_t n = ::read(fd.get(), bytes.data.get() + done, bytes.size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status(Code::file_unreadable, "can't read " + name + ": " + errno_text(errno));
+    if (n == 0) return Status(Code::file_truncated, name + " became shorter while it was read");
+    done += static_cast<size_t>(n);
+  }
+  return bytes;
+}
+
+Result<FileReplacement> FileReplacement::create(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter{0};
+  if (!path.has_filename()) return Status(Code::file_unwritable, quoted(path.native()) + " does not name a file");
+  std::filesystem::path temporary;
+  int fd = -1;
+  do {  // a name left behind by a process of the same id is skipped
+    const std::string suffix = "." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1)) + ".tmp";
+    temporary = path.parent_path() / ("." + path.filename().native() + suffix);
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  } while (fd < 0 && errno == EEXIST);
+  if (fd < 0) {
+    const int error = errno;
+    return Status(Code::file_unwritable, "can't write " + quoted(path.native()) + ": " + errno_text(error),
+                  error == ENOENT ? "make its folder first" : "");
+  }
+  struct stat before = {};  // a replaced file keeps its permissions; failing to is no reason not to write
+  if (::stat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode) && ::fchmod(fd, before.st_mode & 0777) != 0) errno = 0;
+  return FileReplacement(FileDescriptor(fd), path, std::move(temporary));
+}
+
+FileReplacement::FileReplacement(FileReplacement&& other) noexcept
+    : fd_(std::move(other.fd_)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+
+FileReplacement::~FileReplacement() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Status FileReplacement::failed(const char* what, int error) const {
+  return Status(Code::file_unwritable, std::string("can't ") + what + " " + quoted(path_.native()) + ": " + errno_text(error));
+}
+
+Status FileReplacement::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed("write", errno);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status FileReplacement::commit() {
+  if (::fsync(fd_.get()) != 0) return failed("sync", errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return failed("replace", errno);
+  temporary_.clear();
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+  const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems refuse to sync a folder; the file itself is whole either way.
+  if (directory.valid() && ::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("sync the folder of", errno);
+  return {};
+}
+
+}  // namespace heddle

@@ -1,0 +1,76 @@
+// Whole files: reading untrusted ones with a bound, replacing ours as a whole.
+// Threads: free functions are safe to call concurrently; one FileReplacement belongs to one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "heddle/status.h"
+
+namespace heddle {
+
+// "Permission denied" and such for an errno value.
+std::string errno_text(int error);
+
+// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// Bytes on the heap, 64-byte aligned.
+struct FileBytes {
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+  std::unique_ptr<std::byte[], Free> data;
+  size_t size = 0;
+  static FileBytes allocate(size_t size);
+  std::span<const std::byte> span() const { return {data.get(), size}; }
+};
+
+// The content of a regular file of at most `limit_bytes`. A file that changes while it is read gives some mixture or file_truncated.
+// Errors: file_not_found, file_unreadable (also: not a regular file), file_truncated, limit_exceeded.
+Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_bytes);
+
+// A file that takes the place of `path` only when commit() succeeds: written beside it, synced, renamed, the folder synced.
+// Destroyed before that, it leaves nothing behind. Errors: file_unwritable.
+class FileReplacement {
+ public:
+  static Result<FileReplacement> create(const std::filesystem::path& path);
+  FileReplacement(FileReplacement&& other) noexcept;
+  FileReplacement& operator=(FileReplacement&&) = delete;
+  ~FileReplacement();
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
+  Status commit();
+
+ private:
+  FileReplacement(FileDescriptor fd, std::filesystem::path path, std::filesystem::path temporary)
+      : fd_(std::move(fd)), path_(std::move(path)), temporary_(std::move(temporary)) {}
+  Status failed(const char* what, int error) const;
+
+  FileDescriptor fd_;
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  // empty: nothing to remove
+};
+
+}  // namespace heddle

@@ -1,0 +1,50 @@
+// compile: TypedNet -> Plan. Kernels are chosen and prepared, layouts assigned, memory planned, dependences laid out flat.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/evaluator.h"
+#include "base/limits.h"
+#include "compile/plan.h"
+#include "compile/prepack.h"
+#include "heddle/status.h"
+#include "net/typed_net.h"
+#include "plugin/host.h"
+
+namespace heddle {
+
+// Session-long objects that kernels ask for by name. Thread-safe.
+class ResourceTable {
+ public:
+  explicit ResourceTable(std::shared_ptr<const RegistrySnapshot> registry);
+  ~ResourceTable();
+  ResourceTable(const ResourceTable&) = delete;
+  ResourceTable& operator=(const ResourceTable&) = delete;
+  // Made on first use; null with a sentence in `error` when nobody publishes it or making it failed.
+  void* find(const std::string& name, const std::string& device, std::string& error);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct CompileOptions {
+  uint32_t max_threads = 1;
+  bool share_memory = true;  // false: every value has bytes of its own (for comparisons)
+  bool assign_layouts = true;
+  bool prepack = true;
+  std::string default_device = "cpu:0";
+  int64_t memory_limit = INT64_MAX;  // planned peak per device
+  Limits limits;
+  Evaluator* evaluator = nullptr;      // for subnets
+  PackCache* packs = nullptr;          // null: packs live in the plan alone
+  int64_t* prepare_ns = nullptr;       // time spent in the kernels' create and prepare is added here
+  bool commit_late = true;             // updates of variables form the tail of the plan
+  ResourceTable* resources = nullptr;  // null: asking for one is an error
+};
+
+// Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.
+Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& options);
+
+}  // namespace heddle

@@ -1,0 +1,22 @@
+#include "base/clock.h"
+#include "compile/compile.h"
+#include "compile/draft.h"
+
+namespace heddle {
+
+Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& options) {
+  compiling::Draft draft(std::move(net), options);
+  const std::string name = draft.typed.net.name;
+  const auto stages = {compiling::select_kernels,  compiling::assign_layouts, compiling::assign_storage, compiling::order_steps,
+                       compiling::prepare_kernels, compiling::plan_memory,    compiling::lay_out};
+  for (const auto stage : stages) {
+    const uint64_t begin = ticks();
+    Status status = stage(draft);
+    if (stage == compiling::prepare_kernels && options.prepare_ns)
+      *options.prepare_ns += static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+    if (!status.ok()) return std::move(status).in_net(name);
+  }
+  return std::shared_ptr<const Plan>(std::make_shared<Plan>(std::move(draft.plan)));
+}
+
+}  // namespace heddle

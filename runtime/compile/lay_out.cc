@@ -1,0 +1,113 @@
+// The flat plan: steps, values and dependences in the form the run needs.
+#include <algorithm>
+
+#include "base/text.h"
+#include "compile/draft.h"
+#include "infer/infer_operator.h"
+
+namespace heddle {
+
+PlanStep::~PlanStep() {
+  if (state && kernel && kernel->kernel->destroy) kernel->kernel->destroy(state);
+}
+
+namespace compiling {
+namespace {
+
+void lay_out_values(Draft& draft) {
+  const Net& net = draft.typed.net;
+  Plan& plan = draft.plan;
+  plan.values.resize(net.values.size());
+  for (size_t i = 0; i < net.values.size(); ++i) {
+    PlanValue& v = plan.values[i];
+    v.name = net.values[i].name;
+    v.type = draft.typed.types[i];
+    v.layout = draft.layouts[i];
+    if (draft.storage_of[i] != UINT32_MAX) v.placement = draft.storages[draft.storage_of[i]].placement;
+    if (v.type.bounded_axis >= 0) v.extent_slot = static_cast<int32_t>(plan.extent_slots++);
+  }
+}
+
+void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
+  const Node& node = draft.node(id);
+  NodeDraft& d = draft.nodes[id.index];
+  step.name = node.name;
+  step.domain = node.domain;
+  step.type = node.type;
+  step.device = draft.device(id);
+  step.kernel = d.kernel;
+  step.tiles = d.prepared.tile_count;
+  step.scratch_bytes = static_cast<int64_t>(d.prepared.scratch_bytes);
+  step.thread_scratch_bytes = static_cast<int64_t>(d.prepared.thread_scratch_bytes);
+  step.cost_ns = d.prepared.cost_ns;
+  step.random_stream = node.random_stream;
+  step.late = d.late;
+  step.updates_variable = node.schema->updates_variable();
+  step.nested = std::move(d.nested);
+  for (const EpilogueStage& s : node.epilogue) step.fused.push_back(s.name);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    step.inputs.push_back({node.inputs[i], i < d.input_layouts.size() ? d.input_layouts[i] : heddle_layout{}});
+    if (node.inputs[i].valid()) step.bytes += draft.typed.type(node.inputs[i]).byte_size();
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    step.outputs.push_back({node.outputs[i], i < d.output_layouts.size() ? d.output_layouts[i] : heddle_layout{}});
+    if (node.outputs[i].valid()) step.bytes += draft.typed.type(node.outputs[i]).byte_size();
+  }
+  step.call = std::move(d.call);
+  step.state = std::exchange(d.state, nullptr);
+  draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
+}
+
+void lay_out_graph(Draft& draft) {
+  StepGraph& graph = draft.plan.graph;
+  const auto count = static_cast<uint32_t>(draft.order.size());
+  graph.count = count;
+  graph.tail_begin = draft.tail_begin;
+  graph.successor_begin.reserve(count + 1);
+  graph.predecessor_count.assign(count, 0);
+  graph.flags.assign(count, 0);
+  bool any_finish = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    std::vector<uint32_t>& list = draft.edges[i];
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
+    for (const uint32_t to : list) {
+      graph.successors.push_back(to);
+      ++graph.predecessor_count[to];
+    }
+    graph.cost_ns.push_back(static_cast<float>(draft.plan.steps[i].cost_ns));
+    any_finish = any_finish || (draft.plan.steps[i].kernel->kernel->finish && !draft.plan.steps[i].late);
+  }
+  graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
+  if (!any_finish) return;
+  graph.finish.assign(count, nullptr);
+  for (uint32_t i = 0; i < count; ++i)
+    if (!draft.plan.steps[i].late) graph.finish[i] = draft.plan.steps[i].kernel->kernel->finish;
+}
+
+}  // namespace
+
+Status lay_out(Draft& draft) {
+  Plan& plan = draft.plan;
+  plan.net_name = draft.typed.net.name;
+  plan.registry = draft.typed.registry;
+  for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);
+  lay_out_values(draft);
+  lay_out_graph(draft);
+  plan.inputs = draft.typed.net.inputs;
+  plan.outputs = draft.typed.net.outputs;
+  for (const Variable& v : draft.typed.net.variables) plan.variables.push_back(v.name);
+  const ValueId counter = draft.typed.net.step_counter.valid() ? draft.typed.net[draft.typed.net.step_counter].first : ValueId();
+  if (counter.valid()) plan.step_counter = static_cast<int32_t>(draft.typed.net.step_counter.index);
+  for (const auto& blob : plan.constants)
+    if (blob) plan.memory.persistent_bytes += blob->bytes;
+  std::sort(plan.packs.begin(), plan.packs.end());
+  plan.packs.erase(std::unique(plan.packs.begin(), plan.packs.end()), plan.packs.end());
+  for (const auto& blob : plan.packs) plan.memory.persistent_bytes += blob->bytes;
+  return {};
+}
+
+}  // namespace compiling
+
+}  // namespace heddle

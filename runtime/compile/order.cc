@@ -1,0 +1,156 @@
+// Order and dependences of the steps: data, control, and the hazards of variables (a reader of one version runs before the step that
+// overwrites it). With commit=late the updates of variables, and what depends on them, form the tail of the plan.
+#include <algorithm>
+#include <queue>
+
+#include "compile/draft.h"
+
+namespace heddle::compiling {
+namespace {
+
+class Orderer {
+ public:
+  explicit Orderer(Draft& draft) : draft_(draft), net_(draft.typed.net), position_(net_.nodes.size(), UINT32_MAX) {}
+  Status run();
+
+ private:
+  void add_edge(uint32_t from, uint32_t to) {
+    if (from != to) edges_[from].push_back(to);
+  }
+  // The running node that produces `value`, through views; invalid for sources.
+  NodeId producer(ValueId value) const;
+  void data_edges();
+  void hazard_edges();
+  void mark_tail();
+  Status sort();
+
+  Draft& draft_;
+  const Net& net_;
+  std::vector<uint32_t> position_;  // by NodeId: in the order given
+  std::vector<std::vector<uint32_t>> edges_;
+  std::vector<char> tail_;
+};
+
+NodeId Orderer::producer(ValueId value) const {
+  while (value.valid() && net_[value].producer.valid()) {
+    const NodeId id = net_[value].producer;
+    if (!draft_.nodes[id.index].view) return id;
+    value = net_[id].inputs[0];
+  }
+  return {};
+}
+
+void Orderer::data_edges() {
+  for (const NodeId id : draft_.order) {
+    const uint32_t to = position_[id.index];
+    for (const ValueId v : net_[id].inputs) {
+      const NodeId from = v.valid() ? producer(v) : NodeId();
+      if (from.valid()) add_edge(position_[from.index], to);
+    }
+    for (const NodeId before : net_[id].control)
+      if (position_[before.index] != UINT32_MAX) add_edge(position_[before.index], to);
+  }
+}
+
+// Values of one variable storage, in version order: who reads version k must run before who writes version k + 1.
+void Orderer::hazard_edges() {
+  if (net_.variables.empty()) return;
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> readers(net_.variables.size());  // version, position
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> writers(net_.variables.size());  // version written, position
+  // The version of the variable whose bytes a value is, through views.
+  const auto version_of = [&](ValueId v, uint32_t* variable, uint32_t* version) {
+    for (;;) {
+      const Value& value = net_[v];
+      if (value.kind == Value::Kind::variable) {
+        *variable = value.variable.index;
+        *version = value.version;
+        return true;
+      }
+      if (!value.producer.valid() || !draft_.nodes[value.producer.index].view) return false;
+      v = net_[value.producer].inputs[0];
+    }
+  };
+  uint32_t variable = 0, version = 0;
+  for (const NodeId id : draft_.order) {
+    const uint32_t at = position_[id.index];
+    for (const ValueId v : net_[id].inputs)
+      if (v.valid() && version_of(v, &variable, &version)) readers[variable].emplace_back(version, at);
+    for (const ValueId v : net_[id].outputs)
+      if (v.valid() && net_[v].kind == Value::Kind::variable) writers[net_[v].variable.index].emplace_back(net_[v].version, at);
+  }
+  for (size_t i = 0; i < readers.size(); ++i)
+    for (const auto& [written, writer] : writers[i])
+      for (const auto& [read, reader] : readers[i])
+        if (read + 1 == written) add_edge(reader, writer);
+}
+
+void Orderer::mark_tail() {
+  tail_.assign(draft_.order.size(), 0);
+  for (const NodeId id : draft_.order)
+    if (net_[id].schema->updates_variable()) {
+      tail_[position_[id.index]] = 1;
+      draft_.plan.has_variable_updates = true;
+    }
+  if (!draft_.options.commit_late) tail_.assign(draft_.order.size(), 0);
+  // Edges of data run forward in the given order; hazard edges end in updates, which are marked already.
+  for (size_t i = 0; i < tail_.size(); ++i)
+    if (tail_[i])
+      for (const uint32_t next : edges_[i]) tail_[next] = 1;
+}
+
+// Kahn's algorithm, lowest position first, everything outside the tail before the tail.
+Status Orderer::sort() {
+  const size_t count = draft_.order.size();
+  std::vector<uint32_t> waiting(count, 0);
+  for (auto& list : edges_) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    for (const uint32_t to : list) ++waiting[to];
+  }
+  using Key = std::pair<char, uint32_t>;
+  std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
+  for (size_t i = 0; i < count; ++i)
+    if (waiting[i] == 0) ready.emplace(tail_[i], static_cast<uint32_t>(i));
+  std::vector<NodeId> order;
+  std::vector<uint32_t> place(count, UINT32_MAX);
+  draft_.tail_begin = UINT32_MAX;
+  while (!ready.empty()) {
+    const auto [tail, at] = ready.top();
+    ready.pop();
+    if (tail && draft_.tail_begin == UINT32_MAX) draft_.tail_begin = static_cast<uint32_t>(order.size());
+    place[at] = static_cast<uint32_t>(order.size());
+    order.push_back(draft_.order[at]);
+    for (const uint32_t next : edges_[at])
+      if (--waiting[next] == 0) ready.emplace(tail_[next], next);
+  }
+  if (order.size() != count) {
+    for (size_t i = 0; i < count; ++i)
+      if (place[i] == UINT32_MAX)
+        return draft_.at(draft_.order[i], {Code::hazard, "reads a version of a variable after the operator that overwrites it",
+                                           "read the newer version, or copy the older one first"});
+  }
+  if (draft_.tail_begin == UINT32_MAX) draft_.tail_begin = static_cast<uint32_t>(count);
+  draft_.edges.assign(count, {});
+  for (size_t i = 0; i < count; ++i)
+    for (const uint32_t to : edges_[i]) draft_.edges[place[i]].push_back(place[to]);
+  for (size_t i = 0; i < count; ++i) draft_.nodes[order[i].index].tail = i >= draft_.tail_begin;
+  draft_.order = std::move(order);
+  return {};
+}
+
+Status Orderer::run() {
+  for (size_t i = 0; i < draft_.order.size(); ++i) position_[draft_.order[i].index] = static_cast<uint32_t>(i);
+  edges_.resize(draft_.order.size());
+  data_edges();
+  hazard_edges();
+  mark_tail();
+  return sort();
+}
+
+}  // namespace
+
+Status order_steps(Draft& draft) {
+  return Orderer(draft).run();
+}
+
+}  // namespace heddle::compiling

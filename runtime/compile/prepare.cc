@@ -1,0 +1,250 @@
+// Creates and prepares the kernel of each step, packs constants, and compiles the nets inside nets.
+#include <algorithm>
+
+#include "base/text.h"
+#include "compile/draft.h"
+#include "infer/infer.h"
+#include "infer/infer_operator.h"
+#include "transform/transform.h"
+#include "weights/mapping.h"
+
+namespace heddle::compiling {
+namespace {
+
+// Answers a kernel's questions while one node is created and prepared.
+class NodeServices : public CallServices {
+ public:
+  NodeServices(Draft& draft, NodeId id) : draft_(draft), id_(id) {}
+
+  void* resource(const std::string& name, std::string& error) override {
+    if (draft_.options.resources) return draft_.options.resources->find(name, draft_.device(id_), error);
+    error = "resource " + quoted(name) + " needs a session";
+    return nullptr;
+  }
+
+  const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
+                      std::string& error) override {
+    const Node& node = draft_.node(id_);
+    const ValueId value = input < node.inputs.size() ? node.inputs[input] : ValueId();
+    const std::shared_ptr<const Blob> content = value.valid() ? draft_.typed.known[value.index] : nullptr;
+    if (!content) {
+      error = "input " + std::to_string(input) + " is not a constant and can not be packed";
+      return nullptr;
+    }
+    const auto write = [&](void* destination) { return fill(user, destination) == HEDDLE_OK; };
+    PackCache local;
+    PackCache& cache = draft_.options.packs ? *draft_.options.packs : local;
+    std::shared_ptr<const Blob> packed = cache.find_or_pack(*content, draft_.nodes[id_.index].kernel->name + '|' + key, bytes, write);
+    if (!packed) {
+      error = "packing a constant of " + human_bytes(static_cast<int64_t>(bytes)) + " failed";
+      return nullptr;
+    }
+    if (std::find(packed_.begin(), packed_.end(), value) == packed_.end()) packed_.push_back(value);
+    draft_.plan.packs.push_back(packed);
+    return packed->data;
+  }
+
+  heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                             uint32_t output_count, std::string& error) override;
+
+  // Constants of which this node reads only packed forms.
+  const std::vector<ValueId>& packed() const { return packed_; }
+
+ private:
+  Draft& draft_;
+  NodeId id_;
+  std::vector<ValueId> packed_;
+};
+
+// Inference asks for a subnet's types with the very inputs it will be run with: the moment to compile it.
+heddle_status NodeServices::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
+                                         heddle_type* const* outputs, uint32_t output_count, std::string& error) {
+  const Net* net = from_abi(subnet);
+  std::shared_ptr<const Net> shared;
+  for (const Attribute& a : draft_.node(id_).attributes)
+    if (const auto* candidate = std::get_if<std::shared_ptr<const Net>>(&a.value); candidate && candidate->get() == net)
+      shared = *candidate;
+  if (!shared) {
+    error = "the subnet is not an attribute of this operator";
+    return HEDDLE_ERROR_INVALID;
+  }
+  InferOptions options;
+  options.evaluator = draft_.options.evaluator;
+  options.limits = draft_.options.limits;
+  for (uint32_t i = 0; i < count; ++i)
+    options.inputs.push_back({{static_cast<DType>(inputs[i]->dtype), Shape(inputs[i]->dims, inputs[i]->rank)}, nullptr});
+  const auto compiled = [&]() -> Result<std::shared_ptr<const Plan>> {
+    HEDDLE_TRY(TypedNet typed, infer(*shared, draft_.typed.registry, options));
+    if (typed.net.outputs.size() < output_count) return Status(Code::subnet_mismatch, "the subnet has too few outputs");
+    for (uint32_t i = 0; i < output_count; ++i)
+      if (outputs[i]) *outputs[i] = to_abi(typed.type(typed.net.outputs[i]));
+    TransformOptions transforms;
+    transforms.default_device = draft_.options.default_device;
+    transforms.limits = draft_.options.limits;
+    if (draft_.options.evaluator) {
+      HEDDLE_TRY(typed, optimize(std::move(typed), *draft_.options.evaluator, transforms));
+    }
+    CompileOptions inner = draft_.options;
+    inner.max_threads = 1;  // a subnet runs on the thread of its operator
+    return compile(std::move(typed), inner);
+  }();
+  if (!compiled.ok()) {
+    error = compiled.status().text();
+    return HEDDLE_ERROR_INVALID;
+  }
+  draft_.nodes[id_.index].nested.push_back({shared, *compiled});
+  return HEDDLE_OK;
+}
+
+class Preparer {
+ public:
+  explicit Preparer(Draft& draft) : draft_(draft) {}
+  Status run();
+
+ private:
+  Status compile_subnets(NodeId id, NodeServices& services);
+  Status create(NodeId id, NodeServices& services);
+  Status prepare(NodeId id, NodeServices& services);
+  void release(const NodeServices& services);
+  heddle_tensor view(ValueId value, const heddle_layout& layout) const;
+
+  Draft& draft_;
+  std::vector<uint32_t> reads_;  // of constants that still need the original bytes
+};
+
+bool has_subnet(const Node& node) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(),
+                     [](const Attribute& a) { return std::holds_alternative<std::shared_ptr<const Net>>(a.value); });
+}
+
+heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
+  const TensorType& type = draft_.typed.type(value);
+  const auto& known = draft_.typed.known[value.index];
+  const bool constant = draft_.typed.net[value].kind == Value::Kind::constant && known;
+  heddle_tensor t = tensor_view(type.dtype, type.shape, constant ? const_cast<std::byte*>(known->data) : nullptr);
+  t.layout = layout;
+  t.extent_axis = type.bounded_axis;
+  if (constant) t.flags |= HEDDLE_TENSOR_CONSTANT;
+  return t;
+}
+
+// Runs inference of the node once more, this time with services that compile each subnet it asks about.
+Status Preparer::compile_subnets(NodeId id, NodeServices& services) {
+  const Node& node = draft_.node(id);
+  if (!has_subnet(node) || draft_.nodes[id.index].late) return {};
+  std::vector<heddle_tensor> views(node.inputs.size());
+  std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].valid()) continue;
+    views[i] = view(node.inputs[i], {});
+    inputs[i] = &views[i];
+  }
+  std::vector<char> wanted;
+  for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
+  std::vector<TensorType> outputs(node.outputs.size());
+  return infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, outputs, &services);
+}
+
+Status Preparer::create(NodeId id, NodeServices& services) {
+  NodeDraft& d = draft_.nodes[id.index];
+  for (;;) {
+    Status status = d.call->create(*d.kernel, &services, &d.state);
+    if (status.code() != Code::unsupported) return status;
+    // This kernel does not do these attributes: the next one may. Layouts were promised to the first, so only a kernel without wishes fits.
+    const KernelEntry* next = d.call->find(d.kernel);
+    if (!next) return status;
+    d.kernel = next;
+  }
+}
+
+Status Preparer::prepare(NodeId id, NodeServices& services) {
+  const Node& node = draft_.node(id);
+  NodeDraft& d = draft_.nodes[id.index];
+  heddle_prepare_context& p = d.prepared;
+  p = {};
+  p.struct_size = sizeof(p);
+  p.tile_count = 1;
+  p.max_threads = draft_.options.max_threads;
+  if (d.late || !d.kernel->kernel->prepare) return {};
+  std::vector<heddle_tensor> inputs(node.inputs.size()), outputs(node.outputs.size());
+  std::vector<const heddle_tensor*> input_pointers(node.inputs.size(), nullptr), output_pointers(node.outputs.size(), nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (node.inputs[i].valid()) {
+      inputs[i] = view(node.inputs[i], d.input_layouts[i]);
+      if (!draft_.options.prepack) inputs[i].flags &= ~HEDDLE_TENSOR_CONSTANT;
+      input_pointers[i] = &inputs[i];
+    }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (node.outputs[i].valid()) {
+      outputs[i] = view(node.outputs[i], d.output_layouts[i]);
+      output_pointers[i] = &outputs[i];
+    }
+  PrepareCall call;
+  call.services = &services;
+  call.abi = p;
+  call.abi.input_count = static_cast<uint32_t>(inputs.size());
+  call.abi.output_count = static_cast<uint32_t>(outputs.size());
+  call.abi.host = prepare_host();
+  call.abi.inputs = input_pointers.data();
+  call.abi.outputs = output_pointers.data();
+  call.abi.state = d.state;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = d.kernel->kernel->prepare(&call.abi);
+  } catch (...) {
+    call.error.text = "prepare threw an exception across the plugin boundary";
+  }
+  if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
+  p = call.abi;
+  if (p.tile_count < 0 || p.tile_count > INT32_MAX || p.scratch_bytes > static_cast<uint64_t>(INT64_MAX / 4) ||
+      p.thread_scratch_bytes > static_cast<uint64_t>(INT64_MAX / 1024))
+    return {Code::kernel_failed,
+            "prepare asked for " + std::to_string(p.tile_count) + " tiles and " + std::to_string(p.scratch_bytes) + " bytes of scratch"};
+  return {};
+}
+
+// The original of a constant leaves memory as soon as its last reader has packed it.
+void Preparer::release(const NodeServices& services) {
+  for (const ValueId value : services.packed()) {
+    if (--reads_[value.index] > 0) continue;
+    std::shared_ptr<const Blob>& known = draft_.typed.known[value.index];
+    if (const Mapping* mapping = Mapping::of(*known)) mapping->release(known->data, known->bytes);
+    const uint32_t storage = draft_.storage_of[value.index];
+    draft_.plan.constants[draft_.storages[storage].placement.index] = nullptr;
+    draft_.storages[storage].placement.kind = Placement::Kind::none;
+    draft_.typed.net[value].content.blob = nullptr;
+    known = nullptr;
+  }
+}
+
+Status Preparer::run() {
+  const Net& net = draft_.typed.net;
+  reads_.assign(net.values.size(), 0);
+  for (const ValueId id : net.outputs) ++reads_[id.index];
+  for (const NodeId id : draft_.order) {
+    std::vector<ValueId> distinct = net[id].inputs;
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    for (const ValueId v : distinct)
+      if (v.valid()) ++reads_[v.index];
+  }
+  // A view of a constant reads it too.
+  for (const Node& node : net.nodes)
+    if (draft_.nodes[static_cast<size_t>(&node - net.nodes.data())].view && node.inputs[0].valid()) ++reads_[node.inputs[0].index];
+  for (const NodeId id : draft_.order) {
+    NodeServices services(draft_, id);
+    HEDDLE_CHECK(draft_.at(id, compile_subnets(id, services)));
+    HEDDLE_CHECK(draft_.at(id, create(id, services)));
+    HEDDLE_CHECK(draft_.at(id, prepare(id, services)));
+    release(services);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status prepare_kernels(Draft& draft) {
+  return Preparer(draft).run();
+}
+
+}  // namespace heddle::compiling

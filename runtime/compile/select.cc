@@ -1,0 +1,65 @@
+#include "base/findings.h"
+#include "base/text.h"
+#include "compile/draft.h"
+
+namespace heddle::compiling {
+
+Status Draft::at(NodeId id, Status status) const {
+  return std::move(status).at(node(id).name, display_name(node(id).domain, node(id).type)).in_net(typed.net.name);
+}
+
+Draft::~Draft() {
+  for (NodeDraft& n : nodes)
+    if (n.state && n.kernel && n.kernel->kernel->destroy) n.kernel->kernel->destroy(n.state);
+}
+
+namespace {
+
+std::string kernel_question(const KernelCall& call) {
+  std::vector<std::string> dtypes;
+  for (const DType d : call.input_dtypes()) dtypes.emplace_back(d == DType::none ? "-" : to_string(d));
+  return "device kind " + quoted(device_kind(call.device())) + " and inputs (" + join(dtypes, ", ") + ")";
+}
+
+bool is_late(const Draft& draft, const Node& node) {
+  for (const ValueId id : node.inputs)
+    if (id.valid() && draft.typed.type(id).late()) return true;
+  for (const ValueId id : node.outputs)
+    if (id.valid() && draft.typed.type(id).dynamic) return true;
+  return false;
+}
+
+// A reshape-like operator runs nothing when its output may simply be its input's bytes.
+bool is_view(const Draft& draft, const Node& node) {
+  if (!node.schema->has_trait(HEDDLE_TRAIT_VIEW) || !node.epilogue.empty() || !node.inputs[0].valid() || !node.outputs[0].valid())
+    return false;
+  for (size_t i = 1; i < node.outputs.size(); ++i)
+    if (node.outputs[i].valid()) return false;
+  const TensorType& in = draft.typed.type(node.inputs[0]);
+  const TensorType& out = draft.typed.type(node.outputs[0]);
+  return in.dtype == out.dtype && !in.late() && !out.late() && in.byte_size() == out.byte_size();
+}
+
+}  // namespace
+
+Status select_kernels(Draft& draft) {
+  Findings findings;
+  const Net& net = draft.typed.net;
+  draft.nodes.resize(net.nodes.size());
+  for (size_t i = 0; i < net.nodes.size(); ++i) {
+    const NodeId id(i);
+    const Node& node = net.nodes[i];
+    NodeDraft& d = draft.nodes[i];
+    d.late = is_late(draft, node);
+    d.view = is_view(draft, node);
+    d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.options.max_threads);
+    d.kernel = d.call->find();
+    if (!d.kernel && !d.view)
+      findings.add(draft.at(id, {Code::no_kernel, "no loaded plugin has a kernel for " + kernel_question(*d.call),
+                                 "insert a Cast, choose another device, or load a plugin that has one"}));
+    draft.order.push_back(id);
+  }
+  return findings.status();
+}
+
+}  // namespace heddle::compiling

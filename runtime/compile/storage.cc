@@ -1,0 +1,133 @@
+// Storage: which values share one buffer because one is a view of the other, updates it, or takes it over in place.
+#include <algorithm>
+
+#include "base/text.h"
+#include "compile/draft.h"
+
+namespace heddle::compiling {
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(Draft& draft) : draft_(draft), net_(draft.typed.net) {}
+  Status run();
+
+ private:
+  uint32_t add(Placement::Kind kind, uint32_t index, int64_t bytes) {
+    draft_.storages.push_back({{kind, index, 0}, bytes});
+    open_reads_.push_back(0);
+    pinned_.push_back(0);
+    return static_cast<uint32_t>(draft_.storages.size() - 1);
+  }
+  void join(ValueId value, uint32_t storage) {
+    draft_.storage_of[value.index] = storage;
+    open_reads_[storage] += reads_[value.index];
+    if (output_[value.index]) pinned_[storage] = 1;
+  }
+  void count_reads();
+  void place_sources();
+  void place_output(NodeId id, size_t output);
+  int in_place_input(NodeId id, size_t output) const;
+  bool may_take(const Node& node, size_t input, const TensorType& type, const heddle_layout& layout) const;
+
+  Draft& draft_;
+  const Net& net_;
+  std::vector<uint32_t> reads_;       // by value, by running nodes
+  std::vector<char> output_;          // by value: leaves the net
+  std::vector<uint32_t> open_reads_;  // by storage: reads by nodes that do not hand the storage on
+  std::vector<char> pinned_;          // by storage: must survive to the end of the run
+};
+
+void Builder::count_reads() {
+  reads_.assign(net_.values.size(), 0);
+  output_.assign(net_.values.size(), 0);
+  for (const NodeId id : draft_.order)
+    for (const ValueId v : net_[id].inputs)
+      if (v.valid()) ++reads_[v.index];
+  for (const ValueId v : net_.outputs) output_[v.index] = 1;
+}
+
+void Builder::place_sources() {
+  for (size_t i = 0; i < net_.inputs.size(); ++i)
+    join(net_.inputs[i], add(Placement::Kind::input, static_cast<uint32_t>(i), draft_.typed.type(net_.inputs[i]).byte_size()));
+  for (size_t i = 0; i < net_.variables.size(); ++i)
+    join(net_.variables[i].first,
+         add(Placement::Kind::variable, static_cast<uint32_t>(i), draft_.typed.type(net_.variables[i].first).byte_size()));
+  for (size_t i = 0; i < net_.values.size(); ++i) {
+    if (net_.values[i].kind != Value::Kind::constant || (reads_[i] == 0 && !output_[i])) continue;
+    const auto index = static_cast<uint32_t>(draft_.plan.constants.size());
+    draft_.plan.constants.push_back(draft_.typed.known[i]);
+    join(ValueId(i), add(Placement::Kind::constant, index, draft_.typed.types[i].byte_size()));
+  }
+}
+
+bool Builder::may_take(const Node& node, size_t input, const TensorType& type, const heddle_layout& layout) const {
+  const ValueId id = node.inputs[input];
+  if (!id.valid() || std::count(node.inputs.begin(), node.inputs.end(), id) != 1) return false;
+  const TensorType& in = draft_.typed.type(id);
+  const uint32_t storage = draft_.storage_of[id.index];
+  if (storage == UINT32_MAX || !draft_.storages[storage].planned() || pinned_[storage]) return false;
+  if (in.late() || type.late() || in.byte_size() != type.byte_size() || byte_width(in.dtype) != byte_width(type.dtype)) return false;
+  if (draft_.storages[storage].bytes != type.byte_size()) return false;
+  if (in.shape != type.shape && !(layout.rank == 0 && draft_.layouts[id.index].rank == 0)) return false;
+  if (!same_bytes(draft_.layouts[id.index], layout, type.shape)) return false;
+  // Exactly one read of the storage is still open: this node's. Reads by nodes that handed it on were closed then.
+  return open_reads_[storage] == 1;
+}
+
+int Builder::in_place_input(NodeId id, size_t output) const {
+  const Node& node = net_[id];
+  const heddle_port* port = node.schema->output_port(output);
+  if (!port || output != 0 || port->may_alias == -1 || !node.epilogue.empty() || !draft_.options.share_memory) return -1;
+  const TensorType& type = draft_.typed.type(node.outputs[output]);
+  const heddle_layout& layout = draft_.layouts[node.outputs[output].index];
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if ((port->may_alias == HEDDLE_ALIAS_ANY || port->may_alias == static_cast<int32_t>(i)) && may_take(node, i, type, layout))
+      return static_cast<int>(i);
+  return -1;
+}
+
+void Builder::place_output(NodeId id, size_t output) {
+  const Node& node = net_[id];
+  const NodeDraft& d = draft_.nodes[id.index];
+  const ValueId value = node.outputs[output];
+  const heddle_port* port = node.schema->output_port(output);
+  int source = -1;
+  if (d.view)
+    source = 0;
+  else if (port && port->updates >= 0)
+    source = port->updates;
+  else
+    source = in_place_input(id, output);
+  if (source >= 0) {
+    const uint32_t storage = draft_.storage_of[node.inputs[static_cast<size_t>(source)].index];
+    --open_reads_[storage];  // this node hands it on
+    join(value, storage);
+    return;
+  }
+  const TensorType& type = draft_.typed.type(value);
+  const Placement::Kind kind = type.dynamic ? Placement::Kind::unplanned : Placement::Kind::arena;
+  join(value, add(kind, static_cast<uint32_t>(value.index), type.byte_size()));
+}
+
+Status Builder::run() {
+  draft_.storage_of.assign(net_.values.size(), UINT32_MAX);
+  count_reads();
+  place_sources();
+  std::vector<NodeId> running;
+  for (const NodeId id : draft_.order) {
+    for (size_t k = 0; k < net_[id].outputs.size(); ++k)
+      if (net_[id].outputs[k].valid()) place_output(id, k);
+    if (!draft_.nodes[id.index].view) running.push_back(id);
+  }
+  draft_.order = std::move(running);
+  return {};
+}
+
+}  // namespace
+
+Status assign_storage(Draft& draft) {
+  return Builder(draft).run();
+}
+
+}  // namespace heddle::compiling

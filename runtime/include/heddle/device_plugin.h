@@ -1,0 +1,58 @@
+/* The boundary for device backends: memory, streams and events of one kind of device ("cuda", "sim"). C11.
+ *
+ * A backend is a plugin like any other; heddle_plugin.devices lists it. All calls return heddle_status and report text through
+ * `error` (a buffer of HEDDLE_DEVICE_ERROR_BYTES, may be null). Work on a stream runs in order; the calls that enqueue return before the
+ * work is done. Thread mark of all functions: [any], several threads for different streams at once.
+ */
+#ifndef HEDDLE_DEVICE_PLUGIN_H
+#define HEDDLE_DEVICE_PLUGIN_H
+
+#include "heddle/abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEDDLE_DEVICE_ERROR_BYTES 512
+
+enum { HEDDLE_COPY_HOST_TO_DEVICE = 1, HEDDLE_COPY_DEVICE_TO_HOST = 2, HEDDLE_COPY_DEVICE_TO_DEVICE = 3 };
+
+/* Called on a thread of the backend's when everything enqueued on a stream before it is done; `failed` is HEDDLE_OK or the
+   asynchronous error. Must return quickly and must not call the backend. */
+typedef void (*heddle_stream_callback)(void* user, heddle_status failed, const char* text);
+
+typedef struct heddle_device_backend {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* kind;
+  /* Number of devices; 0 with a reason in `error` when there is none. */
+  int32_t (*count)(char* error);
+  heddle_status (*open)(int32_t index, void** device, char* error);
+  void (*close)(void* device);
+  /* One line for people. */
+  const char* (*description)(void* device);
+  heddle_status (*memory_info)(void* device, uint64_t* free_bytes, uint64_t* total_bytes, char* error);
+  heddle_status (*allocate)(void* device, uint64_t bytes, void** memory, char* error);
+  void (*release)(void* device, void* memory);
+  heddle_status (*create_stream)(void* device, void** stream, char* error);
+  void (*destroy_stream)(void* device, void* stream);
+  /* Enqueues a copy of `bytes`; `kind` is one of HEDDLE_COPY_*. */
+  heddle_status (*copy)(void* device, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind, char* error);
+  /* Enqueues a fill with a byte value. */
+  heddle_status (*fill)(void* device, void* stream, void* memory, int32_t value, uint64_t bytes, char* error);
+  /* Waits until everything enqueued on the stream is done and reports the first asynchronous error. */
+  heddle_status (*synchronize)(void* device, void* stream, char* error);
+  heddle_status (*create_event)(void* device, void** event, char* error);
+  void (*destroy_event)(void* device, void* event);
+  heddle_status (*record)(void* device, void* stream, void* event, char* error);
+  /* Later work of `stream` waits for the event's last record; no host wait. */
+  heddle_status (*wait)(void* device, void* stream, void* event, char* error);
+  /* Enqueues a host callback. */
+  heddle_status (*notify)(void* device, void* stream, heddle_stream_callback callback, void* user, char* error);
+} heddle_device_backend;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEDDLE_DEVICE_PLUGIN_H */

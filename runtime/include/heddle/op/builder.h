@@ -1,0 +1,221 @@
+// Builder: from declarations to the tables of the ABI.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heddle/abi.h"
+#include "heddle/op/declare.h"
+#include "heddle/op/guard.h"
+#include "heddle/op/shape_rules.h"
+
+namespace heddle {
+namespace plugin {
+
+// Collects operators and turns them into the ABI's tables; owns the tables until the plugin closes. One thread.
+class Builder {
+ public:
+  Builder(const char* name, const char* version) {
+    plugin_ = {};
+    plugin_.struct_size = sizeof(plugin_);
+    plugin_.abi_major = HEDDLE_ABI_MAJOR;
+    plugin_.abi_minor = HEDDLE_ABI_MINOR;
+    plugin_.name = name;
+    plugin_.version = version;
+  }
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  void add(const Op& op) {
+    Op& o = ops_.emplace_back(op);
+    check(o);
+    if (!o.kernels_only_) operators_.push_back(operator_table(o, tables_.emplace_back()));
+    for (const Op::KernelData& k : o.kernels_) kernels_.push_back(kernel_table(o, k));
+  }
+  // The structs stay the plugin's and live until shutdown.
+  void add(const heddle_resource* resource) { resources_.push_back(resource); }
+  void add(const heddle_device_backend* backend) { devices_.push_back(backend); }
+  void add(const heddle_rewrite_rule* rule) { rules_.push_back(rule); }
+  // Called once after the handshake; a failure refuses the plugin with the text given to host->set_error(host, ...).
+  void initialize(heddle_status (*f)(const heddle_host*)) { initialize_ = f; }
+  // Called once before the library closes, when nothing of it is in use any more.
+  void on_shutdown(void (*f)()) { shutdown_ = f; }
+
+  // What HEDDLE_PLUGIN calls; not for operator authors.
+  void fail(const std::string& mistake) {
+    if (mistake_.empty()) mistake_ = mistake;
+  }
+  const heddle_plugin* finish(heddle_status (*initialize)(const heddle_host*), void (*shutdown)()) {
+    plugin_.operators = operators_.data();
+    plugin_.kernels = kernels_.data();
+    plugin_.resources = resources_.data();
+    plugin_.rules = rules_.data();
+    plugin_.devices = devices_.data();
+    plugin_.operator_count = static_cast<uint32_t>(operators_.size());
+    plugin_.kernel_count = static_cast<uint32_t>(kernels_.size());
+    plugin_.resource_count = static_cast<uint32_t>(resources_.size());
+    plugin_.rule_count = static_cast<uint32_t>(rules_.size());
+    plugin_.device_count = static_cast<uint32_t>(devices_.size());
+    plugin_.initialize = initialize;
+    plugin_.shutdown = shutdown;
+    return &plugin_;
+  }
+  heddle_status call_initialize(const heddle_host* host) const {
+    if (!mistake_.empty()) return detail::report(host, host, invalid(mistake_));
+    if (!initialize_) return HEDDLE_OK;
+    heddle_status status = HEDDLE_OK;
+    const heddle_status guarded = detail::guard(host, host, [&]() -> Status {
+      status = initialize_(host);
+      return {};
+    });
+    return guarded == HEDDLE_OK ? status : guarded;
+  }
+  void call_shutdown() const {
+    if (shutdown_) shutdown_();
+  }
+
+ private:
+  struct OpTables {
+    heddle_operator op;
+    std::vector<const heddle_port*> inputs, outputs;
+    std::vector<const heddle_attribute_schema*> attributes;
+    std::vector<heddle_gradient_node> gradients;
+    std::vector<const heddle_gradient_node*> gradient_pointers;
+  };
+
+  static std::string port_mistake(const char* kind, const std::vector<heddle_port>& ports, const std::vector<heddle_dtype_set>& sets) {
+    if (ports.size() != sets.size())
+      return "a kernel function takes " + std::to_string(sets.size()) + " " + kind + "s, " + std::to_string(ports.size()) + " are declared";
+    for (size_t i = 0; i < ports.size(); ++i)
+      if (!(ports[i].dtypes & sets[i]))
+        return std::string("a kernel function takes no dtype that ") + kind + " \"" + ports[i].name + "\" allows";
+    return {};
+  }
+  void check(const Op& o) {
+    std::string mistake = o.mistake_;
+    for (const ShapeRule& rule : o.rules_)
+      if (mistake.empty() && rule.kind == ShapeRule::same && Op::index(o.inputs_, rule.port) < 0)
+        mistake = std::string("same_as() names \"") + rule.port + "\", which is no input";
+    for (const Op::KernelData& k : o.kernels_) {
+      if (!k.checks_arity || o.kernels_only_) continue;
+      if (mistake.empty()) mistake = port_mistake("input", o.inputs_, k.inputs);
+      if (mistake.empty()) mistake = port_mistake("output", o.outputs_, k.outputs);
+    }
+    if (!mistake.empty()) fail(std::string("operator ") + o.name_ + ": " + mistake);
+  }
+
+  static const heddle_operator* operator_table(Op& o, OpTables& t) {
+    for (heddle_port& p : o.inputs_) t.inputs.push_back(&p);
+    for (heddle_port& p : o.outputs_) t.outputs.push_back(&p);
+    for (size_t i = 0; i < o.attributes_.size(); ++i) {
+      if (o.defaults_[i].struct_size) o.attributes_[i].default_value = &o.defaults_[i];
+      t.attributes.push_back(&o.attributes_[i]);
+    }
+    for (const Op::GradientData& g : o.gradients_) {
+      heddle_gradient_node& n = t.gradients.emplace_back();
+      n = {};
+      n.struct_size = sizeof(n);
+      n.input_count = static_cast<uint32_t>(g.inputs.size());
+      n.output_count = static_cast<uint32_t>(g.outputs.size());
+      n.copy_attributes = 1;
+      n.domain = g.domain ? g.domain : o.domain_;
+      n.operator_name = g.name;
+      n.inputs = g.inputs.data();
+      n.outputs = g.outputs.data();
+    }
+    for (heddle_gradient_node& n : t.gradients) t.gradient_pointers.push_back(&n);
+    heddle_operator& a = t.op;
+    a = {};
+    a.struct_size = sizeof(a);
+    a.version = o.version_;
+    a.domain = o.domain_;
+    a.name = o.name_;
+    a.doc = o.doc_;
+    a.inputs = t.inputs.data();
+    a.outputs = t.outputs.data();
+    a.attributes = t.attributes.data();
+    a.input_count = static_cast<uint32_t>(t.inputs.size());
+    a.output_count = static_cast<uint32_t>(t.outputs.size());
+    a.attribute_count = static_cast<uint32_t>(t.attributes.size());
+    a.traits = o.traits_;
+    a.precision = o.precision_;
+    a.gradient_node_count = static_cast<uint32_t>(t.gradient_pointers.size());
+    a.infer = infer;
+    a.cost = o.cost_;
+    a.gradient_nodes = t.gradient_pointers.data();
+    a.gradient = o.gradient_callback_;
+    a.pointwise = o.pointwise_;
+    a.user = &o;
+    return &a;
+  }
+
+  const heddle_kernel* kernel_table(const Op& o, const Op::KernelData& k) {
+    heddle_kernel& n = kernel_data_.emplace_back();
+    n = {};
+    n.struct_size = sizeof(n);
+    n.version = o.version_;
+    n.domain = o.domain_;
+    n.operator_name = o.name_;
+    n.device_kind = k.device;
+    n.name = k.name;
+    n.input_dtypes = k.inputs.empty() ? nullptr : k.inputs.data();
+    n.output_dtypes = k.outputs.empty() ? nullptr : k.outputs.data();
+    n.input_dtype_count = static_cast<uint32_t>(k.inputs.size());
+    n.output_dtype_count = static_cast<uint32_t>(k.outputs.size());
+    n.flags = k.flags;
+    n.priority = k.priority;
+    n.create = k.create;
+    n.prepare = k.prepare;
+    n.run = k.run;
+    n.finish = k.finish;
+    n.destroy = k.destroy;
+    n.formats = k.formats;
+    n.accepts_epilogue = k.accepts_epilogue;
+    return &n;
+  }
+
+  static Status apply(const ShapeRule& rule, const Op& o, uint32_t output, InferContext& context) {
+    if (rule.kind == ShapeRule::same) context.set_dims(output, context.dims(static_cast<uint32_t>(Op::index(o.inputs_, rule.port))));
+    if (rule.kind != ShapeRule::broadcast_all) return {};
+    std::vector<int64_t> dims;
+    for (uint32_t k = 0; k < context.input_count(); ++k)
+      if (context.has_input(k) && !broadcast_dims(dims, context.dims(k)))
+        return invalid("input " + std::to_string(k) + " " + dims_text(context.dims(k)) + " does not broadcast to " +
+                       dims_text({dims.data(), static_cast<int>(dims.size())}));
+    context.set_dims(output, dims);
+    return {};
+  }
+  static heddle_status infer(const heddle_infer_context* c) {
+    return detail::guard(c->host, c, [&]() -> Status {
+      const Op& o = *static_cast<const Op*>(c->op->user);
+      InferContext context(c);
+      for (uint32_t i = 0; i < c->output_count && i < o.rules_.size(); ++i) {
+        ShapeRule rule = o.rules_[i];
+        if (rule.kind == ShapeRule::none && o.pointwise_ && !o.infer_) rule.kind = ShapeRule::broadcast_all;
+        Status status = apply(rule, o, i, context);
+        if (!status.ok()) return status;
+      }
+      return o.infer_ ? o.infer_(context) : Status();
+    });
+  }
+
+  heddle_plugin plugin_;
+  std::deque<Op> ops_;
+  std::deque<OpTables> tables_;
+  std::deque<heddle_kernel> kernel_data_;
+  std::vector<const heddle_operator*> operators_;
+  std::vector<const heddle_kernel*> kernels_;
+  std::vector<const heddle_resource*> resources_;
+  std::vector<const heddle_device_backend*> devices_;
+  std::vector<const heddle_rewrite_rule*> rules_;
+  std::string mistake_;
+  heddle_status (*initialize_)(const heddle_host*) = nullptr;
+  void (*shutdown_)() = nullptr;
+};
+
+}  // namespace plugin
+}  // namespace heddle

@@ -1,0 +1,100 @@
+// Kernels from classes: whichever of create, prepare, run, finish, formats and accepts_epilogue the class has.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "heddle/op/contexts.h"
+#include "heddle/op/guard.h"
+
+namespace heddle {
+namespace plugin {
+
+namespace detail {
+
+// Which stages a kernel class has.
+template <class K, class = void>
+struct has_create : std::false_type {};
+template <class K>
+struct has_create<K, std::void_t<decltype(std::declval<K&>().create(std::declval<const CreateContext&>()))>> : std::true_type {};
+template <class K, class = void>
+struct has_prepare : std::false_type {};
+template <class K>
+struct has_prepare<K, std::void_t<decltype(std::declval<K&>().prepare(std::declval<PrepareContext&>()))>> : std::true_type {};
+template <class K, class = void>
+struct has_finish : std::false_type {};
+template <class K>
+struct has_finish<K, std::void_t<decltype(std::declval<const K&>().finish(std::declval<const RunContext&>()))>> : std::true_type {};
+template <class K, class = void>
+struct has_formats : std::false_type {};
+template <class K>
+struct has_formats<K, std::void_t<decltype(K::formats(std::declval<const CreateContext&>()))>> : std::true_type {};
+template <class K, class = void>
+struct has_epilogue : std::false_type {};
+template <class K>
+struct has_epilogue<K, std::void_t<decltype(K::accepts_epilogue(std::declval<const CreateContext&>()))>> : std::true_type {};
+
+template <class K>
+struct ClassKernel {
+  static heddle_status create(const heddle_create_context* c, void** state) {
+    return guard(c->host, c, [&]() -> Status {
+      auto kernel = std::make_unique<K>();
+      if constexpr (has_create<K>::value) {
+        Status s = kernel->create(CreateContext(c));
+        if (!s.ok()) return s;
+      }
+      *state = kernel.release();
+      return {};
+    });
+  }
+  static heddle_status prepare(heddle_prepare_context* c) {
+    return guard(c->host, c, [&]() -> Status {
+      if constexpr (has_prepare<K>::value) {
+        PrepareContext context(c);
+        return static_cast<K*>(c->state)->prepare(context);
+      } else {
+        return {};
+      }
+    });
+  }
+  static heddle_status run(const heddle_run_context* c, int64_t begin, int64_t end) {
+    return guard(c->host, c, [&]() -> Status { return static_cast<const K*>(c->state)->run(*c, begin, end); });
+  }
+  static heddle_status finish(const heddle_run_context* c) {
+    return guard(c->host, c, [&]() -> Status {
+      if constexpr (has_finish<K>::value)
+        return static_cast<const K*>(c->state)->finish(*c);
+      else
+        return {};
+    });
+  }
+  static void destroy(void* state) { delete static_cast<K*>(state); }
+  static uint32_t formats(const heddle_create_context* c, heddle_format* choices, uint32_t capacity) {
+    uint32_t n = 0;
+    if constexpr (has_formats<K>::value) {
+      guard(c->host, c, [&]() -> Status {
+        for (const heddle_format& f : K::formats(CreateContext(c)))
+          if (n < capacity) choices[n++] = f;
+        return {};
+      });
+    }
+    return n;
+  }
+  static int32_t accepts_epilogue(const heddle_create_context* c) {
+    int32_t yes = 0;
+    if constexpr (has_epilogue<K>::value) {
+      guard(c->host, c, [&]() -> Status {
+        yes = K::accepts_epilogue(CreateContext(c)) ? 1 : 0;
+        return {};
+      });
+    }
+    return yes;
+  }
+};
+
+}  // namespace detail
+
+}  // namespace plugin
+}  // namespace heddle

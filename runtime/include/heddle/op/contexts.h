@@ -1,0 +1,133 @@
+// What infer, create, prepare and run are called with. Contexts are valid during the call.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "heddle/abi.h"
+#include "heddle/op/attributes.h"
+#include "heddle/op/views.h"
+
+namespace heddle {
+namespace plugin {
+
+// Shape inference of one node. Inputs carry data only when their content is known (shape operands, constants).
+class InferContext {
+ public:
+  explicit InferContext(const heddle_infer_context* c) : attributes(c->op, c->attributes, c->attribute_count), c_(c) {}
+  Attributes attributes;
+  uint32_t input_count() const { return c_->input_count; }
+  uint32_t output_count() const { return c_->output_count; }
+  bool has_input(uint32_t i) const { return i < c_->input_count && c_->inputs[i]; }
+  bool wants_output(uint32_t i) const { return i < c_->output_count && c_->outputs[i]; }
+  // Throws for an absent input; the boundary turns that into the node's error.
+  const heddle_tensor& input(uint32_t i) const {
+    if (!has_input(i)) throw std::logic_error("infer reads input " + std::to_string(i) + ", which is absent");
+    return *c_->inputs[i];
+  }
+  Dims dims(uint32_t i) const { return {input(i).dims, input(i).rank}; }
+  bool known(uint32_t i) const { return has_input(i) && (c_->inputs[i]->data || c_->inputs[i]->element_count == 0); }
+  // Content of an i32 or i64 input whose content is known (ask known() first: it throws otherwise).
+  std::vector<int64_t> ints(uint32_t i) const {
+    std::vector<int64_t> r;
+    const heddle_tensor& t = input(i);
+    if (!known(i)) throw std::logic_error("infer reads the content of input " + std::to_string(i) + ", which is not known");
+    if (t.dtype != HEDDLE_I32 && t.dtype != HEDDLE_I64) throw std::logic_error("infer reads input " + std::to_string(i) + " as integers");
+    for (int64_t k = 0; k < t.element_count; ++k)
+      r.push_back(t.dtype == HEDDLE_I32 ? static_cast<const int32_t*>(t.data)[k] : static_cast<const int64_t*>(t.data)[k]);
+    return r;
+  }
+  void set_dims(uint32_t output, const int64_t* dims, int rank) {
+    if (!wants_output(output)) return;
+    heddle_type* t = c_->outputs[output];
+    t->rank = rank;
+    for (int i = 0; i < rank && i < HEDDLE_MAX_RANK; ++i) t->dims[i] = dims[i];
+  }
+  void set_dims(uint32_t output, Dims dims) { set_dims(output, dims.data, dims.rank); }
+  void set_dims(uint32_t output, const std::vector<int64_t>& dims) { set_dims(output, dims.data(), static_cast<int>(dims.size())); }
+  void set_dtype(uint32_t output, heddle_dtype dtype) {
+    if (wants_output(output)) c_->outputs[output]->dtype = dtype;
+  }
+  // The dim along `axis` is only an upper bound.
+  void set_bounded(uint32_t output, int axis) {
+    if (wants_output(output)) c_->outputs[output]->bounded_axis = axis;
+  }
+  // Nothing but the rank is known before the operator ran.
+  void set_dynamic(uint32_t output, int rank) {
+    if (!wants_output(output)) return;
+    heddle_type* t = c_->outputs[output];
+    t->flags |= HEDDLE_TYPE_DYNAMIC;
+    t->rank = rank;
+    for (int i = 0; i < rank && i < HEDDLE_MAX_RANK; ++i) t->dims[i] = HEDDLE_DYNAMIC_DIM;
+  }
+  const heddle_infer_context* raw() const { return c_; }
+
+ private:
+  const heddle_infer_context* c_;
+};
+
+class CreateContext {
+ public:
+  explicit CreateContext(const heddle_create_context* c) : attributes(c->op, c->attributes, c->attribute_count), c_(c) {}
+  Attributes attributes;
+  const heddle_type* input(uint32_t i) const { return i < c_->input_count ? c_->inputs[i] : nullptr; }
+  const heddle_type* output(uint32_t i) const { return i < c_->output_count ? c_->outputs[i] : nullptr; }
+  void* resource(const char* name) const { return c_->host->resource(c_, name); }
+  const heddle_create_context* raw() const { return c_; }
+
+ private:
+  const heddle_create_context* c_;
+};
+
+class PrepareContext {
+ public:
+  explicit PrepareContext(heddle_prepare_context* c) : c_(c) {}
+  const heddle_tensor* input(uint32_t i) const { return i < c_->input_count ? c_->inputs[i] : nullptr; }
+  const heddle_tensor* output(uint32_t i) const { return i < c_->output_count ? c_->outputs[i] : nullptr; }
+  uint32_t max_threads() const { return c_->max_threads; }
+  void set_tiles(int64_t n) { c_->tile_count = n; }
+  void set_scratch(uint64_t step_bytes, uint64_t thread_bytes = 0) {
+    c_->scratch_bytes = step_bytes;
+    c_->thread_scratch_bytes = thread_bytes;
+  }
+  void set_cost_ns(double ns) { c_->cost_ns = ns; }
+  // Packed form of constant input `i`; `fill(void* destination)` writes it once per distinct content and key.
+  template <class Fill>
+  const void* prepack(uint32_t i, const std::string& key, uint64_t bytes, Fill fill) {
+    return c_->host->prepack(
+        c_, i, key.c_str(), bytes,
+        [](void* user, void* destination) -> heddle_status {
+          try {
+            (*static_cast<Fill*>(user))(destination);
+            return HEDDLE_OK;
+          } catch (...) {
+            return HEDDLE_ERROR_INTERNAL;
+          }
+        },
+        &fill);
+  }
+  heddle_prepare_context* raw() const { return c_; }
+
+ private:
+  heddle_prepare_context* c_;
+};
+
+// The ABI's own struct is what run functions see: inputs[], outputs[], scratch, stream, info, host.
+using RunContext = heddle_run_context;
+template <class T>
+inline In<T> input(const RunContext& c, uint32_t i) {
+  const heddle_tensor* t = i < c.input_count ? c.inputs[i] : nullptr;
+  if (!t) return {};
+  return {static_cast<const T*>(t->data), t->element_count, {t->dims, t->rank}, t};
+}
+template <class T>
+inline Out<T> output(const RunContext& c, uint32_t i) {
+  heddle_tensor* t = i < c.output_count ? c.outputs[i] : nullptr;
+  if (!t) return {};
+  return {static_cast<T*>(t->data), t->element_count, {t->dims, t->rank}, t};
+}
+
+}  // namespace plugin
+}  // namespace heddle

@@ -1,0 +1,244 @@
+// Op: the declaration of one operator.
+#pragma once
+
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "heddle/abi.h"
+#include "heddle/op/attributes.h"
+#include "heddle/op/contexts.h"
+#include "heddle/op/dtypes.h"
+#include "heddle/op/kernel_data.h"
+#include "heddle/op/shape_rules.h"
+
+namespace heddle {
+namespace plugin {
+
+class Builder;
+
+// One operator: schema, rules and kernels. A fluent value; HEDDLE_PLUGIN's builder turns it into the ABI's tables.
+// All `const char*` given to it must be literals or outlive the plugin. A declaration that contradicts itself (an unknown port, a kernel
+// of another arity) does no harm here: loading the plugin fails with a sentence that names operator and mistake.
+class Op {
+ public:
+  // `domain` "" is ONNX's; your own operators take your plugin's name. `version`: the ONNX since-version, or your own count.
+  explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
+  Op& doc(const char* text) { return doc_ = text, *this; }
+  // Ports. Ports with one type variable agree in dtype ("T" unless said otherwise).
+  Op& in(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") { return port(inputs_, name, set, variable, 0); }
+  Op& optional(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") {
+    return port(inputs_, name, set, variable, HEDDLE_PORT_OPTIONAL);
+  }
+  Op& variadic(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") {
+    return port(inputs_, name, set, variable, HEDDLE_PORT_VARIADIC);
+  }
+  // Variadic values of any number (none too), each of its own dtype.
+  Op& any_number(const char* name) {
+    return port(inputs_, name, any_dtype, nullptr, HEDDLE_PORT_VARIADIC | HEDDLE_PORT_OPTIONAL | HEDDLE_PORT_HETEROGENEOUS);
+  }
+  // A small host tensor whose content decides output shapes.
+  Op& shape_operand(const char* name, heddle_dtype_set set = dtypes<int64_t>(), bool is_optional = false) {
+    uint32_t flags = HEDDLE_PORT_SHAPE_OPERAND | HEDDLE_PORT_HOST;
+    if (is_optional) flags |= HEDDLE_PORT_OPTIONAL;
+    return port(inputs_, name, set, nullptr, flags);
+  }
+  Op& out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
+    rules_.push_back(rule);
+    return port(outputs_, name, set, variable, 0);
+  }
+  // An output with a dtype of its own.
+  Op& out_as(const char* name, heddle_dtype dtype, ShapeRule rule = {}) {
+    rules_.push_back(rule);
+    port(outputs_, name, HEDDLE_DTYPE_BIT(dtype), nullptr, 0);
+    outputs_.back().default_dtype = dtype;
+    return *this;
+  }
+  Op& optional_out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
+    out(name, rule, set, variable);
+    outputs_.back().flags |= HEDDLE_PORT_OPTIONAL;
+    return *this;
+  }
+  Op& variadic_out(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") {
+    rules_.push_back({});
+    uint32_t flags = HEDDLE_PORT_VARIADIC;
+    if (!variable) flags |= HEDDLE_PORT_HETEROGENEOUS;
+    return port(outputs_, name, set, variable, flags);
+  }
+  // The last declared input lives on the host.
+  Op& on_host() {
+    if (inputs_.empty()) return mistake("on_host() stands before any input");
+    return inputs_.back().flags |= HEDDLE_PORT_HOST, *this;
+  }
+  // The last declared input holds indices into input `port` along `axis` (-1: the attribute "axis").
+  Op& indexes(const char* of_port, int axis) {
+    if (inputs_.empty()) return mistake("indexes() stands before any input");
+    inputs_.back().index_bound_port = known(inputs_, of_port, "indexes");
+    inputs_.back().index_bound_axis = axis;
+    return *this;
+  }
+  Op& in_place(const char* output, const char* input) {
+    const int32_t o = known(outputs_, output, "in_place"), i = known(inputs_, input, "in_place");
+    if (o >= 0) outputs_[static_cast<size_t>(o)].may_alias = i;
+    return *this;
+  }
+  // `output` is the next version of the variable given as `input`; it shares its bytes.
+  Op& updates(const char* output, const char* input) {
+    const int32_t o = known(outputs_, output, "updates"), i = known(inputs_, input, "updates");
+    if (o >= 0) outputs_[static_cast<size_t>(o)].updates = outputs_[static_cast<size_t>(o)].may_alias = i;
+    return *this;
+  }
+  // Attributes with defaults, or without (`required` / `maybe`).
+  Op& attribute(const char* name, int64_t v) { return with_default(name, HEDDLE_ATTRIBUTE_INT).i = v, *this; }
+  Op& attribute(const char* name, int v) { return attribute(name, static_cast<int64_t>(v)); }
+  Op& attribute(const char* name, double v) { return with_default(name, HEDDLE_ATTRIBUTE_FLOAT).f = v, *this; }
+  Op& attribute(const char* name, const char* v) {
+    heddle_attribute& a = with_default(name, HEDDLE_ATTRIBUTE_STRING);
+    a.s = v;
+    a.count = std::strlen(v);
+    return *this;
+  }
+  Op& required(const char* name, heddle_attribute_type type) { return declare(name, type, 1), *this; }
+  Op& maybe(const char* name, heddle_attribute_type type) { return declare(name, type, 0), *this; }
+  Op& traits(uint32_t bits) { return traits_ |= bits, *this; }
+  Op& precision(heddle_precision_class c) { return precision_ = c, *this; }
+  // The shape rule as a function; dtypes come from the type variables unless it sets them.
+  Op& infer(Status (*rule)(InferContext&)) { return infer_ = rule, *this; }
+  // Output 0 as an expression of inputs and float attributes: "max(x, 0)". Gives the kernel, fusion and, unless other rules
+  // are given, broadcast shapes.
+  Op& pointwise(const char* expression) { return pointwise_ = expression, *this; }
+  // One emitted operator of the gradient; call again for more. Roles: port names, "d" + port name, t0, t1, ...
+  Op& gradient(const char* op_name, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs,
+               const char* domain = nullptr) {
+    gradients_.push_back({op_name, domain, inputs, outputs});
+    return *this;
+  }
+  Op& gradient(heddle_gradient_function callback) { return gradient_callback_ = callback, *this; }
+  Op& cost(heddle_cost_function f) { return cost_ = f, *this; }
+  // A kernel from a plain function; its parameters are In, OptionalIn, Ins, Out, Outs in port order, and optionally one type
+  // constructible from `const Attributes&` and `const RunContext&`.
+  template <auto F>
+  Op& kernel(const char* device) {
+    kernels_.push_back(detail::function_kernel<F>(device));
+    return *this;
+  }
+  template <auto F>
+  Op& cpu() {
+    return kernel<F>("cpu");
+  }
+  // The last kernel computes every element alone and may be given any slice: tiles for free.
+  Op& elementwise() {
+    if (kernels_.empty() || !kernels_.back().run_elementwise) return mistake("elementwise() does not follow a kernel function");
+    kernels_.back().run = kernels_.back().run_elementwise;
+    kernels_.back().prepare = kernels_.back().prepare_elementwise;
+    return *this;
+  }
+  // A kernel class: any of create(const CreateContext&), prepare(PrepareContext&), run(const RunContext&, begin, end) const,
+  // finish(const RunContext&) const, static formats(const CreateContext&), static accepts_epilogue(const CreateContext&).
+  // The sets restrict ports by position; missing ones allow what the schema allows.
+  template <class K>
+  Op& kernel(const char* device, std::vector<heddle_dtype_set> input_sets = {}, std::vector<heddle_dtype_set> output_sets = {}) {
+    kernels_.push_back(detail::class_kernel<K>(device, std::move(input_sets), std::move(output_sets)));
+    return *this;
+  }
+  template <class K>
+  Op& cpu(std::vector<heddle_dtype_set> input_sets = {}, std::vector<heddle_dtype_set> output_sets = {}) {
+    return kernel<K>("cpu", std::move(input_sets), std::move(output_sets));
+  }
+  // A kernel from functions with the ABI's own signatures: create, prepare, run, finish, destroy, formats and accepts_epilogue are taken
+  // from `functions`. Nothing stands between them and the boundary: they must not throw.
+  Op& raw_kernel(const char* device, const heddle_kernel& functions) {
+    kernels_.push_back(detail::raw_kernel(device, functions));
+    return *this;
+  }
+  // Flags, name and priority of the last kernel.
+  Op& kernel_flags(uint32_t flags) { return last_kernel("kernel_flags").flags |= flags, *this; }
+  Op& kernel_name(const char* name) { return last_kernel("kernel_name").name = name, *this; }
+  Op& priority(int32_t p) { return last_kernel("priority").priority = p, *this; }
+  // This declaration only adds kernels to an operator that another plugin declares.
+  Op& kernels_only() { return kernels_only_ = true, *this; }
+
+ private:
+  friend class Builder;
+  using KernelData = detail::KernelData;
+  struct GradientData {
+    const char* name;
+    const char* domain;
+    std::vector<const char*> inputs, outputs;
+  };
+  Op& port(std::vector<heddle_port>& ports, const char* name, heddle_dtype_set set, const char* variable, uint32_t flags) {
+    heddle_port p = {};
+    p.struct_size = sizeof(p);
+    p.flags = flags;
+    p.name = name;
+    p.type_variable = variable;
+    p.dtypes = set;
+    p.updates = p.may_alias = p.index_bound_port = p.index_bound_axis = -1;
+    ports.push_back(p);
+    return *this;
+  }
+  Op& mistake(std::string text) {
+    if (mistake_.empty()) mistake_ = std::move(text);
+    return *this;
+  }
+  KernelData& last_kernel(const char* asked) {
+    if (!kernels_.empty()) return kernels_.back();
+    mistake(std::string(asked) + "() stands before any kernel");
+    return no_kernel_;
+  }
+  int32_t known(const std::vector<heddle_port>& ports, const char* name, const char* asked) {
+    const int32_t i = index(ports, name);
+    if (i < 0) mistake(std::string(asked) + "() names \"" + name + "\", which is not declared before it");
+    return i;
+  }
+  static int32_t index(const std::vector<heddle_port>& ports, const char* name) {
+    for (size_t i = 0; i < ports.size(); ++i)
+      if (std::strcmp(ports[i].name, name) == 0) return static_cast<int32_t>(i);
+    return -1;
+  }
+  heddle_attribute_schema& declare(const char* name, heddle_attribute_type type, uint32_t is_required) {
+    heddle_attribute_schema s = {};
+    s.struct_size = sizeof(s);
+    s.type = type;
+    s.required = is_required;
+    s.name = name;
+    attributes_.push_back(s);
+    defaults_.emplace_back();
+    return attributes_.back();
+  }
+  heddle_attribute& with_default(const char* name, heddle_attribute_type type) {
+    declare(name, type, 0);
+    heddle_attribute& a = defaults_.back();
+    a = {};
+    a.struct_size = sizeof(a);
+    a.type = type;
+    a.name = name;
+    return a;
+  }
+
+  const char* name_;
+  const char* domain_;
+  int32_t version_;
+  const char* doc_ = "";
+  std::vector<heddle_port> inputs_, outputs_;
+  std::vector<ShapeRule> rules_;
+  std::vector<heddle_attribute_schema> attributes_;
+  std::vector<heddle_attribute> defaults_;  // beside attributes_; struct_size 0: none
+  uint32_t traits_ = 0;
+  heddle_precision_class precision_ = HEDDLE_PRECISION_ANY;
+  Status (*infer_)(InferContext&) = nullptr;
+  const char* pointwise_ = nullptr;
+  std::vector<GradientData> gradients_;
+  heddle_gradient_function gradient_callback_ = nullptr;
+  heddle_cost_function cost_ = nullptr;
+  std::vector<KernelData> kernels_;
+  KernelData no_kernel_;  // takes what is said about a kernel that is not there
+  std::string mistake_;   // the first one; reported when the plugin is loaded
+  bool kernels_only_ = false;
+};
+
+}  // namespace plugin
+}  // namespace heddle

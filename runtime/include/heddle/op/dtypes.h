@@ -1,0 +1,73 @@
+// Element types: C++ types to dtypes, and sets of them.
+#pragma once
+
+#include "heddle/abi.h"
+
+namespace heddle {
+namespace plugin {
+
+// 16-bit floats as storage; arithmetic goes through float.
+struct f16 {
+  uint16_t bits;
+};
+struct bf16 {
+  uint16_t bits;
+};
+template <class T>
+struct dtype_of;
+#define HEDDLE_DTYPE_OF_(type, value)         \
+  template <>                                 \
+  struct dtype_of<type> {                     \
+    static constexpr heddle_dtype id = value; \
+  };
+HEDDLE_DTYPE_OF_(f16, HEDDLE_F16)
+HEDDLE_DTYPE_OF_(bf16, HEDDLE_BF16)
+HEDDLE_DTYPE_OF_(float, HEDDLE_F32)
+HEDDLE_DTYPE_OF_(double, HEDDLE_F64)
+HEDDLE_DTYPE_OF_(int8_t, HEDDLE_I8)
+HEDDLE_DTYPE_OF_(int16_t, HEDDLE_I16)
+HEDDLE_DTYPE_OF_(int32_t, HEDDLE_I32)
+HEDDLE_DTYPE_OF_(int64_t, HEDDLE_I64)
+HEDDLE_DTYPE_OF_(uint8_t, HEDDLE_U8)
+HEDDLE_DTYPE_OF_(uint16_t, HEDDLE_U16)
+HEDDLE_DTYPE_OF_(uint32_t, HEDDLE_U32)
+HEDDLE_DTYPE_OF_(uint64_t, HEDDLE_U64)
+HEDDLE_DTYPE_OF_(bool, HEDDLE_BOOL)
+#undef HEDDLE_DTYPE_OF_
+
+template <class... T>
+constexpr heddle_dtype_set dtypes() {
+  return (HEDDLE_DTYPE_BIT(dtype_of<T>::id) | ... | 0u);
+}
+constexpr heddle_dtype_set any_dtype = ((1u << HEDDLE_DTYPE_COUNT) - 1u) & ~1u;
+constexpr heddle_dtype_set float_dtypes = dtypes<f16, bf16, float, double>();
+constexpr heddle_dtype_set signed_dtypes = float_dtypes | dtypes<int8_t, int16_t, int32_t, int64_t>();
+constexpr heddle_dtype_set integer_dtypes = dtypes<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>();
+constexpr heddle_dtype_set numeric_dtypes = float_dtypes | integer_dtypes;
+constexpr heddle_dtype_set index_dtypes = dtypes<int32_t, int64_t>();
+inline size_t byte_width(heddle_dtype d) {
+  switch (d) {
+    case HEDDLE_I8:
+    case HEDDLE_U8:
+    case HEDDLE_BOOL:
+      return 1;
+    case HEDDLE_F16:
+    case HEDDLE_BF16:
+    case HEDDLE_I16:
+    case HEDDLE_U16:
+      return 2;
+    case HEDDLE_F32:
+    case HEDDLE_I32:
+    case HEDDLE_U32:
+      return 4;
+    case HEDDLE_F64:
+    case HEDDLE_I64:
+    case HEDDLE_U64:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace plugin
+}  // namespace heddle

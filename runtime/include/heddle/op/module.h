@@ -1,0 +1,65 @@
+// Behind HEDDLE_PLUGIN: the answer to the host's one question, and the end of the plugin.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "heddle/abi.h"
+#include "heddle/op/builder.h"
+
+namespace heddle {
+namespace plugin {
+
+// The version rule of ABI 0.x, in one place: both numbers match exactly.
+inline bool abi_accepts(uint32_t host_major, uint32_t host_minor) {
+  return host_major == HEDDLE_ABI_MAJOR && host_minor == HEDDLE_ABI_MINOR;
+}
+
+namespace detail {
+
+// A table that says only which ABI this plugin was built against: the host refuses it and names both versions.
+inline heddle_plugin abi_answer() {
+  heddle_plugin answer = {};
+  answer.struct_size = sizeof(answer);
+  answer.abi_major = HEDDLE_ABI_MAJOR;
+  answer.abi_minor = HEDDLE_ABI_MINOR;
+  return answer;
+}
+
+// The plugin's tables, built on the first question and shared by later ones; `users` counts the questions that close() has to answer.
+// What `build` throws becomes the error of initialize. Null when there is no memory for the tables.
+inline const heddle_plugin* open(Builder*& builder, int& users, const char* name, const char* version, void (*build)(Builder&),
+                                 heddle_status (*initialize)(const heddle_host*), void (*shutdown)()) noexcept {
+  try {
+    if (!builder) {
+      builder = new Builder(name, version);
+      try {
+        build(*builder);
+      } catch (const std::exception& e) {
+        builder->fail(std::string("exception while operators were declared: ") + e.what());
+      } catch (...) {
+        builder->fail("exception of unknown type while operators were declared");
+      }
+    }
+    const heddle_plugin* answer = builder->finish(initialize, shutdown);
+    ++users;
+    return answer;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+inline void close(Builder*& builder, int& users) noexcept {
+  if (!builder || --users > 0) return;
+  try {
+    builder->call_shutdown();
+  } catch (...) {
+    // There is nobody left to tell; the library closes all the same.
+  }
+  delete builder;
+  builder = nullptr;
+}
+
+}  // namespace detail
+}  // namespace plugin
+}  // namespace heddle

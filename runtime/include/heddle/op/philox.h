@@ -1,0 +1,59 @@
+// Philox4x32-10, the counter-based random generator of Salmon et al. (SC 2011), and Heddle's way to key it: the numbers of an element
+// depend on (seed, stream, step, element) alone, so they are the same for any number of threads and when computed again. Pure.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace heddle {
+namespace plugin {
+
+class Philox {
+ public:
+  using Block = std::array<uint32_t, 4>;
+  // `stream`: the operator's constant id; `step`: the net's step counter, below 2^48.
+  Philox(uint64_t seed, uint32_t stream, uint64_t step) : seed_(seed), stream_(stream), step_(step) {}
+
+  // Four random words for each of 2^48 block numbers.
+  Block block(uint64_t number) const {
+    const Block counter = {static_cast<uint32_t>(number),
+                           static_cast<uint32_t>((number >> 32) & 0xffff) | static_cast<uint32_t>(step_ >> 32) << 16,
+                           static_cast<uint32_t>(step_), stream_};
+    return rounds(counter, {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});
+  }
+
+  // The generator itself: ten rounds of `counter` under `key`.
+  static Block rounds(Block c, std::array<uint32_t, 2> key) {
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
+      c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ key[0], static_cast<uint32_t>(b), static_cast<uint32_t>(a >> 32) ^ c[3] ^ key[1],
+           static_cast<uint32_t>(a)};
+      key[0] += 0x9E3779B9;
+      key[1] += 0xBB67AE85;
+    }
+    return c;
+  }
+
+ private:
+  uint64_t seed_;
+  uint32_t stream_;
+  uint64_t step_;
+};
+
+// In [0, 1): 24 random bits, exact in f32 (and rounding down only for 16-bit floats).
+inline float unit_float(uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
+// In [0, 1): 53 random bits.
+inline double unit_double(uint32_t high, uint32_t low) {
+  return static_cast<double>((uint64_t{high} << 21) ^ (low >> 11)) * 0x1p-53;
+}
+// Two standard normals from two uniforms in [0, 1) (Box and Muller).
+inline std::array<double, 2> normal_pair(double u, double v) {
+  const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 6.283185307179586476925286766559 * v;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+}  // namespace plugin
+}  // namespace heddle

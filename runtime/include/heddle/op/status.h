@@ -1,0 +1,32 @@
+// Status: what every function of an operator author answers.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "heddle/abi.h"
+
+namespace heddle {
+namespace plugin {
+
+// Ok, or a code and a sentence. Allocates only on failure.
+struct [[nodiscard]] Status {
+  heddle_status code = HEDDLE_OK;
+  std::string text;
+  Status() = default;
+  Status(heddle_status c, std::string message) : code(c), text(std::move(message)) {}
+  bool ok() const { return code == HEDDLE_OK; }
+};
+inline Status invalid(std::string text) {
+  return {HEDDLE_ERROR_INVALID, std::move(text)};
+}
+inline Status unsupported(std::string text) {
+  return {HEDDLE_ERROR_UNSUPPORTED, std::move(text)};
+}
+
+inline Status cancelled() {
+  return {HEDDLE_ERROR_CANCELLED, "cancelled"};
+}
+
+}  // namespace plugin
+}  // namespace heddle

@@ -1,0 +1,175 @@
+// Runtime, Session and Context: what an embedding program works with.
+//
+//   auto runtime = heddle::Runtime::create({});
+//   auto session = runtime->open("resnet50.heddle");
+//   auto context = session->prepare();              // compiles for the declared shapes, allocates once
+//   context->bind_input(0, pixels);                 // no copy
+//   context->bind_output(0, logits);
+//   heddle::Status status = context->run();
+//
+// C++17; needs neither RTTI nor exceptions. Runtime and Session are handles: copies share one object; objects may be destroyed in any
+// order, what others still need stays alive. Threads: Runtime and Session from any thread; a Context from one thread at a time, except
+// cancel(). docs/embedding.md says which call from which thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heddle/executor.h"
+#include "heddle/export.h"
+#include "heddle/status.h"
+#include "heddle/tensor.h"
+
+namespace heddle {
+
+class Execution;
+struct Net;
+
+// Where log lines of the library and of plugins go; none by default. The library itself never writes to stdout or stderr.
+using LogFunction = void (*)(void* user, int level, const char* text, size_t length);
+HEDDLE_API void set_log_function(LogFunction function, void* user);
+
+struct RuntimeOptions {
+  // Search order: `plugins`, then the *.so of `plugin_folders`, then (unless default_plugins is false) the folder named by the environment
+  // variable HEDDLE_PLUGIN_DIR or else lib/heddle/plugins beside the library.
+  std::vector<std::string> plugins;
+  std::vector<std::string> plugin_folders;
+  bool default_plugins = true;
+  Executor* executor = nullptr;  // the program's own, outliving the runtime; null: one over oneTBB with `threads`
+  int threads = 0;               // 0: what affinity and cgroup allow; 1: no helper threads at all
+  bool pin_threads = false;      // helpers stay pinned to processors: for programs that own the machine
+};
+
+struct SessionOptions {
+  std::vector<std::pair<std::string, int64_t>> symbols;  // extents of symbolic dims
+  std::string device = "cpu:0";
+  int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context
+  int plan_cache = 8;                // plans kept, least recently used out
+  bool commit_late = true;           // a failed or cancelled run leaves variables as they were
+  uint64_t seed = 0;                 // of the net's random operators
+};
+
+// Name and declared type of an input or output; -1 where an extent is not declared.
+struct PortInfo {
+  std::string name;
+  DType dtype = DType::none;
+  Shape shape;
+  bool ranked = false;
+};
+
+struct RunOptions {
+  int64_t deadline_ns = 0;  // from the start of the run; 0: none
+  uint64_t seed = 0;        // 0: the session's
+};
+
+// A tensor that owns its bytes.
+class HEDDLE_API Tensor {
+ public:
+  Tensor() = default;
+  Tensor(DType dtype, const Shape& shape);
+  static Tensor copy_of(const TensorView& view);
+  DType dtype() const { return view_.dtype; }
+  const Shape& shape() const { return view_.shape; }
+  int64_t byte_size() const { return view_.byte_size(); }
+  void* data() { return view_.data; }
+  const void* data() const { return view_.data; }
+  const TensorView& view() const { return view_; }
+
+ private:
+  TensorView view_;
+  std::shared_ptr<void> owner_;
+};
+
+// One run context: an arena and bindings. Everything is allocated when it is made; run() on one thread allocates nothing, takes no lock and
+// makes no system call of ours (nets with variables take the session's reader/writer lock).
+class HEDDLE_API Context {
+ public:
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+  ~Context();
+  size_t input_count() const;
+  size_t output_count() const;
+  // Exact types of this context's plan.
+  TensorView input(size_t i) const;
+  // dtype, true shape and bytes after a run; data null before the first unless bound.
+  TensorView output(size_t i) const;
+  // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy.
+  Status bind_input(size_t i, const void* data);
+  // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena.
+  Status bind_output(size_t i, void* data);
+  // Errors: missing_input, busy, kernel_failed (operator, device, shapes, cause; others attached), cancelled, deadline_exceeded, hazard.
+  Status run(const RunOptions& options = {});
+  // Runs on a thread of the runtime's executor and calls `done` there. The context must not be touched or destroyed before that.
+  Status run_async(std::function<void(Status)> done, const RunOptions& options = {});
+  // [any thread] Ends the run under way; it returns Code::cancelled when steps in flight are done.
+  void cancel();
+  // Planned peak bytes: what the context's memory holds.
+  int64_t planned_bytes() const;
+
+ private:
+  friend class Session;
+  friend struct SessionAccess;
+  struct State;
+  explicit Context(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+class HEDDLE_API Session {
+ public:
+  std::vector<PortInfo> inputs() const;
+  std::vector<PortInfo> outputs() const;
+  // Compiles (or finds) the plan for these input types; empty: as declared. `inputs[i].data` is read for inputs whose content decides
+  // shapes. Errors: all findings of infer and verify, no_kernel, limit_exceeded, ...
+  Result<Context> prepare(const std::vector<TensorView>& inputs = {});
+  // The same over the caller's buffer of at least transient_bytes(inputs), aligned to 64, outliving the context.
+  Result<Context> prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs = {});
+  Result<int64_t> transient_bytes(const std::vector<TensorView>& inputs = {});
+  // Convenience: finds plan and context by the inputs' types, runs, leaves results in `outputs` (data non-null: written there; shapes are
+  // filled in). Allocates nothing once the shapes have been seen. Concurrent calls use a context each.
+  Status run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options = {});
+  // The same with results that own their bytes.
+  Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
+  std::vector<std::string> variables() const;
+  Result<Tensor> read_variable(const std::string& name) const;
+  Status write_variable(const std::string& name, const TensorView& value);
+  int64_t variable_bytes() const;
+  // Frees cached plans and idle contexts until about `keep_bytes` are held. Never blocks runs under way.
+  void trim(int64_t keep_bytes = 0);
+
+  // For the library's own tools.
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+
+ private:
+  friend struct SessionAccess;
+  explicit Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+class HEDDLE_API Runtime {
+ public:
+  // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration.
+  static Result<Runtime> create(const RuntimeOptions& options);
+  // A .heddle or .json file with its weights.
+  Result<Session> open(const std::string& path, const SessionOptions& options = {}) const;
+  // The same from memory; weights are looked up beneath `folder`.
+  Result<Session> open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options = {}) const;
+  Status load_plugin(const std::string& path);
+  // The plugin's library leaves the process when no session uses it.
+  Status unload_plugin(const std::string& name);
+  int threads() const;
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+  const std::shared_ptr<Impl>& shared_impl() const { return impl_; }
+
+ private:
+  explicit Runtime(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace heddle

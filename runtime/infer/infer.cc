@@ -1,0 +1,375 @@
+#include "infer/infer.h"
+
+#include <algorithm>
+
+#include "base/findings.h"
+#include "base/text.h"
+#include "infer/infer_operator.h"
+
+namespace heddle {
+namespace {
+
+// Nodes from which a shape operand can be reached: only their content is worth following.
+std::vector<char> shape_relevant_values(const Net& net) {
+  std::vector<char> relevant(net.values.size(), 0);
+  for (size_t i = net.nodes.size(); i-- > 0;) {
+    const Node& node = net.nodes[i];
+    if (!node.schema) continue;
+    bool wanted = false;
+    for (const ValueId id : node.outputs) wanted = wanted || (id.valid() && relevant[id.index]);
+    const bool through = wanted && !node.schema->has_trait(HEDDLE_TRAIT_SHAPE_ONLY) && !node.schema->has_trait(HEDDLE_TRAIT_IMPURE);
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const heddle_port* port = node.schema->input_port(k);
+      const bool operand = port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND);
+      if (node.inputs[k].valid() && (operand || through)) relevant[node.inputs[k].index] = 1;
+    }
+  }
+  return relevant;
+}
+
+bool may_decide_shapes(DType dtype) {
+  return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::none;
+}
+
+class Inference : public CallServices {
+ public:
+  Inference(TypedNet& typed, const InferOptions& options) : typed_(typed), options_(options) {}
+
+  void run();
+  Status node(NodeId id);
+  Findings& findings() { return findings_; }
+
+  void* resource(const std::string& name, std::string& error) override {
+    error = "resource " + quoted(name) + " is not available while shapes are inferred";
+    return nullptr;
+  }
+  const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
+  heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                             uint32_t output_count, std::string& error) override;
+
+ private:
+  void bind_input(size_t position);
+  void bind_symbol(const Value& value, const std::string& symbol, int64_t extent);
+  Status follow_content(const Node& node);
+  Status infer_late_dtypes(const Node& node);
+  void check_declared(const Node& node);
+
+  TypedNet& typed_;
+  const InferOptions& options_;
+  Findings findings_;
+  std::vector<std::pair<std::string, int64_t>> symbols_;
+  std::vector<char> relevant_;
+};
+
+void Inference::bind_symbol(const Value& value, const std::string& symbol, int64_t extent) {
+  for (const auto& [name, bound] : symbols_) {
+    if (name != symbol) continue;
+    if (bound != extent)
+      findings_.add(Status(Code::shape_mismatch,
+                           "input " + quoted(value.name) + " has " + std::to_string(extent) + " for symbol " + quoted(symbol) +
+                               ", which is " + std::to_string(bound),
+                           "give the inputs shapes that agree"));
+    return;
+  }
+  symbols_.emplace_back(symbol, extent);
+}
+
+void Inference::bind_input(size_t position) {
+  Net& net = typed_.net;
+  const ValueId id = net.inputs[position];
+  const Value& value = net[id];
+  TensorType& type = typed_.types[id.index];
+  const InputBinding* given = position < options_.inputs.size() ? &options_.inputs[position] : nullptr;
+  type.dtype = value.type.dtype;
+  if (given && given->type.dtype != DType::none) {
+    if (type.dtype != DType::none && given->type.dtype != type.dtype)
+      findings_.add(
+          Status(Code::dtype_mismatch,
+                 "input " + quoted(value.name) + " is " + to_string(given->type.dtype) + ", the net declares " + to_string(type.dtype),
+                 "convert the feed"));
+    type = given->type;
+    if (value.type.ranked && value.type.dims.size() != static_cast<size_t>(type.shape.rank())) {
+      findings_.add(Status(Code::shape_mismatch, "input " + quoted(value.name) + " has shape " + type.shape.text() +
+                                                     ", the net declares rank " + std::to_string(value.type.dims.size())));
+      return;
+    }
+    for (int i = 0; value.type.ranked && i < type.shape.rank(); ++i) {
+      const Dim& dim = value.type.dims[static_cast<size_t>(i)];
+      if (dim.kind == Dim::Kind::symbol) bind_symbol(value, dim.symbol, type.shape[i]);
+      const bool wrong =
+          (dim.kind == Dim::Kind::constant && dim.value != type.shape[i]) || (dim.kind == Dim::Kind::bounded && type.shape[i] > dim.value);
+      if (wrong)
+        findings_.add(Status(Code::shape_mismatch, "input " + quoted(value.name) + " has shape " + type.shape.text() +
+                                                       ", the net declares " + std::to_string(dim.value) + " along axis " +
+                                                       std::to_string(i)));
+    }
+    return;
+  }
+  if (!value.type.ranked) {
+    findings_.add(Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
+                         "give it with --shape " + value.name + "=..."));
+    return;
+  }
+  for (const Dim& dim : value.type.dims) {
+    int64_t extent = dim.value;
+    if (dim.kind == Dim::Kind::symbol) {
+      const auto bound = std::find_if(symbols_.begin(), symbols_.end(), [&](const auto& s) { return s.first == dim.symbol; });
+      if (bound == symbols_.end()) {
+        findings_.add(Status(Code::unbound_symbol, "symbol " + quoted(dim.symbol) + " of input " + quoted(value.name) + " is not bound",
+                             "bind it with --symbol " + dim.symbol + "=N or give the input's shape"));
+        extent = 1;
+      } else {
+        extent = bound->second;
+      }
+    } else if (dim.kind == Dim::Kind::dynamic) {
+      findings_.add(
+          Status(Code::unbound_symbol, "an extent of input " + quoted(value.name) + " is not known", "give its shape with --shape"));
+      extent = 1;
+    }
+    type.shape.push_back(extent);
+  }
+}
+
+// Content of outputs when all inputs are known and it may matter for extents.
+Status Inference::follow_content(const Node& node) {
+  if (!options_.evaluator || node.schema->has_trait(HEDDLE_TRAIT_IMPURE) || node.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return {};
+  bool wanted = false;
+  for (const ValueId id : node.outputs) {
+    if (!id.valid()) continue;
+    wanted = wanted || relevant_[id.index];
+    const TensorType& type = typed_.type(id);
+    if (type.dynamic || !may_decide_shapes(type.dtype) || type.shape.element_count() > options_.limits.evaluated_elements) return {};
+  }
+  if (!wanted) return {};
+  const bool shape_only = node.schema->has_trait(HEDDLE_TRAIT_SHAPE_ONLY);
+  std::vector<std::shared_ptr<const Blob>> inputs;
+  for (const ValueId id : node.inputs) {
+    if (!id.valid()) {
+      inputs.push_back(nullptr);
+    } else if (typed_.known[id.index]) {
+      inputs.push_back(typed_.known[id.index]);
+    } else if (shape_only && !typed_.type(id).late()) {
+      // Only the extents are read: a blob without bytes says them.
+      auto shape = std::make_shared<Blob>();
+      shape->dtype = typed_.type(id).dtype;
+      shape->shape = typed_.type(id).shape;
+      inputs.push_back(std::move(shape));
+    } else {
+      return {};
+    }
+  }
+  auto content = options_.evaluator->evaluate(node, inputs);
+  if (!content.ok()) {
+    const Code code = content.status().code();
+    return code == Code::no_kernel || code == Code::unsupported || code == Code::unknown_operator ? Status() : std::move(content).status();
+  }
+  for (size_t i = 0; i < node.outputs.size() && i < content->size(); ++i)
+    if (node.outputs[i].valid()) {
+      typed_.known[node.outputs[i].index] = (*content)[i];
+      TensorType& type = typed_.types[node.outputs[i].index];
+      type.shape = (*content)[i]->shape;  // exact now, also for bounded values
+      type.bounded_axis = -1;
+      type.follows_bounded = false;
+    }
+  return {};
+}
+
+// Extents of an input are unknown: only dtypes and ranks can be told, by asking with extents of 1.
+Status Inference::infer_late_dtypes(const Node& node) {
+  std::vector<TensorType> types(node.inputs.size());
+  std::vector<heddle_tensor> views(node.inputs.size());
+  std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].valid()) continue;
+    types[i] = typed_.type(node.inputs[i]);
+    for (int k = 0; k < types[i].shape.rank(); ++k)
+      if (types[i].shape[k] < 0) types[i].shape[k] = 1;
+    const auto& known = typed_.known[node.inputs[i].index];
+    views[i] = tensor_view(types[i].dtype, types[i].shape, known ? const_cast<std::byte*>(known->data) : nullptr);
+    inputs[i] = &views[i];
+  }
+  std::vector<char> wanted;
+  for (const ValueId id : node.outputs) wanted.push_back(id.valid() ? 1 : 0);
+  std::vector<TensorType> outputs(node.outputs.size());
+  HEDDLE_CHECK(infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, outputs, this));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!node.outputs[i].valid()) continue;
+    outputs[i].dynamic = true;
+    outputs[i].bounded_axis = -1;
+    for (int k = 0; k < outputs[i].shape.rank(); ++k) outputs[i].shape[k] = -1;
+    typed_.types[node.outputs[i].index] = outputs[i];
+  }
+  return {};
+}
+
+void Inference::check_declared(const Node& node) {
+  for (const ValueId id : node.outputs) {
+    if (!id.valid()) continue;
+    const Value& value = typed_.net[id];
+    const TensorType& type = typed_.type(id);
+    Status wrong;
+    if (value.type.dtype != DType::none && value.type.dtype != type.dtype)
+      wrong = Status(Code::dtype_mismatch,
+                     "output " + quoted(value.name) + " is " + to_string(type.dtype) + ", the net declares " + to_string(value.type.dtype));
+    if (wrong.ok() && value.type.ranked && !type.dynamic) {
+      bool fits = value.type.dims.size() == static_cast<size_t>(type.shape.rank());
+      for (size_t i = 0; fits && i < value.type.dims.size(); ++i) {
+        const Dim& dim = value.type.dims[i];
+        if (dim.kind == Dim::Kind::constant) fits = dim.value == type.shape[static_cast<int>(i)] || type.late();
+        if (dim.kind == Dim::Kind::bounded) fits = type.shape[static_cast<int>(i)] <= dim.value;
+      }
+      if (!fits)
+        wrong =
+            Status(Code::shape_mismatch, "output " + quoted(value.name) + " has shape " + type.shape.text() + ", the net declares another",
+                   "mend the declaration or leave it out");
+    }
+    findings_.add(std::move(wrong).at(node.name, display_name(node.domain, node.type)));
+  }
+}
+
+Status Inference::node(NodeId id) {
+  const Node& node = typed_.net[id];
+  constexpr size_t few = 8;
+  heddle_tensor few_views[few];
+  const heddle_tensor* few_inputs[few];
+  std::vector<heddle_tensor> many_views;
+  std::vector<const heddle_tensor*> many_inputs;
+  const size_t count = node.inputs.size();
+  if (count > few) {
+    many_views.resize(count);
+    many_inputs.resize(count);
+  }
+  heddle_tensor* views = count > few ? many_views.data() : few_views;
+  const heddle_tensor** inputs = count > few ? many_inputs.data() : few_inputs;
+  bool dynamic = false, bounded = false;
+  for (size_t i = 0; i < count; ++i) {
+    inputs[i] = nullptr;
+    if (!node.inputs[i].valid()) continue;
+    const TensorType& type = typed_.type(node.inputs[i]);
+    if (type.dtype == DType::none) return {};  // its producer failed and was reported
+    dynamic = dynamic || type.dynamic;
+    bounded = bounded || type.late();
+    const auto& known = typed_.known[node.inputs[i].index];
+    views[i] = tensor_view(type.dtype, type.shape, known ? const_cast<std::byte*>(known->data) : nullptr);
+    inputs[i] = &views[i];
+  }
+  if (dynamic) return infer_late_dtypes(node);
+  std::vector<char> wanted(node.outputs.size());
+  for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = node.outputs[i].valid() ? 1 : 0;
+  std::vector<TensorType> outputs(node.outputs.size());
+  HEDDLE_CHECK(infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), {inputs, count}, wanted, outputs, this));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!node.outputs[i].valid()) continue;
+    outputs[i].follows_bounded = bounded && !outputs[i].dynamic;
+    if (outputs[i].byte_size() > options_.limits.tensor_bytes)
+      return {Code::limit_exceeded,
+              "output " + quoted(typed_.net[node.outputs[i]].name) + " would take " + human_bytes(outputs[i].byte_size()),
+              "raise the limit tensor_bytes (now " + human_bytes(options_.limits.tensor_bytes) + ")"};
+    typed_.types[node.outputs[i].index] = outputs[i];
+  }
+  return relevant_.empty() ? Status() : follow_content(node);
+}
+
+void Inference::run() {
+  Net& net = typed_.net;
+  symbols_ = options_.symbols;
+  typed_.types.assign(net.values.size(), {});
+  typed_.known.assign(net.values.size(), nullptr);
+  const bool has_operands =
+      std::any_of(net.nodes.begin(), net.nodes.end(), [](const Node& n) { return n.schema && n.schema->has_shape_operand; });
+  if (has_operands) relevant_ = shape_relevant_values(net);
+  for (size_t i = 0; i < net.values.size(); ++i) {
+    const Value& value = net.values[i];
+    const Content* content = value.kind == Value::Kind::constant ? &value.content : nullptr;
+    const DeclaredType& declared = value.kind == Value::Kind::variable ? net[value.variable].type : value.type;
+    if (content && content->blob) {
+      typed_.types[i] = {content->blob->dtype, content->blob->shape};
+      typed_.known[i] = content->blob;
+    } else if (value.kind == Value::Kind::constant || (value.kind == Value::Kind::variable && !value.producer.valid())) {
+      typed_.types[i].dtype = declared.dtype;
+      for (const Dim& dim : declared.dims) typed_.types[i].shape.push_back(dim.value);
+    }
+  }
+  // Inputs with given shapes first: they bind symbols for the others.
+  for (const bool with_shape : {true, false})
+    for (size_t i = 0; i < net.inputs.size(); ++i) {
+      const bool given = i < options_.inputs.size() && options_.inputs[i].type.dtype != DType::none;
+      if (given == with_shape) bind_input(i);
+    }
+  for (size_t i = 0; i < net.inputs.size() && i < options_.inputs.size(); ++i)
+    typed_.known[net.inputs[i].index] = options_.inputs[i].content;
+  for (size_t i = 0; i < net.nodes.size(); ++i) {
+    const Node& n = net.nodes[i];
+    Status status = node(NodeId(i));
+    if (!status.ok()) findings_.add(std::move(status).at(n.name, display_name(n.domain, n.type)).in_net(net.name));
+    check_declared(n);
+  }
+}
+
+heddle_status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
+                                      heddle_type* const* outputs, uint32_t output_count, std::string& error) {
+  const Net* net = from_abi(subnet);
+  InferOptions options;
+  options.evaluator = options_.evaluator;
+  options.limits = options_.limits;
+  if (net->inputs.size() != count) {
+    error = "subnet " + quoted(net->name) + " takes " + std::to_string(net->inputs.size()) + " inputs, is given " + std::to_string(count);
+    return HEDDLE_ERROR_INVALID;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    InputBinding binding;
+    binding.type = {static_cast<DType>(inputs[i]->dtype), Shape(inputs[i]->dims, inputs[i]->rank)};
+    if (inputs[i]->data) binding.content = Blob::copy_of(binding.type.dtype, binding.type.shape, inputs[i]->data);
+    options.inputs.push_back(std::move(binding));
+  }
+  Result<TypedNet> typed = infer(*net, typed_.registry, options);
+  if (!typed.ok()) {
+    error = typed.status().text();
+    return HEDDLE_ERROR_INVALID;
+  }
+  if (net->outputs.size() < output_count) {
+    error = "subnet " + quoted(net->name) + " has " + std::to_string(net->outputs.size()) + " outputs, " + std::to_string(output_count) +
+            " are wanted";
+    return HEDDLE_ERROR_INVALID;
+  }
+  for (uint32_t i = 0; i < output_count; ++i)
+    if (outputs[i]) *outputs[i] = to_abi(typed->type(typed->net.outputs[i]));
+  return HEDDLE_OK;
+}
+
+}  // namespace
+
+Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options) {
+  TypedNet typed;
+  typed.net = std::move(net);
+  typed.registry = registry;
+  Inference inference(typed, options);
+  inference.run();
+  if (inference.findings().failed()) {
+    Status status = inference.findings().status();
+    return std::move(status).in_net(typed.net.name);
+  }
+  return typed;
+}
+
+Status infer_node(TypedNet& net, NodeId node) {
+  const InferOptions options;
+  net.types.resize(net.net.values.size());
+  net.known.resize(net.net.values.size());
+  return Inference(net, options).node(node);
+}
+
+std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits) {
+  const std::vector<char> relevant = shape_relevant_values(net);
+  std::vector<uint32_t> positions;
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    const Value& value = net[net.inputs[i]];
+    int64_t elements = 1;
+    for (const Dim& dim : value.type.dims) elements *= dim.value > 0 ? dim.value : 1;
+    if (relevant[net.inputs[i].index] && may_decide_shapes(value.type.dtype) && elements <= limits.evaluated_elements)
+      positions.push_back(static_cast<uint32_t>(i));
+  }
+  return positions;
+}
+
+}  // namespace heddle

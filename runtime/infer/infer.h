@@ -1,0 +1,39 @@
+// infer: Net x shapes -> TypedNet. The dtype and extents of every value, and the content of small values that decide extents.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/evaluator.h"
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/typed_net.h"
+#include "plugin/registry.h"
+
+namespace heddle {
+
+// What is known about one net input when a plan is made.
+struct InputBinding {
+  TensorType type;                      // dtype none: as the net declares
+  std::shared_ptr<const Blob> content;  // for inputs that decide shapes; null: unknown
+};
+
+struct InferOptions {
+  std::vector<InputBinding> inputs;                          // by position; may be shorter than net.inputs
+  std::vector<std::pair<std::string, int64_t>> symbols;      // extents of symbolic dims; symbols are also bound by the inputs' shapes
+  Evaluator* evaluator = nullptr;                            // null: no content is followed
+  Limits limits;
+};
+
+// `net` must be resolved. All findings are reported: dtype_mismatch, shape_mismatch, unbound_symbol (naming input and symbol), ... Pure.
+Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options);
+
+// Infers one node that was added to `net` (its outputs' types are written). For transforms.
+Status infer_node(TypedNet& net, NodeId node);
+
+// Positions of net inputs whose content decides extents: feeds of these are part of a plan's key. Depends on the net alone.
+std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits);
+
+}  // namespace heddle

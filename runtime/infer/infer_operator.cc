@@ -1,0 +1,152 @@
+#include "infer/infer_operator.h"
+
+#include <array>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace heddle {
+namespace {
+
+std::string dtype_set_text(heddle_dtype_set set) {
+  std::vector<std::string> names;
+  for (int d = 1; d < HEDDLE_DTYPE_COUNT; ++d)
+    if (set & HEDDLE_DTYPE_BIT(d)) names.emplace_back(to_string(static_cast<DType>(d)));
+  return names.size() + 1 == HEDDLE_DTYPE_COUNT ? "any dtype" : join(names, ", ");
+}
+
+// What the inputs decided about the schema's type variables; operators have few.
+class TypeVariables {
+ public:
+  DType find(const char* variable) const {
+    for (size_t i = 0; i < count_; ++i)
+      if (std::strcmp(bound_[i].variable, variable) == 0) return bound_[i].dtype;
+    return DType::none;
+  }
+  void bind(const char* variable, DType dtype) {
+    if (count_ < bound_.size()) bound_[count_++] = {variable, dtype};
+  }
+
+ private:
+  struct Bound {
+    const char* variable;
+    DType dtype;
+  };
+  std::array<Bound, 8> bound_;
+  size_t count_ = 0;
+};
+
+Status check_inputs(const OperatorSchema& schema, std::span<const heddle_tensor* const> inputs, TypeVariables& variables) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const heddle_port* port = schema.input_port(i);
+    if (!port)
+      return {Code::arity_mismatch,
+              "has " + std::to_string(inputs.size()) + " inputs, takes at most " + std::to_string(schema.op->input_count)};
+    if (!inputs[i]) {
+      if (!(port->flags & HEDDLE_PORT_OPTIONAL)) return {Code::arity_mismatch, "input " + quoted(port->name) + " is missing"};
+      continue;
+    }
+    const DType dtype = static_cast<DType>(inputs[i]->dtype);
+    if (!(port->dtypes & HEDDLE_DTYPE_BIT(inputs[i]->dtype)))
+      return {Code::dtype_mismatch,
+              "input " + quoted(port->name) + " is " + to_string(dtype) + ", must be one of " + dtype_set_text(port->dtypes),
+              "insert a Cast"};
+    if (!port->type_variable || (port->flags & HEDDLE_PORT_HETEROGENEOUS)) continue;
+    const DType bound = variables.find(port->type_variable);
+    if (bound == DType::none)
+      variables.bind(port->type_variable, dtype);
+    else if (bound != dtype)
+      return {Code::dtype_mismatch,
+              "input " + quoted(port->name) + " is " + to_string(dtype) + " but the inputs before it are " + to_string(bound),
+              "insert a Cast"};
+  }
+  if (inputs.size() < schema.required_inputs)
+    return {Code::arity_mismatch, "input " + quoted(schema.op->inputs[inputs.size()]->name) + " is missing"};
+  return {};
+}
+
+DType output_dtype(const heddle_port& port, const TypeVariables& variables) {
+  const DType bound = port.type_variable ? variables.find(port.type_variable) : DType::none;
+  return bound != DType::none ? bound : static_cast<DType>(port.default_dtype);
+}
+
+}  // namespace
+
+heddle_type to_abi(const TensorType& type) {
+  heddle_type t = {};
+  t.struct_size = sizeof(t);
+  t.dtype = static_cast<heddle_dtype>(type.dtype);
+  t.rank = type.shape.rank();
+  t.bounded_axis = type.bounded_axis;
+  if (type.dynamic) t.flags |= HEDDLE_TYPE_DYNAMIC;
+  for (int i = 0; i < type.shape.rank(); ++i) t.dims[i] = type.shape[i];
+  return t;
+}
+
+Status from_abi(const heddle_type& type, TensorType* out) {
+  if (type.rank < 0 || type.rank > max_rank)
+    return {Code::shape_mismatch,
+            "an output has rank " + std::to_string(type.rank) + ", at most " + std::to_string(max_rank) + " is supported"};
+  if (type.dtype <= HEDDLE_DTYPE_NONE || type.dtype >= HEDDLE_DTYPE_COUNT)
+    return {Code::dtype_mismatch, "nothing decides the dtype of an output", "the operator's infer function must set it"};
+  out->dtype = static_cast<DType>(type.dtype);
+  out->shape = Shape(type.dims, type.rank);
+  out->bounded_axis = type.bounded_axis;
+  out->dynamic = (type.flags & HEDDLE_TYPE_DYNAMIC) != 0;
+  if (type.bounded_axis >= type.rank) return {Code::shape_mismatch, "an output is bounded along an axis that it does not have"};
+  int64_t bytes = 0;
+  if (!out->dynamic && !checked_byte_size(out->dtype, out->shape, &bytes))
+    return {Code::shape_mismatch, "an output would have shape " + out->shape.text() + ", which is negative or does not fit in memory"};
+  return {};
+}
+
+Status infer_operator(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
+                      std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services) {
+  TypeVariables variables;
+  HEDDLE_CHECK(check_inputs(schema, inputs, variables));
+  constexpr size_t few = 8;
+  std::array<heddle_type, few> few_types;
+  std::array<heddle_type*, few> few_pointers;
+  std::vector<heddle_type> many_types;
+  std::vector<heddle_type*> many_pointers;
+  const size_t count = outputs.size();
+  if (count > few) {
+    many_types.resize(count);
+    many_pointers.resize(count);
+  }
+  heddle_type* types = count > few ? many_types.data() : few_types.data();
+  heddle_type** pointers = count > few ? many_pointers.data() : few_pointers.data();
+  for (size_t i = 0; i < count; ++i) {
+    const heddle_port* port = schema.output_port(i);
+    if (!port)
+      return {Code::arity_mismatch, "has " + std::to_string(count) + " outputs, gives at most " + std::to_string(schema.op->output_count)};
+    types[i] = {};
+    types[i].struct_size = sizeof(heddle_type);
+    types[i].dtype = static_cast<heddle_dtype>(output_dtype(*port, variables));
+    types[i].bounded_axis = -1;
+    pointers[i] = wanted[i] ? &types[i] : nullptr;
+  }
+  InferCall call;
+  call.services = services;
+  call.abi.struct_size = sizeof(call.abi);
+  call.abi.input_count = static_cast<uint32_t>(inputs.size());
+  call.abi.output_count = static_cast<uint32_t>(count);
+  call.abi.attribute_count = attributes.size();
+  call.abi.host = infer_host();
+  call.abi.inputs = inputs.data();
+  call.abi.outputs = pointers;
+  call.abi.attributes = attributes.data();
+  call.abi.op = schema.op;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = schema.op->infer(&call.abi);
+  } catch (...) {
+    call.error.text = "infer threw an exception across the plugin boundary";
+  }
+  if (status != HEDDLE_OK) return plugin_error(Code::shape_mismatch, status, call.error);
+  for (size_t i = 0; i < count; ++i)
+    if (wanted[i]) HEDDLE_CHECK(from_abi(types[i], &outputs[i]));
+  return {};
+}
+
+}  // namespace heddle

@@ -1,0 +1,28 @@
+// The 64 bytes before the flatbuffer of a .heddle file. All integers little-endian:
+//    0  8  magic 89 48 45 44 4C 0D 0A 0A  ("\x89HEDL\r\n\n": binary at once, and damaged by every text-mode transfer)
+//    8  4  version of the format, 1
+//   12  4  zero
+//   16  8  length of the payload in bytes; the file ends with it
+//   24  8  xxh64 (seed 0) of the payload
+//   32 32  zero
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "heddle/status.h"
+
+namespace heddle {
+
+inline constexpr size_t net_header_bytes = 64;
+inline constexpr uint32_t net_format_version = 1;
+
+// Whether `bytes` begin as a binary net, or as much of one as there is.
+bool has_net_magic(std::span<const std::byte> bytes);
+// The payload of a whole file after its header was checked. Errors: file_truncated, file_corrupt, file_version.
+Result<std::span<const std::byte>> checked_payload(std::span<const std::byte> file);
+std::array<std::byte, net_header_bytes> net_header(std::span<const std::byte> payload);
+
+}  // namespace heddle

@@ -1,0 +1,22 @@
+// The text form of a net: JSON, one value and one operator per line, so that differences read well. Lossless both ways: the text
+// of a net gives the same binary file, and a binary file the same text. Described in docs/net_format.md, docs/net.schema.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "load/placement.h"
+#include "net/net.h"
+
+namespace heddle {
+
+inline constexpr int64_t net_json_version = 1;  // of the member "heddle"
+
+// `text` is untrusted.
+Result<Net> net_from_json(std::string_view text, const Limits& limits);
+// Of a net that check_whole_net accepts.
+std::string net_to_json_text(const Net& net, const Placement& placement);
+
+}  // namespace heddle

@@ -1,0 +1,198 @@
+#include "load/json_parts.h"
+
+#include <array>
+#include <charconv>
+
+#include "base/text.h"
+#include "load/literal.h"
+
+namespace heddle {
+namespace {
+
+using Kind = JsonValue::Kind;
+
+Status read_dim(JsonValue value, Dim* dim) {
+  static constexpr std::string_view keys[] = {"at_most"};
+  Status status;
+  switch (value.kind()) {
+    case Kind::null:
+      return {};
+    case Kind::string:
+      *dim = Dim::named(std::string(value.text()));
+      return {};
+    case Kind::number:
+      if (const std::optional<int64_t> extent = value.integer()) {
+        *dim = Dim::of(*extent);
+        return {};
+      }
+      break;
+    case Kind::object: {
+      const JsonFields fields(value, keys);
+      HEDDLE_CHECK(fields.status());
+      if (!fields.get("at_most")) break;
+      *dim = Dim::at_most(fields.integer("at_most", 0, INT64_MAX, 0, &status));
+      return status;
+    }
+    default:
+      break;
+  }
+  return Status(Code::syntax, "a dim is none of: an extent, the name of a symbol, {\"at_most\": extent}, null");
+}
+
+// Of a type whose dims must all be constant.
+Result<Shape> fixed_shape(const DeclaredType& type) {
+  Shape shape;
+  bool fixed = type.ranked && type.dims.size() <= max_rank;
+  for (const Dim& dim : type.dims) {
+    fixed = fixed && dim.kind == Dim::Kind::constant && dim.value >= 0;
+    shape.push_back(dim.value);
+  }
+  if (!fixed) return Status(Code::shape_mismatch, "data needs at most " + std::to_string(max_rank) + " dims, all constant");
+  return shape;
+}
+
+Status read_weights(JsonValue value, WeightReference* reference) {
+  static constexpr std::string_view keys[] = {"file", "tensor", "checksum"};
+  Status status;
+  const JsonFields fields(value, keys);
+  HEDDLE_CHECK(fields.status());
+  reference->file = std::string(fields.text("file", &status));
+  reference->tensor = std::string(fields.text("tensor", &status));
+  if (fields.get("checksum")) {
+    const std::string_view hex = fields.text("checksum", &status);
+    const auto r = std::from_chars(hex.data(), hex.data() + hex.size(), reference->checksum, 16);
+    if (status.ok() && (r.ec != std::errc() || r.ptr != hex.data() + hex.size() || hex.size() != 16))
+      return Status(Code::syntax, "the checksum " + quoted(hex) + " is not 16 hexadecimal digits");
+  }
+  if (status.ok() && (reference->file.empty() || reference->tensor.empty()))
+    return Status(Code::syntax, "\"weights\" needs \"file\" and \"tensor\"");
+  return status;
+}
+
+// A string, or {"hex": "00ff"} for bytes that are no text.
+Result<std::string> read_bytes(JsonValue value) {
+  static constexpr std::string_view keys[] = {"hex"};
+  if (value.is(Kind::string)) return std::string(value.text());
+  Status status;
+  const JsonFields fields(value, keys);
+  HEDDLE_CHECK(fields.status());
+  const std::string_view hex = fields.text("hex", &status);
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    unsigned char byte = 0;
+    const auto r = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    if (r.ec != std::errc() || r.ptr != hex.data() + i + 2) break;
+    bytes += static_cast<char>(byte);
+  }
+  if (!status.ok() || !fields.get("hex") || bytes.size() * 2 != hex.size())
+    return Status(Code::syntax, "a string must be text or {\"hex\": an even number of hexadecimal digits}");
+  return bytes;
+}
+
+Status read_tensor(JsonValue value, AttributeValue* attribute) {
+  static constexpr std::string_view keys[] = {"dtype", "dims", "data"};
+  Status status;
+  const JsonFields fields(value, keys);
+  HEDDLE_CHECK(fields.status());
+  DeclaredType type;
+  HEDDLE_CHECK(read_type(fields, &type));
+  HEDDLE_TRY(const Shape shape, fixed_shape(type));
+  const std::optional<JsonValue> data = fields.get("data", Kind::array, &status);
+  HEDDLE_CHECK(status);
+  if (!data) return Status(Code::syntax, "a tensor needs \"data\"");
+  HEDDLE_TRY(*attribute, parse_literal(*data, type.dtype, shape));
+  return {};
+}
+
+Status read_ints(JsonValue value, AttributeValue* attribute) {
+  auto& out = attribute->emplace<std::vector<int64_t>>();
+  out.reserve(value.size());
+  for (const JsonValue element : value) {
+    const std::optional<int64_t> i = element.integer();
+    if (!i) return Status(Code::syntax, "element " + std::to_string(out.size()) + " of \"ints\" is not a 64-bit integer");
+    out.push_back(*i);
+  }
+  return {};
+}
+
+Status read_floats(JsonValue value, AttributeValue* attribute) {
+  auto& out = attribute->emplace<std::vector<double>>();
+  out.reserve(value.size());
+  for (const JsonValue element : value) {
+    HEDDLE_TRY(const double number, parse_number(element), "as element " + std::to_string(out.size()) + " of \"floats\"");
+    out.push_back(number);
+  }
+  return {};
+}
+
+Status read_strings(JsonValue value, AttributeValue* attribute) {
+  auto& out = attribute->emplace<std::vector<std::string>>();
+  out.reserve(value.size());
+  for (const JsonValue element : value) {
+    HEDDLE_TRY(std::string text, read_bytes(element));
+    out.push_back(std::move(text));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status read_type(const JsonFields& fields, DeclaredType* type) {
+  Status status;
+  if (fields.get("dtype")) {
+    const std::string name(fields.text("dtype", &status));
+    HEDDLE_CHECK(status);
+    type->dtype = dtype_from_string(name);
+    if (type->dtype == DType::none)
+      return Status(Code::syntax, "the dtype " + quoted(name) + " does not exist",
+                    "known are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool");
+  }
+  const std::optional<JsonValue> dims = fields.get("dims", Kind::array, &status);
+  HEDDLE_CHECK(status);
+  type->ranked = dims.has_value();
+  if (!dims) return {};
+  for (const JsonValue value : *dims) HEDDLE_CHECK(read_dim(value, &type->dims.emplace_back()));
+  return {};
+}
+
+Status read_content(const JsonFields& fields, const DeclaredType& type, Content* content) {
+  const std::optional<JsonValue> data = fields.get("data");
+  const std::optional<JsonValue> weights = fields.get("weights");
+  if (data && weights) return Status(Code::syntax, "\"data\" and \"weights\" exclude each other", "give one of them");
+  if (weights) return read_weights(*weights, &content->reference);
+  if (!data) return {};
+  HEDDLE_TRY(const Shape shape, fixed_shape(type));
+  HEDDLE_TRY(content->blob, parse_literal(*data, type.dtype, shape));
+  return {};
+}
+
+Status read_attribute(JsonValue value, AttributeValue* attribute, std::optional<JsonValue>* subnet) {
+  static constexpr std::string_view keys[] = {"int", "float", "string", "ints", "floats", "strings", "tensor", "net"};
+  const JsonFields fields(value, keys);
+  HEDDLE_CHECK(fields.status());
+  if (value.size() != 1)
+    return Status(Code::syntax, "an attribute needs exactly one of int, float, string, ints, floats, strings, tensor, net");
+  Status status;
+  if (const std::optional<JsonValue> v = fields.get("int")) {
+    const std::optional<int64_t> i = v->integer();
+    if (!i) return Status(Code::syntax, "\"int\" is not a 64-bit integer");
+    *attribute = *i;
+  } else if (const std::optional<JsonValue> v = fields.get("float")) {
+    HEDDLE_TRY(*attribute, parse_number(*v), "as \"float\"");
+  } else if (const std::optional<JsonValue> v = fields.get("string")) {
+    HEDDLE_TRY(*attribute, read_bytes(*v));
+  } else if (const std::optional<JsonValue> v = fields.get("ints", Kind::array, &status)) {
+    return read_ints(*v, attribute);
+  } else if (const std::optional<JsonValue> v = fields.get("floats", Kind::array, &status)) {
+    return read_floats(*v, attribute);
+  } else if (const std::optional<JsonValue> v = fields.get("strings", Kind::array, &status)) {
+    return read_strings(*v, attribute);
+  } else if (const std::optional<JsonValue> v = fields.get("tensor")) {
+    return read_tensor(*v, attribute);
+  } else if (status.ok()) {
+    *subnet = fields.get("net");
+  }
+  return status;
+}
+
+}  // namespace heddle

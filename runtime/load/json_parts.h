@@ -1,0 +1,20 @@
+// Parts of the text form that need nothing of the net around them: types, contents, attributes that are no nets.
+#pragma once
+
+#include <optional>
+
+#include "base/json_document.h"
+#include "heddle/status.h"
+#include "load/json_fields.h"
+#include "net/net.h"
+
+namespace heddle {
+
+// "dtype" and "dims" of a value, variable or tensor; both may be absent.
+Status read_type(const JsonFields& fields, DeclaredType* type);
+// "data" or "weights"; both may be absent, the structure check says what is missing.
+Status read_content(const JsonFields& fields, const DeclaredType& type, Content* content);
+// {"int": 1} and its like. A subnet {"net": {...}} is handed back unread in `subnet`.
+Status read_attribute(JsonValue value, AttributeValue* attribute, std::optional<JsonValue>* subnet);
+
+}  // namespace heddle

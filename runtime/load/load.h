@@ -1,0 +1,35 @@
+// load: bytes → Net. Reads .heddle and .json files, told apart by content.
+//
+// Everything that can be known without operator schemas is checked here, whatever the bytes: header and checksum, flatbuffer
+// structure, limits, names, indices, one producer per value, program order, declared types, literals, weights. A net that comes
+// out is structurally sound; resolve and infer check the operators. Formats: docs/net_format.md.
+// Threads: all functions may be called concurrently. Nothing refers to the input bytes afterwards.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle {
+
+struct LoadOptions {
+  Limits limits;
+  bool attach_weights = true;     // false: contents that live in weights files keep a null blob (weights/attach.h does it later)
+  bool verify_checksums = false;  // read every referenced tensor once and compare its xxh64
+  bool map_weights = true;        // false: weights are read into memory, so that nothing that happens to the file matters later
+};
+
+// The net in `path`; its weights are looked up beneath the folder of `path`. On failure the first finding, all others attached.
+// Errors: file_not_found, file_unreadable, file_truncated, file_corrupt, file_version, syntax (JSON), duplicate_name,
+// dangling_input, cycle, hazard, shape_mismatch, attribute_mismatch, limit_exceeded, weights_*.
+Result<Net> load_net(const std::filesystem::path& path, const LoadOptions& options = {});
+
+// The same from memory, of any alignment. `folder` is where weights are looked up; empty: a net that refers to weights files
+// fails with weights_missing (unless attach_weights is false).
+Result<Net> load_net_bytes(std::span<const std::byte> bytes, const std::filesystem::path& folder, const LoadOptions& options = {});
+
+}  // namespace heddle

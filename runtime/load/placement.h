@@ -1,0 +1,17 @@
+// Placement: where the writers put each content: into the net's file (null) or as a reference.
+#pragma once
+
+#include <functional>
+
+#include "net/net.h"
+
+namespace heddle {
+
+using Placement = std::function<const WeightReference*(const Content&)>;
+
+// As loaded: a reference stays one.
+inline const WeightReference* keep_placement(const Content& content) {
+  return content.reference.file.empty() ? nullptr : &content.reference;
+}
+
+}  // namespace heddle

@@ -1,0 +1,170 @@
+#include "load/save.h"
+
+#include <new>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/checksum.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "load/flatbuffer.h"
+#include "load/header.h"
+#include "load/json.h"
+#include "load/structure.h"
+#include "weights/attach.h"
+#include "weights/safetensors.h"
+
+namespace heddle {
+namespace {
+
+// Decides for every content of a net and its subnets where it goes, and gathers what goes to the weights file.
+class WeightsPlan {
+ public:
+  WeightsPlan(std::string file, const SaveOptions& options) : file_(std::move(file)), options_(options) {}
+
+  // Whether something goes to the weights file that is not there yet. It is then written anew as a whole, so that contents which
+  // refer to it must be written again too.
+  void find_new(const Net& net) {
+    for (const Variable& variable : net.variables) rewrites_ = rewrites_ || is_new(variable.initial);
+    for (const Value& value : net.values) rewrites_ = rewrites_ || (value.kind == Value::Kind::constant && is_new(value.content));
+    for (const Node& node : net.nodes) {
+      for (const Attribute& attribute : node.attributes)
+        if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) find_new(**subnet);
+    }
+  }
+  // `prefix` leads to the subnet: "loop.body/".
+  Status gather(const Net& net, const std::string& prefix) {
+    for (const Variable& variable : net.variables) HEDDLE_CHECK(place(net, variable.initial, prefix + variable.name));
+    for (const Value& value : net.values)
+      if (value.kind == Value::Kind::constant) HEDDLE_CHECK(place(net, value.content, prefix + value.name));
+    for (const Node& node : net.nodes) {
+      for (const Attribute& attribute : node.attributes) {
+        const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+        if (subnet != nullptr) HEDDLE_CHECK(gather(**subnet, prefix + node.name + "." + attribute.name + "/"));
+      }
+    }
+    return {};
+  }
+  const std::vector<TensorToWrite>& tensors() const { return tensors_; }
+  const WeightReference* operator()(const Content& content) const {
+    const std::optional<WeightReference>& reference = placed_.at(&content);
+    return reference ? &*reference : nullptr;
+  }
+
+ private:
+  bool is_new(const Content& content) const {
+    return content.reference.file.empty() && content.blob != nullptr && content.blob->bytes > options_.inline_bytes;
+  }
+  bool kept(const Content& content) const {
+    if (!options_.keep_references || content.reference.file.empty()) return false;
+    return !rewrites_ || std::filesystem::path(content.reference.file).lexically_normal() != file_;
+  }
+  Status place(const Net& net, const Content& content, const std::string& name) {
+    std::optional<WeightReference>& placed = placed_[&content];
+    if (kept(content)) {
+      placed = content.reference;
+      return {};
+    }
+    if (content.blob == nullptr)
+      return Status(Code::weights_missing, "the weights of " + quoted(name) + " are not attached", "load the net with its weights")
+          .in_net(net.name);
+    if (content.blob->bytes <= options_.inline_bytes) return {};
+    const auto [at, added] = by_bytes_.try_emplace(content.blob->data, tensors_.size());
+    // Shared bytes are written once; a view of the same bytes under another type is a tensor of its own.
+    if (!added && same_type(tensors_[at->second], *content.blob)) {
+      placed = WeightReference{file_, tensors_[at->second].name, checksums_[at->second]};
+      return {};
+    }
+    const std::string tensor = unused(name);
+    tensors_.push_back({tensor, content.blob->dtype, content.blob->shape, content.blob->data});
+    checksums_.push_back(checksum({content.blob->data, static_cast<size_t>(content.blob->bytes)}));
+    placed = WeightReference{file_, tensor, checksums_.back()};
+    return {};
+  }
+  static bool same_type(const TensorToWrite& tensor, const Blob& blob) { return tensor.dtype == blob.dtype && tensor.shape == blob.shape; }
+  // A variable and a constant may have the same name.
+  std::string unused(const std::string& name) {
+    std::string tensor = name.starts_with("__") ? "_" + name : name;  // such names mean something in the format
+    for (int i = 2; !names_.insert(tensor).second; ++i) tensor = name + "~" + std::to_string(i);
+    return tensor;
+  }
+
+  const std::string file_;
+  const SaveOptions& options_;
+  bool rewrites_ = false;
+  std::unordered_map<const Content*, std::optional<WeightReference>> placed_;
+  std::unordered_map<const std::byte*, size_t> by_bytes_;
+  std::unordered_set<std::string> names_;
+  std::vector<TensorToWrite> tensors_;
+  std::vector<uint64_t> checksums_;  // of tensors_
+};
+
+Status write_net(const Net& net, const std::filesystem::path& path, const Placement& placement) {
+  if (path.extension() == ".json") {
+    HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
+    HEDDLE_CHECK(file.write(net_to_json_text(net, placement)));
+    return file.commit();
+  }
+  return net_to_flatbuffer(net, placement, [&](std::span<const std::byte> payload) -> Status {
+    HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
+    HEDDLE_CHECK(file.write(net_header(payload)));
+    HEDDLE_CHECK(file.write(payload));
+    return file.commit();
+  });
+}
+
+Status save_checked(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
+  HEDDLE_CHECK(check_whole_net(net, options.limits));
+  HEDDLE_CHECK(check_weights_whole(net));
+  std::filesystem::path weights = path;
+  weights.replace_extension(".safetensors");
+  WeightsPlan plan(weights.filename().native(), options);
+  plan.find_new(net);
+  HEDDLE_CHECK(plan.gather(net, ""));
+  if (!plan.tensors().empty()) {
+    if (!is_utf8(weights.filename().native()))
+      return Status(Code::file_unwritable,
+                    "the file name " + quoted(weights.filename().native()) + " is not UTF-8, the net could not refer to it");
+    HEDDLE_CHECK(write_safetensors(weights, plan.tensors()));
+  }
+  return write_net(net, path, [&](const Content& content) { return plan(content); });
+}
+
+// For forms that keep references: whether every content has bytes or a reference is checked by check_whole_net.
+Status check_for_bytes(const Net& net, const Limits& limits) {
+  HEDDLE_CHECK(check_whole_net(net, limits));
+  return check_weights_whole(net);
+}
+
+}  // namespace
+
+Status save_net(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
+  const std::string what = "while saving " + quoted(path.native());
+  try {
+    HEDDLE_CHECK(save_checked(net, path, options), what);
+    return {};
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "no memory to save " + quoted(path.native()));
+  }
+}
+
+Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits) {
+  HEDDLE_CHECK(check_for_bytes(net, limits));
+  std::vector<std::byte> bytes;
+  HEDDLE_CHECK(net_to_flatbuffer(net, keep_placement, [&](std::span<const std::byte> payload) -> Status {
+    const auto header = net_header(payload);
+    bytes.reserve(header.size() + payload.size());
+    bytes.assign(header.begin(), header.end());
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    return {};
+  }));
+  return bytes;
+}
+
+Result<std::string> net_to_json(const Net& net, const Limits& limits) {
+  HEDDLE_CHECK(check_for_bytes(net, limits));
+  return net_to_json_text(net, keep_placement);
+}
+
+}  // namespace heddle

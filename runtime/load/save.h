@@ -1,0 +1,35 @@
+// save: Net → file. The inverse of load; what is written loads again into an equal net.
+//
+// The bytes are a function of the net and the options alone. Files are replaced as a whole (written beside, synced, renamed), the
+// weights file before the net. Threads: concurrent calls for different paths.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle {
+
+struct SaveOptions {
+  // Content of constants and variables up to this size stands in the net's file; larger content goes to NET.safetensors beside it.
+  int64_t inline_bytes = 4096;
+  // Content that came from a weights file keeps referring to it and is not written again: for a net saved into the folder that it
+  // was loaded from (convert). The weights need not be attached then.
+  bool keep_references = false;
+  Limits limits;
+};
+
+// Writes `path`: the JSON text form when it ends in ".json", else the binary form. Without keep_references every content must be
+// attached. Errors: file_unwritable, weights_missing, limit_exceeded (2 GiB per net file), and what load finds wrong in a net.
+Status save_net(const Net& net, const std::filesystem::path& path, const SaveOptions& options = {});
+
+// The two forms as bytes. Content with a reference is written as reference, all other content as literal.
+Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits = {});
+Result<std::string> net_to_json(const Net& net, const Limits& limits = {});
+
+}  // namespace heddle

@@ -1,0 +1,40 @@
+// Structure: what must hold in every net, whatever its operators mean. Checked on what comes from files and on what goes there.
+//
+// Names: not empty, UTF-8 without zero bytes, unique among values, among nodes, among variables, among a node's attributes.
+// Indices in range; every value defined exactly once; a node reads only what is defined before it (file order is program order);
+// versions of a variable are 0..n in program order; declared types are possible; contents fit their types; limits hold.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/findings.h"
+#include "base/limits.h"
+#include "net/net.h"
+
+namespace heddle {
+
+// Which node output defines each value.
+struct Origin {
+  NodeId producer;
+  uint32_t output = 0;
+};
+
+// Links that a file does not store because they follow from what it stores.
+struct NetLinks {
+  std::vector<Origin> origins;         // by value; invalid producer: no node
+  std::vector<ValueId> first_version;  // by variable
+  std::vector<ValueId> last_version;
+};
+
+// Checks `net` without its subnets; everything found goes to `findings`. `top`: not a subnet; its outputs must then be distinct,
+// because they are fetched by name.
+NetLinks check_structure(const Net& net, bool top, const Limits& limits, Findings& findings);
+
+// check_structure, and when nothing was found sets Value::producer and output, the types of versions, Variable::first and last.
+void link_net(Net& net, bool top, const Limits& limits, Findings& findings);
+
+// For nets about to be written: check_structure of `net` and its subnets, the derived links as expected, total limits.
+Status check_whole_net(const Net& net, const Limits& limits);
+
+}  // namespace heddle

@@ -1,0 +1,26 @@
+// The parts of a net that are checked by themselves: names, declared types, contents, attributes. Used by structure.cc.
+#pragma once
+
+#include <string_view>
+
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle {
+
+// Text that is not a list entry of its own: UTF-8 without zero bytes, within the limit name_bytes. May be empty.
+// Errors: limit_exceeded, syntax.
+Status check_text(std::string_view text, const char* what, const Limits& limits);
+// The same, and not empty.
+Status check_name(std::string_view name, const char* what, const Limits& limits);
+// Rank, dims and the bytes that the constant and bounded dims ask for. Errors: file_corrupt, unsupported, limit_exceeded.
+Status check_type(const DeclaredType& type, const Limits& limits);
+// Bytes match dtype and shape; booleans are 0 or 1. Errors: shape_mismatch, file_corrupt, limit_exceeded.
+Status check_blob(const Blob& blob, const Limits& limits);
+// A constant type, and bytes of it or a reference. Errors: as above, weights_missing.
+Status check_content(const Content& content, const DeclaredType& type, const Limits& limits);
+// Without descending into subnets. Errors: as above, attribute_mismatch.
+Status check_attribute(const Attribute& attribute, const Limits& limits);
+
+}  // namespace heddle

@@ -1,0 +1,54 @@
+// check_whole_net: a net about to be written, with its subnets and with the links that a file does not store.
+#include "base/text.h"
+#include "load/structure.h"
+
+namespace heddle {
+namespace {
+
+// Compares what `net` says with what follows from it. Only our own transforms and builders can get this wrong.
+void check_links(const Net& net, const NetLinks& links, Findings& findings) {
+  for (size_t i = 0; i < net.values.size(); ++i) {
+    const Value& value = net.values[i];
+    const Origin& origin = links.origins[i];
+    if (value.producer != origin.producer || (origin.producer.valid() && value.output != origin.output))
+      findings.add(Status(Code::internal, "value " + quoted(value.name) + " names another producer than the operator that lists it")
+                       .in_net(net.name));
+  }
+  for (size_t i = 0; i < net.variables.size(); ++i)
+    if (net.variables[i].first != links.first_version[i] || net.variables[i].last != links.last_version[i])
+      findings.add(
+          Status(Code::internal, "variable " + quoted(net.variables[i].name) + " names other versions than its values").in_net(net.name));
+}
+
+void check_with_subnets(const Net& net, int64_t depth, const Limits& limits, int64_t* nodes, Findings& findings) {
+  *nodes += static_cast<int64_t>(net.nodes.size());
+  if (*nodes > limits.nodes || depth > limits.subnet_depth) {
+    const bool many = *nodes > limits.nodes;
+    findings.add(Status(Code::limit_exceeded,
+                        std::string(many ? "the net has more operators than" : "the net nests deeper than") + " the limit " +
+                            (many ? "nodes" : "subnet_depth") + ", " + std::to_string(many ? limits.nodes : limits.subnet_depth),
+                        "raise the limit")
+                     .in_net(net.name));
+    return;
+  }
+  const size_t before = findings.count();
+  const NetLinks links = check_structure(net, depth == 0, limits, findings);
+  if (findings.count() == before) check_links(net, links, findings);
+  for (const Node& node : net.nodes) {
+    for (const Attribute& attribute : node.attributes) {
+      const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+      if (subnet != nullptr && *subnet != nullptr) check_with_subnets(**subnet, depth + 1, limits, nodes, findings);
+    }
+  }
+}
+
+}  // namespace
+
+Status check_whole_net(const Net& net, const Limits& limits) {
+  Findings findings;
+  int64_t nodes = 0;
+  check_with_subnets(net, 0, limits, &nodes, findings);
+  return std::move(findings).status();
+}
+
+}  // namespace heddle

@@ -1,0 +1,83 @@
+#include "plugin/attributes.h"
+
+namespace heddle {
+
+struct AttributeTable::Storage {
+  heddle_attribute abi = {};
+  heddle_tensor tensor = {};
+  std::vector<const char*> strings;
+};
+
+heddle_attribute_type attribute_type(const AttributeValue& value) {
+  return static_cast<heddle_attribute_type>(value.index() + 1);
+}
+static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_INT - 1, AttributeValue>, int64_t>);
+static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_FLOATS - 1, AttributeValue>, std::vector<double>>);
+static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_SUBNET - 1, AttributeValue>, std::shared_ptr<const Net>>);
+
+const char* attribute_type_name(heddle_attribute_type type) {
+  static constexpr const char* names[] = {"nothing",           "an integer",        "a number", "a string", "a list of integers",
+                                          "a list of numbers", "a list of strings", "a tensor", "a subnet"};
+  return type >= 0 && type <= HEDDLE_ATTRIBUTE_SUBNET ? names[type] : "unknown";
+}
+
+AttributeTable::AttributeTable(const OperatorSchema& schema, const std::vector<Attribute>& attributes) {
+  const heddle_operator& op = *schema.op;
+  pointers_.resize(op.attribute_count, nullptr);
+  for (uint32_t i = 0; i < op.attribute_count; ++i) pointers_[i] = op.attributes[i]->default_value;
+  for (const Attribute& attribute : attributes) {
+    const int index = schema.attribute_index(attribute.name);
+    if (index < 0) continue;
+    auto storage = std::make_shared<Storage>();
+    heddle_attribute& a = storage->abi;
+    a.struct_size = sizeof(a);
+    a.type = attribute_type(attribute.value);
+    a.name = attribute.name.c_str();
+    switch (a.type) {
+      case HEDDLE_ATTRIBUTE_INT:
+        a.i = std::get<int64_t>(attribute.value);
+        break;
+      case HEDDLE_ATTRIBUTE_FLOAT:
+        a.f = std::get<double>(attribute.value);
+        break;
+      case HEDDLE_ATTRIBUTE_STRING: {
+        const std::string& s = std::get<std::string>(attribute.value);
+        a.s = s.c_str();
+        a.count = s.size();
+        break;
+      }
+      case HEDDLE_ATTRIBUTE_INTS: {
+        const auto& v = std::get<std::vector<int64_t>>(attribute.value);
+        a.ints = v.data();
+        a.count = v.size();
+        break;
+      }
+      case HEDDLE_ATTRIBUTE_FLOATS: {
+        const auto& v = std::get<std::vector<double>>(attribute.value);
+        a.floats = v.data();
+        a.count = v.size();
+        break;
+      }
+      case HEDDLE_ATTRIBUTE_STRINGS: {
+        for (const std::string& s : std::get<std::vector<std::string>>(attribute.value)) storage->strings.push_back(s.c_str());
+        a.strings = storage->strings.data();
+        a.count = storage->strings.size();
+        break;
+      }
+      case HEDDLE_ATTRIBUTE_TENSOR: {
+        const Blob& blob = *std::get<std::shared_ptr<const Blob>>(attribute.value);
+        storage->tensor = tensor_view(blob.dtype, blob.shape, const_cast<std::byte*>(blob.data));
+        storage->tensor.flags = HEDDLE_TENSOR_CONSTANT;
+        a.tensor = &storage->tensor;
+        break;
+      }
+      default:
+        a.subnet = to_abi(std::get<std::shared_ptr<const Net>>(attribute.value).get());
+        break;
+    }
+    pointers_[static_cast<size_t>(index)] = &a;
+    storage_.push_back(std::move(storage));
+  }
+}
+
+}  // namespace heddle

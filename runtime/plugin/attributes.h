@@ -1,0 +1,57 @@
+// The ABI's view of one node's attributes: in schema order, defaults filled in.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "heddle/abi.h"
+#include "heddle/status.h"
+#include "net/net.h"
+#include "plugin/schema.h"
+
+namespace heddle {
+
+// Owns the storage its pointers refer to, except tensor bytes and subnets, which belong to the node's attribute values: the node (or a
+// copy of it, they share) must outlive the table. Movable; pointers stay valid.
+class AttributeTable {
+ public:
+  AttributeTable() = default;
+  // The node's attributes must have passed resolve.
+  AttributeTable(const OperatorSchema& schema, const std::vector<Attribute>& attributes);
+  const heddle_attribute* const* data() const { return pointers_.data(); }
+  uint32_t size() const { return static_cast<uint32_t>(pointers_.size()); }
+
+ private:
+  struct Storage;
+  std::vector<const heddle_attribute*> pointers_;
+  std::vector<std::shared_ptr<Storage>> storage_;
+};
+
+// A heddle_subnet is the Net it stands for.
+inline const heddle_subnet* to_abi(const Net* net) {
+  return reinterpret_cast<const heddle_subnet*>(net);
+}
+inline const Net* from_abi(const heddle_subnet* subnet) {
+  return reinterpret_cast<const Net*>(subnet);
+}
+
+// HEDDLE_ATTRIBUTE_* of a value.
+heddle_attribute_type attribute_type(const AttributeValue& value);
+// "int", "list of floats", ...
+const char* attribute_type_name(heddle_attribute_type type);
+
+// A row-major view; `shape` and `data` stay owned by the caller.
+inline heddle_tensor tensor_view(DType dtype, const Shape& shape, void* data) {
+  heddle_tensor t = {};
+  t.struct_size = sizeof(t);
+  t.dtype = static_cast<heddle_dtype>(dtype);
+  t.rank = shape.rank();
+  t.data = data;
+  t.dims = shape.data();
+  t.element_count = shape.element_count();
+  t.byte_size = static_cast<uint64_t>(t.element_count * byte_width(dtype));
+  t.extent_axis = -1;
+  return t;
+}
+
+}  // namespace heddle

@@ -1,0 +1,155 @@
+#include "plugin/host.h"
+
+#include <atomic>
+
+#include "base/text.h"
+
+namespace heddle {
+namespace {
+
+std::mutex log_mutex;
+LogSink log_sink = nullptr;
+void* log_user = nullptr;
+
+void log_function(heddle_log_level level, const char* text, size_t length) {
+  const std::lock_guard lock(log_mutex);
+  if (log_sink) log_sink(log_user, level, text, length);
+}
+
+template <class Call>
+Call& call_of(const void* context) {
+  return *static_cast<Call*>(const_cast<void*>(context));
+}
+
+template <class Call>
+void set_error(const void* context, heddle_status code, const char* text, size_t length) {
+  if (!context) return;  // a plugin that lost its context still fails with its status
+  CallError& error = call_of<Call>(context).error;
+  error.code = code;
+  error.text.assign(text ? text : "", text ? std::min<size_t>(length, 4096) : 0);
+}
+
+template <class Call>
+void* resource(const void* context, const char* name) {
+  Call& call = call_of<Call>(context);
+  return call.services ? call.services->resource(name, call.error.text) : nullptr;
+}
+
+template <class Call>
+heddle_status infer_subnet(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
+                           heddle_type* const* outputs, uint32_t output_count) {
+  Call& call = call_of<Call>(context);
+  if (!call.services) return HEDDLE_ERROR_UNSUPPORTED;
+  const heddle_status status = call.services->infer_subnet(subnet, inputs, count, outputs, output_count, call.error.text);
+  if (status != HEDDLE_OK) call.error.code = status;
+  return status;
+}
+
+const void* prepack(const void* context, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
+  auto& call = call_of<PrepareCall>(context);
+  return call.services ? call.services->prepack(input, key, bytes, fill, user, call.error.text) : nullptr;
+}
+
+// Calls that make no sense for a kind of context answer with nothing.
+void no_error(const void*, heddle_status, const char*, size_t) {}
+void* no_resource(const void*, const char*) {
+  return nullptr;
+}
+const void* no_prepack(const void*, uint32_t, const char*, uint64_t, heddle_prepack_fill, void*) {
+  return nullptr;
+}
+void* no_scratch(const void*) {
+  return nullptr;
+}
+uint32_t no_index(const void*) {
+  return 0;
+}
+int32_t not_cancelled(const void*) {
+  return 0;
+}
+void* no_output(const void*, uint32_t, const int64_t*, int32_t) {
+  return nullptr;
+}
+heddle_status no_subnet_run(const void*, const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_tensor* const*, uint32_t) {
+  return HEDDLE_ERROR_UNSUPPORTED;
+}
+heddle_status no_subnet_infer(const void*, const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t) {
+  return HEDDLE_ERROR_UNSUPPORTED;
+}
+
+heddle_host make_base() {
+  heddle_host h = {};
+  h.struct_size = sizeof(h);
+  h.abi_major = HEDDLE_ABI_MAJOR;
+  h.abi_minor = HEDDLE_ABI_MINOR;
+  h.set_error = no_error;
+  h.log = log_function;
+  h.resource = no_resource;
+  h.prepack = no_prepack;
+  h.thread_scratch = no_scratch;
+  h.thread_index = no_index;
+  h.cancelled = not_cancelled;
+  h.allocate_output = no_output;
+  h.run_subnet = no_subnet_run;
+  h.infer_subnet = no_subnet_infer;
+  return h;
+}
+
+template <class Call>
+heddle_host make_host() {
+  heddle_host h = make_base();
+  h.set_error = set_error<Call>;
+  h.resource = resource<Call>;
+  h.infer_subnet = infer_subnet<Call>;
+  if constexpr (std::is_same_v<Call, PrepareCall>) h.prepack = prepack;
+  return h;
+}
+
+}  // namespace
+
+void set_log_sink(LogSink sink, void* user) {
+  const std::lock_guard lock(log_mutex);
+  log_sink = sink;
+  log_user = user;
+}
+
+void log_line(heddle_log_level level, const std::string& text) {
+  log_function(level, text.data(), text.size());
+}
+
+LoadCall::LoadCall() : abi(make_base()) {
+  abi.set_error = set_error<LoadCall>;
+}
+
+const heddle_host* base_host() {
+  static const heddle_host host = make_base();
+  return &host;
+}
+const heddle_host* infer_host() {
+  static const heddle_host host = make_host<InferCall>();
+  return &host;
+}
+const heddle_host* create_host() {
+  static const heddle_host host = make_host<CreateCall>();
+  return &host;
+}
+const heddle_host* prepare_host() {
+  static const heddle_host host = make_host<PrepareCall>();
+  return &host;
+}
+
+Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {
+  Code kind = otherwise;
+  if (code == HEDDLE_ERROR_UNSUPPORTED) kind = Code::unsupported;
+  if (code == HEDDLE_ERROR_OUT_OF_MEMORY) kind = Code::out_of_memory;
+  if (code == HEDDLE_ERROR_DEVICE) kind = Code::device_failed;
+  if (code == HEDDLE_ERROR_CANCELLED) kind = Code::cancelled;
+  std::string text = error.text.empty() ? "failed with status " + std::to_string(code) + " and no text" : error.text;
+  // The text comes from a plugin and may quote data: one line, printable.
+  std::string escaped = quoted(text);
+  std::string clean = escaped.substr(1, escaped.size() - 2);
+  for (size_t i = clean.find("\\\""); i != std::string::npos; i = clean.find("\\\"", i)) clean.erase(i, 1);
+  return {kind, std::move(clean)};
+}
+
+}  // namespace heddle

@@ -1,0 +1,115 @@
+#include "plugin/kernel_call.h"
+
+#include "infer/infer_operator.h"
+
+namespace heddle {
+
+std::string device_kind(const std::string& device) {
+  return device.substr(0, device.find(':'));
+}
+
+KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device, uint32_t max_threads)
+    : registry_(net.registry),
+      schema_(node.schema),
+      name_(node.name),
+      device_(std::move(device)),
+      attributes_(node.attributes),
+      stages_(node.epilogue),
+      table_(*node.schema, attributes_) {
+  const auto add = [&](ValueId id, std::vector<DType>& dtypes, std::vector<char>& present) {
+    present.push_back(id.valid() ? 1 : 0);
+    dtypes.push_back(id.valid() ? net.type(id).dtype : DType::none);
+    types_.push_back(id.valid() ? to_abi(net.type(id)) : heddle_type{});
+  };
+  types_.reserve(node.inputs.size() + node.outputs.size());
+  for (const ValueId id : node.inputs) add(id, input_dtypes_, input_present_);
+  for (const ValueId id : node.outputs) add(id, output_dtypes_, output_present_);
+  call_.abi.max_threads = max_threads;
+  link();
+}
+
+void KernelCall::link() {
+  inputs_.clear();
+  outputs_.clear();
+  abi_stages_.clear();
+  stage_pointers_.clear();
+  for (size_t i = 0; i < input_present_.size(); ++i) inputs_.push_back(input_present_[i] ? &types_[i] : nullptr);
+  for (size_t i = 0; i < output_present_.size(); ++i) outputs_.push_back(output_present_[i] ? &types_[input_present_.size() + i] : nullptr);
+  for (const EpilogueStage& s : stages_)
+    abi_stages_.push_back({sizeof(heddle_epilogue_stage), s.operand_input, s.operand_kind, 0, s.expression.c_str()});
+  for (const heddle_epilogue_stage& s : abi_stages_) stage_pointers_.push_back(&s);
+  heddle_create_context& c = call_.abi;
+  c.struct_size = sizeof(c);
+  c.input_count = static_cast<uint32_t>(inputs_.size());
+  c.output_count = static_cast<uint32_t>(outputs_.size());
+  c.attribute_count = table_.size();
+  c.host = create_host();
+  c.inputs = inputs_.data();
+  c.outputs = outputs_.data();
+  c.attributes = table_.data();
+  c.op = schema_->op;
+  c.node_name = name_.c_str();
+  c.device = device_.c_str();
+  c.stage_count = static_cast<uint32_t>(abi_stages_.size());
+  c.stages = stage_pointers_.data();
+}
+
+const KernelEntry* KernelCall::find(const KernelEntry* after) const {
+  // Operands of an epilogue lie behind the schema's own inputs.
+  size_t own = input_dtypes_.size();
+  for (const EpilogueStage& s : stages_)
+    if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
+  return registry_->find_kernel(*schema_, device_kind(device_), std::span(input_dtypes_).first(own), output_dtypes_, after);
+}
+
+Status KernelCall::create(const KernelEntry& kernel, CallServices* services, void** state) {
+  *state = nullptr;
+  if (!kernel.kernel->create) return {};
+  call_.services = services;
+  call_.error = {};
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = kernel.kernel->create(&call_.abi, state);
+  } catch (...) {
+    call_.error.text = "create threw an exception across the plugin boundary";
+  }
+  return status == HEDDLE_OK ? Status() : plugin_error(Code::kernel_failed, status, call_.error);
+}
+
+std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) {
+  constexpr uint32_t capacity = 4;
+  std::vector<heddle_format> choices(capacity);
+  if (!kernel.kernel->formats) return {};
+  uint32_t n = 0;
+  try {
+    n = kernel.kernel->formats(&call_.abi, choices.data(), capacity);
+  } catch (...) {
+    n = 0;
+  }
+  choices.resize(std::min(n, capacity));
+  return choices;
+}
+
+bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueStage& stage, const TensorType* operand) {
+  if (!kernel.kernel->accepts_epilogue) return false;
+  const std::vector<heddle_type> types = types_;
+  stages_.push_back(stage);
+  if (operand) {
+    types_.insert(types_.begin() + static_cast<std::ptrdiff_t>(input_present_.size()), to_abi(*operand));
+    input_present_.push_back(1);
+  }
+  link();
+  bool yes = false;
+  try {
+    yes = kernel.kernel->accepts_epilogue(&call_.abi) != 0;
+  } catch (...) {
+    yes = false;
+  }
+  stages_.pop_back();
+  if (operand) input_present_.pop_back();
+  types_ = types;
+  link();
+  return yes;
+}
+
+}  // namespace heddle

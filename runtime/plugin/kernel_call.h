@@ -1,0 +1,58 @@
+// The ABI's create context for one node of a typed net: kernel choice, creation, formats and epilogue questions all ask through it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/status.h"
+#include "net/typed_net.h"
+#include "plugin/attributes.h"
+#include "plugin/host.h"
+#include "plugin/registry.h"
+
+namespace heddle {
+
+// Everything a kernel may be told about a node when it is created. Copies what it needs of the node, so that it may outlive the net: a
+// kernel's state may point to the attributes as long as this lives. Not movable (pointers into itself).
+class KernelCall {
+ public:
+  KernelCall(const TypedNet& net, const Node& node, std::string device, uint32_t max_threads);
+  KernelCall(const KernelCall&) = delete;
+  KernelCall& operator=(const KernelCall&) = delete;
+
+  const OperatorSchema& schema() const { return *schema_; }
+  const AttributeTable& attributes() const { return table_; }
+  const std::string& device() const { return device_; }
+  void set_device_handle(void* handle) { call_.abi.device_handle = handle; }
+  // The best kernel behind `after`, by dtypes and device kind; null when there is none.
+  const KernelEntry* find(const KernelEntry* after = nullptr) const;
+  Status create(const KernelEntry& kernel, CallServices* services, void** state);
+  std::vector<heddle_format> formats(const KernelEntry& kernel);
+  // Whether the kernel runs the node with its own stages and one more, whose operand (of type `operand`, may be null) would be the next
+  // input.
+  bool accepts(const KernelEntry& kernel, const EpilogueStage& stage, const TensorType* operand);
+  const std::vector<DType>& input_dtypes() const { return input_dtypes_; }
+
+ private:
+  void link();
+  std::shared_ptr<const RegistrySnapshot> registry_;
+  const OperatorSchema* schema_;
+  std::string name_;
+  std::string device_;
+  std::vector<Attribute> attributes_;
+  std::vector<EpilogueStage> stages_;
+  AttributeTable table_;
+  std::vector<DType> input_dtypes_, output_dtypes_;
+  std::vector<heddle_type> types_;
+  std::vector<char> input_present_, output_present_;
+  std::vector<const heddle_type*> inputs_, outputs_;
+  std::vector<heddle_epilogue_stage> abi_stages_;
+  std::vector<const heddle_epilogue_stage*> stage_pointers_;
+  CreateCall call_;
+};
+
+// "cpu" of "cpu:0"; the whole text when there is no colon.
+std::string device_kind(const std::string& device);
+
+}  // namespace heddle

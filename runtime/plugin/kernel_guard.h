@@ -1,0 +1,19 @@
+// What the host does about kernels that break the rules of the boundary outside of run.
+#pragma once
+
+#include <cstdint>
+
+#include "heddle/abi.h"
+#include "heddle/status.h"
+#include "plugin/schema.h"
+
+namespace heddle {
+
+// Judges what prepare filled in: tile_count >= 0, finite cost, and scratch of at most `limit_bytes` for the step with all its threads.
+// Code::kernel_failed or limit_exceeded, naming the kernel and the number.
+Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& prepared, int64_t limit_bytes);
+
+// Destroys a kernel's state; null states and exceptions are nothing to worry about.
+void destroy_state(const KernelEntry& kernel, void* state) noexcept;
+
+}  // namespace heddle

@@ -1,0 +1,163 @@
+#include "plugin/library.h"
+
+#include <boost/dll/shared_library.hpp>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/text.h"
+#include "plugin/check_tables.h"
+#include "plugin/elf_check.h"
+#include "plugin/host.h"
+
+namespace heddle {
+
+// One open library of this process. Everything here runs under the lock of Library::Table.
+struct Library::Opened {
+  LoadCall call;  // its table is the host of query and initialize, valid until shutdown returned
+  boost::dll::shared_library library;
+  const heddle_plugin* plugin = nullptr;  // set once the ABI is known to match: shutdown is owed from then on
+  int users = 0;
+
+  Status load(const std::filesystem::path& path, const std::string& shown);
+  Status shake_hands(const std::string& shown);
+  Status initialize(const std::string& shown);
+  std::string said() const;
+  ~Opened();
+};
+
+// What is open, by dlopen's handle: one file reached by two names is one library to the loader too. Never destroyed, so that a Library
+// may be dropped by a static destructor of the embedding program.
+struct Library::Table {
+  std::mutex mutex;
+  std::map<void*, std::unique_ptr<Opened>> opened;
+  static Table& instance() {
+    static Table* table = new Table();
+    return *table;
+  }
+};
+
+namespace {
+
+std::string abi_text(uint32_t major, uint32_t minor) {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+Status abi_mismatch(const std::string& shown, const heddle_plugin& plugin) {
+  // As one number, so that no comparison with a zero of ours is always false.
+  const auto order = [](uint64_t major, uint64_t minor) { return major << 32 | minor; };
+  const bool older = order(plugin.abi_major, plugin.abi_minor) < order(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR);
+  return {Code::plugin_abi,
+          "plugin " + shown + " was built for ABI " + abi_text(plugin.abi_major, plugin.abi_minor) + ", this host has ABI " +
+              abi_text(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR),
+          older ? "rebuild the plugin with this version's headers" : "update Heddle, or rebuild the plugin with this version's headers"};
+}
+
+}  // namespace
+
+// What the plugin itself said, behind ": ", or nothing.
+std::string Library::Opened::said() const {
+  if (call.error.text.empty()) return {};
+  return ": " + plugin_error(Code::plugin_invalid, HEDDLE_ERROR_INTERNAL, call.error).diagnostic().message;
+}
+
+Status Library::Opened::load(const std::filesystem::path& path, const std::string& shown) {
+  try {
+    // Lazy binding would turn a missing symbol into a crash in the middle of a run.
+    library.load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  } catch (const std::exception& e) {
+    return {Code::plugin_unreadable, "plugin " + shown + " does not load: " + quoted(e.what()),
+            "build it as a shared library for this machine, with everything it needs linked in"};
+  }
+  return {};
+}
+
+Status Library::Opened::shake_hands(const std::string& shown) {
+  if (!library.has(HEDDLE_PLUGIN_QUERY_SYMBOL))
+    return {Code::plugin_invalid, "plugin " + shown + " exports no " HEDDLE_PLUGIN_QUERY_SYMBOL,
+            "define it with HEDDLE_PLUGIN and build it with heddle_add_plugin"};
+  const heddle_plugin* answer = nullptr;
+  try {
+    answer = library.get<const heddle_plugin*(const heddle_host*)>(HEDDLE_PLUGIN_QUERY_SYMBOL)(&call.abi);
+  } catch (...) {
+    return {Code::plugin_invalid, "plugin " + shown + " threw an exception while it was asked for its tables",
+            "HEDDLE_PLUGIN catches them: use it, or catch them yourself"};
+  }
+  if (!answer || !HEDDLE_HAS(heddle_plugin, answer, abi_minor))
+    return {Code::plugin_invalid, "plugin " + shown + " answered with no table" + said(),
+            "an allocation failed in it, or it refuses this host"};
+  if (answer->abi_major != HEDDLE_ABI_MAJOR || answer->abi_minor != HEDDLE_ABI_MINOR) return abi_mismatch(shown, *answer);
+  if (!HEDDLE_HAS(heddle_plugin, answer, shutdown))
+    return {Code::plugin_invalid, "plugin " + shown + " answered with a table that is too short", "set struct_size of heddle_plugin"};
+  plugin = answer;
+  return check_tables(*plugin).during("while loading plugin " + shown);
+}
+
+Status Library::Opened::initialize(const std::string& shown) {
+  if (!plugin->initialize) return {};
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = plugin->initialize(&call.abi);
+  } catch (...) {
+    call.error.text = "it threw an exception across the plugin boundary";
+  }
+  if (status == HEDDLE_OK) return {};
+  return {Code::plugin_invalid, "plugin " + shown + " failed to initialize (status " + std::to_string(status) + ")" + said(),
+          "mend what it names; the plugin was not loaded"};
+}
+
+Library::Opened::~Opened() {
+  if (!plugin || !plugin->shutdown) return;
+  try {
+    plugin->shutdown();
+  } catch (...) {
+    log_line(HEDDLE_LOG_WARNING, "a plugin threw an exception out of shutdown; it is closed all the same");
+  }
+}
+
+Result<std::unique_ptr<Library>> Library::open(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::canonical(path, error);
+  const std::string shown = quoted(path.string());
+  if (error) return Status(Code::plugin_unreadable, "plugin " + shown + ": " + error.message(), "check the path given with --plugin");
+  HEDDLE_CHECK(check_elf(absolute, shown));
+  Table& table = Table::instance();
+  const std::lock_guard lock(table.mutex);
+  auto fresh = std::make_unique<Opened>();
+  HEDDLE_CHECK(fresh->load(absolute, shown));
+  std::unique_ptr<Opened>& slot = table.opened[fresh->library.native()];
+  if (!slot) {
+    Status status = fresh->shake_hands(shown);
+    if (status.ok()) status = fresh->initialize(shown);
+    if (!status.ok()) {
+      table.opened.erase(fresh->library.native());
+      return status;
+    }
+    slot = std::move(fresh);
+  }
+  ++slot->users;
+  return std::unique_ptr<Library>(new Library(absolute, slot.get()));
+}
+
+Library::~Library() {
+  Table& table = Table::instance();
+  const std::lock_guard lock(table.mutex);
+  if (--opened_->users == 0) table.opened.erase(opened_->library.native());
+}
+
+const heddle_plugin& Library::plugin() const {
+  return *opened_->plugin;
+}
+
+uint64_t Library::file_hash() const {
+  std::ifstream file(path_, std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return XXH64(bytes.data(), bytes.size(), 0);
+}
+
+}  // namespace heddle

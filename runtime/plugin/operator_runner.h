@@ -1,0 +1,43 @@
+// Runs one operator on host tensors through the whole ABI: infer, create, prepare, run in tiles, finish, destroy.
+//
+// For constant folding and shape arithmetic, for tests of operators and for `heddle plugin run`. Allocates; not for hot paths.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/typed_net.h"
+#include "plugin/registry.h"
+
+namespace heddle {
+
+struct OperatorCall {
+  std::string domain;
+  std::string type;
+  int32_t version = 0;  // 0: the newest
+  std::vector<Attribute> attributes;
+  std::vector<std::shared_ptr<const Blob>> inputs;  // null: absent
+  size_t output_count = 1;
+  bool constant_inputs = false;  // inputs are presented as constants, so that kernels may prepack them
+  uint64_t split_seed = 0;       // 0: all tiles in one call; else random ranges in random order
+  uint64_t random_seed = 0;
+  uint64_t step = 0;
+  int64_t limit_bytes = int64_t{16} << 30;  // for all outputs, and for scratch; more is Code::limit_exceeded
+  std::vector<heddle_layout> input_layouts;  // empty: row-major; content is reinterpreted, not converted
+  std::vector<heddle_layout> output_layouts;
+  // Epilogue stages, canonical expressions; operands are among the inputs (see heddle_epilogue_stage).
+  struct Stage {
+    std::string expression;
+    int32_t operand_input = -1;
+    int32_t operand_kind = HEDDLE_OPERAND_NONE;
+  };
+  std::vector<Stage> stages;
+};
+
+// Results are row-major blobs with their true extents (bytes in the layout asked for). An operator without a fitting CPU kernel but with a
+// pointwise expression runs as heddle::Pointwise. Errors carry the operator's type.
+Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnapshot& registry, const OperatorCall& call);
+Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const Registry& registry, const OperatorCall& call);
+
+}  // namespace heddle

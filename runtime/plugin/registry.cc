@@ -1,0 +1,271 @@
+#include "plugin/registry.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace heddle {
+namespace {
+
+std::string key_of(std::string_view domain, std::string_view name) {
+  std::string key;
+  key.reserve(domain.size() + name.size() + 1);
+  key.append(domain);
+  key += '\0';
+  key.append(name);
+  return key;
+}
+
+// A variadic last port's set stands for all its values.
+bool takes(const heddle_dtype_set* sets, uint32_t count, uint32_t port_count, std::span<const DType> dtypes) {
+  if (!sets) return true;
+  for (size_t i = 0; i < dtypes.size(); ++i) {
+    if (dtypes[i] == DType::none) continue;  // absent
+    const size_t port = port_count > 0 ? std::min<size_t>(i, port_count - 1) : 0;
+    if (port < count && !(sets[port] & HEDDLE_DTYPE_BIT(static_cast<int>(dtypes[i])))) return false;
+  }
+  return true;
+}
+
+bool sets_overlap(const heddle_dtype_set* a, uint32_t a_count, const heddle_dtype_set* b, uint32_t b_count) {
+  if (!a || !b) return true;
+  for (uint32_t i = 0; i < std::min(a_count, b_count); ++i)
+    if (!(a[i] & b[i])) return false;
+  return true;
+}
+
+std::shared_ptr<LoadedPlugin> read_tables(std::unique_ptr<Library> library) {
+  auto loaded = std::make_shared<LoadedPlugin>();
+  const heddle_plugin& plugin = library->plugin();
+  loaded->name = plugin.name;
+  loaded->version = plugin.version ? plugin.version : "";
+  for (uint32_t i = 0; i < plugin.operator_count; ++i) {
+    const heddle_operator* op = plugin.operators[i];
+    OperatorSchema& schema = loaded->operators.emplace_back();
+    schema.op = op;
+    schema.domain = op->domain ? op->domain : "";
+    schema.name = op->name;
+    schema.version = op->version;
+    schema.plugin = loaded.get();
+    for (uint32_t k = 0; k < op->input_count; ++k) {
+      if (!(op->inputs[k]->flags & HEDDLE_PORT_OPTIONAL)) schema.required_inputs = k + 1;
+      if (op->inputs[k]->flags & HEDDLE_PORT_SHAPE_OPERAND) schema.has_shape_operand = true;
+    }
+  }
+  for (uint32_t i = 0; i < plugin.kernel_count; ++i) {
+    KernelEntry& entry = loaded->kernels.emplace_back();
+    entry.kernel = plugin.kernels[i];
+    entry.plugin = loaded.get();
+    entry.name = entry.kernel->name ? entry.kernel->name : loaded->name + ":" + entry.kernel->operator_name;
+  }
+  loaded->library = std::move(library);
+  return loaded;
+}
+
+}  // namespace
+
+std::string display_name(std::string_view domain, std::string_view name) {
+  return domain.empty() ? std::string(name) : std::string(domain) + "::" + std::string(name);
+}
+
+int OperatorSchema::attribute_index(std::string_view attribute) const {
+  for (uint32_t i = 0; i < op->attribute_count; ++i)
+    if (attribute == op->attributes[i]->name) return static_cast<int>(i);
+  return -1;
+}
+
+bool OperatorSchema::updates_variable() const {
+  for (uint32_t i = 0; i < op->output_count; ++i)
+    if (op->outputs[i]->updates >= 0) return true;
+  return false;
+}
+
+const RegistrySnapshot::Operator* RegistrySnapshot::find(std::string_view domain, std::string_view name) const {
+  const auto it = operators_.find(key_of(domain, name));
+  return it == operators_.end() ? nullptr : &it->second;
+}
+
+const OperatorSchema* RegistrySnapshot::find_operator(std::string_view domain, std::string_view name, int32_t version) const {
+  const Operator* op = find(domain, name);
+  if (!op) return nullptr;
+  const OperatorSchema* best = nullptr;
+  for (const OperatorSchema* schema : op->versions)
+    if (version == 0 || schema->version <= version) best = schema;
+  return best;
+}
+
+const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
+                                                 std::span<const DType> outputs, const KernelEntry* after) const {
+  const Operator* op = find(schema.domain, schema.name);
+  if (!op) return nullptr;
+  const auto it = op->kernels.find(std::string(device_kind));
+  if (it == op->kernels.end()) return nullptr;
+  bool reached = after == nullptr;
+  for (const KernelEntry* entry : it->second) {
+    if (!reached) {
+      reached = entry == after;
+      continue;
+    }
+    const heddle_kernel& k = *entry->kernel;
+    if (k.version == schema.version && takes(k.input_dtypes, k.input_dtype_count, schema.op->input_count, inputs) &&
+        takes(k.output_dtypes, k.output_dtype_count, schema.op->output_count, outputs))
+      return entry;
+  }
+  return nullptr;
+}
+
+const heddle_resource* RegistrySnapshot::find_resource(std::string_view name, std::string_view device_kind,
+                                                       std::shared_ptr<const LoadedPlugin>* owner) const {
+  for (const auto& loaded : plugins_) {
+    const heddle_plugin& p = loaded->library->plugin();
+    for (uint32_t i = 0; i < p.resource_count; ++i)
+      if (name == p.resources[i]->name && device_kind == p.resources[i]->device_kind) {
+        *owner = loaded;
+        return p.resources[i];
+      }
+  }
+  return nullptr;
+}
+
+const heddle_device_backend* RegistrySnapshot::find_device(std::string_view kind, std::shared_ptr<const LoadedPlugin>* owner) const {
+  for (const auto& loaded : plugins_) {
+    const heddle_plugin& p = loaded->library->plugin();
+    for (uint32_t i = 0; i < p.device_count; ++i)
+      if (kind == p.devices[i]->kind) {
+        *owner = loaded;
+        return p.devices[i];
+      }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> RegistrySnapshot::operator_names(std::string_view domain) const {
+  std::vector<std::string> names;
+  for (const auto& [key, op] : operators_)
+    if (std::string_view(key).substr(0, key.find('\0')) == domain) names.push_back(key.substr(domain.size() + 1));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> RegistrySnapshot::domains() const {
+  std::vector<std::string> names;
+  for (const auto& [key, op] : operators_) names.push_back(key.substr(0, key.find('\0')));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::shared_ptr<const LoadedPlugin> RegistrySnapshot::owner(const LoadedPlugin* plugin) const {
+  for (const auto& loaded : plugins_)
+    if (loaded.get() == plugin) return loaded;
+  return nullptr;
+}
+
+Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
+  const std::string path = quoted(plugin->library->path().string());
+  const auto duplicate = [&](const std::string& what, const LoadedPlugin& other) {
+    return Status(Code::duplicate_registration,
+                  what + " is registered by " + quoted(other.library->path().string()) + " and again by " + path,
+                  "load one of the two, or give one kernel a higher priority");
+  };
+  for (const auto& other : plugins_)
+    if (other->name == plugin->name) return duplicate("plugin name " + quoted(plugin->name), *other);
+  for (const OperatorSchema& schema : plugin->operators) {
+    std::vector<const OperatorSchema*>& versions = operators_[key_of(schema.domain, schema.name)].versions;
+    for (const OperatorSchema* other : versions)
+      if (other->version == schema.version)
+        return duplicate("operator " + display_name(schema.domain, schema.name) + " version " + std::to_string(schema.version),
+                         *other->plugin);
+    versions.push_back(&schema);
+    std::sort(versions.begin(), versions.end(), [](const OperatorSchema* a, const OperatorSchema* b) { return a->version < b->version; });
+  }
+  for (const KernelEntry& entry : plugin->kernels) {
+    const heddle_kernel& k = *entry.kernel;
+    const std::string domain = k.domain ? k.domain : "";
+    const OperatorSchema* schema = find_operator(domain, k.operator_name, k.version);
+    if (!schema || schema->version != k.version)
+      return {Code::plugin_invalid,
+              "plugin " + path + " brings a kernel for " + display_name(domain, k.operator_name) + " version " + std::to_string(k.version) +
+                  ", an operator nobody declares",
+              "load the plugin that declares it first, or declare it"};
+    std::vector<const KernelEntry*>& entries = operators_[key_of(domain, k.operator_name)].kernels[k.device_kind];
+    for (const KernelEntry* other : entries) {
+      const heddle_kernel& o = *other->kernel;
+      if (o.version == k.version && o.priority == k.priority &&
+          sets_overlap(o.input_dtypes, o.input_dtype_count, k.input_dtypes, k.input_dtype_count) &&
+          sets_overlap(o.output_dtypes, o.output_dtype_count, k.output_dtypes, k.output_dtype_count))
+        return duplicate("kernel of " + display_name(domain, k.operator_name) + " on " + k.device_kind + " for the same dtypes",
+                         *other->plugin);
+    }
+    entries.push_back(&entry);
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const KernelEntry* a, const KernelEntry* b) { return a->kernel->priority > b->kernel->priority; });
+  }
+  const heddle_plugin& tables = plugin->library->plugin();
+  for (uint32_t i = 0; i < tables.device_count; ++i) {
+    std::shared_ptr<const LoadedPlugin> other;
+    if (find_device(tables.devices[i]->kind, &other)) return duplicate(std::string("device kind ") + tables.devices[i]->kind, *other);
+  }
+  for (uint32_t i = 0; i < tables.resource_count; ++i) {
+    std::shared_ptr<const LoadedPlugin> other;
+    if (find_resource(tables.resources[i]->name, tables.resources[i]->device_kind, &other))
+      return duplicate("resource " + quoted(tables.resources[i]->name), *other);
+  }
+  plugins_.push_back(std::move(plugin));
+  return {};
+}
+
+Registry::Registry() : snapshot_(std::make_shared<RegistrySnapshot>()) {}
+
+Status Registry::load(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+  const std::lock_guard lock(mutex_);
+  for (const auto& loaded : snapshot_->plugins())
+    if (!error && loaded->library->path() == canonical) return {};
+  HEDDLE_TRY(std::unique_ptr<Library> library, Library::open(path));
+  // Work on a copy: a plugin that is refused half-way leaves no trace.
+  auto next = std::make_shared<RegistrySnapshot>(*snapshot_);
+  HEDDLE_CHECK(next->add(read_tables(std::move(library))));
+  snapshot_ = std::move(next);
+  return {};
+}
+
+Status Registry::load_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".so") files.push_back(entry.path());
+  if (error) return {Code::plugin_unreadable, "plugin folder " + quoted(folder.string()) + ": " + error.message(), "check --plugin-dir"};
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) HEDDLE_CHECK(load(file));
+  return {};
+}
+
+Status Registry::unload(const std::string& plugin_name) {
+  std::shared_ptr<const RegistrySnapshot> before;  // released behind the lock: closing a library may take a while
+  const std::lock_guard lock(mutex_);
+  auto next = std::make_shared<RegistrySnapshot>();
+  bool found = false;
+  for (const auto& loaded : snapshot_->plugins()) {
+    if (loaded->name == plugin_name) {
+      found = true;
+      continue;
+    }
+    Status added = next->add(loaded);
+    if (!added.ok())
+      return {Code::busy, "plugin " + quoted(plugin_name) + " declares operators for which " + quoted(loaded->name) + " has kernels",
+              "unload " + quoted(loaded->name) + " first"};
+  }
+  if (!found) return {Code::unknown_name, "no plugin " + quoted(plugin_name) + " is loaded", "see heddle plugin list"};
+  before = std::move(snapshot_);
+  snapshot_ = std::move(next);
+  return {};
+}
+
+std::shared_ptr<const RegistrySnapshot> Registry::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_;
+}
+
+}  // namespace heddle

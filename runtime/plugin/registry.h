@@ -1,0 +1,68 @@
+// Registry: the operators and kernels of all loaded plugins, keyed by domain, operator, version, device kind and dtypes.
+//
+// Loading is a transaction: a plugin is checked whole, then added whole or not at all. Loading and unloading lock; lookups read an
+// immutable snapshot, so a snapshot taken for a compilation never changes under it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "heddle/status.h"
+#include "plugin/schema.h"
+
+namespace heddle {
+
+// Immutable view of what is loaded. Keeps every plugin in it loaded.
+class RegistrySnapshot {
+ public:
+  // The operator with the highest version not above `version` (0: the newest). Null when unknown.
+  const OperatorSchema* find_operator(std::string_view domain, std::string_view name, int32_t version = 0) const;
+  // The kernel for `schema` on `device_kind` whose dtype sets take these dtypes, highest priority first; null when there is none.
+  // `after`: the next best behind that one (a kernel may answer "unsupported" when created).
+  const KernelEntry* find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
+                                 std::span<const DType> outputs, const KernelEntry* after = nullptr) const;
+  const heddle_resource* find_resource(std::string_view name, std::string_view device_kind,
+                                       std::shared_ptr<const LoadedPlugin>* owner) const;
+  const heddle_device_backend* find_device(std::string_view kind, std::shared_ptr<const LoadedPlugin>* owner) const;
+  // All names of `domain`'s operators, for "did you mean".
+  std::vector<std::string> operator_names(std::string_view domain) const;
+  std::vector<std::string> domains() const;
+  const std::vector<std::shared_ptr<const LoadedPlugin>>& plugins() const { return plugins_; }
+  std::shared_ptr<const LoadedPlugin> owner(const LoadedPlugin* plugin) const;
+
+ private:
+  friend class Registry;
+  Status add(std::shared_ptr<const LoadedPlugin> plugin);
+  struct Operator {
+    std::vector<const OperatorSchema*> versions;                               // ascending
+    std::unordered_map<std::string, std::vector<const KernelEntry*>> kernels;  // by device kind, highest priority first
+  };
+  const Operator* find(std::string_view domain, std::string_view name) const;
+  std::unordered_map<std::string, Operator> operators_;  // by domain + '\0' + name
+  std::vector<std::shared_ptr<const LoadedPlugin>> plugins_;
+};
+
+// Thread-safe.
+class Registry {
+ public:
+  Registry();
+  // Loads a plugin; loading a file that is loaded already changes nothing. Errors as Library::open, duplicate_registration naming both
+  // files, plugin_invalid naming the operator.
+  Status load(const std::filesystem::path& path);
+  // Loads every *.so of a folder in name order; a file that exports no entry point is an error like any other.
+  Status load_folder(const std::filesystem::path& folder);
+  // Takes the plugin out of the registry; its library closes when no net and no plan uses it. Code::unknown_name when not loaded.
+  Status unload(const std::string& plugin_name);
+  std::shared_ptr<const RegistrySnapshot> snapshot() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const RegistrySnapshot> snapshot_;
+};
+
+}  // namespace heddle

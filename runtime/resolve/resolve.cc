@@ -1,0 +1,231 @@
+#include "resolve/resolve.h"
+
+#include <unordered_map>
+
+#include "base/findings.h"
+#include "base/text.h"
+#include "plugin/attributes.h"
+
+namespace heddle {
+namespace {
+
+class Resolver {
+ public:
+  Resolver(const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) : registry_(*registry), limits_(limits) {}
+
+  void run(Net& net, int64_t depth);
+  const Findings& findings() const { return findings_; }
+
+ private:
+  void report(const Net& net, const Node& node, Status status) {
+    findings_.add(std::move(status).at(node.name, display_name(node.domain, node.type)).in_net(net.name));
+  }
+  const OperatorSchema* schema_of(const Net& net, const Node& node);
+  void check_order(const Net& net, const Node& node, size_t position, const std::vector<char>& defined);
+  void check_arity(const Net& net, const Node& node);
+  void check_attributes(const Net& net, Node& node, int64_t depth);
+  void apply_updates(Net& net, Node& node);
+
+  const RegistrySnapshot& registry_;
+  const Limits& limits_;
+  Findings findings_;
+  int64_t nodes_ = 0;
+  std::unordered_map<std::string, const OperatorSchema*> schemas_;  // a net has few distinct operators
+};
+
+int32_t wanted_version(const Net& net, const Node& node) {
+  if (node.version > 0) return node.version;
+  for (const OperatorSetVersion& set : net.operator_sets)
+    if (set.domain == node.domain) return set.version;
+  return 0;
+}
+
+const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
+  const int32_t version = wanted_version(net, node);
+  std::string key = node.domain + '\n' + node.type + '\n' + std::to_string(version);
+  const auto [it, fresh] = schemas_.try_emplace(std::move(key), nullptr);
+  if (fresh) it->second = registry_.find_operator(node.domain, node.type, version);
+  if (it->second) return it->second;
+  if (const OperatorSchema* newest = registry_.find_operator(node.domain, node.type)) {
+    report(net, node,
+           {Code::unknown_operator,
+            "version " + std::to_string(version) + " of the operator is not known; the loaded plugins have version " +
+                std::to_string(newest->version),
+            "import the model again, which brings its operators to the newest semantics"});
+    return nullptr;
+  }
+  std::string hint = suggestion(node.type, registry_.operator_names(node.domain));
+  if (hint.empty()) hint = "load a plugin that has it with --plugin";
+  report(net, node, {Code::unknown_operator, "no loaded plugin has this operator", hint});
+  return nullptr;
+}
+
+void Resolver::check_order(const Net& net, const Node& node, size_t position, const std::vector<char>& defined) {
+  for (const ValueId id : node.inputs) {
+    if (!id.valid() || defined[id.index]) continue;
+    const Value& value = net[id];
+    const bool later = value.producer.valid() && value.producer.index >= position;
+    report(net, node,
+           later ? Status(Code::cycle,
+                          "reads " + quoted(value.name) + ", which " + quoted(net[value.producer].name) + " produces later or from it",
+                          "order the operators so that each reads what earlier ones produced")
+                 : Status(Code::dangling_input, "reads " + quoted(value.name) + ", which nothing produces",
+                          "add its producer or make it a net input"));
+  }
+  for (const NodeId before : node.control)
+    if (before.index >= position)
+      report(net, node,
+             {Code::cycle, "has a control input from " + quoted(net[before].name) + ", which runs later", "order the operators"});
+}
+
+void Resolver::check_arity(const Net& net, const Node& node) {
+  const heddle_operator& op = *node.schema->op;
+  const auto too_many = [&](const char* what, size_t n, uint32_t most) {
+    report(net, node,
+           {Code::arity_mismatch, "has " + std::to_string(n) + " " + what + ", the operator has at most " + std::to_string(most)});
+  };
+  if (!node.inputs.empty() && !node.schema->input_port(node.inputs.size() - 1)) too_many("inputs", node.inputs.size(), op.input_count);
+  if (!node.outputs.empty() && !node.schema->output_port(node.outputs.size() - 1))
+    too_many("outputs", node.outputs.size(), op.output_count);
+  for (uint32_t i = 0; i < op.input_count; ++i) {
+    const bool given = i < node.inputs.size() && node.inputs[i].valid();
+    if (!given && !(op.inputs[i]->flags & HEDDLE_PORT_OPTIONAL))
+      report(net, node,
+             {Code::arity_mismatch, "input " + quoted(op.inputs[i]->name) + " is missing",
+              "give " + std::to_string(i + 1) + " inputs or more"});
+  }
+}
+
+// The one conversion that text forms need: "1" for a number.
+bool widen(AttributeValue& value, heddle_attribute_type wanted) {
+  if (wanted == HEDDLE_ATTRIBUTE_FLOAT && std::holds_alternative<int64_t>(value)) {
+    value = static_cast<double>(std::get<int64_t>(value));
+    return true;
+  }
+  if (wanted == HEDDLE_ATTRIBUTE_FLOATS && std::holds_alternative<std::vector<int64_t>>(value)) {
+    const auto& ints = std::get<std::vector<int64_t>>(value);
+    value = std::vector<double>(ints.begin(), ints.end());
+    return true;
+  }
+  const bool empty_list = std::holds_alternative<std::vector<int64_t>>(value) && std::get<std::vector<int64_t>>(value).empty();
+  if (wanted == HEDDLE_ATTRIBUTE_STRINGS && empty_list) {
+    value = std::vector<std::string>();
+    return true;
+  }
+  return false;
+}
+
+void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
+  const OperatorSchema& schema = *node.schema;
+  std::vector<char> given(schema.op->attribute_count, 0);
+  for (Attribute& attribute : node.attributes) {
+    const int index = schema.attribute_index(attribute.name);
+    if (index < 0) {
+      std::vector<std::string> known;
+      for (uint32_t i = 0; i < schema.op->attribute_count; ++i) known.emplace_back(schema.op->attributes[i]->name);
+      std::string hint = suggestion(attribute.name, known);
+      if (hint.empty()) hint = known.empty() ? "the operator has no attributes" : "it has: " + join(known, ", ");
+      report(net, node, {Code::unknown_attribute, "attribute " + quoted(attribute.name) + " is unknown", hint});
+      continue;
+    }
+    if (given[static_cast<size_t>(index)]++)
+      report(net, node, {Code::duplicate_name, "attribute " + quoted(attribute.name) + " is given twice", "keep one of the two"});
+    const heddle_attribute_type wanted = schema.op->attributes[index]->type;
+    const heddle_attribute_type type = attribute_type(attribute.value);
+    if (type != wanted && !widen(attribute.value, wanted))
+      report(net, node,
+             {Code::attribute_mismatch,
+              "attribute " + quoted(attribute.name) + " is " + attribute_type_name(type) + ", must be " + attribute_type_name(wanted)});
+    if (auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) {
+      auto inner = std::make_shared<Net>(**subnet);
+      if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
+      run(*inner, depth + 1);
+      *subnet = std::move(inner);
+    }
+  }
+  for (uint32_t i = 0; i < schema.op->attribute_count; ++i)
+    if (schema.op->attributes[i]->required && !given[i])
+      report(net, node,
+             {Code::attribute_mismatch, "attribute " + quoted(schema.op->attributes[i]->name) + " is missing and has no default"});
+}
+
+void Resolver::apply_updates(Net& net, Node& node) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const heddle_port* port = node.schema->output_port(i);
+    if (!port || port->updates < 0 || !node.outputs[i].valid()) continue;
+    const auto index = static_cast<size_t>(port->updates);
+    const ValueId before = index < node.inputs.size() ? node.inputs[index] : ValueId();
+    if (!before.valid() || net[before].kind != Value::Kind::variable) {
+      report(
+          net, node,
+          {Code::hazard,
+           "output " + quoted(port->name) + " updates input " + quoted(node.schema->op->inputs[index]->name) + ", which is not a variable",
+           "feed it a variable"});
+      continue;
+    }
+    Value& after = net[node.outputs[i]];
+    Variable& variable = net[net[before].variable];
+    if (after.kind == Value::Kind::variable && after.variable == net[before].variable && after.version == net[before].version + 1) continue;
+    if (variable.last != before) {
+      report(net, node,
+             {Code::hazard,
+              "updates version " + std::to_string(net[before].version) + " of variable " + quoted(variable.name) +
+                  ", which has been updated already",
+              "update the newest version"});
+      continue;
+    }
+    after.kind = Value::Kind::variable;
+    after.variable = net[before].variable;
+    after.version = net[before].version + 1;
+    variable.last = node.outputs[i];
+  }
+}
+
+void Resolver::run(Net& net, int64_t depth) {
+  if (depth > limits_.subnet_depth) {
+    findings_.add(Status(Code::limit_exceeded, "subnets are nested more than " + std::to_string(limits_.subnet_depth) + " deep",
+                         "raise the limit subnet_depth")
+                      .in_net(net.name));
+    return;
+  }
+  nodes_ += static_cast<int64_t>(net.nodes.size());
+  if (nodes_ > limits_.nodes) {
+    findings_.add(Status(Code::limit_exceeded, "more than " + std::to_string(limits_.nodes) + " operators", "raise the limit nodes")
+                      .in_net(net.name));
+    return;
+  }
+  std::vector<char> defined(net.values.size(), 0);
+  for (size_t i = 0; i < net.values.size(); ++i) {
+    const Value& v = net.values[i];
+    defined[i] =
+        v.kind == Value::Kind::input || v.kind == Value::Kind::constant || (v.kind == Value::Kind::variable && !v.producer.valid());
+  }
+  for (size_t i = 0; i < net.nodes.size(); ++i) {
+    Node& node = net.nodes[i];
+    check_order(net, node, i, defined);
+    for (const ValueId id : node.outputs)
+      if (id.valid()) defined[id.index] = 1;
+    node.schema = schema_of(net, node);
+    if (!node.schema) continue;
+    check_arity(net, node);
+    check_attributes(net, node, depth);
+    if (node.schema->updates_variable()) apply_updates(net, node);
+  }
+  for (const ValueId id : net.outputs)
+    if (!defined[id.index])
+      findings_.add(
+          Status(Code::dangling_input, "output " + quoted(net[id].name) + " of the net is produced by nothing", "add its producer")
+              .in_net(net.name));
+}
+
+}  // namespace
+
+Result<Net> resolve(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) {
+  Resolver resolver(registry, limits);
+  resolver.run(net, 0);
+  if (resolver.findings().failed()) return resolver.findings().status();
+  net.keep_alive.push_back(registry);
+  return net;
+}
+
+}  // namespace heddle

@@ -1,0 +1,128 @@
+#include <condition_variable>
+#include <cstring>
+
+#include "base/text.h"
+#include "run/session_impl.h"
+
+namespace heddle {
+
+Tensor::Tensor(DType dtype, const Shape& shape) {
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(dtype, shape, &data);
+  view_ = {dtype, shape, data};
+  owner_ = std::const_pointer_cast<void>(std::shared_ptr<const void>(blob, blob->data));
+}
+
+Tensor Tensor::copy_of(const TensorView& view) {
+  Tensor tensor(view.dtype, view.shape);
+  if (view.byte_size() > 0 && view.data) std::memcpy(tensor.data(), view.data, static_cast<size_t>(view.byte_size()));
+  return tensor;
+}
+
+// A run on another thread. Lives until it has called back, whatever happens to the context's handle.
+struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context::State::Async> {
+  Execution* execution = nullptr;
+  RunSettings settings;
+  std::function<void(Status)> done;
+  std::mutex mutex;
+  std::condition_variable finished;
+  bool running = false;
+
+  void execute() noexcept override {
+    const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
+    const Status status = execution->run(settings);
+    const std::function<void(Status)> callback = std::move(done);
+    {
+      const std::lock_guard lock(mutex);
+      running = false;
+      finished.notify_all();
+    }
+    if (callback) callback(status);
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    finished.wait(lock, [&] { return !running; });
+  }
+};
+
+Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&&) noexcept = default;
+
+Context::~Context() {
+  if (!state_) return;
+  if (state_->async) state_->async->wait();
+  // The memory serves the next context of the same plan.
+  if (state_->own_memory && state_->execution) {
+    for (size_t i = 0; i < input_count(); ++i) state_->execution->bind_input(i, nullptr);
+    for (size_t i = 0; i < output_count(); ++i) state_->execution->bind_output(i, nullptr);
+    state_->session->give_back(*state_->entry, std::move(state_->execution));
+  }
+}
+
+size_t Context::input_count() const {
+  return state_->entry->plan->inputs.size();
+}
+size_t Context::output_count() const {
+  return state_->entry->plan->outputs.size();
+}
+
+TensorView Context::input(size_t i) const {
+  const Plan& plan = *state_->entry->plan;
+  const TensorType& type = plan.values[plan.inputs[i].index].type;
+  return {type.dtype, type.shape, nullptr};
+}
+
+TensorView Context::output(size_t i) const {
+  return state_->execution->output(i);
+}
+
+Status Context::bind_input(size_t i, const void* data) {
+  if (i >= input_count())
+    return {Code::invalid_argument, "the net has " + std::to_string(input_count()) + " inputs, there is no input " + std::to_string(i)};
+  state_->execution->bind_input(i, data);
+  return {};
+}
+
+Status Context::bind_output(size_t i, void* data) {
+  if (i >= output_count())
+    return {Code::invalid_argument, "the net has " + std::to_string(output_count()) + " outputs, there is no output " + std::to_string(i)};
+  state_->execution->bind_output(i, data);
+  return {};
+}
+
+Status Context::run(const RunOptions& options) {
+  RunSettings settings;
+  settings.seed = options.seed ? options.seed : state_->session->options.seed;
+  settings.deadline_ns = options.deadline_ns;
+  return state_->execution->run(settings);
+}
+
+Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
+  Executor* executor = state_->session->runtime->executor;
+  if (!executor)
+    return {Code::unsupported, "run_async needs an executor, this runtime has one thread",
+            "create the runtime with two threads or more, or with an executor"};
+  if (!state_->async) state_->async = std::make_shared<State::Async>();
+  State::Async& async = *state_->async;
+  {
+    const std::lock_guard lock(async.mutex);
+    if (async.running) return {Code::busy, "this context is running already", "wait for its callback"};
+    async.running = true;
+  }
+  async.execution = state_->execution.get();
+  async.settings.seed = options.seed ? options.seed : state_->session->options.seed;
+  async.settings.deadline_ns = options.deadline_ns;
+  async.done = std::move(done);
+  executor->submit(async);
+  return {};
+}
+
+void Context::cancel() {
+  state_->execution->cancel();
+}
+int64_t Context::planned_bytes() const {
+  return state_->entry->plan->context_bytes();
+}
+
+}  // namespace heddle

@@ -1,0 +1,139 @@
+// Execution: one run context of a plan: its arena, the views its steps see, and the bindings of inputs and outputs.
+//
+// Exclusive: one run at a time (a second is refused with Code::busy). Several executions of one plan run concurrently over shared constants
+// and variables. Everything is allocated by create; run() allocates nothing, takes no lock (unless the net has variables) and makes no
+// system call of its own on the serial path.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "compile/plan.h"
+#include "heddle/executor.h"
+#include "heddle/status.h"
+#include "memory/variables.h"
+#include "run/scheduler.h"
+#include "run/step_call.h"
+#include "run/step_graph.h"
+
+namespace heddle {
+
+struct ExecutionOptions {
+  Executor* executor = nullptr;  // null: the calling thread alone
+  int max_threads = 1;
+  SchedulerOptions scheduler;
+  void* transient = nullptr;  // caller's buffer of at least plan.context_bytes(), 64-byte aligned; null: allocated
+  int64_t transient_bytes = 0;
+};
+
+struct RunSettings {
+  uint64_t seed = 0;
+  int64_t deadline_ns = 0;      // from the start of the run; 0: none
+  StepSpan* profile = nullptr;  // one per step; null: off
+};
+
+class LateStep;
+
+class Execution {
+ public:
+  // `variables` may be null when the plan has none. Errors: out_of_memory, invalid_argument (transient buffer too small or unaligned).
+  static Result<std::unique_ptr<Execution>> create(std::shared_ptr<const Plan> plan, VariableStore* variables,
+                                                   const ExecutionOptions& options);
+  ~Execution();
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  const Plan& plan() const { return *plan_; }
+  // Row-major bytes of the plan's input `i`; must stay valid until rebound. Not while running.
+  void bind_input(size_t i, const void* data);
+  // Where output `i` is to be left; null: in the arena, valid until the next run. Without a copy where its buffer is the arena's.
+  void bind_output(size_t i, void* data);
+  // After a run: dtype, true shape and bytes of output `i`.
+  TensorView output(size_t i) const;
+  // Any value by its id, for dumps and checks; its bytes may have been overwritten by later steps.
+  const heddle_tensor& view(ValueId value) const { return views_[view_of_value_[value.index]]; }
+
+  Status run(const RunSettings& settings);
+  // Serially, calling `seen` behind each step; for dumps, numeric checks and comparisons. A failing status from it ends the run.
+  Status run_observed(const RunSettings& settings, const std::function<Status(uint32_t step)>& seen);
+  // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
+  void cancel() { request_stop(control_.stop, stop_cancelled); }
+  // Bytes of values that no plan could hold (dynamic extents).
+  int64_t unplanned_bytes() const;
+  const Scheduler& scheduler() const { return *scheduler_; }
+
+ private:
+  friend class LateStep;
+  struct StepContext {
+    heddle_run_context abi = {};
+    Execution* owner = nullptr;
+    uint32_t step = 0;
+    void* thread_scratch = nullptr;  // of a late step; null: the execution's
+  };
+  struct Failure {
+    uint32_t step = 0;
+    heddle_status status = HEDDLE_OK;
+    bool reported = false;
+    std::string text;
+  };
+  Execution();
+  Status build(const ExecutionOptions& options);
+  void build_views();
+  void build_steps();
+  void build_bindings();
+  Status build_nested(Execution* parent);
+  std::byte* home_of(const PlanValue& value) const;
+  uint32_t view_index(const Operand& operand);
+  Status admit() const;
+  Status run_admitted(const RunSettings& settings, const std::function<Status(uint32_t)>* seen);
+  void begin(const RunSettings& settings);
+  void run_serially(const std::function<Status(uint32_t)>& seen, Status& stopped);
+  Status end(const Status& stopped);
+  Status failure();
+  void mark_torn();
+  void copy_outputs();
+  void note_failure(uint32_t step, heddle_status status, bool reported, const char* text, size_t length);
+  std::string failure_text(uint32_t step);
+  heddle_status run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
+                           heddle_tensor* const* outputs, uint32_t output_count);
+  static void step_failed(void* user, uint32_t step, heddle_status status);
+  static const heddle_host* host();
+  static StepContext& context_of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
+
+  std::shared_ptr<const Plan> plan_;
+  VariableStore* variables_ = nullptr;
+  std::shared_ptr<const Blob> own_memory_;
+  std::byte* arena_ = nullptr;
+  std::byte* thread_scratch_ = nullptr;
+  std::deque<int64_t> extents_;
+  std::vector<heddle_tensor> views_;
+  std::vector<uint32_t> view_of_value_;
+  std::vector<heddle_tensor*> operands_;  // flat: inputs and outputs of all steps
+  std::vector<StepContext> contexts_;
+  std::vector<Step> steps_;
+  std::vector<std::vector<uint32_t>> input_views_;  // by plan input: views to patch
+  std::vector<const void*> inputs_;
+  size_t unbound_inputs_ = 0;
+  struct OutputBinding {
+    void* user = nullptr;
+    std::vector<uint32_t> views;  // to patch; empty: copied at the end of the run
+    std::byte* home = nullptr;    // in the arena
+  };
+  std::vector<OutputBinding> outputs_;
+  bool copies_ = false;
+  heddle_run_info info_ = {};
+  RunControl control_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::vector<std::unique_ptr<LateStep>> late_;                  // by step; empty when no step is late
+  std::vector<std::vector<std::unique_ptr<Execution>>> nested_;  // by step and subnet; empty when there are none
+  Execution* parent_ = nullptr;                                  // of the execution of a subnet
+  std::atomic<bool> running_{false};
+  std::mutex failure_mutex_;
+  std::vector<Failure> failures_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,59 @@
+// LateStep: a step whose extents are known only when its inputs are: it infers, prepares and runs in one go, on the calling thread.
+//
+// Outputs with a bound lie in the arena; dynamic ones get memory of their own, kept from run to run and grown when needed (reported as
+// unplanned). Inference and preparation are skipped while extents stay the same. One per step and execution.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "compile/plan.h"
+#include "heddle/status.h"
+
+namespace heddle {
+
+class Execution;
+
+class LateStep {
+ public:
+  LateStep(Execution& owner, uint32_t step);
+  ~LateStep();
+  LateStep(const LateStep&) = delete;
+  LateStep& operator=(const LateStep&) = delete;
+
+  // The step's run function: `context` is the step's own.
+  static heddle_status run(const heddle_run_context* context, int64_t begin, int64_t end);
+  // For kernels that find out their outputs' extents themselves.
+  void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
+  int64_t unplanned_bytes() const;
+
+ private:
+  struct Buffer {
+    std::shared_ptr<const Blob> memory;
+    std::byte* data = nullptr;
+    int64_t bytes = 0;
+    Shape shape;  // true extents; the view's dims point here
+  };
+  Status execute();
+  Status infer_outputs();
+  Status place_outputs();
+  Status prepare();
+  bool same_extents();
+  void grow(Buffer& buffer, int64_t bytes);
+
+  Execution& owner_;
+  const uint32_t step_;
+  const PlanStep& plan_step_;
+  const KernelEntry* kernel_ = nullptr;
+  std::unique_ptr<KernelCall> call_;
+  void* state_ = nullptr;
+  std::vector<Shape> input_shapes_;
+  std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed
+  std::vector<TensorType> types_;
+  std::vector<Buffer> buffers_;
+  Buffer scratch_, thread_scratch_;
+  heddle_prepare_context prepared_ = {};
+  bool ready_ = false;
+};
+
+}  // namespace heddle

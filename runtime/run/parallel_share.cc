@@ -1,0 +1,217 @@
+// How threads of a run find each other: offers, calls for help, and waiting.
+//
+// Nobody misses work: who shows something writes it and then looks who is hungry; who stops being hungry says so and then looks for work
+// once more. Both in the one order of sequentially consistent operations, so at least one of them sees the other.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "run/parallel.h"
+
+namespace heddle {
+namespace {
+
+// To wake a thread takes about 20 us: only for this much work, or when so much is still to come that there will be more for it. A
+// thread that is awake and waiting is given less.
+constexpr float worth_a_call_ns = 5000;
+constexpr float worth_a_call_ahead_ns = 15000;
+constexpr float worth_an_offer_ns = 20000;
+
+void pause_briefly() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// How a thread waits without blocking: a few microseconds of pauses, then only between yields, so that it never keeps the processor
+// from a thread that has work.
+class Patience {
+ public:
+  explicit Patience(double ns) : ns_(ns) {}
+  // Waits a moment. False: it has been long enough.
+  bool wait() noexcept {
+    if (++waits_ <= pauses) {
+      pause_briefly();
+      return true;
+    }
+    if (waits_ == pauses + 1) since_ = ticks();
+    sched_yield();
+    return ticks_to_ns(ticks() - since_) < ns_;
+  }
+
+ private:
+  static constexpr int pauses = 100;
+  double ns_;
+  int waits_ = 0;
+  uint64_t since_ = 0;
+};
+constexpr double helper_patience_ns = 50000;
+constexpr double patience_between_runs_ns = 15000;
+constexpr double caller_patience_ns = 50000;
+
+}  // namespace
+
+// ---------------------------------------------------------------- showing work
+
+// Shows what is ready beside `next`, which this thread is about to run, if somebody should see it.
+void ParallelEngine::share(Worker& w, uint32_t next) noexcept {
+  const StepTable::Entry& entry = table_[next];
+  const bool in_full = shuffle_seed_ != 0 || (entry.flags & StepTable::lengthy) != 0;
+  if (!in_full && hungry_.load(std::memory_order_relaxed) <= 0 && helpers_.idle() == 0) return;
+  StepChain& list = w.ready.empty() ? w.small : w.ready;
+  if (const uint64_t shown = w.offer.load(std::memory_order_relaxed); shown != 0) {
+    // What is shown may do for everybody else during this step; else show all of it, in the right order.
+    const uint32_t enough = std::max(threads_ - 1, list.count / 2);
+    if (!in_full || list.count > 8 || Offer::chain(shown).count >= enough) return;
+    StepChain chain = reclaim(w);
+    uint32_t behind = no_step;
+    while (!chain.empty()) keep(w, chain.pop(links_.data()), behind);
+  }
+  if (w.ready.empty() && w.small.count < many_small) return;
+  uint32_t count = (list.count + 1) / 2;
+  if (in_full) {
+    if (list.count <= 8) count = list.count;
+  } else {
+    const float cost = table_[list.head].cost_ns;
+    const bool awake = hungry_.load(std::memory_order_relaxed) > 0;
+    if (!awake && cost * static_cast<float>(list.count) < worth_a_call_ns && table_[list.head].rank_ns < worth_a_call_ahead_ns) return;
+    count = std::min(count, 1 + static_cast<uint32_t>(worth_an_offer_ns / cost));
+  }
+  offer(w, list.split(std::min(count, Offer::most_steps), links_.data()));
+}
+
+void ParallelEngine::offer(Worker& w, StepChain chain) noexcept {
+  w.offer.store(Offer::pack(chain, table_[chain.head].rank_ns), std::memory_order_seq_cst);
+  call_help(chain.count);
+}
+
+// This thread's own offer, if nobody has taken it.
+StepChain ParallelEngine::reclaim(Worker& w) noexcept {
+  // Acquire even of nothing: after the taker counted itself in, this thread may count itself out.
+  if (w.offer.load(std::memory_order_acquire) == 0) return {};
+  const uint64_t offer = w.offer.exchange(0, std::memory_order_acq_rel);
+  return offer == 0 ? StepChain{} : Offer::chain(offer);
+}
+
+// After something was shown that `wanted` threads could take.
+void ParallelEngine::call_help(uint32_t wanted) noexcept {
+  const int64_t here = hungry_.load(std::memory_order_seq_cst);
+  if (here <= wanted) wake_caller();
+  const int64_t missing = static_cast<int64_t>(wanted) - here - helpers_.coming();
+  if (missing > 0 && helpers_.idle() > 0) helpers_.call(static_cast<uint32_t>(missing));
+}
+
+// ---------------------------------------------------------------- taking work
+
+// A step to begin and a token for it, and the calling thread no longer counts as hungry; or no_step, and nothing has changed.
+uint32_t ParallelEngine::take(Worker& w) noexcept {
+  uint32_t step = steal(w);
+  if (step == no_step) step = take_completed(w);
+  if (step == no_step) step = join_tiles(w);
+  return step;
+}
+
+// Independent steps go before shared tiles: side by side is faster than together.
+uint32_t ParallelEngine::steal(Worker& w) noexcept {
+  Worker* victim = nullptr;
+  uint64_t best = 0;
+  for (Worker& other : workers_) {
+    const uint64_t offer = other.offer.load(std::memory_order_relaxed);
+    if (offer == 0 || (victim && Offer::urgency(offer) <= Offer::urgency(best))) continue;
+    victim = &other;
+    best = offer;
+  }
+  if (!victim) return no_step;
+  gain_token();
+  const uint64_t offer = victim->offer.exchange(0, std::memory_order_acq_rel);
+  if (offer == 0) {
+    release_token();
+    return no_step;
+  }
+  hungry_.fetch_sub(1, std::memory_order_relaxed);
+  StepChain chain = Offer::chain(offer);
+  const uint32_t step = chain.pop(links_.data());
+  ((table_[step].flags & StepTable::small) != 0 ? w.small : w.ready) = chain;
+  if (worth_showing(w)) share(w, step);
+  return step;
+}
+
+uint32_t ParallelEngine::take_completed(Worker& w) noexcept {
+  if (completed_.load(std::memory_order_relaxed) == no_step) return no_step;
+  gain_token();
+  hungry_.fetch_sub(1, std::memory_order_relaxed);
+  const uint32_t step = choose(w, no_step);
+  if (step == no_step) {
+    hungry_.fetch_add(1, std::memory_order_relaxed);
+    release_token();
+  }
+  return step;
+}
+
+bool ParallelEngine::anything_to_take() const noexcept {
+  if (completed_.load(std::memory_order_seq_cst) != no_step) return true;
+  for (const Worker& w : workers_) {
+    if (w.offer.load(std::memory_order_seq_cst) != 0) return true;
+    const uint32_t step = w.tiled.load(std::memory_order_seq_cst);
+    if (step != no_step && !tiles_[table_[step].tile_slot - 1].unclaimed.empty()) return true;
+  }
+  return false;
+}
+
+// ---------------------------------------------------------------- waiting
+
+// [helper] A step and a token for it; no_step: there was nothing for a while, or there is no run.
+uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
+  hungry_.fetch_add(1, std::memory_order_relaxed);
+  Patience patience(running_.load(std::memory_order_relaxed) != 0 ? helper_patience_ns : patience_between_runs_ns);
+  do {
+    const uint32_t joined = w.joined;
+    const uint32_t step = take(w);
+    if (step != no_step) return step;
+    if (w.joined != joined) patience = Patience(helper_patience_ns);
+  } while (patience.wait());
+  hungry_.fetch_sub(1, std::memory_order_seq_cst);
+  return no_step;
+}
+
+void ParallelEngine::help(uint32_t worker) noexcept {
+  Worker& w = workers_[worker];
+  for (uint32_t step = wait_as_helper(w); step != no_step; step = wait_as_helper(w)) work(w, step);
+}
+
+// A step and a token for it; no_step: the run is over.
+uint32_t ParallelEngine::wait_as_caller() noexcept {
+  if (busy_.load(std::memory_order_acquire) == 0) return no_step;
+  Worker& w = workers_[0];
+  hungry_.fetch_add(1, std::memory_order_relaxed);
+  Patience patience(caller_patience_ns);
+  do {
+    const uint32_t joined = w.joined;
+    const uint32_t step = take(w);
+    if (step != no_step) return step;
+    if (w.joined != joined) patience = Patience(caller_patience_ns);
+    if (!patience.wait()) park_caller();
+  } while (busy_.load(std::memory_order_acquire) != 0);
+  hungry_.fetch_sub(1, std::memory_order_relaxed);
+  return no_step;
+}
+
+void ParallelEngine::park_caller() noexcept {
+  caller_parked_.store(1, std::memory_order_seq_cst);
+  if (anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0)
+    caller_parked_.store(0, std::memory_order_relaxed);
+  else
+    caller_parked_.wait(1, std::memory_order_relaxed);
+}
+
+void ParallelEngine::wake_caller() noexcept {
+  if (caller_parked_.load(std::memory_order_seq_cst) == 0) return;
+  if (caller_parked_.exchange(0, std::memory_order_seq_cst) == 1) caller_parked_.notify_one();
+}
+
+void ParallelEngine::release_token() noexcept {
+  if (busy_.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_caller();
+}
+
+}  // namespace heddle

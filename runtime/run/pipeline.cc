@@ -1,0 +1,70 @@
+#include "run/pipeline.h"
+
+#include "base/clock.h"
+#include "infer/registry_evaluator.h"
+#include "verify/verify.h"
+
+namespace heddle {
+namespace {
+
+// Adds the time until it is read to a stage.
+class Stopwatch {
+ public:
+  void add_to(int64_t& stage) {
+    const uint64_t now = ticks();
+    stage += static_cast<int64_t>(ticks_to_ns(now - start_));
+    start_ = now;
+  }
+
+ private:
+  uint64_t start_ = ticks();
+};
+
+InferOptions infer_options(const PipelineOptions& options, Evaluator* evaluator) {
+  InferOptions infer;
+  infer.inputs = options.inputs;
+  infer.symbols = options.symbols;
+  infer.evaluator = evaluator;
+  infer.limits = options.limits;
+  return infer;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry,
+                                               const PipelineOptions& options, StageTimes* times) {
+  StageTimes ignored;
+  StageTimes& t = times ? *times : ignored;
+  const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
+  Stopwatch watch;
+  HEDDLE_TRY(TypedNet typed, infer(resolved, registry, infer_options(options, evaluator.get())));
+  watch.add_to(t.infer_ns);
+  // Before transforms, so that findings speak of the user's operators.
+  const Findings findings = verify(typed, {options.compile.default_device});
+  if (findings.failed()) return findings.status();
+  watch.add_to(t.verify_ns);
+  HEDDLE_TRY(typed, optimize(std::move(typed), *evaluator, options.transform));
+  watch.add_to(t.transform_ns);
+  CompileOptions compile_options = options.compile;
+  compile_options.evaluator = evaluator.get();
+  compile_options.prepare_ns = &t.prepare_ns;
+  auto plan = compile(std::move(typed), compile_options);
+  watch.add_to(t.compile_ns);
+  t.compile_ns -= t.prepare_ns;
+  return plan;
+}
+
+Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const PipelineOptions& options) {
+  const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
+  Findings findings;
+  Result<TypedNet> typed = infer(resolved, registry, infer_options(options, evaluator.get()));
+  if (typed.ok()) return verify(*typed, {options.compile.default_device});
+  Status status = std::move(typed).status();
+  std::vector<Diagnostic> attached = std::move(status.diagnostic().attached);
+  status.diagnostic().attached.clear();
+  findings.add(std::move(status));
+  for (Diagnostic& d : attached) findings.add(Status(std::move(d)));
+  return findings;
+}
+
+}  // namespace heddle

@@ -1,0 +1,15 @@
+// SplitMix64 (Steele, Lea, Flood 2014): the seeded numbers behind schedule shuffles. Not for values that users see.
+#pragma once
+
+#include <cstdint>
+
+namespace heddle {
+
+inline uint64_t next_random(uint64_t& state) noexcept {
+  uint64_t z = (state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+}  // namespace heddle

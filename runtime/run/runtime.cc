@@ -1,0 +1,114 @@
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "load/load.h"
+#include "plugin/host.h"
+#include "resolve/resolve.h"
+#include "run/session_impl.h"
+#include "run/tbb_executor.h"
+
+namespace heddle {
+namespace {
+
+// The folder of the library (or program) that this code is in.
+std::filesystem::path own_folder() {
+  Dl_info info = {};
+  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || !info.dli_fname) return {};
+  std::error_code error;
+  return std::filesystem::canonical(info.dli_fname, error).parent_path();
+}
+
+// The folder with the plugins that come with Heddle: named by the environment, or beside the library, installed or in a build tree.
+std::filesystem::path default_plugin_folder() {
+  if (const char* named = std::getenv("HEDDLE_PLUGIN_DIR")) return named;
+  const std::filesystem::path here = own_folder();
+  std::error_code error;
+  for (const char* candidate : {"heddle/plugins", "../lib/heddle/plugins", "../heddle/plugins"})
+    if (std::filesystem::is_directory(here / candidate, error)) return here / candidate;
+  return {};
+}
+
+Status load_plugins(Registry& registry, const RuntimeOptions& options) {
+  for (const std::string& file : options.plugins) HEDDLE_CHECK(registry.load(file));
+  for (const std::string& folder : options.plugin_folders) HEDDLE_CHECK(registry.load_folder(folder));
+  if (!options.default_plugins) return {};
+  const std::filesystem::path folder = default_plugin_folder();
+  return folder.empty() ? Status() : registry.load_folder(folder);
+}
+
+}  // namespace
+
+void set_log_function(LogFunction function, void* user) {
+  set_log_sink(function, user);
+}
+
+Result<Runtime> Runtime::create(const RuntimeOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  HEDDLE_CHECK(load_plugins(impl->registry, options));
+  if (options.executor) {
+    impl->executor = options.executor;
+  } else if (options.threads != 1) {
+    TbbExecutorOptions tbb;
+    tbb.concurrency = options.threads;
+    tbb.pin_helpers = options.pin_threads;
+    impl->own_executor = std::make_unique<TbbExecutor>(tbb);
+    impl->executor = impl->own_executor.get();
+  }
+  impl->threads = impl->executor ? impl->executor->concurrency() : 1;
+  ns_per_tick();  // calibrates now rather than in the first run
+  return Runtime(std::move(impl));
+}
+
+Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const {
+  const uint64_t begin = ticks();
+  HEDDLE_TRY(Net net, load_net(path));
+  const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  auto session = open_net(*this, std::move(net), options);
+  if (session.ok()) session->impl().load_times.load_ns = load_ns;
+  return session;
+}
+
+Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options) const {
+  HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder));
+  return open_net(*this, std::move(net), options);
+}
+
+Status Runtime::load_plugin(const std::string& path) {
+  return impl_->registry.load(path);
+}
+Status Runtime::unload_plugin(const std::string& name) {
+  return impl_->registry.unload(name);
+}
+int Runtime::threads() const {
+  return impl_->threads;
+}
+
+Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options) {
+  auto impl = std::make_shared<Session::Impl>();
+  impl->runtime = runtime.shared_impl();
+  impl->registry = impl->runtime->registry.snapshot();
+  impl->options = options;
+  const uint64_t begin = ticks();
+  HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, impl->limits));
+  impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  impl->resources = std::make_unique<ResourceTable>(impl->registry);
+  HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
+  impl->shape_inputs = shape_deciding_inputs(impl->net, impl->limits);
+  PipelineOptions& p = impl->pipeline;
+  p.symbols = options.symbols;
+  p.limits = impl->limits;
+  p.transform.default_device = p.compile.default_device = options.device;
+  p.transform.limits = p.compile.limits = impl->limits;
+  p.compile.max_threads = static_cast<uint32_t>(impl->runtime->threads);
+  p.compile.memory_limit = options.memory_limit;
+  p.compile.commit_late = options.commit_late;
+  p.compile.packs = &impl->packs;
+  p.compile.resources = impl->resources.get();
+  return SessionAccess::make(std::move(impl));
+}
+
+}  // namespace heddle

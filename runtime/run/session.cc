@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.h"
+#include "run/session_impl.h"
+
+namespace heddle {
+namespace {
+
+PortInfo port_info(const Net& net, ValueId id) {
+  const Value& value = net[id];
+  PortInfo info;
+  info.name = value.name;
+  info.dtype = value.type.dtype;
+  info.ranked = value.type.ranked;
+  for (const Dim& dim : value.type.dims) info.shape.push_back(dim.kind == Dim::Kind::constant ? dim.value : -1);
+  return info;
+}
+
+Status check_count(const Net& net, size_t count) {
+  if (count == 0 || count == net.inputs.size()) return {};
+  return {Code::missing_input, "the net has " + std::to_string(net.inputs.size()) + " inputs, " + std::to_string(count) + " are given",
+          "give each input"};
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- plans
+
+bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const {
+  if (entry.types.size() != count) return false;
+  for (size_t i = 0; i < count; ++i)
+    if (inputs[i].dtype != entry.types[i].dtype || inputs[i].shape != entry.types[i].shape) return false;
+  for (size_t k = 0; k < entry.contents.size(); ++k) {
+    const TensorView& input = inputs[shape_inputs[k]];
+    const std::vector<std::byte>& content = entry.contents[k];
+    if (!input.data || static_cast<size_t>(input.byte_size()) != content.size() ||
+        std::memcmp(input.data, content.data(), content.size()) != 0)
+      return false;
+  }
+  return true;
+}
+
+std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_t count) {
+  const std::lock_guard lock(mutex);
+  for (auto it = plans.begin(); it != plans.end(); ++it) {
+    if (!matches(**it, inputs, count)) continue;
+    if (it != plans.begin()) plans.splice(plans.begin(), plans, it);
+    return plans.front();
+  }
+  return nullptr;
+}
+
+Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* inputs, size_t count) {
+  auto entry = std::make_shared<PlanEntry>();
+  PipelineOptions p = pipeline;
+  for (size_t i = 0; i < count; ++i) {
+    entry->types.push_back({inputs[i].dtype, inputs[i].shape});
+    p.inputs.push_back({entry->types.back(), nullptr});
+  }
+  if (count > 0)
+    for (const uint32_t i : shape_inputs) {
+      const TensorView& input = inputs[i];
+      if (!input.data)
+        return Status(
+            Code::missing_input,
+            "the content of input " + quoted(net[net.inputs[i]].name) + " decides shapes and must be known when the net is prepared",
+            "give its data with the shapes");
+      const auto* bytes = static_cast<const std::byte*>(input.data);
+      entry->contents.emplace_back(bytes, bytes + input.byte_size());
+      p.inputs[i].content = Blob::copy_of(input.dtype, input.shape, input.data);
+    }
+  entry->times = load_times;
+  HEDDLE_TRY(entry->plan, build_plan(net, registry, p, &entry->times));
+  return entry;
+}
+
+Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* inputs, size_t count) {
+  HEDDLE_CHECK(check_count(net, count));
+  if (auto entry = cached(inputs, count)) return entry;
+  HEDDLE_TRY(std::shared_ptr<PlanEntry> made, make_plan(inputs, count));
+  const std::lock_guard lock(mutex);
+  for (const auto& entry : plans)
+    if (matches(*entry, inputs, count)) return entry;
+  plans.push_front(made);
+  while (plans.size() > static_cast<size_t>(std::max(1, options.plan_cache))) plans.pop_back();
+  return made;
+}
+
+ExecutionOptions Session::Impl::execution_options() const {
+  ExecutionOptions o;
+  o.executor = runtime->executor;
+  o.max_threads = runtime->threads;
+  o.scheduler = scheduler;
+  return o;
+}
+
+Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry) {
+  {
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.idle.empty()) {
+      std::unique_ptr<Execution> execution = std::move(entry.idle.back());
+      entry.idle.pop_back();
+      return execution;
+    }
+  }
+  return Execution::create(entry.plan, variables.get(), execution_options());
+}
+
+void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution) {
+  const std::lock_guard lock(entry.mutex);
+  entry.idle.push_back(std::move(execution));
+}
+
+// ---------------------------------------------------------------- session
+
+Session SessionAccess::make(std::shared_ptr<Session::Impl> impl) {
+  return Session(std::move(impl));
+}
+Execution& SessionAccess::execution(Context& context) {
+  return *context.state_->execution;
+}
+
+std::vector<PortInfo> Session::inputs() const {
+  std::vector<PortInfo> ports;
+  for (const ValueId id : impl_->net.inputs) ports.push_back(port_info(impl_->net, id));
+  return ports;
+}
+
+std::vector<PortInfo> Session::outputs() const {
+  std::vector<PortInfo> ports;
+  for (const ValueId id : impl_->net.outputs) ports.push_back(port_info(impl_->net, id));
+  return ports;
+}
+
+Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  auto state = std::make_unique<Context::State>();
+  HEDDLE_TRY(state->execution, impl_->take(*entry));
+  state->session = impl_;
+  state->entry = std::move(entry);
+  return Context(std::move(state));
+}
+
+Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs) {
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  ExecutionOptions o = impl_->execution_options();
+  o.transient = buffer;
+  o.transient_bytes = bytes;
+  auto state = std::make_unique<Context::State>();
+  HEDDLE_TRY(state->execution, Execution::create(entry->plan, impl_->variables.get(), o));
+  state->own_memory = false;
+  state->session = impl_;
+  state->entry = std::move(entry);
+  return Context(std::move(state));
+}
+
+Result<int64_t> Session::transient_bytes(const std::vector<TensorView>& inputs) {
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  return entry->plan->context_bytes();
+}
+
+Status Session::run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options) {
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count));
+  if (output_count > entry->plan->outputs.size())
+    return {Code::invalid_argument,
+            "the net has " + std::to_string(entry->plan->outputs.size()) + " outputs, " + std::to_string(output_count) + " are asked for"};
+  HEDDLE_TRY(auto execution, impl_->take(*entry));
+  for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
+  for (size_t i = 0; i < output_count; ++i) execution->bind_output(i, outputs[i].data);
+  RunSettings settings;
+  settings.seed = options.seed ? options.seed : impl_->options.seed;
+  settings.deadline_ns = options.deadline_ns;
+  Status status = execution->run(settings);
+  if (status.ok())
+    for (size_t i = 0; i < output_count; ++i) outputs[i] = execution->output(i);
+  for (size_t i = 0; i < output_count; ++i) execution->bind_output(i, nullptr);
+  impl_->give_back(*entry, std::move(execution));
+  return status;
+}
+
+Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, const RunOptions& options) {
+  HEDDLE_TRY(Context context, prepare(inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs[i].data));
+  HEDDLE_CHECK(context.run(options));
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < context.output_count(); ++i) results.push_back(Tensor::copy_of(context.output(i)));
+  return results;
+}
+
+std::vector<std::string> Session::variables() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < impl_->variables->size(); ++i) names.push_back(impl_->variables->name(i));
+  return names;
+}
+
+namespace {
+
+Result<size_t> find_variable(const VariableStore& store, const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < store.size(); ++i) {
+    if (store.name(i) == name) return i;
+    names.push_back(store.name(i));
+  }
+  return Status(Code::unknown_name, "the net has no variable " + quoted(name), suggestion(name, names));
+}
+
+}  // namespace
+
+Result<Tensor> Session::read_variable(const std::string& name) const {
+  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
+  Tensor tensor(impl_->variables->dtype(i), impl_->variables->shape(i));
+  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), tensor.byte_size()));
+  return tensor;
+}
+
+Status Session::write_variable(const std::string& name, const TensorView& value) {
+  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
+  if (value.dtype != impl_->variables->dtype(i))
+    return {Code::dtype_mismatch,
+            "variable " + quoted(name) + " is " + to_string(impl_->variables->dtype(i)) + ", the value is " + to_string(value.dtype)};
+  return impl_->variables->write(i, value.data, value.byte_size());
+}
+
+int64_t Session::variable_bytes() const {
+  return impl_->variables->bytes();
+}
+
+void Session::trim(int64_t keep_bytes) {
+  // What is let go of here is destroyed behind the locks.
+  std::vector<std::unique_ptr<Execution>> executions;
+  std::vector<std::shared_ptr<PlanEntry>> entries;
+  const std::lock_guard lock(impl_->mutex);
+  int64_t held = 0;
+  for (auto it = impl_->plans.begin(); it != impl_->plans.end();) {
+    const std::shared_ptr<PlanEntry> entry = *it;
+    const std::lock_guard entry_lock(entry->mutex);
+    while (!entry->idle.empty() &&
+           held + entry->plan->context_bytes() > keep_bytes - static_cast<int64_t>(entry->idle.size() - 1) * entry->plan->context_bytes()) {
+      executions.push_back(std::move(entry->idle.back()));
+      entry->idle.pop_back();
+    }
+    held += static_cast<int64_t>(entry->idle.size()) * entry->plan->context_bytes() + entry->plan->memory.persistent_bytes;
+    if (held > keep_bytes) {
+      entries.push_back(entry);
+      it = impl_->plans.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+}  // namespace heddle

@@ -1,0 +1,81 @@
+// What Runtime and Session are made of; private to the library and its tools.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "compile/prepack.h"
+#include "heddle/session.h"
+#include "memory/variables.h"
+#include "plugin/registry.h"
+#include "run/execution.h"
+#include "run/pipeline.h"
+
+namespace heddle {
+
+struct Runtime::Impl {
+  Registry registry;
+  std::unique_ptr<Executor> own_executor;
+  Executor* executor = nullptr;  // null: the calling thread alone
+  int threads = 1;
+};
+
+// A plan and the executions that are idle; the cache holds it while it is recent, contexts while they live.
+struct PlanEntry {
+  std::vector<TensorType> types;                 // of the inputs, as asked
+  std::vector<std::vector<std::byte>> contents;  // of the inputs that decide shapes
+  std::shared_ptr<const Plan> plan;
+  StageTimes times;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Execution>> idle;
+};
+
+struct Session::Impl {
+  std::shared_ptr<Runtime::Impl> runtime;
+  std::shared_ptr<const RegistrySnapshot> registry;
+  SessionOptions options;
+  PipelineOptions pipeline;  // defaults for every plan
+  SchedulerOptions scheduler;
+  Limits limits;
+  Net net;  // resolved
+  StageTimes load_times;
+  PackCache packs;
+  std::unique_ptr<ResourceTable> resources;
+  std::unique_ptr<VariableStore> variables;
+  std::vector<uint32_t> shape_inputs;
+  mutable std::mutex mutex;                     // of what follows
+  std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
+
+  // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
+  Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count);
+  Result<std::unique_ptr<Execution>> take(PlanEntry& entry);
+  void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution);
+  ExecutionOptions execution_options() const;
+
+ private:
+  std::shared_ptr<PlanEntry> cached(const TensorView* inputs, size_t count);
+  bool matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const;
+  Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count);
+};
+
+struct Context::State {
+  std::shared_ptr<Session::Impl> session;
+  std::shared_ptr<PlanEntry> entry;
+  std::unique_ptr<Execution> execution;
+  bool own_memory = true;  // false: over the caller's buffer, never given back for reuse
+  struct Async;
+  std::shared_ptr<Async> async;
+};
+
+// Opens a net that is in memory already: recipes, importer, tests.
+Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options);
+// The executions's state behind a context, for tools.
+struct SessionAccess {
+  static Session make(std::shared_ptr<Session::Impl> impl);
+  static Execution& execution(Context& context);
+};
+
+}  // namespace heddle

@@ -1,0 +1,73 @@
+#include "run/tbb_executor.h"
+
+#include <sched.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "run/helper_pinning.h"
+#include "run/processors.h"
+
+namespace heddle {
+namespace {
+
+// An arena wider than the process's limit gets no more threads for it, only a warning from TBB on stderr.
+int arena_width(int wanted) {
+  const auto limit = static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  return std::max(1, std::min(wanted > 0 ? wanted : default_concurrency(), limit));
+}
+
+// Pins each worker when it enters the arena. Workers stay pinned when they leave: they sleep outside.
+class PinningObserver final : public tbb::task_scheduler_observer {
+ public:
+  explicit PinningObserver(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena), pinning_(allowed_processors()) { observe(true); }
+  ~PinningObserver() override { observe(false); }
+  void on_scheduler_entry(bool is_worker) override {
+    if (is_worker) pinning_.enter();
+  }
+  HelperPinning& pinning() { return pinning_; }
+
+ private:
+  HelperPinning pinning_;
+};
+
+}  // namespace
+
+struct TbbExecutor::Arena {
+  explicit Arena(const TbbExecutorOptions& options) : arena(arena_width(options.concurrency)) {
+    arena.initialize();
+    if (options.pin_helpers) observer = std::make_unique<PinningObserver>(arena);
+  }
+  tbb::task_arena arena;
+  std::unique_ptr<PinningObserver> observer;
+  std::atomic<uint32_t> tasks{0};  // submitted and not returned
+};
+
+TbbExecutor::TbbExecutor(const TbbExecutorOptions& options) : arena_(std::make_unique<Arena>(options)) {}
+
+TbbExecutor::~TbbExecutor() {
+  // oneTBB sees to it that what was enqueued is run, even where it may use no worker otherwise.
+  while (arena_->tasks.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+int TbbExecutor::concurrency() const noexcept {
+  return arena_->arena.max_concurrency();
+}
+
+void TbbExecutor::submit(HelperTask& task) noexcept {
+  Arena* const arena = arena_.get();
+  arena->tasks.fetch_add(1, std::memory_order_relaxed);
+  arena->arena.enqueue([arena, &task] {
+    task.execute();
+    arena->tasks.fetch_sub(1, std::memory_order_release);
+  });
+}
+
+void TbbExecutor::run_begins() noexcept {
+  if (arena_->observer) arena_->observer->pinning().make_room();
+}
+
+}  // namespace heddle

@@ -1,0 +1,31 @@
+// The default Executor: a oneTBB arena of our own. Its threads are TBB's workers, shared with whatever else the program does with TBB.
+#pragma once
+
+#include <memory>
+
+#include "heddle/executor.h"
+
+namespace heddle {
+
+struct TbbExecutorOptions {
+  // Threads of a run, the calling one included; 0: default_concurrency(). Never more than the process allows oneTBB to have, which is
+  // the number of processors unless the program holds a tbb::global_control that says otherwise.
+  int concurrency = 0;
+  bool pin_helpers = false;  // for programs that are all ours: TBB's workers stay pinned to processors, whoever else uses them
+};
+
+class TbbExecutor final : public Executor {
+ public:
+  explicit TbbExecutor(const TbbExecutorOptions& options);
+  // Waits until the tasks that were submitted have returned.
+  ~TbbExecutor() override;
+  int concurrency() const noexcept override;
+  void submit(HelperTask& task) noexcept override;
+  void run_begins() noexcept override;
+
+ private:
+  struct Arena;
+  std::unique_ptr<Arena> arena_;
+};
+
+}  // namespace heddle

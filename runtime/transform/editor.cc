@@ -1,0 +1,250 @@
+#include "transform/editor.h"
+
+#include <algorithm>
+
+#include "infer/infer.h"
+
+namespace heddle {
+
+Editor::Editor(TypedNet net) : net_(std::move(net)) {
+  count_uses();
+}
+
+void Editor::count_uses() {
+  const Net& graph = net_.net;
+  uses_.assign(graph.values.size(), 0);
+  output_.assign(graph.values.size(), 0);
+  readers_.assign(graph.values.size(), {});
+  dead_.assign(graph.nodes.size(), 0);
+  inserted_.assign(graph.nodes.size(), {});
+  for (size_t i = 0; i < graph.nodes.size(); ++i) add_uses(graph.nodes[i].inputs, 1, NodeId(i));
+  for (const ValueId id : graph.outputs) {
+    output_[id.index] = 1;
+    ++uses_[id.index];
+  }
+  for (const Variable& variable : graph.variables) {
+    output_[variable.last.index] = 1;
+    ++uses_[variable.last.index];
+  }
+}
+
+void Editor::add_uses(const std::vector<ValueId>& values, int delta, NodeId reader) {
+  for (const ValueId id : values) {
+    if (!id.valid()) continue;
+    uses_[id.index] += static_cast<uint32_t>(delta);
+    auto& readers = readers_[id.index];
+    if (delta > 0)
+      readers.push_back(reader);
+    else if (const auto it = std::find(readers.begin(), readers.end(), reader); it != readers.end())
+      readers.erase(it);
+  }
+}
+
+NodeId Editor::only_reader(ValueId id) const {
+  return !is_output(id) && uses_[id.index] == 1 && readers_[id.index].size() == 1 ? readers_[id.index][0] : NodeId();
+}
+
+std::shared_ptr<const Blob> Editor::constant(ValueId id) const {
+  return id.valid() && graph()[id].kind == Value::Kind::constant ? net_.known[id.index] : nullptr;
+}
+
+ValueId Editor::add_constant(const std::string& name, std::shared_ptr<const Blob> blob) {
+  Value value;
+  value.name = name;
+  value.kind = Value::Kind::constant;
+  value.content.blob = blob;
+  net_.net.values.push_back(std::move(value));
+  net_.types.push_back({blob->dtype, blob->shape});
+  net_.known.push_back(std::move(blob));
+  uses_.push_back(0);
+  output_.push_back(0);
+  readers_.emplace_back();
+  return ValueId(net_.net.values.size() - 1);
+}
+
+Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
+                                 std::vector<Attribute> attributes, const std::string& domain) {
+  const OperatorSchema* schema = net_.registry->find_operator(domain, type);
+  if (!schema)
+    return Status(Code::unknown_operator, "a transform needs operator " + display_name(domain, type) + ", which no loaded plugin has",
+                  "load the cpu plugin");
+  Node node;
+  node.name = name;
+  node.domain = domain;
+  node.type = type;
+  node.version = schema->version;
+  node.schema = schema;
+  node.device = graph()[before].device;
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  const NodeId id(graph().nodes.size());
+  Value value;
+  value.name = name;
+  value.producer = id;
+  net_.net.values.push_back(std::move(value));
+  net_.types.emplace_back();
+  net_.known.emplace_back();
+  uses_.push_back(0);
+  output_.push_back(0);
+  readers_.emplace_back();
+  const ValueId output(graph().values.size() - 1);
+  node.outputs = {output};
+  add_uses(node.inputs, 1, id);
+  net_.net.nodes.push_back(std::move(node));
+  dead_.push_back(0);
+  inserted_.emplace_back();
+  inserted_[before.index].push_back(id);
+  Status status = infer_node(net_, id);
+  if (!status.ok()) return std::move(status).at(name, type).during("while a transform added it");
+  return output;
+}
+
+void Editor::set_inputs(NodeId node, std::vector<ValueId> inputs) {
+  add_uses(net_.net[node].inputs, -1, node);
+  net_.net[node].inputs = std::move(inputs);
+  add_uses(net_.net[node].inputs, 1, node);
+}
+
+void Editor::replace(ValueId from, ValueId to) {
+  const std::vector<NodeId> readers = readers_[from.index];
+  for (const NodeId reader : readers) {
+    std::vector<ValueId> inputs = net_.net[reader].inputs;
+    std::replace(inputs.begin(), inputs.end(), from, to);
+    set_inputs(reader, std::move(inputs));
+  }
+  if (!is_output(from)) return;
+  for (ValueId& id : net_.net.outputs)
+    if (id == from) {
+      id = to;
+      --uses_[from.index];
+      ++uses_[to.index];
+    }
+  std::swap(net_.net[from].name, net_.net[to].name);
+  output_[to.index] = 1;
+  output_[from.index] = 0;
+}
+
+void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {
+  Value& value = net_.net[id];
+  const NodeId producer = value.producer;
+  value.kind = Value::Kind::constant;
+  value.producer = NodeId();
+  value.content.blob = blob;
+  net_.types[id.index] = {blob->dtype, blob->shape};
+  net_.known[id.index] = std::move(blob);
+  if (!producer.valid()) return;
+  Node& node = net_.net[producer];
+  for (ValueId& output : node.outputs)
+    if (output == id) output = ValueId();
+  if (std::none_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v.valid(); })) remove(producer);
+}
+
+void Editor::take_over_output(NodeId node, NodeId swallowed) {
+  const ValueId inner = net_.net[node].outputs[0];
+  const ValueId outer = net_.net[swallowed].outputs[0];
+  remove(swallowed);
+  net_.net[node].outputs[0] = outer;
+  net_.net[outer].producer = node;
+  net_.net[outer].output = 0;
+  net_.net[inner].producer = NodeId();
+  net_.net[swallowed].outputs[0] = ValueId();
+  // It may read what was computed between the two: it moves to where the swallowed node stood.
+  inserted_[swallowed.index].push_back(node);
+}
+
+void Editor::remove(NodeId node) {
+  if (dead(node)) return;
+  dead_[node.index] = 1;
+  add_uses(net_.net[node].inputs, -1, node);
+}
+
+TypedNet Editor::finish() {
+  Net& graph = net_.net;
+  // A node that was inserted before another stands there and nowhere else; insertions nest.
+  std::vector<char> placed_elsewhere(graph.nodes.size(), 0);
+  for (const auto& list : inserted_)
+    for (const NodeId id : list) placed_elsewhere[id.index] = 1;
+  std::vector<uint32_t> last_place(graph.nodes.size(), UINT32_MAX);
+  for (size_t i = 0; i < inserted_.size(); ++i)
+    for (const NodeId id : inserted_[i]) last_place[id.index] = static_cast<uint32_t>(i);
+  std::vector<NodeId> order;
+  std::vector<std::pair<uint32_t, size_t>> stack;
+  const auto place = [&](uint32_t root) {
+    stack.emplace_back(root, 0);
+    while (!stack.empty()) {
+      auto& [at, next] = stack.back();
+      if (next < inserted_[at].size()) {
+        const NodeId child = inserted_[at][next++];
+        if (last_place[child.index] == at) stack.emplace_back(child.index, 0);
+        continue;
+      }
+      if (!dead_[at]) order.emplace_back(at);
+      stack.pop_back();
+    }
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (!placed_elsewhere[i]) place(static_cast<uint32_t>(i));
+
+  TypedNet out;
+  out.registry = net_.registry;
+  out.shape_inputs = net_.shape_inputs;
+  Net& result = out.net;
+  result.name = std::move(graph.name);
+  result.doc = std::move(graph.doc);
+  result.operator_sets = std::move(graph.operator_sets);
+  result.metadata = std::move(graph.metadata);
+  result.keep_alive = std::move(graph.keep_alive);
+  result.step_counter = graph.step_counter;
+  std::vector<char> live(graph.values.size(), 0);
+  const auto mark = [&](ValueId id) {
+    if (id.valid()) live[id.index] = 1;
+  };
+  for (const NodeId id : order) {
+    for (const ValueId v : graph[id].inputs) mark(v);
+    for (const ValueId v : graph[id].outputs) mark(v);
+  }
+  for (const ValueId v : graph.inputs) mark(v);
+  for (const ValueId v : graph.outputs) mark(v);
+  for (const Variable& v : graph.variables) mark(v.first), mark(v.last);
+  std::vector<ValueId> value_map(graph.values.size());
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    if (!live[i]) continue;
+    value_map[i] = ValueId(result.values.size());
+    result.values.push_back(std::move(graph.values[i]));
+    out.types.push_back(net_.types[i]);
+    out.known.push_back(std::move(net_.known[i]));
+  }
+  std::vector<NodeId> node_map(graph.nodes.size());
+  for (size_t i = 0; i < order.size(); ++i) node_map[order[i].index] = NodeId(i);
+  const auto remap = [&](ValueId& id) { id = id.valid() ? value_map[id.index] : id; };
+  for (const NodeId id : order) {
+    Node node = std::move(graph[id]);
+    for (ValueId& v : node.inputs) remap(v);
+    for (ValueId& v : node.outputs) remap(v);
+    std::vector<NodeId> control;
+    for (const NodeId c : node.control)
+      if (node_map[c.index].valid()) control.push_back(node_map[c.index]);
+    node.control = std::move(control);
+    result.nodes.push_back(std::move(node));
+  }
+  for (Value& value : result.values) value.producer = NodeId();
+  for (size_t i = 0; i < result.nodes.size(); ++i)
+    for (size_t k = 0; k < result.nodes[i].outputs.size(); ++k)
+      if (result.nodes[i].outputs[k].valid()) {
+        result[result.nodes[i].outputs[k]].producer = NodeId(i);
+        result[result.nodes[i].outputs[k]].output = static_cast<uint32_t>(k);
+      }
+  result.variables = std::move(graph.variables);
+  for (Variable& v : result.variables) remap(v.first), remap(v.last);
+  result.inputs = std::move(graph.inputs);
+  for (ValueId& v : result.inputs) remap(v);
+  result.outputs = std::move(graph.outputs);
+  for (ValueId& v : result.outputs) remap(v);
+  for (SparseLink link : graph.sparse_links) {
+    remap(link.of), remap(link.indices), remap(link.values);
+    if (link.of.valid() && link.indices.valid() && link.values.valid()) result.sparse_links.push_back(std::move(link));
+  }
+  return out;
+}
+
+}  // namespace heddle

@@ -1,0 +1,60 @@
+// Editor: how transforms rewrite a TypedNet. Nodes are added with their types inferred at once; replaced values are redirected; what became
+// dead is dropped at the end, together, in one pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/status.h"
+#include "net/typed_net.h"
+
+namespace heddle {
+
+// Not synchronised; the net belongs to the editor until finish().
+class Editor {
+ public:
+  explicit Editor(TypedNet net);
+
+  const TypedNet& net() const { return net_; }
+  const Net& graph() const { return net_.net; }
+  const Node& node(NodeId id) const { return net_.net[id]; }
+  Node& mutable_node(NodeId id) { return net_.net[id]; }
+  // Number of live reads of a value, net outputs and the variables' last versions included.
+  uint32_t uses(ValueId id) const { return uses_[id.index]; }
+  bool is_output(ValueId id) const { return output_[id.index] != 0; }
+  // The only live node that reads `id`, invalid when there are several readers or it leaves the net.
+  NodeId only_reader(ValueId id) const;
+  // Content that is the same in every run; null when it is not a constant.
+  std::shared_ptr<const Blob> constant(ValueId id) const;
+  bool dead(NodeId id) const { return dead_[id.index] != 0; }
+
+  ValueId add_constant(const std::string& name, std::shared_ptr<const Blob> blob);
+  // Adds a node that runs right before `before`; one output. Infers its type.
+  Result<ValueId> add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
+                           std::vector<Attribute> attributes = {}, const std::string& domain = {});
+  // Makes `node` read `inputs` instead.
+  void set_inputs(NodeId node, std::vector<ValueId> inputs);
+  // All readers of `from` read `to` instead; `from`'s name moves along when it is a net output.
+  void replace(ValueId from, ValueId to);
+  // The value becomes a constant; its producer dies when nothing else of it is used.
+  void make_constant(ValueId id, std::shared_ptr<const Blob> blob);
+  // `node` takes over output 0 of `swallowed`, which dies: fusion of a node with its only reader.
+  void take_over_output(NodeId node, NodeId swallowed);
+  void remove(NodeId node);
+
+  // Drops dead nodes and values and puts added nodes into place.
+  TypedNet finish();
+
+ private:
+  void count_uses();
+  void add_uses(const std::vector<ValueId>& values, int delta, NodeId reader);
+
+  TypedNet net_;
+  std::vector<uint32_t> uses_;
+  std::vector<char> output_;
+  std::vector<char> dead_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<std::vector<NodeId>> inserted_;  // by node: what runs right before it
+};
+
+}  // namespace heddle

@@ -1,0 +1,41 @@
+// The transforms: functions from TypedNet to TypedNet. Same net, same bytes out: no clock, no randomness, no globals.
+//
+// `optimize` runs them in order; each can be run and tested alone. Constant folding and batch-normalisation folding take an Evaluator,
+// nothing else runs a kernel.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/evaluator.h"
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/typed_net.h"
+
+namespace heddle {
+
+struct TransformOptions {
+  bool fold_constants = true;
+  bool fold_batch_normalization = true;
+  bool fuse_epilogues = true;
+  bool fuse_pointwise = true;
+  std::string default_device = "cpu:0";
+  Limits limits;
+  // Called with the name of each transform and its result, for `--dump-transforms` and tests; null: nobody looks.
+  std::function<void(const char*, const TypedNet&)> observer;
+};
+
+// Drops nodes whose results nobody reads and Identity nodes.
+Result<TypedNet> prune(TypedNet net);
+// Values whose inputs are all constants, and values whose content inference followed, become constants (within limits.folded_bytes).
+Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits);
+// Conv followed by BatchNormalization in inference form becomes Conv with scaled weights and a bias.
+Result<TypedNet> fold_batch_normalization(TypedNet net);
+// Pointwise operators behind a compute kernel that accepts them become its epilogue.
+Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device);
+// Chains of pointwise operators become one heddle::Pointwise; so does a pointwise operator without a kernel of its own.
+Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device, bool chains = true);
+
+Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const TransformOptions& options);
+
+}  // namespace heddle

@@ -1,0 +1,19 @@
+// verify: TypedNet -> diagnostics. What must hold before anything is compiled: placement, hazards of variables, sparse links. All findings.
+#pragma once
+
+#include <string>
+
+#include "base/findings.h"
+#include "net/typed_net.h"
+
+namespace heddle {
+
+struct VerifyOptions {
+  std::string default_device = "cpu:0";
+};
+
+// Findings: no_such_device, wrong_device (operator, input, both devices and the mend), hazard, shape_mismatch (sparse links), and warnings
+// for outputs of the net that are constants. Pure.
+Findings verify(const TypedNet& net, const VerifyOptions& options);
+
+}  // namespace heddle

@@ -1,0 +1,167 @@
+#include "weights/attach.h"
+
+#include <map>
+#include <new>
+#include <set>
+
+#include "base/findings.h"
+#include "base/text.h"
+#include "weights/mapping.h"
+#include "weights/safetensors.h"
+
+namespace heddle {
+namespace {
+
+// What one content is, for messages.
+struct Place {
+  const Net& net;
+  const char* kind;  // "variable" or "constant"
+  const std::string& name;
+  const DeclaredType& type;
+};
+
+Result<Shape> constant_shape(const DeclaredType& type) {
+  Shape shape;
+  if (!type.ranked || type.dims.size() > max_rank) return Status(Code::shape_mismatch, "has no shape");
+  for (const Dim& dim : type.dims) {
+    if (dim.kind != Dim::Kind::constant) return Status(Code::shape_mismatch, "has dims that are not constant");
+    shape.push_back(dim.value);
+  }
+  return shape;
+}
+
+class Attacher {
+ public:
+  Attacher(const std::filesystem::path& folder, const AttachOptions& options) : folder_(folder), options_(options) {}
+
+  void attach_net(Net& net) {
+    for (Value& value : net.values)
+      if (value.kind == Value::Kind::constant) attach(value.content, {net, "constant", value.name, value.type});
+    for (Variable& variable : net.variables) attach(variable.initial, {net, "variable", variable.name, variable.type});
+    for (Node& node : net.nodes)
+      for (Attribute& attribute : node.attributes) attach_subnet(attribute.value);
+  }
+  Status status() && { return std::move(findings_).status(); }
+
+ private:
+  // Subnets are shared and const: one that lacks weights is replaced by a filled copy.
+  void attach_subnet(AttributeValue& value) {
+    auto* subnet = std::get_if<std::shared_ptr<const Net>>(&value);
+    if (subnet == nullptr || *subnet == nullptr || !lacks_weights(**subnet)) return;
+    auto filled = std::make_shared<Net>(**subnet);
+    attach_net(*filled);
+    *subnet = std::move(filled);
+  }
+  static bool lacks(const Content& content) { return content.blob == nullptr && !content.reference.file.empty(); }
+  static bool lacks_weights(const Net& net) {
+    for (const Value& value : net.values)
+      if (lacks(value.content)) return true;
+    for (const Variable& variable : net.variables)
+      if (lacks(variable.initial)) return true;
+    for (const Node& node : net.nodes) {
+      for (const Attribute& attribute : node.attributes) {
+        const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+        if (subnet != nullptr && *subnet != nullptr && lacks_weights(**subnet)) return true;
+      }
+    }
+    return false;
+  }
+
+  void attach(Content& content, const Place& place) {
+    if (!lacks(content)) return;
+    Status status = fill(content, place);
+    if (status.ok()) return;
+    status.diagnostic().message = std::string(place.kind) + " " + quoted(place.name) + ": " + status.diagnostic().message;
+    findings_.add(std::move(status).in_net(place.net.name));
+  }
+  Status fill(Content& content, const Place& place) {
+    const WeightReference& reference = content.reference;
+    HEDDLE_TRY(const Safetensors* file, open(reference.file));
+    const std::string where = "tensor " + quoted(reference.tensor) + " of " + quoted(reference.file);
+    const TensorEntry* entry = file->find(reference.tensor);
+    if (entry == nullptr) return Status(Code::weights_missing, where + " does not exist", "keep net and weights together");
+    HEDDLE_TRY(const Shape shape, constant_shape(place.type));
+    if (entry->dtype != place.type.dtype || entry->shape != shape)
+      return Status(Code::weights_mismatch,
+                    where + " is " + entry->file_dtype + " " + entry->shape.text() + ", the net declares " + to_string(place.type.dtype) +
+                        " " + shape.text(),
+                    "use the weights that were written with this net");
+    if (entry->bytes > options_.limits.tensor_bytes)
+      return Status(
+          Code::limit_exceeded,
+          where + " has " + human_bytes(entry->bytes) + ", the limit tensor_bytes is " + human_bytes(options_.limits.tensor_bytes),
+          "raise the limit if you trust the file");
+    if (options_.verify_checksums && reference.checksum != 0) {
+      HEDDLE_TRY(const uint64_t actual, file->checksum_of(*entry));
+      if (actual != reference.checksum)
+        return Status(Code::weights_mismatch, where + " is not what it was when the net was written (checksum)",
+                      "use the weights that were written with this net");
+    }
+    HEDDLE_TRY(content.blob, file->blob(*entry, options_.map));
+    return {};
+  }
+  // One opening of each file, failed ones too.
+  Result<const Safetensors*> open(const std::string& name) {
+    auto found = files_.find(name);
+    if (found == files_.end()) {
+      if (folder_.empty())
+        return Status(Code::weights_missing, "the weights are in the file " + quoted(name) + " but the net has no folder",
+                      "say in which folder to look");
+      found = files_.emplace(name, Safetensors::open(folder_, name, options_.limits)).first;
+    }
+    if (!found->second.ok()) return found->second.status();
+    return &found->second.value();
+  }
+
+  const std::filesystem::path& folder_;
+  const AttachOptions& options_;
+  std::map<std::string, Result<Safetensors>> files_;
+  Findings findings_;
+};
+
+// Every mapping once, in the order of the contents.
+struct Mappings {
+  std::vector<const Mapping*> order;
+  std::set<const Mapping*> seen;
+};
+
+void collect(const Net& net, Mappings& mappings) {
+  const auto add = [&](const Content& content) {
+    const Mapping* mapping = content.blob != nullptr ? Mapping::of(*content.blob) : nullptr;
+    if (mapping != nullptr && mappings.seen.insert(mapping).second) mappings.order.push_back(mapping);
+  };
+  for (const Value& value : net.values) add(value.content);
+  for (const Variable& variable : net.variables) add(variable.initial);
+  for (const Node& node : net.nodes) {
+    for (const Attribute& attribute : node.attributes) {
+      const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+      if (subnet != nullptr && *subnet != nullptr) collect(**subnet, mappings);
+    }
+  }
+}
+
+}  // namespace
+
+Status attach_weights(Net& net, const std::filesystem::path& folder, const AttachOptions& options) {
+  try {
+    Attacher attacher(folder, options);
+    attacher.attach_net(net);
+    return std::move(attacher).status();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "no memory for the weights of " + quoted(net.name), "let them be mapped");
+  }
+}
+
+Status check_weights_whole(const Net& net) {
+  Mappings mappings;
+  collect(net, mappings);
+  Findings findings;
+  for (const Mapping* mapping : mappings.order) findings.add(mapping->still_whole().in_net(net.name));
+  return std::move(findings).status();
+}
+
+void release_pages(const Blob& blob) {
+  if (const Mapping* mapping = Mapping::of(blob)) mapping->release(blob.data, blob.bytes);
+}
+
+}  // namespace heddle

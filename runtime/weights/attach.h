@@ -1,0 +1,29 @@
+// Weights of a net: attaching what it refers to, asking later whether the files are still what they were, giving memory back.
+#pragma once
+
+#include <filesystem>
+
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle {
+
+struct AttachOptions {
+  Limits limits;
+  bool verify_checksums = false;  // reads every tensor once
+  bool map = true;                // false: read into memory
+};
+
+// Fills the blobs of all contents (subnets too) that have a reference and no blob. All findings at once: the first, others attached.
+// Errors: weights_missing (file or tensor), weights_outside, weights_mismatch (dtype, shape, checksum), file_*, unsupported.
+Status attach_weights(Net& net, const std::filesystem::path& folder, const AttachOptions& options = {});
+
+// Mapping::still_whole of every weights file that the net has mapped. To be called where a session is opened, before prepacking
+// and before another plan is prepared. Linear in the number of contents.
+Status check_weights_whole(const Net& net);
+
+// Lets the bytes of a mapped blob leave memory (after prepacking); no effect on others.
+void release_pages(const Blob& blob);
+
+}  // namespace heddle

@@ -1,0 +1,80 @@
+// safetensors: named tensors in one file: 8 bytes header length (little-endian), a JSON header, the bytes.
+// Format: https://github.com/huggingface/safetensors. Read strictly as its reference implementation does: offsets cover the bytes
+// exactly, without holes and overlaps. Ours begin their data and every tensor at a multiple of 64 bytes (docs/net_format.md).
+// Threads: reading members are safe to call concurrently.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/name_index.h"
+#include "heddle/status.h"
+#include "heddle/tensor.h"
+#include "net/net.h"
+#include "weights/mapping.h"
+
+namespace heddle {
+
+using TextPairs = std::vector<std::pair<std::string, std::string>>;
+
+struct TensorEntry {
+  std::string name;
+  std::string file_dtype;     // as the file spells it, "F32"
+  DType dtype = DType::none;  // none: one that Heddle does not have
+  Shape shape;
+  int64_t offset = 0;  // from the beginning of the file
+  int64_t bytes = 0;
+};
+
+// The tensors of a header (the JSON text alone), by offset, checked against the bytes that the file has behind it.
+// `data_begin` is the offset of those bytes in the file. `metadata` receives __metadata__; entries that only pad are left out.
+// Errors: file_corrupt, file_truncated, duplicate_name, limit_exceeded.
+Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view header, int64_t data_begin, int64_t file_bytes,
+                                                          TextPairs* metadata);
+
+class Safetensors {
+ public:
+  // Opens `name` beneath `folder`; reads the header only.
+  static Result<Safetensors> open(const std::filesystem::path& folder, std::string_view name, const Limits& limits);
+  const std::vector<TensorEntry>& tensors() const { return *tensors_; }
+  const TextPairs& metadata() const { return metadata_; }
+  const TensorEntry* find(std::string_view tensor) const;
+  const Mapping& mapping() const { return *mapping_; }
+
+  // The bytes of one of tensors(). Mapped without a copy when `map` is set, the tensor has more than `small_tensor_bytes` and
+  // stands at a multiple of 64 bytes; else read into memory. Errors: unsupported (dtype), file_truncated, file_corrupt (a bool
+  // that is neither 0 nor 1).
+  Result<std::shared_ptr<const Blob>> blob(const TensorEntry& entry, bool map = true) const;
+  // xxh64 of its bytes, read through the file.
+  Result<uint64_t> checksum_of(const TensorEntry& entry) const;
+
+  static constexpr int64_t small_tensor_bytes = 16 << 10;
+
+ private:
+  std::shared_ptr<const Mapping> mapping_;
+  std::shared_ptr<const std::vector<TensorEntry>> tensors_;  // behind a pointer: index_ refers to the names
+  NameIndex index_;
+  TextPairs metadata_;
+};
+
+// A tensor to write: bytes of somebody else, valid during the call.
+struct TensorToWrite {
+  std::string name;
+  DType dtype = DType::none;
+  Shape shape;
+  const std::byte* data = nullptr;
+};
+
+// Replaces `path` by a file of these tensors. Those whose size is a multiple of 64 come first, in the given order; between the
+// others stand padding tensors of type U8 named "__padding__.<n>", because the format allows no holes.
+// Errors: file_unwritable, duplicate_name, invalid_argument.
+Status write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors, const TextPairs& metadata = {});
+
+}  // namespace heddle

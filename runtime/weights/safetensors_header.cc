@@ -1,0 +1,134 @@
+// The header of a safetensors file: untrusted JSON to checked entries.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/json_document.h"
+#include "base/text.h"
+#include "weights/safetensors.h"
+#include "weights/safetensors_dtypes.h"
+
+namespace heddle {
+namespace {
+
+using Kind = JsonValue::Kind;
+
+Status corrupt(const std::string& what) {
+  return Status(Code::file_corrupt, fmt::format("the safetensors header is damaged: {}", what), "write the file again");
+}
+
+Status parse_shape(JsonValue dims, TensorEntry* entry) {
+  if (!dims.is(Kind::array)) return corrupt(quoted(entry->name) + " has no shape");
+  if (dims.size() > max_rank)
+    return Status(Code::limit_exceeded, "tensor " + quoted(entry->name) + " has " + std::to_string(dims.size()) +
+                                            " dimensions, more than " + std::to_string(max_rank));
+  for (JsonValue dim : dims) {
+    const std::optional<int64_t> extent = dim.integer();
+    if (!extent || *extent < 0) return corrupt(quoted(entry->name) + " has a dimension that is no size");
+    entry->shape.push_back(*extent);
+  }
+  return {};
+}
+
+// Offsets are turned from "in the data" to "in the file".
+Status parse_offsets(JsonValue offsets, int64_t data_begin, int64_t file_bytes, TensorEntry* entry) {
+  if (!offsets.is(Kind::array) || offsets.size() != 2) return corrupt(quoted(entry->name) + " has no data_offsets");
+  JsonValue::Iterator at = offsets.begin();
+  const std::optional<int64_t> begin = (*at).integer();
+  const std::optional<int64_t> end = (*++at).integer();
+  if (!begin || !end || *begin < 0 || *end < *begin) return corrupt(quoted(entry->name) + " has data_offsets that are no range");
+  if (*end > file_bytes - data_begin)
+    return Status(Code::file_truncated,
+                  "tensor " + quoted(entry->name) + " ends at byte " + std::to_string(*end) + " of the data, the file has " +
+                      std::to_string(file_bytes - data_begin),
+                  "the file is shorter than it was written: fetch it again");
+  entry->offset = data_begin + *begin;
+  entry->bytes = *end - *begin;
+  return {};
+}
+
+Result<TensorEntry> parse_entry(std::string_view name, JsonValue value, int64_t data_begin, int64_t file_bytes) {
+  TensorEntry entry;
+  entry.name = std::string(name);
+  if (!value.is(Kind::object)) return corrupt(quoted(name) + " is no object");
+  const std::optional<JsonValue> dtype = value.find("dtype");
+  const std::optional<JsonValue> shape = value.find("shape");
+  const std::optional<JsonValue> offsets = value.find("data_offsets");
+  if (value.size() != 3 || !dtype || !shape || !offsets || !dtype->is(Kind::string))
+    return corrupt(quoted(name) + " needs exactly dtype, shape and data_offsets");
+  entry.file_dtype = std::string(dtype->text());
+  entry.dtype = dtype_of_safetensors(entry.file_dtype);
+  HEDDLE_CHECK(parse_shape(*shape, &entry));
+  HEDDLE_CHECK(parse_offsets(*offsets, data_begin, file_bytes, &entry));
+  int64_t expected = 0;
+  if (entry.dtype == DType::none) return entry;  // unknown dtypes are listed, and refused when somebody wants their bytes
+  if (!checked_byte_size(entry.dtype, entry.shape, &expected) || expected != entry.bytes)
+    return corrupt(quoted(name) + " is " + entry.file_dtype + " " + entry.shape.text() + " but has " + std::to_string(entry.bytes) +
+                   " bytes");
+  return entry;
+}
+
+Status parse_metadata(JsonValue value, TextPairs* metadata) {
+  if (!value.is(Kind::object)) return corrupt("__metadata__ is no object");
+  for (JsonValue::Iterator at = value.begin(); !(at == value.end()); ++at) {
+    const std::string_view key = (*at).text();
+    ++at;
+    if (!(*at).is(Kind::string)) return corrupt("the metadata " + quoted(key) + " is no text");
+    if (metadata != nullptr) metadata->emplace_back(key, (*at).text());
+  }
+  return {};
+}
+
+Status check_unique(const std::vector<TensorEntry>& entries) {
+  std::vector<std::string_view> names;
+  names.reserve(entries.size());
+  for (const TensorEntry& entry : entries) names.emplace_back(entry.name);
+  const NameIndex index(std::move(names));
+  if (index.duplicates().empty()) return {};
+  return Status(Code::duplicate_name, "two tensors of the file are called " + quoted(entries[index.duplicates().front().second].name));
+}
+
+// "The byte buffer needs to be entirely indexed, and cannot contain holes."
+Status check_cover(const std::vector<TensorEntry>& by_offset, int64_t data_begin, int64_t file_bytes) {
+  int64_t end = data_begin;
+  for (const TensorEntry& entry : by_offset) {
+    if (entry.offset < end) return corrupt(quoted(entry.name) + " overlaps the tensor before it");
+    if (entry.offset > end) return corrupt("there is a hole before " + quoted(entry.name));
+    end = entry.offset + entry.bytes;
+  }
+  if (end != file_bytes) return corrupt(std::to_string(file_bytes - end) + " bytes at the end of the file belong to no tensor");
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view header, int64_t data_begin, int64_t file_bytes,
+                                                          TextPairs* metadata) {
+  if (header.empty() || header.front() != '{') return corrupt("it does not begin with {");
+  HEDDLE_TRY(const JsonDocument document, JsonDocument::parse(header, 4), "while reading a safetensors header");
+  const JsonValue root = document.root();
+  std::vector<TensorEntry> entries;
+  entries.reserve(root.size());
+  bool metadata_seen = false;
+  for (JsonValue::Iterator at = root.begin(); !(at == root.end()); ++at) {
+    const std::string_view name = (*at).text();
+    ++at;
+    if (name == "__metadata__") {
+      if (std::exchange(metadata_seen, true)) return corrupt("it has two __metadata__");
+      HEDDLE_CHECK(parse_metadata(*at, metadata));
+      continue;
+    }
+    HEDDLE_TRY(TensorEntry entry, parse_entry(name, *at, data_begin, file_bytes));
+    entries.push_back(std::move(entry));
+  }
+  HEDDLE_CHECK(check_unique(entries));
+  std::stable_sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
+    return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;  // empty tensors before the one that begins there
+  });
+  HEDDLE_CHECK(check_cover(entries, data_begin, file_bytes));
+  std::erase_if(entries, [](const TensorEntry& entry) { return entry.name.starts_with(safetensors_padding); });
+  return entries;
+}
+
+}  // namespace heddle

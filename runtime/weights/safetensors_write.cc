@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "weights/safetensors.h"
+#include "weights/safetensors_dtypes.h"
+
+namespace heddle {
+namespace {
+
+constexpr int64_t alignment = 64;
+
+// One tensor, or the padding before one (`source` null).
+struct Piece {
+  const TensorToWrite* source = nullptr;
+  std::string name;
+  int64_t begin = 0;  // in the data
+  int64_t bytes = 0;
+};
+
+Result<std::vector<Piece>> layout(std::span<const TensorToWrite> tensors) {
+  std::vector<std::string_view> names;
+  std::vector<Piece> tensor_pieces;
+  for (const TensorToWrite& tensor : tensors) {
+    Piece piece{&tensor, tensor.name, 0, 0};
+    if (safetensors_dtype(tensor.dtype).empty() || !checked_byte_size(tensor.dtype, tensor.shape, &piece.bytes))
+      return Status(Code::invalid_argument, "tensor " + quoted(tensor.name) + " has no dtype or no size");
+    if (tensor.name == "__metadata__" || tensor.name.starts_with(safetensors_padding) || !is_utf8(tensor.name))
+      return Status(Code::invalid_argument, quoted(tensor.name) + " can't be the name of a tensor in a safetensors file", "rename it");
+    names.emplace_back(tensor.name);
+    tensor_pieces.push_back(std::move(piece));
+  }
+  const NameIndex index(std::move(names));
+  if (!index.duplicates().empty())
+    return Status(Code::duplicate_name, "two tensors are called " + quoted(tensors[index.duplicates().front().second].name));
+  // Sizes that keep the alignment first: then most files need no padding at all.
+  std::stable_partition(tensor_pieces.begin(), tensor_pieces.end(), [](const Piece& piece) { return piece.bytes % alignment == 0; });
+  std::vector<Piece> pieces;
+  int64_t end = 0;
+  for (Piece& piece : tensor_pieces) {
+    const int64_t aligned = align_up(end, alignment);
+    if (aligned != end) pieces.push_back({nullptr, std::string(safetensors_padding) + std::to_string(pieces.size()), end, aligned - end});
+    piece.begin = aligned;
+    if (!checked_add(aligned, piece.bytes, &end)) return Status(Code::limit_exceeded, "the tensors have more than 2^63 bytes");
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+// The header with its length field, padded with spaces (as the format allows) so that the data begins aligned.
+std::string header_of(const std::vector<Piece>& pieces, const TextPairs& metadata) {
+  std::string json = "{";
+  for (const auto& [key, value] : metadata) json += (json.size() == 1 ? "\"__metadata__\":{" : ",") + quoted(key) + ":" + quoted(value);
+  if (!metadata.empty()) json += "}";
+  for (const Piece& piece : pieces) {
+    const std::string_view dtype = piece.source != nullptr ? safetensors_dtype(piece.source->dtype) : "U8";
+    const std::string shape = piece.source != nullptr ? piece.source->shape.text() : "[" + std::to_string(piece.bytes) + "]";
+    json += (json.size() == 1 ? "" : ",") + quoted(piece.name) + ":{\"dtype\":\"" + std::string(dtype) + "\",\"shape\":" + shape +
+            ",\"data_offsets\":[" + std::to_string(piece.begin) + "," + std::to_string(piece.begin + piece.bytes) + "]}";
+  }
+  json += "}";
+  json.resize(static_cast<size_t>(align_up(static_cast<int64_t>(json.size()) + 8, alignment)) - 8, ' ');
+  std::string header;
+  for (int shift = 0; shift < 64; shift += 8) header += static_cast<char>((json.size() >> shift) & 0xFF);
+  return header + json;
+}
+
+}  // namespace
+
+Status write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors, const TextPairs& metadata) {
+  static constexpr std::byte zeros[alignment] = {};
+  HEDDLE_TRY(const std::vector<Piece> pieces, layout(tensors));
+  HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
+  HEDDLE_CHECK(file.write(header_of(pieces, metadata)));
+  for (const Piece& piece : pieces)
+    HEDDLE_CHECK(file.write({piece.source != nullptr ? piece.source->data : zeros, static_cast<size_t>(piece.bytes)}));
+  return file.commit();
+}
+
+}  // namespace heddle

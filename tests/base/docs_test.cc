@@ -1,0 +1,60 @@
+// The code that the documentation shows is code of this tree: a block under "<!-- from FILE -->" stands in FILE, line by line.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::string trimmed(const std::string& line) {
+  const size_t first = line.find_first_not_of(" \t");
+  return first == std::string::npos ? "" : line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+// The lines of a file that hold anything, without indentation.
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (!trimmed(line).empty()) lines.push_back(trimmed(line));
+  return lines;
+}
+
+bool stands_in(const std::vector<std::string>& block, const std::vector<std::string>& file) {
+  for (size_t at = 0; at + block.size() <= file.size(); ++at)
+    if (std::equal(block.begin(), block.end(), file.begin() + static_cast<std::ptrdiff_t>(at))) return true;
+  return false;
+}
+
+// How many marked blocks `path` holds; failures for those that stand nowhere.
+size_t check(const std::filesystem::path& path) {
+  const std::filesystem::path root = HEDDLE_SOURCE_DIR;
+  const std::vector<std::string> lines = lines_of(path);
+  size_t blocks = 0;
+  const std::string mark = "<!-- from ", end = " -->";
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    if (lines[i].rfind(mark, 0) != 0) continue;
+    const std::string source = lines[i].substr(mark.size(), lines[i].size() - mark.size() - end.size());
+    EXPECT_TRUE(std::filesystem::exists(root / source)) << path << " shows code of " << source << ", which is not there";
+    EXPECT_EQ(lines[i + 1].rfind("```", 0), 0u) << path << ": no code block follows " << lines[i];
+    std::vector<std::string> block;
+    for (i += 2; i < lines.size() && lines[i] != "```"; ++i) block.push_back(lines[i]);
+    EXPECT_FALSE(block.empty());
+    EXPECT_TRUE(stands_in(block, lines_of(root / source))) << path << ": this block is not in " << source << ":\n"
+                                                           << block.front() << "\n...";
+    ++blocks;
+  }
+  return blocks;
+}
+
+TEST(Docs, CodeBlocksStandInTheFilesTheyName) {
+  size_t blocks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/docs"))
+    if (entry.path().extension() == ".md") blocks += check(entry.path());
+  if (std::filesystem::exists(HEDDLE_SOURCE_DIR "/README.md")) blocks += check(HEDDLE_SOURCE_DIR "/README.md");
+  EXPECT_GE(blocks, 5u) << "the marks have changed: nothing is compared any more";
+}
+
+}  // namespace

@@ -1,0 +1,292 @@
+// The scheduler against a plain loop, oneTBB's flow graph and task_group with counters, in one run: medians of interleaved rounds.
+//
+//   heddle_scheduler_bench [--quick] [--threads N] [case ...]     cases: empty work half declared gap; default: all
+//
+// Prints the round trip between two cores before each case: figures of two threads on tiny steps follow it. Ends with status 1 when a
+// wanted figure was missed. Efficiency is work / threads / wall.
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "bench/runners.h"
+#include "run/list_schedule.h"
+#include "run/processors.h"
+#include "run/scheduler.h"
+#include "run/tbb_executor.h"
+
+namespace heddle::bench {
+namespace {
+
+double now_ns() {
+  return ticks_to_ns(ticks());
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void pin_to(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+// A cache line there and back between the first two processors, ns; 0 with only one.
+double core_round_trip() {
+  const std::vector<int> processors = allowed_processors();
+  if (processors.size() < 2) return 0;
+  constexpr int rounds = 20000;
+  std::atomic<int> ball{0};
+  const auto play = [&](int processor, int first) {
+    pin_to(processor);
+    for (int i = 0; i < rounds; ++i) {
+      while (ball.load(std::memory_order_acquire) != 2 * i + first) {
+      }
+      ball.store(2 * i + first + 1, std::memory_order_release);
+    }
+  };
+  std::thread one(play, processors[0], 0);
+  const double begin = now_ns();
+  std::thread two(play, processors[1], 1);
+  one.join();
+  two.join();
+  return (now_ns() - begin) / rounds;
+}
+
+struct Bench {
+  bool quick = false;
+  int threads = 2;
+  heddle_run_function kernel = nullptr;
+  double ns_per_iteration = 1;
+  std::unique_ptr<TbbExecutor> executor;
+  std::vector<BenchGraph> graphs = bench_graphs();
+  bool missed = false;
+
+  int64_t iterations(double ns) const { return static_cast<int64_t>(ns / ns_per_iteration); }
+  const BenchGraph& graph(const std::string& name) const {
+    return *std::find_if(graphs.begin(), graphs.end(), [&](const BenchGraph& g) { return g.name == name; });
+  }
+  void heading(const char* text) const { std::printf("\n%s   (core round trip %.0f ns)\n", text, core_round_trip()); }
+  void want(const char* what, double figure, bool reached) {
+    std::printf("    %-46s %8.2f  %s\n", what, figure, reached ? "reached" : "MISSED");
+    missed = missed || !reached;
+  }
+};
+
+// Runs each as often as fills a slice of time, in turns; median ns of one run of each.
+std::vector<double> compare(const Bench& bench, const std::vector<std::unique_ptr<Runner>>& runners, double slice_ns = 15e6) {
+  const int rounds = bench.quick ? 5 : 11;
+  std::vector<int> repeats;
+  for (const auto& runner : runners) {
+    for (int i = 0; i < 20; ++i) runner->run();
+    const double begin = now_ns();
+    for (int i = 0; i < 3; ++i) runner->run();
+    repeats.push_back(static_cast<int>(std::clamp(slice_ns / ((now_ns() - begin) / 3), 1.0, 1e5)));
+  }
+  std::vector<std::vector<double>> times(runners.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < runners.size(); ++i) {
+      runners[i]->run();
+      const double begin = now_ns();
+      for (int k = 0; k < repeats[i]; ++k) runners[i]->run();
+      times[i].push_back((now_ns() - begin) / repeats[i]);
+    }
+  }
+  std::vector<double> result;
+  for (const auto& t : times) result.push_back(median(t));
+  return result;
+}
+
+std::vector<std::unique_ptr<Runner>> everybody(const Bench& bench, const WorkNet& net) {
+  std::vector<std::unique_ptr<Runner>> runners;
+  runners.push_back(plain_loop(net));
+  runners.push_back(heddle_scheduler(net, *bench.executor));
+  runners.push_back(tbb_counters(net, bench.threads));
+  runners.push_back(flow_graph(net, bench.threads));
+  return runners;
+}
+
+void bench_empty(Bench& bench) {
+  bench.heading("empty steps, ns per step");
+  std::printf("  %-16s %12s %12s %16s %12s\n", "", "serial loop", "heddle", "TBB + counters", "flow_graph");
+  for (const BenchGraph& graph : bench.graphs) {
+    WorkNet net(graph, bench.kernel);
+    net.set_iterations(0);
+    const std::vector<double> t = compare(bench, everybody(bench, net), 5e6);
+    const double n = graph.count();
+    std::printf("  %-16s %12.2f %12.2f %16.2f %12.2f\n", graph.name.c_str(), t[0] / n, t[1] / n, t[2] / n, t[3] / n);
+    bench.want("times the serial loop, wanted <= 2", t[1] / t[0], t[1] <= 2 * t[0]);
+  }
+}
+
+void bench_work(Bench& bench) {
+  const double threads = bench.threads;
+  for (const double ns : {300.0, 1000.0, 10000.0}) {
+    bench.heading(("steps of " + std::to_string(static_cast<int>(ns)) + " ns, efficiency").c_str());
+    std::printf("  %-16s %12s %16s %12s\n", "", "heddle", "TBB + counters", "flow_graph");
+    for (const BenchGraph& graph : bench.graphs) {
+      if (bench.quick && ns > 1000 && graph.count() > 1000 && graph.name != "layered300x32") continue;
+      WorkNet net(graph, bench.kernel);
+      net.set_iterations(bench.iterations(ns));
+      const std::vector<double> t = compare(bench, everybody(bench, net));
+      std::printf("  %-16s %12.3f %16.3f %12.3f\n", graph.name.c_str(), t[0] / threads / t[1], t[0] / threads / t[2],
+                  t[0] / threads / t[3]);
+      const double efficiency = t[0] / threads / t[1];
+      if (ns == 1000) bench.want("times the speed of TBB + counters, wanted >= 0.97", t[2] / t[1], t[2] / t[1] >= 0.97);
+      if (ns == 10000 && graph.name == "layered300x32") bench.want("efficiency, wanted >= 0.97", efficiency, efficiency >= 0.97);
+      if (ns == 10000 && graph.name == "inception-like") bench.want("efficiency, wanted >= 0.83", efficiency, efficiency >= 0.83);
+    }
+  }
+}
+
+// The ideal machine's time for a half-empty net: list scheduling, nothing costs anything but the steps.
+double best_simulated(const Bench& bench, const WorkNet& net, double heavy_ns, double light_ns) {
+  const StepGraph& g = net.graph();
+  std::vector<float> cost(g.count);
+  std::vector<float> rank(g.count);
+  for (uint32_t s = 0; s < g.count; ++s) cost[s] = static_cast<float>(net.heavy(s) ? heavy_ns : light_ns);
+  const ScheduleGraph graph = {g.count, g.successor_begin.data(), g.successors.data(), g.predecessor_count.data()};
+  remaining_paths(graph, cost.data(), rank.data());
+  ScheduleWorkspace workspace;
+  return simulate_schedule(graph, cost.data(), rank.data(), nullptr, static_cast<uint32_t>(bench.threads), {}, workspace);
+}
+
+void bench_half(Bench& bench) {
+  bench.heading("half of the steps empty, half 10 us; us per run");
+  std::printf("  %-16s %12s %12s %16s %12s %14s\n", "", "serial loop", "heddle", "TBB + counters", "flow_graph", "best simulated");
+  for (const BenchGraph& graph : bench.graphs) {
+    if (bench.quick && graph.count() > 1000 && graph.name != "layered300x32") continue;
+    WorkNet net(graph, bench.kernel);
+    net.set_half(bench.iterations(10000));
+    const std::vector<double> t = compare(bench, everybody(bench, net));
+    double heavy = 0;
+    for (uint32_t s = 0; s < graph.count(); ++s) heavy += net.heavy(s) ? 1 : 0;
+    const double light_ns = 3;
+    const double best = best_simulated(bench, net, (t[0] - light_ns * (graph.count() - heavy)) / heavy, light_ns);
+    std::printf("  %-16s %12.1f %12.1f %16.1f %12.1f %14.1f\n", graph.name.c_str(), t[0] / 1e3, t[1] / 1e3, t[2] / 1e3, t[3] / 1e3,
+                best / 1e3);
+    bench.want("times the best simulated, wanted <= 1.15", t[1] / best, t[1] <= 1.15 * best);
+  }
+}
+
+void bench_declared(Bench& bench) {
+  bench.heading("declared cost wrong by 100; us per run, and the first run");
+  for (const char* name : {"layered300x32", "inception-like"}) {
+    for (const double true_ns : {0.0, 1000.0, 10000.0}) {
+      if (bench.quick && true_ns > 1000 && std::string(name) == "layered300x32") continue;
+      const auto declared = static_cast<float>(std::max(3.0, true_ns));
+      std::vector<std::unique_ptr<WorkNet>> nets;
+      std::vector<std::unique_ptr<Runner>> runners;
+      std::vector<double> first;
+      for (const float factor : {1.0F, 100.0F, 0.01F}) {
+        nets.push_back(std::make_unique<WorkNet>(bench.graph(name), bench.kernel));
+        nets.back()->set_iterations(bench.iterations(true_ns));
+        nets.back()->set_declared(declared * factor, 0);
+        runners.push_back(heddle_scheduler(*nets.back(), *bench.executor));
+        const double begin = now_ns();
+        runners.back()->run();
+        first.push_back(now_ns() - begin);
+      }
+      const std::vector<double> t = compare(bench, runners);
+      std::printf("  %-16s %5.0f ns: right %.1f (%.1f)  x 100 %.1f (%.1f)  / 100 %.1f (%.1f)\n", name, true_ns, t[0] / 1e3, first[0] / 1e3,
+                  t[1] / 1e3, first[1] / 1e3, t[2] / 1e3, first[2] / 1e3);
+      const double worst = std::max(t[1], t[2]) / t[0];
+      bench.want("times rightly declared, wanted <= 1.3", worst, worst <= 1.3);
+    }
+  }
+}
+
+void bench_gap(Bench& bench) {
+  bench.heading("5 ms idle between runs, 10 us a step; us per run");
+  WorkNet net(bench.graph("inception-like"), bench.kernel);
+  net.set_iterations(bench.iterations(10000));
+  const std::vector<std::unique_ptr<Runner>> runners = everybody(bench, net);
+  std::vector<std::vector<double>> times(runners.size());
+  for (const auto& runner : runners)
+    for (int i = 0; i < 20; ++i) runner->run();
+  for (int round = 0; round < (bench.quick ? 31 : 101); ++round) {
+    for (size_t i = 0; i < runners.size(); ++i) {
+      usleep(5000);
+      const double begin = now_ns();
+      runners[i]->run();
+      times[i].push_back(now_ns() - begin);
+    }
+  }
+  for (size_t i = 0; i < runners.size(); ++i) {
+    std::sort(times[i].begin(), times[i].end());
+    std::printf("  %-16s median %8.1f   90th percentile %8.1f\n", runners[i]->name(), median(times[i]) / 1e3,
+                times[i][times[i].size() * 9 / 10] / 1e3);
+  }
+  const double speed_up = median(times[0]) / median(times[1]);
+  bench.want("speed-up, wanted >= 1.5", speed_up, speed_up >= 1.5);
+}
+
+// Whatever runs a net must leave the same numbers.
+void check_results(const Bench& bench) {
+  for (const BenchGraph& graph : bench.graphs) {
+    WorkNet net(graph, bench.kernel);
+    net.set_half(37);
+    std::vector<float> expected;
+    for (const auto& runner : everybody(bench, net)) {
+      net.clear_results();
+      runner->run();
+      if (expected.empty()) expected = net.results();
+      if (net.results() == expected) continue;
+      std::fprintf(stderr, "%s gives other results on %s\n", runner->name(), graph.name.c_str());
+      std::exit(2);
+    }
+  }
+}
+
+int run(int argc, char** argv) {
+  Bench bench;
+  std::vector<std::string> cases;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--quick") == 0)
+      bench.quick = true;
+    else if (std::strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
+      bench.threads = std::atoi(argv[++i]);
+    else
+      cases.emplace_back(argv[i]);
+  }
+  bench.kernel = load_work(HEDDLE_BENCH_PLUGIN);
+  bench.executor = std::make_unique<TbbExecutor>(TbbExecutorOptions{bench.threads, true});
+  bench.threads = bench.executor->concurrency();
+  BenchGraph single;
+  single.predecessors = {{}};
+  WorkNet one(single, bench.kernel);
+  one.set_iterations(10'000'000);
+  const auto loop = plain_loop(one);
+  loop->run();
+  const double begin = now_ns();
+  loop->run();
+  bench.ns_per_iteration = (now_ns() - begin) / 10e6;
+  std::printf("scheduler bench: %d threads of %zu processors, %.3f ns per iteration of work\n", bench.threads, allowed_processors().size(),
+              bench.ns_per_iteration);
+  check_results(bench);
+  const std::pair<const char*, void (*)(Bench&)> all[] = {
+      {"empty", bench_empty}, {"work", bench_work}, {"half", bench_half}, {"declared", bench_declared}, {"gap", bench_gap}};
+  for (const auto& [name, function] : all)
+    if (cases.empty() || std::find(cases.begin(), cases.end(), name) != cases.end()) function(bench);
+  return bench.missed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace heddle::bench
+
+int main(int argc, char** argv) {
+  return heddle::bench::run(argc, argv);
+}

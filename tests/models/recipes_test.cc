@@ -1,0 +1,109 @@
+#include "models/recipes.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "models/weights.h"
+#include "weights/safetensors.h"
+
+namespace heddle::models {
+namespace {
+
+uint64_t fnv1a(uint64_t hash, const std::byte* bytes, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) hash = (hash ^ static_cast<uint64_t>(bytes[i])) * 0x100000001b3;
+  return hash;
+}
+
+uint64_t weights_hash(const Net& net) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const Value& value : net.values)
+    if (value.kind == Value::Kind::constant) hash = fnv1a(hash, value.content.blob->data, value.content.blob->bytes);
+  return hash;
+}
+
+// Counts of torchvision's models (inception_v3 with aux_logits=False) and, for the encoder, of BERT base without token types and pooler.
+struct Expected {
+  const char* name;
+  int64_t parameters;
+};
+constexpr Expected expected[] = {{"encoder", 108'890'112},    {"inception_v3", 23'834'568}, {"lenet", 61'706},       {"mlp", 535'818},
+                                 {"mobilenet_v2", 3'504'872}, {"resnet18", 11'689'512},     {"resnet50", 25'557'032}};
+
+TEST(Recipes, HaveThePublishedParameterCounts) {
+  std::set<std::string> listed;
+  for (const Recipe& recipe : list()) listed.insert(recipe.name);
+  for (const Expected& e : expected) {
+    const Result<Net> net = build(e.name, {});
+    ASSERT_TRUE(net.ok()) << net.status().text();
+    EXPECT_EQ(parameter_count(*net), e.parameters) << e.name;
+    EXPECT_EQ(listed.erase(e.name), 1u);
+  }
+  EXPECT_TRUE(listed.empty()) << "a recipe without a count: " << *listed.begin();
+}
+
+TEST(Recipes, NamesAreUniqueAndInputsDefined) {
+  for (const Recipe& recipe : list()) {
+    if (std::string(recipe.name) == "encoder") continue;  // its names are made the same way, its weights are large
+    const Result<Net> net = build(recipe.name, {.batch = 3});
+    ASSERT_TRUE(net.ok());
+    std::set<std::string> names;
+    for (const Value& value : net->values) EXPECT_TRUE(names.insert(value.name).second) << recipe.name << ": " << value.name;
+    for (const Node& node : net->nodes)
+      for (ValueId input : node.inputs) EXPECT_LT(input.index, net->values.size());
+    ASSERT_EQ(net->inputs.size(), 1u);
+    EXPECT_EQ((*net)[net->inputs[0]].type.dims[0], Dim::of(3));
+    ASSERT_EQ(net->outputs.size(), 1u);
+  }
+}
+
+TEST(Recipes, BytesDependOnTheSeedAlone) {
+  const Result<Net> a = build("lenet", {.batch = 1, .seed = 7});
+  const Result<Net> b = build("lenet", {.batch = 4, .seed = 7});
+  const Result<Net> c = build("lenet", {.batch = 1, .seed = 8});
+  ASSERT_TRUE(a.ok() && b.ok() && c.ok());
+  EXPECT_EQ(weights_hash(*a), weights_hash(*b));
+  EXPECT_NE(weights_hash(*a), weights_hash(*c));
+}
+
+TEST(Recipes, WeightsAreWrittenUnderTheirNames) {
+  const Result<Net> net = build("lenet", {});
+  ASSERT_TRUE(net.ok());
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("heddle_weights_" + std::to_string(::getpid()) + ".safetensors");
+  const Status written = write_weights(*net, file);
+  ASSERT_TRUE(written.ok()) << written.text();
+  const Result<Safetensors> read = Safetensors::open(file.parent_path(), file.filename().string(), {});
+  std::filesystem::remove(file);
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  ASSERT_NE(read->find("conv1.bias"), nullptr);
+  EXPECT_EQ(read->find("conv1.bias")->shape, (Shape{6}));
+  EXPECT_EQ(read->find("fc3.weight")->shape, (Shape{10, 84}));
+}
+
+TEST(Recipes, WrongUseIsAnError) {
+  EXPECT_EQ(build("resnet5", {}).status().code(), Code::unknown_name);
+  EXPECT_NE(build("resnet5", {}).status().diagnostic().hint.find("\"resnet50\""), std::string::npos);
+  EXPECT_EQ(build("lenet", {.batch = 0}).status().code(), Code::invalid_argument);
+  EXPECT_EQ(build("lenet", {.batch = int64_t{1} << 40}).status().code(), Code::limit_exceeded);
+}
+
+TEST(Weights, FollowTheirDistribution) {
+  const auto blob = spread("some.weight", Shape{100, 1000}, 0.5f, 3);
+  const auto* values = reinterpret_cast<const float*>(blob->data);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 100000; ++i) {
+    sum += values[i];
+    squares += double{values[i]} * values[i];
+    ASSERT_LE(std::fabs(values[i]), 0.8661f);  // sqrt(3) / 2
+  }
+  EXPECT_NEAR(sum / 100000, 0, 0.01);
+  EXPECT_NEAR(std::sqrt(squares / 100000), 0.5, 0.01);
+}
+
+}  // namespace
+}  // namespace heddle::models

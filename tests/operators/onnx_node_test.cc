@@ -1,0 +1,218 @@
+// Conformance: every model of libonnx-testdata's `node` folder, imported and run operator by operator on its own inputs, against its
+// expected outputs (relative 1e-3, absolute 1e-7 as in ONNX's backend tests; integers and bools exactly).
+//
+// onnx_node_unsupported.txt lists the models that cannot run, with the reason. A model that fails, one that cannot run and is not
+// listed, and one that is listed and passes: each fails the test, so the list is true.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "onnx/import.h"
+#include "onnx/tensor_proto.h"
+#include "operators/pointwise_support.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Tensor;
+using Values = std::map<uint32_t, Tensor>;
+
+const fs::path data_folder = "/usr/share/libonnx-testdata/data/node";
+
+// ---------------------------------------------------------------- running
+
+bool has_subnet(const Node& node) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(),
+                     [](const Attribute& attribute) { return std::holds_alternative<std::shared_ptr<const Net>>(attribute.value); });
+}
+
+// Inputs presented as constants or not, tiles in one call or in random ranges.
+struct Manner {
+  bool constant_inputs;
+  uint64_t split_seed;
+};
+
+Status run_node(const Net& net, const Node& node, Manner manner, Values& values) {
+  if (has_subnet(node)) return {Code::unsupported, "operators with subnets need a session"};
+  OperatorCall call;
+  call.domain = node.domain;
+  call.type = node.type;
+  call.version = node.version;
+  call.attributes = node.attributes;
+  for (ValueId input : node.inputs) call.inputs.push_back(input.valid() ? values[input.index] : nullptr);
+  call.output_count = node.outputs.size();
+  call.constant_inputs = manner.constant_inputs;
+  call.split_seed = manner.split_seed;
+  auto outputs = run_operator(testing::cpu_registry(), call);
+  if (!outputs.ok()) return Status(outputs.status()).at(node.name, node.type).in_net(net.name);
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i].valid()) values[node.outputs[i].index] = (*outputs)[i];
+  return {};
+}
+
+Result<std::vector<Tensor>> run_net(const Net& net, const std::vector<Tensor>& inputs, Manner manner) {
+  Values values;
+  for (uint32_t i = 0; i < net.values.size(); ++i)
+    if (net.values[i].content.blob) values[i] = net.values[i].content.blob;
+  for (size_t i = 0; i < net.inputs.size(); ++i) values[net.inputs[i].index] = i < inputs.size() ? inputs[i] : nullptr;
+  for (const Node& node : net.nodes) HEDDLE_CHECK(run_node(net, node, manner, values));
+  std::vector<Tensor> outputs;
+  for (ValueId output : net.outputs) outputs.push_back(values[output.index]);
+  return outputs;
+}
+
+// ---------------------------------------------------------------- comparing
+
+double element(const Blob& blob, int64_t i) {
+  const std::byte* at = blob.data + i * byte_width(blob.dtype);
+  const auto read = [at](auto value) {
+    std::memcpy(&value, at, sizeof(value));
+    return static_cast<double>(value);
+  };
+  switch (blob.dtype) {
+    case DType::f32:
+      return read(float());
+    case DType::f64:
+      return read(double());
+    case DType::bf16:
+    case DType::f16: {
+      uint16_t bits = 0;
+      std::memcpy(&bits, at, sizeof(bits));
+      if (blob.dtype == DType::bf16) {
+        const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+        float value = 0;
+        std::memcpy(&value, &wide, sizeof(value));
+        return static_cast<double>(value);
+      }
+      const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+      const double sign = bits >> 15 ? -1 : 1;
+      if (exponent == 31) return fraction ? std::nan("") : sign * HUGE_VAL;
+      return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
+    }
+    default:
+      return 0;
+  }
+}
+
+// Empty when equal; only dtype and shape are compared when `random`.
+std::string difference(const Blob& got, const Blob& expected, bool random) {
+  if (got.dtype != expected.dtype) return std::string("dtype ") + to_string(got.dtype) + ", expected " + to_string(expected.dtype);
+  if (got.shape != expected.shape) return "shape " + got.shape.text() + ", expected " + expected.shape.text();
+  if (random) return {};
+  const bool floating = got.dtype == DType::f32 || got.dtype == DType::f64 || got.dtype == DType::f16 || got.dtype == DType::bf16;
+  if (!floating) return std::memcmp(got.data, expected.data, static_cast<size_t>(got.bytes)) == 0 ? "" : "other integers";
+  for (int64_t i = 0; i < got.shape.element_count(); ++i) {
+    const double a = element(got, i), b = element(expected, i);
+    if ((std::isnan(a) && std::isnan(b)) || a == b || std::fabs(a - b) <= 1e-7 + 1e-3 * std::fabs(b)) continue;
+    return "element " + std::to_string(i) + " is " + std::to_string(a) + ", expected " + std::to_string(b);
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- one model
+
+struct Outcome {
+  enum Kind { pass, fail, unsupported } kind = pass;
+  std::string reason;
+};
+
+Outcome failed(const Status& status) {
+  const Code code = status.code();
+  const bool known = code == Code::unsupported || code == Code::unknown_operator || code == Code::no_kernel;
+  return {known ? Outcome::unsupported : Outcome::fail, status.text()};
+}
+
+Result<std::vector<Tensor>> read_tensors(const fs::path& folder, const std::string& prefix) {
+  std::vector<Tensor> tensors;
+  for (int i = 0;; ++i) {
+    const fs::path file = folder / (prefix + std::to_string(i) + ".pb");
+    if (!fs::exists(file)) return tensors;
+    HEDDLE_TRY(NamedTensor tensor, read_tensor_proto(file), file.filename().string());
+    tensors.push_back(tensor.blob);
+  }
+}
+
+// ONNX's test data writes bfloat16 tensors as uint16.
+Tensor as_bf16(const Tensor& tensor) {
+  return tensor->dtype == DType::u16 ? Blob::copy_of(DType::bf16, tensor->shape, tensor->data) : tensor;
+}
+
+// Operators that draw random numbers: the expected values are those of somebody else's generator.
+bool draws_random_numbers(const Net& net) {
+  static const std::set<std::string> types = {"Bernoulli",     "RandomNormal",      "RandomNormalLike",
+                                              "RandomUniform", "RandomUniformLike", "Multinomial"};
+  return std::any_of(net.nodes.begin(), net.nodes.end(),
+                     [](const Node& node) { return types.contains(node.type) || (node.type == "Dropout" && node.inputs.size() > 2); });
+}
+
+Outcome run_model(const fs::path& folder) {
+  Result<Net> net = import_onnx(folder / "model.onnx");
+  if (!net.ok()) return failed(net.status());
+  const bool random = draws_random_numbers(*net);
+  for (int set = 0; fs::exists(folder / ("test_data_set_" + std::to_string(set))); ++set) {
+    const fs::path data = folder / ("test_data_set_" + std::to_string(set));
+    Result<std::vector<Tensor>> inputs = read_tensors(data, "input_"), expected = read_tensors(data, "output_");
+    if (!inputs.ok()) return failed(inputs.status());
+    if (!expected.ok()) return failed(expected.status());
+    for (size_t i = 0; i < inputs->size() && i < net->inputs.size(); ++i)
+      if (net->values[net->inputs[i].index].type.dtype == DType::bf16) (*inputs)[i] = as_bf16((*inputs)[i]);
+    for (const Manner manner : {Manner{false, 0}, Manner{true, 7}}) {
+      Result<std::vector<Tensor>> outputs = run_net(*net, *inputs, manner);
+      if (!outputs.ok()) return failed(outputs.status());
+      for (size_t i = 0; i < expected->size(); ++i) {
+        if (i >= outputs->size() || !(*outputs)[i]) return {Outcome::fail, "output " + std::to_string(i) + " is missing"};
+        const Blob& got = *(*outputs)[i];
+        const Tensor wanted = got.dtype == DType::bf16 ? as_bf16((*expected)[i]) : (*expected)[i];
+        const std::string text = difference(got, *wanted, random);
+        if (!text.empty()) return {Outcome::fail, "output " + std::to_string(i) + ": " + text};
+      }
+    }
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- all of them
+
+// Lines "model: reason"; empty lines and those that begin with # are comments.
+std::map<std::string, std::string> read_list() {
+  std::map<std::string, std::string> list;
+  std::ifstream file(HEDDLE_SOURCE_DIR "/tests/operators/onnx_node_unsupported.txt");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.empty() || line[0] == '#' || colon == std::string::npos) continue;
+    list[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return list;
+}
+
+TEST(OnnxNode, EveryModelPassesOrIsListed) {
+  if (!fs::exists(data_folder)) GTEST_SKIP() << "libonnx-testdata is not installed";
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(data_folder))
+    if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
+  std::sort(folders.begin(), folders.end());
+  std::map<std::string, std::string> listed = read_list();
+  size_t totals[3] = {};
+  for (const fs::path& folder : folders) {
+    const std::string name = folder.filename().string();
+    const Outcome outcome = run_model(folder);
+    ++totals[outcome.kind];
+    const bool is_listed = listed.erase(name) > 0;
+    if (outcome.kind == Outcome::fail) ADD_FAILURE() << name << " fails: " << outcome.reason;
+    if (outcome.kind == Outcome::unsupported && !is_listed) ADD_FAILURE() << name << " is unsupported and not listed: " << outcome.reason;
+    if (outcome.kind == Outcome::pass && is_listed) ADD_FAILURE() << name << " passes: remove it from onnx_node_unsupported.txt";
+  }
+  for (const auto& [name, reason] : listed) ADD_FAILURE() << name << " is listed but there is no such model";
+  std::cout << "onnx node models: " << totals[Outcome::pass] << " pass, " << totals[Outcome::fail] << " fail, "
+            << totals[Outcome::unsupported] << " unsupported" << std::endl;
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,60 @@
+#include "plugin/operator_runner.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+std::shared_ptr<const Blob> floats(const Shape& shape, const std::vector<float>& values) {
+  return Blob::copy_of(DType::f32, shape, values.data());
+}
+
+TEST(OperatorRunner, RunsThePluginOfTheReadme) {
+  Registry registry;
+  Status loaded = registry.load(HEDDLE_BINARY_DIR "/lib/example.so");
+  ASSERT_TRUE(loaded.ok()) << loaded.text();
+  std::vector<float> x(100000);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  OperatorCall call;
+  call.domain = "example";
+  call.type = "Scale";
+  call.attributes = {{"factor", 2.5}};
+  call.inputs = {floats(Shape{100, 1000}, x)};
+  call.split_seed = 7;
+  auto result = run_operator(registry, call);
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Blob& y = *result.value()[0];
+  EXPECT_EQ(y.shape, (Shape{100, 1000}));
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(reinterpret_cast<const float*>(y.data)[i], 2.5f * x[i]);
+}
+
+TEST(OperatorRunner, NamesWhatIsWrong) {
+  Registry registry;
+  ASSERT_TRUE(registry.load(HEDDLE_BINARY_DIR "/lib/example.so").ok());
+  OperatorCall call;
+  call.domain = "example";
+  call.type = "Scale";
+  EXPECT_EQ(run_operator(registry, call).status().code(), Code::arity_mismatch);
+  const int64_t one = 1;
+  call.inputs = {Blob::copy_of(DType::i64, Shape{}, &one)};
+  EXPECT_EQ(run_operator(registry, call).status().code(), Code::no_kernel);
+  call.type = "Skale";
+  const Status unknown = run_operator(registry, call).status();
+  EXPECT_EQ(unknown.code(), Code::unknown_operator);
+  EXPECT_NE(unknown.text().find("did you mean \"Scale\"?"), std::string::npos) << unknown.text();
+}
+
+TEST(Registry, UnloadsAndRefusesWhatIsNotThere) {
+  Registry registry;
+  EXPECT_EQ(registry.load("no/such.so").code(), Code::plugin_unreadable);
+  EXPECT_EQ(registry.load(HEDDLE_SOURCE_DIR "/CMakeLists.txt").code(), Code::plugin_unreadable);
+  EXPECT_EQ(registry.unload("example").code(), Code::unknown_name);
+  ASSERT_TRUE(registry.load(HEDDLE_BINARY_DIR "/lib/example.so").ok());
+  ASSERT_TRUE(registry.load(HEDDLE_BINARY_DIR "/lib/example.so").ok());
+  EXPECT_NE(registry.snapshot()->find_operator("example", "Scale"), nullptr);
+  ASSERT_TRUE(registry.unload("example").ok());
+  EXPECT_EQ(registry.snapshot()->find_operator("example", "Scale"), nullptr);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,23 @@
+// Operators that bring the process down: only `heddle plugin check`, which runs them in a child process, may load this.
+#include <csignal>
+#include <cstdlib>
+
+#include "heddle/op.h"
+using namespace heddle::plugin;
+
+static Status segfault(In<float>, Out<float>) {
+  std::raise(SIGSEGV);
+  return {};
+}
+static Status abort_here(In<float>, Out<float>) {
+  std::abort();
+}
+static Status leave(In<float>, Out<float>) {
+  std::_Exit(0);
+}
+
+HEDDLE_PLUGIN("hostile_crash", "1.0", plugin) {
+  plugin.add(Op("Segfault", "hostile").in("x").out("y", same_as("x")).cpu<segfault>());
+  plugin.add(Op("Abort", "hostile").in("x").out("y", same_as("x")).cpu<abort_here>());
+  plugin.add(Op("Exit", "hostile").in("x").out("y", same_as("x")).cpu<leave>());
+}

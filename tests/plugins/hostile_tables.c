@@ -1,0 +1,236 @@
+/* A plugin whose tables are damaged in one way, chosen by HOSTILE_CASE when it is compiled: one library a case. Plain C11: what any
+ * compiler might make of a mistake. */
+#include <stdint.h>
+
+#include "heddle/abi.h"
+
+enum {
+  sound,
+  null_table,
+  short_answer,
+  abi_older,
+  abi_newer,
+  abi_newer_minor,
+  short_plugin,
+  no_name,
+  control_name,
+  null_operators,
+  null_operator,
+  short_operator,
+  huge_operators,
+  no_operator_name,
+  no_infer,
+  null_ports,
+  null_port,
+  short_port,
+  huge_ports,
+  port_twice,
+  alias_nowhere,
+  no_dtypes,
+  null_attributes,
+  default_without_content,
+  default_of_other_type,
+  null_gradient_roles,
+  bad_pointwise,
+  operator_twice,
+  kernel_without_operator,
+  kernel_without_run,
+  kernel_without_destroy,
+  kernel_twice,
+  null_kernels,
+  short_kernel,
+  resource_without_create,
+  rule_without_pattern,
+  device_without_functions,
+  initialize_fails,
+  initialize_fails_silently
+};
+
+static heddle_status infer(const heddle_infer_context* context) {
+  (void)context;
+  return HEDDLE_OK;
+}
+static heddle_status run(const heddle_run_context* context, int64_t begin, int64_t end) {
+  (void)context, (void)begin, (void)end;
+  return HEDDLE_OK;
+}
+static heddle_status create(const heddle_create_context* context, void** state) {
+  (void)context, (void)state;
+  return HEDDLE_OK;
+}
+static heddle_status initialize(const heddle_host* host) {
+  static const char text[] = "the licence server said \x1b[31mno\n";
+  if (HOSTILE_CASE == initialize_fails) host->set_error(host, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
+  if (HOSTILE_CASE == initialize_fails_silently) host->set_error(0, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
+  return HOSTILE_CASE >= initialize_fails ? HEDDLE_ERROR_INTERNAL : HEDDLE_OK;
+}
+
+#define PORT(port_name) \
+  { sizeof(heddle_port), 0, port_name, "T", HEDDLE_DTYPE_BIT(HEDDLE_F32), HEDDLE_DTYPE_NONE, -1, -1, -1, -1 }
+static heddle_port x = PORT("x"), y = PORT("y");
+static const heddle_port *inputs[] = {&x, &x}, *outputs[] = {&y};
+static heddle_attribute default_value = {sizeof(heddle_attribute), HEDDLE_ATTRIBUTE_INTS, "axes", 0, 0, 0, 0, 0, 0, 0, 0, 0};
+static const heddle_attribute_schema attribute = {sizeof(heddle_attribute_schema), HEDDLE_ATTRIBUTE_INTS, 0, 0, "axes", &default_value};
+static const heddle_attribute_schema* const attributes[] = {&attribute};
+static heddle_gradient_node gradient = {sizeof(heddle_gradient_node), 1, 1, 0, "hostile", "Nothing", 0, 0, 0};
+static const heddle_gradient_node* const gradients[] = {&gradient};
+static heddle_operator nothing = {
+    .struct_size = sizeof(heddle_operator), .version = 1, .domain = "hostile", .name = "Nothing", .infer = infer};
+static const heddle_operator* operators[] = {&nothing, &nothing};
+static heddle_kernel kernel = {
+    .struct_size = sizeof(heddle_kernel), .version = 1, .domain = "hostile", .operator_name = "Nothing", .device_kind = "cpu", .run = run};
+static const heddle_kernel* kernels[] = {&kernel, &kernel};
+static heddle_resource resource = {.struct_size = sizeof(heddle_resource), .name = "hostile.thing", .device_kind = "cpu"};
+static const heddle_resource* const resources[] = {&resource};
+static heddle_rewrite_rule rule = {.struct_size = sizeof(heddle_rewrite_rule), .name = "rule"};
+static const heddle_rewrite_rule* const rules[] = {&rule};
+static const struct {
+  uint32_t struct_size;
+  char rest[1024];
+} device = {sizeof(device), {0}};
+static const struct heddle_device_backend* const devices[] = {(const struct heddle_device_backend*)&device};
+static heddle_plugin plugin = {.struct_size = sizeof(heddle_plugin),
+                               .abi_major = HEDDLE_ABI_MAJOR,
+                               .abi_minor = HEDDLE_ABI_MINOR,
+                               .name = "hostile_tables",
+                               .version = "1",
+                               .operators = operators,
+                               .operator_count = 1,
+                               .initialize = initialize};
+
+static void damage_plugin(void) {
+  switch (HOSTILE_CASE) {
+    case short_answer:
+      plugin.struct_size = 4;
+      break;
+    case abi_older:
+      plugin.abi_major = 0, plugin.abi_minor = 0;
+      break;
+    case abi_newer:
+      plugin.abi_major = HEDDLE_ABI_MAJOR + 7;
+      break;
+    case abi_newer_minor:
+      plugin.abi_minor = HEDDLE_ABI_MINOR + 1;
+      break;
+    case short_plugin:
+      plugin.struct_size = 40;
+      break;
+    case no_name:
+      plugin.name = "";
+      break;
+    case control_name:
+      plugin.name = "\x1b]0;owned\x07";
+      break;
+    case null_operators:
+      plugin.operators = 0;
+      break;
+    case null_operator:
+      operators[0] = 0;
+      break;
+    case huge_operators:
+      plugin.operator_count = UINT32_MAX;
+      break;
+    case operator_twice:
+      plugin.operator_count = 2;
+      break;
+    case null_kernels:
+      plugin.kernel_count = 1;
+      break;
+    case resource_without_create:
+      plugin.resources = resources, plugin.resource_count = 1;
+      break;
+    case rule_without_pattern:
+      plugin.rules = rules, plugin.rule_count = 1;
+      break;
+    case device_without_functions:
+      plugin.devices = devices, plugin.device_count = 1;
+      break;
+    default:
+      break;
+  }
+}
+
+static void damage_operator(void) {
+  switch (HOSTILE_CASE) {
+    case short_operator:
+      nothing.struct_size = 16;
+      break;
+    case no_operator_name:
+      nothing.name = 0;
+      break;
+    case no_infer:
+      nothing.infer = 0;
+      break;
+    case null_ports:
+      nothing.input_count = 1;
+      break;
+    case null_port:
+      inputs[0] = 0, nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case short_port:
+      x.struct_size = 8, nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case huge_ports:
+      nothing.inputs = inputs, nothing.input_count = UINT32_MAX;
+      break;
+    case port_twice:
+      nothing.inputs = inputs, nothing.input_count = 2;
+      break;
+    case alias_nowhere:
+      y.may_alias = 3, nothing.outputs = outputs, nothing.output_count = 1;
+      break;
+    case no_dtypes:
+      x.dtypes = 0, nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case null_attributes:
+      nothing.attribute_count = 2;
+      break;
+    case default_without_content:
+      default_value.count = 3, nothing.attributes = attributes, nothing.attribute_count = 1;
+      break;
+    case default_of_other_type:
+      default_value.type = HEDDLE_ATTRIBUTE_INT, nothing.attributes = attributes, nothing.attribute_count = 1;
+      break;
+    case null_gradient_roles:
+      nothing.gradient_nodes = gradients, nothing.gradient_node_count = 1;
+      break;
+    case bad_pointwise:
+      nothing.pointwise = "max(x, ";
+      break;
+    default:
+      break;
+  }
+}
+
+static void damage_kernel(void) {
+  switch (HOSTILE_CASE) {
+    case kernel_without_operator:
+      kernel.operator_name = "Unheard";
+      break;
+    case kernel_without_run:
+      kernel.run = 0;
+      break;
+    case kernel_without_destroy:
+      kernel.create = create;
+      break;
+    case kernel_twice:
+      plugin.kernel_count = 1;
+      break;
+    case short_kernel:
+      kernel.struct_size = 24;
+      break;
+    default:
+      return;
+  }
+  plugin.kernels = kernels;
+  ++plugin.kernel_count;
+}
+
+HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host) {
+  (void)host;
+  if (HOSTILE_CASE == null_table) return 0;
+  damage_plugin();
+  damage_operator();
+  damage_kernel();
+  return &plugin;
+}

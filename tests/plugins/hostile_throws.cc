@@ -1,0 +1,32 @@
+// A plugin that throws across the boundary while it is loaded or closed, chosen by HOSTILE_CASE: "entry", "initialize" or "shutdown".
+// Raw ABI: op.h would catch what it throws.
+#include <stdexcept>
+#include <string_view>
+
+#include "heddle/abi.h"
+
+namespace {
+
+constexpr std::string_view where = HOSTILE_CASE;
+
+heddle_status initialize(const heddle_host*) {
+  if (where == "initialize") throw 7;
+  return HEDDLE_OK;
+}
+void shutdown() {
+  if (where == "shutdown") throw std::runtime_error("not now");
+}
+
+}  // namespace
+
+extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host*) {
+  if (where == "entry") throw std::runtime_error("no tables today");
+  static heddle_plugin plugin = {};
+  plugin.struct_size = sizeof(plugin);
+  plugin.abi_major = HEDDLE_ABI_MAJOR;
+  plugin.abi_minor = HEDDLE_ABI_MINOR;
+  plugin.name = "hostile_throws";
+  plugin.initialize = initialize;
+  plugin.shutdown = shutdown;
+  return &plugin;
+}

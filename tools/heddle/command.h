@@ -1,0 +1,81 @@
+// What every command of the tool shares: common options, diagnostics, the one JSON object, exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "heddle/session.h"
+#include "heddle/status.h"
+
+namespace heddle::tool {
+
+using Json = nlohmann::ordered_json;
+
+// Options that every command takes.
+struct CommonOptions {
+  std::vector<std::string> plugins;
+  std::vector<std::string> plugin_folders;
+  int threads = 0;
+  bool json = false;
+  bool quiet = false;
+  bool no_progress = false;
+  bool warnings_are_errors = false;
+};
+
+// Collects what a command has to say. Diagnostics go to stderr as they come (with --json into the object); text goes to stdout unless --json or
+// --quiet; finish() prints the object and gives the exit status.
+class Report {
+ public:
+  explicit Report(std::string command) : command_(std::move(command)) {}
+  CommonOptions common;
+  Json json = Json::object();  // the command's own keys
+
+  void diagnose(const Diagnostic& diagnostic);
+  // The status's diagnostic with everything attached to it; returns its exit status.
+  int fail(const Status& status);
+  // A line on stdout for people.
+  void say(const std::string& line) const;
+  // Whether progress may be drawn: a terminal, and nobody said no.
+  bool progress() const;
+  void step(const std::string& text) const;
+  int finish(int exit_code);
+
+ private:
+  std::string command_;
+  Json diagnostics_ = Json::array();
+  bool warned_ = false;
+};
+
+// One command: declares its options on `app`; the function it returns runs after parsing.
+using Run = std::function<int(Report&)>;
+struct Command {
+  const char* name;
+  const char* description;
+  const char* example;
+  Run (*declare)(CLI::App& app);
+};
+
+Run declare_run(CLI::App& app);
+Run declare_check(CLI::App& app);
+Run declare_plan(CLI::App& app);
+Run declare_import(CLI::App& app);
+Run declare_verify_onnx(CLI::App& app);
+Run declare_inspect(CLI::App& app);
+Run declare_convert(CLI::App& app);
+Run declare_model(CLI::App& app);
+Run declare_bench(CLI::App& app);
+Run declare_plugin(CLI::App& app);
+Run declare_devices(CLI::App& app);
+
+// A runtime with the common options' plugins and threads.
+Result<Runtime> make_runtime(const CommonOptions& common);
+
+// "nan", "inf", "-inf" as strings, everything else as a number.
+Json number(double value);
+// Every key of an unknown value is null, never absent.
+Json stage_times(const Session& session);
+
+}  // namespace heddle::tool

@@ -1,0 +1,23 @@
+// Comparing tensors and looking for numbers that are none.
+#pragma once
+
+#include <string>
+
+#include "heddle/session.h"
+#include "run/execution.h"
+
+namespace heddle::tool {
+
+struct Comparison {
+  bool equal = true;
+  double max_abs_error = 0;
+  double max_rel_error = 0;
+  std::string reason;  // of the first difference
+};
+
+// |a - e| <= atol + rtol * |e| for floats, integers exact, nan equals nan.
+Comparison compare(const TensorView& actual, const TensorView& expected, double rtol, double atol);
+// Code::numerics naming the first operator that makes nan or inf from finite inputs.
+Status check_numerics(Execution& execution, uint32_t step);
+
+}  // namespace heddle::tool

@@ -1,0 +1,167 @@
+#include "inputs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/half.h"
+#include "base/text.h"
+#include "plugin/schema.h"
+#include "tensor_files.h"
+
+namespace heddle::tool {
+namespace {
+
+// SplitMix64: the same numbers on every machine.
+uint64_t next(uint64_t& state) {
+  uint64_t z = (state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+template <class T>
+void store(std::byte* data, int64_t i, T value) {
+  std::memcpy(data + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+}
+
+Result<Shape> parse_shape(const std::string& name, const std::string& text) {
+  Shape shape;
+  size_t i = 0;
+  while (i <= text.size() && !text.empty()) {
+    const size_t end = std::min(text.find('x', i), text.size());
+    int64_t dim = 0;
+    if (!parse_int(std::string_view(text).substr(i, end - i), &dim) || dim < 0 || shape.rank() == max_rank)
+      return Status(Code::invalid_argument, "--shape " + name + "=" + text + " is not a shape", "write it like " + name + "=1x3x224x224");
+    shape.push_back(dim);
+    i = end + 1;
+  }
+  return shape;
+}
+
+// The number of rows an index input may name, from the schemas of its readers; 0: it is no index.
+int64_t index_bound(const Net& net, ValueId input) {
+  int64_t bound = 0;
+  for (const Node& node : net.nodes)
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const heddle_port* port = node.schema ? node.schema->input_port(k) : nullptr;
+      if (node.inputs[k] != input || !port || port->index_bound_port < 0) continue;
+      const auto of = static_cast<size_t>(port->index_bound_port);
+      if (of >= node.inputs.size() || !node.inputs[of].valid()) continue;
+      const Value& data = net[node.inputs[of]];
+      const int64_t axis = port->index_bound_axis >= 0 ? port->index_bound_axis : node.int_attribute("axis", 0);
+      const DeclaredType& type = data.kind == Value::Kind::variable ? net[data.variable].type : data.type;
+      const auto rank = static_cast<int64_t>(type.dims.size());
+      const int64_t at = axis < 0 ? axis + rank : axis;
+      const int64_t extent = at >= 0 && at < rank && type.dims[static_cast<size_t>(at)].value > 0 ? type.dims[static_cast<size_t>(at)].value : 1;
+      bound = bound == 0 ? extent : std::min(bound, extent);
+    }
+  return bound;
+}
+
+// Index inputs may reach their reader through casts, reshapes and the like; one step back is what the schemas can say.
+Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request, const std::vector<std::pair<std::string, int64_t>>& symbols) {
+  const Value& value = net[id];
+  for (const std::string& text : request.shapes) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--shape", text));
+    if (given.first == value.name) return parse_shape(given.first, given.second);
+  }
+  Shape shape;
+  if (!value.type.ranked) return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known", "give it with --shape " + value.name + "=...");
+  for (const Dim& dim : value.type.dims) {
+    if (dim.kind == Dim::Kind::constant || dim.kind == Dim::Kind::bounded) {
+      shape.push_back(dim.value);
+      continue;
+    }
+    const auto bound = std::find_if(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == dim.symbol; });
+    if (bound == symbols.end())
+      return Status(Code::unbound_symbol, "an extent of input " + quoted(value.name) + " is not known" + (dim.symbol.empty() ? "" : ": symbol " + quoted(dim.symbol)),
+                    dim.symbol.empty() ? "give --shape " + value.name + "=..." : "give --symbol " + dim.symbol + "=N or --shape " + value.name + "=...");
+    shape.push_back(bound->second);
+  }
+  return shape;
+}
+
+}  // namespace
+
+Result<NameValue> split_name_value(const std::string& option, const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    return Status(Code::invalid_argument, option + " " + quoted(text) + " is not NAME=VALUE", "write " + option + " NAME=VALUE");
+  return NameValue{text.substr(0, at), text.substr(at + 1)};
+}
+
+Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, int64_t>> symbols;
+  for (const std::string& text : texts) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--symbol", text));
+    int64_t extent = 0;
+    if (!parse_int(given.second, &extent) || extent < 0) return Status(Code::invalid_argument, "--symbol " + text + " is not NAME=N", "give a non-negative number");
+    symbols.emplace_back(given.first, extent);
+  }
+  return symbols;
+}
+
+std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_t seed, int64_t bound) {
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(dtype, shape, &data);
+  uint64_t state = seed;
+  const int64_t count = shape.element_count();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t r = next(state);
+    const float real = static_cast<float>(static_cast<int32_t>(r >> 40) - (1 << 23)) * 0x1p-23f;
+    const auto integer = static_cast<int64_t>((r >> 16) % static_cast<uint64_t>(bound > 0 ? bound : 101));
+    switch (dtype) {
+      case DType::f16: store(data, i, f16_of_float(real)); break;
+      case DType::bf16: store(data, i, bf16_of_float(real)); break;
+      case DType::f32: store(data, i, real); break;
+      case DType::f64: store(data, i, static_cast<double>(real)); break;
+      case DType::i8: store(data, i, static_cast<int8_t>(integer)); break;
+      case DType::u8: store(data, i, static_cast<uint8_t>(integer)); break;
+      case DType::i16: case DType::u16: store(data, i, static_cast<uint16_t>(integer)); break;
+      case DType::i32: case DType::u32: store(data, i, static_cast<uint32_t>(integer)); break;
+      case DType::i64: case DType::u64: store(data, i, static_cast<uint64_t>(integer)); break;
+      default: store(data, i, static_cast<uint8_t>(r >> 63)); break;
+    }
+  }
+  return blob;
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request) {
+  HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
+  std::vector<std::string> names, missing;
+  for (const ValueId id : net.inputs) names.push_back(net[id].name);
+  std::vector<std::shared_ptr<const Blob>> blobs(net.inputs.size());
+  const auto position_of = [&](const std::string& option, const std::string& name) -> Result<size_t> {
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (it != names.end()) return static_cast<size_t>(it - names.begin());
+    std::string hint = suggestion(name, names);
+    if (hint.empty()) hint = "its inputs are " + join(names, ", ");
+    return Status(Code::unknown_name, option + ": the net has no input " + quoted(name), hint);
+  };
+  for (const std::string& text : request.shapes) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--shape", text));
+    HEDDLE_CHECK(position_of("--shape", given.first).status());
+  }
+  for (const std::string& text : request.files) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--input", text));
+    HEDDLE_TRY(const size_t position, position_of("--input", given.first));
+    HEDDLE_TRY(blobs[position], read_tensor(given.second));
+  }
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    if (blobs[i]) continue;
+    if (!request.random_seed) {
+      missing.push_back(quoted(names[i]));
+      continue;
+    }
+    HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[i], request, symbols));
+    int64_t bytes = 0;
+    if (!checked_byte_size(net[net.inputs[i]].type.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
+      return Status(Code::limit_exceeded, "random content for input " + quoted(names[i]) + " of shape " + shape.text() + " is too large", "give a smaller --shape");
+    blobs[i] = random_blob(net[net.inputs[i]].type.dtype, shape, *request.random_seed + i * 7919, index_bound(net, net.inputs[i]));
+  }
+  if (!missing.empty())
+    return Status(Code::missing_input, "no data for input " + join(missing, ", "), "give --input NAME=FILE or --random SEED");
+  return blobs;
+}
+
+}  // namespace heddle::tool

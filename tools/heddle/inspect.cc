@@ -1,0 +1,134 @@
+#include <filesystem>
+#include <map>
+
+#include "base/text.h"
+#include "command.h"
+#include "load/load.h"
+#include "models/recipes.h"
+#include "plugin/registry.h"
+#include "run/session_impl.h"
+#include "weights/safetensors.h"
+
+namespace heddle::tool {
+namespace {
+
+struct Options {
+  std::string file;
+  bool stats = false, verify = false, dot = false;
+};
+
+std::string type_text(const DeclaredType& type) {
+  std::string out = to_string(type.dtype);
+  if (!type.ranked) return out;
+  std::vector<std::string> dims;
+  for (const Dim& d : type.dims)
+    dims.push_back(d.kind == Dim::Kind::symbol ? d.symbol : d.kind == Dim::Kind::dynamic ? "?" : (d.kind == Dim::Kind::bounded ? "<=" : "") + std::to_string(d.value));
+  return out + "[" + join(dims, ", ") + "]";
+}
+
+std::string names_of(const Net& net, const std::vector<ValueId>& ids) {
+  std::vector<std::string> names;
+  for (const ValueId id : ids) names.push_back(id.valid() ? quoted(net[id].name) : "-");
+  return join(names, ", ");
+}
+
+void describe_net(const Net& net, const Options& o, Report& report) {
+  Json ports = Json::object();
+  int64_t constant_bytes = 0;
+  for (const Value& v : net.values)
+    if (v.content.blob) constant_bytes += v.content.blob->bytes;
+  report.json["net"] = {{"name", net.name},           {"operators", net.nodes.size()}, {"values", net.values.size()}, {"variables", net.variables.size()},
+                        {"inputs", net.inputs.size()}, {"outputs", net.outputs.size()}};
+  report.say("net " + quoted(net.name) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(net.variables.size()) + " variables");
+  for (const ValueId id : net.inputs) report.say("  input  " + quoted(net[id].name) + " " + type_text(net[id].type));
+  for (const ValueId id : net.outputs) report.say("  output " + quoted(net[id].name) + " " + type_text(net[id].type));
+  if (o.stats) {
+    std::map<std::string, int64_t> types;
+    for (const Node& n : net.nodes) ++types[display_name(n.domain, n.type)];
+    Json by_type = Json::object();
+    for (const auto& [type, count] : types) {
+      by_type[type] = count;
+      report.say("  " + std::to_string(count) + " x " + type);
+    }
+    report.json["stats"] = {{"operators_by_type", by_type}, {"parameters", models::parameter_count(net)}, {"constant_bytes", constant_bytes}, {"flops", nullptr}};
+    report.say("  parameters " + std::to_string(models::parameter_count(net)) + ", constants " + human_bytes(constant_bytes));
+    return;
+  }
+  for (const Node& n : net.nodes)
+    report.say("  " + names_of(net, n.outputs) + " = " + display_name(n.domain, n.type) + "(" + names_of(net, n.inputs) + ")" + (n.device.empty() ? "" : " on " + n.device));
+}
+
+std::string net_dot(const Net& net) {
+  std::string out = "digraph " + quoted(net.name.empty() ? "net" : net.name) + " {\n  node [shape=box];\n";
+  for (size_t i = 0; i < net.nodes.size(); ++i) out += "  n" + std::to_string(i) + " [label=" + quoted(net.nodes[i].name + " (" + net.nodes[i].type + ")") + "];\n";
+  for (size_t i = 0; i < net.nodes.size(); ++i)
+    for (const ValueId id : net.nodes[i].inputs)
+      if (id.valid() && net[id].producer.valid()) out += "  n" + std::to_string(net[id].producer.index) + " -> n" + std::to_string(i) + " [label=" + quoted(net[id].name) + "];\n";
+  return out + "}\n";
+}
+
+Status inspect_weights(const Options& o, Report& report) {
+  const std::filesystem::path path(o.file);
+  HEDDLE_TRY(const Safetensors tensors, Safetensors::open(path.parent_path().empty() ? "." : path.parent_path(), path.filename().string(), Limits()));
+  Json list = Json::array();
+  for (const TensorEntry& e : tensors.tensors()) {
+    Json shape = Json::array();
+    for (const int64_t d : e.shape) shape.push_back(d);
+    Json row = {{"name", e.name}, {"dtype", e.file_dtype}, {"shape", shape}, {"bytes", e.bytes}};
+    std::string line = quoted(e.name) + " " + e.file_dtype + e.shape.text() + " " + human_bytes(e.bytes);
+    if (o.verify) {
+      HEDDLE_TRY(const uint64_t sum, tensors.checksum_of(e));
+      row["xxh64"] = std::to_string(sum);
+      line += " xxh64 " + std::to_string(sum);
+    }
+    list.push_back(row);
+    report.say(line);
+  }
+  report.json["tensors"] = list;
+  return {};
+}
+
+Status inspect_plugin(const Options& o, Report& report) {
+  Registry registry;
+  HEDDLE_CHECK(registry.load(o.file));
+  const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
+  report.say("plugin " + quoted(plugin.name) + " " + plugin.version + ": " + std::to_string(plugin.operators.size()) + " operators, " + std::to_string(plugin.kernels.size()) + " kernels");
+  Json operators = Json::array();
+  for (const OperatorSchema& s : plugin.operators) {
+    operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}, {"doc", s.op->doc ? s.op->doc : ""}});
+    report.say("  " + display_name(s.domain, s.name) + " " + std::to_string(s.version) + "  " + (s.op->doc ? s.op->doc : ""));
+  }
+  report.json["plugin"] = {{"name", plugin.name}, {"version", plugin.version}, {"operators", operators}};
+  return {};
+}
+
+Status inspect(const Options& o, Report& report) {
+  const std::string extension = std::filesystem::path(o.file).extension().string();
+  if (extension == ".safetensors") return inspect_weights(o, report);
+  if (extension == ".so") return inspect_plugin(o, report);
+  LoadOptions load;
+  load.verify_checksums = o.verify;
+  HEDDLE_TRY(const Net net, load_net(o.file, load));
+  if (o.dot)
+    report.say(net_dot(net));
+  else
+    describe_net(net, o, report);
+  if (o.verify) report.say("checksums agree");
+  return {};
+}
+
+}  // namespace
+
+Run declare_inspect(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("file", o->file, "a net, .safetensors file or plugin")->required()->type_name("FILE");
+  app.add_flag("--stats", o->stats, "operators by type, parameters, bytes");
+  app.add_flag("--verify", o->verify, "check every checksum");
+  app.add_flag("--dot", o->dot, "Graphviz");
+  return [o](Report& report) {
+    const Status status = inspect(*o, report);
+    return status.ok() ? 0 : report.fail(status);
+  };
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,18 @@
+// NumPy's .npy files, versions 1 to 3, C order, little-endian.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "heddle/session.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle::tool {
+
+// Errors: file_*, syntax, unsupported (Fortran order, big-endian, structured and object types: named).
+Result<std::shared_ptr<const Blob>> read_npy(const std::string& file);
+// bf16 is written as u16: NumPy has no such type.
+Status write_npy(const std::string& file, const TensorView& tensor);
+
+}  // namespace heddle::tool

@@ -1,0 +1,142 @@
+// check and plan: what is known without running.
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "command.h"
+#include "compile/buffers_csv.h"
+#include "inputs.h"
+#include "load/load.h"
+#include "plan_text.h"
+#include "resolve/resolve.h"
+#include "run/session_impl.h"
+
+namespace heddle::tool {
+namespace {
+
+struct Options {
+  std::string net, svg, dot_file, diff, buffers, capacity, output;
+  bool dot = false;
+  double time_limit_s = 0;
+  std::vector<std::string> shapes, symbols;
+};
+
+Status write_text(const std::string& file, const std::string& text) {
+  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
+  HEDDLE_CHECK(out.write(text));
+  return out.commit();
+}
+
+Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const Options& o, Report& report) {
+  HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
+  SessionOptions options;
+  HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
+  HEDDLE_TRY(const Session session, runtime.open(file, options));
+  InputRequest request;
+  request.shapes = o.shapes;
+  request.symbols = o.symbols;
+  request.random_seed = 0;
+  HEDDLE_TRY(const auto inputs, make_inputs(session.impl().net, request));
+  std::vector<TensorView> views;
+  for (const auto& b : inputs) views.push_back({b->dtype, b->shape, const_cast<std::byte*>(b->data)});
+  HEDDLE_TRY(const auto entry, session.impl().find_plan(views.data(), views.size()));
+  return std::pair(entry->plan, entry->times);
+}
+
+Status plan_net(const Options& o, Report& report) {
+  HEDDLE_TRY(const auto made, make_plan(o.net, o, report));
+  const Plan& plan = *made.first;
+  const Json described = plan_json(plan, made.second);
+  for (const auto& [key, value] : described.items()) report.json[key] = value;
+  if (!o.svg.empty()) HEDDLE_CHECK(write_text(o.svg, plan_svg(plan)));
+  if (!o.diff.empty()) {
+    HEDDLE_TRY(const auto other, make_plan(o.diff, o, report));
+    const MemoryReport &a = plan.memory, &b = other.first->memory;
+    report.json["diff"] = {{"steps", static_cast<int64_t>(other.first->steps.size()) - static_cast<int64_t>(plan.steps.size())}, {"peak_bytes", b.peak_bytes - a.peak_bytes}};
+    report.say("steps " + std::to_string(plan.steps.size()) + " -> " + std::to_string(other.first->steps.size()) + ", peak " + std::to_string(a.peak_bytes) + " -> " +
+               std::to_string(b.peak_bytes) + " bytes");
+    return {};
+  }
+  report.say(o.dot ? plan_dot(plan) : plan_text(plan));
+  return {};
+}
+
+Status plan_buffers(const Options& o, Report& report) {
+  HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers));
+  offsets::PackOptions options;
+  if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))
+    return {Code::invalid_argument, "--capacity " + quoted(o.capacity) + " is not a size", "write it like 512MiB"};
+  const uint64_t begin = ticks();
+  if (o.time_limit_s > 0) {
+    options.effort = INT64_MAX;
+    const uint64_t end = begin + ns_to_ticks(o.time_limit_s * 1e9);
+    options.stop = [end] { return ticks() >= end; };
+  }
+  HEDDLE_TRY(const offsets::Solution solution, offsets::pack(table.problem, options));
+  report.json["solve_ns"] = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  report.json["peak_bytes"] = solution.height;
+  report.json["lower_bound_bytes"] = solution.lower_bound;
+  report.json["optimal"] = solution.optimal;
+  const std::string text = format_buffers_csv(table, solution);
+  if (!o.output.empty()) HEDDLE_CHECK(write_text(o.output, text));
+  report.say("peak " + std::to_string(solution.height) + " bytes, lower bound " + std::to_string(solution.lower_bound) + (solution.optimal ? ", optimal" : "") + ", by " + solution.method);
+  if (o.output.empty()) report.say(text);
+  return {};
+}
+
+int check(const Options& o, Report& report) {
+  const auto runtime = make_runtime(report.common);
+  if (!runtime.ok()) return report.fail(runtime.status());
+  const Result<Net> net = load_net(o.net);
+  if (!net.ok()) {
+    // What is wrong with the net is a finding (1); what is wrong with the file is not (3).
+    const int status = report.fail(net.status());
+    const Code code = net.status().code();
+    const bool of_the_net = code == Code::dangling_input || code == Code::cycle || code == Code::duplicate_name || code == Code::hazard ||
+                            code == Code::shape_mismatch || code == Code::attribute_mismatch;
+    return of_the_net ? 1 : status;
+  }
+  const auto registry = runtime->impl().registry.snapshot();
+  const Result<Net> resolved = resolve(*net, registry);
+  if (!resolved.ok()) {
+    report.fail(resolved.status());
+    return 1;
+  }
+  PipelineOptions options;
+  const auto symbols = parse_symbols(o.symbols);
+  if (!symbols.ok()) return report.fail(symbols.status());
+  options.symbols = *symbols;
+  const Findings findings = check_net(*resolved, registry, options);
+  for (const Diagnostic& d : findings.all()) report.diagnose(d);
+  if (!findings.failed()) report.say(quoted(o.net) + ": " + std::to_string(net->nodes.size()) + " operators, no errors");
+  return findings.failed() ? 1 : 0;
+}
+
+}  // namespace
+
+Run declare_plan(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  auto* net = app.add_option("net", o->net, "a .heddle or .json file")->type_name("NET");
+  app.add_flag("--dot", o->dot, "Graphviz instead of text");
+  app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
+  app.add_option("--diff", o->diff, "compare with the plan of another net")->type_name("OTHER");
+  app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
+  app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  app.add_option("--buffers", o->buffers, "the offset planner alone: id,lower,upper,size[,alignment]")->type_name("F.csv")->excludes(net);
+  app.add_option("--capacity", o->capacity, "bytes that must do")->type_name("SIZE")->needs("--buffers");
+  app.add_option("--time-limit", o->time_limit_s, "seconds to search")->check(CLI::PositiveNumber)->needs("--buffers");
+  app.add_option("-o", o->output, "where the table with offsets goes")->type_name("FILE")->needs("--buffers");
+  return [o](Report& report) {
+    if (o->net.empty() && o->buffers.empty()) return report.fail(Status(Code::missing_input, "a net or --buffers F.csv is needed", "see heddle plan --help"));
+    const Status status = o->buffers.empty() ? plan_net(*o, report) : plan_buffers(*o, report);
+    return status.ok() ? 0 : report.fail(status);
+  };
+}
+
+Run declare_check(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  return [o](Report& report) { return check(*o, report); };
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,80 @@
+// plugin list and devices: what is loaded from where.
+#include "base/text.h"
+#include "command.h"
+#include "plugin_commands.h"
+#include "run/session_impl.h"
+
+namespace heddle::tool {
+namespace {
+
+Json plugin_json(const LoadedPlugin& plugin) {
+  Json operators = Json::array(), kernels = Json::array(), devices = Json::array();
+  for (const OperatorSchema& s : plugin.operators) operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}});
+  for (const KernelEntry& k : plugin.kernels)
+    kernels.push_back({{"name", k.name}, {"operator", display_name(k.kernel->domain ? k.kernel->domain : "", k.kernel->operator_name)}, {"device", k.kernel->device_kind}, {"version", k.kernel->version}});
+  const heddle_plugin& tables = plugin.library->plugin();
+  for (uint32_t i = 0; i < tables.device_count; ++i) devices.push_back(tables.devices[i]->kind);
+  return {{"name", plugin.name}, {"version", plugin.version}, {"path", plugin.library->path().string()}, {"xxh64", std::to_string(plugin.library->file_hash())},
+          {"operators", operators}, {"kernels", kernels}, {"devices", devices}};
+}
+
+int list(Report& report) {
+  const auto runtime = make_runtime(report.common);
+  if (!runtime.ok()) return report.fail(runtime.status());
+  Json plugins = Json::array();
+  for (const auto& plugin : runtime->impl().registry.snapshot()->plugins()) {
+    plugins.push_back(plugin_json(*plugin));
+    report.say(quoted(plugin->name) + " " + plugin->version + " from " + quoted(plugin->library->path().string()) + ": " + std::to_string(plugin->operators.size()) + " operators, " +
+               std::to_string(plugin->kernels.size()) + " kernels");
+  }
+  report.json["plugins"] = plugins;
+  return 0;
+}
+
+int devices(Report& report) {
+  const auto runtime = make_runtime(report.common);
+  if (!runtime.ok()) return report.fail(runtime.status());
+  Json list = Json::array(), unavailable = Json::array();
+  list.push_back({{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
+  report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
+  for (const auto& plugin : runtime->impl().registry.snapshot()->plugins()) {
+    const heddle_plugin& tables = plugin->library->plugin();
+    for (uint32_t i = 0; i < tables.device_count; ++i) {
+      char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
+      const int32_t count = tables.devices[i]->count(error);
+      if (count <= 0) {
+        unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", error}});
+        report.say(std::string(tables.devices[i]->kind) + ": none, " + error);
+      }
+      for (int32_t k = 0; k < count; ++k) {
+        const std::string name = std::string(tables.devices[i]->kind) + ":" + std::to_string(k);
+        list.push_back({{"name", name}, {"backend", tables.devices[i]->kind}, {"memory_bytes", nullptr}, {"description", plugin->name}});
+        report.say(name + "  by plugin " + quoted(plugin->name));
+      }
+    }
+  }
+  report.json["devices"] = list;
+  report.json["unavailable"] = unavailable;
+  return 0;
+}
+
+}  // namespace
+
+Run declare_plugin(CLI::App& app) {
+  app.require_subcommand(1);
+  auto chosen = std::make_shared<Run>();
+  const auto add = [&](const char* name, const char* description, const char* example, Run (*declare)(CLI::App&)) {
+    CLI::App* sub = app.add_subcommand(name, description);
+    sub->footer(std::string("Example: ") + example);
+    sub->callback([chosen, run = declare(*sub)] { *chosen = run; });
+  };
+  add("list", "what is loaded from where", "heddle plugin list", [](CLI::App&) -> Run { return list; });
+  add("check", "the author's suite, each operator in a child process", "heddle plugin check mine.so", declare_plugin_check);
+  add("new", "write a template project", "heddle plugin new mine", declare_plugin_new);
+  add("run", "one operator on given or random inputs", "heddle plugin run Relu --shape 2x3", declare_plugin_run);
+  return [chosen](Report& report) { return (*chosen)(report); };
+}
+
+Run declare_devices(CLI::App&) { return devices; }
+
+}  // namespace heddle::tool

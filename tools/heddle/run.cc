@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "command.h"
+#include "compare.h"
+#include "inputs.h"
+#include "latency.h"
+#include "memory_use.h"
+#include "run/session_impl.h"
+#include "tensor_files.h"
+#include "trace.h"
+
+namespace heddle::tool {
+namespace {
+
+struct Options {
+  std::string net;
+  InputRequest inputs;
+  std::optional<uint64_t> random;
+  std::vector<std::string> outputs, fetches, prints, params;
+  std::string output_dir, device, dump_dir, only, compare_device, trace, report_file, copies = "warn", graph = "auto", memory_limit;
+  int streams = 1;
+  int repeat = 1, warmup = 0;
+  uint64_t seed = 0;
+  double deadline_s = 0;
+  bool check_numerics = false;
+};
+
+// Options that need what this build does not have say so instead of being ignored.
+Status refuse_missing(const Options& o) {
+  if (!o.device.empty() && device_kind(o.device) != "cpu")
+    return {Code::no_such_device, "device " + quoted(o.device) + " is not available: nets run on cpu", "leave --device out"};
+  if (!o.compare_device.empty() && device_kind(o.compare_device) != "cpu")
+    return {Code::no_such_device, "device " + quoted(o.compare_device) + " is not available for --compare-device", "only cpu is there"};
+  if (!o.report_file.empty()) return {Code::unsupported, "--report is not implemented", "use --trace F.json or --json"};
+  if (o.streams != 1) return {Code::unsupported, "--streams " + std::to_string(o.streams) + ": the cpu has one stream", "leave --streams out"};
+  return {};
+}
+
+Json tensor_json(const TensorView& t) {
+  Json shape = Json::array();
+  for (const int64_t dim : t.shape) shape.push_back(dim);
+  return {{"dtype", to_string(t.dtype)}, {"shape", shape}, {"sha256", sha256_hex(t.data, static_cast<size_t>(t.byte_size()))}};
+}
+
+class Runner {
+ public:
+  Runner(const Options& options, Report& report) : o_(options), report_(report) {}
+  Status run();
+
+ private:
+  Status open();
+  Status set_params();
+  Status select_fetches();
+  Status execute();
+  Status observe(Execution& execution, const RunSettings& settings);
+  Status dump(Execution& execution, uint32_t step) const;
+  Status write_outputs();
+  void describe();
+
+  const Options& o_;
+  Report& report_;
+  std::optional<Runtime> runtime_;
+  std::optional<Session> session_;
+  std::vector<std::shared_ptr<const Blob>> inputs_;
+  std::optional<Context> context_;
+  std::vector<size_t> fetched_;
+  std::vector<double> latencies_ns_;
+};
+
+Status Runner::open() {
+  HEDDLE_TRY(runtime_, make_runtime(report_.common));
+  SessionOptions options;
+  HEDDLE_TRY(options.symbols, parse_symbols(o_.inputs.symbols));
+  options.seed = o_.seed;
+  if (!o_.memory_limit.empty() && !parse_size(o_.memory_limit, &options.memory_limit))
+    return {Code::invalid_argument, "--memory-limit " + quoted(o_.memory_limit) + " is not a size", "write it like 512MiB"};
+  report_.step("loading " + o_.net);
+  HEDDLE_TRY(session_, runtime_->open(o_.net, options));
+  return set_params();
+}
+
+Status Runner::set_params() {
+  for (const std::string& text : o_.params) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--param", text));
+    HEDDLE_TRY(const auto blob, read_tensor(given.second));
+    HEDDLE_CHECK(session_->write_variable(given.first, {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)}));
+  }
+  return {};
+}
+
+Status Runner::select_fetches() {
+  const std::vector<PortInfo> ports = session_->outputs();
+  std::vector<std::string> names;
+  for (const PortInfo& p : ports) names.push_back(p.name);
+  const auto find = [&](const std::string& option, const std::string& name) -> Result<size_t> {
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (it != names.end()) return static_cast<size_t>(it - names.begin());
+    std::string hint = suggestion(name, names);
+    return Status(Code::unknown_name, option + ": the net has no output " + quoted(name), hint.empty() ? "its outputs are " + join(names, ", ") : hint);
+  };
+  for (const std::string& name : o_.fetches) {
+    HEDDLE_TRY(const size_t i, find("--fetch", name));
+    fetched_.push_back(i);
+  }
+  for (const std::string& name : o_.prints) HEDDLE_CHECK(find("--print", name).status());
+  for (const std::string& text : o_.outputs) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--output", text));
+    HEDDLE_CHECK(find("--output", given.first).status());
+  }
+  if (fetched_.empty())
+    for (size_t i = 0; i < names.size(); ++i) fetched_.push_back(i);
+  return {};
+}
+
+Status Runner::dump(Execution& execution, uint32_t step) const {
+  const PlanStep& s = execution.plan().steps[step];
+  if (!o_.only.empty() && s.name != o_.only && s.type != o_.only) return {};
+  for (size_t k = 0; k < s.outputs.size(); ++k) {
+    if (!s.outputs[k].value.valid()) continue;
+    const heddle_tensor& view = execution.view(s.outputs[k].value);
+    if (view.layout.rank != 0) continue;  // physical order differs; the Reorder behind it is dumped
+    std::string file = s.name + (k ? "." + std::to_string(k) : "");
+    for (char& c : file)
+      if (c == '/' || c == '\\' || c == ':') c = '_';
+    TensorView tensor{static_cast<DType>(view.dtype), Shape(view.dims, view.rank), view.data};
+    if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
+    HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.dump_dir) / (file + ".npy")).string(), s.name, tensor));
+  }
+  return {};
+}
+
+Status Runner::observe(Execution& execution, const RunSettings& settings) {
+  if (!o_.dump_dir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(o_.dump_dir, error);
+    if (error) return {Code::file_unwritable, "--dump " + quoted(o_.dump_dir) + ": " + error.message()};
+  }
+  return execution.run_observed(settings, [&](uint32_t step) -> Status {
+    if (o_.check_numerics) HEDDLE_CHECK(check_numerics(execution, step));
+    return o_.dump_dir.empty() ? Status() : dump(execution, step);
+  });
+}
+
+Status Runner::execute() {
+  std::vector<TensorView> views;
+  for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  report_.step("compiling");
+  HEDDLE_TRY(context_, session_->prepare(views));
+  for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
+  Execution& execution = SessionAccess::execution(*context_);
+  RunSettings settings;
+  settings.seed = o_.seed;
+  settings.deadline_ns = static_cast<int64_t>(o_.deadline_s * 1e9);
+  if (o_.check_numerics || !o_.dump_dir.empty()) return observe(execution, settings);
+  report_.step("running");
+  for (int i = 0; i < o_.warmup; ++i) HEDDLE_CHECK(execution.run(settings));
+  std::vector<StepSpan> spans;
+  if (!o_.trace.empty()) {
+    spans.resize(execution.plan().steps.size());
+    settings.profile = spans.data();
+  }
+  for (int i = 0; i < o_.repeat; ++i) {
+    const uint64_t begin = ticks();
+    HEDDLE_CHECK(execution.run(settings));
+    latencies_ns_.push_back(ticks_to_ns(ticks() - begin));
+  }
+  return o_.trace.empty() ? Status() : write_trace(o_.trace, execution.plan(), spans);
+}
+
+Status Runner::write_outputs() {
+  const std::vector<PortInfo> ports = session_->outputs();
+  Json outputs = Json::object();
+  for (const size_t i : fetched_) outputs[ports[i].name] = tensor_json(context_->output(i));
+  report_.json["outputs"] = outputs;
+  const auto output = [&](const std::string& name) {
+    for (size_t i = 0; i < ports.size(); ++i)
+      if (ports[i].name == name) return context_->output(i);
+    return TensorView{};
+  };
+  for (const std::string& text : o_.outputs) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--output", text));
+    HEDDLE_CHECK(write_tensor(given.second, given.first, output(given.first)));
+  }
+  if (!o_.output_dir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(o_.output_dir, error);
+    if (error) return {Code::file_unwritable, "--output-dir " + quoted(o_.output_dir) + ": " + error.message()};
+    for (const size_t i : fetched_) {
+      std::string file = ports[i].name;
+      std::replace(file.begin(), file.end(), '/', '_');
+      HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.output_dir) / (file + ".npy")).string(), ports[i].name, context_->output(i)));
+    }
+  }
+  for (const std::string& name : o_.prints) report_.say(quoted(name) + " " + tensor_text(output(name)));
+  return {};
+}
+
+void Runner::describe() {
+  const Plan& plan = SessionAccess::execution(*context_).plan();
+  report_.json["latency_ns"] = latency_json(latencies_ns_);
+  report_.json["threads"] = runtime_->threads();
+  report_.json["isa"] = instruction_set();
+  report_.json["devices"] = {{"cpu", {{"planned_peak_bytes", plan.memory.peak_bytes}, {"measured_peak_bytes", plan.context_bytes()}}}};
+  report_.json["variable_bytes"] = session_->variable_bytes();
+  report_.json["resident_peak_bytes"] = resident_peak_bytes();
+  report_.json["steady_state_allocations"] = {{"heap", nullptr}, {"device", 0}};
+  report_.json["copies"] = {{"count", 0}, {"bytes", 0}};
+  report_.json["graphs"] = {{"captured", 0}, {"replayed", 0}, {"updated", 0}};
+  if (latencies_ns_.empty()) return;
+  const auto ports = session_->outputs();
+  for (const size_t i : fetched_) {
+    const TensorView t = context_->output(i);
+    report_.say(quoted(ports[i].name) + " " + to_string(t.dtype) + t.shape.text() + " sha256 " + sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16));
+  }
+  report_.say("latency " + latency_text(latencies_ns_) + ", " + std::to_string(runtime_->threads()) + " threads, planned peak " +
+              human_bytes(plan.memory.peak_bytes));
+}
+
+Status Runner::run() {
+  HEDDLE_CHECK(refuse_missing(o_));
+  HEDDLE_CHECK(open());
+  HEDDLE_CHECK(select_fetches());
+  HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, o_.inputs));
+  HEDDLE_CHECK(execute());
+  HEDDLE_CHECK(write_outputs());
+  describe();
+  return {};
+}
+
+}  // namespace
+
+Run declare_run(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  app.add_option("--input", o->inputs.files, "content of an input: .npy, .pb or .safetensors[:TENSOR]")->type_name("NAME=FILE");
+  app.add_option("--random", o->random, "random content for inputs not given")->type_name("SEED");
+  app.add_option("--output", o->outputs, "write an output: .npy or .safetensors")->type_name("NAME=FILE");
+  app.add_option("--output-dir", o->output_dir, "write every output there")->type_name("DIR");
+  app.add_option("--fetch", o->fetches, "report only these outputs")->type_name("NAME");
+  app.add_option("--print", o->prints, "print an output")->type_name("NAME");
+  app.add_option("--param", o->params, "content of a variable")->type_name("NAME=FILE");
+  app.add_option("--shape", o->inputs.shapes, "shape of an input")->type_name("NAME=2x3x224x224");
+  app.add_option("--symbol", o->inputs.symbols, "extent of a symbolic dimension")->type_name("N=8");
+  app.add_option("--device", o->device, "where operators that say nothing run")->type_name("D");
+  app.add_option("--copies", o->copies, "copies between devices")->check(CLI::IsMember({"strict", "warn", "auto"}));
+  app.add_option("--streams", o->streams, "streams per device")->check(CLI::Range(1, 64));
+  app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000000));
+  app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000000));
+  app.add_option("--seed", o->seed, "of the net's random operators");
+  app.add_option("--deadline", o->deadline_s, "seconds per run")->check(CLI::PositiveNumber)->type_name("SECONDS");
+  app.add_option("--memory-limit", o->memory_limit, "planned peak")->type_name("SIZE");
+  app.add_option("--graph", o->graph, "capture of device work")->check(CLI::IsMember({"off", "auto"}));
+  app.add_flag("--check-numerics", o->check_numerics, "stop at the first operator that makes nan or inf");
+  app.add_option("--dump", o->dump_dir, "write every operator's outputs")->type_name("DIR");
+  app.add_option("--only", o->only, "dump only this operator (name or type)")->needs("--dump");
+  app.add_option("--compare-device", o->compare_device, "run there too and compare")->type_name("D");
+  app.add_option("--trace", o->trace, "Chrome trace of the last run")->type_name("F.json");
+  app.add_option("--report", o->report_file, "HTML report")->type_name("F.html");
+  return [o](Report& report) {
+    o->inputs.random_seed = o->random;
+    const Status status = Runner(*o, report).run();
+    return status.ok() ? 0 : report.fail(status);
+  };
+}
+
+}  // namespace heddle::tool

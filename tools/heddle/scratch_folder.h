@@ -1,0 +1,20 @@
+// A folder of our own under the system's temporary folder; gone with the object.
+#pragma once
+
+#include <filesystem>
+
+namespace heddle::tool {
+
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace heddle::tool

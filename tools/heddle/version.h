@@ -1,0 +1,10 @@
+// What --version prints: product, ABI, schema, commit and backends.
+#pragma once
+
+#include <string>
+
+namespace heddle::tool {
+
+std::string version_text();
+
+}  // namespace heddle::tool

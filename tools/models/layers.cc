@@ -1,0 +1,85 @@
+#include "models/layers.h"
+
+#include <cmath>
+
+#include "models/weights.h"
+
+namespace heddle::models {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+float kaiming(const ConvSpec& spec) {
+  return std::sqrt(2.0f / static_cast<float>(spec.in / spec.groups * spec.kernel_height * spec.kernel_width));
+}
+
+Shape kernel_shape(const ConvSpec& spec) {
+  return {spec.out, spec.in / spec.groups, spec.kernel_height, spec.kernel_width};
+}
+
+}  // namespace
+
+ValueId LayerBuilder::image(int64_t channels, int64_t size) {
+  return net_.input("image", DType::f32, Shape{batch_, channels, size, size});
+}
+
+ValueId LayerBuilder::parameter(const std::string& name, const Shape& shape, float deviation) {
+  return net_.constant(name, spread(name, shape, deviation, seed_));
+}
+
+ValueId LayerBuilder::parameter_between(const std::string& name, const Shape& shape, float least, float most) {
+  return net_.constant(name, uniform(name, shape, least, most, seed_));
+}
+
+ValueId LayerBuilder::conv_node(const std::string& name, std::vector<ValueId> inputs, const ConvSpec& spec) {
+  return net_.add1("Conv", name, std::move(inputs),
+                   {{"dilations", Ints{1, 1}},
+                    {"group", spec.groups},
+                    {"kernel_shape", Ints{spec.kernel_height, spec.kernel_width}},
+                    {"pads", Ints{spec.pad_height, spec.pad_width, spec.pad_height, spec.pad_width}},
+                    {"strides", Ints{spec.stride, spec.stride}}});
+}
+
+ValueId LayerBuilder::conv(const std::string& name, ValueId x, const ConvSpec& spec) {
+  return conv_node(name, {x, parameter(name + ".weight", kernel_shape(spec), kaiming(spec))}, spec);
+}
+
+ValueId LayerBuilder::conv_bias(const std::string& name, ValueId x, const ConvSpec& spec) {
+  const ValueId weight = parameter(name + ".weight", kernel_shape(spec), kaiming(spec));
+  return conv_node(name, {x, weight, parameter(name + ".bias", Shape{spec.out}, 0.05f)}, spec);
+}
+
+ValueId LayerBuilder::batch_norm(const std::string& name, ValueId x, int64_t channels, float gain, double epsilon) {
+  const Shape shape{channels};
+  const ValueId scale = parameter_between(name + ".weight", shape, 0.8f * gain, 1.2f * gain);
+  const ValueId bias = parameter_between(name + ".bias", shape, -0.1f, 0.1f);
+  const ValueId mean = parameter_between(name + ".running_mean", shape, -0.1f, 0.1f);
+  const ValueId variance = parameter_between(name + ".running_var", shape, 0.75f, 1.25f);
+  return net_.add1("BatchNormalization", name, {x, scale, bias, mean, variance}, {{"epsilon", epsilon}});
+}
+
+ValueId LayerBuilder::pool(const std::string& name, ValueId x, Pool kind, int64_t kernel, int64_t stride, int64_t pad) {
+  std::vector<Attribute> attributes = {
+      {"kernel_shape", Ints{kernel, kernel}}, {"pads", Ints{pad, pad, pad, pad}}, {"strides", Ints{stride, stride}}};
+  if (kind == Pool::average) attributes.push_back({"count_include_pad", int64_t{1}});  // torch's default
+  return net_.add1(kind == Pool::max ? "MaxPool" : "AveragePool", name, {x}, std::move(attributes));
+}
+
+ValueId LayerBuilder::global_pool(const std::string& name, ValueId x) {
+  return net_.add1("Flatten", "flatten", {net_.add1("GlobalAveragePool", name, {x})}, {{"axis", int64_t{1}}});
+}
+
+ValueId LayerBuilder::linear(const std::string& name, ValueId x, int64_t in, int64_t out, float gain) {
+  const ValueId weight = parameter(name + ".weight", Shape{out, in}, gain / std::sqrt(static_cast<float>(in)));
+  const ValueId bias = parameter(name + ".bias", Shape{out}, 0.05f);
+  return net_.add1("Gemm", name, {x, weight, bias}, {{"transB", int64_t{1}}});
+}
+
+Net LayerBuilder::finish(ValueId output, const std::string& name) {
+  net_.rename(output, name);
+  net_.output(output);
+  net_.net().operator_sets.push_back({"", 21});
+  return net_.finish();
+}
+
+}  // namespace heddle::models

@@ -1,0 +1,27 @@
+// Two small nets: LeNet-5 (LeCun et al., 1998, with ReLU and max pooling) and a multilayer perceptron.
+#include "models/builders.h"
+#include "models/layers.h"
+
+namespace heddle::models {
+
+Net lenet(const RecipeOptions& options) {
+  LayerBuilder b("lenet", options);
+  ValueId x = b.relu("relu1", b.conv_bias("conv1", b.image(1, 28), ConvSpec::square(1, 6, 5, 1, 2)));
+  x = b.pool("pool1", x, Pool::max, 2, 2);
+  x = b.relu("relu2", b.conv_bias("conv2", x, ConvSpec::square(6, 16, 5)));
+  x = b.pool("pool2", x, Pool::max, 2, 2);
+  x = b.net().add1("Flatten", "flatten", {x}, {{"axis", int64_t{1}}});
+  x = b.relu("relu3", b.linear("fc1", x, 400, 120, 1.4f));
+  x = b.relu("relu4", b.linear("fc2", x, 120, 84, 1.4f));
+  return b.finish(b.linear("fc3", x, 84, 10), "logits");
+}
+
+Net mlp(const RecipeOptions& options) {
+  LayerBuilder b("mlp", options);
+  ValueId x = b.net().input("rows", DType::f32, Shape{options.batch, 784});
+  x = b.relu("relu1", b.linear("fc1", x, 784, 512, 1.4f));
+  x = b.relu("relu2", b.linear("fc2", x, 512, 256, 1.4f));
+  return b.finish(b.linear("fc3", x, 256, 10), "logits");
+}
+
+}  // namespace heddle::models

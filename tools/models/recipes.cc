@@ -1,0 +1,68 @@
+#include "models/recipes.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/text.h"
+#include "models/builders.h"
+#include "weights/safetensors.h"
+
+namespace heddle::models {
+namespace {
+
+constexpr Recipe recipes[] = {
+    {"encoder", "12 transformer layers of width 768 with 12 heads (BERT base, post-norm), tokens [batch, 128]", encoder},
+    {"inception_v3", "Inception v3 without its auxiliary head, images [batch, 3, 299, 299]", inception_v3},
+    {"lenet", "LeNet-5 with ReLU and max pooling, images [batch, 1, 28, 28]", lenet},
+    {"mlp", "three fully connected layers, rows [batch, 784]", mlp},
+    {"mobilenet_v2", "MobileNet v2, width 1.0, images [batch, 3, 224, 224]", mobilenet_v2},
+    {"resnet18", "ResNet-18, images [batch, 3, 224, 224]", resnet18},
+    {"resnet50", "ResNet-50 (v1.5: stride in the 3x3 convolution), images [batch, 3, 224, 224]", resnet50},
+};
+constexpr int64_t largest_batch = 65536;
+
+// Layers name their weights <layer>.<part>; other constants (shapes, bounds) have no dot in their names.
+bool is_weight(const Value& value) {
+  return value.kind == Value::Kind::constant && value.type.dtype == DType::f32 && value.name.find('.') != std::string::npos;
+}
+
+bool is_statistic(const std::string& name) {
+  return name.ends_with(".running_mean") || name.ends_with(".running_var");
+}
+
+}  // namespace
+
+std::span<const Recipe> list() {
+  return recipes;
+}
+
+Result<Net> build(const std::string& name, const RecipeOptions& options) {
+  if (options.batch < 1) return Status(Code::invalid_argument, fmt::format("a batch of {}", options.batch), "give 1 or more");
+  if (options.batch > largest_batch)
+    return Status(Code::limit_exceeded, fmt::format("a batch of {} is over {}", options.batch, largest_batch), "give a smaller one");
+  std::vector<std::string> names;
+  for (const Recipe& recipe : recipes) {
+    if (recipe.name == name) return recipe.write(options);
+    names.emplace_back(recipe.name);
+  }
+  const std::string near = suggestion(name, names);
+  return Status(Code::unknown_name, fmt::format("there is no recipe {}", quoted(name)),
+                near.empty() ? "the recipes are " + join(names, ", ") : near);
+}
+
+Status write_weights(const Net& net, const std::filesystem::path& file) {
+  std::vector<TensorToWrite> tensors;
+  for (const Value& value : net.values)
+    if (is_weight(value)) tensors.push_back({value.name, value.type.dtype, value.content.blob->shape, value.content.blob->data});
+  return write_safetensors(file, tensors);
+}
+
+int64_t parameter_count(const Net& net) {
+  int64_t count = 0;
+  for (const Value& value : net.values)
+    if (is_weight(value) && !is_statistic(value.name)) count += value.content.blob->shape.element_count();
+  return count;
+}
+
+}  // namespace heddle::models

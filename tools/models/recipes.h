@@ -1,0 +1,41 @@
+// The recipes: nets that `heddle model NAME` writes. Inference form, weights seeded, same bytes on every machine.
+//
+// Images are f32 [batch, channels, height, width], tokens i64 [batch, length]. Convolution, BatchNormalization and Relu are nodes of
+// their own: the compiler folds. Parameter names are those of torchvision and tools/models/reference_logits.py. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle::models {
+
+struct RecipeOptions {
+  int64_t batch = 1;  // at least 1
+  uint64_t seed = 0;  // of the weights
+};
+
+struct Recipe {
+  const char* name;
+  const char* description;  // one line
+  Net (*write)(const RecipeOptions&);
+};
+
+// All recipes, sorted by name.
+std::span<const Recipe> list();
+
+// The net of the recipe. Errors: unknown_name (with nearest names), invalid_argument (batch), limit_exceeded (batch over 65536).
+Result<Net> build(const std::string& name, const RecipeOptions& options);
+
+// Writes every parameter and running statistic, under its name, as one safetensors file, for reference_logits.py. Errors:
+// file_unwritable.
+Status write_weights(const Net& net, const std::filesystem::path& file);
+
+// Elements of all floating-point constants but running statistics: what is called the parameters of a net.
+int64_t parameter_count(const Net& net);
+
+}  // namespace heddle::models

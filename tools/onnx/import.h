@@ -1,0 +1,31 @@
+// ONNX model file → Net. Nothing of protobuf shows here.
+//
+// Operators of every opset from 1 to newest_opset() are legalised to one semantics, the newest of that opset range (operators.h is
+// the table); a node's version in the net is the since-version of that semantics. Operators of other domains pass through untouched
+// and are resolved against plugins later. How values, constants, symbols, subgraphs and functions map is in docs/importing_onnx.md.
+// Model files are untrusted: every finding is an error value. Functions are pure but for reading files; any thread.
+#pragma once
+
+#include <filesystem>
+
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle {
+
+struct ImportOptions {
+  Limits limits;  // file and tensor bytes, nodes, subnet depth, name bytes
+};
+
+// The net of the model at `model`, with all weights loaded (external data is read from beneath the model's folder only).
+// Errors: file_not_found, file_unreadable, file_corrupt, file_truncated, file_version (IR or opset too new), weights_missing,
+// weights_mismatch, weights_outside, duplicate_name, dangling_input, cycle, subnet_mismatch, attribute_mismatch, arity_mismatch,
+// limit_exceeded, unsupported (strings, sequences, optionals, sparse tensors, narrow floats: named), unknown_operator (all unknown
+// operators at once, one attached diagnostic each).
+Result<Net> import_onnx(const std::filesystem::path& model, const ImportOptions& options = {});
+
+// The newest opset of ONNX's own domain that import_onnx reads.
+int32_t newest_opset();
+
+}  // namespace heddle
