@@ -107,7 +107,8 @@ Status resolve_transposed_axis(const WindowAttributes& attributes, int axis, Win
 }  // namespace
 
 // Each of the operators that share this declares some of the attributes.
-WindowAttributes::WindowAttributes(const Attributes& attributes) : auto_pad(attributes.s("auto_pad", "NOTSET")) {
+WindowAttributes::WindowAttributes(const Attributes& attributes) {
+  if (attributes.declares("auto_pad")) auto_pad = attributes.s("auto_pad", "NOTSET");
   const auto list = [&](const char* name) { return attributes.declares(name) ? attributes.ints(name) : std::vector<int64_t>(); };
   kernel_shape = list("kernel_shape");
   strides = list("strides");

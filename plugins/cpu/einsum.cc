@@ -126,15 +126,15 @@ Status make_sum(const std::string& equation, const std::vector<Dims>& operands, 
     HEDDLE_PLUGIN_CHECK(explicit_output(equation.substr(arrow + 2), terms, &labels));
   HEDDLE_PLUGIN_CHECK(check_rank(labels.size()));
   for (size_t i = 0; i < labels.size(); ++i) {
-    const bool known = std::any_of(terms.begin(), terms.end(), [&](const Term& t) { return t.labels.find(labels[i]) != std::string::npos; });
+    const bool known =
+        std::any_of(terms.begin(), terms.end(), [&](const Term& t) { return t.labels.find(labels[i]) != std::string::npos; });
     if (!known || labels.find(labels[i], i + 1) != std::string::npos)
       return invalid("the output names a dimension twice or one that no operand has");
     sum->extents[i] = 1;
   }
   sum->output_rank = static_cast<int>(labels.size());
   sum->operand_count = static_cast<int>(operands.size());
-  for (size_t i = 0; i < operands.size(); ++i)
-    HEDDLE_PLUGIN_CHECK(place_operand(terms[i], operands[i], static_cast<int>(i), &labels, sum));
+  for (size_t i = 0; i < operands.size(); ++i) HEDDLE_PLUGIN_CHECK(place_operand(terms[i], operands[i], static_cast<int>(i), &labels, sum));
   sum->label_count = static_cast<int>(labels.size());
   return {};
 }

@@ -26,6 +26,12 @@ void add_unique(plugin::Builder& plugin);
 void add_random(plugin::Builder& plugin);
 void add_dropout(plugin::Builder& plugin);
 void add_optimizer(plugin::Builder& plugin);
+void add_loss(plugin::Builder& plugin);
+void add_non_max_suppression(plugin::Builder& plugin);
+void add_einsum(plugin::Builder& plugin);
+void add_recurrent(plugin::Builder& plugin);
+void add_grid_sample(plugin::Builder& plugin);
+void add_roi_align(plugin::Builder& plugin);
 void add_resize(plugin::Builder& plugin);
 void add_if(plugin::Builder& plugin);
 void add_loop(plugin::Builder& plugin);
@@ -41,6 +47,10 @@ void add_logical(plugin::Builder& plugin);
 void add_cast(plugin::Builder& plugin);
 void add_reduce(plugin::Builder& plugin);
 void add_reduce_arg(plugin::Builder& plugin);
+void add_softmax(plugin::Builder& plugin);
+void add_normalization(plugin::Builder& plugin);
+void add_normalization_channel(plugin::Builder& plugin);
+void add_normalization_local(plugin::Builder& plugin);
 
 // Convolutions, matrix products, pooling, layouts (one file each).
 void add_conv(plugin::Builder& plugin);

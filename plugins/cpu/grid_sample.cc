@@ -46,7 +46,8 @@ Status infer_grid_sample(InferContext& context) {
   const int axes = x.rank - 2;
   if (axes < 1 || axes > most_axes) return unsupported("GridSample of an input " + dims_text(x) + ": one to three spatial axes are done");
   if (grid.rank != x.rank || grid[0] != x[0] || grid[-1] != axes)
-    return invalid("grid has shape " + dims_text(grid) + ", expected [" + std::to_string(x[0]) + ", extents..., " + std::to_string(axes) + "]");
+    return invalid("grid has shape " + dims_text(grid) + ", expected [" + std::to_string(x[0]) + ", extents..., " + std::to_string(axes) +
+                   "]");
   for (int i = 2; i < x.rank; ++i)
     if (x[i] == 0) return invalid("input " + dims_text(x) + " has an empty spatial axis");
   std::vector<int64_t> dims = {x[0], x[1]};

@@ -58,8 +58,7 @@ class Loss {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     return with_float(context, [&](auto tag) -> Status {
-      for (int64_t tile = begin; tile < end; ++tile)
-        HEDDLE_PLUGIN_CHECK(run_tile<typename decltype(tag)::type>(context, tile));
+      for (int64_t tile = begin; tile < end; ++tile) HEDDLE_PLUGIN_CHECK(run_tile<typename decltype(tag)::type>(context, tile));
       return {};
     });
   }

@@ -86,9 +86,8 @@ class NonMaxSuppression {
     int64_t candidates = 0, n = 0;
     for (int64_t i = 0; i < count; ++i)
       if (!limits.has_score || score[i] > limits.score) order[candidates++] = i;
-    std::sort(order, order + candidates, [&](int64_t a, int64_t b) {
-      return ordered_less(score[b], score[a]) || (!ordered_less(score[a], score[b]) && a < b);
-    });
+    std::sort(order, order + candidates,
+              [&](int64_t a, int64_t b) { return ordered_less(score[b], score[a]) || (!ordered_less(score[a], score[b]) && a < b); });
     for (int64_t i = 0; i < candidates && n < limits.most; ++i) {
       const Box box = box_at(boxes + order[i] * 4);
       const bool covered = std::any_of(kept, kept + n, [&](int64_t k) { return overlap(box, box_at(boxes + k * 4)) > limits.overlap; });

@@ -1,5 +1,6 @@
 // The normalisation loops of one instruction set level.
 #include "normalization_rows.h"
+
 #include "pointwise_math.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
@@ -62,9 +63,9 @@ void apply(const float* x, float* y, int64_t count, float shift, float factor, c
     each(x, y, count, [&](VF v, int64_t, int64_t) { return (v - s) * k; });
 }
 
-void affine(const float* x, float* y, int64_t count, float factor, float offset) {
-  const VF k = splat<VF>(factor), c = splat<VF>(offset);
-  each(x, y, count, [&](VF v, int64_t, int64_t) { return fma(v, k, c); });
+void affine(const float* x, float* y, int64_t count, float shift, float factor, float offset) {
+  const VF s = splat<VF>(shift), k = splat<VF>(factor), c = splat<VF>(offset);
+  each(x, y, count, [&](VF v, int64_t, int64_t) { return fma(v - s, k, c); });
 }
 void affine_each(const float* x, float* y, int64_t count, const float* factors, const float* offsets) {
   each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma(v, get(factors, i, m), get(offsets, i, m)); });

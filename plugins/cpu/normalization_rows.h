@@ -15,8 +15,8 @@ struct NormalizationTable {
   double (*sum_of_squares)(const float* x, int64_t count, float shift);
   // y = (x - shift) * factor * scale + bias; scale and bias hold `count` values, null: 1 and 0.
   void (*apply)(const float* x, float* y, int64_t count, float shift, float factor, const float* scale, const float* bias);
-  // y = x * factor + offset: one value each for all, or one per element.
-  void (*affine)(const float* x, float* y, int64_t count, float factor, float offset);
+  // y = (x - shift) * factor + offset, and y = x * factor + offset with one of each per element.
+  void (*affine)(const float* x, float* y, int64_t count, float shift, float factor, float offset);
   void (*affine_each)(const float* x, float* y, int64_t count, const float* factors, const float* offsets);
   // y = x / (bias + alpha * sums)^beta
   void (*local_response)(const float* x, const float* sums, float* y, int64_t count, float bias, float alpha, float beta);

@@ -24,6 +24,12 @@ void add_families(plugin::Builder& plugin) {
   add_random(plugin);
   add_dropout(plugin);
   add_optimizer(plugin);
+  add_loss(plugin);
+  add_non_max_suppression(plugin);
+  add_einsum(plugin);
+  add_recurrent(plugin);
+  add_grid_sample(plugin);
+  add_roi_align(plugin);
   add_resize(plugin);
   add_if(plugin);
   add_loop(plugin);
@@ -37,6 +43,10 @@ void add_families(plugin::Builder& plugin) {
   add_cast(plugin);
   add_reduce(plugin);
   add_reduce_arg(plugin);
+  add_softmax(plugin);
+  add_normalization(plugin);
+  add_normalization_channel(plugin);
+  add_normalization_local(plugin);
   add_conv(plugin);
   add_matmul(plugin);
   add_gemm(plugin);

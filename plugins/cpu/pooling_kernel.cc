@@ -12,6 +12,11 @@
 namespace heddle::cpu {
 namespace {
 
+// The operators of the family declare different attributes.
+int64_t integer_or(const Attributes& attributes, const char* name, int64_t otherwise) {
+  return attributes.declares(name) ? attributes.i(name, otherwise) : otherwise;
+}
+
 constexpr int64_t group_taps = 64;
 constexpr int64_t channels_per_unit = 256;  // when there are few outputs
 
@@ -74,9 +79,9 @@ Status resolve_pool(const WindowAttributes& attributes, bool global, Dims x, Win
 
 Status PoolDriver::create(const CreateContext& context) {
   attributes_ = WindowAttributes(context.attributes);
-  rule_.count_include_pad = context.attributes.i("count_include_pad") != 0;
-  rule_.power = context.attributes.i("p", 2);
-  rule_.column_major_indices = context.attributes.i("storage_order") != 0;
+  rule_.count_include_pad = integer_or(context.attributes, "count_include_pad", 0) != 0;
+  rule_.power = integer_or(context.attributes, "p", 2);
+  rule_.column_major_indices = integer_or(context.attributes, "storage_order", 0) != 0;
   return {};
 }
 
@@ -208,8 +213,8 @@ Status PoolDriver::run(const RunContext& context, int64_t begin, int64_t end) co
 
 std::vector<heddle_format> PoolDriver::list_formats(const CreateContext& context) {
   PoolRule rule;
-  rule.kind = context.attributes.has("p") ? PoolKind::lp : PoolKind::max;
-  rule.power = context.attributes.i("p", 2);
+  rule.kind = context.attributes.declares("p") ? PoolKind::lp : PoolKind::max;
+  rule.power = integer_or(context.attributes, "p", 2);
   heddle_format row_major = {};
   row_major.struct_size = sizeof(row_major);
   const heddle_type* x = context.input(0);

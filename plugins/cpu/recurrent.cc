@@ -56,8 +56,8 @@ template <int gates>
 Status infer_recurrent(InferContext& context) {
   RecurrentShape s;
   HEDDLE_PLUGIN_CHECK(read_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s));
-  const std::vector<int64_t> state = s.batch_first ? std::vector<int64_t>{s.batches, s.directions, s.hidden}
-                                                   : std::vector<int64_t>{s.directions, s.batches, s.hidden};
+  const std::vector<int64_t> state =
+      s.batch_first ? std::vector<int64_t>{s.batches, s.directions, s.hidden} : std::vector<int64_t>{s.directions, s.batches, s.hidden};
   const auto expect = [&](uint32_t port, const char* name, const std::vector<int64_t>& dims) -> Status {
     if (!context.has_input(port)) return {};
     const Dims given = context.dims(port);
@@ -96,8 +96,8 @@ struct Cell {
   const T *w, *r, *bias, *peepholes;  // bias and peepholes may be null
   T *h, *c, *gates;                   // gates: one more block of `hidden` behind them for GRU
   int64_t inputs, hidden;
-  T clip;         // 0: none
-  bool variant;   // LSTM: input_forget; GRU: linear_before_reset
+  T clip;        // 0: none
+  bool variant;  // LSTM: input_forget; GRU: linear_before_reset
   T clipped(T v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
   // x . W + bias of W, of row g * hidden + j
   T from_input(const T* x, int64_t row) const { return dot(w + row * inputs, x, inputs) + (bias ? bias[row] : T(0)); }

@@ -13,8 +13,12 @@ struct Known {
 };
 // In the order of RecurrentActivation::Kind.
 constexpr Known known[] = {
-    {"relu", 0, 0, 0},        {"tanh", 0, 0, 0},          {"sigmoid", 0, 0, 0}, {"affine", 2, 1, 0},   {"leakyrelu", 1, 0.01, 0}, {"thresholdedrelu", 1, 1, 0},
-    {"scaledtanh", 2, 1, 1}, {"hardsigmoid", 2, 0.2, 0.5}, {"elu", 1, 1, 0},     {"softsign", 0, 0, 0}, {"softplus", 0, 0, 0},
+    {"relu", 0, 0, 0},         {"tanh", 0, 0, 0},
+    {"sigmoid", 0, 0, 0},      {"affine", 2, 1, 0},
+    {"leakyrelu", 1, 0.01, 0}, {"thresholdedrelu", 1, 1, 0},
+    {"scaledtanh", 2, 1, 1},   {"hardsigmoid", 2, 0.2, 0.5},
+    {"elu", 1, 1, 0},          {"softsign", 0, 0, 0},
+    {"softplus", 0, 0, 0},
 };
 
 }  // namespace

@@ -57,7 +57,8 @@ class RoiAlign {
     for (int i = 0; i < 4; ++i) edges[i] = number_at(rois, r * 4 + i) * spatial_scale_ - shift;
     double across = edges[2] - edges[0], down = edges[3] - edges[1];
     if (!half_pixel_) across = std::max(across, 1.0), down = std::max(down, 1.0);
-    Region region = {edges[1], edges[0], down / static_cast<double>(height), across / static_cast<double>(width), sampling_ratio_, sampling_ratio_};
+    Region region = {edges[1],        edges[0],       down / static_cast<double>(height), across / static_cast<double>(width),
+                     sampling_ratio_, sampling_ratio_};
     if (sampling_ratio_ == 0) {
       region.samples_down = sample_count(region.bin_height);
       region.samples_across = sample_count(region.bin_width);
@@ -78,7 +79,8 @@ class RoiAlign {
       const Region region = region_of(*context.inputs[1], r, height, width);
       const T* map = static_cast<const T*>(x.data) + (batch * channels + unit % channels) * x.dims[2] * x.dims[3];
       for (int64_t i = 0; i < height * width; ++i)
-        static_cast<T*>(y.data)[unit * height * width + i] = from_arithmetic<T>(bin(map, x.dims[2], x.dims[3], region, i / width, i % width));
+        static_cast<T*>(y.data)[unit * height * width + i] =
+            from_arithmetic<T>(bin(map, x.dims[2], x.dims[3], region, i / width, i % width));
     }
     return {};
   }
@@ -89,8 +91,10 @@ class RoiAlign {
     double sum = 0, most = -std::numeric_limits<double>::infinity();
     for (int64_t i = 0; i < down; ++i)
       for (int64_t j = 0; j < across; ++j) {
-        const double v = region.top + (static_cast<double>(row) + (static_cast<double>(i) + 0.5) / static_cast<double>(down)) * region.bin_height;
-        const double u = region.left + (static_cast<double>(column) + (static_cast<double>(j) + 0.5) / static_cast<double>(across)) * region.bin_width;
+        const double v =
+            region.top + (static_cast<double>(row) + (static_cast<double>(i) + 0.5) / static_cast<double>(down)) * region.bin_height;
+        const double u =
+            region.left + (static_cast<double>(column) + (static_cast<double>(j) + 0.5) / static_cast<double>(across)) * region.bin_width;
         const Corners corners = sample(map, height, width, v, u);
         sum += corners.sum;
         most = std::max(most, corners.most);
@@ -105,7 +109,8 @@ class RoiAlign {
   };
   template <class T>
   static Corners sample(const T* map, int64_t height, int64_t width, double v, double u) {
-    if (!(v >= -1 && v <= static_cast<double>(height) && u >= -1 && u <= static_cast<double>(width)) || height == 0 || width == 0) return {0, 0};
+    if (!(v >= -1 && v <= static_cast<double>(height) && u >= -1 && u <= static_cast<double>(width)) || height == 0 || width == 0)
+      return {0, 0};
     v = std::max(v, 0.0);
     u = std::max(u, 0.0);
     const int64_t top = std::min(static_cast<int64_t>(v), height - 1), left = std::min(static_cast<int64_t>(u), width - 1);

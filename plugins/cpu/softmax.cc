@@ -1,7 +1,7 @@
 // Softmax, LogSoftmax and Hardmax along one axis (semantics since version 13).
 //
-// f32 runs on softmax_rows.h: rows where the axis is the last dimension of the layout, vectors of neighbouring columns elsewhere. The 16-bit
-// floats and f64 gather one softmax after the other into scratch of the executing thread and compute in f32 and f64.
+// f32 runs on softmax_rows.h: rows where the axis is the last dimension of the layout, vectors of neighbouring columns elsewhere. The
+// 16-bit floats and f64 gather one softmax after the other into scratch of the executing thread and compute in f32 and f64.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,6 +1,7 @@
 // The softmax loops of one instruction set level: maximum, then exponentials and their sum, then scaling.
-#include "pointwise_math.h"
 #include "softmax_rows.h"
+
+#include "pointwise_math.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
 namespace {

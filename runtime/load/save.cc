@@ -83,10 +83,12 @@ class WeightsPlan {
     return {};
   }
   static bool same_type(const TensorToWrite& tensor, const Blob& blob) { return tensor.dtype == blob.dtype && tensor.shape == blob.shape; }
-  // A variable and a constant may have the same name.
+  // A variable and a constant may have the same name; "__" means something in the format; nested names may grow too long to load.
   std::string unused(const std::string& name) {
-    std::string tensor = name.starts_with("__") ? "_" + name : name;  // such names mean something in the format
-    for (int i = 2; !names_.insert(tensor).second; ++i) tensor = name + "~" + std::to_string(i);
+    const bool too_long = static_cast<int64_t>(name.size()) + 16 > options_.limits.name_bytes;
+    const std::string base = too_long ? "weights" : name.starts_with("__") ? "_" + name : name;
+    std::string tensor = base;
+    for (int64_t i = 2; !names_.insert(tensor).second; ++i) tensor = base + "~" + std::to_string(i);
     return tensor;
   }
 

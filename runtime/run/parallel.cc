@@ -157,34 +157,39 @@ void ParallelEngine::keep(Worker& w, uint32_t step, uint32_t& behind) noexcept {
     behind = w.ready.insert(step, behind, links_.data(), [&](uint32_t other) { return table_[other].rank_ns > entry.rank_ns; });
 }
 
-// What this thread does next: small steps at once, for what they make ready; else what its last step made ready (`best`), unless a
-// much longer path is waiting.
+// What this thread does next, and shows what else there is. `best`: what its last step made ready.
 uint32_t ParallelEngine::choose(Worker& w, uint32_t best) noexcept {
   if (table_.has_asynchronous()) absorb_completed(w);
   if (shuffle_seed_ != 0) return choose_randomly(w, best);
-  const bool small = best != no_step && (table_[best].flags & StepTable::small) != 0;
-  if (!small) {
-    uint32_t behind = no_step;
-    if (!w.small.empty()) {
-      if (best != no_step) keep(w, best, behind);
-      best = w.small.pop(links_.data());
-    } else if (best == no_step) {
-      if (w.ready.empty()) w.ready = reclaim(w);
-      if (!w.ready.empty()) best = w.ready.pop(links_.data());
-    } else if (!w.ready.empty() && table_[w.ready.head].rank_ns > table_[best].rank_ns + longer_by_ns) {
-      const uint32_t longer = w.ready.pop(links_.data());
-      keep(w, best, behind);
-      best = longer;
-    }
-  }
+  if (best == no_step || (table_[best].flags & StepTable::small) == 0) best = choose_waiting(w, best);
   if (best != no_step && worth_showing(w)) share(w, best);
   return best;
+}
+
+// Small steps first, for what they make ready; else `best`, whose inputs are warm, unless a longer path is waiting here.
+uint32_t ParallelEngine::choose_waiting(Worker& w, uint32_t best) noexcept {
+  uint32_t behind = no_step;
+  if (!w.small.empty()) {
+    if (best != no_step) keep(w, best, behind);
+    return w.small.pop(links_.data());
+  }
+  float enough = 0;
+  if (best != no_step)
+    enough = table_[best].rank_ns + longer_by_ns + table_[best].cost_ns / 2;
+  else if (!w.ready.empty())
+    enough = table_[w.ready.head].rank_ns;
+  if (Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough) take_back(w);
+  if (best == no_step && w.ready.empty()) take_back(w);
+  if (w.ready.empty() || (best != no_step && table_[w.ready.head].rank_ns <= enough)) return best;
+  const uint32_t waiting = w.ready.pop(links_.data());
+  if (best != no_step) keep(w, best, behind);
+  return waiting;
 }
 
 uint32_t ParallelEngine::choose_randomly(Worker& w, uint32_t best) noexcept {
   if (best != no_step) w.ready.push(best, links_.data());
   while (!w.small.empty()) w.ready.push(w.small.pop(links_.data()), links_.data());
-  if (w.ready.empty()) w.ready = reclaim(w);
+  if (w.ready.empty()) take_back(w);
   if (w.ready.empty()) return no_step;
   const uint64_t range = std::min<uint32_t>(w.ready.count, 64);
   const uint32_t chosen = w.ready.pop_at(static_cast<uint32_t>(next_random(w.random) % range), links_.data());

@@ -81,6 +81,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   uint32_t count_down(Worker& w, uint32_t done) noexcept;
   void keep(Worker& w, uint32_t step, uint32_t& behind) noexcept;
   uint32_t choose(Worker& w, uint32_t best) noexcept;
+  uint32_t choose_waiting(Worker& w, uint32_t best) noexcept;
   uint32_t choose_randomly(Worker& w, uint32_t best) noexcept;
   bool start_asynchronous(Worker& w, uint32_t step) noexcept;
   void absorb_completed(Worker& w) noexcept;
@@ -99,7 +100,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool worth_showing(const Worker& w) const noexcept { return threads_ > 1 && (!w.ready.empty() || w.small.count >= many_small); }
   void share(Worker& w, uint32_t next) noexcept;
   void offer(Worker& w, StepChain chain) noexcept;
-  StepChain reclaim(Worker& w) noexcept;
+  void take_back(Worker& w) noexcept;
   void call_help(uint32_t wanted) noexcept;
   uint32_t take(Worker& w) noexcept;
   uint32_t steal(Worker& w) noexcept;

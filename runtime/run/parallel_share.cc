@@ -64,9 +64,7 @@ void ParallelEngine::share(Worker& w, uint32_t next) noexcept {
     // What is shown may do for everybody else during this step; else show all of it, in the right order.
     const uint32_t enough = std::max(threads_ - 1, list.count / 2);
     if (!in_full || list.count > 8 || Offer::chain(shown).count >= enough) return;
-    StepChain chain = reclaim(w);
-    uint32_t behind = no_step;
-    while (!chain.empty()) keep(w, chain.pop(links_.data()), behind);
+    take_back(w);
   }
   if (w.ready.empty() && w.small.count < many_small) return;
   uint32_t count = (list.count + 1) / 2;
@@ -86,12 +84,19 @@ void ParallelEngine::offer(Worker& w, StepChain chain) noexcept {
   call_help(chain.count);
 }
 
-// This thread's own offer, if nobody has taken it.
-StepChain ParallelEngine::reclaim(Worker& w) noexcept {
+// Puts this thread's own offer, if nobody has taken it, back into its lists.
+void ParallelEngine::take_back(Worker& w) noexcept {
   // Acquire even of nothing: after the taker counted itself in, this thread may count itself out.
-  if (w.offer.load(std::memory_order_acquire) == 0) return {};
+  if (w.offer.load(std::memory_order_acquire) == 0) return;
   const uint64_t offer = w.offer.exchange(0, std::memory_order_acq_rel);
-  return offer == 0 ? StepChain{} : Offer::chain(offer);
+  if (offer == 0) return;
+  StepChain chain = Offer::chain(offer);
+  if (w.ready.empty() && (table_[chain.head].flags & StepTable::small) == 0) {
+    w.ready = chain;
+    return;
+  }
+  uint32_t behind = no_step;
+  while (!chain.empty()) keep(w, chain.pop(links_.data()), behind);
 }
 
 // After something was shown that `wanted` threads could take.
@@ -118,7 +123,7 @@ uint32_t ParallelEngine::steal(Worker& w) noexcept {
   uint64_t best = 0;
   for (Worker& other : workers_) {
     const uint64_t offer = other.offer.load(std::memory_order_relaxed);
-    if (offer == 0 || (victim && Offer::urgency(offer) <= Offer::urgency(best))) continue;
+    if (offer == 0 || (victim && Offer::rank_ns(offer) <= Offer::rank_ns(best))) continue;
     victim = &other;
     best = offer;
   }
