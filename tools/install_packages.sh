@@ -7,7 +7,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config binutils                     # building
   libtbb-dev libboost-dev libfmt-dev libxxhash-dev                     # the runtime
   libflatbuffers-dev flatbuffers-compiler flatbuffers-compiler-dev     # net files
-  nlohmann-json3-dev libcli11-dev libjpeg-dev libpng-dev               # the tool
+  nlohmann-json3-dev libcli11-dev libssl-dev libjpeg-dev libpng-dev    # the tool
   libonnx-dev libprotobuf-dev protobuf-compiler                        # the importer
   libdnnl-dev ocl-icd-opencl-dev                                       # the CPU plugin; find_package(dnnl) asks for OpenCL's loader
   libgtest-dev libonnx-testdata                                        # the tests

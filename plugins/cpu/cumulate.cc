@@ -134,6 +134,7 @@ void add_cumulate(Builder& plugin) {
                  .in_place("output", "input")
                  .attribute("upper", 1)
                  .infer(infer_trilu)
+                 .gradient("Trilu", {"doutput", "k"}, {"dinput"})
                  .cpu<Trilu>());
 }
 

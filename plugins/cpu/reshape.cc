@@ -133,6 +133,8 @@ void add_reshape(Builder& plugin) {
                  .attribute("allowzero", 0)
                  .traits(view_traits)
                  .infer(infer_reshape)
+                 .gradient("Shape", {"data"}, {"t0"})
+                 .gradient("Reshape", {"dreshaped", "t0"}, {"ddata"})
                  .cpu<ViewCopy>());
   plugin.add(Op("Flatten", "", 13)
                  .doc("a matrix of the dimensions before axis and those from it on")
@@ -142,6 +144,8 @@ void add_reshape(Builder& plugin) {
                  .attribute("axis", 1)
                  .traits(view_traits)
                  .infer(infer_flatten)
+                 .gradient("Shape", {"input"}, {"t0"})
+                 .gradient("Reshape", {"doutput", "t0"}, {"dinput"})
                  .cpu<ViewCopy>());
   plugin.add(Op("Squeeze", "", 13)
                  .doc("without the axes given, or without all dimensions of one element")
@@ -151,6 +155,8 @@ void add_reshape(Builder& plugin) {
                  .in_place("squeezed", "data")
                  .traits(view_traits)
                  .infer(infer_squeeze)
+                 .gradient("Shape", {"data"}, {"t0"})
+                 .gradient("Reshape", {"dsqueezed", "t0"}, {"ddata"})
                  .cpu<ViewCopy>());
   plugin.add(Op("Unsqueeze", "", 13)
                  .doc("with dimensions of one element at the axes of the output")
@@ -160,6 +166,8 @@ void add_reshape(Builder& plugin) {
                  .in_place("expanded", "data")
                  .traits(view_traits)
                  .infer(infer_unsqueeze)
+                 .gradient("Shape", {"data"}, {"t0"})
+                 .gradient("Reshape", {"dexpanded", "t0"}, {"ddata"})
                  .cpu<ViewCopy>());
   plugin.add(Op("Identity", "", 16)
                  .doc("the input")

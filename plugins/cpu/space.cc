@@ -103,6 +103,7 @@ void add_space(Builder& plugin) {
                  .out("output")
                  .required("blocksize", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_space_to_depth)
+                 .gradient("DepthToSpace", {"doutput"}, {"dinput"})
                  .cpu<Blocks<false>>());
 }
 

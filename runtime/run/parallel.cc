@@ -175,7 +175,7 @@ uint32_t ParallelEngine::choose_waiting(Worker& w, uint32_t best) noexcept {
   }
   float enough = 0;
   if (best != no_step)
-    enough = table_[best].rank_ns + longer_by_ns + table_[best].cost_ns / 2;
+    enough = table_[best].rank_ns + longer_by_ns + table_[best].cost_ns * 5 / 2;
   else if (!w.ready.empty())
     enough = table_[w.ready.head].rank_ns;
   if (Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough) take_back(w);

@@ -1,6 +1,6 @@
 // Broken and malicious models: one clear error each, never a crash.
-#include <sys/stat.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "onnx/model_builder.h"
 #include "onnx/tensor_proto.h"
@@ -105,6 +105,10 @@ TEST(Hostile, NamesAreDefinedOnceAndReadAfterwards) {
   dangling.relu->set_input(0, "nobody");
   EXPECT_EQ(dangling.failure().code, Code::dangling_input);
   EXPECT_EQ(dangling.failure().node, "r");
+  Model attributes;
+  set_int(attributes.relu, "a", 1);
+  set_int(attributes.relu, "a", 2);
+  EXPECT_EQ(attributes.failure().code, Code::duplicate_name);
   Model output;
   output.graph.output("nobody");
   EXPECT_EQ(output.failure().code, Code::dangling_input);

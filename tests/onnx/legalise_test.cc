@@ -1,7 +1,7 @@
 // Old opsets in, newest semantics out: expected text. Numbers after the slash are since-versions.
-#include "onnx/model_builder.h"
-
 #include <gtest/gtest.h>
+
+#include "onnx/model_builder.h"
 #include "onnx/operators.h"
 
 namespace heddle {

@@ -1,8 +1,7 @@
 #include "onnx/model_builder.h"
 
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "base/text.h"
 

@@ -1,7 +1,7 @@
 // Subgraphs with captures, functions, names, symbols, constants.
-#include "onnx/model_builder.h"
-
 #include <gtest/gtest.h>
+
+#include "onnx/model_builder.h"
 
 namespace heddle {
 namespace {

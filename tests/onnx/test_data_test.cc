@@ -1,6 +1,7 @@
 // Every model of Debian's libonnx-testdata: what must be imported is, what is refused is refused by name.
-#include <algorithm>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 #include <map>
 #include <set>
 

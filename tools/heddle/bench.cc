@@ -70,7 +70,8 @@ double median(std::vector<double> v) {
 Status bench(const Options& o, Report& report) {
   Json runs = Json::array(), operators = Json::array();
   for (const int threads : o.threads) {
-    if (threads < 1 || threads > 64) return {Code::invalid_argument, "--threads " + std::to_string(threads) + " is out of range", "give numbers from 1 to 64"};
+    if (threads < 1 || threads > 64)
+      return {Code::invalid_argument, "--threads " + std::to_string(threads) + " is out of range", "give numbers from 1 to 64"};
     HEDDLE_TRY(const Measured m, measure(o, report.common, threads));
     runs.push_back({{"threads", threads}, {"latency_ns", latency_json(m.latencies_ns)}});
     report.say(std::to_string(threads) + " threads: " + latency_text(m.latencies_ns));
@@ -78,22 +79,32 @@ Status bench(const Options& o, Report& report) {
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [s, times] : m.steps_ns) {
       const PlanStep& step = m.plan->steps[s];
-      operators.push_back({{"name", step.name}, {"type", step.type}, {"device", step.device}, {"median_ns", static_cast<int64_t>(median(times))}, {"bytes", step.bytes}, {"flops", nullptr}});
+      operators.push_back({{"name", step.name},
+                           {"type", step.type},
+                           {"device", step.device},
+                           {"median_ns", static_cast<int64_t>(median(times))},
+                           {"bytes", step.bytes},
+                           {"flops", nullptr}});
       lines.emplace_back(median(times), step.name + " (" + step.type + ")");
     }
     std::sort(lines.rbegin(), lines.rend());
-    for (size_t i = 0; i < lines.size() && i < 15; ++i) report.say("  " + shortest(static_cast<float>(static_cast<int64_t>(lines[i].first / 10)) / 100) + " us  " + lines[i].second);
+    for (size_t i = 0; i < lines.size() && i < 15; ++i)
+      report.say("  " + shortest(static_cast<float>(static_cast<int64_t>(lines[i].first / 10)) / 100) + " us  " + lines[i].second);
   }
   report.json["runs"] = runs;
   report.json["operators"] = operators;
   if (o.compare.empty()) return {};
   HEDDLE_TRY(const FileBytes bytes, read_file(o.compare, int64_t{1} << 30));
-  const Json old = Json::parse(reinterpret_cast<const char*>(bytes.data.get()), reinterpret_cast<const char*>(bytes.data.get()) + bytes.size, nullptr, false);
-  if (old.is_discarded() || !old.contains("runs")) return {Code::syntax, quoted(o.compare) + " is not what bench --json prints", "make it with heddle bench --json"};
+  const Json old = Json::parse(reinterpret_cast<const char*>(bytes.data.get()),
+                               reinterpret_cast<const char*>(bytes.data.get()) + bytes.size, nullptr, false);
+  if (old.is_discarded() || !old.contains("runs"))
+    return {Code::syntax, quoted(o.compare) + " is not what bench --json prints", "make it with heddle bench --json"};
   for (const Json& before : old["runs"])
     for (const Json& now : runs)
       if (before["threads"] == now["threads"] && before["latency_ns"]["median"].is_number())
-        report.say(now["threads"].dump() + " threads: " + shortest(static_cast<float>(now["latency_ns"]["median"].get<double>() / before["latency_ns"]["median"].get<double>())) + " x the old median");
+        report.say(now["threads"].dump() + " threads: " +
+                   shortest(static_cast<float>(now["latency_ns"]["median"].get<double>() / before["latency_ns"]["median"].get<double>())) +
+                   " x the old median");
   return {};
 }
 

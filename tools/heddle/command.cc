@@ -10,7 +10,9 @@
 namespace heddle::tool {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
 
 // JSON text must be UTF-8 whatever the file's names are.
 constexpr auto replace_invalid = nlohmann::json::error_handler_t::replace;
@@ -44,7 +46,9 @@ void Report::say(const std::string& line) const {
   if (!common.json && !common.quiet) std::printf("%s\n", line.c_str());
 }
 
-bool Report::progress() const { return !common.quiet && !common.no_progress && ::isatty(STDERR_FILENO) != 0; }
+bool Report::progress() const {
+  return !common.quiet && !common.no_progress && ::isatty(STDERR_FILENO) != 0;
+}
 
 void Report::step(const std::string& text) const {
   if (progress()) std::fprintf(stderr, "\r\033[K%s", text.c_str());
@@ -54,7 +58,11 @@ int Report::finish(int exit_code) {
   if (progress()) std::fprintf(stderr, "\r\033[K");
   if (exit_code == 0 && warned_ && common.warnings_are_errors) exit_code = 1;
   if (common.json) {
-    Json object = {{"schema_version", 1}, {"command", command_}, {"status", exit_code == 0 ? "ok" : "failed"}, {"exit_code", exit_code}, {"diagnostics", diagnostics_}};
+    Json object = {{"schema_version", 1},
+                   {"command", command_},
+                   {"status", exit_code == 0 ? "ok" : "failed"},
+                   {"exit_code", exit_code},
+                   {"diagnostics", diagnostics_}};
     for (auto& [key, value] : json.items()) object[key] = value;
     std::printf("%s\n", object.dump(2, ' ', false, replace_invalid).c_str());
   }

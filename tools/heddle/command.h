@@ -25,7 +25,8 @@ struct CommonOptions {
   bool warnings_are_errors = false;
 };
 
-// Collects what a command has to say. Diagnostics go to stderr as they come (with --json into the object); text goes to stdout unless --json or
+// Collects what a command has to say. Diagnostics go to stderr as they come (with --json into the object); text goes to stdout unless
+// --json or
 // --quiet; finish() prints the object and gives the exit status.
 class Report {
  public:

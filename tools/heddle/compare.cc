@@ -9,7 +9,9 @@
 namespace heddle::tool {
 namespace {
 
-bool is_float(DType d) { return d == DType::f16 || d == DType::bf16 || d == DType::f32 || d == DType::f64; }
+bool is_float(DType d) {
+  return d == DType::f16 || d == DType::bf16 || d == DType::f32 || d == DType::f64;
+}
 
 }  // namespace
 
@@ -20,7 +22,8 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
     c.equal = false;
   };
   if (actual.dtype != expected.dtype || actual.shape != expected.shape) {
-    differ(std::string("is ") + to_string(actual.dtype) + actual.shape.text() + ", expected " + to_string(expected.dtype) + expected.shape.text());
+    differ(std::string("is ") + to_string(actual.dtype) + actual.shape.text() + ", expected " + to_string(expected.dtype) +
+           expected.shape.text());
     return c;
   }
   const int64_t count = expected.shape.element_count();
@@ -49,7 +52,8 @@ Status check_numerics(Execution& execution, uint32_t step) {
     for (int64_t i = 0; i < view.element_count; ++i) {
       const double v = element(tensor, i);
       if (std::isfinite(v)) continue;
-      Status bad(Code::numerics, "element " + std::to_string(i) + " of its output is " + shortest(v), "look at its inputs with --dump DIR --only " + s.name);
+      Status bad(Code::numerics, "element " + std::to_string(i) + " of its output is " + shortest(v),
+                 "look at its inputs with --dump DIR --only " + s.name);
       return std::move(bad).at(s.name, s.type).in_net(execution.plan().net_name);
     }
   }

@@ -14,7 +14,11 @@ namespace heddle::tool {
 namespace {
 
 Json net_summary(const Net& net, const std::string& file) {
-  return {{"file", file}, {"operators", net.nodes.size()}, {"inputs", net.inputs.size()}, {"outputs", net.outputs.size()}, {"parameters", models::parameter_count(net)}};
+  return {{"file", file},
+          {"operators", net.nodes.size()},
+          {"inputs", net.inputs.size()},
+          {"outputs", net.outputs.size()},
+          {"parameters", models::parameter_count(net)}};
 }
 
 Status import_model(const std::string& model, const std::string& output, Report& report) {
@@ -24,13 +28,16 @@ Status import_model(const std::string& model, const std::string& output, Report&
   HEDDLE_CHECK(resolve(net, runtime.impl().registry.snapshot()).status(), "while importing " + quoted(model));
   HEDDLE_CHECK(save_net(net, output));
   report.json["net"] = net_summary(net, output);
-  report.say(quoted(output) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(models::parameter_count(net)) + " parameters");
+  report.say(quoted(output) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(models::parameter_count(net)) +
+             " parameters");
   return {};
 }
 
 Status convert(const std::string& from, const std::string& to, Report& report) {
   std::error_code error;
-  const auto folder = [&](const std::string& file) { return std::filesystem::weakly_canonical(std::filesystem::absolute(file), error).parent_path(); };
+  const auto folder = [&](const std::string& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file), error).parent_path();
+  };
   const bool same_folder = folder(from) == folder(to);
   LoadOptions load;
   load.attach_weights = !same_folder;
@@ -54,21 +61,27 @@ Status write_model(const ModelOptions& o, Report& report) {
     Json recipes = Json::array();
     for (const models::Recipe& r : models::list()) {
       recipes.push_back({{"name", r.name}, {"description", r.description}});
-      report.say(std::string(r.name) + std::string(std::max<int>(1, 16 - static_cast<int>(std::string(r.name).size())), ' ') + r.description);
+      report.say(std::string(r.name) + std::string(std::max<int>(1, 16 - static_cast<int>(std::string(r.name).size())), ' ') +
+                 r.description);
     }
     report.json["recipes"] = recipes;
     return {};
   }
-  if (o.train) return {Code::unsupported, "--train: training forms of recipes are not implemented", "leave --train out for the inference form"};
-  if (o.name.empty() || o.output.empty()) return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
+  if (o.train)
+    return {Code::unsupported, "--train: training forms of recipes are not implemented", "leave --train out for the inference form"};
+  if (o.name.empty() || o.output.empty())
+    return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
   HEDDLE_TRY(const Net net, models::build(o.name, o.recipe));
   HEDDLE_CHECK(save_net(net, o.output));
   report.json["net"] = net_summary(net, o.output);
-  report.say(quoted(o.output) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(models::parameter_count(net)) + " parameters");
+  report.say(quoted(o.output) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(models::parameter_count(net)) +
+             " parameters");
   return {};
 }
 
-int finish(Report& report, const Status& status) { return status.ok() ? 0 : report.fail(status); }
+int finish(Report& report, const Status& status) {
+  return status.ok() ? 0 : report.fail(status);
+}
 
 }  // namespace
 

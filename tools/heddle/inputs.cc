@@ -5,6 +5,7 @@
 
 #include "base/half.h"
 #include "base/text.h"
+#include "picture.h"
 #include "plugin/schema.h"
 #include "tensor_files.h"
 
@@ -52,21 +53,24 @@ int64_t index_bound(const Net& net, ValueId input) {
       const DeclaredType& type = data.kind == Value::Kind::variable ? net[data.variable].type : data.type;
       const auto rank = static_cast<int64_t>(type.dims.size());
       const int64_t at = axis < 0 ? axis + rank : axis;
-      const int64_t extent = at >= 0 && at < rank && type.dims[static_cast<size_t>(at)].value > 0 ? type.dims[static_cast<size_t>(at)].value : 1;
+      const int64_t extent =
+          at >= 0 && at < rank && type.dims[static_cast<size_t>(at)].value > 0 ? type.dims[static_cast<size_t>(at)].value : 1;
       bound = bound == 0 ? extent : std::min(bound, extent);
     }
   return bound;
 }
 
-// Index inputs may reach their reader through casts, reshapes and the like; one step back is what the schemas can say.
-Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request, const std::vector<std::pair<std::string, int64_t>>& symbols) {
+Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request,
+                       const std::vector<std::pair<std::string, int64_t>>& symbols) {
   const Value& value = net[id];
   for (const std::string& text : request.shapes) {
     HEDDLE_TRY(const NameValue given, split_name_value("--shape", text));
     if (given.first == value.name) return parse_shape(given.first, given.second);
   }
   Shape shape;
-  if (!value.type.ranked) return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known", "give it with --shape " + value.name + "=...");
+  if (!value.type.ranked)
+    return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
+                  "give it with --shape " + value.name + "=...");
   for (const Dim& dim : value.type.dims) {
     if (dim.kind == Dim::Kind::constant || dim.kind == Dim::Kind::bounded) {
       shape.push_back(dim.value);
@@ -74,8 +78,11 @@ Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request, 
     }
     const auto bound = std::find_if(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == dim.symbol; });
     if (bound == symbols.end())
-      return Status(Code::unbound_symbol, "an extent of input " + quoted(value.name) + " is not known" + (dim.symbol.empty() ? "" : ": symbol " + quoted(dim.symbol)),
-                    dim.symbol.empty() ? "give --shape " + value.name + "=..." : "give --symbol " + dim.symbol + "=N or --shape " + value.name + "=...");
+      return Status(
+          Code::unbound_symbol,
+          "an extent of input " + quoted(value.name) + " is not known" + (dim.symbol.empty() ? "" : ": symbol " + quoted(dim.symbol)),
+          dim.symbol.empty() ? "give --shape " + value.name + "=..."
+                             : "give --symbol " + dim.symbol + "=N or --shape " + value.name + "=...");
     shape.push_back(bound->second);
   }
   return shape;
@@ -95,7 +102,8 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::ve
   for (const std::string& text : texts) {
     HEDDLE_TRY(const NameValue given, split_name_value("--symbol", text));
     int64_t extent = 0;
-    if (!parse_int(given.second, &extent) || extent < 0) return Status(Code::invalid_argument, "--symbol " + text + " is not NAME=N", "give a non-negative number");
+    if (!parse_int(given.second, &extent) || extent < 0)
+      return Status(Code::invalid_argument, "--symbol " + text + " is not NAME=N", "give a non-negative number");
     symbols.emplace_back(given.first, extent);
   }
   return symbols;
@@ -111,16 +119,39 @@ std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_
     const float real = static_cast<float>(static_cast<int32_t>(r >> 40) - (1 << 23)) * 0x1p-23f;
     const auto integer = static_cast<int64_t>((r >> 16) % static_cast<uint64_t>(bound > 0 ? bound : 101));
     switch (dtype) {
-      case DType::f16: store(data, i, f16_of_float(real)); break;
-      case DType::bf16: store(data, i, bf16_of_float(real)); break;
-      case DType::f32: store(data, i, real); break;
-      case DType::f64: store(data, i, static_cast<double>(real)); break;
-      case DType::i8: store(data, i, static_cast<int8_t>(integer)); break;
-      case DType::u8: store(data, i, static_cast<uint8_t>(integer)); break;
-      case DType::i16: case DType::u16: store(data, i, static_cast<uint16_t>(integer)); break;
-      case DType::i32: case DType::u32: store(data, i, static_cast<uint32_t>(integer)); break;
-      case DType::i64: case DType::u64: store(data, i, static_cast<uint64_t>(integer)); break;
-      default: store(data, i, static_cast<uint8_t>(r >> 63)); break;
+      case DType::f16:
+        store(data, i, f16_of_float(real));
+        break;
+      case DType::bf16:
+        store(data, i, bf16_of_float(real));
+        break;
+      case DType::f32:
+        store(data, i, real);
+        break;
+      case DType::f64:
+        store(data, i, static_cast<double>(real));
+        break;
+      case DType::i8:
+        store(data, i, static_cast<int8_t>(integer));
+        break;
+      case DType::u8:
+        store(data, i, static_cast<uint8_t>(integer));
+        break;
+      case DType::i16:
+      case DType::u16:
+        store(data, i, static_cast<uint16_t>(integer));
+        break;
+      case DType::i32:
+      case DType::u32:
+        store(data, i, static_cast<uint32_t>(integer));
+        break;
+      case DType::i64:
+      case DType::u64:
+        store(data, i, static_cast<uint64_t>(integer));
+        break;
+      default:
+        store(data, i, static_cast<uint8_t>(r >> 63));
+        break;
     }
   }
   return blob;
@@ -145,7 +176,12 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, con
   for (const std::string& text : request.files) {
     HEDDLE_TRY(const NameValue given, split_name_value("--input", text));
     HEDDLE_TRY(const size_t position, position_of("--input", given.first));
-    HEDDLE_TRY(blobs[position], read_tensor(given.second));
+    if (is_picture(given.second)) {
+      HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[position], request, symbols));
+      HEDDLE_TRY(blobs[position], read_picture(given.second, shape));
+    } else {
+      HEDDLE_TRY(blobs[position], read_tensor(given.second));
+    }
   }
   for (size_t i = 0; i < blobs.size(); ++i) {
     if (blobs[i]) continue;
@@ -156,7 +192,8 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, con
     HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[i], request, symbols));
     int64_t bytes = 0;
     if (!checked_byte_size(net[net.inputs[i]].type.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
-      return Status(Code::limit_exceeded, "random content for input " + quoted(names[i]) + " of shape " + shape.text() + " is too large", "give a smaller --shape");
+      return Status(Code::limit_exceeded, "random content for input " + quoted(names[i]) + " of shape " + shape.text() + " is too large",
+                    "give a smaller --shape");
     blobs[i] = random_blob(net[net.inputs[i]].type.dtype, shape, *request.random_seed + i * 7919, index_bound(net, net.inputs[i]));
   }
   if (!missing.empty())

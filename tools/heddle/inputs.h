@@ -16,9 +16,9 @@ namespace heddle::tool {
 using NameValue = std::pair<std::string, std::string>;
 
 struct InputRequest {
-  std::vector<std::string> files;   // NAME=FILE
-  std::vector<std::string> shapes;  // NAME=2x3x224x224
-  std::vector<std::string> symbols;  // N=8
+  std::vector<std::string> files;       // NAME=FILE
+  std::vector<std::string> shapes;      // NAME=2x3x224x224
+  std::vector<std::string> symbols;     // N=8
   std::optional<uint64_t> random_seed;  // content for inputs not given
 };
 
@@ -26,9 +26,9 @@ struct InputRequest {
 Result<NameValue> split_name_value(const std::string& option, const std::string& text);
 Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::vector<std::string>& texts);
 
-// One blob per input of the net, in its order. Random content (docs/command_line.md): floats uniform in [-1, 1), integers in [0, 100], bool 0 or 1;
-// inputs that operators use as indices stay within the bounds that the schemas state. Errors: missing_input (all at once, with the options
-// that would give them), unknown_name, shape_mismatch, unbound_symbol.
+// One blob per input of the net, in its order. Random content (docs/command_line.md): floats uniform in [-1, 1), integers in [0, 100], bool
+// 0 or 1; inputs that operators use as indices stay within the bounds that the schemas state. Errors: missing_input (all at once, with the
+// options that would give them), unknown_name, shape_mismatch, unbound_symbol.
 Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request);
 
 // Random content of a type, for plugin run and tests; `bound` > 0: integers in [0, bound).

@@ -22,7 +22,9 @@ std::string type_text(const DeclaredType& type) {
   if (!type.ranked) return out;
   std::vector<std::string> dims;
   for (const Dim& d : type.dims)
-    dims.push_back(d.kind == Dim::Kind::symbol ? d.symbol : d.kind == Dim::Kind::dynamic ? "?" : (d.kind == Dim::Kind::bounded ? "<=" : "") + std::to_string(d.value));
+    dims.push_back(d.kind == Dim::Kind::symbol    ? d.symbol
+                   : d.kind == Dim::Kind::dynamic ? "?"
+                                                  : (d.kind == Dim::Kind::bounded ? "<=" : "") + std::to_string(d.value));
   return out + "[" + join(dims, ", ") + "]";
 }
 
@@ -37,9 +39,14 @@ void describe_net(const Net& net, const Options& o, Report& report) {
   int64_t constant_bytes = 0;
   for (const Value& v : net.values)
     if (v.content.blob) constant_bytes += v.content.blob->bytes;
-  report.json["net"] = {{"name", net.name},           {"operators", net.nodes.size()}, {"values", net.values.size()}, {"variables", net.variables.size()},
-                        {"inputs", net.inputs.size()}, {"outputs", net.outputs.size()}};
-  report.say("net " + quoted(net.name) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(net.variables.size()) + " variables");
+  report.json["net"] = {{"name", net.name},
+                        {"operators", net.nodes.size()},
+                        {"values", net.values.size()},
+                        {"variables", net.variables.size()},
+                        {"inputs", net.inputs.size()},
+                        {"outputs", net.outputs.size()}};
+  report.say("net " + quoted(net.name) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(net.variables.size()) +
+             " variables");
   for (const ValueId id : net.inputs) report.say("  input  " + quoted(net[id].name) + " " + type_text(net[id].type));
   for (const ValueId id : net.outputs) report.say("  output " + quoted(net[id].name) + " " + type_text(net[id].type));
   if (o.stats) {
@@ -50,26 +57,33 @@ void describe_net(const Net& net, const Options& o, Report& report) {
       by_type[type] = count;
       report.say("  " + std::to_string(count) + " x " + type);
     }
-    report.json["stats"] = {{"operators_by_type", by_type}, {"parameters", models::parameter_count(net)}, {"constant_bytes", constant_bytes}, {"flops", nullptr}};
+    report.json["stats"] = {{"operators_by_type", by_type},
+                            {"parameters", models::parameter_count(net)},
+                            {"constant_bytes", constant_bytes},
+                            {"flops", nullptr}};
     report.say("  parameters " + std::to_string(models::parameter_count(net)) + ", constants " + human_bytes(constant_bytes));
     return;
   }
   for (const Node& n : net.nodes)
-    report.say("  " + names_of(net, n.outputs) + " = " + display_name(n.domain, n.type) + "(" + names_of(net, n.inputs) + ")" + (n.device.empty() ? "" : " on " + n.device));
+    report.say("  " + names_of(net, n.outputs) + " = " + display_name(n.domain, n.type) + "(" + names_of(net, n.inputs) + ")" +
+               (n.device.empty() ? "" : " on " + n.device));
 }
 
 std::string net_dot(const Net& net) {
   std::string out = "digraph " + quoted(net.name.empty() ? "net" : net.name) + " {\n  node [shape=box];\n";
-  for (size_t i = 0; i < net.nodes.size(); ++i) out += "  n" + std::to_string(i) + " [label=" + quoted(net.nodes[i].name + " (" + net.nodes[i].type + ")") + "];\n";
+  for (size_t i = 0; i < net.nodes.size(); ++i)
+    out += "  n" + std::to_string(i) + " [label=" + quoted(net.nodes[i].name + " (" + net.nodes[i].type + ")") + "];\n";
   for (size_t i = 0; i < net.nodes.size(); ++i)
     for (const ValueId id : net.nodes[i].inputs)
-      if (id.valid() && net[id].producer.valid()) out += "  n" + std::to_string(net[id].producer.index) + " -> n" + std::to_string(i) + " [label=" + quoted(net[id].name) + "];\n";
+      if (id.valid() && net[id].producer.valid())
+        out += "  n" + std::to_string(net[id].producer.index) + " -> n" + std::to_string(i) + " [label=" + quoted(net[id].name) + "];\n";
   return out + "}\n";
 }
 
 Status inspect_weights(const Options& o, Report& report) {
   const std::filesystem::path path(o.file);
-  HEDDLE_TRY(const Safetensors tensors, Safetensors::open(path.parent_path().empty() ? "." : path.parent_path(), path.filename().string(), Limits()));
+  HEDDLE_TRY(const Safetensors tensors,
+             Safetensors::open(path.parent_path().empty() ? "." : path.parent_path(), path.filename().string(), Limits()));
   Json list = Json::array();
   for (const TensorEntry& e : tensors.tensors()) {
     Json shape = Json::array();
@@ -92,7 +106,8 @@ Status inspect_plugin(const Options& o, Report& report) {
   Registry registry;
   HEDDLE_CHECK(registry.load(o.file));
   const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
-  report.say("plugin " + quoted(plugin.name) + " " + plugin.version + ": " + std::to_string(plugin.operators.size()) + " operators, " + std::to_string(plugin.kernels.size()) + " kernels");
+  report.say("plugin " + quoted(plugin.name) + " " + plugin.version + ": " + std::to_string(plugin.operators.size()) + " operators, " +
+             std::to_string(plugin.kernels.size()) + " kernels");
   Json operators = Json::array();
   for (const OperatorSchema& s : plugin.operators) {
     operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}, {"doc", s.op->doc ? s.op->doc : ""}});

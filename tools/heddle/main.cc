@@ -15,7 +15,8 @@ constexpr Command commands[] = {
     {"check", "everything that can be known without running", "heddle check net.json", declare_check},
     {"plan", "steps, kernels, layouts, memory; or the offset planner alone", "heddle plan resnet50.heddle --svg plan.svg", declare_plan},
     {"import", "ONNX model to net", "heddle import model.onnx -o model.heddle", declare_import},
-    {"verify-onnx", "run ONNX backend test folders and compare", "heddle verify-onnx /usr/share/libonnx-testdata/data/pytorch-converted", declare_verify_onnx},
+    {"verify-onnx", "run ONNX backend test folders and compare", "heddle verify-onnx /usr/share/libonnx-testdata/data/pytorch-converted",
+     declare_verify_onnx},
     {"inspect", "a net, weights or plugin, readable", "heddle inspect resnet50.heddle --stats", declare_inspect},
     {"convert", "between .heddle and .json, losslessly", "heddle convert net.heddle net.json", declare_convert},
     {"model", "write a net from a recipe", "heddle model resnet50 -o resnet50.heddle", declare_model},
@@ -28,7 +29,9 @@ void add_common_options(CLI::App& app, CommonOptions& common, bool threads_list)
   app.add_option("--plugin", common.plugins, "load this plugin (repeatable)")->type_name("FILE.so");
   app.add_option("--plugin-dir", common.plugin_folders, "load every plugin of this folder")->type_name("DIR");
   if (!threads_list)
-    app.add_option("--threads", common.threads, "threads of a run (default: what affinity and cgroup allow)")->type_name("N")->check(CLI::Range(1, 64));
+    app.add_option("--threads", common.threads, "threads of a run (default: what affinity and cgroup allow)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 64));
   app.add_flag("--json", common.json, "one JSON object on stdout");
   app.add_flag("--quiet", common.quiet, "no text but errors");
   app.add_flag("--no-progress", common.no_progress, "no progress on stderr");
@@ -52,7 +55,8 @@ int wrong_usage(const CLI::ParseError& error, const std::string& command, bool j
   Report report(command);
   report.common.json = json;
   std::string text = error.what();
-  return report.finish(report.fail(Status(Code::unknown_option, text, command.empty() ? "see heddle --help" : "see heddle " + command + " --help")));
+  return report.finish(
+      report.fail(Status(Code::unknown_option, text, command.empty() ? "see heddle --help" : "see heddle " + command + " --help")));
 }
 
 int run_tool(int argc, char** argv) {

@@ -13,8 +13,9 @@ struct Format {
   const char* descr;
   DType dtype;
 };
-constexpr Format formats[] = {{"<f2", DType::f16}, {"<f4", DType::f32}, {"<f8", DType::f64}, {"|i1", DType::i8},  {"<i2", DType::i16}, {"<i4", DType::i32},
-                              {"<i8", DType::i64}, {"|u1", DType::u8},  {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64}, {"|b1", DType::boolean}};
+constexpr Format formats[] = {{"<f2", DType::f16}, {"<f4", DType::f32}, {"<f8", DType::f64}, {"|i1", DType::i8},
+                              {"<i2", DType::i16}, {"<i4", DType::i32}, {"<i8", DType::i64}, {"|u1", DType::u8},
+                              {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64}, {"|b1", DType::boolean}};
 
 // The text behind "'key':" in the header's Python literal, up to the next comma at depth 0.
 std::string field(const std::string& header, const std::string& key) {
@@ -55,7 +56,8 @@ Result<std::shared_ptr<const Blob>> read_npy(const std::string& file) {
   const std::string during = "while reading " + quoted(file);
   HEDDLE_TRY(const FileBytes bytes, read_file(file, Limits().weight_file_bytes));
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data.get());
-  if (bytes.size < 10 || std::memcmp(data, "\x93NUMPY", 6) != 0) return Status(Code::syntax, quoted(file) + " is not an .npy file", "save it with numpy.save");
+  if (bytes.size < 10 || std::memcmp(data, "\x93NUMPY", 6) != 0)
+    return Status(Code::syntax, quoted(file) + " is not an .npy file", "save it with numpy.save");
   const bool wide = data[6] >= 2;
   const size_t start = wide ? 12 : 10;
   if (bytes.size < start) return Status(Code::file_truncated, quoted(file) + " ends in its header");
@@ -67,13 +69,16 @@ Result<std::shared_ptr<const Blob>> read_npy(const std::string& file) {
   DType dtype = DType::none;
   for (const Format& f : formats)
     if (descr == "'" + std::string(f.descr) + "'") dtype = f.dtype;
-  if (dtype == DType::none) return Status(Code::unsupported, quoted(file) + " has element type " + descr, "convert it to a little-endian number type");
-  if (field(header, "fortran_order") != "False") return Status(Code::unsupported, quoted(file) + " is in Fortran order", "save numpy.ascontiguousarray of it");
+  if (dtype == DType::none)
+    return Status(Code::unsupported, quoted(file) + " has element type " + descr, "convert it to a little-endian number type");
+  if (field(header, "fortran_order") != "False")
+    return Status(Code::unsupported, quoted(file) + " is in Fortran order", "save numpy.ascontiguousarray of it");
   Shape shape;
   HEDDLE_CHECK(parse_shape(field(header, "shape"), &shape), during);
   int64_t size = 0;
   if (!checked_byte_size(dtype, shape, &size) || static_cast<size_t>(size) != bytes.size - start - length)
-    return Status(Code::file_truncated, quoted(file) + " has " + std::to_string(bytes.size - start - length) + " bytes of data, its shape " + shape.text() + " needs " + std::to_string(size));
+    return Status(Code::file_truncated, quoted(file) + " has " + std::to_string(bytes.size - start - length) +
+                                            " bytes of data, its shape " + shape.text() + " needs " + std::to_string(size));
   return std::shared_ptr<const Blob>(Blob::copy_of(dtype, shape, data + start + length));
 }
 

@@ -51,9 +51,10 @@ Status plan_net(const Options& o, Report& report) {
   if (!o.diff.empty()) {
     HEDDLE_TRY(const auto other, make_plan(o.diff, o, report));
     const MemoryReport &a = plan.memory, &b = other.first->memory;
-    report.json["diff"] = {{"steps", static_cast<int64_t>(other.first->steps.size()) - static_cast<int64_t>(plan.steps.size())}, {"peak_bytes", b.peak_bytes - a.peak_bytes}};
-    report.say("steps " + std::to_string(plan.steps.size()) + " -> " + std::to_string(other.first->steps.size()) + ", peak " + std::to_string(a.peak_bytes) + " -> " +
-               std::to_string(b.peak_bytes) + " bytes");
+    report.json["diff"] = {{"steps", static_cast<int64_t>(other.first->steps.size()) - static_cast<int64_t>(plan.steps.size())},
+                           {"peak_bytes", b.peak_bytes - a.peak_bytes}};
+    report.say("steps " + std::to_string(plan.steps.size()) + " -> " + std::to_string(other.first->steps.size()) + ", peak " +
+               std::to_string(a.peak_bytes) + " -> " + std::to_string(b.peak_bytes) + " bytes");
     return {};
   }
   report.say(o.dot ? plan_dot(plan) : plan_text(plan));
@@ -78,7 +79,8 @@ Status plan_buffers(const Options& o, Report& report) {
   report.json["optimal"] = solution.optimal;
   const std::string text = format_buffers_csv(table, solution);
   if (!o.output.empty()) HEDDLE_CHECK(write_text(o.output, text));
-  report.say("peak " + std::to_string(solution.height) + " bytes, lower bound " + std::to_string(solution.lower_bound) + (solution.optimal ? ", optimal" : "") + ", by " + solution.method);
+  report.say("peak " + std::to_string(solution.height) + " bytes, lower bound " + std::to_string(solution.lower_bound) +
+             (solution.optimal ? ", optimal" : "") + ", by " + solution.method);
   if (o.output.empty()) report.say(text);
   return {};
 }
@@ -126,7 +128,8 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--time-limit", o->time_limit_s, "seconds to search")->check(CLI::PositiveNumber)->needs("--buffers");
   app.add_option("-o", o->output, "where the table with offsets goes")->type_name("FILE")->needs("--buffers");
   return [o](Report& report) {
-    if (o->net.empty() && o->buffers.empty()) return report.fail(Status(Code::missing_input, "a net or --buffers F.csv is needed", "see heddle plan --help"));
+    if (o->net.empty() && o->buffers.empty())
+      return report.fail(Status(Code::missing_input, "a net or --buffers F.csv is needed", "see heddle plan --help"));
     const Status status = o->buffers.empty() ? plan_net(*o, report) : plan_buffers(*o, report);
     return status.ok() ? 0 : report.fail(status);
   };

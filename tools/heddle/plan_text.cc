@@ -32,11 +32,23 @@ Json step_json(const Plan& plan, size_t i) {
   Json inputs = Json::array(), outputs = Json::array(), successors = Json::array();
   for (const Operand& o : s.inputs) inputs.push_back(o.value.valid() ? placement_json(plan.values[o.value.index]) : Json(nullptr));
   for (const Operand& o : s.outputs) outputs.push_back(o.value.valid() ? placement_json(plan.values[o.value.index]) : Json(nullptr));
-  for (uint32_t e = plan.graph.successor_begin[i]; e < plan.graph.successor_begin[i + 1]; ++e) successors.push_back(plan.graph.successors[e]);
-  return {{"index", i},          {"name", s.name},          {"type", s.type},           {"kernel", s.kernel->name},
-          {"device", s.device},  {"stream", 0},             {"tiles", s.tiles},         {"fused", s.fused},
-          {"late", s.late},      {"scratch_bytes", s.scratch_bytes}, {"thread_scratch_bytes", s.thread_scratch_bytes},
-          {"inputs", inputs},    {"outputs", outputs},      {"successors", successors}, {"tail", i >= plan.graph.tail_begin}};
+  for (uint32_t e = plan.graph.successor_begin[i]; e < plan.graph.successor_begin[i + 1]; ++e)
+    successors.push_back(plan.graph.successors[e]);
+  return {{"index", i},
+          {"name", s.name},
+          {"type", s.type},
+          {"kernel", s.kernel->name},
+          {"device", s.device},
+          {"stream", 0},
+          {"tiles", s.tiles},
+          {"fused", s.fused},
+          {"late", s.late},
+          {"scratch_bytes", s.scratch_bytes},
+          {"thread_scratch_bytes", s.thread_scratch_bytes},
+          {"inputs", inputs},
+          {"outputs", outputs},
+          {"successors", successors},
+          {"tail", i >= plan.graph.tail_begin}};
 }
 
 struct Life {
@@ -63,17 +75,25 @@ std::map<uint32_t, Life> lives_of(const Plan& plan) {
 std::string escape_xml(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20) out += ' ';
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += ' ';
+    else
+      out += c;
   }
   return out;
 }
 
-std::string fixed(double value) { return shortest(static_cast<float>(static_cast<int64_t>(value * 100)) / 100); }
+std::string fixed(double value) {
+  return shortest(static_cast<float>(static_cast<int64_t>(value * 100)) / 100);
+}
 
 }  // namespace
 
@@ -95,14 +115,21 @@ Json plan_json(const Plan& plan, const StageTimes& t) {
           {"reorders", reorders},
           {"captured_segments", Json::array()},
           {"stages_ns",
-           {{"load", t.load_ns}, {"resolve", t.resolve_ns}, {"infer", t.infer_ns}, {"transform", t.transform_ns}, {"verify", t.verify_ns}, {"compile", t.compile_ns}, {"prepare", t.prepare_ns}}}};
+           {{"load", t.load_ns},
+            {"resolve", t.resolve_ns},
+            {"infer", t.infer_ns},
+            {"transform", t.transform_ns},
+            {"verify", t.verify_ns},
+            {"compile", t.compile_ns},
+            {"prepare", t.prepare_ns}}}};
 }
 
 std::string plan_text(const Plan& plan) {
   std::string out;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& s = plan.steps[i];
-    out += std::to_string(i) + " " + quoted(s.name) + " " + s.type + " kernel " + s.kernel->name + " on " + s.device + " tiles " + std::to_string(s.tiles);
+    out += std::to_string(i) + " " + quoted(s.name) + " " + s.type + " kernel " + s.kernel->name + " on " + s.device + " tiles " +
+           std::to_string(s.tiles);
     if (!s.fused.empty()) out += " fused " + join(s.fused, "+");
     if (s.late) out += " late";
     out += "\n   ";
@@ -110,14 +137,17 @@ std::string plan_text(const Plan& plan) {
     out += " ->";
     for (const Operand& o : s.outputs) {
       out += " " + operand_text(plan, o);
-      if (o.value.valid() && plan.values[o.value.index].placement.kind == Placement::Kind::arena) out += " @" + std::to_string(plan.values[o.value.index].placement.offset);
+      if (o.value.valid() && plan.values[o.value.index].placement.kind == Placement::Kind::arena)
+        out += " @" + std::to_string(plan.values[o.value.index].placement.offset);
     }
     out += "\n";
   }
-  for (const LayoutChange& r : plan.reorders) out += "reorder " + quoted(r.value) + " " + r.from + " -> " + r.to + " " + human_bytes(r.bytes) + "\n";
+  for (const LayoutChange& r : plan.reorders)
+    out += "reorder " + quoted(r.value) + " " + r.from + " -> " + r.to + " " + human_bytes(r.bytes) + "\n";
   const MemoryReport& m = plan.memory;
-  out += "cpu: peak " + std::to_string(m.peak_bytes) + " bytes (" + human_bytes(m.peak_bytes) + "), lower bound " + std::to_string(m.lower_bound_bytes) + " (" + m.lower_bound_kind +
-         "), without sharing " + human_bytes(m.sum_bytes) + ", constants " + human_bytes(m.persistent_bytes) + ", scratch " + human_bytes(m.scratch_bytes);
+  out += "cpu: peak " + std::to_string(m.peak_bytes) + " bytes (" + human_bytes(m.peak_bytes) + "), lower bound " +
+         std::to_string(m.lower_bound_bytes) + " (" + m.lower_bound_kind + "), without sharing " + human_bytes(m.sum_bytes) +
+         ", constants " + human_bytes(m.persistent_bytes) + ", scratch " + human_bytes(m.scratch_bytes);
   return out;
 }
 
@@ -135,14 +165,15 @@ std::string plan_svg(const Plan& plan) {
   constexpr double width = 1200, height = 600, left = 10, top = 40;
   const double steps = std::max<double>(1, static_cast<double>(plan.steps.size()) + 1);
   const double bytes = std::max<double>(1, static_cast<double>(plan.arena_bytes));
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + fixed(width + 2 * left) + "\" height=\"" + fixed(height + 2 * top) +
-                    "\" font-family=\"sans-serif\" font-size=\"11\">\n<text x=\"10\" y=\"20\">" + escape_xml(plan.net_name) + ": " + std::to_string(plan.steps.size()) +
-                    " steps, arena " + human_bytes(plan.arena_bytes) + ", lower bound " + human_bytes(plan.memory.lower_bound_bytes) +
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + fixed(width + 2 * left) + "\" height=\"" +
+                    fixed(height + 2 * top) + "\" font-family=\"sans-serif\" font-size=\"11\">\n<text x=\"10\" y=\"20\">" +
+                    escape_xml(plan.net_name) + ": " + std::to_string(plan.steps.size()) + " steps, arena " +
+                    human_bytes(plan.arena_bytes) + ", lower bound " + human_bytes(plan.memory.lower_bound_bytes) +
                     " (time goes right, addresses go down)</text>\n";
   const auto rectangle = [&](double first, double last, double offset, double size, const std::string& colour, const std::string& title) {
-    out += "<rect x=\"" + fixed(left + first / steps * width) + "\" y=\"" + fixed(top + offset / bytes * height) + "\" width=\"" + fixed((last - first) / steps * width) +
-           "\" height=\"" + fixed(std::max(0.5, size / bytes * height)) + "\" fill=\"" + colour + "\" stroke=\"#333\" stroke-width=\"0.4\"><title>" + escape_xml(title) +
-           "</title></rect>\n";
+    out += "<rect x=\"" + fixed(left + first / steps * width) + "\" y=\"" + fixed(top + offset / bytes * height) + "\" width=\"" +
+           fixed((last - first) / steps * width) + "\" height=\"" + fixed(std::max(0.5, size / bytes * height)) + "\" fill=\"" + colour +
+           "\" stroke=\"#333\" stroke-width=\"0.4\"><title>" + escape_xml(title) + "</title></rect>\n";
   };
   const std::map<uint32_t, Life> lives = lives_of(plan);
   std::map<uint32_t, const PlanValue*> shown;
@@ -151,13 +182,15 @@ std::string plan_svg(const Plan& plan) {
   for (const auto& [storage, life] : lives) {
     const PlanValue& v = *shown[storage];
     const std::string colour = "hsl(" + std::to_string(storage * 47 % 360) + ",60%,70%)";
-    rectangle(static_cast<double>(life.first), static_cast<double>(life.last), static_cast<double>(v.placement.offset), static_cast<double>(v.type.byte_size()), colour,
-              v.name + " " + v.type.shape.text() + " " + human_bytes(v.type.byte_size()) + " steps " + std::to_string(life.first) + "-" + std::to_string(life.last - 1));
+    rectangle(static_cast<double>(life.first), static_cast<double>(life.last), static_cast<double>(v.placement.offset),
+              static_cast<double>(v.type.byte_size()), colour,
+              v.name + " " + v.type.shape.text() + " " + human_bytes(v.type.byte_size()) + " steps " + std::to_string(life.first) + "-" +
+                  std::to_string(life.last - 1));
   }
   for (size_t i = 0; i < plan.steps.size(); ++i)
     if (plan.steps[i].scratch_bytes > 0)
-      rectangle(static_cast<double>(i), static_cast<double>(i + 1), static_cast<double>(plan.steps[i].scratch_offset), static_cast<double>(plan.steps[i].scratch_bytes), "#999",
-                "scratch of " + plan.steps[i].name);
+      rectangle(static_cast<double>(i), static_cast<double>(i + 1), static_cast<double>(plan.steps[i].scratch_offset),
+                static_cast<double>(plan.steps[i].scratch_bytes), "#999", "scratch of " + plan.steps[i].name);
   return out + "</svg>\n";
 }
 

@@ -11,11 +11,19 @@ Json plugin_json(const LoadedPlugin& plugin) {
   Json operators = Json::array(), kernels = Json::array(), devices = Json::array();
   for (const OperatorSchema& s : plugin.operators) operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}});
   for (const KernelEntry& k : plugin.kernels)
-    kernels.push_back({{"name", k.name}, {"operator", display_name(k.kernel->domain ? k.kernel->domain : "", k.kernel->operator_name)}, {"device", k.kernel->device_kind}, {"version", k.kernel->version}});
+    kernels.push_back({{"name", k.name},
+                       {"operator", display_name(k.kernel->domain ? k.kernel->domain : "", k.kernel->operator_name)},
+                       {"device", k.kernel->device_kind},
+                       {"version", k.kernel->version}});
   const heddle_plugin& tables = plugin.library->plugin();
   for (uint32_t i = 0; i < tables.device_count; ++i) devices.push_back(tables.devices[i]->kind);
-  return {{"name", plugin.name}, {"version", plugin.version}, {"path", plugin.library->path().string()}, {"xxh64", std::to_string(plugin.library->file_hash())},
-          {"operators", operators}, {"kernels", kernels}, {"devices", devices}};
+  return {{"name", plugin.name},
+          {"version", plugin.version},
+          {"path", plugin.library->path().string()},
+          {"xxh64", std::to_string(plugin.library->file_hash())},
+          {"operators", operators},
+          {"kernels", kernels},
+          {"devices", devices}};
 }
 
 int list(Report& report) {
@@ -24,8 +32,8 @@ int list(Report& report) {
   Json plugins = Json::array();
   for (const auto& plugin : runtime->impl().registry.snapshot()->plugins()) {
     plugins.push_back(plugin_json(*plugin));
-    report.say(quoted(plugin->name) + " " + plugin->version + " from " + quoted(plugin->library->path().string()) + ": " + std::to_string(plugin->operators.size()) + " operators, " +
-               std::to_string(plugin->kernels.size()) + " kernels");
+    report.say(quoted(plugin->name) + " " + plugin->version + " from " + quoted(plugin->library->path().string()) + ": " +
+               std::to_string(plugin->operators.size()) + " operators, " + std::to_string(plugin->kernels.size()) + " kernels");
   }
   report.json["plugins"] = plugins;
   return 0;
@@ -35,7 +43,8 @@ int devices(Report& report) {
   const auto runtime = make_runtime(report.common);
   if (!runtime.ok()) return report.fail(runtime.status());
   Json list = Json::array(), unavailable = Json::array();
-  list.push_back({{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
+  list.push_back(
+      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
   report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
   for (const auto& plugin : runtime->impl().registry.snapshot()->plugins()) {
     const heddle_plugin& tables = plugin->library->plugin();
@@ -75,6 +84,8 @@ Run declare_plugin(CLI::App& app) {
   return [chosen](Report& report) { return (*chosen)(report); };
 }
 
-Run declare_devices(CLI::App&) { return devices; }
+Run declare_devices(CLI::App&) {
+  return devices;
+}
 
 }  // namespace heddle::tool

@@ -35,7 +35,8 @@ Status refuse_missing(const Options& o) {
   if (!o.compare_device.empty() && device_kind(o.compare_device) != "cpu")
     return {Code::no_such_device, "device " + quoted(o.compare_device) + " is not available for --compare-device", "only cpu is there"};
   if (!o.report_file.empty()) return {Code::unsupported, "--report is not implemented", "use --trace F.json or --json"};
-  if (o.streams != 1) return {Code::unsupported, "--streams " + std::to_string(o.streams) + ": the cpu has one stream", "leave --streams out"};
+  if (o.streams != 1)
+    return {Code::unsupported, "--streams " + std::to_string(o.streams) + ": the cpu has one stream", "leave --streams out"};
   return {};
 }
 
@@ -99,7 +100,8 @@ Status Runner::select_fetches() {
     const auto it = std::find(names.begin(), names.end(), name);
     if (it != names.end()) return static_cast<size_t>(it - names.begin());
     std::string hint = suggestion(name, names);
-    return Status(Code::unknown_name, option + ": the net has no output " + quoted(name), hint.empty() ? "its outputs are " + join(names, ", ") : hint);
+    return Status(Code::unknown_name, option + ": the net has no output " + quoted(name),
+                  hint.empty() ? "its outputs are " + join(names, ", ") : hint);
   };
   for (const std::string& name : o_.fetches) {
     HEDDLE_TRY(const size_t i, find("--fetch", name));
@@ -213,7 +215,8 @@ void Runner::describe() {
   const auto ports = session_->outputs();
   for (const size_t i : fetched_) {
     const TensorView t = context_->output(i);
-    report_.say(quoted(ports[i].name) + " " + to_string(t.dtype) + t.shape.text() + " sha256 " + sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16));
+    report_.say(quoted(ports[i].name) + " " + to_string(t.dtype) + t.shape.text() + " sha256 " +
+                sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16));
   }
   report_.say("latency " + latency_text(latencies_ns_) + ", " + std::to_string(runtime_->threads()) + " threads, planned peak " +
               human_bytes(plan.memory.peak_bytes));
@@ -235,7 +238,8 @@ Status Runner::run() {
 Run declare_run(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
-  app.add_option("--input", o->inputs.files, "content of an input: .npy, .pb or .safetensors[:TENSOR]")->type_name("NAME=FILE");
+  app.add_option("--input", o->inputs.files, "content of an input: .npy, .pb, .safetensors[:TENSOR], or a picture (.jpg, .png)")
+      ->type_name("NAME=FILE");
   app.add_option("--random", o->random, "random content for inputs not given")->type_name("SEED");
   app.add_option("--output", o->outputs, "write an output: .npy or .safetensors")->type_name("NAME=FILE");
   app.add_option("--output-dir", o->output_dir, "write every output there")->type_name("DIR");

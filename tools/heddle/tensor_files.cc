@@ -19,7 +19,8 @@ Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& fil
   if (folder.empty()) folder = ".";
   HEDDLE_TRY(const Safetensors tensors, Safetensors::open(folder, path.filename().string(), Limits()));
   if (tensor.empty() && tensors.tensors().size() != 1)
-    return Status(Code::unknown_name, quoted(file) + " holds " + std::to_string(tensors.tensors().size()) + " tensors", "name one: " + file + ":NAME");
+    return Status(Code::unknown_name, quoted(file) + " holds " + std::to_string(tensors.tensors().size()) + " tensors",
+                  "name one: " + file + ":NAME");
   const TensorEntry* entry = tensor.empty() ? &tensors.tensors()[0] : tensors.find(tensor);
   if (!entry) {
     std::vector<std::string> names;
@@ -38,10 +39,14 @@ double as_double(const void* data, int64_t index) {
 
 std::string element_text(const TensorView& tensor, int64_t i) {
   switch (tensor.dtype) {
-    case DType::i64: return std::to_string(static_cast<const int64_t*>(tensor.data)[i]);
-    case DType::u64: return std::to_string(static_cast<const uint64_t*>(tensor.data)[i]);
-    case DType::f64: return shortest(element(tensor, i));
-    default: return shortest(static_cast<float>(element(tensor, i)));
+    case DType::i64:
+      return std::to_string(static_cast<const int64_t*>(tensor.data)[i]);
+    case DType::u64:
+      return std::to_string(static_cast<const uint64_t*>(tensor.data)[i]);
+    case DType::f64:
+      return shortest(element(tensor, i));
+    default:
+      return shortest(static_cast<float>(element(tensor, i)));
   }
 }
 
@@ -75,20 +80,34 @@ Status write_tensor(const std::string& file, const std::string& name, const Tens
 
 double element(const TensorView& t, int64_t i) {
   switch (t.dtype) {
-    case DType::f16: return float_of_f16(static_cast<const uint16_t*>(t.data)[i]);
-    case DType::bf16: return float_of_bf16(static_cast<const uint16_t*>(t.data)[i]);
-    case DType::f32: return as_double<float>(t.data, i);
-    case DType::f64: return as_double<double>(t.data, i);
-    case DType::i8: return as_double<int8_t>(t.data, i);
-    case DType::i16: return as_double<int16_t>(t.data, i);
-    case DType::i32: return as_double<int32_t>(t.data, i);
-    case DType::i64: return as_double<int64_t>(t.data, i);
-    case DType::u8: return as_double<uint8_t>(t.data, i);
-    case DType::u16: return as_double<uint16_t>(t.data, i);
-    case DType::u32: return as_double<uint32_t>(t.data, i);
-    case DType::u64: return as_double<uint64_t>(t.data, i);
-    case DType::boolean: return as_double<uint8_t>(t.data, i);
-    default: return NAN;
+    case DType::f16:
+      return float_of_f16(static_cast<const uint16_t*>(t.data)[i]);
+    case DType::bf16:
+      return float_of_bf16(static_cast<const uint16_t*>(t.data)[i]);
+    case DType::f32:
+      return as_double<float>(t.data, i);
+    case DType::f64:
+      return as_double<double>(t.data, i);
+    case DType::i8:
+      return as_double<int8_t>(t.data, i);
+    case DType::i16:
+      return as_double<int16_t>(t.data, i);
+    case DType::i32:
+      return as_double<int32_t>(t.data, i);
+    case DType::i64:
+      return as_double<int64_t>(t.data, i);
+    case DType::u8:
+      return as_double<uint8_t>(t.data, i);
+    case DType::u16:
+      return as_double<uint16_t>(t.data, i);
+    case DType::u32:
+      return as_double<uint32_t>(t.data, i);
+    case DType::u64:
+      return as_double<uint64_t>(t.data, i);
+    case DType::boolean:
+      return as_double<uint8_t>(t.data, i);
+    default:
+      return NAN;
   }
 }
 
@@ -96,7 +115,8 @@ std::string tensor_text(const TensorView& tensor, int64_t limit) {
   std::string out = std::string(to_string(tensor.dtype)) + tensor.shape.text() + " =";
   const int64_t count = tensor.shape.element_count();
   const int64_t row = tensor.shape.rank() > 0 ? std::max<int64_t>(1, tensor.shape[tensor.shape.rank() - 1]) : 1;
-  for (int64_t i = 0; i < count && i < limit; ++i) out += (tensor.shape.rank() > 1 && i % row == 0 ? "\n  " : " ") + element_text(tensor, i);
+  for (int64_t i = 0; i < count && i < limit; ++i)
+    out += (tensor.shape.rank() > 1 && i % row == 0 ? "\n  " : " ") + element_text(tensor, i);
   if (count > limit) out += " ... (" + std::to_string(count - limit) + " more)";
   return out;
 }

@@ -19,10 +19,12 @@ Status write_trace(const std::string& file, const Plan& plan, const std::vector<
     const PlanStep& step = plan.steps[i];
     for (int worker = 0; worker < 64; ++worker) {
       if (!(spans[i].workers >> worker & 1)) continue;
-      text += std::string(comma ? ",\n" : "") + "{\"name\": " + quoted(step.name) + ", \"cat\": " + quoted(step.type) + ", \"ph\": \"X\", \"pid\": 1, \"tid\": " +
-              std::to_string(worker) + ", \"ts\": " + shortest(ticks_to_ns(spans[i].begin - first) * 1e-3) + ", \"dur\": " +
-              shortest(ticks_to_ns(spans[i].end - spans[i].begin) * 1e-3) + ", \"args\": {\"kernel\": " + quoted(step.kernel->name) + ", \"tiles\": " +
-              std::to_string(step.tiles) + ", \"bytes\": " + std::to_string(step.bytes) + "}}";
+      text += std::string(comma ? ",\n" : "") + "{\"name\": " + quoted(step.name) + ", \"cat\": " + quoted(step.type) +
+              ", \"ph\": \"X\", \"pid\": 1, \"tid\": " + std::to_string(worker) +
+              ", \"ts\": " + shortest(ticks_to_ns(spans[i].begin - first) * 1e-3) +
+              ", \"dur\": " + shortest(ticks_to_ns(spans[i].end - spans[i].begin) * 1e-3) +
+              ", \"args\": {\"kernel\": " + quoted(step.kernel->name) + ", \"tiles\": " + std::to_string(step.tiles) +
+              ", \"bytes\": " + std::to_string(step.bytes) + "}}";
       comma = true;
     }
   }

@@ -28,11 +28,14 @@ struct Verdict {
   std::string reason;
 };
 
-bool is_test_folder(const fs::path& folder) { return fs::is_regular_file(folder / "model.onnx"); }
+bool is_test_folder(const fs::path& folder) {
+  return fs::is_regular_file(folder / "model.onnx");
+}
 
 Status collect(const fs::path& folder, std::vector<fs::path>& found) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return {Code::invalid_argument, quoted(folder.string()) + " is no folder", "name ONNX backend test folders or parents of such"};
+  if (!fs::is_directory(folder, error))
+    return {Code::invalid_argument, quoted(folder.string()) + " is no folder", "name ONNX backend test folders or parents of such"};
   if (is_test_folder(folder)) {
     found.push_back(folder);
     return {};
@@ -58,7 +61,9 @@ Result<std::vector<NamedTensor>> read_tensors(const fs::path& folder, const std:
   return tensors;
 }
 
-bool is_unsupported(Code code) { return code == Code::unsupported || code == Code::unknown_operator || code == Code::no_kernel; }
+bool is_unsupported(Code code) {
+  return code == Code::unsupported || code == Code::unknown_operator || code == Code::no_kernel;
+}
 
 bool is_random(const Session& session) {
   for (const Node& node : session.impl().net.nodes)
@@ -113,7 +118,8 @@ Status Verifier::check_set(Session& session, const fs::path& set, bool random, V
   for (const NamedTensor& input : inputs) views.push_back({input.blob->dtype, input.blob->shape, const_cast<std::byte*>(input.blob->data)});
   HEDDLE_TRY(const std::vector<Tensor> outputs, session.run(views));
   if (outputs.size() < expected.size())
-    return {Code::comparison_failed, "the net has " + std::to_string(outputs.size()) + " outputs, " + std::to_string(expected.size()) + " are expected"};
+    return {Code::comparison_failed,
+            "the net has " + std::to_string(outputs.size()) + " outputs, " + std::to_string(expected.size()) + " are expected"};
   for (size_t i = 0; i < expected.size(); ++i) {
     const Blob& e = *expected[i].blob;
     const TensorView wanted{e.dtype, e.shape, const_cast<std::byte*>(e.data)};
@@ -137,7 +143,9 @@ int run(const Options& o, Report& report) {
     const Status status = collect(folder, folders);
     if (!status.ok()) return report.fail(status);
   }
-  if (folders.empty()) return report.fail(Status(Code::invalid_argument, "no folder with a model.onnx was found", "name ONNX backend test folders or parents of such"));
+  if (folders.empty())
+    return report.fail(
+        Status(Code::invalid_argument, "no folder with a model.onnx was found", "name ONNX backend test folders or parents of such"));
   const auto runtime = make_runtime(report.common);
   if (!runtime.ok()) return report.fail(runtime.status());
   const ScratchFolder scratch;
@@ -155,9 +163,12 @@ int run(const Options& o, Report& report) {
                shortest(static_cast<float>(v.max_abs_error)) + (v.reason.empty() ? "" : "  " + v.reason));
   }
   report.json["folders"] = table;
-  report.json["totals"] = {{"pass", totals["pass"]}, {"pass_statistical", totals["pass-statistical"]}, {"fail", totals["fail"]}, {"unsupported", totals["unsupported"]}};
-  report.say(std::to_string(totals["pass"]) + " pass, " + std::to_string(totals["pass-statistical"]) + " pass-statistical, " + std::to_string(totals["fail"]) +
-             " fail, " + std::to_string(totals["unsupported"]) + " unsupported");
+  report.json["totals"] = {{"pass", totals["pass"]},
+                           {"pass_statistical", totals["pass-statistical"]},
+                           {"fail", totals["fail"]},
+                           {"unsupported", totals["unsupported"]}};
+  report.say(std::to_string(totals["pass"]) + " pass, " + std::to_string(totals["pass-statistical"]) + " pass-statistical, " +
+             std::to_string(totals["fail"]) + " fail, " + std::to_string(totals["unsupported"]) + " unsupported");
   return totals["fail"] > 0 || (o.strict && totals["unsupported"] > 0) ? 1 : 0;
 }
 

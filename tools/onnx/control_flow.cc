@@ -1,22 +1,22 @@
 // Subgraph attributes: nets of their own, whose captures become the last inputs of the node and of each of its subnets.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "onnx/graph_importer.h"
 
 namespace heddle::importer {
 
-Result<Subgraph> GraphImporter::import_subgraph(const ::onnx::AttributeProto& attribute) {
+Result<Subgraph> GraphImporter::import_subgraph(const std::string& name, const ::onnx::GraphProto& graph) {
   if (depth_ + 1 > model_.options.limits.subnet_depth)
     return Status(Code::limit_exceeded, fmt::format("subgraphs are nested deeper than {}", model_.options.limits.subnet_depth),
                   "raise the limit subnet_depth");
-  ::onnx::GraphProto graph = attribute.g();
-  NetWriter writer(graph.name().empty() ? attribute.name() : graph.name());
+  NetWriter writer(graph.name().empty() ? name : graph.name());
   GraphImporter scope(model_, writer, opsets_, this);
-  HEDDLE_CHECK(scope.import_graph(graph), "in subgraph " + quoted(attribute.name()));
-  Subgraph subgraph{attribute.name(), writer.take(), scope.captured()};
+  HEDDLE_CHECK(scope.import_graph(graph), "in subgraph " + quoted(name));
+  Subgraph subgraph{name, writer.take(), scope.captured()};
   for (const auto& [domain, version] : opsets_) subgraph.net.operator_sets.push_back({domain, domain.empty() ? newest_opset() : version});
   return subgraph;
 }
@@ -26,21 +26,20 @@ namespace {
 // Reorders the captured inputs, which end net.inputs, to `all`; an input that this net does not read is added unread.
 void align_captures(Subgraph& subgraph, const std::vector<ValueId>& all, const Net& outer) {
   Net& net = subgraph.net;
-  const auto formals = net.inputs.size() - subgraph.captured.size();
-  const std::vector<ValueId> own(net.inputs.begin() + static_cast<std::ptrdiff_t>(formals), net.inputs.end());
+  const size_t formals = net.inputs.size() - subgraph.captured.size();
+  std::unordered_map<ValueId, ValueId> inside;
+  for (size_t i = 0; i < subgraph.captured.size(); ++i) inside.emplace(subgraph.captured[i], net.inputs[formals + i]);
+  NameTable names;
+  for (const Value& value : net.values) names.take(value.name);
   net.inputs.resize(formals);
   for (ValueId captured : all) {
-    const auto at = std::find(subgraph.captured.begin(), subgraph.captured.end(), captured);
-    if (at != subgraph.captured.end()) {
-      net.inputs.push_back(own[static_cast<size_t>(at - subgraph.captured.begin())]);
-      continue;
-    }
+    const auto [own, unread] = inside.try_emplace(captured, net.values.size());
+    net.inputs.push_back(own->second);
+    if (!unread) continue;
     Value value;
-    value.name = outer[captured].name;
-    while (net.find_value(value.name)) value.name += "_unread";
+    value.name = names.unique(outer[captured].name);
     value.kind = Value::Kind::input;
     net.values.push_back(std::move(value));
-    net.inputs.emplace_back(net.values.size() - 1);
   }
 }
 
@@ -72,10 +71,11 @@ Status GraphImporter::attach_subgraphs(OnnxNode& node, std::vector<Subgraph> sub
   if (subgraphs.empty()) return {};
   if (node.type == "Loop" && node.domain.empty() && node.inputs.size() < 2) node.inputs.resize(2);
   std::vector<ValueId> all;
+  std::unordered_set<ValueId> seen;
   for (const Subgraph& subgraph : subgraphs) {
     HEDDLE_CHECK(check_signature(node, subgraph));
     for (ValueId captured : subgraph.captured)
-      if (std::find(all.begin(), all.end(), captured) == all.end()) all.push_back(captured);
+      if (seen.insert(captured).second) all.push_back(captured);
   }
   for (Subgraph& subgraph : subgraphs) {
     align_captures(subgraph, all, writer_.net());

@@ -66,9 +66,10 @@ Status GraphImporter::enter_function(const ::onnx::NodeProto& call, const ::onnx
   for (int i = 0; i < call.output_size(); ++i)
     if (!call.output(i).empty()) output_names_.emplace(function.output(i), caller.net_name(call.output(i)));
   for (auto& attribute : default_attributes(function)) arguments_.insert_or_assign(attribute.name(), attribute);
-  for (auto& attribute : caller.attributes_of(call)) {
-    if (attribute.has_g()) return {Code::unsupported, fmt::format("function {} takes a subgraph", quoted(function.name())), {}};
-    arguments_.insert_or_assign(attribute.name(), attribute);
+  HEDDLE_TRY(const auto attributes, caller.attributes_of(call));
+  for (const auto& [label, attribute] : attributes) {
+    if (attribute->has_g()) return {Code::unsupported, fmt::format("function {} takes a subgraph", quoted(function.name())), {}};
+    arguments_.insert_or_assign(*label, *attribute);
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace heddle::importer {
 GraphImporter::GraphImporter(ModelContext& model, NetWriter& writer, const Opsets& opsets, GraphImporter* outer)
     : model_(model), writer_(writer), opsets_(opsets), outer_(outer), depth_(outer ? outer->depth_ + 1 : 0) {}
 
-Status GraphImporter::import_graph(::onnx::GraphProto& graph) {
+Status GraphImporter::import_graph(const ::onnx::GraphProto& graph) {
   for (const auto& input : graph.input()) writer_.value_names().take(input.name());
   for (const auto& initializer : graph.initializer()) writer_.value_names().take(initializer.name());
   for (const auto& node : graph.node())
@@ -48,16 +48,16 @@ Status GraphImporter::import_inputs(const ::onnx::GraphProto& graph) {
   return {};
 }
 
-Status GraphImporter::import_initializers(::onnx::GraphProto& graph) {
+Status GraphImporter::import_initializers(const ::onnx::GraphProto& graph) {
   if (graph.sparse_initializer_size() > 0)
     return {Code::unsupported, fmt::format("constant {} is a sparse tensor", quoted(graph.sparse_initializer(0).values().name())),
             "export it as a dense tensor"};
-  for (auto& initializer : *graph.mutable_initializer()) {
+  for (int i = 0; i < graph.initializer_size(); ++i) {
+    const auto& initializer = graph.initializer(i);
     if (initializer.name().empty()) return {Code::syntax, "an initializer of the graph has no name", "export the model again"};
     HEDDLE_TRY(auto blob, content_of(initializer, model_.folder, model_.options.limits));
-    initializer.clear_raw_data();  // weights should not be in memory twice
-    initializer.clear_float_data();
     HEDDLE_CHECK(define(initializer.name(), writer_.constant(initializer.name(), std::move(blob))));
+    if (&graph == model_.main_graph) model_.main_graph->mutable_initializer(i)->clear_raw_data();  // not in memory twice
   }
   return {};
 }
@@ -136,10 +136,11 @@ Result<std::shared_ptr<const Blob>> constant_content(const Attribute& attribute)
 
 Status GraphImporter::import_constant(const ::onnx::NodeProto& node, const std::string& name) {
   if (node.output_size() != 1 || node.output(0).empty()) return {Code::arity_mismatch, "a Constant has one output"};
-  for (const auto& proto : attributes_of(node)) {
-    if (proto.name().rfind("value", 0) != 0 && proto.name() != "sparse_value") continue;
-    HEDDLE_TRY(AttributeValue value, value_of(proto, model_.folder, model_.options.limits));
-    HEDDLE_TRY(auto blob, constant_content({proto.name(), std::move(value)}));
+  HEDDLE_TRY(const auto attributes, attributes_of(node));
+  for (const auto& [label, proto] : attributes) {
+    if (!label->starts_with("value") && *label != "sparse_value") continue;
+    HEDDLE_TRY(AttributeValue value, value_of(*proto, model_.folder, model_.options.limits));
+    HEDDLE_TRY(auto blob, constant_content({*label, std::move(value)}));
     return define(node.output(0), writer_.constant(net_name(node.output(0)), std::move(blob)));
   }
   return {Code::attribute_mismatch, fmt::format("constant {} has no value", quoted(name))};
@@ -154,14 +155,15 @@ Status GraphImporter::import_operator(const ::onnx::NodeProto& proto, const std:
   node.opset = opset != opsets_.end() ? opset->second : 0;
   HEDDLE_TRY(node.inputs, inputs_of(proto));
   std::vector<Subgraph> subgraphs;
-  for (const auto& attribute : attributes_of(proto)) {
-    if (type_of(attribute) == ::onnx::AttributeProto::GRAPH) {
-      HEDDLE_TRY(Subgraph subgraph, import_subgraph(attribute));
+  HEDDLE_TRY(const auto attributes, attributes_of(proto));
+  for (const auto& [label, attribute] : attributes) {
+    if (type_of(*attribute) == ::onnx::AttributeProto::GRAPH) {
+      HEDDLE_TRY(Subgraph subgraph, import_subgraph(*label, attribute->g()));
       subgraphs.push_back(std::move(subgraph));
       continue;
     }
-    HEDDLE_TRY(AttributeValue value, value_of(attribute, model_.folder, model_.options.limits));
-    node.attributes.push_back({attribute.name(), std::move(value)});
+    HEDDLE_TRY(AttributeValue value, value_of(*attribute, model_.folder, model_.options.limits));
+    node.attributes.push_back({*label, std::move(value)});
   }
   for (const std::string& output : proto.output()) node.outputs.push_back(net_name(output));
   HEDDLE_CHECK(attach_subgraphs(node, std::move(subgraphs)));

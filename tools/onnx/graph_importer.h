@@ -29,7 +29,8 @@ struct ModelContext {
   const ImportOptions& options;
   std::filesystem::path folder;
   std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions;  // by domain and name
-  int64_t nodes = 0;                                                                      // written so far
+  ::onnx::GraphProto* main_graph = nullptr;  // its initializers' bytes are released once they are copied
+  int64_t nodes = 0;                         // written so far
 };
 
 // "" for ONNX's own domain under both of its names.
@@ -42,19 +43,25 @@ struct Subgraph {
   std::vector<ValueId> captured;  // values of the enclosing net, in the order of the inputs that end net.inputs
 };
 
+// An attribute under the name that its node gives it; both live as long as the model.
+struct NamedAttribute {
+  const std::string* name;
+  const ::onnx::AttributeProto* value;
+};
+
 class GraphImporter {
  public:
   // `outer` is the scope around a subgraph, null for the model's graph and for functions. `writer` and `outer` must outlive it.
   GraphImporter(ModelContext& model, NetWriter& writer, const Opsets& opsets, GraphImporter* outer);
 
-  // Writes the whole graph; releases the bytes of its initializers on the way.
-  Status import_graph(::onnx::GraphProto& graph);
+  // Writes the whole graph.
+  Status import_graph(const ::onnx::GraphProto& graph);
   // Values of the outer net that import_graph captured.
   const std::vector<ValueId>& captured() const { return captured_; }
 
  private:
   // control_flow.cc: subgraph attributes, and captures as the node's last inputs.
-  Result<Subgraph> import_subgraph(const ::onnx::AttributeProto& attribute);
+  Result<Subgraph> import_subgraph(const std::string& name, const ::onnx::GraphProto& graph);
   Status attach_subgraphs(OnnxNode& node, std::vector<Subgraph> subgraphs);
 
   // functions.cc
@@ -65,7 +72,7 @@ class GraphImporter {
 
   // graph_importer.cc
   Status import_inputs(const ::onnx::GraphProto& graph);
-  Status import_initializers(::onnx::GraphProto& graph);
+  Status import_initializers(const ::onnx::GraphProto& graph);
   Status import_outputs(const ::onnx::GraphProto& graph);
   Status import_nodes(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes);
   Status import_node(const ::onnx::NodeProto& node, int index);
@@ -75,8 +82,8 @@ class GraphImporter {
 
   // node_parts.cc: what a NodeProto is made of.
   Result<std::vector<ValueId>> inputs_of(const ::onnx::NodeProto& node);
-  // The node's attributes with references to the function's replaced; absent ones left out.
-  std::vector<::onnx::AttributeProto> attributes_of(const ::onnx::NodeProto& node) const;
+  // The node's attributes with references to the function's replaced; absent ones left out. Errors: duplicate_name.
+  Result<std::vector<NamedAttribute>> attributes_of(const ::onnx::NodeProto& node) const;
   std::string name_of(const ::onnx::NodeProto& node, int index);
   // The name in the net of an ONNX value that this scope defines.
   std::string net_name(const std::string& name);

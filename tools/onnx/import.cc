@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/text.h"
 #include "onnx/graph_importer.h"
@@ -55,11 +56,11 @@ Result<Net> import_model(::onnx::ModelProto& model, const std::filesystem::path&
   HEDDLE_CHECK(check_model(model));
   HEDDLE_TRY(const Opsets opsets, opsets_of(model));
   HEDDLE_CHECK(check_operators(model, opsets.at("")));
-  ModelContext context{options, file.parent_path(), {}};
+  ModelContext context{options, file.parent_path(), {}, model.mutable_graph()};
   HEDDLE_CHECK(collect_functions(model, context));
   NetWriter writer(model.graph().name().empty() ? file.stem().string() : model.graph().name());
   GraphImporter graph(context, writer, opsets, nullptr);
-  HEDDLE_CHECK(graph.import_graph(*model.mutable_graph()));
+  HEDDLE_CHECK(graph.import_graph(model.graph()));
   describe(model, opsets, writer.net());
   return writer.take();
 }
@@ -68,10 +69,14 @@ Result<Net> import_model(::onnx::ModelProto& model, const std::filesystem::path&
 }  // namespace importer
 
 Result<Net> import_onnx(const std::filesystem::path& model, const ImportOptions& options) {
-  HEDDLE_TRY(const auto message, importer::read_model(model, options.limits));
-  Result<Net> net = importer::import_model(*message, model, options);
-  if (!net.ok()) return std::move(net).status().in_net(model.string());
-  return net;
+  try {
+    HEDDLE_TRY(const auto message, importer::read_model(model, options.limits));
+    Result<Net> net = importer::import_model(*message, model, options);
+    if (!net.ok()) return std::move(net).status().in_net(model.string());
+    return net;
+  } catch (const std::bad_alloc&) {  // thrown by protobuf and by allocations as large as an external data file
+    return Status(Code::out_of_memory, fmt::format("no memory to import {}", quoted(model.string())), "lower the limit tensor_bytes");
+  }
 }
 
 }  // namespace heddle

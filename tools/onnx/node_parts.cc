@@ -1,6 +1,9 @@
 // Names, inputs and attributes of NodeProtos as a scope sees them.
 #include <fmt/format.h>
 
+#include <string_view>
+#include <unordered_set>
+
 #include "base/text.h"
 #include "onnx/graph_importer.h"
 
@@ -78,17 +81,18 @@ Result<std::vector<ValueId>> GraphImporter::inputs_of(const ::onnx::NodeProto& n
   return inputs;
 }
 
-std::vector<::onnx::AttributeProto> GraphImporter::attributes_of(const ::onnx::NodeProto& node) const {
-  std::vector<::onnx::AttributeProto> attributes;
+Result<std::vector<NamedAttribute>> GraphImporter::attributes_of(const ::onnx::NodeProto& node) const {
+  std::vector<NamedAttribute> attributes;
+  std::unordered_set<std::string_view> seen;
   for (const auto& attribute : node.attribute()) {
-    if (attribute.ref_attr_name().empty()) {
-      attributes.push_back(attribute);
-      continue;
-    }
+    HEDDLE_CHECK(check_name(attribute.name()));
+    if (!seen.insert(attribute.name()).second)
+      return Status(Code::duplicate_name, fmt::format("attribute {} is given twice", quoted(attribute.name())), "export the model again");
     const auto argument = arguments_.find(attribute.ref_attr_name());
-    if (argument == arguments_.end()) continue;
-    attributes.push_back(argument->second);
-    attributes.back().set_name(attribute.name());
+    if (attribute.ref_attr_name().empty())
+      attributes.push_back({&attribute.name(), &attribute});
+    else if (argument != arguments_.end())
+      attributes.push_back({&attribute.name(), &argument->second});
   }
   return attributes;
 }

@@ -1,0 +1,65 @@
+#!/bin/bash
+# tools/demo.sh [PICTURE]: Heddle's main job on real input, from a bare Debian machine on.
+#
+# Installs what is missing, builds, then (a) imports and runs every model of libonnx-testdata's pytorch folders and compares, (b) runs ResNet-50 on a
+# photograph and a transformer encoder on random tokens, (c) draws one plan and writes one trace. Can be run again at any time. PICTURE is any JPEG
+# or PNG; without one a photograph that a Debian package ships is used.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+picture=${1:-}
+
+say() {
+  printf '\n== %s\n' "$*"
+}
+
+say "packages"
+if [ -n "$picture" ]; then
+  tools/install_packages.sh python3-minimal
+else
+  tools/install_packages.sh python3-minimal ukui-wallpapers
+  picture=/usr/share/backgrounds/calla.png
+fi
+
+say "building (preset release)"
+cmake --preset release >/dev/null
+cmake --build --preset release --target heddle_tool cpu -j "$(nproc)"
+heddle=$PWD/build/release/bin/heddle
+out=$PWD/build/demo
+mkdir -p "$out"
+
+say "(a) models exported by PyTorch, imported, saved as .heddle, run and compared with PyTorch's outputs"
+data=$(dpkg -L libonnx-testdata | grep -E '/pytorch-converted$')
+"$heddle" verify-onnx --strict "$data" "$(dirname "$data")/pytorch-operator" | tee "$out/correctness.txt" | tail -n 25
+
+run_net() { # NAME INPUT-OPTION...
+  local name=$1
+  shift
+  say "(b) $name"
+  "$heddle" model "$name" -o "$out/$name.heddle"
+  "$heddle" plan "$out/$name.heddle" --json >"$out/$name.plan.json"
+  for threads in 1 2; do
+    "$heddle" run "$out/$name.heddle" "$@" --threads $threads --warmup 3 --repeat 10 --json >"$out/$name.$threads.json"
+  done
+  python3 - "$out" "$name" <<'PYTHON'
+import json, sys
+out, name = sys.argv[1:]
+plan = json.load(open(f"{out}/{name}.plan.json"))["devices"]["cpu"]
+for threads in (1, 2):
+    run = json.load(open(f"{out}/{name}.{threads}.json"))
+    memory = run["devices"]["cpu"]
+    print(f'{threads} threads: median {run["latency_ns"]["median"] / 1e6:.2f} ms, planned peak {memory["planned_peak_bytes"]} bytes, '
+          f'measured {memory["measured_peak_bytes"]}')
+    assert memory["planned_peak_bytes"] == memory["measured_peak_bytes"]
+print(f'lower bound {plan["lower_bound_bytes"]} bytes ({plan["lower_bound_kind"]}): planned peak is '
+      f'{plan["peak_bytes"] / plan["lower_bound_bytes"]:.3f} x, without sharing {plan["sum_bytes"]}')
+PYTHON
+}
+
+run_net resnet50 --input "image=$picture"
+"$heddle" run "$out/resnet50.heddle" --input "image=$picture" --output "logits=$out/logits.npy" --quiet
+run_net encoder --random 7
+
+say "(c) a plan as a picture and a trace"
+"$heddle" plan "$out/resnet50.heddle" --svg "$out/resnet50.svg" --quiet
+"$heddle" run "$out/resnet50.heddle" --input "image=$picture" --warmup 3 --trace "$out/resnet50.trace.json" --quiet
+ls -l "$out/resnet50.svg" "$out/resnet50.trace.json"
