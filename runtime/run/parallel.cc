@@ -12,7 +12,6 @@
 namespace heddle {
 namespace {
 
-// To leave what a thread has just made ready for something older costs warm caches: only for a path this much longer.
 constexpr float longer_by_ns = 500;
 
 }  // namespace
@@ -173,13 +172,10 @@ uint32_t ParallelEngine::choose_waiting(Worker& w, uint32_t best) noexcept {
     if (best != no_step) keep(w, best, behind);
     return w.small.pop(links_.data());
   }
-  float enough = 0;
-  if (best != no_step)
-    enough = table_[best].rank_ns + longer_by_ns + table_[best].cost_ns * 5 / 2;
-  else if (!w.ready.empty())
-    enough = table_[w.ready.head].rank_ns;
-  if (Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough) take_back(w);
-  if (best == no_step && w.ready.empty()) take_back(w);
+  // Worth leaving warm inputs or sorting the offer anew for: a path longer by more than a step.
+  const uint32_t own = best != no_step ? best : w.ready.head;
+  const float enough = own == no_step ? 0 : table_[own].rank_ns + longer_by_ns + table_[own].cost_ns * 3 / 2;
+  if (Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough || own == no_step) take_back(w);
   if (w.ready.empty() || (best != no_step && table_[w.ready.head].rank_ns <= enough)) return best;
   const uint32_t waiting = w.ready.pop(links_.data());
   if (best != no_step) keep(w, best, behind);

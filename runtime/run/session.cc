@@ -227,26 +227,19 @@ int64_t Session::variable_bytes() const {
 }
 
 void Session::trim(int64_t keep_bytes) {
-  // What is let go of here is destroyed behind the locks.
-  std::vector<std::unique_ptr<Execution>> executions;
-  std::vector<std::shared_ptr<PlanEntry>> entries;
+  // Destroyed behind the lock, which runs under way do not wait for.
+  std::vector<std::shared_ptr<PlanEntry>> dropped;
   const std::lock_guard lock(impl_->mutex);
+  const auto bytes_of = [](PlanEntry& entry) {
+    const std::lock_guard entry_lock(entry.mutex);
+    return static_cast<int64_t>(entry.idle.size()) * entry.plan->context_bytes() + entry.plan->memory.persistent_bytes;
+  };
   int64_t held = 0;
-  for (auto it = impl_->plans.begin(); it != impl_->plans.end();) {
-    const std::shared_ptr<PlanEntry> entry = *it;
-    const std::lock_guard entry_lock(entry->mutex);
-    while (!entry->idle.empty() &&
-           held + entry->plan->context_bytes() > keep_bytes - static_cast<int64_t>(entry->idle.size() - 1) * entry->plan->context_bytes()) {
-      executions.push_back(std::move(entry->idle.back()));
-      entry->idle.pop_back();
-    }
-    held += static_cast<int64_t>(entry->idle.size()) * entry->plan->context_bytes() + entry->plan->memory.persistent_bytes;
-    if (held > keep_bytes) {
-      entries.push_back(entry);
-      it = impl_->plans.erase(it);
-    } else {
-      ++it;
-    }
+  for (const auto& entry : impl_->plans) held += bytes_of(*entry);
+  while (!impl_->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
+    held -= bytes_of(*impl_->plans.back());
+    dropped.push_back(std::move(impl_->plans.back()));
+    impl_->plans.pop_back();
   }
 }
 

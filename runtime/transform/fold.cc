@@ -2,6 +2,7 @@
 #include "plugin/schema.h"
 #include "transform/editor.h"
 #include "transform/transform.h"
+#include "weights/mapping.h"
 
 namespace heddle {
 namespace {
@@ -25,6 +26,15 @@ bool worth_folding(const TypedNet& net, const Node& node, const Limits& limits) 
   for (const ValueId id : node.outputs)
     if (id.valid()) out += net.type(id).byte_size();
   return out <= limits.folded_bytes && (out <= 65536 || out <= 4 * in);
+}
+
+// Weights that only folding read leave memory at once: the file still has them.
+void release_unused(const Editor& editor, const std::vector<ValueId>& values) {
+  for (const ValueId v : values) {
+    const auto blob = editor.constant(v);
+    if (!blob || editor.uses(v) > 0) continue;
+    if (const Mapping* mapping = Mapping::of(*blob)) mapping->release(blob->data, blob->bytes);
+  }
 }
 
 }  // namespace
@@ -59,9 +69,10 @@ Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits
       }
       contents = std::move(result).value();
     }
-    const std::vector<ValueId> outputs = node.outputs;
+    const std::vector<ValueId> inputs = node.inputs, outputs = node.outputs;
     for (size_t k = 0; k < outputs.size() && k < contents.size(); ++k)
       if (outputs[k].valid()) editor.make_constant(outputs[k], contents[k]);
+    release_unused(editor, inputs);
   }
   return editor.finish();
 }

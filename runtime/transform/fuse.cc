@@ -231,15 +231,17 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
     const NodeId id(i);
     const Node& node = editor.node(id);
     if (editor.dead(id) || (!node.schema->op->pointwise && !is_pointwise_node(node))) continue;
-    if (reads_updated_variable(editor.graph(), node) || node.schema->updates_variable()) continue;
+    // Stays where it is and is not absorbed: what it reads is overwritten later.
+    const bool pinned = reads_updated_variable(editor.graph(), node);
+    if (node.schema->updates_variable()) continue;
     std::vector<NodeId> absorbed;
-    Chain chain = absorb(editor, node, chains ? found : std::vector<Chain>(), absorbed);
+    Chain chain = absorb(editor, node, chains && !pinned ? found : std::vector<Chain>(), absorbed);
     const bool merged = !absorbed.empty();
     if (!merged) {
       // Alone: only when the operator has no kernel of its own.
       KernelCall call(editor.net(), node, device_of(node, default_device), 1);
       if (call.find()) {
-        found[i] = std::move(chain);
+        if (!pinned) found[i] = std::move(chain);
         continue;
       }
       chain = Chain();
@@ -267,7 +269,7 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
     target.attributes = {{"program", expression::print(chain.program)}};
     editor.set_inputs(id, chain.inputs);
     for (const NodeId producer : absorbed) editor.remove(producer);
-    found[i] = std::move(chain);
+    if (!pinned) found[i] = std::move(chain);
   }
   return editor.finish();
 }

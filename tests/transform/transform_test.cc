@@ -1,0 +1,108 @@
+#include "transform/transform.h"
+
+#include <gtest/gtest.h>
+
+#include "infer/infer.h"
+#include "infer/registry_evaluator.h"
+#include "resolve/resolve.h"
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+TypedNet typed(const Runtime& runtime, Net net) {
+  const auto registry = runtime.impl().registry.snapshot();
+  auto resolved = resolve(std::move(net), registry);
+  EXPECT_TRUE(resolved.ok()) << resolved.status().text();
+  auto result = infer(std::move(*resolved), registry, {});
+  EXPECT_TRUE(result.ok()) << result.status().text();
+  return std::move(*result);
+}
+
+std::vector<std::string> types(const TypedNet& net) {
+  std::vector<std::string> names;
+  for (const Node& node : net.net.nodes) names.push_back(node.type);
+  return names;
+}
+
+TEST(Transform, FoldsBatchNormalizationAndFusesEpilogues) {
+  const Runtime r = runtime();
+  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  auto net = optimize(typed(r, convolution_net()), *evaluator, {});
+  ASSERT_TRUE(net.ok()) << net.status().text();
+  EXPECT_EQ(types(*net), (std::vector<std::string>{"Conv", "Conv", "GlobalAveragePool", "Flatten", "Gemm", "Softmax"}));
+  const Node& first = net->net.nodes[0];
+  ASSERT_EQ(first.epilogue.size(), 1u);
+  EXPECT_EQ(first.epilogue[0].expression, "max(acc, 0)");
+  const Node& second = net->net.nodes[1];
+  ASSERT_EQ(second.epilogue.size(), 2u);
+  EXPECT_EQ(second.epilogue[0].operand_kind, HEDDLE_OPERAND_SAME_SHAPE);
+}
+
+TEST(Transform, FoldedWeightsAreScaledByHand) {
+  const Runtime r = runtime();
+  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  auto net = fold_batch_normalization(typed(r, convolution_net()));
+  ASSERT_TRUE(net.ok());
+  auto folded = fold_constants(std::move(*net), *evaluator, {});
+  ASSERT_TRUE(folded.ok()) << folded.status().text();
+  const Node& conv = folded->net.nodes[0];
+  ASSERT_EQ(conv.inputs.size(), 3u);
+  const auto weights = folded->known[conv.inputs[1].index];
+  ASSERT_TRUE(weights);
+  const auto original = blob(Shape{8, 8, 3, 3}, -0.2f, 0.005f);
+  for (int channel = 0; channel < 8; ++channel) {
+    const float factor = (0.5f + 0.1f * static_cast<float>(channel)) / std::sqrt(1.0f + 0.1f * static_cast<float>(channel) + 1e-5f);
+    const float w = reinterpret_cast<const float*>(original->data)[channel * 72 + 3];
+    EXPECT_NEAR(reinterpret_cast<const float*>(weights->data)[channel * 72 + 3], w * factor, 1e-6f);
+  }
+}
+
+TEST(Transform, ChainsOfPointwiseOperatorsBecomeOne) {
+  NetBuilder b("chain");
+  const ValueId x = b.input("x", DType::f32, Shape{4, 8});
+  const ValueId y = b.input("y", DType::f32, Shape{8});
+  ValueId z = b.add1("Add", "add", {x, y});
+  z = b.add1("Sigmoid", "sigmoid", {z});
+  z = b.add1("Mul", "mul", {z, x});
+  z = b.add1("Mul", "scale", {z, b.constant_float("two", 2)});
+  b.output(z);
+  const Runtime r = runtime();
+  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  auto net = optimize(typed(r, b.finish()), *evaluator, {});
+  ASSERT_TRUE(net.ok()) << net.status().text();
+  ASSERT_EQ(types(*net), (std::vector<std::string>{"Pointwise"}));
+  EXPECT_EQ(std::get<std::string>(*net->net.nodes[0].find("program")), "mul(mul(sigmoid(add(x0, x1)), x0), 2)");
+}
+
+TEST(Transform, PruneDropsWhatNobodyReads) {
+  NetBuilder b("dead");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  b.add1("Exp", "unused", {b.add1("Neg", "unused_too", {x})});
+  b.output(b.add1("Identity", "copy", {b.add1("Abs", "abs", {x})}));
+  const Runtime r = runtime();
+  auto net = prune(typed(r, b.finish()));
+  ASSERT_TRUE(net.ok());
+  EXPECT_EQ(types(*net), (std::vector<std::string>{"Abs"}));
+  EXPECT_EQ(net->net[net->net.outputs[0]].name, "copy");
+}
+
+TEST(Transform, AScalarLiteralThatGivesTheResultItsRankIsNotInlinedAway) {
+  NetBuilder b("rank");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  const float one = 1;
+  const ValueId wide = b.constant("wide", Blob::copy_of(DType::f32, Shape{1, 1, 1}, &one));
+  b.output(b.add1("Exp", "exp", {b.add1("Add", "add", {x, wide})}));
+  const Runtime r = runtime();
+  const Session session = open(r, b.finish());
+  Session s = session;
+  const std::vector<float> values = {0, 1, 2, 3};
+  auto result = s.run({{DType::f32, Shape{4}, const_cast<float*>(values.data())}});
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  EXPECT_EQ((*result)[0].shape(), (Shape{1, 1, 4}));
+}
+
+}  // namespace
+}  // namespace heddle
