@@ -116,7 +116,7 @@ class GroupNormalization {
  public:
   Status create(const CreateContext& context) {
     epsilon_ = context.attributes.f("epsilon");
-    groups_ = context.attributes.i("num_groups", 0);
+    groups_ = context.attributes.declares("num_groups") ? context.attributes.i("num_groups", 0) : 0;
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -168,7 +168,7 @@ class GroupNormalization {
 
 Status infer_group_normalization(InferContext& context) {
   if (context.dims(0).rank < 2) return invalid("input has shape " + dims_text(context.dims(0)) + ", expected at least 2 dimensions");
-  const int64_t channels = context.dims(0)[1], groups = context.attributes.i("num_groups", channels);
+  const int64_t channels = context.dims(0)[1], groups = context.attributes.declares("num_groups") ? context.attributes.i("num_groups", channels) : channels;
   if (groups <= 0 || channels % groups != 0)
     if (channels != 0)
       return invalid("num_groups is " + std::to_string(groups) + ", which does not divide " + std::to_string(channels) + " channels");

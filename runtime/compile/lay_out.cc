@@ -4,11 +4,12 @@
 #include "base/text.h"
 #include "compile/draft.h"
 #include "infer/infer_operator.h"
+#include "plugin/kernel_guard.h"
 
 namespace heddle {
 
 PlanStep::~PlanStep() {
-  if (state && kernel && kernel->kernel->destroy) kernel->kernel->destroy(state);
+  if (kernel) destroy_state(*kernel, state);
 }
 
 namespace compiling {

@@ -5,6 +5,7 @@
 #include "compile/draft.h"
 #include "infer/infer.h"
 #include "infer/infer_operator.h"
+#include "plugin/kernel_guard.h"
 #include "transform/transform.h"
 #include "weights/mapping.h"
 
@@ -196,11 +197,7 @@ Status Preparer::prepare(NodeId id, NodeServices& services) {
   }
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
   p = call.abi;
-  if (p.tile_count < 0 || p.tile_count > INT32_MAX || p.scratch_bytes > static_cast<uint64_t>(INT64_MAX / 4) ||
-      p.thread_scratch_bytes > static_cast<uint64_t>(INT64_MAX / 1024))
-    return {Code::kernel_failed,
-            "prepare asked for " + std::to_string(p.tile_count) + " tiles and " + std::to_string(p.scratch_bytes) + " bytes of scratch"};
-  return {};
+  return check_prepared(*d.kernel, p, INT64_MAX / 4);
 }
 
 // The original of a constant leaves memory as soon as its last reader has packed it.

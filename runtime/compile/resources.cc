@@ -1,8 +1,10 @@
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "base/text.h"
 #include "compile/compile.h"
+#include "plugin/host.h"
 
 namespace heddle {
 
@@ -10,6 +12,7 @@ struct ResourceTable::State {
   struct Entry {
     std::shared_ptr<const LoadedPlugin> owner;
     const heddle_resource* resource = nullptr;
+    std::unique_ptr<LoadCall> call;  // the host it was made with, valid as long as it
     void* object = nullptr;
   };
   std::mutex mutex;
@@ -23,7 +26,11 @@ ResourceTable::ResourceTable(std::shared_ptr<const RegistrySnapshot> registry) :
 
 ResourceTable::~ResourceTable() {
   for (auto& [key, entry] : state_->entries)
-    if (entry.object && entry.resource->destroy) entry.resource->destroy(entry.object);
+    try {
+      entry.resource->destroy(entry.object);
+    } catch (...) {
+      log_line(HEDDLE_LOG_WARNING, "resource " + quoted(entry.resource->name) + " threw an exception out of destroy");
+    }
 }
 
 void* ResourceTable::find(const std::string& name, const std::string& device, std::string& error) {
@@ -36,15 +43,16 @@ void* ResourceTable::find(const std::string& name, const std::string& device, st
     error = "no loaded plugin publishes resource " + quoted(name) + " for " + quoted(device_kind(device));
     return nullptr;
   }
+  entry.call = std::make_unique<LoadCall>();
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    status = entry.resource->create(base_host(), device.c_str(), nullptr, &entry.object);
+    status = entry.resource->create(&entry.call->abi, device.c_str(), nullptr, &entry.object);
   } catch (...) {
-    status = HEDDLE_ERROR_INTERNAL;
+    entry.call->error.text = "create threw an exception across the plugin boundary";
   }
   if (status != HEDDLE_OK || !entry.object) {
-    error = "resource " + quoted(name) + " of plugin " + quoted(entry.owner->name) + " could not be made (status " +
-            std::to_string(status) + ")";
+    error = "resource " + quoted(name) + " of plugin " + quoted(entry.owner->name) +
+            " could not be made: " + plugin_error(Code::missing_resource, status, entry.call->error).diagnostic().message;
     return nullptr;
   }
   return state_->entries.emplace(key, std::move(entry)).first->second.object;

@@ -1,6 +1,7 @@
 #include "base/findings.h"
 #include "base/text.h"
 #include "compile/draft.h"
+#include "plugin/kernel_guard.h"
 
 namespace heddle::compiling {
 
@@ -10,7 +11,7 @@ Status Draft::at(NodeId id, Status status) const {
 
 Draft::~Draft() {
   for (NodeDraft& n : nodes)
-    if (n.state && n.kernel && n.kernel->kernel->destroy) n.kernel->kernel->destroy(n.state);
+    if (n.kernel) destroy_state(*n.kernel, n.state);
 }
 
 namespace {

@@ -73,6 +73,7 @@ Status KernelCall::create(const KernelEntry& kernel, CallServices* services, voi
   } catch (...) {
     call_.error.text = "create threw an exception across the plugin boundary";
   }
+  if (status != HEDDLE_OK) *state = nullptr;  // a create that fails hands nothing over, whatever it wrote
   return status == HEDDLE_OK ? Status() : plugin_error(Code::kernel_failed, status, call_.error);
 }
 

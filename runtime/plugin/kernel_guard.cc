@@ -12,7 +12,7 @@ Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& p
   const auto wrong = [&](const std::string& what) {
     return Status(Code::kernel_failed, "kernel " + quoted(kernel.name) + " prepared " + what, "mend the kernel's prepare");
   };
-  if (prepared.tile_count < 0) return wrong(std::to_string(prepared.tile_count) + " tiles");
+  if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX) return wrong(std::to_string(prepared.tile_count) + " tiles");
   if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong("a cost of " + shortest(prepared.cost_ns) + " ns");
   const auto limit = static_cast<uint64_t>(limit_bytes);
   const uint64_t threads = std::max<uint32_t>(prepared.max_threads, 1);

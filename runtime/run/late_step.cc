@@ -8,6 +8,7 @@
 #include "infer/infer_operator.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"
+#include "plugin/kernel_guard.h"
 #include "run/execution.h"
 
 namespace heddle {
@@ -42,7 +43,7 @@ LateStep::LateStep(Execution& owner, uint32_t step) : owner_(owner), step_(step)
 }
 
 LateStep::~LateStep() {
-  if (state_ && kernel_ && kernel_->kernel->destroy) kernel_->kernel->destroy(state_);
+  if (kernel_) destroy_state(*kernel_, state_);
 }
 
 heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t) {
@@ -183,7 +184,7 @@ Status LateStep::prepare() {
   }
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
   prepared_ = call.abi;
-  return {};
+  return check_prepared(*kernel_, prepared_, Limits().plan_bytes);
 }
 
 Status LateStep::execute() {

@@ -12,6 +12,7 @@
 namespace heddle {
 namespace {
 
+// Beside one and a half of its own costs, how much longer a waiting path must be to be preferred.
 constexpr float longer_by_ns = 500;
 
 }  // namespace
@@ -168,24 +169,26 @@ uint32_t ParallelEngine::choose(Worker& w, uint32_t best) noexcept {
 // Small steps first, for what they make ready; else `best`, whose inputs are warm, unless a longer path is waiting here.
 uint32_t ParallelEngine::choose_waiting(Worker& w, uint32_t best) noexcept {
   uint32_t behind = no_step;
-  if (!w.small.empty()) {
-    if (best != no_step) keep(w, best, behind);
-    return w.small.pop(links_.data());
+  if (w.small.empty()) {
+    // Worth leaving warm inputs or sorting the offer anew for: a path longer by more than a step.
+    const uint32_t own = best != no_step ? best : w.ready.head;
+    const float enough = own == no_step ? 0 : table_[own].rank_ns + longer_by_ns + table_[own].cost_ns * 3 / 2;
+    if (own == no_step || Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough) take_back(w);
+    if (w.small.empty()) {
+      if (w.ready.empty() || (best != no_step && table_[w.ready.head].rank_ns <= enough)) return best;
+      const uint32_t waiting = w.ready.pop(links_.data());
+      if (best != no_step) keep(w, best, behind);
+      return waiting;
+    }
   }
-  // Worth leaving warm inputs or sorting the offer anew for: a path longer by more than a step.
-  const uint32_t own = best != no_step ? best : w.ready.head;
-  const float enough = own == no_step ? 0 : table_[own].rank_ns + longer_by_ns + table_[own].cost_ns * 3 / 2;
-  if (Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough || own == no_step) take_back(w);
-  if (w.ready.empty() || (best != no_step && table_[w.ready.head].rank_ns <= enough)) return best;
-  const uint32_t waiting = w.ready.pop(links_.data());
   if (best != no_step) keep(w, best, behind);
-  return waiting;
+  return w.small.pop(links_.data());
 }
 
 uint32_t ParallelEngine::choose_randomly(Worker& w, uint32_t best) noexcept {
   if (best != no_step) w.ready.push(best, links_.data());
+  if (w.ready.empty() && w.small.empty()) take_back(w);
   while (!w.small.empty()) w.ready.push(w.small.pop(links_.data()), links_.data());
-  if (w.ready.empty()) take_back(w);
   if (w.ready.empty()) return no_step;
   const uint64_t range = std::min<uint32_t>(w.ready.count, 64);
   const uint32_t chosen = w.ready.pop_at(static_cast<uint32_t>(next_random(w.random) % range), links_.data());

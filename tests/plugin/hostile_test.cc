@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hostile_operators.h"
 #include "plugin/operator_runner.h"
 #include "plugins.h"
 
@@ -142,15 +143,6 @@ TEST(Hostile, FilesThatAreNoWholeLibraryAreRefused) {
   EXPECT_EQ(registry.load("/dev/null").code(), Code::plugin_unreadable);
 }
 
-struct Failure {
-  const char* type;
-  Code code;
-  const char* text;
-};
-void PrintTo(const Failure& failure, std::ostream* out) {
-  *out << failure.type;
-}
-
 class HostileKernel : public testing::TestWithParam<Failure> {};
 
 TEST_P(HostileKernel, FailsWithOneSentence) {
@@ -170,33 +162,7 @@ TEST_P(HostileKernel, FailsWithOneSentence) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operators, HostileKernel,
-                         testing::Values(Failure{"InferThrows", Code::shape_mismatch, "exception of unknown type"},
-                                         Failure{"InferNegative", Code::shape_mismatch, "[-5, 2], which is negative"},
-                                         Failure{"InferHuge", Code::shape_mismatch, "does not fit in memory"},
-                                         Failure{"InferLarge", Code::limit_exceeded, "more than 16.0 GiB"},
-                                         Failure{"InferRank", Code::shape_mismatch, "rank 99"},
-                                         Failure{"InferDtype", Code::dtype_mismatch, "dtype"},
-                                         Failure{"InferBoundedAxis", Code::shape_mismatch, "axis"},
-                                         Failure{"InferAbsent", Code::shape_mismatch, "infer reads input 3, which is absent"},
-                                         Failure{"InferUnknownAttribute", Code::shape_mismatch, "declares no attribute \"nowhere\""},
-                                         Failure{"ThrowsInCreate", Code::kernel_failed, "half-way through create"},
-                                         Failure{"FailsInCreate", Code::kernel_failed, "create refuses"},
-                                         Failure{"NegativeTiles", Code::kernel_failed, "-3 tiles"},
-                                         Failure{"HugeScratch", Code::limit_exceeded, "18446744073709551615 bytes of scratch"},
-                                         Failure{"CostIsNan", Code::kernel_failed, "a cost of nan"},
-                                         Failure{"ThrowsInPrepare", Code::out_of_memory, "out of memory"},
-                                         Failure{"ThrowsInFinish", Code::kernel_failed, "nothing to combine"},
-                                         Failure{"ThrowsException", Code::kernel_failed, "the kernel gave up"},
-                                         Failure{"ThrowsInt", Code::kernel_failed, "exception of unknown type"},
-                                         Failure{"FailsLoudly", Code::kernel_failed, "\\u001b[2J\\n\\u000d\\u0001AAAA"},
-                                         Failure{"FailsSilently", Code::kernel_failed, "failed with status 6 and no text"},
-                                         Failure{"FailsUnknown", Code::kernel_failed, "a status nobody defined"},
-                                         Failure{"BadExtent", Code::kernel_failed, "wrote extent 1048576, the bound is 4"},
-                                         Failure{"RawRunThrows", Code::kernel_failed, "threw an exception across"},
-                                         Failure{"RawCreateThrows", Code::kernel_failed, "create threw an exception across"},
-                                         Failure{"RawCreateFails", Code::kernel_failed, "failed with status 1 and no text"},
-                                         Failure{"RawPrepareThrows", Code::kernel_failed, "prepare threw an exception across"}),
+INSTANTIATE_TEST_SUITE_P(Operators, HostileKernel, testing::ValuesIn(hostile_operators),
                          [](const auto& instance) { return std::string(instance.param.type); });
 
 TEST(Hostile, WhatIsOnlySlowOrCleansUpBadlyStillRuns) {

@@ -109,7 +109,7 @@ Status infer_bounded(InferContext& c) {
   return {};
 }
 Status slow(In<float> x, Out<float> y) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i];
   return {};
 }

@@ -1,0 +1,207 @@
+// Softmax and the normalisations against plain loops in double precision; tiles, layouts, dtypes, errors.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "operators/pointwise_support.h"
+
+namespace heddle::testing {
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+
+std::vector<float> noise(int64_t n, unsigned seed = 1, float centre = 0) {
+  std::mt19937 random(seed);
+  std::vector<float> v(static_cast<size_t>(n));
+  for (float& f : v) f = static_cast<float>(random() % 4001) / 1000.0f - 2.0f + centre;
+  return v;
+}
+std::vector<double> doubles(const std::vector<float>& v) {
+  return {v.begin(), v.end()};
+}
+
+// Applies `f` in place to each line of `x` along `axis`.
+using Line = std::vector<double>;
+std::vector<double> along(const Shape& shape, int axis, std::vector<double> x, const std::function<void(Line&)>& f) {
+  int64_t inner = 1;
+  for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+  const int64_t count = shape[axis], lines = shape.element_count() / count;
+  for (int64_t l = 0; l < lines; ++l) {
+    Line line;
+    const auto at = [&](int64_t i) { return static_cast<size_t>(l / inner * count * inner + l % inner + i * inner); };
+    for (int64_t i = 0; i < count; ++i) line.push_back(x[at(i)]);
+    f(line);
+    for (int64_t i = 0; i < count; ++i) x[at(i)] = line[static_cast<size_t>(i)];
+  }
+  return x;
+}
+void softmax(Line& line) {
+  double sum = 0;
+  for (double& v : line) sum += v = std::exp(v);
+  for (double& v : line) v /= sum;
+}
+void log_softmax(Line& line) {
+  double sum = 0;
+  for (double v : line) sum += std::exp(v);
+  for (double& v : line) v -= std::log(sum);
+}
+void normalize(Line& line, double epsilon) {
+  double mean = 0, variance = 0;
+  for (double v : line) mean += v / static_cast<double>(line.size());
+  for (double v : line) variance += (v - mean) * (v - mean) / static_cast<double>(line.size());
+  for (double& v : line) v = (v - mean) / std::sqrt(variance + epsilon);
+}
+
+void expect_near(const std::vector<float>& got, const std::vector<double>& expected, double tolerance = 1e-5) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], tolerance * (1 + std::fabs(expected[i]))) << "element " << i;
+}
+
+// Runs a call whole and in random tiles; both must agree to the bit.
+std::vector<float> run_both(OperatorCall call) {
+  const std::vector<float> whole = values<float>(*run(call)[0]);
+  for (uint64_t seed = 1; seed < 4; ++seed) {
+    call.split_seed = seed;
+    EXPECT_EQ(values<float>(*run(call)[0]), whole) << "depends on the division into tiles";
+  }
+  return whole;
+}
+
+TEST(Softmax, EveryAxisAndOddLengths) {
+  for (const Shape& shape : {Shape{3, 5, 7}, Shape{400, 197}, Shape{2, 3, 150}, Shape{1, 1000}, Shape{9, 64, 130}})
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      const std::vector<float> x = noise(shape.element_count());
+      const std::vector<Attribute> attributes = {{"axis", int64_t{axis - shape.rank()}}};
+      expect_near(run_both(call_of("Softmax", {tensor(shape, x)}, attributes)), along(shape, axis, doubles(x), softmax), 1e-6);
+      expect_near(run_both(call_of("LogSoftmax", {tensor(shape, x)}, attributes)), along(shape, axis, doubles(x), log_softmax));
+    }
+}
+
+TEST(Softmax, LargeValuesMasksAndOtherDtypes) {
+  EXPECT_EQ(values<float>(*run1("Softmax", {tensor<float>(Shape{3}, {1000, 1000, -inf})})), (std::vector<float>{0.5f, 0.5f, 0}));
+  for (float v : values<float>(*run1("Softmax", {tensor<float>(Shape{2}, {-inf, -inf})}))) EXPECT_TRUE(std::isnan(v));
+  const std::vector<double> y = values<double>(*run1("Softmax", {tensor<double>(Shape{2, 1}, {0, std::log(3.0)})}, {{"axis", int64_t{0}}}));
+  EXPECT_NEAR(y[1], 0.75, 1e-15);
+  EXPECT_EQ(values<uint16_t>(*run1("Softmax", {halves(DType::f16, Shape{2}, {0, 0})})), (std::vector<uint16_t>{0x3800, 0x3800}));
+  EXPECT_EQ(values<float>(*run1("Hardmax", {tensor<float>(Shape{2, 3}, {1, 5, 5, 2, 1, 0})})), (std::vector<float>{0, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(values<float>(*run1("Hardmax", {tensor<float>(Shape{2, 3}, {1, 5, 5, 2, 1, 0})}, {{"axis", int64_t{0}}})),
+            (std::vector<float>{0, 1, 1, 1, 0, 0}));
+  EXPECT_EQ(run1("Softmax", {tensor<float>(Shape{2, 0}, {})})->shape, (Shape{2, 0}));
+  EXPECT_NE(error_of(call_of("Softmax", {tensor<float>(Shape{2}, {1, 2})}, {{"axis", int64_t{1}}})).find("axis is 1"), std::string::npos);
+}
+
+TEST(LayerNormalization, RowsScaleBiasAndStatistics) {
+  const Shape shape{2, 130, 77};
+  const std::vector<float> x = noise(shape.element_count(), 3, 100), scale = noise(77, 4), bias = noise(77, 5);
+  std::vector<double> expected = along(shape, 2, doubles(x), [](Line& line) { normalize(line, 1e-5); });
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = expected[i] * scale[i % 77] + bias[i % 77];
+  OperatorCall call = call_of("LayerNormalization", {tensor(shape, x), tensor(Shape{77}, scale), tensor(Shape{77}, bias)}, {}, 3);
+  expect_near(run_both(call), expected, 2e-5);
+  const auto outputs = run(call);
+  EXPECT_EQ(outputs[1]->shape, (Shape{2, 130, 1}));
+  double mean = 0, squares = 0;
+  for (size_t i = 0; i < 77; ++i) mean += x[i] / 77.0;
+  for (size_t i = 0; i < 77; ++i) squares += (x[i] - mean) * (x[i] - mean) / 77;
+  EXPECT_NEAR(values<float>(*outputs[1])[0], mean, 1e-4);
+  EXPECT_NEAR(values<float>(*outputs[2])[0], 1 / std::sqrt(squares + 1e-5), 1e-5);
+}
+
+TEST(LayerNormalization, SeveralAxesOneScaleAndDoubles) {
+  const Shape shape{3, 4, 5};
+  const std::vector<float> x = noise(60);
+  std::vector<double> expected = along(Shape{3, 20}, 1, doubles(x), [](Line& line) { normalize(line, 0.1); });
+  for (double& v : expected) v *= 2;
+  const std::vector<Attribute> attributes = {{"axis", int64_t{1}}, {"epsilon", 0.1}};
+  expect_near(values<float>(*run1("LayerNormalization", {tensor(shape, x), tensor<float>(Shape{1}, {2})}, attributes)), expected);
+  const std::vector<double> y = values<double>(
+      *run1("LayerNormalization", {tensor(shape, doubles(x)), tensor<double>(Shape{1, 5}, std::vector<double>(5, 2))}, attributes));
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], expected[i], 1e-13);
+  EXPECT_NE(error_of(call_of("LayerNormalization", {tensor(shape, x), tensor<float>(Shape{4}, {1, 1, 1, 1})})).find("scale has shape [4]"),
+            std::string::npos);
+}
+
+TEST(RmsNormalization, DividesByTheRootMeanSquare) {
+  const std::vector<float> y =
+      values<float>(*run1("RMSNormalization", {tensor<float>(Shape{1, 2}, {3, 4}), tensor<float>(Shape{2}, {1, 10})}, {{"epsilon", 0.0}}));
+  EXPECT_NEAR(y[0], 3 / std::sqrt(12.5), 1e-6);
+  EXPECT_NEAR(y[1], 40 / std::sqrt(12.5), 1e-5);
+}
+
+TEST(BatchNormalization, BothLayoutsGiveTheSameBits) {
+  const Shape shape{2, 3, 5, 7};
+  const std::vector<float> x = noise(210), scale = {1, 2, -3}, bias = {0, 1, 2}, mean = {0.5f, -1, 0}, variance = {1, 4, 0.25f};
+  std::vector<double> expected(210);
+  std::vector<float> stored(210);
+  const auto last_index = [](size_t i) { return (i / 105 * 35 + i % 35) * 3 + i / 35 % 3; };
+  for (size_t i = 0; i < 210; ++i) {
+    const size_t c = i / 35 % 3;
+    expected[i] = (x[i] - mean[c]) / std::sqrt(variance[c] + 1e-5) * scale[c] + bias[c];
+    stored[last_index(i)] = x[i];
+  }
+  const auto channels = [](const std::vector<float>& v) { return tensor(Shape{3}, v); };
+  OperatorCall call =
+      call_of("BatchNormalization", {tensor(shape, x), channels(scale), channels(bias), channels(mean), channels(variance)});
+  const std::vector<float> row_major = run_both(call);
+  expect_near(row_major, expected);
+  heddle_layout last = {};
+  last.rank = 4;
+  const uint8_t order[] = {0, 2, 3, 1};
+  std::copy(order, order + 4, last.order);
+  call.inputs[0] = tensor(shape, stored);
+  call.input_layouts = {last};
+  call.output_layouts = {last};
+  const std::vector<float> channels_last = run_both(call);
+  for (size_t i = 0; i < 210; ++i) EXPECT_EQ(channels_last[last_index(i)], row_major[i]);
+  call.inputs[1] = tensor<float>(Shape{2}, {1, 1});
+  EXPECT_NE(error_of(call).find("scale has shape [2], expected [3]"), std::string::npos);
+}
+
+TEST(GroupNormalization, GroupsAndInstances) {
+  const Shape shape{2, 6, 35};
+  const std::vector<float> x = noise(420, 9, 50), scale = noise(6, 2), bias = noise(6, 3);
+  const std::vector<Tensor> inputs = {tensor(shape, x), tensor(Shape{6}, scale), tensor(Shape{6}, bias)};
+  const auto expected = [&](int64_t groups) {
+    std::vector<double> y = along(Shape{2 * groups, 420 / (2 * groups)}, 1, doubles(x), [](Line& line) { normalize(line, 1e-5); });
+    for (size_t i = 0; i < y.size(); ++i) y[i] = y[i] * scale[i / 35 % 6] + bias[i / 35 % 6];
+    return y;
+  };
+  expect_near(run_both(call_of("GroupNormalization", inputs, {{"num_groups", int64_t{3}}})), expected(3), 3e-5);
+  expect_near(run_both(call_of("InstanceNormalization", inputs)), expected(6), 3e-5);
+  EXPECT_NE(error_of(call_of("GroupNormalization", inputs, {{"num_groups", int64_t{4}}})).find("does not divide 6"), std::string::npos);
+}
+
+TEST(LocalResponse, WindowsReachTheEdges) {
+  const Shape shape{1, 7, 9};
+  const std::vector<float> x = noise(63);
+  std::vector<double> expected(63);
+  for (int c = 0; c < 7; ++c)
+    for (int s = 0; s < 9; ++s) {
+      double sum = 0;
+      for (int k = std::max(0, c - 1); k <= std::min(6, c + 2); ++k)
+        sum += double(x[static_cast<size_t>(k * 9 + s)]) * x[static_cast<size_t>(k * 9 + s)];
+      expected[static_cast<size_t>(c * 9 + s)] = x[static_cast<size_t>(c * 9 + s)] / std::pow(2 + 0.5 / 4 * sum, 0.75);
+    }
+  expect_near(run_both(call_of("LRN", {tensor(shape, x)}, {{"size", int64_t{4}}, {"alpha", 0.5}, {"bias", 2.0}})), expected);
+}
+
+TEST(OtherNormalizations, LpAndMeanVariance) {
+  EXPECT_EQ(values<float>(*run1("LpNormalization", {tensor<float>(Shape{2, 2}, {3, 4, 0, 0})})), (std::vector<float>{0.6f, 0.8f, 0, 0}));
+  EXPECT_EQ(values<float>(*run1("LpNormalization", {tensor<float>(Shape{2, 2}, {3, 4, 1, -4})}, {{"p", int64_t{1}}, {"axis", int64_t{0}}})),
+            (std::vector<float>{0.75f, 0.5f, 0.25f, -0.5f}));
+  EXPECT_NE(error_of(call_of("LpNormalization", {tensor<float>(Shape{1}, {1})}, {{"p", int64_t{3}}})).find("p is 3"), std::string::npos);
+  const std::vector<float> x = noise(2 * 3 * 4 * 5);
+  const std::vector<float> y = values<float>(*run1("MeanVarianceNormalization", {tensor(Shape{2, 3, 4, 5}, x)}));
+  for (size_t c = 0; c < 3; ++c) {
+    Line line;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (i / 20 % 3 == c) line.push_back(x[i]);
+    normalize(line, 0);
+    size_t k = 0;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (i / 20 % 3 == c) ASSERT_NEAR(y[i], line[k++], 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::testing
