@@ -15,7 +15,7 @@ namespace heddle::offsets {
 struct SearchSpace {
   const Items* items = nullptr;
   const Conflicts* conflicts = nullptr;
-  std::vector<std::vector<uint32_t>> cliques;  // maximal, of items that pairwise interfere
+  std::vector<std::vector<uint32_t>> cliques;  // of items that pairwise interfere
   int64_t clique_bytes = 0;                    // of the heaviest: a lower bound
   // At most this many items: adjacency is a bit matrix.
   static constexpr size_t most_items = 2048;

@@ -116,6 +116,8 @@ struct Runner {
   Packs packs;
   heddle_prepare_context prepared = {};
 
+  // Operands of an epilogue lie behind the schema's own inputs.
+  size_t own_inputs() const { return call.stages.empty() ? inputs.size() : std::min<size_t>(inputs.size(), schema->op->input_count); }
   Status infer();
   Status select();
   Status create();
@@ -143,14 +145,14 @@ Status Runner::infer() {
   }
   output_types.resize(call.output_count);
   const std::vector<char> wanted(call.output_count, 1);
-  return infer_operator(*schema, table, inputs, wanted, output_types, &packs);
+  return infer_operator(*schema, table, std::span(inputs).first(own_inputs()), wanted, output_types, &packs);
 }
 
 Status Runner::select() {
   std::vector<DType> in, out;
   for (const auto& blob : call.inputs) in.push_back(blob ? blob->dtype : DType::none);
   for (const TensorType& type : output_types) out.push_back(type.dtype);
-  kernel = registry.find_kernel(*schema, "cpu", in, out, kernel);
+  kernel = registry.find_kernel(*schema, "cpu", std::span(in).first(own_inputs()), out, kernel);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "infer/infer_operator.h"
 #include "plugin/attributes.h"

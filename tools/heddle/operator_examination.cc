@@ -33,6 +33,13 @@ bool same_bits(const Blobs& a, const Blobs& b) {
   return a.size() == b.size();
 }
 
+// An optional input that was not given: absent in the fragment too.
+bool is_absent_input(const OperatorSchema& schema, const OperatorCall& call, const std::string& role) {
+  for (uint32_t i = static_cast<uint32_t>(call.inputs.size()); i < schema.op->input_count; ++i)
+    if (role == schema.op->inputs[i]->name || role == "x" + std::to_string(i)) return true;
+  return false;
+}
+
 // The gradient of sum(y0 * dy) for input 0 by the operators that the schema emits; null when it emits none that generic inputs fit.
 std::shared_ptr<const Blob> emitted_gradient(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call,
                                              const Blobs& outputs, const std::shared_ptr<const Blob>& dy, std::string& wrong) {
@@ -62,6 +69,10 @@ std::shared_ptr<const Blob> emitted_gradient(const RegistrySnapshot& registry, c
       if (target->attribute_index(a.name) >= 0) emitted.attributes.push_back(a);
     for (uint32_t i = 0; i < node.input_count; ++i) {
       const auto it = values.find(node.inputs[i]);
+      if (it == values.end() && is_absent_input(schema, call, node.inputs[i])) {
+        emitted.inputs.push_back(nullptr);
+        continue;
+      }
       if (it == values.end()) {
         wrong = "its gradient reads " + quoted(node.inputs[i]) + ", which is no value of the fragment";
         return nullptr;
