@@ -3,8 +3,8 @@ add_library(heddle_options INTERFACE)
 target_compile_features(heddle_options INTERFACE cxx_std_20)
 target_compile_options(heddle_options INTERFACE -Wall -Wextra -Wpedantic -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # False positives inside libstdc++'s std::string (GCC bugs 105329, 105651), mended in GCC 13.
-  target_compile_options(heddle_options INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  # False positives inside libstdc++'s std::string and std::optional (GCC bugs 105329, 105651, 105562), mended in GCC 13.
+  target_compile_options(heddle_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)

@@ -112,8 +112,10 @@ void StridedCopy::merge() {
   int kept = 0;
   for (int i = 0; i < rank_; ++i)
     if (dims_[i].extent != 1) dims_[kept++] = dims_[i];
-  // Loops may be in any order: the target's own, outermost first.
-  std::stable_sort(dims_, dims_ + kept, [](const Dimension& a, const Dimension& b) { return a.target > b.target; });
+  // Loops may be in any order: the target's own, outermost first. Insertion keeps equal ones in order and, unlike std::stable_sort,
+  // allocates nothing: kernels make copies while they run.
+  for (int i = 1; i < kept; ++i)
+    for (int k = i; k > 0 && dims_[k - 1].target < dims_[k].target; --k) std::swap(dims_[k - 1], dims_[k]);
   rank_ = 0;
   for (int i = 0; i < kept; ++i) {
     const Dimension d = dims_[i];

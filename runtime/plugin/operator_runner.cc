@@ -117,7 +117,12 @@ struct Runner {
   heddle_prepare_context prepared = {};
 
   // Operands of an epilogue lie behind the schema's own inputs.
-  size_t own_inputs() const { return call.stages.empty() ? inputs.size() : std::min<size_t>(inputs.size(), schema->op->input_count); }
+  size_t own_inputs() const {
+    size_t own = call.stages.empty() ? inputs.size() : std::min<size_t>(inputs.size(), schema->op->input_count);
+    for (const OperatorCall::Stage& s : call.stages)
+      if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
+    return own;
+  }
   Status infer();
   Status select();
   Status create();

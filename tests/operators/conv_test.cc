@@ -211,14 +211,8 @@ struct Fusion {
   std::vector<OperatorCall::Stage> stages;  // operand_input 3 is the residual, 4 per channel, 5 a scalar
 };
 
-// The stages one by one on the host, through the interpreter that unfused operators use.
 Tensor unfused(Tensor y, const Fusion& fusion, const std::vector<Tensor>& inputs) {
-  for (const OperatorCall::Stage& stage : fusion.stages) {
-    std::vector<Tensor> arguments = {y};
-    std::string text = stage.expression;
-    if (stage.operand_input >= 0) arguments.push_back(inputs[static_cast<size_t>(stage.operand_input)]);
-    y = evaluate(text, arguments);
-  }
+  for (const OperatorCall::Stage& stage : fusion.stages) y = apply_stage(y, stage, inputs);
   return y;
 }
 

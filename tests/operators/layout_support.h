@@ -51,6 +51,12 @@ inline void expect_close(const std::vector<float>& got, const std::vector<float>
     ASSERT_NEAR(got[i], want[i], tolerance * (1.0f + std::fabs(want[i]))) << what << ", element " << i;
 }
 
+// What a fused stage does, by the operator that does it unfused.
+inline Tensor apply_stage(const Tensor& y, const OperatorCall::Stage& stage, const std::vector<Tensor>& inputs) {
+  if (stage.operand_input < 0) return evaluate("acc = x0; " + stage.expression, {y});
+  return evaluate("acc = x0; operand = x1; " + stage.expression, {y, inputs[static_cast<size_t>(stage.operand_input)]});
+}
+
 inline void expect_same_bits(const Tensor& got, const Tensor& want, const std::string& what) {
   ASSERT_EQ(got->bytes, want->bytes) << what;
   if (want->bytes > 0) {

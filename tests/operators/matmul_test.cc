@@ -119,11 +119,7 @@ TEST(MatMul, FusedStagesEqualSeparateOperators) {
     inputs.push_back(random_tensor(Shape{}, 5));
     for (const auto& stages : fusions) {
       Tensor want = plain;
-      for (const OperatorCall::Stage& stage : stages) {
-        std::vector<Tensor> arguments = {want};
-        if (stage.operand_input >= 0) arguments.push_back(inputs[static_cast<size_t>(stage.operand_input)]);
-        want = evaluate(stage.expression, arguments);
-      }
+      for (const OperatorCall::Stage& stage : stages) want = apply_stage(want, stage, inputs);
       for (bool constant : {true, false}) {
         OperatorCall call = call_of("MatMul", inputs);
         call.stages = stages;
@@ -198,7 +194,7 @@ TEST(Gemm, FusedReluAndIntegers) {
                               {{"transB", int64_t{1}}});
   const Tensor plain = run(call)[0];
   call.stages = {{"max(acc, 0)"}};
-  expect_same_bits(run(call)[0], evaluate("max(x, 0)", {plain}), "relu behind Gemm");
+  expect_same_bits(run(call)[0], evaluate("max(x0, 0)", {plain}), "relu behind Gemm");
   const Tensor y =
       run1("Gemm", {tensor<int64_t>(Shape{1, 2}, {3, 4}), tensor<int64_t>(Shape{2, 1}, {5, 6}), tensor<int64_t>(Shape{1}, {7})});
   EXPECT_EQ(values<int64_t>(*y), (std::vector<int64_t>{46}));

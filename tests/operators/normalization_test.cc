@@ -199,7 +199,10 @@ TEST(OtherNormalizations, LpAndMeanVariance) {
     normalize(line, 0);
     size_t k = 0;
     for (size_t i = 0; i < x.size(); ++i)
-      if (i / 20 % 3 == c) ASSERT_NEAR(y[i], line[k++], 1e-5);
+      if (i / 20 % 3 == c) {
+        ASSERT_NEAR(y[i], line[k], 1e-5);
+        ++k;
+      }
   }
 }
 

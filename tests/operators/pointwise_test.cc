@@ -233,7 +233,7 @@ TEST(Pointwise, WhatIsWrongIsNamed) {
     return error_of(call);
   };
   EXPECT_NE(error("x0 +", {x}).find("unexpected end"), std::string::npos);
-  EXPECT_NE(error("x0 + y", {x}).find("\\\"y\\\" is no input"), std::string::npos) << error("x0 + y", {x});
+  EXPECT_NE(error("x0 + y", {x}).find("\"y\" is no input"), std::string::npos);
   EXPECT_NE(error("exp(x0)", {i}).find("exp is not defined for integers"), std::string::npos);
   EXPECT_NE(error("x0 * 0.5", {i}).find("is not an integer"), std::string::npos);
   EXPECT_NE(error("bit_and(x0, x0)", {x}).find("not defined for floats"), std::string::npos);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -145,9 +146,9 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::make_unique<T>(std::move(value))) {}  // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose
   Result(Status status) : status_(std::move(status)) {}               // NOLINT: implicit on purpose
-  bool ok() const noexcept { return value_ != nullptr; }
+  bool ok() const noexcept { return value_.has_value(); }
   const Status& status() const& noexcept { return status_; }
   Status&& status() && noexcept { return std::move(status_); }
   T& value() & noexcept { return *value_; }
@@ -156,11 +157,11 @@ class [[nodiscard]] Result {
   T& operator*() & noexcept { return *value_; }
   const T& operator*() const& noexcept { return *value_; }
   T&& operator*() && noexcept { return std::move(*value_); }
-  T* operator->() noexcept { return value_.get(); }
-  const T* operator->() const noexcept { return value_.get(); }
+  T* operator->() noexcept { return &*value_; }
+  const T* operator->() const noexcept { return &*value_; }
 
  private:
-  std::unique_ptr<T> value_;
+  std::optional<T> value_;
   Status status_;
 };
 
