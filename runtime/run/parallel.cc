@@ -102,7 +102,7 @@ bool ParallelEngine::execute(Worker& w, uint32_t step) noexcept {
   const uint8_t flags = table_[step].flags;
   w.took_part = true;
   if (shuffle_seed_ != 0 && (next_random(w.random) & 7) == 0) sched_yield();
-  if ((flags & StepTable::shared) != 0) return own_tiles(w, step);
+  if ((flags & StepTable::shared) != 0 && steps_[step].tiles > 1) return own_tiles(w, step);
   if ((flags & StepTable::asynchronous) != 0) return start_asynchronous(w, step);
   if (!timed_) [[likely]]
     return call_step(step);

@@ -51,7 +51,7 @@ Status convert(const std::string& from, const std::string& to, Report& report) {
 }
 
 struct ModelOptions {
-  std::string name, output;
+  std::string name, output, weights;
   models::RecipeOptions recipe;
   bool list = false, train = false;
 };
@@ -73,6 +73,7 @@ Status write_model(const ModelOptions& o, Report& report) {
     return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
   HEDDLE_TRY(const Net net, models::build(o.name, o.recipe));
   HEDDLE_CHECK(save_net(net, o.output));
+  if (!o.weights.empty()) HEDDLE_CHECK(models::write_weights(net, o.weights));
   report.json["net"] = net_summary(net, o.output);
   report.say(quoted(o.output) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(models::parameter_count(net)) +
              " parameters");
@@ -105,6 +106,7 @@ Run declare_model(CLI::App& app) {
   app.add_option("-o,--output", o->output, "the net")->type_name("NET.heddle");
   app.add_option("--batch", o->recipe.batch, "batch size")->check(CLI::PositiveNumber);
   app.add_option("--seed", o->recipe.seed, "of the weights");
+  app.add_option("--weights", o->weights, "all parameters by name, for other frameworks")->type_name("FILE.safetensors");
   app.add_flag("--train", o->train, "the training form");
   app.add_flag("--list", o->list, "the recipes there are");
   return [o](Report& report) { return finish(report, write_model(*o, report)); };
