@@ -1,4 +1,4 @@
-// The reduction loops of one instruction set level. f32 sums run in vectors over stretches of 4096 elements and add up in double.
+// The reduction loops of one instruction set level. f32 sums run in vectors over stretches of 1024 elements and add up in double.
 #include "reduce_rows.h"
 
 #include "pointwise_math.h"
@@ -83,7 +83,7 @@ int64_t row_stretch(const T* x, int64_t i, int64_t end, double shift, double* ac
 
 template <Fold fold, class V, class T>
 void row_vectors(const T* x, int64_t count, double shift, double* accumulator) {
-  constexpr int64_t stretch = 4096;
+  constexpr int64_t stretch = 1024;
   int64_t i = 0;
   while (count - i >= stretch) i = row_stretch<fold, 4, V>(x, i, i + stretch, shift, accumulator);
   i = row_stretch<fold, 4, V>(x, i, count, shift, accumulator);

@@ -150,7 +150,7 @@ Status Execution::build(const ExecutionOptions& options) {
     }
   }
   thread_scratch_ = arena_ + plan_->arena_bytes;
-  extents_.assign(plan_->extent_slots, 0);
+  extents_.assign(plan_->extent_slots, 0);  // 0 is within every bound
   build_views();
   build_steps();
   build_bindings();
@@ -388,7 +388,9 @@ Status Execution::failure() {
   Status first;
   for (const Failure& f : reported) {
     const PlanStep& step = plan_->steps[f.step];
-    Status status = plugin_error(Code::kernel_failed, f.status, {f.status, f.text});
+    std::string text = f.text;
+    if (text.empty() && f.status == HEDDLE_ERROR_INTERNAL) text = "threw an exception across the plugin boundary, or failed without a text";
+    Status status = plugin_error(Code::kernel_failed, f.status, {f.status, text});
     if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
     std::vector<std::string> shapes;
     for (const Operand& in : step.inputs)
@@ -407,7 +409,26 @@ Status Execution::failure() {
   return first;
 }
 
+// An extent is what a kernel wrote: it must lie within the bound before anybody believes it.
+Status Execution::check_extents() const {
+  for (const PlanValue& value : plan_->values) {
+    if (value.extent_slot < 0) continue;
+    const int64_t extent = extents_[static_cast<size_t>(value.extent_slot)], bound = value.type.shape[value.type.bounded_axis];
+    if (extent >= 0 && extent <= bound) continue;
+    const Status bad(Code::kernel_failed,
+                     "wrote extent " + std::to_string(extent) + " for " + quoted(value.name) + ", the bound is " + std::to_string(bound),
+                     "mend the kernel");
+    for (const PlanStep& step : plan_->steps)
+      for (const Operand& out : step.outputs)
+        if (out.value.valid() && &plan_->values[out.value.index] == &value)
+          return Status(bad).at(step.name, display_name(step.domain, step.type)).in_net(plan_->net_name);
+    return bad;
+  }
+  return {};
+}
+
 Status Execution::end(const Status& stopped) {
+  if (plan_->extent_slots > 0 && control_.stop.load(std::memory_order_relaxed) == 0 && stopped.ok()) HEDDLE_CHECK(check_extents());
   if (stopped.ok() && control_.stop.load(std::memory_order_relaxed) == 0) [[likely]] {
     if (copies_) copy_outputs();
     return {};

@@ -94,6 +94,7 @@ class Execution {
   void run_serially(const std::function<Status(uint32_t)>& seen, Status& stopped);
   Status end(const Status& stopped);
   Status failure();
+  Status check_extents() const;
   void mark_torn();
   void copy_outputs();
   void note_failure(uint32_t step, heddle_status status, bool reported, const char* text, size_t length);

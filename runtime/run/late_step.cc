@@ -53,9 +53,16 @@ heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t)
   if (status.ok()) return HEDDLE_OK;
   const std::string& text = status.diagnostic().message;
   c.owner->note_failure(c.step, HEDDLE_ERROR_INVALID, false, text.data(), text.size());
-  return status.code() == Code::out_of_memory ? HEDDLE_ERROR_OUT_OF_MEMORY
-         : status.code() == Code::cancelled   ? HEDDLE_ERROR_CANCELLED
-                                              : HEDDLE_ERROR_INVALID;
+  switch (status.code()) {
+    case Code::out_of_memory:
+      return HEDDLE_ERROR_OUT_OF_MEMORY;
+    case Code::cancelled:
+      return HEDDLE_ERROR_CANCELLED;
+    case Code::unsupported:
+      return HEDDLE_ERROR_UNSUPPORTED;
+    default:
+      return HEDDLE_ERROR_INVALID;
+  }
 }
 
 void LateStep::grow(Buffer& buffer, int64_t bytes) {
@@ -189,6 +196,7 @@ Status LateStep::prepare() {
 }
 
 Status LateStep::execute() {
+  HEDDLE_CHECK(owner_.check_extents());
   try {
     if (!same_extents()) {
       ready_ = false;

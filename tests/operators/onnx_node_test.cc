@@ -230,8 +230,10 @@ TEST(OnnxNode, EveryModelPassesOrIsListed) {
     const std::string name = folder.filename().string();
     const Outcome outcome = run_model(folder);
     ++totals[outcome.kind];
+    // Data that disagree with their own model can not pass anywhere.
+    const bool wrong_data = listed.count(name) > 0 && listed[name].rfind("data: ", 0) == 0;
     const bool is_listed = listed.erase(name) > 0;
-    if (outcome.kind == Outcome::fail) ADD_FAILURE() << name << " fails: " << outcome.reason;
+    if (outcome.kind == Outcome::fail && !wrong_data) ADD_FAILURE() << name << " fails: " << outcome.reason;
     if (outcome.kind == Outcome::unsupported && !is_listed) ADD_FAILURE() << name << " is unsupported and not listed: " << outcome.reason;
     if (outcome.kind == Outcome::pass && is_listed) ADD_FAILURE() << name << " passes: remove it from onnx_node_unsupported.txt";
   }

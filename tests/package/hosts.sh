@@ -2,7 +2,7 @@
 # hosts.sh PREFIX WORK COMPILER FLAGS: builds examples/hosts against the installed package and runs both programs.
 set -euo pipefail
 examples=$(cd "$(dirname "$0")/../../examples/hosts" && pwd)
-prefix=$1 work=$2 compiler=$3 flags=$4
+prefix=$1 work=$2 compiler=$3 flags=${4:-}
 rm -rf "$work"
 cp -r "$examples" "$work"
 cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_BUILD_TYPE=Release
