@@ -388,9 +388,7 @@ Status Execution::failure() {
   Status first;
   for (const Failure& f : reported) {
     const PlanStep& step = plan_->steps[f.step];
-    std::string text = f.text;
-    if (text.empty() && f.status == HEDDLE_ERROR_INTERNAL) text = "threw an exception across the plugin boundary, or failed without a text";
-    Status status = plugin_error(Code::kernel_failed, f.status, {f.status, text});
+    Status status = plugin_error(Code::kernel_failed, f.status, {f.status, f.text});
     if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
     std::vector<std::string> shapes;
     for (const Operand& in : step.inputs)
@@ -416,7 +414,7 @@ Status Execution::check_extents() const {
     const int64_t extent = extents_[static_cast<size_t>(value.extent_slot)], bound = value.type.shape[value.type.bounded_axis];
     if (extent >= 0 && extent <= bound) continue;
     const Status bad(Code::kernel_failed,
-                     "wrote extent " + std::to_string(extent) + " for " + quoted(value.name) + ", the bound is " + std::to_string(bound),
+                     "wrote extent " + std::to_string(extent) + ", the bound is " + std::to_string(bound) + ", for " + quoted(value.name),
                      "mend the kernel");
     for (const PlanStep& step : plan_->steps)
       for (const Operand& out : step.outputs)

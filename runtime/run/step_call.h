@@ -6,11 +6,18 @@
 
 namespace heddle {
 
+// Leaves the reason with the step, as a kernel that returns a status would.
+inline heddle_status say_threw(const heddle_run_context* context) noexcept {
+  static constexpr char text[] = "threw an exception across the plugin boundary";
+  if (context->host) context->host->set_error(context, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
+  return HEDDLE_ERROR_INTERNAL;
+}
+
 inline heddle_status call_run(const Step& step, int64_t begin, int64_t end) noexcept {
   try {
     return step.run(step.context, begin, end);
   } catch (...) {
-    return HEDDLE_ERROR_INTERNAL;
+    return say_threw(step.context);
   }
 }
 
@@ -20,7 +27,7 @@ inline heddle_status call_finish(const StepGraph& graph, const Step& step, uint3
   try {
     return graph.finish[index](step.context);
   } catch (...) {
-    return HEDDLE_ERROR_INTERNAL;
+    return say_threw(step.context);
   }
 }
 
