@@ -61,7 +61,7 @@ uint32_t run_serially(const StepGraph& graph, const Step* steps, uint32_t begin,
     else
       status = plain_loop<true>(graph, steps, s, end, stop);
   } catch (...) {
-    status = HEDDLE_ERROR_INTERNAL;
+    status = say_threw(steps[s].context);
   }
   if (status != HEDDLE_OK) {
     if (control.failed) control.failed(control.user, s, status);
