@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "run/session_impl.h"
+#include "weights/attach.h"
 
 namespace heddle {
 namespace {
@@ -52,6 +53,8 @@ std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_
 }
 
 Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* inputs, size_t count) {
+  // Folding and packing are about to read mapped weights: a file that shrank meanwhile is an error, not a fault.
+  HEDDLE_CHECK(check_weights_whole(net), "while preparing the net");
   auto entry = std::make_shared<PlanEntry>();
   PipelineOptions p = pipeline;
   for (size_t i = 0; i < count; ++i) {
