@@ -23,8 +23,7 @@ ParallelEngine::ParallelEngine(const StepGraph& graph, Executor* executor, uint3
       threads_(threads),
       shuffle_seed_(shuffle_seed),
       workers_(threads),
-      links_(graph.count, no_step),
-      pending_(graph.count),
+      nodes_(graph.count),
       completions_(table_.has_asynchronous() ? graph.count : 0),
       helpers_(*this, executor, executor ? threads - 1 : 0) {
   for (uint32_t i = 0; i < threads; ++i) workers_[i].index = i;
@@ -52,7 +51,7 @@ bool ParallelEngine::run(const Step* steps, RunControl& control, float* measured
   measured_ns_ = measured_ns;
   timed_ = measured_ns != nullptr || control.profile != nullptr;
   tail_stop_.store(0, std::memory_order_relaxed);
-  if (table_.count() != 0) std::memcpy(pending_.data(), table_.predecessor_count().data(), pending_.size() * sizeof(uint32_t));
+  if (table_.count() != 0) std::memcpy(nodes_.data(), table_.initial_nodes().data(), nodes_.size() * sizeof(StepNode));
   ++shuffles_;
   for (Worker& w : workers_) {
     w.finished = 0;
@@ -138,7 +137,7 @@ uint32_t ParallelEngine::count_down(Worker& w, uint32_t done) noexcept {
     const uint32_t next = table_.successors()[e];
     // Acquire what the other predecessors wrote, release what we did.
     if ((table_[next].flags & StepTable::one_predecessor) == 0 &&
-        std::atomic_ref<uint32_t>(pending_[next]).fetch_sub(1, std::memory_order_acq_rel) != 1)
+        std::atomic_ref<uint32_t>(nodes_[next].pending).fetch_sub(1, std::memory_order_acq_rel) != 1)
       continue;
     if (best == no_step)
       best = next;
@@ -152,9 +151,9 @@ uint32_t ParallelEngine::count_down(Worker& w, uint32_t done) noexcept {
 void ParallelEngine::keep(Worker& w, uint32_t step, uint32_t& behind) noexcept {
   const StepTable::Entry& entry = table_[step];
   if ((entry.flags & StepTable::small) != 0)
-    w.small.push(step, links_.data());
+    w.small.push(step, nodes_.data());
   else
-    behind = w.ready.insert(step, behind, links_.data(), [&](uint32_t other) { return table_[other].rank_ns > entry.rank_ns; });
+    behind = w.ready.insert(step, behind, nodes_.data(), [&](uint32_t other) { return table_[other].rank_ns > entry.rank_ns; });
 }
 
 // What this thread does next, and shows what else there is. `best`: what its last step made ready.
@@ -170,28 +169,30 @@ uint32_t ParallelEngine::choose(Worker& w, uint32_t best) noexcept {
 uint32_t ParallelEngine::choose_waiting(Worker& w, uint32_t best) noexcept {
   uint32_t behind = no_step;
   if (w.small.empty()) {
-    // Worth leaving warm inputs or sorting the offer anew for: a path longer by more than a step.
+    // Worth leaving warm inputs or sorting the offer anew for: a path longer by more than a step, while there is little to choose from.
+    // With much of it every order keeps all threads busy, and what was made ready last is warmest.
     const uint32_t own = best != no_step ? best : w.ready.head;
+    const bool much = w.ready.count > few;
     const float enough = own == no_step ? 0 : table_[own].rank_ns + longer_by_ns + table_[own].cost_ns * 3 / 2;
-    if (own == no_step || Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough) take_back(w);
+    if (own == no_step || (!much && Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough)) take_back(w);
     if (w.small.empty()) {
-      if (w.ready.empty() || (best != no_step && table_[w.ready.head].rank_ns <= enough)) return best;
-      const uint32_t waiting = w.ready.pop(links_.data());
+      if (w.ready.empty() || (best != no_step && (much || table_[w.ready.head].rank_ns <= enough))) return best;
+      const uint32_t waiting = w.ready.pop(nodes_.data());
       if (best != no_step) keep(w, best, behind);
       return waiting;
     }
   }
   if (best != no_step) keep(w, best, behind);
-  return w.small.pop(links_.data());
+  return w.small.pop(nodes_.data());
 }
 
 uint32_t ParallelEngine::choose_randomly(Worker& w, uint32_t best) noexcept {
-  if (best != no_step) w.ready.push(best, links_.data());
+  if (best != no_step) w.ready.push(best, nodes_.data());
   if (w.ready.empty() && w.small.empty()) take_back(w);
-  while (!w.small.empty()) w.ready.push(w.small.pop(links_.data()), links_.data());
+  while (!w.small.empty()) w.ready.push(w.small.pop(nodes_.data()), nodes_.data());
   if (w.ready.empty()) return no_step;
   const uint64_t range = std::min<uint32_t>(w.ready.count, 64);
-  const uint32_t chosen = w.ready.pop_at(static_cast<uint32_t>(next_random(w.random) % range), links_.data());
+  const uint32_t chosen = w.ready.pop_at(static_cast<uint32_t>(next_random(w.random) % range), nodes_.data());
   if (worth_showing(w)) share(w, chosen);
   return chosen;
 }
@@ -234,7 +235,7 @@ void ParallelEngine::complete(uint32_t step, heddle_status status) noexcept {
   completions_[step] = {status, ticks()};
   uint32_t top = completed_.load(std::memory_order_relaxed);
   do {
-    links_[step] = top;
+    nodes_[step].link = top;
   } while (!completed_.compare_exchange_weak(top, step, std::memory_order_seq_cst, std::memory_order_relaxed));
   wake_caller();
   // From here on the run may be over and the scheduler gone.
@@ -246,7 +247,7 @@ void ParallelEngine::absorb_completed(Worker& w) noexcept {
   if (completed_.load(std::memory_order_relaxed) == no_step) return;
   uint32_t step = completed_.exchange(no_step, std::memory_order_acq_rel);
   while (step != no_step) {
-    const uint32_t next = links_[step];
+    const uint32_t next = nodes_[step].link;
     const Completion completion = completions_[step];
     if (control_->profile) control_->profile[step].end = completion.at;
     const heddle_status status = completion.status == HEDDLE_OK ? call_finish(graph_, steps_[step], step) : completion.status;

@@ -112,7 +112,8 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   void wake_caller() noexcept;
   void gain_token() noexcept { busy_.fetch_add(1, std::memory_order_relaxed); }
   void release_token() noexcept;
-  static constexpr uint32_t many_small = 16;
+  static constexpr uint32_t many_small = 16;  // small steps that are worth an offer
+  static constexpr uint32_t few = 8;          // ready steps whose order is worth some trouble
 
   // [helper] HelperHost: until there has been nothing to do for a while.
   void help(uint32_t worker) noexcept override;
@@ -124,9 +125,8 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   const uint32_t threads_;
   const uint64_t shuffle_seed_;
   std::vector<Worker> workers_;
-  std::vector<uint32_t> links_;    // of StepChains
-  std::vector<uint32_t> pending_;  // predecessors not done; accessed through atomic_ref
-  std::vector<Tiles> tiles_;       // by Entry::tile_slot - 1
+  std::vector<StepNode> nodes_;
+  std::vector<Tiles> tiles_;  // by Entry::tile_slot - 1
   std::vector<Completion> completions_;
   HelperSlots helpers_;
 

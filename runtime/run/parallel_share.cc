@@ -59,24 +59,25 @@ void ParallelEngine::share(Worker& w, uint32_t next) noexcept {
   const StepTable::Entry& entry = table_[next];
   const bool in_full = shuffle_seed_ != 0 || (entry.flags & StepTable::lengthy) != 0;
   if (!in_full && hungry_.load(std::memory_order_relaxed) <= 0 && helpers_.idle() == 0) return;
-  StepChain& list = w.ready.empty() ? w.small : w.ready;
   if (const uint64_t shown = w.offer.load(std::memory_order_relaxed); shown != 0) {
     // What is shown may do for everybody else during this step; else show all of it, in the right order.
-    const uint32_t enough = std::max(threads_ - 1, list.count / 2);
-    if (!in_full || list.count > 8 || Offer::chain(shown).count >= enough) return;
+    const uint32_t own = w.ready.empty() ? w.small.count : w.ready.count;
+    const uint32_t enough = std::max(threads_ - 1, own / 2);
+    if (!in_full || own > few || Offer::chain(shown).count >= enough) return;
     take_back(w);
   }
+  StepChain& list = w.ready.empty() ? w.small : w.ready;
   if (w.ready.empty() && w.small.count < many_small) return;
   uint32_t count = (list.count + 1) / 2;
   if (in_full) {
-    if (list.count <= 8) count = list.count;
+    if (list.count <= few) count = list.count;
   } else {
     const float cost = table_[list.head].cost_ns;
     const bool awake = hungry_.load(std::memory_order_relaxed) > 0;
     if (!awake && cost * static_cast<float>(list.count) < worth_a_call_ns && table_[list.head].rank_ns < worth_a_call_ahead_ns) return;
     count = std::min(count, 1 + static_cast<uint32_t>(worth_an_offer_ns / cost));
   }
-  offer(w, list.split(std::min(count, Offer::most_steps), links_.data()));
+  offer(w, list.split(std::min(count, Offer::most_steps), nodes_.data()));
 }
 
 void ParallelEngine::offer(Worker& w, StepChain chain) noexcept {
@@ -96,7 +97,7 @@ void ParallelEngine::take_back(Worker& w) noexcept {
     return;
   }
   uint32_t behind = no_step;
-  while (!chain.empty()) keep(w, chain.pop(links_.data()), behind);
+  while (!chain.empty()) keep(w, chain.pop(nodes_.data()), behind);
 }
 
 // After something was shown that `wanted` threads could take.
@@ -136,7 +137,7 @@ uint32_t ParallelEngine::steal(Worker& w) noexcept {
   }
   hungry_.fetch_sub(1, std::memory_order_relaxed);
   StepChain chain = Offer::chain(offer);
-  const uint32_t step = chain.pop(links_.data());
+  const uint32_t step = chain.pop(nodes_.data());
   ((table_[step].flags & StepTable::small) != 0 ? w.small : w.ready) = chain;
   if (worth_showing(w)) share(w, step);
   return step;

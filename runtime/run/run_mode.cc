@@ -17,9 +17,9 @@ constexpr double long_run_ns = 20e6;  // of these, two measured runs are enough
 constexpr uint32_t trial_runs = 6;
 constexpr double not_worth_ns = 5000;      // nets shorter than this never leave the calling thread
 constexpr double guess_at_least_ns = 1e6;  // declared costs are believed before anything was measured for nets longer than this
-constexpr double promised_ratio = 0.97;
+constexpr double promised_ratio = 0.99;
 constexpr double guessed_ratio = 0.7;
-constexpr double kept_ratio = 0.98;
+constexpr double kept_ratio = 0.985;
 
 }  // namespace
 

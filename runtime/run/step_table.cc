@@ -6,6 +6,7 @@ namespace heddle {
 
 StepTable::StepTable(const StepGraph& graph)
     : entries_(graph.count), begin_(graph.count + 1), predecessor_count_(graph.count), cost_(graph.count), rank_(graph.count) {
+  initial_nodes_.reserve(graph.count);
   successors_.reserve(graph.successors.size());
   for (uint32_t s = 0; s < graph.count; ++s) {
     begin_[s] = static_cast<uint32_t>(successors_.size());
@@ -20,6 +21,7 @@ StepTable::StepTable(const StepGraph& graph)
   }
   begin_[graph.count] = static_cast<uint32_t>(successors_.size());
   for (uint32_t s = 0; s < graph.count; ++s) {
+    initial_nodes_.push_back({predecessor_count_[s], no_step});
     if (predecessor_count_[s] == 0) (s < graph.tail_begin ? roots_ : tail_roots_).push_back(s);
     if (predecessor_count_[s] == 1) entries_[s].flags |= one_predecessor;
     if (!graph.flags.empty() && (graph.flags[s] & step_async) != 0) {

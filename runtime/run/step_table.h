@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "run/list_schedule.h"
+#include "run/ready_list.h"
 #include "run/step_graph.h"
 
 namespace heddle {
@@ -39,7 +40,8 @@ class StepTable {
   uint32_t count() const { return static_cast<uint32_t>(entries_.size()); }
   const Entry& operator[](uint32_t step) const { return entries_[step]; }
   const uint32_t* successors() const { return successors_.data(); }
-  const std::vector<uint32_t>& predecessor_count() const { return predecessor_count_; }
+  // What each run begins with.
+  const std::vector<StepNode>& initial_nodes() const { return initial_nodes_; }
   // Steps without predecessors before the tail, and in it; sorted like successors.
   const std::vector<uint32_t>& roots() const { return roots_; }
   const std::vector<uint32_t>& tail_roots() const { return tail_roots_; }
@@ -64,6 +66,7 @@ class StepTable {
   std::vector<uint32_t> begin_;
   std::vector<uint32_t> successors_;
   std::vector<uint32_t> predecessor_count_;
+  std::vector<StepNode> initial_nodes_;
   std::vector<uint32_t> roots_;
   std::vector<uint32_t> tail_roots_;
   std::vector<float> cost_;

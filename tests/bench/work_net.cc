@@ -46,7 +46,12 @@ heddle_run_function load_work(const char* path) {
 }
 
 WorkNet::WorkNet(const BenchGraph& graph, heddle_run_function kernel)
-    : contexts_(graph.count()), values_(graph.count()), inputs_(graph.count()), outputs_(graph.count()), heavy_(graph.count(), true) {
+    : contexts_(graph.count()),
+      values_(graph.count()),
+      tensors_(graph.count()),
+      inputs_(graph.count()),
+      outputs_(graph.count()),
+      heavy_(graph.count(), true) {
   const uint32_t n = graph.count();
   graph_.count = graph_.tail_begin = n;
   graph_.successor_begin.assign(n + 1, 0);
@@ -59,10 +64,10 @@ WorkNet::WorkNet(const BenchGraph& graph, heddle_run_function kernel)
   for (uint32_t s = 0; s < n; ++s) {
     for (const uint32_t p : graph.predecessors[s]) graph_.successors[next[p]++] = s;
     graph_.predecessor_count.push_back(static_cast<uint32_t>(graph.predecessors[s].size()));
-    values_[s].tensor = scalar(HEDDLE_F32, 4, &values_[s].data);
-    outputs_[s] = &values_[s].tensor;
+    tensors_[s] = scalar(HEDDLE_F32, 4, &values_[s].data);
+    outputs_[s] = &tensors_[s];
     inputs_[s].push_back(&iteration_tensors_[0]);
-    for (const uint32_t p : graph.predecessors[s]) inputs_[s].push_back(&values_[p].tensor);
+    for (const uint32_t p : graph.predecessors[s]) inputs_[s].push_back(&tensors_[p]);
     heddle_run_context& c = contexts_[s];
     c.struct_size = sizeof(c);
     c.input_count = static_cast<uint32_t>(inputs_[s].size());

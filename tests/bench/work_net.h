@@ -34,9 +34,9 @@ class WorkNet {
   void clear_results();
 
  private:
+  // Apart from the tensors that describe them, as in an arena: what is written does not share lines with what is only read.
   struct alignas(64) Value {
     float data = 0;
-    heddle_tensor tensor = {};
   };
   void use(uint32_t step, int which);
 
@@ -44,6 +44,7 @@ class WorkNet {
   std::vector<Step> steps_;
   std::vector<heddle_run_context> contexts_;
   std::vector<Value> values_;
+  std::vector<heddle_tensor> tensors_;
   std::vector<std::vector<const heddle_tensor*>> inputs_;
   std::vector<heddle_tensor*> outputs_;
   std::vector<bool> heavy_;

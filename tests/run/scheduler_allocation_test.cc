@@ -1,6 +1,7 @@
 // Steady state allocates nothing: operator new of the whole program is counted.
-#include <cstdlib>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 #include <new>
 
 #include "run/scheduler_support.h"

@@ -1,6 +1,6 @@
 // Executors of all manners: none, one that never runs what it is given, one that runs it too late, TBB's; asynchronous steps; idling.
-#include <time.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <atomic>
 #include <chrono>

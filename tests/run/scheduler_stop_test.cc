@@ -1,6 +1,7 @@
 // How runs end early: failures, exceptions, cancellation, deadlines; and what the tail of variable updates is spared.
-#include <algorithm>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 

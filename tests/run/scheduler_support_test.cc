@@ -2,7 +2,6 @@
 #include "run/scheduler_support.h"
 
 #include <gtest/gtest.h>
-
 #include <pthread.h>
 #include <time.h>
 

@@ -1,6 +1,7 @@
 // Steps of several tiles: each tile once, finish once and after all of them, results that do not depend on the split.
-#include <algorithm>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
