@@ -93,13 +93,13 @@ void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> others(3, dtypes<f16, bf16, double>());
   Op conv = declare("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
   conv.infer(infer_conv).cost(conv_cost);
-  conv.cpu<Convolution>(f32).kernel_name("cpu:conv");
+  conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");
   plugin.add(conv);
   Op transposed = declare("ConvTranspose", "the transpose of a convolution with the filters W");
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
   transposed.infer(infer_conv_transpose);
-  transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose");
+  transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   transposed.cpu<PlainConvolution<true>>(others).kernel_name("cpu:conv_transpose_plain");
   plugin.add(transposed);
 }

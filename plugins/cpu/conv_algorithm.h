@@ -21,7 +21,7 @@ struct ConvBuffers {
   const float* weights;          // the net's own, unless the algorithm packed them in prepare
   const float* bias;             // [output channels], or null
   const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, output channels], others whole
-  float* y;                      // [tile's output pixels, output channels]; may be a same-shape operand itself
+  float* y;                      // [tile's output pixels, output channels]; may be the operand of in_place_stage()
   void* scratch;                 // scratch_bytes(), 64-byte aligned
 };
 
@@ -33,10 +33,13 @@ class ConvAlgorithm {
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   // Stages from the first on that run_tile applies; the caller does the rest.
   size_t stages_done() const { return stages_done_; }
+  // The stage whose operand may be the output's own memory; -1: none.
+  int32_t in_place_stage() const { return in_place_stage_; }
 
  protected:
   uint64_t scratch_bytes_ = 0;
   size_t stages_done_ = 0;
+  int32_t in_place_stage_ = -1;
 };
 
 // What the algorithms are made from.

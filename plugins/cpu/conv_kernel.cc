@@ -2,7 +2,7 @@
 #include "conv_kernel.h"
 
 #include <array>
-#include <cmath>
+#include <cstring>
 
 #include "depthwise.h"
 
@@ -126,6 +126,13 @@ Status ConvDriver::choose_algorithm(PrepareContext& context, ConvRequest request
   return make_onednn_conv(request, context, &algorithm_);
 }
 
+// Same-shape operands that are transposed, or that would be overwritten before they are read when the output takes their bytes.
+bool ConvDriver::wants_copy(size_t stage) const {
+  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return false;
+  const bool read_in_place = algorithm_ && algorithm_->in_place_stage() == static_cast<int32_t>(stage);
+  return !operand_channels_last_[stage] || !read_in_place;
+}
+
 void ConvDriver::plan_scratch(PrepareContext& context) {
   int64_t input_pixels = 0, output_pixels = 0;
   for (const ConvTile& tile : tiling_.tiles) {
@@ -142,7 +149,7 @@ void ConvDriver::plan_scratch(PrepareContext& context) {
   operand_offset_ = end;
   operand_bytes_ = y_bytes;
   for (size_t i = 0; i < epilogue_.size(); ++i)
-    if (epilogue_[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE && !operand_channels_last_[i]) place(y_bytes);
+    if (wants_copy(i)) place(y_bytes);
   context.set_scratch(0, end);
 }
 
@@ -176,6 +183,20 @@ const float* ConvDriver::bias_of(const RunContext& context) const {
   return bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
 }
 
+const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, const float* y_tile,
+                                      float* copy) const {
+  const auto* operand = static_cast<const float*>(context.inputs[epilogue_[stage].operand_input]->data);
+  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;
+  if (!operand_channels_last_[stage]) {
+    transpose_pixels(y_layout_, operand, copy, tile.output_first, tile.output_count, true);
+    return copy;
+  }
+  operand += tile.output_first * problem_.output_channels;
+  if (operand != y_tile || !wants_copy(stage)) return operand;
+  std::memcpy(copy, operand, static_cast<size_t>(tile.output_count * problem_.output_channels) * sizeof(float));
+  return copy;
+}
+
 Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch) const {
   const auto* x = static_cast<const float*>(context.inputs[0]->data);
   auto* y = static_cast<float*>(context.outputs[0]->data);
@@ -193,18 +214,8 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
   char* operand_scratch = scratch + operand_offset_;
   for (size_t i = first_stage_; i < epilogue_.size(); ++i) {
     if (epilogue_[i].operand_input < 0) continue;
-    const auto* operand = static_cast<const float*>(context.inputs[epilogue_[i].operand_input]->data);
-    if (epilogue_[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) {
-      if (operand_channels_last_[i]) {
-        operand += tile.output_first * problem_.output_channels;
-      } else {
-        auto* gathered = reinterpret_cast<float*>(operand_scratch);
-        operand_scratch += operand_bytes_;
-        transpose_pixels(y_layout_, operand, gathered, tile.output_first, tile.output_count, true);
-        operand = gathered;
-      }
-    }
-    operands[i] = operand;
+    operands[i] = tile_operand(context, i, tile, y_tile, reinterpret_cast<float*>(operand_scratch));
+    if (wants_copy(i)) operand_scratch += operand_bytes_;
   }
   buffers.operands = operands.data();
   size_t done = first_stage_;

@@ -36,6 +36,9 @@ class ConvDriver {
   void plan_scratch(PrepareContext& context);
   Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch) const;
   const float* bias_of(const RunContext& context) const;
+  bool wants_copy(size_t stage) const;
+  // The operand of a stage for this tile; same-shape ones at the tile's first element, in place or in `copy`.
+  const float* tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, const float* y_tile, float* copy) const;
 
   bool transposed_;
   WindowAttributes attributes_;

@@ -193,6 +193,7 @@ Status OnednnConv::build(const ConvRequest& request, PrepareContext& context) {
     stages_done_ = choices[i].fused.count;
     if (i > 0) i = static_cast<size_t>(-1);  // again from the first shape
   }
+  if (!choices.empty()) in_place_stage_ = choices[0].fused.sum_stage;
   for (Choice& choice : choices) HEDDLE_PLUGIN_CHECK(add_primitive(request, std::move(choice), context));
   scratch_bytes_ = aligned(std::max(primitive_scratch_, pack_scratch_)) + aligned(packed_bytes_);
   return {};

@@ -28,6 +28,7 @@ class Builder {
   void place_sources();
   void place_output(NodeId id, size_t output);
   int in_place_input(NodeId id, size_t output) const;
+  int in_place_operand(NodeId id, const TensorType& type, const heddle_layout& layout) const;
   bool may_take(const Node& node, size_t input, const TensorType& type, const heddle_layout& layout) const;
 
   Draft& draft_;
@@ -75,12 +76,25 @@ bool Builder::may_take(const Node& node, size_t input, const TensorType& type, c
   return open_reads_[storage] == 1;
 }
 
+// A fused residual whose bytes the output may take; -1: none.
+int Builder::in_place_operand(NodeId id, const TensorType& type, const heddle_layout& layout) const {
+  const Node& node = net_[id];
+  const NodeDraft& d = draft_.nodes[id.index];
+  if (!d.kernel || !(d.kernel->kernel->flags & HEDDLE_KERNEL_EPILOGUE_IN_PLACE)) return -1;
+  for (const EpilogueStage& stage : node.epilogue)
+    if (stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && may_take(node, static_cast<size_t>(stage.operand_input), type, layout))
+      return stage.operand_input;
+  return -1;
+}
+
 int Builder::in_place_input(NodeId id, size_t output) const {
   const Node& node = net_[id];
   const heddle_port* port = node.schema->output_port(output);
-  if (!port || output != 0 || port->may_alias == -1 || !node.epilogue.empty() || !draft_.options.share_memory) return -1;
+  if (!port || output != 0 || !draft_.options.share_memory) return -1;
   const TensorType& type = draft_.typed.type(node.outputs[output]);
   const heddle_layout& layout = draft_.layouts[node.outputs[output].index];
+  if (!node.epilogue.empty()) return in_place_operand(id, type, layout);
+  if (port->may_alias == -1) return -1;
   for (size_t i = 0; i < node.inputs.size(); ++i)
     if ((port->may_alias == HEDDLE_ALIAS_ANY || port->may_alias == static_cast<int32_t>(i)) && may_take(node, i, type, layout))
       return static_cast<int>(i);

@@ -428,6 +428,8 @@ enum {
   HEDDLE_KERNEL_READS_EXTENTS = 1u,   /* understands bounded inputs: gets dims at the bound and the extent slot */
   HEDDLE_KERNEL_DYNAMIC_OUTPUTS = 2u, /* allocates its outputs with allocate_output */
   HEDDLE_KERNEL_SERIAL = 4u,          /* reserved: one tile at a time */
+  /* Output 0 may take the bytes of a SAME_SHAPE operand of the node's epilogue, in the same layout. */
+  HEDDLE_KERNEL_EPILOGUE_IN_PLACE = 8u,
 };
 
 typedef struct heddle_kernel {
