@@ -38,6 +38,10 @@ void add_activation(Builder& plugin) {
                  .attribute("alpha", 1.67326319217681884765625)
                  .attribute("gamma", 1.05070102214813232421875));
   plugin.add(unary_operator("ThresholdedRelu", 10, "select(gt(X, alpha), X, 0)", float_dtypes).attribute("alpha", 1.0));
+  plugin.add(unary_operator("Shrink", 9, "select(lt(input, -lambd), input + bias, select(gt(input, lambd), input - bias, 0))", float_dtypes,
+                            "input", "output")
+                 .attribute("bias", 0.0)
+                 .attribute("lambd", 0.5));
   plugin.add(unary_operator("Sigmoid", 13, "sigmoid(X)", float_dtypes));
   plugin.add(
       unary_operator("HardSigmoid", 6, "max(min(alpha * X + beta, 1), 0)", float_dtypes).attribute("alpha", 0.2).attribute("beta", 0.5));

@@ -3,16 +3,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "pointwise_compiler.h"
 #include "pointwise_convert.h"
 #include "pointwise_frame.h"
-#include "pointwise_program.h"
 
 namespace heddle::cpu {
-
-using expression::Instruction;
-using expression::Opcode;
-using plugin::invalid;
-using plugin::Status;
 
 static_assert(expression::opcode_count <= instruction_opcodes);
 
@@ -130,48 +125,6 @@ double cost_of(Opcode op, heddle_dtype compute_dtype) {
 
 }  // namespace
 
-class Program::Compiler {
- public:
-  Compiler(const ProgramText& text, Program& program) : text_(text), program_(program) {}
-  Status run();
-
- private:
-  // A value while compiling: exactly one of a constant, an input or the result of a step.
-  struct Value {
-    enum Kind { constant, input, step } kind;
-    size_t index;  // of constants_, inputs, or values_ itself
-    InstructionFunction function = nullptr;
-    int operand_count = 0;
-    int operands[3] = {-1, -1, -1};
-    double cost = 0;
-  };
-  struct Bits {
-    alignas(8) char bytes[8];
-  };
-
-  Status fail(const std::string& why) const { return invalid("pointwise expression \"" + text_.text + "\": " + why); }
-  Status choose_arithmetic();
-  Status lower(const Instruction& instruction, int* value);
-  Status lower_constant(double literal, int* value);
-  Status lower_operation(Opcode op, const int* operands, int count, int* value);
-  bool simplify(Opcode op, const int* operands, int* value);
-  int add(Value value);
-  int add_constant(Bits bits);
-  int add_step(InstructionFunction function, const int* operands, int count, double cost);
-  bool constant_value(int value, double* number) const;
-  void allocate(int result);
-  uint16_t slot_of(int value, const std::vector<int>& registers, const std::vector<int>& constant_slots) const;
-
-  const ProgramText& text_;
-  Program& program_;
-  heddle_dtype arithmetic_ = HEDDLE_DTYPE_NONE;
-  const InstructionSet* set_ = nullptr;
-  expression::Program source_;
-  std::vector<int> map_;  // instruction -> value
-  std::vector<Value> values_;
-  std::vector<Bits> constants_;
-};
-
 Status Program::Compiler::choose_arithmetic() {
   arithmetic_ = text_.arithmetic;
   if (arithmetic_ == HEDDLE_DTYPE_NONE) {
@@ -241,25 +194,6 @@ int Program::Compiler::add_step(InstructionFunction function, const int* operand
   return add_constant(result);
 }
 
-// Cheaper forms with the same result.
-bool Program::Compiler::simplify(Opcode op, const int* operands, int* value) {
-  double number = 0;
-  if (op == Opcode::select && constant_value(operands[0], &number)) {
-    *value = number != 0 ? operands[1] : operands[2];
-    return true;
-  }
-  if (op != Opcode::pow || !constant_value(operands[1], &number)) return false;
-  if (number == 1) {
-    *value = operands[0];
-    return true;
-  }
-  if (number == 2) {
-    const int square[] = {operands[0], operands[0]};
-    return lower_operation(Opcode::mul, square, 2, value).ok();
-  }
-  return false;
-}
-
 Status Program::Compiler::lower_operation(Opcode op, const int* operands, int count, int* value) {
   const InstructionFunction function = set_->functions[static_cast<int>(op)];
   if (!function) {
@@ -268,6 +202,7 @@ Status Program::Compiler::lower_operation(Opcode op, const int* operands, int co
   }
   if (simplify(op, operands, value)) return {};
   *value = add_step(function, operands, count, cost_of(op, program_.compute_dtype_));
+  if (values_[static_cast<size_t>(*value)].kind == Value::step) values_[static_cast<size_t>(*value)].op = op;
   const int wrap = wrap_of(arithmetic_);
   if (wrap >= 0 && may_overflow(op)) *value = add_step(set_->extensions[wrap], value, 1, 0.04);
   return {};

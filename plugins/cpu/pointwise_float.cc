@@ -85,6 +85,7 @@ constexpr InstructionSet make_f32() {
   HEDDLE_VECTOR1(cos, VF, cos(a))
   HEDDLE_VECTOR1(tan, VF, tan(a))
   HEDDLE_VECTOR2(pow, VF, pow(a, b))
+  HEDDLE_EXTENSION1(gelu_value, VF, gelu(a))
   HEDDLE_EACH2(mod, float, floored_remainder(a, b))
   HEDDLE_EACH2(fmod, float, __builtin_fmodf(a, b))
   HEDDLE_EACH1(asin, float, __builtin_asinf(a))

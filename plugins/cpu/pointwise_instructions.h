@@ -25,8 +25,8 @@ struct InstructionOperand {
 };
 using InstructionFunction = void (*)(const InstructionOperand* operands, void* out, int64_t bytes);
 
-// Opcodes beside expression.h's: wrap to the range of a narrower type, and copy.
-enum Extension : uint8_t { copy_value, wrap_i8, wrap_i16, wrap_u8, wrap_u16, wrap_u32, extension_count };
+// Opcodes beside expression.h's: copy, wrap to the range of a narrower type, and whole functions that are common enough.
+enum Extension : uint8_t { copy_value, wrap_i8, wrap_i16, wrap_u8, wrap_u16, wrap_u32, gelu_value, extension_count };
 
 constexpr int instruction_opcodes = 64;  // at least expression::opcode_count; checked where both are known
 

@@ -24,19 +24,28 @@ static inline VF power_of_two(VI n) {
   return cast_bits<VF>((n + 127) << 23);
 }
 
-static inline VF exp(VF x) {
-  const VF clamped = x > 89.0f ? splat<VF>(89.0f) : (x < -104.0f ? splat<VF>(-104.0f) : x);  // NaN stays
-  const VF magic = splat<VF>(12582912.0f);                                                   // 1.5 * 2^23: rounds to an integer
-  const VF shifted = fma(clamped, splat<VF>(1.44269504088896341f), magic);
-  const VI n = cast_bits<VI>(shifted) - cast_bits<VI>(magic);
+// exp for x in [-104, 89], or NaN. `near`: x is in [-80, 80], where 2^n is one normal factor.
+template <bool near>
+static inline VF exp_limited(VF x) {
+  const VF magic = splat<VF>(12582912.0f);  // 1.5 * 2^23: rounds to an integer
+  const VF shifted = fma(x, splat<VF>(1.44269504088896341f), magic);
   const VF k = shifted - magic;
-  VF r = fma(k, splat<VF>(-0.693359375f), clamped);
+  VF r = fma(k, splat<VF>(-0.693359375f), x);
   r = fma(k, splat<VF>(2.12194440e-4f), r);
   const VF p =
       polynomial(r, splat<VF>(1.9875691500e-4f), 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f);
   const VF y = fma(p, r * r, r) + 1.0f;
+#if defined(__AVX512F__)
+  return (VF)_mm512_maskz_scalef_ps(0xffff, (__m512)y, (__m512)k);
+#else
+  const VI n = cast_bits<VI>(shifted) - cast_bits<VI>(magic);
+  if constexpr (near) return y * power_of_two(n);
   const VI half = n >> 1;  // two factors: the product may be a denormal or infinite
   return y * power_of_two(half) * power_of_two(n - half);
+#endif
+}
+static inline VF exp(VF x) {
+  return exp_limited<false>(larger_or_second(splat<VF>(-104.0f), smaller_or_second(splat<VF>(89.0f), x)));  // NaN stays
 }
 
 static inline VF log(VF x) {
@@ -61,7 +70,8 @@ static inline VF log(VF x) {
 
 // 1 / (1 + exp(-x)), relative accuracy for both signs.
 static inline VF sigmoid(VF x) {
-  const VF e = exp(cast_bits<VF>(cast_bits<VI>(x) | static_cast<int32_t>(0x80000000)));  // exp(-|x|)
+  const VF below = cast_bits<VF>(cast_bits<VI>(x) | static_cast<int32_t>(0x80000000));  // -|x|
+  const VF e = exp_limited<false>(larger_or_second(splat<VF>(-104.0f), below));
   const VF numerator = x < 0.0f ? e : splat<VF>(1.0f);
   return numerator / (e + 1.0f);
 }
@@ -71,7 +81,7 @@ static inline VF tanh(VF x) {
   const VF z = x * x;
   const VF small = fma(
       polynomial(z, splat<VF>(-5.70498872745e-3f), 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f, -3.33332819422e-1f) * z, x, x);
-  const VF large = 1.0f - 2.0f / (exp(a + a) + 1.0f);
+  const VF large = 1.0f - 2.0f / (exp_limited<true>(smaller_or_second(splat<VF>(20.0f), a + a)) + 1.0f);
   return a < 0.625f ? small : copy_sign(large, x);
 }
 
@@ -82,10 +92,15 @@ static inline VF erf(VF x) {
   const VF small =
       fma(polynomial(z, splat<VF>(-6.013036742e-4f), 4.997932652e-3f, -2.677018662e-2f, 1.128192598e-1f, -3.761250556e-1f, 1.283791516e-1f),
           x, x);
-  const VF t = a > 4.0f ? splat<VF>(4.0f) : a;
+  const VF t = smaller_or_second(splat<VF>(4.0f), a);
   const VF tail =
       t * polynomial(t, splat<VF>(-2.135329888e-4f), 3.211318277e-3f, -2.287861231e-2f, 1.052446641e-1f, 6.357309296e-1f, 1.128510762f);
-  return ((a < 0.921875f) | (x != x)) ? small : copy_sign(1.0f - exp(-tail), x);
+  return ((a < 0.921875f) | (x != x)) ? small : copy_sign(1.0f - exp_limited<true>(-tail), x);
+}
+
+// 0.5 * x * (1 + erf(x / sqrt(2)))
+static inline VF gelu(VF x) {
+  return 0.5f * x * (1.0f + erf(0.707106781186547524f * x));
 }
 
 // ---------------------------------------------------------------- by way of double

@@ -178,6 +178,26 @@ template <class V>
 static inline V larger(V a, V b) {
   return ((a > b) | (a != a)) ? a : b;
 }
+// The instructions themselves: where either side is a NaN, the result is `b`.
+static inline VF smaller_or_second(VF a, VF b) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (VF)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return (VF)_mm_min_ps((__m128)a, (__m128)b);
+#endif
+}
+static inline VF larger_or_second(VF a, VF b) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (VF)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return (VF)_mm_max_ps((__m128)a, (__m128)b);
+#endif
+}
+
 // True when any lane of a comparison is true.
 static inline bool any(VI mask) {
 #if defined(__AVX512F__)
@@ -205,16 +225,29 @@ static inline VF narrow(Doubles x) {
   return r;
 }
 
-// The sum of all lanes, halves first: one fixed order per level.
-template <class V>
-static inline auto sum_lanes(V v) {
-  auto s = v[0] - v[0];
-  constexpr int n = sizeof(V) / sizeof(v[0]);
-  decltype(s) lane[n];
-  __builtin_memcpy(lane, &v, sizeof(v));
-  for (int width = n / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
-  return lane[0];
+// All lanes folded with f, the upper half onto the lower until one is left: one fixed order per level.
+template <class F>
+static inline float fold_lanes(VF v, F f) {
+  using Quarter = VectorOf<float, 16>::type;
+#if defined(__AVX512F__)
+  const __m256 half = (__m256)f((VectorOf<float, 32>::type)_mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 0),
+                                (VectorOf<float, 32>::type)_mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 1));
+#elif defined(__AVX2__)
+  const __m256 half = (__m256)v;
+#endif
+#if defined(__AVX2__)
+  const Quarter quarter = f((Quarter)_mm256_castps256_ps128(half), (Quarter)_mm256_extractf128_ps(half, 1));
+#else
+  const Quarter quarter = v;
+#endif
+  const Quarter pair = f(quarter, (Quarter)_mm_movehl_ps((__m128)quarter, (__m128)quarter));
+  return f(pair, (Quarter)_mm_shuffle_ps((__m128)pair, (__m128)pair, 1))[0];
+}
+static inline float sum_lanes(VF v) {
+  return fold_lanes(v, [](auto a, auto b) { return a + b; });
+}
+static inline float largest_lane(VF v) {
+  return fold_lanes(v, [](auto a, auto b) { return larger(a, b); });
 }
 
 }  // namespace heddle::cpu::HEDDLE_ISA

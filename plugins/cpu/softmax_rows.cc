@@ -27,9 +27,7 @@ float largest(const float* x, int64_t count) {
   for (; i + n <= count; i += n) a[0] = larger(a[0], load<VF>(x + i));
   if (i < count) a[1] = larger(a[1], load_part(x + i, count - i, lowest));
   const VF m = larger(larger(a[0], a[1]), larger(a[2], a[3]));
-  float r = m[0];
-  for (int k = 1; k < n; ++k) r = (m[k] > r || m[k] != m[k]) ? m[k] : r;
-  return r;
+  return largest_lane(m);
 }
 
 // y = exp(x - shift), or only its sum when y is null.
