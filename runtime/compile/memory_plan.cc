@@ -1,25 +1,24 @@
 // Memory: one arena for all planned values and step scratch, thread scratch beside it.
 //
-// Buffers are packed by their lives in plan order. Where two of them share bytes, an order edge makes every use of the first happen before
-// the second is written, so the sharing holds in every execution the scheduler may choose, not just in plan order.
+// Lives come from the partial order of the steps (liveness.h), so what shares bytes may do so in every execution the scheduler may choose.
+// Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. A plan for one thread
+// runs in plan order, and its lives are intervals.
 #include <algorithm>
-#include <map>
 
 #include "base/checked.h"
 #include "base/text.h"
 #include "compile/draft.h"
+#include "compile/liveness.h"
 #include "compile/offsets.h"
 
 namespace heddle::compiling {
 namespace {
 
 constexpr int64_t alignment = 64;
+constexpr uint32_t chains_per_thread = 4;
+constexpr uint32_t streams = 1;
 
-struct Use {
-  uint32_t first = UINT32_MAX;  // position that writes it first
-  uint32_t last = 0;
-  std::vector<uint32_t> users;  // positions, ascending
-};
+constexpr uint32_t no_storage = UINT32_MAX;
 
 class MemoryPlanner {
  public:
@@ -27,94 +26,82 @@ class MemoryPlanner {
   Status run();
 
  private:
-  void collect_uses();
-  void build_problem();
-  void add_memory_edges(const offsets::Solution& solution);
-  Status report(const offsets::Solution& solution);
+  // What a planned value of the liveness problem is: a storage, or (no_storage) the scratch of the step that defines it.
+  void add_value(uint32_t storage, uint32_t definition, int64_t bytes, bool to_end, const std::vector<uint32_t>& uses);
+  void add_storages();
+  void add_scratch();
+  void add_order();
+  void place(const LivenessResult& lives, const offsets::Solution& solution);
+  Status report(const offsets::Problem& packed, const offsets::Solution& solution);
   std::string holders() const;
 
   Draft& draft_;
-  std::vector<Use> uses_;  // by storage
-  offsets::Problem problem_;
-  std::vector<uint32_t> storage_of_buffer_;  // UINT32_MAX: scratch
-  std::vector<uint32_t> step_of_buffer_;
+  LivenessProblem problem_;
+  std::vector<uint32_t> storage_of_value_;
 };
 
-void MemoryPlanner::collect_uses() {
+void MemoryPlanner::add_value(uint32_t storage, uint32_t definition, int64_t bytes, bool to_end, const std::vector<uint32_t>& uses) {
+  const bool share = draft_.options.share_memory;
+  problem_.values.push_back({definition, align_up(bytes, alignment), alignment, !share, to_end || !share});
+  problem_.uses.insert(problem_.uses.end(), uses.begin(), uses.end());
+  problem_.use_begin.push_back(static_cast<uint32_t>(problem_.uses.size()));
+  storage_of_value_.push_back(storage);
+}
+
+// A storage is written first by one step, and every other step that touches it depends on that one.
+void MemoryPlanner::add_storages() {
   const Net& net = draft_.typed.net;
-  uses_.assign(draft_.storages.size(), {});
+  std::vector<std::vector<uint32_t>> steps(draft_.storages.size());  // that touch it, in plan order
+  std::vector<char> to_end(draft_.storages.size(), 0);
+  const auto planned = [&](ValueId v) {
+    const uint32_t storage = v.valid() ? draft_.storage_of[v.index] : no_storage;
+    return storage != no_storage && draft_.storages[storage].planned() ? storage : no_storage;
+  };
   const auto touch = [&](ValueId v, uint32_t position) {
-    const uint32_t storage = v.valid() ? draft_.storage_of[v.index] : UINT32_MAX;
-    if (storage == UINT32_MAX || !draft_.storages[storage].planned()) return;
-    Use& use = uses_[storage];
-    use.first = std::min(use.first, position);
-    use.last = std::max(use.last, position);
-    if (use.users.empty() || use.users.back() != position) use.users.push_back(position);
+    const uint32_t storage = planned(v);
+    if (storage != no_storage && (steps[storage].empty() || steps[storage].back() != position)) steps[storage].push_back(position);
   };
   for (uint32_t i = 0; i < draft_.order.size(); ++i) {
     const Node& node = net[draft_.order[i]];
     for (const ValueId v : node.outputs) touch(v, i);
     for (const ValueId v : node.inputs) touch(v, i);
   }
-  const auto end = static_cast<uint32_t>(draft_.order.size());
-  for (const ValueId v : net.outputs) touch(v, end);
+  for (const ValueId v : net.outputs)
+    if (const uint32_t storage = planned(v); storage != no_storage) to_end[storage] = 1;
+  for (uint32_t s = 0; s < steps.size(); ++s)
+    if (!steps[s].empty()) add_value(s, steps[s].front(), draft_.storages[s].bytes, to_end[s] != 0, steps[s]);
 }
 
-void MemoryPlanner::build_problem() {
-  const auto add = [&](int64_t first, int64_t last, int64_t bytes, uint32_t storage, uint32_t step) {
-    problem_.buffers.push_back({first, last, align_up(bytes, alignment), alignment});
-    storage_of_buffer_.push_back(storage);
-    step_of_buffer_.push_back(step);
-  };
-  const auto end = static_cast<int64_t>(draft_.order.size()) + 1;
-  for (uint32_t s = 0; s < draft_.storages.size(); ++s) {
-    const Use& use = uses_[s];
-    if (!draft_.storages[s].planned() || use.first == UINT32_MAX) continue;
-    if (draft_.options.share_memory)
-      add(use.first, int64_t{use.last} + 1, draft_.storages[s].bytes, s, use.first);
-    else
-      add(0, end, draft_.storages[s].bytes, s, use.first);
-  }
+void MemoryPlanner::add_scratch() {
   for (uint32_t i = 0; i < draft_.order.size(); ++i) {
     const NodeDraft& d = draft_.nodes[draft_.order[i].index];
-    auto bytes = static_cast<int64_t>(d.prepared.scratch_bytes);
     int64_t nested = 0;
     for (const NestedPlan& n : d.nested) nested = std::max(nested, n.plan->context_bytes());
-    bytes = align_up(bytes, alignment) + nested;
-    if (bytes > 0) add(draft_.options.share_memory ? i : 0, draft_.options.share_memory ? int64_t{i} + 1 : end, bytes, UINT32_MAX, i);
+    const int64_t bytes = align_up(static_cast<int64_t>(d.prepared.scratch_bytes), alignment) + nested;
+    if (bytes > 0) add_value(no_storage, i, bytes, false, {});
   }
 }
 
-void MemoryPlanner::add_memory_edges(const offsets::Solution& solution) {
-  if (!draft_.options.share_memory || draft_.options.max_threads <= 1) return;
-  std::vector<uint32_t> by_time(problem_.buffers.size());
-  for (uint32_t i = 0; i < by_time.size(); ++i) by_time[i] = i;
-  std::sort(by_time.begin(), by_time.end(),
-            [&](uint32_t a, uint32_t b) { return std::pair(problem_.buffers[a].first, a) < std::pair(problem_.buffers[b].first, b); });
-  // Address ranges and who held each last: begin -> (end, buffer).
-  std::map<int64_t, std::pair<int64_t, uint32_t>> held;
-  for (const uint32_t b : by_time) {
-    const int64_t begin = solution.offsets[b], end = begin + problem_.buffers[b].bytes;
-    if (begin == end) continue;
-    auto it = held.upper_bound(begin);
-    if (it != held.begin() && std::prev(it)->second.first > begin) --it;
-    while (it != held.end() && it->first < end) {
-      const auto [from, entry] = *it;
-      const auto [to, before] = entry;
-      it = held.erase(it);
-      if (from < begin) held[from] = {begin, before};
-      if (to > end) it = held.insert({end, {to, before}}).first;
-      const uint32_t writer = step_of_buffer_[b];
-      const uint32_t storage = storage_of_buffer_[before];
-      const auto edge = [&](uint32_t user) {
-        if (user != writer && user < draft_.order.size()) draft_.edges[user].push_back(writer);
-      };
-      if (storage == UINT32_MAX)
-        edge(step_of_buffer_[before]);
-      else
-        for (const uint32_t user : uses_[storage].users) edge(user);
-    }
-    held[begin] = {end, b};
+void MemoryPlanner::add_order() {
+  const CompileOptions& options = draft_.options;
+  problem_.steps = static_cast<uint32_t>(draft_.order.size());
+  problem_.width = options.share_memory && options.max_threads > 1 ? chains_per_thread * options.max_threads + streams : 1;
+  problem_.successor_begin.push_back(0);
+  for (uint32_t i = 0; i < problem_.steps; ++i) {
+    problem_.successors.insert(problem_.successors.end(), draft_.edges[i].begin(), draft_.edges[i].end());
+    problem_.successor_begin.push_back(static_cast<uint32_t>(problem_.successors.size()));
+    problem_.cost.push_back(static_cast<float>(draft_.nodes[draft_.order[i].index].prepared.cost_ns));
+  }
+}
+
+void MemoryPlanner::place(const LivenessResult& lives, const offsets::Solution& solution) {
+  for (const auto& [from, to] : lives.added_edges) draft_.edges[from].push_back(to);
+  for (size_t v = 0; v < problem_.values.size(); ++v) {
+    const int64_t offset = solution.offsets[lives.buffer_of[v]];
+    if (storage_of_value_[v] == no_storage)
+      draft_.plan.steps[problem_.values[v].definition].scratch_offset = offset;
+    else
+      draft_.storages[storage_of_value_[v]].placement.offset = offset;
   }
 }
 
@@ -131,14 +118,14 @@ std::string MemoryPlanner::holders() const {
   return join(parts, ", ");
 }
 
-Status MemoryPlanner::report(const offsets::Solution& solution) {
+Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solution& solution) {
   Plan& plan = draft_.plan;
   int64_t thread_scratch = 0, scratch = 0, sum = 0;
   for (const NodeId id : draft_.order) {
     thread_scratch = std::max(thread_scratch, static_cast<int64_t>(draft_.nodes[id.index].prepared.thread_scratch_bytes));
     scratch = std::max(scratch, static_cast<int64_t>(draft_.nodes[id.index].prepared.scratch_bytes));
   }
-  for (const offsets::Buffer& b : problem_.buffers) sum += b.bytes;
+  for (const offsets::Buffer& b : packed.buffers) sum += b.bytes;
   plan.arena_bytes = solution.height;
   plan.thread_scratch_bytes = align_up(thread_scratch, 4096);  // threads never share a page
   plan.max_threads = draft_.options.max_threads;
@@ -160,18 +147,14 @@ Status MemoryPlanner::report(const offsets::Solution& solution) {
 }
 
 Status MemoryPlanner::run() {
-  collect_uses();
-  build_problem();
-  offsets::PackOptions options;
-  HEDDLE_TRY(const offsets::Solution solution, offsets::pack(problem_, options), "while planning memory");
-  add_memory_edges(solution);
-  for (size_t b = 0; b < problem_.buffers.size(); ++b) {
-    if (storage_of_buffer_[b] != UINT32_MAX)
-      draft_.storages[storage_of_buffer_[b]].placement.offset = solution.offsets[b];
-    else
-      draft_.plan.steps[step_of_buffer_[b]].scratch_offset = solution.offsets[b];
-  }
-  return report(solution);
+  problem_.use_begin.push_back(0);
+  add_storages();
+  add_scratch();
+  add_order();
+  HEDDLE_TRY(const LivenessResult lives, plan_lifetimes(problem_));
+  HEDDLE_TRY(const offsets::Solution solution, offsets::pack(lives.problem), "while planning memory");
+  place(lives, solution);
+  return report(lives.problem, solution);
 }
 
 }  // namespace
