@@ -4,300 +4,49 @@
 #include <cstring>
 #include <shared_mutex>
 
-#include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "plugin/attributes.h"
-#include "plugin/host.h"
 #include "run/late_step.h"
-#include "run/worker.h"
+#include "run/step_call.h"
 
 namespace heddle {
 namespace {
 
-// A step whose shapes leave nothing to do.
-heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
-  return HEDDLE_OK;
-}
+// One run of a context at a time.
+class RunningMark {
+ public:
+  explicit RunningMark(std::atomic<bool>& running) : running_(running), first_(!running.exchange(true, std::memory_order_acquire)) {}
+  ~RunningMark() {
+    if (first_) running_.store(false, std::memory_order_release);
+  }
+  RunningMark(const RunningMark&) = delete;
+  RunningMark& operator=(const RunningMark&) = delete;
+  bool first() const { return first_; }
+
+ private:
+  std::atomic<bool>& running_;
+  const bool first_;
+};
+
+// Readers of the variables run side by side, a run that updates them runs alone. A net without variables locks nothing.
+class VariableLock {
+ public:
+  VariableLock(VariableStore* variables, bool updates) : variables_(variables && variables->size() > 0 ? variables : nullptr) {
+    if (!variables_) return;
+    if (updates)
+      alone_ = std::unique_lock(variables_->mutex());
+    else
+      shared_ = std::shared_lock(variables_->mutex());
+  }
+  Status whole() const { return variables_ ? variables_->whole() : Status(); }
+
+ private:
+  VariableStore* const variables_;
+  std::unique_lock<std::shared_mutex> alone_;
+  std::shared_lock<std::shared_mutex> shared_;
+};
 
 }  // namespace
-
-Execution::Execution() = default;
-Execution::~Execution() = default;
-
-// ---------------------------------------------------------------- host functions
-
-const heddle_host* Execution::host() {
-  static const heddle_host table = [] {
-    heddle_host h = *base_host();
-    h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) {
-      StepContext& c = context_of(context);
-      c.owner->note_failure(c.step, code, false, text, length);
-    };
-    h.thread_scratch = [](const void* context) -> void* {
-      const StepContext& c = context_of(context);
-      if (c.thread_scratch) return c.thread_scratch;
-      const Execution& owner = *c.owner;
-      // A plan for one thread (a subnet's) has one scratch, whichever thread runs it.
-      const uint32_t index = owner.plan_->max_threads > 1 ? worker_index() : 0;
-      return owner.thread_scratch_ + static_cast<size_t>(index) * static_cast<size_t>(owner.plan_->thread_scratch_bytes);
-    };
-    h.thread_index = [](const void* context) -> uint32_t { return context_of(context).owner->plan_->max_threads > 1 ? worker_index() : 0; };
-    h.cancelled = [](const void* context) -> int32_t {
-      for (const Execution* e = context_of(context).owner; e; e = e->parent_)
-        if (e->control_.stop.load(std::memory_order_relaxed) != 0) return 1;
-      return 0;
-    };
-    h.allocate_output = [](const void* context, uint32_t output, const int64_t* dims, int32_t rank) -> void* {
-      StepContext& c = context_of(context);
-      LateStep* late = c.owner->late_.empty() ? nullptr : c.owner->late_[c.step].get();
-      return late ? late->allocate_output(output, dims, rank) : nullptr;
-    };
-    h.run_subnet = [](const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
-                      heddle_tensor* const* outputs, uint32_t output_count) -> heddle_status {
-      StepContext& c = context_of(context);
-      return c.owner->run_subnet(c.step, subnet, inputs, input_count, outputs, output_count);
-    };
-    return h;
-  }();
-  return &table;
-}
-
-void Execution::note_failure(uint32_t step, heddle_status status, bool reported, const char* text, size_t length) {
-  const std::lock_guard lock(failure_mutex_);
-  for (Failure& f : failures_)
-    if (f.step == step) {
-      f.reported = f.reported || reported;
-      if (reported) f.status = status;
-      if (text) f.text.assign(text, std::min<size_t>(length, 4096));
-      return;
-    }
-  failures_.push_back({step, status, reported, text ? std::string(text, std::min<size_t>(length, 4096)) : std::string()});
-}
-
-std::string Execution::failure_text(uint32_t step) {
-  const std::lock_guard lock(failure_mutex_);
-  for (const Failure& f : failures_)
-    if (f.step == step && !f.text.empty()) return f.text;
-  return "the kernel failed and said nothing";
-}
-
-void Execution::step_failed(void* user, uint32_t step, heddle_status status) {
-  static_cast<Execution*>(user)->note_failure(step, status, true, nullptr, 0);
-}
-
-heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
-                                    heddle_tensor* const* outputs, uint32_t output_count) {
-  const auto refuse = [&](heddle_status code, const std::string& text) {
-    note_failure(step, code, false, text.data(), text.size());
-    return code;
-  };
-  const Net* net = from_abi(subnet);
-  Execution* nested = nullptr;
-  if (!nested_.empty())
-    for (const auto& candidate : nested_[step]) {
-      const Plan& plan = candidate->plan();
-      bool fits = plan.inputs.size() == input_count && plan.outputs.size() >= output_count;
-      const auto& entries = plan_->steps[step].nested;
-      fits = fits && entries[static_cast<size_t>(&candidate - nested_[step].data())].subnet.get() == net;
-      for (uint32_t i = 0; fits && i < input_count; ++i) {
-        const TensorType& type = plan.values[plan.inputs[i].index].type;
-        fits = static_cast<DType>(inputs[i]->dtype) == type.dtype && Shape(inputs[i]->dims, inputs[i]->rank) == type.shape;
-      }
-      if (fits) nested = candidate.get();
-    }
-  if (!nested) return refuse(HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes for which it was not planned");
-  for (uint32_t i = 0; i < input_count; ++i) nested->bind_input(i, inputs[i]->data);
-  for (uint32_t i = 0; i < output_count; ++i) {
-    const TensorType& type = nested->plan().values[nested->plan().outputs[i].index].type;
-    if (!outputs[i] || type.late()) continue;
-    if (outputs[i]->byte_size < static_cast<uint64_t>(type.byte_size()))
-      return refuse(HEDDLE_ERROR_INVALID, "an output of a subnet does not fit");
-    nested->bind_output(i, outputs[i]->data);
-  }
-  RunSettings settings;
-  settings.seed = info_.seed;
-  const Status status = nested->run(settings);
-  if (!status.ok()) return refuse(HEDDLE_ERROR_INTERNAL, "in subnet " + quoted(net->name) + ": " + status.text());
-  return HEDDLE_OK;
-}
-
-// ---------------------------------------------------------------- building
-
-Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan> plan, VariableStore* variables,
-                                                     const ExecutionOptions& options) {
-  std::unique_ptr<Execution> self(new Execution());
-  self->plan_ = std::move(plan);
-  self->variables_ = variables;
-  HEDDLE_CHECK(self->build(options));
-  return self;
-}
-
-Status Execution::build(const ExecutionOptions& options) {
-  const int64_t bytes = plan_->context_bytes();
-  if (options.transient) {
-    if (options.transient_bytes < bytes || reinterpret_cast<uintptr_t>(options.transient) % 64 != 0)
-      return {Code::invalid_argument,
-              "the transient buffer has " + std::to_string(options.transient_bytes) + " bytes, the plan needs " + std::to_string(bytes) +
-                  ", aligned to 64",
-              "ask transient_bytes() first"};
-    arena_ = static_cast<std::byte*>(options.transient);
-  } else if (bytes > 0) {
-    try {
-      own_memory_ = Blob::allocate(DType::u8, Shape{bytes}, &arena_);
-    } catch (const std::bad_alloc&) {
-      return {Code::out_of_memory, "no memory for an arena of " + human_bytes(bytes), "use smaller inputs or fewer contexts"};
-    }
-  }
-  thread_scratch_ = arena_ + plan_->arena_bytes;
-  extents_.assign(plan_->extent_slots, 0);  // 0 is within every bound
-  build_views();
-  build_steps();
-  build_bindings();
-  HEDDLE_CHECK(build_nested(this));
-  SchedulerOptions scheduling = options.scheduler;
-  scheduling.max_threads = std::min<uint32_t>(plan_->max_threads, static_cast<uint32_t>(std::max(1, options.max_threads)));
-  scheduler_ = std::make_unique<Scheduler>(plan_->graph, scheduling.max_threads > 1 ? options.executor : nullptr, scheduling);
-  control_.failed = step_failed;
-  control_.user = this;
-  failures_.reserve(16);
-  info_.struct_size = sizeof(info_);
-  return {};
-}
-
-std::byte* Execution::home_of(const PlanValue& value) const {
-  switch (value.placement.kind) {
-    case Placement::Kind::arena:
-      return arena_ + value.placement.offset;
-    case Placement::Kind::constant:
-      return const_cast<std::byte*>(plan_->constants[value.placement.index]->data);
-    case Placement::Kind::variable:
-      return variables_->data(value.placement.index);
-    default:
-      return nullptr;
-  }
-}
-
-void Execution::build_views() {
-  const size_t count = plan_->values.size();
-  views_.reserve(count);
-  view_of_value_.resize(count);
-  for (size_t i = 0; i < count; ++i) {
-    const PlanValue& value = plan_->values[i];
-    heddle_tensor view = tensor_view(value.type.dtype, value.type.shape, home_of(value));
-    view.layout = value.layout;
-    view.extent_axis = value.type.bounded_axis;
-    if (value.extent_slot >= 0) view.extent = &extents_[static_cast<size_t>(value.extent_slot)];
-    if (value.placement.kind == Placement::Kind::constant) view.flags = HEDDLE_TENSOR_CONSTANT;
-    view_of_value_[i] = static_cast<uint32_t>(views_.size());
-    views_.push_back(view);
-  }
-}
-
-// The view of an operand: the value's own, or one more when a step reads the bytes under an equivalent layout.
-uint32_t Execution::view_index(const Operand& operand) {
-  const uint32_t own = view_of_value_[operand.value.index];
-  if (std::memcmp(&views_[own].layout, &operand.layout, sizeof(heddle_layout)) == 0) return own;
-  heddle_tensor view = views_[own];
-  view.layout = operand.layout;
-  views_.push_back(view);
-  return static_cast<uint32_t>(views_.size() - 1);
-}
-
-void Execution::build_steps() {
-  const size_t count = plan_->steps.size();
-  size_t operand_count = 0;
-  for (const PlanStep& step : plan_->steps) operand_count += step.inputs.size() + step.outputs.size();
-  // Views grow while operands are looked up: collect indices first, pointers afterwards.
-  std::vector<uint32_t> indices;
-  indices.reserve(operand_count);
-  for (const PlanStep& step : plan_->steps)
-    for (const auto* list : {&step.inputs, &step.outputs})
-      for (const Operand& operand : *list) indices.push_back(operand.value.valid() ? view_index(operand) : UINT32_MAX);
-  operands_.reserve(operand_count);
-  for (const uint32_t index : indices) operands_.push_back(index == UINT32_MAX ? nullptr : &views_[index]);
-  contexts_.resize(count);
-  steps_.resize(count);
-  if (plan_->has_late_steps) late_.resize(count);
-  heddle_tensor** next = operands_.data();
-  for (size_t i = 0; i < count; ++i) {
-    const PlanStep& step = plan_->steps[i];
-    StepContext& c = contexts_[i];
-    c.owner = this;
-    c.step = static_cast<uint32_t>(i);
-    c.abi.struct_size = sizeof(heddle_run_context);
-    c.abi.input_count = static_cast<uint32_t>(step.inputs.size());
-    c.abi.output_count = static_cast<uint32_t>(step.outputs.size());
-    c.abi.random_stream = step.random_stream;
-    c.abi.inputs = next;
-    next += step.inputs.size();
-    c.abi.outputs = next;
-    next += step.outputs.size();
-    c.abi.state = step.state;
-    c.abi.scratch = arena_ + step.scratch_offset;
-    c.abi.info = &info_;
-    c.abi.host = host();
-    steps_[i] = {step.kernel->kernel->run, &c.abi, step.tiles};
-    if (step.tiles == 0) steps_[i] = {run_nothing, &c.abi, 1};
-    if (step.late) {
-      late_[i] = std::make_unique<LateStep>(*this, c.step);
-      steps_[i] = {LateStep::run, &c.abi, 1};
-    }
-  }
-}
-
-void Execution::build_bindings() {
-  const auto same_storage = [](const Placement& a, const Placement& b) { return a.kind == b.kind && a.index == b.index; };
-  // Views beyond the values' own belong to the value whose own view they copy.
-  std::vector<const PlanValue*> value_of_view(views_.size(), nullptr);
-  for (size_t i = 0; i < plan_->values.size(); ++i) value_of_view[view_of_value_[i]] = &plan_->values[i];
-  const auto note = [&](const std::vector<Operand>& list, const heddle_tensor* const* pointers) {
-    for (size_t k = 0; k < list.size(); ++k)
-      if (list[k].value.valid()) value_of_view[static_cast<size_t>(pointers[k] - views_.data())] = &plan_->values[list[k].value.index];
-  };
-  for (size_t i = 0; i < plan_->steps.size(); ++i) {
-    note(plan_->steps[i].inputs, contexts_[i].abi.inputs);
-    note(plan_->steps[i].outputs, contexts_[i].abi.outputs);
-  }
-  inputs_.assign(plan_->inputs.size(), nullptr);
-  input_views_.resize(plan_->inputs.size());
-  unbound_inputs_ = inputs_.size();
-  outputs_.resize(plan_->outputs.size());
-  for (size_t o = 0; o < outputs_.size(); ++o) outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);
-  for (uint32_t v = 0; v < views_.size(); ++v) {
-    if (!value_of_view[v]) continue;
-    const Placement& placement = value_of_view[v]->placement;
-    if (placement.kind == Placement::Kind::input) input_views_[placement.index].push_back(v);
-    if (placement.kind != Placement::Kind::arena) continue;
-    for (size_t o = 0; o < outputs_.size(); ++o) {
-      const PlanValue& out = plan_->values[plan_->outputs[o].index];
-      // The first output of a storage may move it; a second one of the same storage is copied.
-      const bool first = std::none_of(plan_->outputs.begin(), plan_->outputs.begin() + static_cast<std::ptrdiff_t>(o),
-                                      [&](ValueId other) { return same_storage(plan_->values[other.index].placement, out.placement); });
-      if (first && same_storage(placement, out.placement) && !out.type.late()) outputs_[o].views.push_back(v);
-    }
-  }
-}
-
-Status Execution::build_nested(Execution* parent) {
-  const bool any = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
-  if (!any) return {};
-  nested_.resize(plan_->steps.size());
-  for (size_t i = 0; i < plan_->steps.size(); ++i) {
-    const PlanStep& step = plan_->steps[i];
-    for (const NestedPlan& nested : step.nested) {
-      // One subnet of a step runs at a time: they share the step's scratch, behind the kernel's own.
-      ExecutionOptions options;
-      options.transient = static_cast<std::byte*>(contexts_[i].abi.scratch) + align_up(step.scratch_bytes, 64);
-      options.transient_bytes = nested.plan->context_bytes();
-      if (options.transient_bytes == 0) options.transient = nullptr;
-      HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
-      execution->parent_ = parent;
-      nested_[i].push_back(std::move(execution));
-    }
-  }
-  return {};
-}
 
 // ---------------------------------------------------------------- bindings
 
@@ -363,6 +112,7 @@ void Execution::begin(const RunSettings& settings) {
   control_.deadline_ticks = settings.deadline_ns > 0 ? ticks() + ns_to_ticks(static_cast<double>(settings.deadline_ns)) : 0;
   control_.profile = settings.profile;
   info_.seed = settings.seed;
+  observed_ = 0;
   if (plan_->step_counter >= 0) std::memcpy(&info_.step, variables_->data(static_cast<size_t>(plan_->step_counter)), sizeof(info_.step));
   if (!failures_.empty()) failures_.clear();
 }
@@ -425,82 +175,57 @@ Status Execution::check_extents() const {
   return {};
 }
 
-Status Execution::end(const Status& stopped) {
-  if (plan_->extent_slots > 0 && control_.stop.load(std::memory_order_relaxed) == 0 && stopped.ok()) HEDDLE_CHECK(check_extents());
-  if (stopped.ok() && control_.stop.load(std::memory_order_relaxed) == 0) [[likely]] {
+// Whether the updates of variables had begun when the run ended before its end.
+bool Execution::updates_begun() const {
+  const uint32_t tail = plan_->graph.tail_begin;
+  const bool early = tail == plan_->graph.count;
+  return early || observed_ > tail ||
+         std::any_of(failures_.begin(), failures_.end(), [&](const Failure& f) { return f.reported && f.step >= tail; });
+}
+
+// Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
+Status Execution::end(bool complete, Status stopped) {
+  if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = check_extents();
+  if (complete && stopped.ok()) [[likely]] {
     if (copies_) copy_outputs();
     return {};
   }
-  if (scheduler_->last_run_complete() && failures_.empty() && stopped.ok()) {
-    // Cancelled too late: everything has been done.
-    if (copies_) copy_outputs();
-    return {};
-  }
+  if (!complete && plan_->has_variable_updates && updates_begun()) mark_torn();
   return stopped.ok() ? failure() : stopped;
 }
 
 // The plain loop, with somebody looking on. What it does is the judge of the scheduler.
-void Execution::run_serially(const std::function<Status(uint32_t)>& seen, Status& stopped) {
-  for (uint32_t i = 0; i < steps_.size(); ++i) {
-    if (control_.stop.load(std::memory_order_relaxed) != 0) return;
+Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
+  for (; observed_ < steps_.size(); ++observed_) {
+    const uint32_t i = observed_;
+    if (control_.stop.load(std::memory_order_relaxed) != 0) return {};
+    const uint64_t before = ticks();
     heddle_status status = call_run(steps_[i], 0, steps_[i].tiles);
     if (status == HEDDLE_OK) status = call_finish(plan_->graph, steps_[i], i);
+    if (control_.profile) control_.profile[i] = {before, ticks(), 1};
     if (status != HEDDLE_OK) {
       step_failed(this, i, status);
       request_stop(control_.stop, stop_failed);
-      return;
+      return {};
     }
-    stopped = seen(i);
-    if (!stopped.ok()) return;
+    HEDDLE_CHECK(seen(i));
   }
-}
-
-Status Execution::run_admitted(const RunSettings& settings, const std::function<Status(uint32_t)>* seen) {
-  begin(settings);
-  Status stopped;
-  if (seen)
-    run_serially(*seen, stopped);
-  else
-    scheduler_->run(steps_.data(), control_);
-  return end(stopped);
+  return {};
 }
 
 Status Execution::run(const RunSettings& settings) {
-  if (running_.exchange(true, std::memory_order_acquire))
-    return {Code::busy, "this context is running already", "use a context per thread, or wait"};
-  Status status = admit();
-  if (status.ok()) {
-    if (!variables_ || variables_->size() == 0) [[likely]] {
-      status = run_admitted(settings, nullptr);
-    } else if (plan_->has_variable_updates) {
-      const std::unique_lock lock(variables_->mutex());
-      status = variables_->whole();
-      if (status.ok()) {
-        status = run_admitted(settings, nullptr);
-        const bool in_tail = !status.ok() && std::any_of(failures_.begin(), failures_.end(),
-                                                         [&](const Failure& f) { return f.reported && f.step >= plan_->graph.tail_begin; });
-        if (in_tail || (!status.ok() && plan_->graph.tail_begin == plan_->graph.count)) mark_torn();
-      }
-    } else {
-      const std::shared_lock lock(variables_->mutex());
-      status = variables_->whole();
-      if (status.ok()) status = run_admitted(settings, nullptr);
-    }
+  const RunningMark mark(running_);
+  if (!mark.first()) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
+  HEDDLE_CHECK(admit());
+  const VariableLock variables(variables_, plan_->has_variable_updates);
+  HEDDLE_CHECK(variables.whole());
+  begin(settings);
+  if (settings.seen) [[unlikely]] {
+    Status stopped = run_observed(*settings.seen);
+    return end(observed_ == steps_.size(), std::move(stopped));
   }
-  running_.store(false, std::memory_order_release);
-  return status;
-}
-
-Status Execution::run_observed(const RunSettings& settings, const std::function<Status(uint32_t)>& seen) {
-  if (running_.exchange(true, std::memory_order_acquire)) return {Code::busy, "this context is running already"};
-  Status status = admit();
-  if (status.ok()) {
-    std::unique_lock<std::shared_mutex> lock;
-    if (variables_ && variables_->size() > 0) lock = std::unique_lock(variables_->mutex());
-    status = run_admitted(settings, &seen);
-  }
-  running_.store(false, std::memory_order_release);
-  return status;
+  scheduler_->run(steps_.data(), control_);
+  return end(scheduler_->last_run_complete(), {});
 }
 
 }  // namespace heddle

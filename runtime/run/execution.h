@@ -34,6 +34,8 @@ struct RunSettings {
   uint64_t seed = 0;
   int64_t deadline_ns = 0;      // from the start of the run; 0: none
   StepSpan* profile = nullptr;  // one per step; null: off
+  // For dumps, numeric checks and comparisons: the steps run serially and this is called behind each; a failing status ends the run.
+  const std::function<Status(uint32_t step)>* seen = nullptr;
 };
 
 class LateStep;
@@ -58,8 +60,6 @@ class Execution {
   const heddle_tensor& view(ValueId value) const { return views_[view_of_value_[value.index]]; }
 
   Status run(const RunSettings& settings);
-  // Serially, calling `seen` behind each step; for dumps, numeric checks and comparisons. A failing status from it ends the run.
-  Status run_observed(const RunSettings& settings, const std::function<Status(uint32_t step)>& seen);
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
   void cancel() { request_stop(control_.stop, stop_cancelled); }
   // Bytes of values that no plan could hold (dynamic extents).
@@ -89,10 +89,10 @@ class Execution {
   std::byte* home_of(const PlanValue& value) const;
   uint32_t view_index(const Operand& operand);
   Status admit() const;
-  Status run_admitted(const RunSettings& settings, const std::function<Status(uint32_t)>* seen);
   void begin(const RunSettings& settings);
-  void run_serially(const std::function<Status(uint32_t)>& seen, Status& stopped);
-  Status end(const Status& stopped);
+  Status run_observed(const std::function<Status(uint32_t)>& seen);
+  Status end(bool complete, Status stopped);
+  bool updates_begun() const;
   Status failure();
   Status check_extents() const;
   void mark_torn();
@@ -133,6 +133,7 @@ class Execution {
   std::vector<std::vector<std::unique_ptr<Execution>>> nested_;  // by step and subnet; empty when there are none
   Execution* parent_ = nullptr;                                  // of the execution of a subnet
   std::atomic<bool> running_{false};
+  uint32_t observed_ = 0;  // steps done of a run that is observed
   std::mutex failure_mutex_;
   std::vector<Failure> failures_;
 };

@@ -59,8 +59,6 @@ class Scheduler {
   const std::vector<float>& cost_ns() const { return run_mode_ ? run_mode_->cost_ns() : graph_.cost_ns; }
 
  private:
-  void run_alone(const Step* steps, RunControl& control, float* cost_ns) noexcept;
-  void run_together(const Step* steps, RunControl& control, float* cost_ns) noexcept;
   void prepare_engine(const Step* steps);
   RunMode::Choice choose() noexcept;
   void learn(const RunMode::Choice& choice, const Step* steps, double duration_ns);

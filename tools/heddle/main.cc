@@ -59,12 +59,19 @@ int wrong_usage(const CLI::ParseError& error, const std::string& command, bool j
       report.fail(Status(Code::unknown_option, text, command.empty() ? "see heddle --help" : "see heddle " + command + " --help")));
 }
 
-int run_tool(int argc, char** argv) {
+// What the command line asks for.
+struct Invocation {
+  std::shared_ptr<Report> report;  // null: there is nothing to run, exit with `exit_code`
+  Run run;
+  int exit_code = 2;
+};
+
+Invocation parse_command_line(int argc, char** argv) {
   CLI::App app("heddle runs dataflow nets of operators that come from plugins.", "heddle");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer("Exit status: 0 done; 1 run, check or comparison failed; 2 wrong usage; 3 a file, operator or plugin; 4 memory or a limit.");
-  int exit_code = 2;
+  Invocation invocation;
   std::string chosen;
   for (const Command& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.description);
@@ -72,22 +79,22 @@ int run_tool(int argc, char** argv) {
     auto report = std::make_shared<Report>(command.name);
     const bool own_threads = std::string_view(command.name) == "bench";
     if (std::string_view(command.name) != "plugin") add_common_options(*sub, report->common, own_threads);
-    Run run = command.declare(*sub);
+    const Run run = command.declare(*sub);
     if (std::string_view(command.name) == "plugin")
       for (CLI::App* inner : sub->get_subcommands({})) add_common_options(*inner, report->common, false);
     one_value_each(*sub);
     for (CLI::App* inner : sub->get_subcommands({})) one_value_each(*inner);
     sub->preparse_callback([&chosen, name = command.name](size_t) { chosen = name; });
-    sub->callback([report, run, &exit_code] { exit_code = report->finish(run(*report)); });
+    sub->callback([&invocation, report, run] { invocation = {report, run, 0}; });
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    return app.exit(e);
+    return {nullptr, {}, app.exit(e)};
   } catch (const CLI::ParseError& e) {
-    return wrong_usage(e, chosen, wants_json(argc, argv));
+    return {nullptr, {}, wrong_usage(e, chosen, wants_json(argc, argv))};
   }
-  return exit_code;
+  return invocation;
 }
 
 }  // namespace
@@ -97,7 +104,9 @@ int main(int argc, char** argv) {
   // A pipe that is closed early is an error of the write, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return heddle::tool::run_tool(argc, argv);
+    const heddle::tool::Invocation invocation = heddle::tool::parse_command_line(argc, argv);
+    if (!invocation.report) return invocation.exit_code;
+    return invocation.report->finish(invocation.run(*invocation.report));
   } catch (const std::bad_alloc&) {
     std::fputs("error[out-of-memory]: the tool ran out of memory; use smaller inputs or raise the memory limit\n", stderr);
     return 4;

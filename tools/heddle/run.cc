@@ -46,20 +46,21 @@ Json tensor_json(const TensorView& t) {
   return {{"dtype", to_string(t.dtype)}, {"shape", shape}, {"sha256", sha256_hex(t.data, static_cast<size_t>(t.byte_size()))}};
 }
 
+// `heddle run`, in the order of its public functions.
 class Runner {
  public:
   Runner(const Options& options, Report& report) : o_(options), report_(report) {}
-  Status run();
-
- private:
   Status open();
-  Status set_params();
-  Status select_fetches();
+  Status prepare();
   Status execute();
-  Status observe(Execution& execution, const RunSettings& settings);
-  Status dump(Execution& execution, uint32_t step) const;
   Status write_outputs();
   void describe();
+
+ private:
+  Status set_params();
+  Status select_fetches();
+  Status observe(uint32_t step);
+  Status dump(uint32_t step);
 
   const Options& o_;
   Report& report_;
@@ -72,6 +73,7 @@ class Runner {
 };
 
 Status Runner::open() {
+  HEDDLE_CHECK(refuse_missing(o_));
   HEDDLE_TRY(runtime_, make_runtime(report_.common));
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o_.inputs.symbols));
@@ -117,7 +119,8 @@ Status Runner::select_fetches() {
   return {};
 }
 
-Status Runner::dump(Execution& execution, uint32_t step) const {
+Status Runner::dump(uint32_t step) {
+  Execution& execution = SessionAccess::execution(*context_);
   const PlanStep& s = execution.plan().steps[step];
   if (!o_.only.empty() && s.name != o_.only && s.type != o_.only) return {};
   for (size_t k = 0; k < s.outputs.size(); ++k) {
@@ -134,29 +137,33 @@ Status Runner::dump(Execution& execution, uint32_t step) const {
   return {};
 }
 
-Status Runner::observe(Execution& execution, const RunSettings& settings) {
-  if (!o_.dump_dir.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(o_.dump_dir, error);
-    if (error) return {Code::file_unwritable, "--dump " + quoted(o_.dump_dir) + ": " + error.message()};
-  }
-  return execution.run_observed(settings, [&](uint32_t step) -> Status {
-    if (o_.check_numerics) HEDDLE_CHECK(check_numerics(execution, step));
-    return o_.dump_dir.empty() ? Status() : dump(execution, step);
-  });
+// Behind each step of a run that is looked at.
+Status Runner::observe(uint32_t step) {
+  if (o_.check_numerics) HEDDLE_CHECK(check_numerics(SessionAccess::execution(*context_), step));
+  return o_.dump_dir.empty() ? Status() : dump(step);
 }
 
-Status Runner::execute() {
+Status Runner::prepare() {
+  HEDDLE_CHECK(select_fetches());
+  HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, o_.inputs));
   std::vector<TensorView> views;
   for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
   report_.step("compiling");
   HEDDLE_TRY(context_, session_->prepare(views));
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
+  if (o_.dump_dir.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directories(o_.dump_dir, error);
+  return error ? Status(Code::file_unwritable, "--dump " + quoted(o_.dump_dir) + ": " + error.message()) : Status();
+}
+
+Status Runner::execute() {
   Execution& execution = SessionAccess::execution(*context_);
+  const std::function<Status(uint32_t)> seen = [this](uint32_t step) { return observe(step); };
   RunSettings settings;
   settings.seed = o_.seed;
   settings.deadline_ns = static_cast<int64_t>(o_.deadline_s * 1e9);
-  if (o_.check_numerics || !o_.dump_dir.empty()) return observe(execution, settings);
+  if (o_.check_numerics || !o_.dump_dir.empty()) settings.seen = &seen;
   report_.step("running");
   for (int i = 0; i < o_.warmup; ++i) HEDDLE_CHECK(execution.run(settings));
   std::vector<StepSpan> spans;
@@ -222,17 +229,6 @@ void Runner::describe() {
               human_bytes(plan.memory.peak_bytes));
 }
 
-Status Runner::run() {
-  HEDDLE_CHECK(refuse_missing(o_));
-  HEDDLE_CHECK(open());
-  HEDDLE_CHECK(select_fetches());
-  HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, o_.inputs));
-  HEDDLE_CHECK(execute());
-  HEDDLE_CHECK(write_outputs());
-  describe();
-  return {};
-}
-
 }  // namespace
 
 Run declare_run(CLI::App& app) {
@@ -265,8 +261,14 @@ Run declare_run(CLI::App& app) {
   app.add_option("--report", o->report_file, "HTML report")->type_name("F.html");
   return [o](Report& report) {
     o->inputs.random_seed = o->random;
-    const Status status = Runner(*o, report).run();
-    return status.ok() ? 0 : report.fail(status);
+    Runner runner(*o, report);
+    Status status = runner.open();
+    if (status.ok()) status = runner.prepare();
+    if (status.ok()) status = runner.execute();
+    if (status.ok()) status = runner.write_outputs();
+    if (!status.ok()) return report.fail(status);
+    runner.describe();
+    return 0;
   };
 }
 

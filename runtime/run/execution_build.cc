@@ -1,0 +1,199 @@
+// How a plan becomes something that runs: memory, the views that steps see, the steps themselves, and what is patched when inputs and
+// outputs are bound. Everything that a run needs is allocated here.
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "run/execution.h"
+#include "run/late_step.h"
+
+namespace heddle {
+namespace {
+
+// A step whose shapes leave nothing to do.
+heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
+  return HEDDLE_OK;
+}
+
+}  // namespace
+
+Execution::Execution() = default;
+Execution::~Execution() = default;
+
+Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan> plan, VariableStore* variables,
+                                                     const ExecutionOptions& options) {
+  std::unique_ptr<Execution> self(new Execution());
+  self->plan_ = std::move(plan);
+  self->variables_ = variables;
+  HEDDLE_CHECK(self->build(options));
+  return self;
+}
+
+Status Execution::build(const ExecutionOptions& options) {
+  const int64_t bytes = plan_->context_bytes();
+  if (options.transient) {
+    if (options.transient_bytes < bytes || reinterpret_cast<uintptr_t>(options.transient) % 64 != 0)
+      return {Code::invalid_argument,
+              "the transient buffer has " + std::to_string(options.transient_bytes) + " bytes, the plan needs " + std::to_string(bytes) +
+                  ", aligned to 64",
+              "ask transient_bytes() first"};
+    arena_ = static_cast<std::byte*>(options.transient);
+  } else if (bytes > 0) {
+    try {
+      own_memory_ = Blob::allocate(DType::u8, Shape{bytes}, &arena_);
+    } catch (const std::bad_alloc&) {
+      return {Code::out_of_memory, "no memory for an arena of " + human_bytes(bytes), "use smaller inputs or fewer contexts"};
+    }
+  }
+  thread_scratch_ = arena_ + plan_->arena_bytes;
+  extents_.assign(plan_->extent_slots, 0);  // 0 is within every bound
+  build_views();
+  build_steps();
+  build_bindings();
+  HEDDLE_CHECK(build_nested(this));
+  SchedulerOptions scheduling = options.scheduler;
+  scheduling.max_threads = std::min<uint32_t>(plan_->max_threads, static_cast<uint32_t>(std::max(1, options.max_threads)));
+  scheduler_ = std::make_unique<Scheduler>(plan_->graph, scheduling.max_threads > 1 ? options.executor : nullptr, scheduling);
+  control_.failed = step_failed;
+  control_.user = this;
+  failures_.reserve(16);
+  info_.struct_size = sizeof(info_);
+  return {};
+}
+
+std::byte* Execution::home_of(const PlanValue& value) const {
+  switch (value.placement.kind) {
+    case Placement::Kind::arena:
+      return arena_ + value.placement.offset;
+    case Placement::Kind::constant:
+      return const_cast<std::byte*>(plan_->constants[value.placement.index]->data);
+    case Placement::Kind::variable:
+      return variables_->data(value.placement.index);
+    default:
+      return nullptr;
+  }
+}
+
+void Execution::build_views() {
+  const size_t count = plan_->values.size();
+  views_.reserve(count);
+  view_of_value_.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const PlanValue& value = plan_->values[i];
+    heddle_tensor view = tensor_view(value.type.dtype, value.type.shape, home_of(value));
+    view.layout = value.layout;
+    view.extent_axis = value.type.bounded_axis;
+    if (value.extent_slot >= 0) view.extent = &extents_[static_cast<size_t>(value.extent_slot)];
+    if (value.placement.kind == Placement::Kind::constant) view.flags = HEDDLE_TENSOR_CONSTANT;
+    view_of_value_[i] = static_cast<uint32_t>(views_.size());
+    views_.push_back(view);
+  }
+}
+
+// The view of an operand: the value's own, or one more when a step reads the bytes under an equivalent layout.
+uint32_t Execution::view_index(const Operand& operand) {
+  const uint32_t own = view_of_value_[operand.value.index];
+  if (std::memcmp(&views_[own].layout, &operand.layout, sizeof(heddle_layout)) == 0) return own;
+  heddle_tensor view = views_[own];
+  view.layout = operand.layout;
+  views_.push_back(view);
+  return static_cast<uint32_t>(views_.size() - 1);
+}
+
+void Execution::build_steps() {
+  const size_t count = plan_->steps.size();
+  size_t operand_count = 0;
+  for (const PlanStep& step : plan_->steps) operand_count += step.inputs.size() + step.outputs.size();
+  // Views grow while operands are looked up: collect indices first, pointers afterwards.
+  std::vector<uint32_t> indices;
+  indices.reserve(operand_count);
+  for (const PlanStep& step : plan_->steps)
+    for (const auto* list : {&step.inputs, &step.outputs})
+      for (const Operand& operand : *list) indices.push_back(operand.value.valid() ? view_index(operand) : UINT32_MAX);
+  operands_.reserve(operand_count);
+  for (const uint32_t index : indices) operands_.push_back(index == UINT32_MAX ? nullptr : &views_[index]);
+  contexts_.resize(count);
+  steps_.resize(count);
+  if (plan_->has_late_steps) late_.resize(count);
+  heddle_tensor** next = operands_.data();
+  for (size_t i = 0; i < count; ++i) {
+    const PlanStep& step = plan_->steps[i];
+    StepContext& c = contexts_[i];
+    c.owner = this;
+    c.step = static_cast<uint32_t>(i);
+    c.abi.struct_size = sizeof(heddle_run_context);
+    c.abi.input_count = static_cast<uint32_t>(step.inputs.size());
+    c.abi.output_count = static_cast<uint32_t>(step.outputs.size());
+    c.abi.random_stream = step.random_stream;
+    c.abi.inputs = next;
+    next += step.inputs.size();
+    c.abi.outputs = next;
+    next += step.outputs.size();
+    c.abi.state = step.state;
+    c.abi.scratch = arena_ + step.scratch_offset;
+    c.abi.info = &info_;
+    c.abi.host = host();
+    steps_[i] = {step.kernel->kernel->run, &c.abi, step.tiles};
+    if (step.tiles == 0) steps_[i] = {run_nothing, &c.abi, 1};
+    if (step.late) {
+      late_[i] = std::make_unique<LateStep>(*this, c.step);
+      steps_[i] = {LateStep::run, &c.abi, 1};
+    }
+  }
+}
+
+void Execution::build_bindings() {
+  const auto same_storage = [](const Placement& a, const Placement& b) { return a.kind == b.kind && a.index == b.index; };
+  // Views beyond the values' own belong to the value whose own view they copy.
+  std::vector<const PlanValue*> value_of_view(views_.size(), nullptr);
+  for (size_t i = 0; i < plan_->values.size(); ++i) value_of_view[view_of_value_[i]] = &plan_->values[i];
+  const auto note = [&](const std::vector<Operand>& list, const heddle_tensor* const* pointers) {
+    for (size_t k = 0; k < list.size(); ++k)
+      if (list[k].value.valid()) value_of_view[static_cast<size_t>(pointers[k] - views_.data())] = &plan_->values[list[k].value.index];
+  };
+  for (size_t i = 0; i < plan_->steps.size(); ++i) {
+    note(plan_->steps[i].inputs, contexts_[i].abi.inputs);
+    note(plan_->steps[i].outputs, contexts_[i].abi.outputs);
+  }
+  inputs_.assign(plan_->inputs.size(), nullptr);
+  input_views_.resize(plan_->inputs.size());
+  unbound_inputs_ = inputs_.size();
+  outputs_.resize(plan_->outputs.size());
+  for (size_t o = 0; o < outputs_.size(); ++o) outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);
+  for (uint32_t v = 0; v < views_.size(); ++v) {
+    if (!value_of_view[v]) continue;
+    const Placement& placement = value_of_view[v]->placement;
+    if (placement.kind == Placement::Kind::input) input_views_[placement.index].push_back(v);
+    if (placement.kind != Placement::Kind::arena) continue;
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      const PlanValue& out = plan_->values[plan_->outputs[o].index];
+      // The first output of a storage may move it; a second one of the same storage is copied.
+      const bool first = std::none_of(plan_->outputs.begin(), plan_->outputs.begin() + static_cast<std::ptrdiff_t>(o),
+                                      [&](ValueId other) { return same_storage(plan_->values[other.index].placement, out.placement); });
+      if (first && same_storage(placement, out.placement) && !out.type.late()) outputs_[o].views.push_back(v);
+    }
+  }
+}
+
+Status Execution::build_nested(Execution* parent) {
+  const bool any = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
+  if (!any) return {};
+  nested_.resize(plan_->steps.size());
+  for (size_t i = 0; i < plan_->steps.size(); ++i) {
+    const PlanStep& step = plan_->steps[i];
+    for (const NestedPlan& nested : step.nested) {
+      // One subnet of a step runs at a time: they share the step's scratch, behind the kernel's own.
+      ExecutionOptions options;
+      options.transient = static_cast<std::byte*>(contexts_[i].abi.scratch) + align_up(step.scratch_bytes, 64);
+      options.transient_bytes = nested.plan->context_bytes();
+      if (options.transient_bytes == 0) options.transient = nullptr;
+      HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
+      execution->parent_ = parent;
+      nested_[i].push_back(std::move(execution));
+    }
+  }
+  return {};
+}
+
+}  // namespace heddle

@@ -1,0 +1,108 @@
+// What kernels ask their host for while they run, and the nets that they run inside.
+#include <cstring>
+
+#include "base/text.h"
+#include "plugin/attributes.h"
+#include "plugin/host.h"
+#include "run/execution.h"
+#include "run/late_step.h"
+#include "run/worker.h"
+
+namespace heddle {
+
+const heddle_host* Execution::host() {
+  static const heddle_host table = [] {
+    heddle_host h = *base_host();
+    h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) {
+      StepContext& c = context_of(context);
+      c.owner->note_failure(c.step, code, false, text, length);
+    };
+    h.thread_scratch = [](const void* context) -> void* {
+      const StepContext& c = context_of(context);
+      if (c.thread_scratch) return c.thread_scratch;
+      const Execution& owner = *c.owner;
+      // A plan for one thread (a subnet's) has one scratch, whichever thread runs it.
+      const uint32_t index = owner.plan_->max_threads > 1 ? worker_index() : 0;
+      return owner.thread_scratch_ + static_cast<size_t>(index) * static_cast<size_t>(owner.plan_->thread_scratch_bytes);
+    };
+    h.thread_index = [](const void* context) -> uint32_t { return context_of(context).owner->plan_->max_threads > 1 ? worker_index() : 0; };
+    h.cancelled = [](const void* context) -> int32_t {
+      for (const Execution* e = context_of(context).owner; e; e = e->parent_)
+        if (e->control_.stop.load(std::memory_order_relaxed) != 0) return 1;
+      return 0;
+    };
+    h.allocate_output = [](const void* context, uint32_t output, const int64_t* dims, int32_t rank) -> void* {
+      StepContext& c = context_of(context);
+      LateStep* late = c.owner->late_.empty() ? nullptr : c.owner->late_[c.step].get();
+      return late ? late->allocate_output(output, dims, rank) : nullptr;
+    };
+    h.run_subnet = [](const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
+                      heddle_tensor* const* outputs, uint32_t output_count) -> heddle_status {
+      StepContext& c = context_of(context);
+      return c.owner->run_subnet(c.step, subnet, inputs, input_count, outputs, output_count);
+    };
+    return h;
+  }();
+  return &table;
+}
+
+void Execution::note_failure(uint32_t step, heddle_status status, bool reported, const char* text, size_t length) {
+  const std::lock_guard lock(failure_mutex_);
+  for (Failure& f : failures_)
+    if (f.step == step) {
+      f.reported = f.reported || reported;
+      if (reported) f.status = status;
+      if (text) f.text.assign(text, std::min<size_t>(length, 4096));
+      return;
+    }
+  failures_.push_back({step, status, reported, text ? std::string(text, std::min<size_t>(length, 4096)) : std::string()});
+}
+
+std::string Execution::failure_text(uint32_t step) {
+  const std::lock_guard lock(failure_mutex_);
+  for (const Failure& f : failures_)
+    if (f.step == step && !f.text.empty()) return f.text;
+  return "the kernel failed and said nothing";
+}
+
+void Execution::step_failed(void* user, uint32_t step, heddle_status status) {
+  static_cast<Execution*>(user)->note_failure(step, status, true, nullptr, 0);
+}
+
+heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
+                                    heddle_tensor* const* outputs, uint32_t output_count) {
+  const auto refuse = [&](heddle_status code, const std::string& text) {
+    note_failure(step, code, false, text.data(), text.size());
+    return code;
+  };
+  const Net* net = from_abi(subnet);
+  Execution* nested = nullptr;
+  if (!nested_.empty())
+    for (const auto& candidate : nested_[step]) {
+      const Plan& plan = candidate->plan();
+      bool fits = plan.inputs.size() == input_count && plan.outputs.size() >= output_count;
+      const auto& entries = plan_->steps[step].nested;
+      fits = fits && entries[static_cast<size_t>(&candidate - nested_[step].data())].subnet.get() == net;
+      for (uint32_t i = 0; fits && i < input_count; ++i) {
+        const TensorType& type = plan.values[plan.inputs[i].index].type;
+        fits = static_cast<DType>(inputs[i]->dtype) == type.dtype && Shape(inputs[i]->dims, inputs[i]->rank) == type.shape;
+      }
+      if (fits) nested = candidate.get();
+    }
+  if (!nested) return refuse(HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes for which it was not planned");
+  for (uint32_t i = 0; i < input_count; ++i) nested->bind_input(i, inputs[i]->data);
+  for (uint32_t i = 0; i < output_count; ++i) {
+    const TensorType& type = nested->plan().values[nested->plan().outputs[i].index].type;
+    if (!outputs[i] || type.late()) continue;
+    if (outputs[i]->byte_size < static_cast<uint64_t>(type.byte_size()))
+      return refuse(HEDDLE_ERROR_INVALID, "an output of a subnet does not fit");
+    nested->bind_output(i, outputs[i]->data);
+  }
+  RunSettings settings;
+  settings.seed = info_.seed;
+  const Status status = nested->run(settings);
+  if (!status.ok()) return refuse(HEDDLE_ERROR_INTERNAL, "in subnet " + quoted(net->name) + ": " + status.text());
+  return HEDDLE_OK;
+}
+
+}  // namespace heddle
