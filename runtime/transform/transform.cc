@@ -17,6 +17,10 @@ Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const TransformOpt
     HEDDLE_TRY(net, fold_constants(std::move(net), evaluator, options.limits));
     seen("fold_batch_normalization");
   }
+  if (options.apply_rules) {
+    HEDDLE_TRY(net, apply_rules(std::move(net), options.limits));
+    seen("apply_rules");
+  }
   if (options.fuse_epilogues) {
     HEDDLE_TRY(net, fuse_epilogues(std::move(net), options.default_device));
     seen("fuse_epilogues");
