@@ -6,12 +6,42 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstring>
 #include <new>
 #include <system_error>
 
 #include "base/text.h"
 
 namespace heddle {
+namespace {
+
+// The names of temporary files, where a signal handler can read them. More at a time than there are slots are simply not listed.
+struct Unfinished {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> named{false};
+  char name[PATH_MAX] = "";
+};
+Unfinished unfinished[16];
+
+int list_unfinished(const std::string& name) {
+  if (name.size() >= sizeof(Unfinished::name)) return -1;
+  for (int i = 0; i < static_cast<int>(std::size(unfinished)); ++i) {
+    if (unfinished[i].taken.exchange(true)) continue;
+    std::memcpy(unfinished[i].name, name.c_str(), name.size() + 1);
+    unfinished[i].named = true;
+    return i;
+  }
+  return -1;
+}
+
+void forget_unfinished(int slot) {
+  if (slot < 0) return;
+  unfinished[slot].named = false;
+  unfinished[slot].taken = false;
+}
+
+}  // namespace
 
 std::string errno_text(int error) {
   return std::generic_category().message(error);
@@ -63,27 +93,39 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
   static std::atomic<unsigned> counter{0};
   if (!path.has_filename()) return Status(Code::file_unwritable, quoted(path.native()) + " does not name a file");
   std::filesystem::path temporary;
-  int fd = -1;
+  int fd = -1, slot = -1;
   do {  // a name left behind by a process of the same id is skipped
     const std::string suffix = "." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1)) + ".tmp";
     temporary = path.parent_path() / ("." + path.filename().native() + suffix);
+    forget_unfinished(slot);
+    slot = list_unfinished(temporary.native());
     fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   } while (fd < 0 && errno == EEXIST);
   if (fd < 0) {
     const int error = errno;
+    forget_unfinished(slot);
     return Status(Code::file_unwritable, "can't write " + quoted(path.native()) + ": " + errno_text(error),
                   error == ENOENT ? "make its folder first" : "");
   }
   struct stat before = {};  // a replaced file keeps its permissions; failing to is no reason not to write
   if (::stat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode) && ::fchmod(fd, before.st_mode & 0777) != 0) errno = 0;
-  return FileReplacement(FileDescriptor(fd), path, std::move(temporary));
+  return FileReplacement(FileDescriptor(fd), path, std::move(temporary), slot);
 }
 
 FileReplacement::FileReplacement(FileReplacement&& other) noexcept
-    : fd_(std::move(other.fd_)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+    : fd_(std::move(other.fd_)),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      slot_(std::exchange(other.slot_, -1)) {}
 
 FileReplacement::~FileReplacement() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  forget_unfinished(slot_);
+}
+
+void FileReplacement::remove_unfinished() {
+  for (const Unfinished& file : unfinished)
+    if (file.named) ::unlink(file.name);
 }
 
 Status FileReplacement::failed(const char* what, int error) const {

@@ -62,15 +62,18 @@ class FileReplacement {
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
   Status commit();
+  // [signal handler] Removes what every replacement of the process has written so far, for one that is about to end.
+  static void remove_unfinished();
 
  private:
-  FileReplacement(FileDescriptor fd, std::filesystem::path path, std::filesystem::path temporary)
-      : fd_(std::move(fd)), path_(std::move(path)), temporary_(std::move(temporary)) {}
+  FileReplacement(FileDescriptor fd, std::filesystem::path path, std::filesystem::path temporary, int slot)
+      : fd_(std::move(fd)), path_(std::move(path)), temporary_(std::move(temporary)), slot_(slot) {}
   Status failed(const char* what, int error) const;
 
   FileDescriptor fd_;
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty: nothing to remove
+  int slot_ = -1;                    // where remove_unfinished finds its name
 };
 
 }  // namespace heddle

@@ -94,6 +94,13 @@ int64_t Execution::unplanned_bytes() const {
   return total;
 }
 
+int64_t Execution::allocated_bytes() const {
+  int64_t total = (own_memory_ ? own_memory_->bytes : 0) + unplanned_bytes();
+  for (const auto& subnets : nested_)
+    for (const auto& nested : subnets) total += nested->allocated_bytes();
+  return total;
+}
+
 // ---------------------------------------------------------------- running
 
 Status Execution::admit() const {

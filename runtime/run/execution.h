@@ -64,6 +64,8 @@ class Execution {
   void cancel() { request_stop(control_.stop, stop_cancelled); }
   // Bytes of values that no plan could hold (dynamic extents).
   int64_t unplanned_bytes() const;
+  // Bytes that this context holds now: its arena and scratch unless the caller brought them, unplanned values, subnets' own.
+  int64_t allocated_bytes() const;
   const Scheduler& scheduler() const { return *scheduler_; }
 
  private:

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/text.h"
+#include "interrupt.h"
 
 namespace heddle::tool {
 namespace {
@@ -14,36 +17,91 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+// The keys of each object: docs/schemas/ says what they hold. Unknown is null, never absent.
+struct Keys {
+  std::string_view form;
+  std::vector<const char*> keys;
+};
+const Keys keys_of_forms[] = {
+    {"run",
+     {"outputs", "printed", "latency_ns", "threads", "isa", "devices", "variable_bytes", "resident_peak_bytes", "steady_state_allocations",
+      "copies", "graphs"}},
+    {"check", {"operators"}},
+    {"plan", {"steps", "devices", "copies", "reorders", "captured_segments", "stages_ns", "dot", "diff"}},
+    {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}},
+    {"import", {"net"}},
+    {"verify-onnx", {"folders", "totals"}},
+    {"inspect", {"net", "stats", "tensors", "plugin", "dot"}},
+    {"convert", {"net"}},
+    {"model", {"net", "recipes"}},
+    {"bench", {"runs", "operators", "comparison"}},
+    {"plugin list", {"plugins"}},
+    {"plugin check", {"operators"}},
+    {"plugin new", {"files"}},
+    {"plugin run", {"outputs"}},
+    {"devices", {"devices", "unavailable"}},
+};
+
+// Colours on a terminal, unless NO_COLOR (no-color.org) is set.
+bool colours() {
+  const char* no = std::getenv("NO_COLOR");
+  return ::isatty(STDERR_FILENO) != 0 && !(no && *no);
+}
+
+Json diagnostic_json(const Diagnostic& d) {
+  std::string message = d.message;
+  for (const std::string& c : d.context) message += ", " + c;
+  return {{"severity", to_string(d.severity)}, {"code", to_string(d.code)},    {"net", text_or_null(d.net)},
+          {"operator", text_or_null(d.node)},  {"type", text_or_null(d.type)}, {"message", message},
+          {"hint", text_or_null(d.hint)}};
+}
+
 // JSON text must be UTF-8 whatever the file's names are.
 constexpr auto replace_invalid = nlohmann::json::error_handler_t::replace;
 
 }  // namespace
 
+void Report::begin(const std::string& form) {
+  json = Json::object();
+  for (const Keys& of : keys_of_forms)
+    if (of.form == form)
+      for (const char* key : of.keys) json[key] = nullptr;
+  if (!common.json) return;
+  const auto interrupted = [&](const char* name, int signal) {
+    Report other(*this);
+    other.diagnostics_.push_back(diagnostic_json(Status(Code::interrupted, std::string("interrupted by ") + name).diagnostic()));
+    return other.object_text(128 + signal);
+  };
+  set_interrupted_output(interrupted("SIGINT", SIGINT), interrupted("SIGTERM", SIGTERM));
+}
+
 void Report::diagnose(const Diagnostic& d) {
   if (d.severity == Severity::warning) warned_ = true;
-  std::string message = d.message;
-  for (const std::string& c : d.context) message += ", " + c;
-  diagnostics_.push_back({{"severity", to_string(d.severity)},
-                          {"code", to_string(d.code)},
-                          {"net", text_or_null(d.net)},
-                          {"operator", text_or_null(d.node)},
-                          {"type", text_or_null(d.type)},
-                          {"message", message},
-                          {"hint", text_or_null(d.hint)}});
-  if (d.severity == Severity::note && common.quiet) return;
+  diagnostics_.push_back(diagnostic_json(d));
   Diagnostic alone = d;
   alone.attached.clear();
-  std::fprintf(stderr, "%s\n", alone.text().c_str());
+  std::string line = alone.text();
+  if (colours()) line.insert(line.find(']') + 1, "\033[0m").insert(0, d.severity == Severity::error ? "\033[1;31m" : "\033[1;33m");
+  if (d.severity == Severity::error || !common.quiet) std::fprintf(stderr, "%s%s\n", progress() ? "\r\033[K" : "", line.c_str());
   for (const Diagnostic& other : d.attached) diagnose(other);
 }
 
 int Report::fail(const Status& status) {
-  diagnose(status.diagnostic());
-  return exit_status(status.code());
+  const bool by_signal = interrupting_signal() != 0 && (status.code() == Code::cancelled || status.code() == Code::interrupted);
+  if (!by_signal) {
+    diagnose(status.diagnostic());
+    return exit_status(status.code());
+  }
+  diagnose(interruption().diagnostic());
+  return 128 + interrupting_signal();
 }
 
 void Report::say(const std::string& line) const {
   if (!common.json && !common.quiet) std::printf("%s\n", line.c_str());
+}
+
+void Report::print(const std::string& text) const {
+  if (!common.json) std::printf("%s\n", text.c_str());
 }
 
 bool Report::progress() const {
@@ -54,17 +112,24 @@ void Report::step(const std::string& text) const {
   if (progress()) std::fprintf(stderr, "\r\033[K%s", text.c_str());
 }
 
+std::string Report::object_text(int exit_code) const {
+  Json object = {{"schema_version", 1},
+                 {"command", command_},
+                 {"status", exit_code == 0 ? "ok" : "failed"},
+                 {"exit_code", exit_code},
+                 {"diagnostics", diagnostics_}};
+  for (const auto& [key, value] : json.items()) object[key] = value;
+  return object.dump(2, ' ', false, replace_invalid) + "\n";
+}
+
 int Report::finish(int exit_code) {
   if (progress()) std::fprintf(stderr, "\r\033[K");
+  // A signal that came when a run was over already: everything else has been done, and the caller is told.
+  if (interrupting_signal() != 0 && exit_code != 128 + interrupting_signal()) exit_code = fail(interruption());
   if (exit_code == 0 && warned_ && common.warnings_are_errors) exit_code = 1;
   if (common.json) {
-    Json object = {{"schema_version", 1},
-                   {"command", command_},
-                   {"status", exit_code == 0 ? "ok" : "failed"},
-                   {"exit_code", exit_code},
-                   {"diagnostics", diagnostics_}};
-    for (auto& [key, value] : json.items()) object[key] = value;
-    std::printf("%s\n", object.dump(2, ' ', false, replace_invalid).c_str());
+    set_interrupted_output("", "");  // one object, not two
+    std::fputs(object_text(exit_code).c_str(), stdout);
   }
   std::fflush(stdout);
   return exit_code;

@@ -25,8 +25,7 @@ struct CommonOptions {
   bool warnings_are_errors = false;
 };
 
-// Collects what a command has to say. Diagnostics go to stderr as they come (with --json into the object); text goes to stdout unless
-// --json or
+// Collects what a command has to say. Diagnostics go to stderr as they come (and into the object); text goes to stdout unless --json or
 // --quiet; finish() prints the object and gives the exit status.
 class Report {
  public:
@@ -34,17 +33,25 @@ class Report {
   CommonOptions common;
   Json json = Json::object();  // the command's own keys
 
+  // Before the command does anything: null for every key that the object of this form of the command ("plan --buffers", "plugin run") has.
+  // From here on an interruption prints that object.
+  void begin(const std::string& form);
+  void begin() { begin(command_); }
   void diagnose(const Diagnostic& diagnostic);
-  // The status's diagnostic with everything attached to it; returns its exit status.
+  // The status's diagnostic with everything attached to it; returns its exit status. A run that a signal ended was interrupted.
   int fail(const Status& status);
   // A line on stdout for people.
   void say(const std::string& line) const;
+  // The same for what was asked for by name (--print, --dot): --quiet does not hide it.
+  void print(const std::string& text) const;
   // Whether progress may be drawn: a terminal, and nobody said no.
   bool progress() const;
   void step(const std::string& text) const;
   int finish(int exit_code);
 
  private:
+  std::string object_text(int exit_code) const;
+
   std::string command_;
   Json diagnostics_ = Json::array();
   bool warned_ = false;

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "command.h"
+#include "interrupt.h"
 #include "version.h"
 
 namespace heddle::tool {
@@ -54,6 +55,7 @@ bool wants_json(int argc, char** argv) {
 int wrong_usage(const CLI::ParseError& error, const std::string& command, bool json) {
   Report report(command);
   report.common.json = json;
+  report.begin();
   std::string text = error.what();
   return report.finish(
       report.fail(Status(Code::unknown_option, text, command.empty() ? "see heddle --help" : "see heddle " + command + " --help")));
@@ -85,7 +87,10 @@ Invocation parse_command_line(int argc, char** argv) {
     one_value_each(*sub);
     for (CLI::App* inner : sub->get_subcommands({})) one_value_each(*inner);
     sub->preparse_callback([&chosen, name = command.name](size_t) { chosen = name; });
-    sub->callback([&invocation, report, run] { invocation = {report, run, 0}; });
+    sub->callback([&invocation, report, run] {
+      report->begin();
+      invocation = {report, run, 0};
+    });
   }
   try {
     app.parse(argc, argv);
@@ -103,6 +108,7 @@ Invocation parse_command_line(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A pipe that is closed early is an error of the write, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
+  heddle::tool::handle_interrupts();
   try {
     const heddle::tool::Invocation invocation = heddle::tool::parse_command_line(argc, argv);
     if (!invocation.report) return invocation.exit_code;

@@ -109,6 +109,7 @@ int check(const Options& o, Report& report) {
   options.symbols = *symbols;
   const Findings findings = check_net(*resolved, registry, options);
   for (const Diagnostic& d : findings.all()) report.diagnose(d);
+  report.json["operators"] = net->nodes.size();
   if (!findings.failed()) report.say(quoted(o.net) + ": " + std::to_string(net->nodes.size()) + " operators, no errors");
   return findings.failed() ? 1 : 0;
 }
@@ -130,6 +131,7 @@ Run declare_plan(CLI::App& app) {
   return [o](Report& report) {
     if (o->net.empty() && o->buffers.empty())
       return report.fail(Status(Code::missing_input, "a net or --buffers F.csv is needed", "see heddle plan --help"));
+    if (!o->buffers.empty()) report.begin("plan --buffers");
     const Status status = o->buffers.empty() ? plan_net(*o, report) : plan_buffers(*o, report);
     return status.ok() ? 0 : report.fail(status);
   };

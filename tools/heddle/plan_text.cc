@@ -72,6 +72,12 @@ std::map<uint32_t, Life> lives_of(const Plan& plan) {
   return lives;
 }
 
+std::string fixed(double value) {
+  return shortest(static_cast<float>(static_cast<int64_t>(value * 100)) / 100);
+}
+
+}  // namespace
+
 std::string escape_xml(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -90,12 +96,6 @@ std::string escape_xml(const std::string& text) {
   }
   return out;
 }
-
-std::string fixed(double value) {
-  return shortest(static_cast<float>(static_cast<int64_t>(value * 100)) / 100);
-}
-
-}  // namespace
 
 Json plan_json(const Plan& plan, const StageTimes& t) {
   Json steps = Json::array(), reorders = Json::array();

@@ -15,5 +15,7 @@ std::string plan_text(const Plan& plan);
 std::string plan_dot(const Plan& plan);
 // Memory over steps: one rectangle per buffer, with its value's name, time across and offset up.
 std::string plan_svg(const Plan& plan);
+// Text of a file as text of a page or picture.
+std::string escape_xml(const std::string& text);
 
 }  // namespace heddle::tool

@@ -75,7 +75,12 @@ Run declare_plugin(CLI::App& app) {
   const auto add = [&](const char* name, const char* description, const char* example, Run (*declare)(CLI::App&)) {
     CLI::App* sub = app.add_subcommand(name, description);
     sub->footer(std::string("Example: ") + example);
-    sub->callback([chosen, run = declare(*sub)] { *chosen = run; });
+    sub->callback([chosen, form = std::string("plugin ") + name, run = declare(*sub)] {
+      *chosen = [form, run](Report& report) {
+        report.begin(form);
+        return run(report);
+      };
+    });
   };
   add("list", "what is loaded from where", "heddle plugin list", [](CLI::App&) -> Run { return list; });
   add("check", "the author's suite, each operator in a child process", "heddle plugin check mine.so", declare_plugin_check);

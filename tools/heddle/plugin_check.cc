@@ -1,9 +1,11 @@
 // heddle plugin check FILE.so: the author's suite. Each operator is examined in a child process, so that a crash is a verdict like any
 // other.
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -29,6 +31,9 @@ std::string examine_in_child(const RegistrySnapshot& registry, const OperatorSch
   const pid_t child = ::fork();
   if (child < 0) return "no child process";
   if (child == 0) {
+    // An interruption is the parent's to report; the child goes with it.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
     ::close(pipe_ends[0]);
     const std::string verdict = examine_operator(registry, schema, o.seed);
     ssize_t written = ::write(pipe_ends[1], verdict.data(), verdict.size());
@@ -41,6 +46,7 @@ std::string examine_in_child(const RegistrySnapshot& registry, const OperatorSch
   bool late = false;
   for (;;) {
     const int ready = ::poll(&wait_for, 1, o.timeout_s * 1000);
+    if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
       late = true;
       ::kill(child, SIGKILL);

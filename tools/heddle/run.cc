@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "allocation_count.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "command.h"
 #include "compare.h"
 #include "inputs.h"
+#include "interrupt.h"
 #include "latency.h"
 #include "memory_use.h"
+#include "report_html.h"
 #include "run/session_impl.h"
 #include "tensor_files.h"
 #include "trace.h"
@@ -34,7 +37,6 @@ Status refuse_missing(const Options& o) {
     return {Code::no_such_device, "device " + quoted(o.device) + " is not available: nets run on cpu", "leave --device out"};
   if (!o.compare_device.empty() && device_kind(o.compare_device) != "cpu")
     return {Code::no_such_device, "device " + quoted(o.compare_device) + " is not available for --compare-device", "only cpu is there"};
-  if (!o.report_file.empty()) return {Code::unsupported, "--report is not implemented", "use --trace F.json or --json"};
   if (o.streams != 1)
     return {Code::unsupported, "--streams " + std::to_string(o.streams) + ": the cpu has one stream", "leave --streams out"};
   return {};
@@ -164,19 +166,26 @@ Status Runner::execute() {
   settings.seed = o_.seed;
   settings.deadline_ns = static_cast<int64_t>(o_.deadline_s * 1e9);
   if (o_.check_numerics || !o_.dump_dir.empty()) settings.seen = &seen;
+  const InterruptibleRun interruptible(&execution);
   report_.step("running");
-  for (int i = 0; i < o_.warmup; ++i) HEDDLE_CHECK(execution.run(settings));
   std::vector<StepSpan> spans;
-  if (!o_.trace.empty()) {
-    spans.resize(execution.plan().steps.size());
-    settings.profile = spans.data();
+  if (!o_.trace.empty() || !o_.report_file.empty()) spans.resize(execution.plan().steps.size());
+  for (int i = 0; i < o_.warmup + o_.repeat; ++i) {
+    settings.profile = i >= o_.warmup && !spans.empty() ? spans.data() : nullptr;
+    double ns = 0;
+    {
+      const AllocationCount counted(i > 0);
+      const uint64_t begin = ticks();
+      HEDDLE_CHECK(execution.run(settings));
+      ns = ticks_to_ns(ticks() - begin);
+    }
+    if (i >= o_.warmup && !settings.seen) latencies_ns_.push_back(ns);
+    HEDDLE_CHECK(interruption());
   }
-  for (int i = 0; i < o_.repeat; ++i) {
-    const uint64_t begin = ticks();
-    HEDDLE_CHECK(execution.run(settings));
-    latencies_ns_.push_back(ticks_to_ns(ticks() - begin));
-  }
-  return o_.trace.empty() ? Status() : write_trace(o_.trace, execution.plan(), spans);
+  if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, execution.plan(), spans));
+  if (o_.report_file.empty()) return {};
+  return write_report(o_.report_file, execution.plan(), spans,
+                      {o_.net, latency_text(latencies_ns_), runtime_->threads(), execution.allocated_bytes()});
 }
 
 Status Runner::write_outputs() {
@@ -203,30 +212,38 @@ Status Runner::write_outputs() {
       HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.output_dir) / (file + ".npy")).string(), ports[i].name, context_->output(i)));
     }
   }
-  for (const std::string& name : o_.prints) report_.say(quoted(name) + " " + tensor_text(output(name)));
+  for (const std::string& name : o_.prints) {
+    const std::string text = tensor_text(output(name));
+    report_.json["printed"][name] = text;
+    report_.print(quoted(name) + " " + text);
+  }
   return {};
 }
 
 void Runner::describe() {
-  const Plan& plan = SessionAccess::execution(*context_).plan();
+  const Execution& execution = SessionAccess::execution(*context_);
+  const Plan& plan = execution.plan();
+  const bool steady = !latencies_ns_.empty() && o_.warmup + o_.repeat > 1;
   report_.json["latency_ns"] = latency_json(latencies_ns_);
   report_.json["threads"] = runtime_->threads();
   report_.json["isa"] = instruction_set();
-  report_.json["devices"] = {{"cpu", {{"planned_peak_bytes", plan.memory.peak_bytes}, {"measured_peak_bytes", plan.context_bytes()}}}};
+  report_.json["devices"] = {
+      {"cpu", {{"planned_peak_bytes", plan.memory.peak_bytes}, {"measured_peak_bytes", execution.allocated_bytes()}}}};
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();
-  report_.json["steady_state_allocations"] = {{"heap", nullptr}, {"device", 0}};
+  report_.json["steady_state_allocations"] = {
+      {"heap", AllocationCount::available() && steady ? Json(AllocationCount::total()) : Json(nullptr)}, {"device", 0}};
   report_.json["copies"] = {{"count", 0}, {"bytes", 0}};
   report_.json["graphs"] = {{"captured", 0}, {"replayed", 0}, {"updated", 0}};
-  if (latencies_ns_.empty()) return;
   const auto ports = session_->outputs();
   for (const size_t i : fetched_) {
     const TensorView t = context_->output(i);
     report_.say(quoted(ports[i].name) + " " + to_string(t.dtype) + t.shape.text() + " sha256 " +
                 sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16));
   }
-  report_.say("latency " + latency_text(latencies_ns_) + ", " + std::to_string(runtime_->threads()) + " threads, planned peak " +
-              human_bytes(plan.memory.peak_bytes));
+  if (!latencies_ns_.empty())
+    report_.say("latency " + latency_text(latencies_ns_) + ", " + std::to_string(runtime_->threads()) + " threads, planned peak " +
+                human_bytes(plan.memory.peak_bytes));
 }
 
 }  // namespace
@@ -253,12 +270,14 @@ Run declare_run(CLI::App& app) {
   app.add_option("--deadline", o->deadline_s, "seconds per run")->check(CLI::PositiveNumber)->type_name("SECONDS");
   app.add_option("--memory-limit", o->memory_limit, "planned peak")->type_name("SIZE");
   app.add_option("--graph", o->graph, "capture of device work")->check(CLI::IsMember({"off", "auto"}));
-  app.add_flag("--check-numerics", o->check_numerics, "stop at the first operator that makes nan or inf");
-  app.add_option("--dump", o->dump_dir, "write every operator's outputs")->type_name("DIR");
+  auto* numerics = app.add_flag("--check-numerics", o->check_numerics, "stop at the first operator that makes nan or inf");
+  auto* dump = app.add_option("--dump", o->dump_dir, "write every operator's outputs")->type_name("DIR");
   app.add_option("--only", o->only, "dump only this operator (name or type)")->needs("--dump");
   app.add_option("--compare-device", o->compare_device, "run there too and compare")->type_name("D");
-  app.add_option("--trace", o->trace, "Chrome trace of the last run")->type_name("F.json");
-  app.add_option("--report", o->report_file, "HTML report")->type_name("F.html");
+  app.add_option("--trace", o->trace, "Chrome trace of the last run")->type_name("F.json")->excludes(numerics, dump);
+  app.add_option("--report", o->report_file, "the last run as a page: steps, timeline, memory")
+      ->type_name("F.html")
+      ->excludes(numerics, dump);
   return [o](Report& report) {
     o->inputs.random_seed = o->random;
     Runner runner(*o, report);

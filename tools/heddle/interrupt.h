@@ -1,0 +1,36 @@
+// SIGINT and SIGTERM: exit status 130 and 143 with one diagnostic, whatever the tool is doing.
+//
+// A run under way ends between two steps and its command ends like any other that failed; a second signal ends it at once. Everything else
+// (loading, compiling, searching, writing) ends at once: files not yet in place are removed, nothing is left half written.
+#pragma once
+
+#include <string>
+
+#include "heddle/status.h"
+
+namespace heddle {
+class Execution;
+}
+
+namespace heddle::tool {
+
+// Installs the handlers. Once, from main.
+void handle_interrupts();
+// What an interruption at once prints on stdout: the --json objects for SIGINT and SIGTERM; empty: nothing.
+void set_interrupted_output(std::string for_sigint, std::string for_sigterm);
+// The signal that came; 0: none.
+int interrupting_signal();
+// Code::interrupted once a signal has come. Loops between InterruptibleRuns ask it.
+Status interruption();
+
+// While it lives the first signal cancels the run of `execution` (null: none, the loop asks interruption()) instead of ending the process.
+// One at a time.
+class InterruptibleRun {
+ public:
+  explicit InterruptibleRun(Execution* execution);
+  ~InterruptibleRun();
+  InterruptibleRun(const InterruptibleRun&) = delete;
+  InterruptibleRun& operator=(const InterruptibleRun&) = delete;
+};
+
+}  // namespace heddle::tool
