@@ -1,5 +1,5 @@
 // Seeded mutations of good files, checksum repaired: load answers with a net or an error, and a net that loads can be saved.
-// tests/fuzz/load_fuzz.cc does the same without end under libFuzzer.
+// tests/fuzz goes on through resolve, infer, transform and compile, without end.
 #include <gtest/gtest.h>
 
 #include <random>
