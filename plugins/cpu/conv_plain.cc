@@ -52,8 +52,9 @@ Status PlainConvolution<transposed>::prepare(PrepareContext& context) {
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
   HEDDLE_PLUGIN_CHECK(transposed ? resolve_transposed_window(attributes_, x, kernel, &window_)
                                  : resolve_window(attributes_, x, kernel, &window_));
-  const int64_t products = w.count(1, w.rank);
-  tiling_.plan(context, context.output(0)->element_count * std::max<int64_t>(1, products), 8.0);
+  const auto products = static_cast<double>(std::max<int64_t>(1, w.count(1, w.rank)));
+  const double taps = static_cast<double>(context.output(0)->element_count) * products;  // with huge pads more than 64 bits count
+  tiling_.plan(context, static_cast<int64_t>(std::min(taps, 1e15)), 8.0);
   return {};
 }
 

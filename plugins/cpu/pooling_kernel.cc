@@ -92,11 +92,16 @@ Status PoolDriver::prepare(PrepareContext& context) {
   channels_ = x.dims[1];
   channels_last_ = x.layout.rank != 0;
   if (channels_last_ != (y.layout.rank != 0)) return unsupported("pooling wants input and output in one layout");
+  if (y.element_count == 0) {  // the other extents of an empty output may be anything
+    context.set_tiles(0);
+    return {};
+  }
   const int64_t pixels = x.dims[0] * window_.output_count();
   channel_block_ = pixels < most_tiles ? std::min(channels_, channels_per_unit) : channels_;
-  const int64_t touched = std::max(x.element_count, y.element_count * window_.kernel_count());
-  tiling_.plan(context, touched * static_cast<int64_t>(byte_width(x.dtype)), channels_last_ ? 1.0 : 4.0);
-  if (y.element_count == 0) context.set_tiles(0);
+  double touched = static_cast<double>(y.element_count);
+  for (const int64_t extent : window_.kernel) touched *= static_cast<double>(extent);
+  touched = std::min(std::max(touched, static_cast<double>(x.element_count)), 1e15);
+  tiling_.plan(context, static_cast<int64_t>(touched) * static_cast<int64_t>(byte_width(x.dtype)), channels_last_ ? 1.0 : 4.0);
   return {};
 }
 
@@ -129,7 +134,7 @@ void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int
     });
     if (rows.count > 0) combine(rows);
     if (rows.first && rows.count == 0) std::fill_n(target, channels, rule_.kind == PoolKind::max ? lowest<float>() : 0.0f);
-    const int64_t divisor = window.divisor(rule_.count_include_pad);
+    const double divisor = window.divisor(rule_.count_include_pad);
     if (rule_.kind == PoolKind::average && divisor > 1) loops.divide(target, channels, static_cast<float>(divisor));
     if (rule_.kind == PoolKind::lp && rule_.power == 2) loops.square_root(target, channels);
   }
@@ -158,7 +163,7 @@ T PoolDriver::pool_one(const T* plane, const PoolWindow& window, int64_t* best) 
   sum.close();
   A result = sum.total;
   if (average) {
-    const int64_t divisor = window.divisor(rule_.count_include_pad);
+    const double divisor = window.divisor(rule_.count_include_pad);
     if (divisor > 1) result /= static_cast<A>(divisor);
   } else if constexpr (std::is_floating_point_v<A>) {
     if (rule_.power == 2)

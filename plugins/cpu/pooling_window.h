@@ -39,9 +39,9 @@ class PoolWindow {
     }
   }
   // What an average divides by: taps inside the input, or inside the padded input.
-  int64_t divisor(bool with_padding) const {
-    int64_t n = 1;
-    for (int axis = 0; axis < most_spatial; ++axis) n *= with_padding ? padded_[axis] : last_[axis] - first_[axis];
+  double divisor(bool with_padding) const {
+    double n = 1;  // windows may be larger than 64 bits count
+    for (int axis = 0; axis < most_spatial; ++axis) n *= static_cast<double>(with_padding ? padded_[axis] : last_[axis] - first_[axis]);
     return n;
   }
 

@@ -131,6 +131,14 @@ TEST(Pooling, OneAndThreeDimensionsAndDtypes) {
   EXPECT_TRUE(std::isnan(values<float>(*nan)[0]));
 }
 
+TEST(Pooling, WindowsMayBeLargerThanSixtyFourBitsCount) {
+  const Ints kernel(3, int64_t{1} << 31);
+  const std::vector<Attribute> attributes = {
+      {"kernel_shape", kernel}, {"auto_pad", std::string("SAME_UPPER")}, {"count_include_pad", int64_t{1}}};
+  const Tensor mean = run1("AveragePool", {tensor<double>(Shape{1, 1, 1, 1, 2}, {4, 12})}, attributes);
+  EXPECT_EQ(values<double>(*mean), (std::vector<double>(2, 0x1p-89)));
+}
+
 TEST(Pooling, RefusesWhatDoesNotFit) {
   const Tensor x = random_tensor(Shape{1, 2, 4, 4}, 1);
   auto error = [&](std::vector<Attribute> attributes) { return error_of(call_of("MaxPool", {x}, std::move(attributes))); };
