@@ -10,6 +10,9 @@
 namespace heddle::cpu {
 namespace {
 
+// Along one dimension of a bin, so that a region of absurd size ends.
+constexpr int64_t most_samples = 4096;
+
 // X [N, C, H, W], rois [R, 4] as x1 y1 x2 y2, batch_indices [R] -> [R, C, height, width]
 Status infer_roi_align(InferContext& context) {
   const Dims x = context.dims(0), rois = context.dims(1), batches = context.dims(2);
@@ -22,8 +25,9 @@ Status infer_roi_align(InferContext& context) {
   if (mode != "avg" && mode != "max") return invalid("mode is \"" + mode + "\", expected avg or max");
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     return invalid("coordinate_transformation_mode is \"" + coordinates + "\", expected half_pixel or output_half_pixel");
-  if (a.i("output_height") < 1 || a.i("output_width") < 1 || a.i("sampling_ratio") < 0)
-    return invalid("output_height and output_width must be positive, sampling_ratio not negative");
+  if (a.i("output_height") < 1 || a.i("output_width") < 1) return invalid("output_height and output_width must be positive");
+  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > most_samples)
+    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(most_samples));
   context.set_dims(0, std::vector<int64_t>{rois[0], x[1], a.i("output_height"), a.i("output_width")});
   return {};
 }
@@ -65,8 +69,9 @@ class RoiAlign {
     }
     return region;
   }
-  // At most 4096, so that a region of absurd size ends.
-  static int64_t sample_count(double bin) { return static_cast<int64_t>(std::clamp(std::ceil(std::isnan(bin) ? 0 : bin), 0.0, 4096.0)); }
+  static int64_t sample_count(double bin) {
+    return static_cast<int64_t>(std::clamp<double>(std::ceil(std::isnan(bin) ? 0 : bin), 0, most_samples));
+  }
 
   template <class T>
   Status pool(const RunContext& context, int64_t begin, int64_t end) const {
@@ -78,18 +83,23 @@ class RoiAlign {
       if (batch < 0 || batch >= x.dims[0]) return index_outside(batch, x.dims[0], 0);
       const Region region = region_of(*context.inputs[1], r, height, width);
       const T* map = static_cast<const T*>(x.data) + (batch * channels + unit % channels) * x.dims[2] * x.dims[3];
-      for (int64_t i = 0; i < height * width; ++i)
+      for (int64_t i = 0; i < height * width; ++i) {
         static_cast<T*>(y.data)[unit * height * width + i] =
-            from_arithmetic<T>(bin(map, x.dims[2], x.dims[3], region, i / width, i % width));
+            from_arithmetic<T>(bin(context, map, x.dims[2], x.dims[3], region, i / width, i % width));
+        if (context.host->cancelled(&context)) return cancelled();
+      }
     }
     return {};
   }
 
+  // Sixteen million samples take a while: given up halfway when the run is cancelled.
   template <class T>
-  double bin(const T* map, int64_t height, int64_t width, const Region& region, int64_t row, int64_t column) const {
+  double bin(const RunContext& context, const T* map, int64_t height, int64_t width, const Region& region, int64_t row,
+             int64_t column) const {
     const int64_t down = region.samples_down, across = region.samples_across;
     double sum = 0, most = -std::numeric_limits<double>::infinity();
-    for (int64_t i = 0; i < down; ++i)
+    for (int64_t i = 0; i < down; ++i) {
+      if (i % 64 == 63 && context.host->cancelled(&context)) return 0;
       for (int64_t j = 0; j < across; ++j) {
         const double v =
             region.top + (static_cast<double>(row) + (static_cast<double>(i) + 0.5) / static_cast<double>(down)) * region.bin_height;
@@ -99,6 +109,7 @@ class RoiAlign {
         sum += corners.sum;
         most = std::max(most, corners.most);
       }
+    }
     if (down * across == 0) return 0;
     return takes_max_ ? most : sum / static_cast<double>(down * across);
   }
