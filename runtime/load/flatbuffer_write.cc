@@ -20,7 +20,7 @@ constexpr size_t shared_text_bytes = 64;
 
 class Encoder {
  public:
-  explicit Encoder(const Placement& placement) : placement_(placement) {}
+  explicit Encoder(const ContentPlacement& placement) : placement_(placement) {}
 
   Status run(const Net& net, const std::function<Status(std::span<const std::byte>)>& sink) {
     file::FinishNetBuffer(builder_, encode(net));
@@ -228,7 +228,7 @@ class Encoder {
                            net.step_counter.index);
   }
 
-  const Placement& placement_;
+  const ContentPlacement& placement_;
   flatbuffers::FlatBufferBuilder builder_;
   std::map<std::string, TextOffset, std::less<>> shared_;
   bool full_ = false;
@@ -236,7 +236,7 @@ class Encoder {
 
 }  // namespace
 
-Status net_to_flatbuffer(const Net& net, const Placement& placement, const std::function<Status(std::span<const std::byte>)>& sink) {
+Status net_to_flatbuffer(const Net& net, const ContentPlacement& placement, const std::function<Status(std::span<const std::byte>)>& sink) {
   return Encoder(placement).run(net, sink);
 }
 

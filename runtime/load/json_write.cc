@@ -17,7 +17,7 @@ std::string hex(uint64_t value) {
 // Members that have their default are left out.
 class JsonWriter {
  public:
-  JsonWriter(std::string& out, const Placement& placement) : out_(out), placement_(placement) {}
+  JsonWriter(std::string& out, const ContentPlacement& placement) : out_(out), placement_(placement) {}
 
   // `margin`: spaces before the members.
   void net(const Net& net, size_t margin) {
@@ -236,13 +236,13 @@ class JsonWriter {
   }
 
   std::string& out_;
-  const Placement& placement_;
+  const ContentPlacement& placement_;
   bool first_member_ = true;
 };
 
 }  // namespace
 
-std::string net_to_json_text(const Net& net, const Placement& placement) {
+std::string net_to_json_text(const Net& net, const ContentPlacement& placement) {
   std::string out;
   JsonWriter(out, placement).net(net, 1);
   return out + "\n";

@@ -1,4 +1,4 @@
-// Placement: where the writers put each content: into the net's file (null) or as a reference.
+// ContentPlacement: where the writers put each content: into the net's file (null) or as a reference.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-using Placement = std::function<const WeightReference*(const Content&)>;
+using ContentPlacement = std::function<const WeightReference*(const Content&)>;
 
 // As loaded: a reference stays one.
 inline const WeightReference* keep_placement(const Content& content) {

@@ -102,7 +102,7 @@ class WeightsPlan {
   std::vector<uint64_t> checksums_;  // of tensors_
 };
 
-Status write_net(const Net& net, const std::filesystem::path& path, const Placement& placement) {
+Status write_net(const Net& net, const std::filesystem::path& path, const ContentPlacement& placement) {
   if (path.extension() == ".json") {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
     HEDDLE_CHECK(file.write(net_to_json_text(net, placement)));

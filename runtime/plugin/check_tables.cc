@@ -43,7 +43,8 @@ Status check_name(const std::string& what, const char* kind, const char* name) {
   if (length > max_name) return bad(what, std::string(kind) + " is longer than " + std::to_string(max_name) + " bytes");
   for (const char c : std::string_view(name, length))
     if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\')
-      return bad(what, std::string(kind) + " " + quoted(std::string_view(name, length)) + " has characters other than printable ASCII");
+      return bad(what, std::string(kind) + " " + quoted(std::string_view(name, length)) +
+                           " has characters other than printable ASCII without spaces and quotes");
   return {};
 }
 

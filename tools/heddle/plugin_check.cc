@@ -1,5 +1,5 @@
-// heddle plugin check FILE.so: the author's suite. Each operator is examined in a child process, so that a crash is a verdict like any
-// other.
+// heddle plugin check FILE.so: the author's suite. Each operator and each rewrite rule is examined in a child process, so that a crash is
+// a verdict like any other.
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -8,11 +8,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <functional>
+#include <map>
 
 #include "base/text.h"
 #include "operator_examination.h"
 #include "plugin/registry.h"
 #include "plugin_commands.h"
+#include "rule_examination.h"
 #include "run/session_impl.h"
 
 namespace heddle::tool {
@@ -25,7 +28,7 @@ struct Options {
 };
 
 // Runs the examination in a child and reads its text; empty: passed.
-std::string examine_in_child(const RegistrySnapshot& registry, const OperatorSchema& schema, const Options& o) {
+std::string examine_in_child(const std::function<std::string()>& examine, int timeout_s) {
   int pipe_ends[2];
   if (::pipe(pipe_ends) != 0) return "no pipe for the child process";
   const pid_t child = ::fork();
@@ -35,7 +38,7 @@ std::string examine_in_child(const RegistrySnapshot& registry, const OperatorSch
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
     ::close(pipe_ends[0]);
-    const std::string verdict = examine_operator(registry, schema, o.seed);
+    const std::string verdict = examine();
     ssize_t written = ::write(pipe_ends[1], verdict.data(), verdict.size());
     ::_exit(written >= 0 ? 0 : 1);
   }
@@ -45,7 +48,7 @@ std::string examine_in_child(const RegistrySnapshot& registry, const OperatorSch
   pollfd wait_for = {pipe_ends[0], POLLIN, 0};
   bool late = false;
   for (;;) {
-    const int ready = ::poll(&wait_for, 1, o.timeout_s * 1000);
+    const int ready = ::poll(&wait_for, 1, timeout_s * 1000);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
       late = true;
@@ -59,45 +62,65 @@ std::string examine_in_child(const RegistrySnapshot& registry, const OperatorSch
   ::close(pipe_ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (late) return "did not finish in " + std::to_string(o.timeout_s) + " s";
+  if (late) return "did not finish in " + std::to_string(timeout_s) + " s";
   if (WIFSIGNALED(status)) return std::string("crashed: ") + ::strsignal(WTERMSIG(status)) + (text.empty() ? "" : " behind: " + text);
   return text;
 }
 
-int check(const Options& o, Report& report) {
-  CommonOptions common = report.common;
+class Suite {
+ public:
+  Suite(const Options& o, Report& report) : o_(o), report_(report) {}
+  int run();
+
+ private:
+  // `kind` is "operator" or "rule".
+  void examine(const char* kind, const std::string& name, const std::string& again, const std::function<std::string()>& examination);
+
+  const Options& o_;
+  Report& report_;
+  std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
+  int examined_ = 0, failed_ = 0;
+};
+
+void Suite::examine(const char* kind, const std::string& name, const std::string& again, const std::function<std::string()>& examination) {
+  if (!o_.only.empty() && o_.only != again) return;
+  ++examined_;
+  const std::string verdict = examine_in_child(examination, o_.timeout_s);
+  const bool bad = !verdict.empty() && !verdict.starts_with("note: ");
+  failed_ += bad;
+  verdicts_[kind].push_back({{kind, name}, {"status", bad ? "fail" : "pass"}, {"reason", verdict.empty() ? Json(nullptr) : Json(verdict)}});
+  report_.say((bad ? "FAIL " : "ok   ") + name + (verdict.empty() ? "" : "  " + quoted(verdict)));
+  if (bad) report_.say("     again: heddle plugin check " + o_.file + " --operator " + again + " --seed " + std::to_string(o_.seed));
+}
+
+int Suite::run() {
+  CommonOptions common = report_.common;
   common.threads = 1;  // a child of fork has one thread
   const auto runtime = make_runtime(common);
-  if (!runtime.ok()) return report.fail(runtime.status());
+  if (!runtime.ok()) return report_.fail(runtime.status());
   Registry& registry = runtime->impl().registry;
-  const Status loaded = registry.load(o.file);
-  if (!loaded.ok()) return report.fail(loaded);
+  const Status loaded = registry.load(o_.file);
+  if (!loaded.ok()) return report_.fail(loaded);
   const auto snapshot = registry.snapshot();
   std::error_code error;
-  const auto path = std::filesystem::canonical(o.file, error);
-  Json verdicts = Json::array();
-  int failed = 0, examined = 0;
+  const auto path = std::filesystem::canonical(o_.file, error);
   for (const auto& plugin : snapshot->plugins()) {
     if (plugin->library->path() != path) continue;
-    for (const OperatorSchema& schema : plugin->operators) {
-      if (!o.only.empty() && schema.name != o.only) continue;
-      ++examined;
-      const std::string name = display_name(schema.domain, schema.name);
-      const std::string verdict = examine_in_child(*snapshot, schema, o);
-      const bool note = verdict.starts_with("note: ");
-      const bool bad = !verdict.empty() && !note;
-      failed += bad;
-      verdicts.push_back(
-          {{"operator", name}, {"status", bad ? "fail" : "pass"}, {"reason", verdict.empty() ? Json(nullptr) : Json(verdict)}});
-      report.say((bad ? "FAIL " : "ok   ") + name + (verdict.empty() ? "" : "  " + quoted(verdict)));
-      if (bad) report.say("     again: heddle plugin check " + o.file + " --operator " + schema.name + " --seed " + std::to_string(o.seed));
-    }
+    for (const OperatorSchema& schema : plugin->operators)
+      examine("operator", display_name(schema.domain, schema.name), schema.name,
+              [&] { return examine_operator(*snapshot, schema, o_.seed); });
+    const heddle_plugin& table = plugin->library->plugin();
+    for (uint32_t i = 0; i < table.rule_count; ++i)
+      examine("rule", table.rules[i]->name, table.rules[i]->name, [&] { return examine_rule(*runtime, *table.rules[i], o_.seed); });
   }
-  report.json["operators"] = verdicts;
-  report.say(std::to_string(examined - failed) + " of " + std::to_string(examined) + " operators passed");
-  if (examined == 0)
-    return report.fail(Status(Code::unknown_name, "nothing to check in " + quoted(o.file), "see heddle inspect " + o.file));
-  return failed > 0 ? 1 : 0;
+  report_.json["operators"] = verdicts_["operator"];
+  report_.json["rules"] = verdicts_["rule"];
+  const bool rules = !verdicts_["rule"].empty();
+  report_.say(std::to_string(examined_ - failed_) + " of " + std::to_string(examined_) + (rules ? " operators and rules" : " operators") +
+              " passed");
+  if (examined_ == 0)
+    return report_.fail(Status(Code::unknown_name, "nothing to check in " + quoted(o_.file), "see heddle inspect " + o_.file));
+  return failed_ > 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -105,10 +128,10 @@ int check(const Options& o, Report& report) {
 Run declare_plugin_check(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("file", o->file, "the plugin")->required()->type_name("FILE.so");
-  app.add_option("--operator", o->only, "this operator alone")->type_name("NAME");
+  app.add_option("--operator", o->only, "this operator or rule alone")->type_name("NAME");
   app.add_option("--seed", o->seed, "of the random inputs");
   app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));
-  return [o](Report& report) { return check(*o, report); };
+  return [o](Report& report) { return Suite(*o, report).run(); };
 }
 
 }  // namespace heddle::tool

@@ -40,6 +40,11 @@ class Builder {
   void add(const heddle_resource* resource) { resources_.push_back(resource); }
   void add(const heddle_device_backend* backend) { devices_.push_back(backend); }
   void add(const heddle_rewrite_rule* rule) { rules_.push_back(rule); }
+  // Where the net `pattern` occurs, `replacement` takes its place (heddle_rewrite_rule). Both are nets in text form with the same inputs
+  // and one output; the literals live as long as the plugin.
+  void rule(const char* name, const char* pattern, const char* replacement) {
+    rules_.push_back(&own_rules_.emplace_back(heddle_rewrite_rule{sizeof(heddle_rewrite_rule), 0, name, pattern, replacement}));
+  }
   // Called once after the handshake; a failure refuses the plugin with the text given to host->set_error(host, ...).
   void initialize(heddle_status (*f)(const heddle_host*)) { initialize_ = f; }
   // Called once before the library closes, when nothing of it is in use any more.
@@ -212,6 +217,7 @@ class Builder {
   std::vector<const heddle_resource*> resources_;
   std::vector<const heddle_device_backend*> devices_;
   std::vector<const heddle_rewrite_rule*> rules_;
+  std::deque<heddle_rewrite_rule> own_rules_;
   std::string mistake_;
   heddle_status (*initialize_)(const heddle_host*) = nullptr;
   void (*shutdown_)() = nullptr;

@@ -1,0 +1,23 @@
+// Rewrite rules: a sound one, one that changes the result, one that changes the type, one that names an operator nobody has.
+// RULES_CASE says which, so that each is a plugin of its own.
+#include "heddle/op.h"
+using namespace heddle::plugin;
+
+#define SWISH_PATTERN                                                                                                                   \
+  R"({"heddle": 1, "inputs": ["x"], "outputs": ["y"], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": ["N", "C"]}],)" \
+  R"( "nodes": [{"type": "Sigmoid", "name": "s", "inputs": ["x"], "outputs": ["s"]},)"                                                  \
+  R"( {"type": "Mul", "name": "y", "inputs": ["x", "s"], "outputs": ["y"]}]})"
+#define ONE_NODE(type, domain)                                                                                                          \
+  R"({"heddle": 1, "inputs": ["x"], "outputs": ["y"], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": ["N", "C"]}],)" \
+  R"( "nodes": [{"type": ")" type R"(", "domain": ")" domain R"(", "name": "y", "inputs": ["x"], "outputs": ["y"]}]})"
+
+HEDDLE_PLUGIN("rules_" RULES_CASE, "1.0", plugin) {
+  const std::string which = RULES_CASE;
+  if (which == "sound") {
+    plugin.add(Op("Swish", "rules").doc("x * sigmoid(x)").in("x").out("y").pointwise("x * sigmoid(x)"));
+    plugin.rule("swish", SWISH_PATTERN, ONE_NODE("Swish", "rules"));
+  }
+  if (which == "wrong_result") plugin.rule("swish-relu", SWISH_PATTERN, ONE_NODE("Relu", ""));
+  if (which == "wrong_type") plugin.rule("swish-shape", SWISH_PATTERN, ONE_NODE("Shape", ""));
+  if (which == "unknown") plugin.rule("swish-swosh", SWISH_PATTERN, ONE_NODE("Swosh", "rules"));
+}
