@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "run/list_schedule.h"
-#include "run/scheduler.h"
 
 namespace heddle::bench {
 namespace {
@@ -28,18 +27,14 @@ class PlainLoop final : public Runner {
   const WorkNet& net_;
 };
 
-class HeddleScheduler final : public Runner {
+class HeddleSession final : public Runner {
  public:
-  HeddleScheduler(const WorkNet& net, Executor& executor) : net_(net), scheduler_(net.graph(), &executor, {}) {}
+  explicit HeddleSession(SessionNet& net) : net_(net) {}
   const char* name() const override { return "heddle"; }
-  void run() override {
-    RunControl control;
-    scheduler_.run(net_.steps(), control);
-  }
+  void run() override { net_.run(); }
 
  private:
-  const WorkNet& net_;
-  Scheduler scheduler_;
+  SessionNet& net_;
 };
 
 class FlowGraph final : public Runner {
@@ -134,8 +129,8 @@ class TbbCounters final : public Runner {
 std::unique_ptr<Runner> plain_loop(const WorkNet& net) {
   return std::make_unique<PlainLoop>(net);
 }
-std::unique_ptr<Runner> heddle_scheduler(const WorkNet& net, Executor& executor) {
-  return std::make_unique<HeddleScheduler>(net, executor);
+std::unique_ptr<Runner> heddle_session(SessionNet& net) {
+  return std::make_unique<HeddleSession>(net);
 }
 std::unique_ptr<Runner> flow_graph(const WorkNet& net, int threads) {
   return std::make_unique<FlowGraph>(net, threads);

@@ -1,10 +1,10 @@
-// Ways to run a WorkNet: Heddle's scheduler, and what it is measured against.
+// Ways to run a bench graph: Heddle's sessions, and what they are measured against.
 #pragma once
 
 #include <memory>
 
+#include "bench/session_net.h"
 #include "bench/work_net.h"
-#include "heddle/executor.h"
 
 namespace heddle::bench {
 
@@ -17,8 +17,8 @@ class Runner {
 
 // A loop over function pointers: nothing checked, nothing counted.
 std::unique_ptr<Runner> plain_loop(const WorkNet& net);
-// The scheduler in automatic mode.
-std::unique_ptr<Runner> heddle_scheduler(const WorkNet& net, Executor& executor);
+// Session::run, everything that it does included.
+std::unique_ptr<Runner> heddle_session(SessionNet& net);
 // oneTBB's flow graph: a continue_node a step.
 std::unique_ptr<Runner> flow_graph(const WorkNet& net, int threads);
 // oneTBB's task_group with atomic counters of pending predecessors; the ready successor with the longest remaining path is run inline.

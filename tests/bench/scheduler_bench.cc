@@ -1,6 +1,7 @@
-// The scheduler against a plain loop, oneTBB's flow graph and task_group with counters, in one run: medians of interleaved rounds.
+// Session::run on nets in .heddle files against a plain loop over function pointers, oneTBB's flow graph, and oneTBB's task_group with
+// counters, in one run: medians of interleaved rounds. All of them call the same kernel of a separately built plugin.
 //
-//   heddle_scheduler_bench [--quick] [--threads N] [case ...]     cases: empty work half declared gap; default: all
+//   heddle_scheduler_bench [--quick] [--threads N] [--graph NAME] [case ...]     cases: empty work half declared gap; default: all
 //
 // Prints the round trip between two cores before each case: figures of two threads on tiny steps follow it. Ends with status 1 when a
 // wanted figure was missed. Efficiency is work / threads / wall.
@@ -14,7 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -22,8 +24,6 @@
 #include "bench/runners.h"
 #include "run/list_schedule.h"
 #include "run/processors.h"
-#include "run/scheduler.h"
-#include "run/tbb_executor.h"
 
 namespace heddle::bench {
 namespace {
@@ -71,19 +71,38 @@ struct Bench {
   int threads = 2;
   heddle_run_function kernel = nullptr;
   double ns_per_iteration = 1;
-  std::unique_ptr<TbbExecutor> executor;
+  std::optional<Runtime> runtime;
+  std::filesystem::path folder;
   std::vector<BenchGraph> graphs = bench_graphs();
   bool missed = false;
 
   int64_t iterations(double ns) const { return static_cast<int64_t>(ns / ns_per_iteration); }
-  const BenchGraph& graph(const std::string& name) const {
-    return *std::find_if(graphs.begin(), graphs.end(), [&](const BenchGraph& g) { return g.name == name; });
-  }
+  std::string file(const BenchGraph& graph) const { return (folder / (graph.name + ".heddle")).string(); }
   void heading(const char* text) const { std::printf("\n%s   (core round trip %.0f ns)\n", text, core_round_trip()); }
   void want(const char* what, double figure, bool reached) {
     std::printf("    %-46s %8.2f  %s\n", what, figure, reached ? "reached" : "MISSED");
     missed = missed || !reached;
   }
+};
+
+// A graph and everybody who runs it: 0 the serial loop, 1 heddle, then the others.
+struct Contest {
+  Contest(const Bench& bench, const BenchGraph& graph, int64_t heavy, int64_t light)
+      : serial(graph, bench.kernel, amounts, true),
+        work(graph, bench.kernel, amounts),
+        session(*bench.runtime, graph, bench.file(graph), amounts) {
+    amounts.heavy = heavy;
+    amounts.light = light;
+    runners.push_back(plain_loop(serial));
+    runners.push_back(heddle_session(session));
+    runners.push_back(tbb_counters(work, bench.threads));
+    runners.push_back(flow_graph(work, bench.threads));
+  }
+  Amounts amounts;
+  WorkNet serial;
+  WorkNet work;
+  SessionNet session;
+  std::vector<std::unique_ptr<Runner>> runners;
 };
 
 // Runs each as often as fills a slice of time, in turns; median ns of one run of each.
@@ -110,22 +129,12 @@ std::vector<double> compare(const Bench& bench, const std::vector<std::unique_pt
   return result;
 }
 
-std::vector<std::unique_ptr<Runner>> everybody(const Bench& bench, const WorkNet& net) {
-  std::vector<std::unique_ptr<Runner>> runners;
-  runners.push_back(plain_loop(net));
-  runners.push_back(heddle_scheduler(net, *bench.executor));
-  runners.push_back(tbb_counters(net, bench.threads));
-  runners.push_back(flow_graph(net, bench.threads));
-  return runners;
-}
-
 void bench_empty(Bench& bench) {
   bench.heading("empty steps, ns per step");
   std::printf("  %-16s %12s %12s %16s %12s\n", "", "serial loop", "heddle", "TBB + counters", "flow_graph");
   for (const BenchGraph& graph : bench.graphs) {
-    WorkNet net(graph, bench.kernel);
-    net.set_iterations(0);
-    const std::vector<double> t = compare(bench, everybody(bench, net), 5e6);
+    const Contest contest(bench, graph, 0, 0);
+    const std::vector<double> t = compare(bench, contest.runners, 5e6);
     const double n = graph.count();
     std::printf("  %-16s %12.2f %12.2f %16.2f %12.2f\n", graph.name.c_str(), t[0] / n, t[1] / n, t[2] / n, t[3] / n);
     bench.want("times the serial loop, wanted <= 2", t[1] / t[0], t[1] <= 2 * t[0]);
@@ -139,9 +148,8 @@ void bench_work(Bench& bench) {
     std::printf("  %-16s %12s %16s %12s\n", "", "heddle", "TBB + counters", "flow_graph");
     for (const BenchGraph& graph : bench.graphs) {
       if (bench.quick && ns > 1000 && graph.count() > 1000 && graph.name != "layered300x32") continue;
-      WorkNet net(graph, bench.kernel);
-      net.set_iterations(bench.iterations(ns));
-      const std::vector<double> t = compare(bench, everybody(bench, net));
+      const Contest contest(bench, graph, bench.iterations(ns), bench.iterations(ns));
+      const std::vector<double> t = compare(bench, contest.runners);
       std::printf("  %-16s %12.3f %16.3f %12.3f\n", graph.name.c_str(), t[0] / threads / t[1], t[0] / threads / t[2],
                   t[0] / threads / t[3]);
       const double efficiency = t[0] / threads / t[1];
@@ -153,11 +161,10 @@ void bench_work(Bench& bench) {
 }
 
 // The ideal machine's time for a half-empty net: list scheduling, nothing costs anything but the steps.
-double best_simulated(const Bench& bench, const WorkNet& net, double heavy_ns, double light_ns) {
-  const StepGraph& g = net.graph();
+double best_simulated(const Bench& bench, const StepGraph& g, const std::vector<bool>& heavy, double heavy_ns, double light_ns) {
   std::vector<float> cost(g.count);
   std::vector<float> rank(g.count);
-  for (uint32_t s = 0; s < g.count; ++s) cost[s] = static_cast<float>(net.heavy(s) ? heavy_ns : light_ns);
+  for (uint32_t s = 0; s < g.count; ++s) cost[s] = static_cast<float>(heavy[s] ? heavy_ns : light_ns);
   const ScheduleGraph graph = {g.count, g.successor_begin.data(), g.successors.data(), g.predecessor_count.data()};
   remaining_paths(graph, cost.data(), rank.data());
   ScheduleWorkspace workspace;
@@ -169,13 +176,12 @@ void bench_half(Bench& bench) {
   std::printf("  %-16s %12s %12s %16s %12s %14s\n", "", "serial loop", "heddle", "TBB + counters", "flow_graph", "best simulated");
   for (const BenchGraph& graph : bench.graphs) {
     if (bench.quick && graph.count() > 1000 && graph.name != "layered300x32") continue;
-    WorkNet net(graph, bench.kernel);
-    net.set_half(bench.iterations(10000));
-    const std::vector<double> t = compare(bench, everybody(bench, net));
-    double heavy = 0;
-    for (uint32_t s = 0; s < graph.count(); ++s) heavy += net.heavy(s) ? 1 : 0;
+    const Contest contest(bench, graph, bench.iterations(10000), 0);
+    const std::vector<double> t = compare(bench, contest.runners);
+    const std::vector<bool> heavy = heavy_half(graph);
+    const auto count = static_cast<double>(std::count(heavy.begin(), heavy.end(), true));
     const double light_ns = 3;
-    const double best = best_simulated(bench, net, (t[0] - light_ns * (graph.count() - heavy)) / heavy, light_ns);
+    const double best = best_simulated(bench, contest.work.graph(), heavy, (t[0] - light_ns * (graph.count() - count)) / count, light_ns);
     std::printf("  %-16s %12.1f %12.1f %16.1f %12.1f %14.1f\n", graph.name.c_str(), t[0] / 1e3, t[1] / 1e3, t[2] / 1e3, t[3] / 1e3,
                 best / 1e3);
     bench.want("times the best simulated, wanted <= 1.15", t[1] / best, t[1] <= 1.15 * best);
@@ -184,25 +190,27 @@ void bench_half(Bench& bench) {
 
 void bench_declared(Bench& bench) {
   bench.heading("declared cost wrong by 100; us per run, and the first run");
-  for (const char* name : {"layered300x32", "inception-like"}) {
+  for (const BenchGraph& graph : bench.graphs) {
+    if (graph.name != "layered300x32" && graph.name != "inception-like") continue;
     for (const double true_ns : {0.0, 1000.0, 10000.0}) {
-      if (bench.quick && true_ns > 1000 && std::string(name) == "layered300x32") continue;
-      const auto declared = static_cast<float>(std::max(3.0, true_ns));
-      std::vector<std::unique_ptr<WorkNet>> nets;
+      if (bench.quick && true_ns > 1000 && graph.count() > 1000) continue;
+      Amounts amounts;
+      amounts.heavy = amounts.light = bench.iterations(true_ns);
+      std::vector<std::unique_ptr<SessionNet>> nets;
       std::vector<std::unique_ptr<Runner>> runners;
       std::vector<double> first;
-      for (const float factor : {1.0F, 100.0F, 0.01F}) {
-        nets.push_back(std::make_unique<WorkNet>(bench.graph(name), bench.kernel));
-        nets.back()->set_iterations(bench.iterations(true_ns));
-        nets.back()->set_declared(declared * factor, 0);
-        runners.push_back(heddle_scheduler(*nets.back(), *bench.executor));
+      for (const double factor : {1.0, 100.0, 0.01}) {
+        const std::string path = (bench.folder / "declared.heddle").string();
+        save_graph(graph, path, std::max(3.0, true_ns) * factor);
+        nets.push_back(std::make_unique<SessionNet>(*bench.runtime, graph, path, amounts));
+        runners.push_back(heddle_session(*nets.back()));
         const double begin = now_ns();
         runners.back()->run();
         first.push_back(now_ns() - begin);
       }
       const std::vector<double> t = compare(bench, runners);
-      std::printf("  %-16s %5.0f ns: right %.1f (%.1f)  x 100 %.1f (%.1f)  / 100 %.1f (%.1f)\n", name, true_ns, t[0] / 1e3, first[0] / 1e3,
-                  t[1] / 1e3, first[1] / 1e3, t[2] / 1e3, first[2] / 1e3);
+      std::printf("  %-16s %5.0f ns: right %.1f (%.1f)  x 100 %.1f (%.1f)  / 100 %.1f (%.1f)\n", graph.name.c_str(), true_ns, t[0] / 1e3,
+                  first[0] / 1e3, t[1] / 1e3, first[1] / 1e3, t[2] / 1e3, first[2] / 1e3);
       const double worst = std::max(t[1], t[2]) / t[0];
       bench.want("times rightly declared, wanted <= 1.3", worst, worst <= 1.3);
     }
@@ -211,9 +219,10 @@ void bench_declared(Bench& bench) {
 
 void bench_gap(Bench& bench) {
   bench.heading("5 ms idle between runs, 10 us a step; us per run");
-  WorkNet net(bench.graph("inception-like"), bench.kernel);
-  net.set_iterations(bench.iterations(10000));
-  const std::vector<std::unique_ptr<Runner>> runners = everybody(bench, net);
+  const BenchGraph& graph = bench.graphs.back();
+  std::printf("  %s\n", graph.name.c_str());
+  const Contest contest(bench, graph, bench.iterations(10000), bench.iterations(10000));
+  const std::vector<std::unique_ptr<Runner>>& runners = contest.runners;
   std::vector<std::vector<double>> times(runners.size());
   for (const auto& runner : runners)
     for (int i = 0; i < 20; ++i) runner->run();
@@ -235,53 +244,84 @@ void bench_gap(Bench& bench) {
 }
 
 // Whatever runs a net must leave the same numbers.
-void check_results(const Bench& bench) {
+bool same_results(Bench& bench) {
   for (const BenchGraph& graph : bench.graphs) {
-    WorkNet net(graph, bench.kernel);
-    net.set_half(37);
+    save_graph(graph, bench.file(graph));
+    Contest contest(bench, graph, 37, 2);
     std::vector<float> expected;
-    for (const auto& runner : everybody(bench, net)) {
-      net.clear_results();
-      runner->run();
-      if (expected.empty()) expected = net.results();
-      if (net.results() == expected) continue;
+    for (const auto& runner : contest.runners) {
+      contest.serial.clear_results();
+      contest.work.clear_results();
+      std::vector<float> results;
+      if (runner == contest.runners[1]) {
+        results = contest.session.results();
+      } else {
+        runner->run();
+        results = (runner == contest.runners[0] ? contest.serial : contest.work).results();
+      }
+      if (expected.empty()) expected = results;
+      if (results == expected) continue;
       std::fprintf(stderr, "%s gives other results on %s\n", runner->name(), graph.name.c_str());
-      std::exit(2);
+      return false;
     }
   }
+  return true;
+}
+
+// How long one iteration of the work takes.
+double measure_iteration(heddle_run_function kernel) {
+  BenchGraph single;
+  single.predecessors = {{}};
+  Amounts amounts;
+  amounts.heavy = amounts.light = 10'000'000;
+  const WorkNet one(single, kernel, amounts);
+  const auto loop = plain_loop(one);
+  loop->run();
+  const double begin = now_ns();
+  loop->run();
+  return (now_ns() - begin) / 10e6;
 }
 
 int run(int argc, char** argv) {
   Bench bench;
   std::vector<std::string> cases;
+  std::string only;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0)
       bench.quick = true;
     else if (std::strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
       bench.threads = std::atoi(argv[++i]);
+    else if (std::strcmp(argv[i], "--graph") == 0 && i + 1 < argc)
+      only = argv[++i];
     else
       cases.emplace_back(argv[i]);
   }
+  if (!only.empty()) std::erase_if(bench.graphs, [&](const BenchGraph& graph) { return graph.name != only; });
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BENCH_PLUGIN};
+  options.default_plugins = false;
+  options.threads = bench.threads;
+  options.pin_threads = true;
+  auto runtime = Runtime::create(options);
+  if (!runtime.ok()) {
+    std::fprintf(stderr, "%s\n", runtime.status().text().c_str());
+    return 2;
+  }
+  bench.runtime = *runtime;
+  bench.threads = bench.runtime->threads();
   bench.kernel = load_work(HEDDLE_BENCH_PLUGIN);
-  bench.executor = std::make_unique<TbbExecutor>(TbbExecutorOptions{bench.threads, true});
-  bench.threads = bench.executor->concurrency();
-  BenchGraph single;
-  single.predecessors = {{}};
-  WorkNet one(single, bench.kernel);
-  one.set_iterations(10'000'000);
-  const auto loop = plain_loop(one);
-  loop->run();
-  const double begin = now_ns();
-  loop->run();
-  bench.ns_per_iteration = (now_ns() - begin) / 10e6;
+  bench.ns_per_iteration = measure_iteration(bench.kernel);
+  bench.folder = std::filesystem::temp_directory_path() / ("heddle_scheduler_bench." + std::to_string(getpid()));
+  std::filesystem::create_directory(bench.folder);
   std::printf("scheduler bench: %d threads of %zu processors, %.3f ns per iteration of work\n", bench.threads, allowed_processors().size(),
               bench.ns_per_iteration);
-  check_results(bench);
+  const bool same = same_results(bench);
   const std::pair<const char*, void (*)(Bench&)> all[] = {
       {"empty", bench_empty}, {"work", bench_work}, {"half", bench_half}, {"declared", bench_declared}, {"gap", bench_gap}};
   for (const auto& [name, function] : all)
-    if (cases.empty() || std::find(cases.begin(), cases.end(), name) != cases.end()) function(bench);
-  return bench.missed ? 1 : 0;
+    if (same && (cases.empty() || std::find(cases.begin(), cases.end(), name) != cases.end())) function(bench);
+  std::filesystem::remove_all(bench.folder);
+  return !same ? 2 : bench.missed ? 1 : 0;
 }
 
 }  // namespace

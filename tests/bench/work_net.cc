@@ -45,13 +45,45 @@ heddle_run_function load_work(const char* path) {
   give_up(path, "has no kernel for Work");
 }
 
-WorkNet::WorkNet(const BenchGraph& graph, heddle_run_function kernel)
-    : contexts_(graph.count()),
-      values_(graph.count()),
-      tensors_(graph.count()),
-      inputs_(graph.count()),
-      outputs_(graph.count()),
-      heavy_(graph.count(), true) {
+std::vector<bool> heavy_half(const BenchGraph& graph) {
+  std::mt19937 random(11);
+  std::vector<bool> heavy;
+  for (uint32_t s = 0; s < graph.count(); ++s) heavy.push_back((random() & 1) == 0);
+  return heavy;
+}
+
+std::vector<uint32_t> sinks(const BenchGraph& graph) {
+  std::vector<bool> read(graph.count());
+  for (const auto& predecessors : graph.predecessors)
+    for (const uint32_t p : predecessors) read[p] = true;
+  std::vector<uint32_t> result;
+  for (uint32_t s = 0; s < graph.count(); ++s)
+    if (!read[s]) result.push_back(s);
+  return result;
+}
+
+namespace {
+
+// By step: where its result is; places are used again once all readers, in plan order, have run.
+std::vector<uint32_t> shared_places(const BenchGraph& graph) {
+  std::vector<uint32_t> last(graph.count(), UINT32_MAX), places, free;
+  for (uint32_t s = 0; s < graph.count(); ++s)
+    for (const uint32_t p : graph.predecessors[s]) last[p] = s;
+  uint32_t used = 0;
+  for (uint32_t s = 0; s < graph.count(); ++s) {
+    const bool again = !free.empty();
+    places.push_back(again ? free.back() : used++);
+    if (again) free.pop_back();
+    for (const uint32_t p : graph.predecessors[s])
+      if (last[p] == s) free.push_back(places[p]);
+  }
+  return places;
+}
+
+}  // namespace
+
+WorkNet::WorkNet(const BenchGraph& graph, heddle_run_function kernel, Amounts& amounts, bool serial)
+    : sinks_(sinks(graph)), contexts_(graph.count()), values_(graph.count()), tensors_(graph.count()), outputs_(graph.count()) {
   const uint32_t n = graph.count();
   graph_.count = graph_.tail_begin = n;
   graph_.successor_begin.assign(n + 1, 0);
@@ -59,52 +91,37 @@ WorkNet::WorkNet(const BenchGraph& graph, heddle_run_function kernel)
     for (const uint32_t p : predecessors) ++graph_.successor_begin[p + 1];
   for (uint32_t s = 0; s < n; ++s) graph_.successor_begin[s + 1] += graph_.successor_begin[s];
   graph_.successors.resize(graph_.successor_begin[n]);
+  inputs_.reserve(n + graph_.successors.size());
   std::vector<uint32_t> next(graph_.successor_begin.begin(), graph_.successor_begin.end() - 1);
-  for (int i = 0; i < 2; ++i) iteration_tensors_[i] = scalar(HEDDLE_I64, 8, &iterations_[i]);
+  amounts_[0] = scalar(HEDDLE_I64, 8, &amounts.heavy);
+  amounts_[1] = scalar(HEDDLE_I64, 8, &amounts.light);
+  const std::vector<bool> heavy = heavy_half(graph);
+  const std::vector<uint32_t> places = serial ? shared_places(graph) : std::vector<uint32_t>();
   for (uint32_t s = 0; s < n; ++s) {
-    for (const uint32_t p : graph.predecessors[s]) graph_.successors[next[p]++] = s;
-    graph_.predecessor_count.push_back(static_cast<uint32_t>(graph.predecessors[s].size()));
-    tensors_[s] = scalar(HEDDLE_F32, 4, &values_[s].data);
+    tensors_[s] = scalar(HEDDLE_F32, 4, &values_[serial ? places[s] : s].data);
     outputs_[s] = &tensors_[s];
-    inputs_[s].push_back(&iteration_tensors_[0]);
-    for (const uint32_t p : graph.predecessors[s]) inputs_[s].push_back(&tensors_[p]);
     heddle_run_context& c = contexts_[s];
     c.struct_size = sizeof(c);
-    c.input_count = static_cast<uint32_t>(inputs_[s].size());
+    c.input_count = static_cast<uint32_t>(1 + graph.predecessors[s].size());
     c.output_count = 1;
-    c.inputs = inputs_[s].data();
+    c.inputs = inputs_.data() + inputs_.size();
     c.outputs = &outputs_[s];
     c.host = base_host();
+    inputs_.push_back(&amounts_[heavy[s] ? 0 : 1]);
+    for (const uint32_t p : graph.predecessors[s]) {
+      graph_.successors[next[p]++] = s;
+      inputs_.push_back(&tensors_[p]);
+    }
+    graph_.predecessor_count.push_back(static_cast<uint32_t>(graph.predecessors[s].size()));
     steps_.push_back({kernel, &c, 1});
   }
   graph_.flags.assign(n, 0);
   graph_.cost_ns.assign(n, 0);
 }
 
-void WorkNet::use(uint32_t step, int which) {
-  inputs_[step][0] = &iteration_tensors_[which];
-  heavy_[step] = which == 0;
-}
-
-void WorkNet::set_iterations(int64_t all) {
-  iterations_[0] = all;
-  for (uint32_t s = 0; s < graph_.count; ++s) use(s, 0);
-}
-
-void WorkNet::set_half(int64_t iterations) {
-  iterations_[0] = iterations;
-  iterations_[1] = 0;
-  std::mt19937 random(11);
-  for (uint32_t s = 0; s < graph_.count; ++s) use(s, static_cast<int>(random() & 1));
-}
-
-void WorkNet::set_declared(float heavy_ns, float light_ns) {
-  for (uint32_t s = 0; s < graph_.count; ++s) graph_.cost_ns[s] = heavy_[s] ? heavy_ns : light_ns;
-}
-
 std::vector<float> WorkNet::results() const {
   std::vector<float> result;
-  for (const Value& value : values_) result.push_back(value.data);
+  for (const uint32_t s : sinks_) result.push_back(*static_cast<const float*>(tensors_[s].data));
   return result;
 }
 

@@ -1,9 +1,8 @@
-// A bench graph as steps that call bench::Work of the separately built plugin. Each step's amount of work is read at run time from one of
-// two tensors, so the same net serves all cases.
+// A bench graph as bare steps that call bench::Work of the separately built plugin, for what Heddle is measured against. How long a step
+// works is read at run time from one of two numbers, so the same net serves all cases.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "bench/bench_graphs.h"
@@ -15,21 +14,27 @@ namespace heddle::bench {
 // The kernel, from the plugin at `path`; ends the program with a sentence when that fails. The library stays open.
 heddle_run_function load_work(const char* path);
 
+// Iterations of the steps that are heavy (a seeded half) and of the others. Read by every run.
+struct Amounts {
+  alignas(64) int64_t heavy = 0;
+  alignas(64) int64_t light = 0;
+};
+// By step of a graph: is it heavy?
+std::vector<bool> heavy_half(const BenchGraph& graph);
+
+// The steps of a graph whose results nobody reads, in plan order.
+std::vector<uint32_t> sinks(const BenchGraph& graph);
+
 class WorkNet {
  public:
-  WorkNet(const BenchGraph& graph, heddle_run_function kernel);
+  // `amounts` outlives the net. With `serial`, results share memory as a run in plan order allows, so that caches hold more of the net.
+  WorkNet(const BenchGraph& graph, heddle_run_function kernel, Amounts& amounts, bool serial = false);
   WorkNet(const WorkNet&) = delete;
   WorkNet& operator=(const WorkNet&) = delete;
 
-  // All steps work this long, or a seeded half of them and the others not at all.
-  void set_iterations(int64_t all);
-  void set_half(int64_t iterations);
-  void set_declared(float heavy_ns, float light_ns);
-
   const StepGraph& graph() const { return graph_; }
   const Step* steps() const { return steps_.data(); }
-  bool heavy(uint32_t step) const { return heavy_[step]; }
-  // What the last run left in each step's output, to compare.
+  // What the last run left in the outputs of the sinks, to compare.
   std::vector<float> results() const;
   void clear_results();
 
@@ -38,18 +43,16 @@ class WorkNet {
   struct alignas(64) Value {
     float data = 0;
   };
-  void use(uint32_t step, int which);
 
   StepGraph graph_;
+  std::vector<uint32_t> sinks_;
   std::vector<Step> steps_;
   std::vector<heddle_run_context> contexts_;
   std::vector<Value> values_;
   std::vector<heddle_tensor> tensors_;
-  std::vector<std::vector<const heddle_tensor*>> inputs_;
+  std::vector<const heddle_tensor*> inputs_;
   std::vector<heddle_tensor*> outputs_;
-  std::vector<bool> heavy_;
-  int64_t iterations_[2] = {0, 0};  // heavy, light
-  heddle_tensor iteration_tensors_[2] = {};
+  heddle_tensor amounts_[2] = {};  // heavy, light
 };
 
 }  // namespace heddle::bench

@@ -1,0 +1,31 @@
+// A bench graph as a net in a .heddle file, run through Session::run as any program would.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/bench_graphs.h"
+#include "bench/work_net.h"
+#include "heddle/session.h"
+
+namespace heddle::bench {
+
+// Writes `graph` as a net of bench::Work operators; of bench::DeclaredWork when `declared_ns` is above 0.
+void save_graph(const BenchGraph& graph, const std::string& path, double declared_ns = 0);
+
+class SessionNet {
+ public:
+  // Opens the file and runs nothing yet. `amounts` outlives the net. Ends the program with a sentence when something fails.
+  SessionNet(const Runtime& runtime, const BenchGraph& graph, const std::string& path, Amounts& amounts);
+  void run();
+  // Runs once and returns all outputs of the net: the results of the steps that nobody reads, in plan order.
+  std::vector<float> results();
+
+ private:
+  Session session_;
+  TensorView inputs_[2];
+  std::vector<float> values_;
+  std::vector<TensorView> outputs_;
+};
+
+}  // namespace heddle::bench
