@@ -29,7 +29,9 @@ Status check_count(const Net& net, size_t count) {
 // ---------------------------------------------------------------- plans
 
 bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const {
-  if (entry.types.size() != count) return false;
+  if (count == 0) return entry.as_declared;
+  // What was made without knowing contents that decide shapes does not serve where they are known.
+  if (entry.types.size() != count || entry.contents.size() != shape_inputs.size()) return false;
   for (size_t i = 0; i < count; ++i)
     if (inputs[i].dtype != entry.types[i].dtype || inputs[i].shape != entry.types[i].shape) return false;
   for (size_t k = 0; k < entry.contents.size(); ++k) {
@@ -57,10 +59,8 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
   HEDDLE_CHECK(check_weights_whole(net), "while preparing the net");
   auto entry = std::make_shared<PlanEntry>();
   PipelineOptions p = pipeline;
-  for (size_t i = 0; i < count; ++i) {
-    entry->types.push_back({inputs[i].dtype, inputs[i].shape});
-    p.inputs.push_back({entry->types.back(), nullptr});
-  }
+  entry->as_declared = count == 0;
+  for (size_t i = 0; i < count; ++i) p.inputs.push_back({{inputs[i].dtype, inputs[i].shape}, nullptr});
   if (count > 0)
     for (const uint32_t i : shape_inputs) {
       const TensorView& input = inputs[i];
@@ -75,6 +75,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
     }
   entry->times = load_times;
   HEDDLE_TRY(entry->plan, build_plan(net, registry, p, &entry->times));
+  for (const ValueId id : entry->plan->inputs) entry->types.push_back(entry->plan->values[id.index].type);
   return entry;
 }
 

@@ -25,7 +25,8 @@ struct Runtime::Impl {
 
 // A plan and the executions that are idle; the cache holds it while it is recent, contexts while they live.
 struct PlanEntry {
-  std::vector<TensorType> types;                 // of the inputs, as asked
+  std::vector<TensorType> types;                 // of the inputs
+  bool as_declared = false;                      // made for the types that the net declares
   std::vector<std::vector<std::byte>> contents;  // of the inputs that decide shapes
   std::shared_ptr<const Plan> plan;
   StageTimes times;

@@ -1,8 +1,9 @@
 // Session::run on nets in .heddle files against a plain loop over function pointers, oneTBB's flow graph, and oneTBB's task_group with
 // counters, in one run: medians of interleaved rounds. All of them call the same kernel of a separately built plugin.
 //
-//   heddle_scheduler_bench [--quick] [--threads N] [--graph NAME] [case ...]     cases: empty work half declared gap; default: all
+//   heddle_scheduler_bench [--quick] [--threads N] [--graph NAME] [--unshared] [case ...]
 //
+// Cases: empty work half declared gap; default: all. With --unshared no two values share memory, to see what sharing costs.
 // Prints the round trip between two cores before each case: figures of two threads on tiny steps follow it. Ends with status 1 when a
 // wanted figure was missed. Efficiency is work / threads / wall.
 #include <pthread.h>
@@ -68,6 +69,7 @@ double core_round_trip() {
 
 struct Bench {
   bool quick = false;
+  bool share_memory = true;
   int threads = 2;
   heddle_run_function kernel = nullptr;
   double ns_per_iteration = 1;
@@ -90,7 +92,7 @@ struct Contest {
   Contest(const Bench& bench, const BenchGraph& graph, int64_t heavy, int64_t light)
       : serial(graph, bench.kernel, amounts, true),
         work(graph, bench.kernel, amounts),
-        session(*bench.runtime, graph, bench.file(graph), amounts) {
+        session(*bench.runtime, graph, bench.file(graph), amounts, bench.share_memory) {
     amounts.heavy = heavy;
     amounts.light = light;
     runners.push_back(plain_loop(serial));
@@ -202,7 +204,7 @@ void bench_declared(Bench& bench) {
       for (const double factor : {1.0, 100.0, 0.01}) {
         const std::string path = (bench.folder / "declared.heddle").string();
         save_graph(graph, path, std::max(3.0, true_ns) * factor);
-        nets.push_back(std::make_unique<SessionNet>(*bench.runtime, graph, path, amounts));
+        nets.push_back(std::make_unique<SessionNet>(*bench.runtime, graph, path, amounts, bench.share_memory));
         runners.push_back(heddle_session(*nets.back()));
         const double begin = now_ns();
         runners.back()->run();
@@ -289,6 +291,8 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0)
       bench.quick = true;
+    else if (std::strcmp(argv[i], "--unshared") == 0)
+      bench.share_memory = false;
     else if (std::strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
       bench.threads = std::atoi(argv[++i]);
     else if (std::strcmp(argv[i], "--graph") == 0 && i + 1 < argc)

@@ -39,11 +39,12 @@ void save_graph(const BenchGraph& graph, const std::string& path, double declare
   check(save_net(builder.finish(), path));
 }
 
-SessionNet::SessionNet(const Runtime& runtime, const BenchGraph& graph, const std::string& path, Amounts& amounts)
+SessionNet::SessionNet(const Runtime& runtime, const BenchGraph& graph, const std::string& path, Amounts& amounts, bool share_memory)
     : session_(open(runtime, path)), values_(sinks(graph).size()) {
   inputs_[0] = {DType::i64, Shape{1}, &amounts.heavy};
   inputs_[1] = {DType::i64, Shape{1}, &amounts.light};
   for (float& value : values_) outputs_.push_back({DType::f32, Shape{1}, &value});
+  session_.impl().pipeline.compile.share_memory = share_memory;
   check(session_.prepare().status());
   // Nothing may have been left out or merged: what is measured is this many steps.
   const size_t steps = session_.impl().plans.front()->plan->steps.size();

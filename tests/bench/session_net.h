@@ -15,8 +15,8 @@ void save_graph(const BenchGraph& graph, const std::string& path, double declare
 
 class SessionNet {
  public:
-  // Opens the file and runs nothing yet. `amounts` outlives the net. Ends the program with a sentence when something fails.
-  SessionNet(const Runtime& runtime, const BenchGraph& graph, const std::string& path, Amounts& amounts);
+  // Opens the file, compiles it and runs nothing yet. `amounts` outlives the net. Ends the program with a sentence when something fails.
+  SessionNet(const Runtime& runtime, const BenchGraph& graph, const std::string& path, Amounts& amounts, bool share_memory = true);
   void run();
   // Runs once and returns all outputs of the net: the results of the steps that nobody reads, in plan order.
   std::vector<float> results();
