@@ -40,44 +40,6 @@ TEST(Session, FusedNetAgreesWithTheNetAsItStands) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5f);
 }
 
-TEST(Session, SameBitsForAnyNumberOfThreadsAndWithoutMemorySharing) {
-  const std::vector<float> one = run_once(open(runtime(1), convolution_net(3)), Shape{3, 8, 14, 14});
-  for (const int threads : {2, 3, 8}) {
-    Session session = open(runtime(threads), convolution_net(3));
-    session.impl().scheduler.mode = ScheduleMode::parallel;
-    EXPECT_EQ(run_once(session, Shape{3, 8, 14, 14}), one) << threads << " threads";
-  }
-  Session unshared = open(runtime(2), convolution_net(3));
-  unshared.impl().pipeline.compile.share_memory = false;
-  EXPECT_EQ(run_once(unshared, Shape{3, 8, 14, 14}), one);
-}
-
-TEST(Session, SameBitsForTwoHundredShuffledSchedules) {
-  const Runtime r = runtime(2);
-  const std::vector<float> expected = run_once(open(r, convolution_net(2)), Shape{2, 8, 14, 14});
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    Session session = open(r, convolution_net(2));
-    session.impl().scheduler.mode = ScheduleMode::parallel;
-    session.impl().scheduler.shuffle_seed = seed;
-    ASSERT_EQ(run_once(session, Shape{2, 8, 14, 14}), expected) << "seed " << seed;
-  }
-}
-
-TEST(Session, ConcurrentRunsUseAContextEach) {
-  const Runtime r = runtime(2);
-  Session session = open(r, convolution_net());
-  const std::vector<float> expected = run_once(session, Shape{1, 8, 14, 14});
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&] {
-      for (int i = 0; i < 50; ++i)
-        if (run_once(session, Shape{1, 8, 14, 14}) != expected) ++wrong;
-    });
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(wrong, 0);
-}
-
 TEST(Session, BindsCallersMemoryWithoutACopy) {
   const Runtime r = runtime();
   Session session = open(r, convolution_net());
