@@ -1,24 +1,33 @@
 #!/bin/bash
-# tools/soak.sh [--seconds N] [--seed S] [--libfuzzer]
+# tools/soak.sh [--seconds N] [--seed S] [--libfuzzer | --steady]
 #
 # The long hunts, for a night rather than for every change: net files, damaged in all ways, through load, resolve, infer, transform, verify and
 # compile, and half of the time a run, under AddressSanitizer and UndefinedBehaviorSanitizer for N seconds (default 600). A crash, a hang, a
 # report, a broken promise of the library or a case over one second ends it with 1; the case lies in build/soak. The seed is printed; the same
 # seed gives the same cases. --libfuzzer: the same under libFuzzer, guided by coverage; needs clang and its runtime (libclang-rt-dev).
+# --steady instead counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=600
 seed=$(date +%s)
 libfuzzer=0
+steady=0
 while [ $# -gt 0 ]; do
   case $1 in
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
     --libfuzzer) libfuzzer=1; shift ;;
+    --steady) steady=1; shift ;;
     *) sed -n '2p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
+if [ $steady -eq 1 ]; then
+  tools/install_packages.sh
+  cmake --preset dev
+  cmake --build --preset dev --target heddle_steady_state_tests cpu
+  HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests
+fi
 mkdir -p build/soak
 
 if [ $libfuzzer -eq 1 ]; then
