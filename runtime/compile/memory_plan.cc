@@ -18,6 +18,9 @@ constexpr int64_t alignment = 64;
 constexpr uint32_t chains_per_thread = 4;
 constexpr uint32_t streams = 1;
 
+// Of a step whose kernel declares none, as the scheduler has it.
+constexpr double unknown_cost_ns = 10000;
+
 constexpr uint32_t no_storage = UINT32_MAX;
 
 class MemoryPlanner {
@@ -90,7 +93,8 @@ void MemoryPlanner::add_order() {
   for (uint32_t i = 0; i < problem_.steps; ++i) {
     problem_.successors.insert(problem_.successors.end(), draft_.edges[i].begin(), draft_.edges[i].end());
     problem_.successor_begin.push_back(static_cast<uint32_t>(problem_.successors.size()));
-    problem_.cost.push_back(static_cast<float>(draft_.nodes[draft_.order[i].index].prepared.cost_ns));
+    const double declared = draft_.nodes[draft_.order[i].index].prepared.cost_ns;
+    problem_.cost.push_back(static_cast<float>(declared > 0 ? declared : unknown_cost_ns));
   }
 }
 

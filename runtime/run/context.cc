@@ -1,3 +1,4 @@
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 
@@ -27,6 +28,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   std::mutex mutex;
   std::condition_variable finished;
   bool running = false;
+  std::atomic<bool> cancelled{false};
 
   void execute() noexcept override {
     const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
@@ -45,13 +47,15 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   }
 };
 
-Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->async = std::make_shared<State::Async>();
+}
 Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
 
 Context::~Context() {
   if (!state_) return;
-  if (state_->async) state_->async->wait();
+  state_->async->wait();
   // The memory serves the next context of the same plan.
   if (state_->own_memory && state_->execution) {
     for (size_t i = 0; i < input_count(); ++i) state_->execution->bind_input(i, nullptr);
@@ -103,7 +107,6 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
   if (!executor)
     return {Code::unsupported, "run_async needs an executor, this runtime has one thread",
             "create the runtime with two threads or more, or with an executor"};
-  if (!state_->async) state_->async = std::make_shared<State::Async>();
   State::Async& async = *state_->async;
   {
     const std::lock_guard lock(async.mutex);
@@ -113,12 +116,15 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
   async.execution = state_->execution.get();
   async.settings.seed = options.seed ? options.seed : state_->session->options.seed;
   async.settings.deadline_ns = options.deadline_ns;
+  async.settings.cancelled = &async.cancelled;
+  async.cancelled.store(false, std::memory_order_relaxed);
   async.done = std::move(done);
   executor->submit(async);
   return {};
 }
 
 void Context::cancel() {
+  state_->async->cancelled.store(true);
   state_->execution->cancel();
 }
 int64_t Context::planned_bytes() const {

@@ -34,6 +34,8 @@ struct RunSettings {
   uint64_t seed = 0;
   int64_t deadline_ns = 0;      // from the start of the run; 0: none
   StepSpan* profile = nullptr;  // one per step; null: off
+  // Set by who then calls cancel(): so that it counts even if it comes before the run begins. Null: only runs under way are cancelled.
+  const std::atomic<bool>* cancelled = nullptr;
   // For dumps, numeric checks and comparisons: the steps run serially and this is called behind each; a failing status ends the run.
   const std::function<Status(uint32_t step)>* seen = nullptr;
 };

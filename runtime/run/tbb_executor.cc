@@ -46,9 +46,15 @@ struct TbbExecutor::Arena {
   std::atomic<uint32_t> tasks{0};  // submitted and not returned
 };
 
-TbbExecutor::TbbExecutor(const TbbExecutorOptions& options) : arena_(std::make_unique<Arena>(options)) {}
+namespace {
+thread_local uint32_t inside_tasks = 0;  // of executors of this kind
+}
+
+TbbExecutor::TbbExecutor(const TbbExecutorOptions& options) : arena_(std::make_shared<Arena>(options)) {}
 
 TbbExecutor::~TbbExecutor() {
+  // The last handle of a runtime may go in a callback, on a thread that the tasks still queued may need: what they use stays alive.
+  if (inside_tasks != 0) return;
   // oneTBB sees to it that what was enqueued is run, even where it may use no worker otherwise.
   while (arena_->tasks.load(std::memory_order_acquire) != 0) sched_yield();
 }
@@ -58,10 +64,11 @@ int TbbExecutor::concurrency() const noexcept {
 }
 
 void TbbExecutor::submit(HelperTask& task) noexcept {
-  Arena* const arena = arena_.get();
-  arena->tasks.fetch_add(1, std::memory_order_relaxed);
-  arena->arena.enqueue([arena, &task] {
+  arena_->tasks.fetch_add(1, std::memory_order_relaxed);
+  arena_->arena.enqueue([arena = arena_, &task] {
+    ++inside_tasks;
     task.execute();
+    --inside_tasks;
     arena->tasks.fetch_sub(1, std::memory_order_release);
   });
 }

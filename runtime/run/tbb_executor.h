@@ -17,7 +17,7 @@ struct TbbExecutorOptions {
 class TbbExecutor final : public Executor {
  public:
   explicit TbbExecutor(const TbbExecutorOptions& options);
-  // Waits until the tasks that were submitted have returned.
+  // Waits until the tasks that were submitted have returned, unless it is called from such a task.
   ~TbbExecutor() override;
   int concurrency() const noexcept override;
   void submit(HelperTask& task) noexcept override;
@@ -25,7 +25,7 @@ class TbbExecutor final : public Executor {
 
  private:
   struct Arena;
-  std::unique_ptr<Arena> arena_;
+  std::shared_ptr<Arena> arena_;  // shared with tasks
 };
 
 }  // namespace heddle

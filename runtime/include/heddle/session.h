@@ -103,9 +103,10 @@ class HEDDLE_API Context {
   Status bind_output(size_t i, void* data);
   // Errors: missing_input, busy, kernel_failed (operator, device, shapes, cause; others attached), cancelled, deadline_exceeded, hazard.
   Status run(const RunOptions& options = {});
-  // Runs on a thread of the runtime's executor and calls `done` there. The context must not be touched or destroyed before that.
+  // Runs on a thread of the runtime's executor and calls `done` there, which may run the context again. The context must not be touched
+  // before that; its destructor waits for the run. Errors: unsupported (no executor), busy.
   Status run_async(std::function<void(Status)> done, const RunOptions& options = {});
-  // [any thread] Ends the run under way; it returns Code::cancelled when steps in flight are done.
+  // [any thread] Ends the run under way, or asked for by run_async; it returns Code::cancelled when steps in flight are done.
   void cancel();
   // Planned peak bytes: what the context's memory holds.
   int64_t planned_bytes() const;
