@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstring>
-#include <thread>
 
 #include "run/session_impl.h"
 #include "small_nets.h"
@@ -208,19 +206,6 @@ TEST(Session, OutlivesItsRuntimeAndItsPluginStaysLoadedAsLongAsNeeded) {
   const auto x = blob(Shape{1, 8, 14, 14}, -1.0f, 0.03f);
   ASSERT_TRUE(context->bind_input(0, x->data).ok());
   EXPECT_TRUE(context->run().ok());
-}
-
-TEST(Session, AsynchronousRunsCallBack) {
-  const Runtime r = runtime(2);
-  Session session = open(r, convolution_net());
-  auto context = session.prepare();
-  ASSERT_TRUE(context.ok());
-  const auto x = blob(Shape{1, 8, 14, 14}, -1.0f, 0.03f);
-  ASSERT_TRUE(context->bind_input(0, x->data).ok());
-  std::atomic<int> done{0};
-  ASSERT_TRUE(context->run_async([&](const Status& status) { done = status.ok() ? 1 : -1; }).ok());
-  while (done == 0) std::this_thread::yield();
-  EXPECT_EQ(done, 1);
 }
 
 }  // namespace
