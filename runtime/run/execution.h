@@ -105,6 +105,7 @@ class Execution {
   std::string failure_text(uint32_t step);
   heddle_status run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_tensor* const* outputs, uint32_t output_count);
+  bool should_stop(uint32_t step);
   static void step_failed(void* user, uint32_t step, heddle_status status);
   static const heddle_host* host();
   static StepContext& context_of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
@@ -136,6 +137,7 @@ class Execution {
   std::vector<std::unique_ptr<LateStep>> late_;                  // by step; empty when no step is late
   std::vector<std::vector<std::unique_ptr<Execution>>> nested_;  // by step and subnet; empty when there are none
   Execution* parent_ = nullptr;                                  // of the execution of a subnet
+  uint32_t parent_step_ = 0;                                     // whose subnet it is
   std::atomic<bool> running_{false};
   uint32_t observed_ = 0;  // steps done of a run that is observed
   std::mutex failure_mutex_;

@@ -190,6 +190,7 @@ Status Execution::build_nested(Execution* parent) {
       if (options.transient_bytes == 0) options.transient = nullptr;
       HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
       execution->parent_ = parent;
+      execution->parent_step_ = static_cast<uint32_t>(i);
       nested_[i].push_back(std::move(execution));
     }
   }

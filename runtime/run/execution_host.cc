@@ -1,6 +1,7 @@
 // What kernels ask their host for while they run, and the nets that they run inside.
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"
@@ -27,9 +28,8 @@ const heddle_host* Execution::host() {
     };
     h.thread_index = [](const void* context) -> uint32_t { return context_of(context).owner->plan_->max_threads > 1 ? worker_index() : 0; };
     h.cancelled = [](const void* context) -> int32_t {
-      for (const Execution* e = context_of(context).owner; e; e = e->parent_)
-        if (e->control_.stop.load(std::memory_order_relaxed) != 0) return 1;
-      return 0;
+      const StepContext& c = context_of(context);
+      return c.owner->should_stop(c.step) ? 1 : 0;
     };
     h.allocate_output = [](const void* context, uint32_t output, const int64_t* dims, int32_t rank) -> void* {
       StepContext& c = context_of(context);
@@ -56,6 +56,19 @@ void Execution::note_failure(uint32_t step, heddle_status status, bool reported,
       return;
     }
   failures_.push_back({step, status, reported, text ? std::string(text, std::min<size_t>(length, 4096)) : std::string()});
+}
+
+// Whether a kernel that asks while it runs should give up: its run, or the one around it, was cancelled or is late. Never in the tail:
+// updates of variables are all made or none.
+bool Execution::should_stop(uint32_t step) {
+  bool stop = false;
+  for (Execution* e = this; e; step = e->parent_step_, e = e->parent_) {
+    if (step >= e->plan_->graph.tail_begin) return false;
+    RunControl& control = e->control_;
+    if (control.deadline_ticks != 0 && ticks() >= control.deadline_ticks) request_stop(control.stop, stop_deadline);
+    stop = stop || control.stop.load(std::memory_order_relaxed) != 0;
+  }
+  return stop;
 }
 
 std::string Execution::failure_text(uint32_t step) {
@@ -101,6 +114,7 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   RunSettings settings;
   settings.seed = info_.seed;
   const Status status = nested->run(settings);
+  if (status.code() == Code::cancelled) return refuse(HEDDLE_ERROR_CANCELLED, "cancelled");
   if (!status.ok()) return refuse(HEDDLE_ERROR_INTERNAL, "in subnet " + quoted(net->name) + ": " + status.text());
   return HEDDLE_OK;
 }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "run/session_impl.h"
 #include "small_nets.h"
@@ -206,6 +208,49 @@ TEST(Session, OutlivesItsRuntimeAndItsPluginStaysLoadedAsLongAsNeeded) {
   const auto x = blob(Shape{1, 8, 14, 14}, -1.0f, 0.03f);
   ASSERT_TRUE(context->bind_input(0, x->data).ok());
   EXPECT_TRUE(context->run().ok());
+}
+
+// x goes round a loop of 2^40 turns.
+Net endless_net() {
+  NetBuilder body("body");
+  body.input("turn", DType::i64, Shape{});
+  const ValueId go_on = body.input("go_on", DType::boolean, Shape{});
+  const ValueId x = body.input("x", DType::f32, Shape{2});
+  body.output(go_on);
+  body.output(body.add1("Neg", "turned", {x}));
+  NetBuilder b("endless");
+  const int64_t turns = int64_t{1} << 40;
+  const uint8_t yes = 1;
+  const ValueId count = b.constant("turns", Blob::copy_of(DType::i64, Shape{}, &turns));
+  const ValueId begin = b.constant("begin", Blob::copy_of(DType::boolean, Shape{}, &yes));
+  b.output(b.add1("Loop", "loop", {count, begin, b.input("x", DType::f32, Shape{2})},
+                  {{"body", std::shared_ptr<const Net>(std::make_shared<Net>(body.finish()))}}));
+  return b.finish();
+}
+
+TEST(Session, DeadlineAndCancelReachIntoALoop) {
+  for (const int threads : {1, 2}) {
+    Session session = open(runtime(threads), endless_net());
+    auto context = session.prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    const float x[2] = {1, 2};
+    ASSERT_TRUE(context->bind_input(0, x).ok());
+    RunOptions options;
+    options.deadline_ns = 5'000'000;
+    EXPECT_EQ(context->run(options).code(), Code::deadline_exceeded);
+    std::atomic<bool> done = false;
+    // A cancel before the run has begun is forgotten by it: asked again until it ends.
+    std::thread canceller([&] {
+      while (!done) {
+        context->cancel();
+        std::this_thread::yield();
+      }
+    });
+    const Status status = context->run();
+    done = true;
+    canceller.join();
+    EXPECT_EQ(status.code(), Code::cancelled) << status.text();
+  }
 }
 
 }  // namespace
