@@ -114,7 +114,7 @@ bool LateStep::same_extents() {
     if (!port || !(port->flags & HEDDLE_PORT_SHAPE_OPERAND)) continue;
     const auto bytes = static_cast<size_t>(byte_width(static_cast<DType>(in.dtype)) * shape.element_count());
     std::vector<std::byte>& known = operand_contents_[i];
-    if (known.size() != bytes || std::memcmp(known.data(), in.data, bytes) != 0) {
+    if (known.size() != bytes || (bytes > 0 && std::memcmp(known.data(), in.data, bytes) != 0)) {
       same = false;
       known.assign(static_cast<const std::byte*>(in.data), static_cast<const std::byte*>(in.data) + bytes);
     }
