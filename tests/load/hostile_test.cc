@@ -292,7 +292,7 @@ TEST(Limits, SubnetsNestAsDeepAsTheLimitAndNoDeeper) {
   const Status status = load_net_bytes(unchecked_bytes(nested(17)), "").status();
   EXPECT_EQ(status.code(), Code::limit_exceeded);
   EXPECT_NE(status.text().find("subnet_depth"), std::string::npos) << status.text();
-  EXPECT_EQ(code_of(unchecked_bytes(nested(2000))), Code::file_corrupt);  // the verifier's own limit
+  EXPECT_EQ(code_of(unchecked_bytes(nested(300))), Code::file_corrupt);  // the verifier's own limit
   EXPECT_EQ(net_to_bytes(nested(17)).status().code(), Code::limit_exceeded);
 }
 
