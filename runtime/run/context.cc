@@ -22,7 +22,7 @@ Tensor Tensor::copy_of(const TensorView& view) {
 
 // A run on another thread. Lives until it has called back, whatever happens to the context's handle.
 struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context::State::Async> {
-  Execution* execution = nullptr;
+  Context::State* state = nullptr;
   RunSettings settings;
   std::function<void(Status)> done;
   std::mutex mutex;
@@ -32,7 +32,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
 
   void execute() noexcept override {
     const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
-    const Status status = execution->run(settings);
+    const Status status = state->run(settings);
     const std::function<void(Status)> callback = std::move(done);
     {
       const std::lock_guard lock(mutex);
@@ -56,12 +56,24 @@ Context& Context::operator=(Context&&) noexcept = default;
 Context::~Context() {
   if (!state_) return;
   state_->async->wait();
-  // The memory serves the next context of the same plan.
-  if (state_->own_memory && state_->execution) {
-    for (size_t i = 0; i < input_count(); ++i) state_->execution->bind_input(i, nullptr);
-    for (size_t i = 0; i < output_count(); ++i) state_->execution->bind_output(i, nullptr);
-    state_->session->give_back(*state_->entry, std::move(state_->execution));
-  }
+  if (!state_->workspace || !state_->execution) return;
+  // What was built serves the next context of the same plan, the memory that of any plan.
+  for (size_t i = 0; i < input_count(); ++i) state_->execution->bind_input(i, nullptr);
+  for (size_t i = 0; i < output_count(); ++i) state_->execution->bind_output(i, nullptr);
+  state_->session->give_back(*state_->entry, std::move(state_->execution));
+  if (!state_->shared) state_->session->runtime->workspaces.give_back(std::move(state_->workspace));
+}
+
+std::unique_lock<std::mutex> Context::State::enter() {
+  if (!shared) return {};
+  std::unique_lock lock(workspace->mutex());
+  if (execution->memory() != workspace->host()) execution->rebase(workspace->host());
+  return lock;
+}
+
+Status Context::State::run(const RunSettings& settings) {
+  const auto turn = enter();
+  return execution->run(settings);
 }
 
 size_t Context::input_count() const {
@@ -78,6 +90,7 @@ TensorView Context::input(size_t i) const {
 }
 
 TensorView Context::output(size_t i) const {
+  const auto turn = state_->enter();
   return state_->execution->output(i);
 }
 
@@ -99,7 +112,7 @@ Status Context::run(const RunOptions& options) {
   RunSettings settings;
   settings.seed = options.seed ? options.seed : state_->session->options.seed;
   settings.deadline_ns = options.deadline_ns;
-  return state_->execution->run(settings);
+  return state_->run(settings);
 }
 
 Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
@@ -113,7 +126,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
     if (async.running) return {Code::busy, "this context is running already", "wait for its callback"};
     async.running = true;
   }
-  async.execution = state_->execution.get();
+  async.state = state_.get();
   async.settings.seed = options.seed ? options.seed : state_->session->options.seed;
   async.settings.deadline_ns = options.deadline_ns;
   async.settings.cancelled = &async.cancelled;

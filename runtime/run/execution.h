@@ -52,6 +52,10 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const Plan& plan() const { return *plan_; }
+  // Moves it to other memory of at least plan().context_bytes(), 64-byte aligned; allocates nothing. Bindings stay, results that lay in the
+  // memory are left behind. Not while running.
+  void rebase(void* memory);
+  const void* memory() const { return arena_; }
   // Row-major bytes of the plan's input `i`; must stay valid until rebound. Not while running.
   void bind_input(size_t i, const void* data);
   // Where output `i` is to be left; null: in the arena, valid until the next run. Without a copy where its buffer is the arena's.
@@ -90,6 +94,7 @@ class Execution {
   void build_steps();
   void build_bindings();
   Status build_nested(Execution* parent);
+  std::byte* nested_memory(uint32_t step) const;
   std::byte* home_of(const PlanValue& value) const;
   uint32_t view_index(const Operand& operand);
   Status admit() const;
@@ -118,6 +123,11 @@ class Execution {
   std::deque<int64_t> extents_;
   std::vector<heddle_tensor> views_;
   std::vector<uint32_t> view_of_value_;
+  struct ArenaView {
+    uint32_t view = 0;
+    int64_t offset = 0;
+  };
+  std::vector<ArenaView> arena_views_;
   std::vector<heddle_tensor*> operands_;  // flat: inputs and outputs of all steps
   std::vector<StepContext> contexts_;
   std::vector<Step> steps_;

@@ -166,6 +166,7 @@ void Execution::build_bindings() {
     const Placement& placement = value_of_view[v]->placement;
     if (placement.kind == Placement::Kind::input) input_views_[placement.index].push_back(v);
     if (placement.kind != Placement::Kind::arena) continue;
+    arena_views_.push_back({v, placement.offset});
     for (size_t o = 0; o < outputs_.size(); ++o) {
       const PlanValue& out = plan_->values[plan_->outputs[o].index];
       // The first output of a storage may move it; a second one of the same storage is copied.
@@ -176,6 +177,24 @@ void Execution::build_bindings() {
   }
 }
 
+void Execution::rebase(void* memory) {
+  arena_ = static_cast<std::byte*>(memory);
+  thread_scratch_ = arena_ + plan_->arena_bytes;
+  for (const ArenaView& v : arena_views_) views_[v.view].data = arena_ + v.offset;
+  for (size_t o = 0; o < outputs_.size(); ++o) {
+    outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);
+    if (outputs_[o].user) bind_output(o, outputs_[o].user);
+  }
+  for (size_t i = 0; i < contexts_.size(); ++i) contexts_[i].abi.scratch = arena_ + plan_->steps[i].scratch_offset;
+  for (size_t i = 0; i < nested_.size(); ++i)
+    for (const auto& nested : nested_[i]) nested->rebase(nested_memory(static_cast<uint32_t>(i)));
+}
+
+// One subnet of a step runs at a time: they share the step's scratch, behind the kernel's own.
+std::byte* Execution::nested_memory(uint32_t step) const {
+  return static_cast<std::byte*>(contexts_[step].abi.scratch) + align_up(plan_->steps[step].scratch_bytes, 64);
+}
+
 Status Execution::build_nested(Execution* parent) {
   const bool any = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
   if (!any) return {};
@@ -183,9 +202,8 @@ Status Execution::build_nested(Execution* parent) {
   for (size_t i = 0; i < plan_->steps.size(); ++i) {
     const PlanStep& step = plan_->steps[i];
     for (const NestedPlan& nested : step.nested) {
-      // One subnet of a step runs at a time: they share the step's scratch, behind the kernel's own.
       ExecutionOptions options;
-      options.transient = static_cast<std::byte*>(contexts_[i].abi.scratch) + align_up(step.scratch_bytes, 64);
+      options.transient = nested_memory(static_cast<uint32_t>(i));
       options.transient_bytes = nested.plan->context_bytes();
       if (options.transient_bytes == 0) options.transient = nullptr;
       HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));

@@ -99,16 +99,24 @@ ExecutionOptions Session::Impl::execution_options() const {
   return o;
 }
 
-Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry) {
+Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspace& workspace) {
+  HEDDLE_CHECK(workspace.reserve(*entry.plan));
+  std::unique_ptr<Execution> execution;
   {
     const std::lock_guard lock(entry.mutex);
     if (!entry.idle.empty()) {
-      std::unique_ptr<Execution> execution = std::move(entry.idle.back());
+      execution = std::move(entry.idle.back());
       entry.idle.pop_back();
-      return execution;
     }
   }
-  return Execution::create(entry.plan, variables.get(), execution_options());
+  if (execution) {
+    if (execution->memory() != workspace.host()) execution->rebase(workspace.host());
+    return execution;
+  }
+  ExecutionOptions o = execution_options();
+  o.transient = workspace.host();
+  o.transient_bytes = workspace.bytes();
+  return Execution::create(entry.plan, variables.get(), o);
 }
 
 void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution) {
@@ -123,6 +131,12 @@ Session SessionAccess::make(std::shared_ptr<Session::Impl> impl) {
 }
 Execution& SessionAccess::execution(Context& context) {
   return *context.state_->execution;
+}
+
+RunContext::RunContext() : workspace_(std::make_shared<Workspace>()) {}
+int64_t RunContext::bytes() const {
+  const std::lock_guard lock(workspace_->mutex());
+  return workspace_->bytes();
 }
 
 std::vector<PortInfo> Session::inputs() const {
@@ -140,7 +154,20 @@ std::vector<PortInfo> Session::outputs() const {
 Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   auto state = std::make_unique<Context::State>();
-  HEDDLE_TRY(state->execution, impl_->take(*entry));
+  state->workspace = impl_->runtime->workspaces.take();
+  HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
+  state->session = impl_;
+  state->entry = std::move(entry);
+  return Context(std::move(state));
+}
+
+Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs) {
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  auto state = std::make_unique<Context::State>();
+  state->workspace = SessionAccess::workspace(memory);
+  state->shared = true;
+  const std::lock_guard lock(state->workspace->mutex());
+  HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
   state->session = impl_;
   state->entry = std::move(entry);
   return Context(std::move(state));
@@ -153,7 +180,6 @@ Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vect
   o.transient_bytes = bytes;
   auto state = std::make_unique<Context::State>();
   HEDDLE_TRY(state->execution, Execution::create(entry->plan, impl_->variables.get(), o));
-  state->own_memory = false;
   state->session = impl_;
   state->entry = std::move(entry);
   return Context(std::move(state));
@@ -169,7 +195,8 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   if (output_count > entry->plan->outputs.size())
     return {Code::invalid_argument,
             "the net has " + std::to_string(entry->plan->outputs.size()) + " outputs, " + std::to_string(output_count) + " are asked for"};
-  HEDDLE_TRY(auto execution, impl_->take(*entry));
+  WorkspaceLoan workspace(impl_->runtime->workspaces);
+  HEDDLE_TRY(auto execution, impl_->take(*entry, *workspace));
   for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
   for (size_t i = 0; i < output_count; ++i) execution->bind_output(i, outputs[i].data);
   RunSettings settings;
@@ -177,7 +204,11 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   settings.deadline_ns = options.deadline_ns;
   Status status = execution->run(settings);
   if (status.ok())
-    for (size_t i = 0; i < output_count; ++i) outputs[i] = execution->output(i);
+    for (size_t i = 0; i < output_count; ++i) {
+      void* const data = outputs[i].data;
+      outputs[i] = execution->output(i);
+      outputs[i].data = data;  // what lies in the arena is anybody's from here on
+    }
   for (size_t i = 0; i < output_count; ++i) execution->bind_output(i, nullptr);
   impl_->give_back(*entry, std::move(execution));
   return status;
@@ -233,18 +264,17 @@ int64_t Session::variable_bytes() const {
 void Session::trim(int64_t keep_bytes) {
   // Destroyed behind the lock, which runs under way do not wait for.
   std::vector<std::shared_ptr<PlanEntry>> dropped;
-  const std::lock_guard lock(impl_->mutex);
-  const auto bytes_of = [](PlanEntry& entry) {
-    const std::lock_guard entry_lock(entry.mutex);
-    return static_cast<int64_t>(entry.idle.size()) * entry.plan->context_bytes() + entry.plan->memory.persistent_bytes;
-  };
   int64_t held = 0;
-  for (const auto& entry : impl_->plans) held += bytes_of(*entry);
-  while (!impl_->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
-    held -= bytes_of(*impl_->plans.back());
-    dropped.push_back(std::move(impl_->plans.back()));
-    impl_->plans.pop_back();
+  {
+    const std::lock_guard lock(impl_->mutex);
+    for (const auto& entry : impl_->plans) held += entry->plan->memory.persistent_bytes;
+    while (!impl_->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
+      held -= impl_->plans.back()->plan->memory.persistent_bytes;
+      dropped.push_back(std::move(impl_->plans.back()));
+      impl_->plans.pop_back();
+    }
   }
+  impl_->runtime->workspaces.trim(keep_bytes - held);
 }
 
 }  // namespace heddle

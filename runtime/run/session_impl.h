@@ -13,6 +13,7 @@
 #include "plugin/registry.h"
 #include "run/execution.h"
 #include "run/pipeline.h"
+#include "run/workspace.h"
 
 namespace heddle {
 
@@ -21,9 +22,10 @@ struct Runtime::Impl {
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
   int threads = 1;
+  WorkspacePool workspaces;
 };
 
-// A plan and the executions that are idle; the cache holds it while it is recent, contexts while they live.
+// A plan and the executions that are idle, without memory; the cache holds it while it is recent, contexts while they live.
 struct PlanEntry {
   std::vector<TensorType> types;                 // of the inputs
   bool as_declared = false;                      // made for the types that the net declares
@@ -52,7 +54,8 @@ struct Session::Impl {
 
   // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
   Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count);
-  Result<std::unique_ptr<Execution>> take(PlanEntry& entry);
+  // An execution of the plan in that memory.
+  Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
   void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution);
   ExecutionOptions execution_options() const;
 
@@ -62,11 +65,30 @@ struct Session::Impl {
   Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count);
 };
 
+// A workspace of the pool for as long as this lives.
+class WorkspaceLoan {
+ public:
+  explicit WorkspaceLoan(WorkspacePool& pool) : pool_(pool), workspace_(pool.take()) {}
+  ~WorkspaceLoan() { pool_.give_back(std::move(workspace_)); }
+  WorkspaceLoan(const WorkspaceLoan&) = delete;
+  WorkspaceLoan& operator=(const WorkspaceLoan&) = delete;
+  Workspace& operator*() const { return *workspace_; }
+
+ private:
+  WorkspacePool& pool_;
+  std::shared_ptr<Workspace> workspace_;
+};
+
 struct Context::State {
   std::shared_ptr<Session::Impl> session;
   std::shared_ptr<PlanEntry> entry;
   std::unique_ptr<Execution> execution;
-  bool own_memory = true;  // false: over the caller's buffer, never given back for reuse
+  std::shared_ptr<Workspace> workspace;  // null: over the caller's buffer, never given back for reuse
+  bool shared = false;                   // other contexts have the same workspace
+  // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own.
+  std::unique_lock<std::mutex> enter();
+  // In the caller's thread or the executor's.
+  Status run(const RunSettings& settings);
   struct Async;
   std::shared_ptr<Async> async;
 };
@@ -75,6 +97,7 @@ struct Context::State {
 Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options);
 // The executions's state behind a context, for tools.
 struct SessionAccess {
+  static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
   static Session make(std::shared_ptr<Session::Impl> impl);
   static Execution& execution(Context& context);
 };

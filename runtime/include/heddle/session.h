@@ -119,6 +119,19 @@ class HEDDLE_API Context {
   std::unique_ptr<State> state_;
 };
 
+// Memory that several contexts work in, of whatever nets: as large as the largest of them needs, not as all together. Their runs are
+// queued. A handle; copies are the same memory, which goes with the last of them and of the contexts.
+class HEDDLE_API RunContext {
+ public:
+  RunContext();
+  // Bytes on the host that it holds now.
+  int64_t bytes() const;
+
+ private:
+  friend struct SessionAccess;
+  std::shared_ptr<class Workspace> workspace_;
+};
+
 class HEDDLE_API Session {
  public:
   std::vector<PortInfo> inputs() const;
@@ -128,9 +141,11 @@ class HEDDLE_API Session {
   Result<Context> prepare(const std::vector<TensorView>& inputs = {});
   // The same over the caller's buffer of at least transient_bytes(inputs), aligned to 64, outliving the context.
   Result<Context> prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs = {});
+  // The same in memory shared with other contexts. A run waits for theirs; what output() showed before may be overwritten by theirs.
+  Result<Context> prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs = {});
   Result<int64_t> transient_bytes(const std::vector<TensorView>& inputs = {});
-  // Convenience: finds plan and context by the inputs' types, runs, leaves results in `outputs` (data non-null: written there; shapes are
-  // filled in). Allocates nothing once the shapes have been seen. Concurrent calls use a context each.
+  // Convenience: finds plan and context by the inputs' types, runs, leaves results in `outputs` (data non-null: written there; dtypes and
+  // shapes are filled in). Allocates nothing once the shapes have been seen. Concurrent calls use a context each.
   Status run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options = {});
   // The same with results that own their bytes.
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
@@ -138,7 +153,8 @@ class HEDDLE_API Session {
   Result<Tensor> read_variable(const std::string& name) const;
   Status write_variable(const std::string& name, const TensorView& value);
   int64_t variable_bytes() const;
-  // Frees cached plans and idle contexts until about `keep_bytes` are held. Never blocks runs under way.
+  // Frees cached plans with their packed constants, and run memory that nobody in the runtime uses, until about `keep_bytes` are held.
+  // Never blocks runs under way.
   void trim(int64_t keep_bytes = 0);
 
   // For the library's own tools.

@@ -1,0 +1,115 @@
+// Memory that contexts share (DESIGN: a run context): the maximum of what they need, one run at a time, and runs of the pool's.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+struct Prepared {
+  Session session;
+  std::vector<float> input;
+  std::vector<float> expected;
+};
+
+Prepared prepared(const Runtime& r, int64_t batch) {
+  Prepared p = {open(r, convolution_net(batch)), std::vector<float>(static_cast<size_t>(batch * 8 * 14 * 14)), {}};
+  for (size_t i = 0; i < p.input.size(); ++i) p.input[i] = static_cast<float>(i % 13) * 0.1f;
+  auto result = p.session.run({{DType::f32, Shape{batch, 8, 14, 14}, p.input.data()}});
+  EXPECT_TRUE(result.ok()) << result.status().text();
+  const auto* data = static_cast<const float*>((*result)[0].data());
+  p.expected.assign(data, data + batch * 5);
+  return p;
+}
+
+bool right(Context& context, const Prepared& p) {
+  EXPECT_TRUE(context.bind_input(0, p.input.data()).ok());
+  const Status status = context.run();
+  EXPECT_TRUE(status.ok()) << status.text();
+  const TensorView out = context.output(0);
+  return std::memcmp(out.data, p.expected.data(), p.expected.size() * sizeof(float)) == 0;
+}
+
+TEST(RunContext, HoldsTheMaximumOfItsContextsNotTheSum) {
+  const Runtime r = runtime(2);
+  Prepared small = prepared(r, 1), large = prepared(r, 4);
+  const RunContext memory;
+  EXPECT_EQ(memory.bytes(), 0);
+  auto first = small.session.prepare_on(memory);
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  EXPECT_EQ(memory.bytes(), first->planned_bytes());
+  ASSERT_TRUE(right(*first, small));
+  // The memory grows and moves; the first context follows.
+  auto second = large.session.prepare_on(memory);
+  ASSERT_TRUE(second.ok()) << second.status().text();
+  EXPECT_GT(second->planned_bytes(), first->planned_bytes());
+  EXPECT_EQ(memory.bytes(), second->planned_bytes());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(right(*first, small));
+    EXPECT_TRUE(right(*second, large));
+  }
+}
+
+TEST(RunContext, BoundOutputsStayWhereTheyAreWhenTheMemoryMoves) {
+  const Runtime r = runtime(1);
+  Prepared small = prepared(r, 1), large = prepared(r, 4);
+  const RunContext memory;
+  auto first = small.session.prepare_on(memory);
+  ASSERT_TRUE(first.ok());
+  std::vector<float> mine(5, -1);
+  ASSERT_TRUE(first->bind_output(0, mine.data()).ok());
+  auto second = large.session.prepare_on(memory);
+  ASSERT_TRUE(second.ok());
+  ASSERT_TRUE(first->bind_input(0, small.input.data()).ok());
+  ASSERT_TRUE(first->run().ok());
+  EXPECT_EQ(mine, small.expected);
+  EXPECT_EQ(first->output(0).data, mine.data());
+}
+
+TEST(RunContext, RunsOfManyThreadsTakeTurns) {
+  const Runtime r = runtime(1);
+  const RunContext memory;
+  std::vector<Prepared> nets;
+  std::vector<Context> contexts;
+  for (int64_t batch = 1; batch <= 4; ++batch) {
+    nets.push_back(prepared(r, batch));
+    auto context = nets.back().session.prepare_on(memory);
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(context->bind_input(0, nets.back().input.data()).ok());
+    contexts.push_back(std::move(*context));
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < contexts.size(); ++t)
+    threads.emplace_back([&, t] {
+      std::vector<float> out(nets[t].expected.size());
+      if (!contexts[t].bind_output(0, out.data()).ok()) ++wrong;
+      for (int i = 0; i < 50; ++i)
+        if (!contexts[t].run().ok() || out != nets[t].expected) ++wrong;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(RunContext, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
+  const Runtime r = runtime(1);
+  int64_t largest = 0;
+  for (int64_t batch = 1; batch <= 4; ++batch) {
+    Prepared p = prepared(r, batch);
+    auto context = p.session.prepare();
+    ASSERT_TRUE(context.ok());
+    largest = std::max(largest, context->planned_bytes());
+  }
+  EXPECT_EQ(r.impl().workspaces.idle_bytes(), largest);
+  Session last = open(r, convolution_net());
+  last.trim();
+  EXPECT_EQ(r.impl().workspaces.idle_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace heddle
