@@ -59,9 +59,9 @@ void Execution::bind_input(size_t i, const void* data) {
 
 void Execution::bind_output(size_t i, void* data) {
   OutputBinding& binding = outputs_[i];
+  if (binding.views.empty()) copies_ += (data ? 1 : 0) - (binding.user ? 1 : 0);
   binding.user = data;
   for (const uint32_t v : binding.views) views_[v].data = data ? data : binding.home;
-  copies_ = std::any_of(outputs_.begin(), outputs_.end(), [](const OutputBinding& o) { return o.user && o.views.empty(); });
 }
 
 TensorView Execution::output(size_t i) const {

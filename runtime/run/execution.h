@@ -140,7 +140,7 @@ class Execution {
     std::byte* home = nullptr;    // in the arena
   };
   std::vector<OutputBinding> outputs_;
-  bool copies_ = false;
+  int64_t copies_ = 0;  // outputs that are bound and must be copied
   heddle_run_info info_ = {};
   RunControl control_;
   std::unique_ptr<Scheduler> scheduler_;

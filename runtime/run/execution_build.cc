@@ -2,6 +2,7 @@
 // outputs are bound. Everything that a run needs is allocated here.
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -144,7 +145,6 @@ void Execution::build_steps() {
 }
 
 void Execution::build_bindings() {
-  const auto same_storage = [](const Placement& a, const Placement& b) { return a.kind == b.kind && a.index == b.index; };
   // Views beyond the values' own belong to the value whose own view they copy.
   std::vector<const PlanValue*> value_of_view(views_.size(), nullptr);
   for (size_t i = 0; i < plan_->values.size(); ++i) value_of_view[view_of_value_[i]] = &plan_->values[i];
@@ -161,19 +161,19 @@ void Execution::build_bindings() {
   unbound_inputs_ = inputs_.size();
   outputs_.resize(plan_->outputs.size());
   for (size_t o = 0; o < outputs_.size(); ++o) outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);
+  // The first output of a storage in the arena may move it; a second one of the same storage is copied.
+  std::unordered_map<uint32_t, OutputBinding*> mover;
+  for (size_t o = 0; o < outputs_.size(); ++o) {
+    const PlanValue& out = plan_->values[plan_->outputs[o].index];
+    if (out.placement.kind == Placement::Kind::arena) mover.emplace(out.placement.index, out.type.late() ? nullptr : &outputs_[o]);
+  }
   for (uint32_t v = 0; v < views_.size(); ++v) {
     if (!value_of_view[v]) continue;
     const Placement& placement = value_of_view[v]->placement;
     if (placement.kind == Placement::Kind::input) input_views_[placement.index].push_back(v);
     if (placement.kind != Placement::Kind::arena) continue;
     arena_views_.push_back({v, placement.offset});
-    for (size_t o = 0; o < outputs_.size(); ++o) {
-      const PlanValue& out = plan_->values[plan_->outputs[o].index];
-      // The first output of a storage may move it; a second one of the same storage is copied.
-      const bool first = std::none_of(plan_->outputs.begin(), plan_->outputs.begin() + static_cast<std::ptrdiff_t>(o),
-                                      [&](ValueId other) { return same_storage(plan_->values[other.index].placement, out.placement); });
-      if (first && same_storage(placement, out.placement) && !out.type.late()) outputs_[o].views.push_back(v);
-    }
+    if (const auto it = mover.find(placement.index); it != mover.end() && it->second) it->second->views.push_back(v);
   }
 }
 

@@ -226,6 +226,7 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
   const OperatorSchema* pointwise = editor.net().registry->find_operator("heddle", "Pointwise");
   const size_t count = editor.graph().nodes.size();
   std::vector<Chain> found(count);
+  const std::vector<Chain> none;
   if (!pointwise) return editor.finish();
   for (size_t i = 0; i < count; ++i) {
     const NodeId id(i);
@@ -235,7 +236,7 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
     const bool pinned = reads_updated_variable(editor.graph(), node);
     if (node.schema->updates_variable()) continue;
     std::vector<NodeId> absorbed;
-    Chain chain = absorb(editor, node, chains && !pinned ? found : std::vector<Chain>(), absorbed);
+    Chain chain = absorb(editor, node, chains && !pinned ? found : none, absorbed);
     const bool merged = !absorbed.empty();
     if (!merged) {
       // Alone: only when the operator has no kernel of its own.
@@ -254,7 +255,7 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
                       !editor.net().type(node.outputs[0]).late();
       if (chain.fusible) {
         absorbed.clear();
-        Chain compact = absorb(editor, node, {}, absorbed);
+        Chain compact = absorb(editor, node, none, absorbed);
         if (compact.fusible) chain = std::move(compact);
       }
     }
