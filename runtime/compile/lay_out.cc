@@ -54,8 +54,9 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
     step.outputs.push_back({node.outputs[i], i < d.output_layouts.size() ? d.output_layouts[i] : heddle_layout{}});
     if (node.outputs[i].valid()) step.bytes += draft.typed.type(node.outputs[i]).byte_size();
   }
-  step.call = std::move(d.call);
   step.state = std::exchange(d.state, nullptr);
+  if (step.state) step.attributes = d.call->attributes();
+  if (step.late) step.call = std::move(d.call);
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
 }
 

@@ -56,7 +56,8 @@ struct PlanStep {
   std::string domain, type;
   std::string device;
   const KernelEntry* kernel = nullptr;
-  std::unique_ptr<KernelCall> call;  // keeps what `state` may point to
+  std::unique_ptr<KernelCall> call;                          // of a late step, which creates its kernel while running
+  std::shared_ptr<const KernelCall::Attributes> attributes;  // what `state` may point to
   void* state = nullptr;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;

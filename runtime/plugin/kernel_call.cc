@@ -13,9 +13,8 @@ KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device
       schema_(node.schema),
       name_(node.name),
       device_(std::move(device)),
-      attributes_(node.attributes),
-      stages_(node.epilogue),
-      table_(*node.schema, attributes_) {
+      attributes_(std::make_shared<const Attributes>(node)),
+      stages_(node.epilogue) {
   const auto add = [&](ValueId id, std::vector<DType>& dtypes, std::vector<char>& present) {
     present.push_back(id.valid() ? 1 : 0);
     dtypes.push_back(id.valid() ? net.type(id).dtype : DType::none);
@@ -42,11 +41,11 @@ void KernelCall::link() {
   c.struct_size = sizeof(c);
   c.input_count = static_cast<uint32_t>(inputs_.size());
   c.output_count = static_cast<uint32_t>(outputs_.size());
-  c.attribute_count = table_.size();
+  c.attribute_count = attributes_->table.size();
   c.host = create_host();
   c.inputs = inputs_.data();
   c.outputs = outputs_.data();
-  c.attributes = table_.data();
+  c.attributes = attributes_->table.data();
   c.op = schema_->op;
   c.node_name = name_.c_str();
   c.device = device_.c_str();

@@ -13,16 +13,23 @@
 
 namespace heddle {
 
-// Everything a kernel may be told about a node when it is created. Copies what it needs of the node, so that it may outlive the net: a
-// kernel's state may point to the attributes as long as this lives. Not movable (pointers into itself).
+// Everything a kernel may be told about a node when it is created. Copies what it needs of the node, so that it may outlive the net. Not
+// movable (pointers into itself).
 class KernelCall {
  public:
+  // The node's attributes as the kernel sees them. A kernel's state may point to them: they outlive the state.
+  struct Attributes {
+    explicit Attributes(const Node& node) : values(node.attributes), table(*node.schema, values) {}
+    const std::vector<Attribute> values;
+    const AttributeTable table;
+  };
+
   KernelCall(const TypedNet& net, const Node& node, std::string device, uint32_t max_threads);
   KernelCall(const KernelCall&) = delete;
   KernelCall& operator=(const KernelCall&) = delete;
 
   const OperatorSchema& schema() const { return *schema_; }
-  const AttributeTable& attributes() const { return table_; }
+  const std::shared_ptr<const Attributes>& attributes() const { return attributes_; }
   const std::string& device() const { return device_; }
   void set_device_handle(void* handle) { call_.abi.device_handle = handle; }
   // The best kernel behind `after`, by dtypes and device kind; null when there is none.
@@ -40,9 +47,8 @@ class KernelCall {
   const OperatorSchema* schema_;
   std::string name_;
   std::string device_;
-  std::vector<Attribute> attributes_;
+  std::shared_ptr<const Attributes> attributes_;
   std::vector<EpilogueStage> stages_;
-  AttributeTable table_;
   std::vector<DType> input_dtypes_, output_dtypes_;
   std::vector<heddle_type> types_;
   std::vector<char> input_present_, output_present_;

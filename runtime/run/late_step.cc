@@ -134,7 +134,7 @@ Status LateStep::infer_outputs() {
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
   LateServices services;
-  return infer_operator(plan_step_.call->schema(), plan_step_.call->attributes(), inputs, wanted, types_, &services);
+  return infer_operator(plan_step_.call->schema(), plan_step_.call->attributes()->table, inputs, wanted, types_, &services);
 }
 
 Status LateStep::place_outputs() {

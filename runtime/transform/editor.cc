@@ -49,6 +49,7 @@ std::shared_ptr<const Blob> Editor::constant(ValueId id) const {
 }
 
 ValueId Editor::add_constant(const std::string& name, std::shared_ptr<const Blob> blob) {
+  changed_ = true;
   Value value;
   value.name = name;
   value.kind = Value::Kind::constant;
@@ -64,6 +65,7 @@ ValueId Editor::add_constant(const std::string& name, std::shared_ptr<const Blob
 
 Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
                                  std::vector<Attribute> attributes, const std::string& domain) {
+  changed_ = true;
   const OperatorSchema* schema = net_.registry->find_operator(domain, type);
   if (!schema)
     return Status(Code::unknown_operator, "a transform needs operator " + display_name(domain, type) + ", which no loaded plugin has",
@@ -100,12 +102,14 @@ Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const s
 }
 
 void Editor::set_inputs(NodeId node, std::vector<ValueId> inputs) {
+  changed_ = true;
   add_uses(net_.net[node].inputs, -1, node);
   net_.net[node].inputs = std::move(inputs);
   add_uses(net_.net[node].inputs, 1, node);
 }
 
 void Editor::replace(ValueId from, ValueId to) {
+  changed_ = true;
   const std::vector<NodeId> readers = readers_[from.index];
   for (const NodeId reader : readers) {
     std::vector<ValueId> inputs = net_.net[reader].inputs;
@@ -125,6 +129,7 @@ void Editor::replace(ValueId from, ValueId to) {
 }
 
 void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {
+  changed_ = true;
   Value& value = net_.net[id];
   const NodeId producer = value.producer;
   value.kind = Value::Kind::constant;
@@ -140,6 +145,7 @@ void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {
 }
 
 void Editor::take_over_output(NodeId node, NodeId swallowed) {
+  changed_ = true;
   const ValueId inner = net_.net[node].outputs[0];
   const ValueId outer = net_.net[swallowed].outputs[0];
   remove(swallowed);
@@ -154,11 +160,13 @@ void Editor::take_over_output(NodeId node, NodeId swallowed) {
 
 void Editor::remove(NodeId node) {
   if (dead(node)) return;
+  changed_ = true;
   dead_[node.index] = 1;
   add_uses(net_.net[node].inputs, -1, node);
 }
 
 TypedNet Editor::finish() {
+  if (!changed_) return std::move(net_);
   Net& graph = net_.net;
   // A node that was inserted before another stands there and nowhere else; insertions nest.
   std::vector<char> placed_elsewhere(graph.nodes.size(), 0);

@@ -18,7 +18,10 @@ class Editor {
   const TypedNet& net() const { return net_; }
   const Net& graph() const { return net_.net; }
   const Node& node(NodeId id) const { return net_.net[id]; }
-  Node& mutable_node(NodeId id) { return net_.net[id]; }
+  Node& mutable_node(NodeId id) {
+    changed_ = true;
+    return net_.net[id];
+  }
   // Number of live reads of a value, net outputs and the variables' last versions included.
   uint32_t uses(ValueId id) const { return uses_[id.index]; }
   bool is_output(ValueId id) const { return output_[id.index] != 0; }
@@ -42,14 +45,17 @@ class Editor {
   void take_over_output(NodeId node, NodeId swallowed);
   void remove(NodeId node);
 
-  // Drops dead nodes and values and puts added nodes into place.
+  // Drops dead nodes, and values that nobody reads or writes, and puts added nodes into place. A net that was not changed stays as it is.
   TypedNet finish();
+  // As if something had been changed.
+  void touch() { changed_ = true; }
 
  private:
   void count_uses();
   void add_uses(const std::vector<ValueId>& values, int delta, NodeId reader);
 
   TypedNet net_;
+  bool changed_ = false;
   std::vector<uint32_t> uses_;
   std::vector<char> output_;
   std::vector<char> dead_;

@@ -6,6 +6,7 @@ namespace heddle {
 
 Result<TypedNet> prune(TypedNet net) {
   Editor editor(std::move(net));
+  editor.touch();  // values that the net never used go too
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
     const Node& node = editor.node(NodeId(i));
