@@ -93,6 +93,7 @@ void lay_out_graph(Draft& draft) {
 Status lay_out(Draft& draft) {
   Plan& plan = draft.plan;
   plan.net_name = draft.typed.net.name;
+  plan.limits = draft.options.limits;
   plan.registry = draft.typed.registry;
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);
   lay_out_values(draft);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "compile/offsets.h"
 #include "net/typed_net.h"
 #include "plugin/kernel_call.h"
@@ -113,6 +114,7 @@ struct Plan {
   uint32_t max_threads = 1;
   MemoryReport memory;
   std::vector<LayoutChange> reorders;
+  Limits limits;  // for values whose extents are known only while running
   bool has_late_steps = false;
   bool has_variable_updates = false;
 

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "infer/infer_operator.h"
 #include "plugin/attributes.h"
@@ -54,6 +53,7 @@ heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t)
   const std::string& text = status.diagnostic().message;
   c.owner->note_failure(c.step, HEDDLE_ERROR_INVALID, false, text.data(), text.size());
   switch (status.code()) {
+    case Code::limit_exceeded:
     case Code::out_of_memory:
       return HEDDLE_ERROR_OUT_OF_MEMORY;
     case Code::cancelled:
@@ -82,7 +82,7 @@ void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t ra
   const PlanValue& value = owner_.plan().values[plan_step_.outputs[output].value.index];
   const Shape shape(dims, rank);
   int64_t bytes = 0;
-  if (!checked_byte_size(value.type.dtype, shape, &bytes)) return nullptr;
+  if (!checked_byte_size(value.type.dtype, shape, &bytes) || bytes > owner_.plan().limits.tensor_bytes) return nullptr;
   heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[output];
   if (value.placement.kind == Placement::Kind::unplanned) {
     grow(buffers_[output], bytes);
@@ -146,6 +146,10 @@ Status LateStep::place_outputs() {
       continue;
     }
     const PlanValue& value = owner_.plan().values[plan_step_.outputs[i].value.index];
+    const int64_t limit = owner_.plan().limits.tensor_bytes;
+    if (types_[i].byte_size() > limit)
+      return {Code::limit_exceeded, "output " + quoted(value.name) + " would take " + human_bytes(types_[i].byte_size()) +
+                                        ", the limit tensor_bytes is " + human_bytes(limit)};
     if (types_[i].byte_size() > 0 && !allocate_output(i, types_[i].shape.data(), types_[i].shape.rank()) && types_[i].byte_size() > 0)
       return {Code::shape_mismatch, "output " + quoted(value.name) + " has shape " + types_[i].shape.text() +
                                         ", more than was planned for " + value.type.shape.text()};
@@ -192,7 +196,7 @@ Status LateStep::prepare() {
   }
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
   prepared_ = call.abi;
-  return check_prepared(*kernel_, prepared_, Limits().plan_bytes);
+  return check_prepared(*kernel_, prepared_, owner_.plan().limits.plan_bytes);
 }
 
 Status LateStep::execute() {

@@ -19,6 +19,9 @@ struct Material {
   std::vector<Net> seeds;  // at least one
 };
 
+// Mostly small numbers, some at an edge.
+std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, Dice& dice);
+
 // One to six changes; the links that a net's writer checks are kept true, everything else may be wrong.
 void mutate_net(Net& net, const Material& material, Dice& dice);
 

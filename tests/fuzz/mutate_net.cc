@@ -12,28 +12,6 @@ constexpr int64_t most_elements = 4096;
 constexpr DType dtypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,    DType::i32,
                             DType::i64, DType::u8,   DType::u16, DType::u32, DType::u64, DType::boolean};
 
-std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, Dice& dice) {
-  std::byte* data = nullptr;
-  auto blob = Blob::allocate(dtype, shape, &data);
-  const int64_t width = byte_width(dtype);
-  for (int64_t i = 0; i < shape.element_count(); ++i) {
-    std::byte* at = data + i * width;
-    const int64_t integer = dice.integer();
-    if (dtype == DType::boolean) {
-      *at = static_cast<std::byte>(dice.below(2));
-    } else if (dtype == DType::f32) {
-      const auto value = static_cast<float>(dice.real());
-      std::memcpy(at, &value, sizeof(value));
-    } else if (dtype == DType::f64) {
-      const double value = dice.real();
-      std::memcpy(at, &value, sizeof(value));
-    } else {
-      std::memcpy(at, &integer, static_cast<size_t>(width));
-    }
-  }
-  return blob;
-}
-
 Shape random_shape(Dice& dice) {
   static constexpr int64_t extents[] = {0, 1, 1, 2, 2, 3, 4, 5, 7, 8, 16, 17, 64};
   Shape shape;
@@ -421,6 +399,28 @@ void Mutation::one_change() {
 }
 
 }  // namespace
+
+std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, Dice& dice) {
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(dtype, shape, &data);
+  const int64_t width = byte_width(dtype);
+  for (int64_t i = 0; i < shape.element_count(); ++i) {
+    std::byte* at = data + i * width;
+    const int64_t integer = dice.integer();
+    if (dtype == DType::boolean) {
+      *at = static_cast<std::byte>(dice.below(2));
+    } else if (dtype == DType::f32) {
+      const auto value = static_cast<float>(dice.real());
+      std::memcpy(at, &value, sizeof(value));
+    } else if (dtype == DType::f64) {
+      const double value = dice.real();
+      std::memcpy(at, &value, sizeof(value));
+    } else {
+      std::memcpy(at, &integer, static_cast<size_t>(width));
+    }
+  }
+  return blob;
+}
 
 void mutate_net(Net& net, const Material& material, Dice& dice) {
   Mutation mutation(net, material, dice);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "fuzz/mutate.h"
 #include "load/load.h"
 #include "load/save.h"
 #include "memory/variables.h"
@@ -58,11 +59,11 @@ std::vector<InputBinding> bindings(const Net& net) {
 Status run_plan(const std::shared_ptr<const Plan>& plan, VariableStore* variables) {
   HEDDLE_TRY(const auto execution, Execution::create(plan, variables, {}));
   std::vector<std::shared_ptr<const Blob>> feeds;
+  Dice dice(plan->steps.size());  // the same case, the same feeds
   for (size_t i = 0; i < plan->inputs.size(); ++i) {
-    std::byte* data = nullptr;
     const TensorType& type = plan->values[plan->inputs[i].index].type;
-    feeds.push_back(Blob::allocate(type.dtype, type.shape, &data));
-    execution->bind_input(i, data);
+    feeds.push_back(random_blob(type.dtype, type.shape, dice));
+    execution->bind_input(i, feeds.back()->data);
   }
   RunSettings settings;
   settings.deadline_ns = 100'000'000;

@@ -21,7 +21,7 @@ struct Outcome {
 
 class Target {
  public:
-  // `run`: plans are executed once, on zeros.
+  // `run`: plans are executed once, on random inputs.
   Target(std::shared_ptr<const RegistrySnapshot> registry, bool run) : registry_(std::move(registry)), run_(run) {}
   // Ends the process with a message when the library broke a promise: a net that loads can't be written or reads back differently, or an
   // error speaks of a defect of Heddle.

@@ -210,6 +210,27 @@ TEST(Session, OutlivesItsRuntimeAndItsPluginStaysLoadedAsLongAsNeeded) {
   EXPECT_TRUE(context->run().ok());
 }
 
+// Extents that only the data tell are held to the limits that a net's own are held to.
+TEST(Session, ValuesOfUnknownExtentKeepToTheLimits) {
+  NetBuilder b("growing");
+  const int64_t many = 8192;  // too many to be followed while shapes are inferred
+  const ValueId x = b.input("x", DType::f32, Shape{many});
+  const ValueId most = b.add1("ReduceMax", "most", {x}, {{"keepdims", int64_t{0}}});
+  b.output(b.add1("Range", "range", {b.constant_float("zero", 0), most, b.constant_float("one", 1)}));
+  Session session = open(runtime(), b.finish());
+  session.impl().pipeline.compile.limits.tensor_bytes = 1 << 20;
+  const auto run = [&](float value) {
+    const auto feed = blob(Shape{many}, value, 0);
+    return session.run({{DType::f32, Shape{many}, const_cast<std::byte*>(feed->data)}});
+  };
+  const auto small = run(1000);
+  ASSERT_TRUE(small.ok()) << small.status().text();
+  EXPECT_EQ(small->at(0).shape(), Shape{1000});
+  const auto large = run(1e6f);
+  EXPECT_EQ(exit_status(large.status().code()), 4);
+  EXPECT_NE(large.status().text().find("limit tensor_bytes is 1.0 MiB"), std::string::npos) << large.status().text();
+}
+
 // x goes round a loop of 2^40 turns.
 Net endless_net() {
   NetBuilder body("body");
