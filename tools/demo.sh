@@ -14,9 +14,9 @@ say() {
 
 say "packages"
 if [ -n "$picture" ]; then
-  tools/install_packages.sh python3-minimal
+  tools/install_packages.sh python3
 else
-  tools/install_packages.sh python3-minimal ukui-wallpapers
+  tools/install_packages.sh python3 ukui-wallpapers
   picture=/usr/share/backgrounds/calla.png
 fi
 
