@@ -116,6 +116,7 @@ Status Execution::admit() const {
 
 void Execution::begin(const RunSettings& settings) {
   control_.stop.store(0, std::memory_order_relaxed);
+  subnet_runs_.store(0, std::memory_order_relaxed);
   if (settings.cancelled) {
     // Who cancels sets the flag and then the stop word: at least one of the two is seen.
     std::atomic_thread_fence(std::memory_order_seq_cst);

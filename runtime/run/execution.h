@@ -147,6 +147,7 @@ class Execution {
   std::vector<std::unique_ptr<LateStep>> late_;                  // by step; empty when no step is late
   std::vector<std::vector<std::unique_ptr<Execution>>> nested_;  // by step and subnet; empty when there are none
   Execution* parent_ = nullptr;                                  // of the execution of a subnet
+  std::atomic<int64_t> subnet_runs_{0};                          // in this run: held to the limit loop_trips
   uint32_t parent_step_ = 0;                                     // whose subnet it is
   std::atomic<bool> running_{false};
   uint32_t observed_ = 0;  // steps done of a run that is observed

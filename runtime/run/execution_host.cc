@@ -88,6 +88,10 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
     note_failure(step, code, false, text.data(), text.size());
     return code;
   };
+  const int64_t most = plan_->limits.loop_trips;
+  if (subnet_runs_.fetch_add(1, std::memory_order_relaxed) >= most)
+    return refuse(HEDDLE_ERROR_OUT_OF_MEMORY,
+                  "the loops of the net have gone round " + std::to_string(most) + " times, the limit loop_trips");
   const Net* net = from_abi(subnet);
   Execution* nested = nullptr;
   if (!nested_.empty())

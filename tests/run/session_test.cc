@@ -249,6 +249,15 @@ Net endless_net() {
   return b.finish();
 }
 
+TEST(Session, TurnsOfLoopsAreLimited) {
+  Session session = open(runtime(), endless_net());
+  session.impl().pipeline.compile.limits.loop_trips = 1000;
+  const float x[2] = {1, 2};
+  const auto outputs = session.run({{DType::f32, Shape{2}, const_cast<float*>(x)}});
+  EXPECT_EQ(exit_status(outputs.status().code()), 4);
+  EXPECT_NE(outputs.status().text().find("1000 times, the limit loop_trips"), std::string::npos) << outputs.status().text();
+}
+
 TEST(Session, DeadlineAndCancelReachIntoALoop) {
   for (const int threads : {1, 2}) {
     Session session = open(runtime(threads), endless_net());
