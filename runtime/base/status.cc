@@ -43,6 +43,7 @@ constexpr CodeInfo codes[] = {
     {"no-such-device", 1},
     {"hazard", 3},
     {"subnet-mismatch", 3},
+    {"unused-operator", 0},
     {"unsupported", 3},
     {"plugin-unreadable", 3},
     {"plugin-abi", 3},
@@ -77,7 +78,7 @@ const char* to_string(Severity severity) {
 std::string Diagnostic::text() const {
   std::string out = std::string(to_string(severity)) + "[" + to_string(code) + "]";
   if (!net.empty()) out += " " + quoted(net) + (node.empty() ? "" : ":");
-  if (!node.empty()) out += " " + quoted(node) + (type.empty() ? "" : " (" + type + ")");
+  if (!node.empty()) out += " " + quoted(node) + (type.empty() ? "" : " (" + word(type) + ")");
   out += ": " + message;
   for (const std::string& c : context) out += ", " + c;
   if (!hint.empty()) out += "; " + hint;

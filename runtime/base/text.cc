@@ -95,6 +95,14 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+std::string word(std::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_.:/+-").find(c) != std::string_view::npos;
+  });
+  return plain ? std::string(text) : quoted(text);
+}
+
 bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const size_t n = utf8_length(text.substr(i));

@@ -14,10 +14,14 @@ std::string quoted(std::string_view text);
 inline std::string quoted(const std::string& text) {
   return quoted(std::string_view(text));
 }
-inline std::string quoted(std::string& text) { return quoted(std::string_view(text)); }
+inline std::string quoted(std::string& text) {
+  return quoted(std::string_view(text));
+}
 inline std::string quoted(const char* text) {
   return quoted(std::string_view(text));
 }
+// `text` as it stands when it is a plain word (letters, digits and _.:/+-), else quoted: types and devices, which files name too.
+std::string word(std::string_view text);
 // Whether `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);

@@ -132,6 +132,10 @@ Session SessionAccess::make(std::shared_ptr<Session::Impl> impl) {
 Execution& SessionAccess::execution(Context& context) {
   return *context.state_->execution;
 }
+int64_t SessionAccess::held_bytes(const Context& context) {
+  const Context::State& state = *context.state_;
+  return (state.workspace ? state.workspace->bytes() : 0) + state.execution->allocated_bytes();
+}
 
 RunContext::RunContext() : workspace_(std::make_shared<Workspace>()) {}
 int64_t RunContext::bytes() const {

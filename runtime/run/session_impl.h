@@ -100,6 +100,8 @@ struct SessionAccess {
   static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
   static Session make(std::shared_ptr<Session::Impl> impl);
   static Execution& execution(Context& context);
+  // What the context holds now: its memory, values that no plan could place, what its subnets have of their own.
+  static int64_t held_bytes(const Context& context);
 };
 
 }  // namespace heddle

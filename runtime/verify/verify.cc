@@ -22,6 +22,7 @@ class Verifier {
     check_variables();
     check_links();
     check_outputs();
+    check_unused();
   }
 
  private:
@@ -107,6 +108,33 @@ class Verifier {
         d.message = "output " + quoted(net_[id].name) + " is a constant";
         findings_.add(Status(std::move(d)));
       }
+  }
+
+  // What pruning is about to leave out. An operator that others wait for, or that does something beside its outputs, is not among it.
+  void check_unused() {
+    std::vector<bool> read(net_.values.size(), false), waited_for(net_.nodes.size(), false);
+    const auto reads = [&](const std::vector<ValueId>& ids) {
+      for (const ValueId id : ids)
+        if (id.valid()) read[id.index] = true;
+    };
+    reads(net_.outputs);
+    for (const SparseLink& link : net_.sparse_links) reads({link.of, link.indices, link.values});
+    for (const Node& node : net_.nodes) {
+      reads(node.inputs);
+      for (const NodeId before : node.control) waited_for[before.index] = true;
+    }
+    for (size_t i = 0; i < net_.nodes.size(); ++i) {
+      const Node& node = net_.nodes[i];
+      bool used = waited_for[i] || node.schema->has_trait(HEDDLE_TRAIT_IMPURE) || node.schema->has_trait(HEDDLE_TRAIT_COLLECTIVE);
+      for (const ValueId id : node.outputs) used = used || (id.valid() && (read[id.index] || net_[id].kind == Value::Kind::variable));
+      if (used) continue;
+      Diagnostic d;
+      d.severity = Severity::warning;
+      d.code = Code::unused_operator;
+      d.message = "nobody reads what it makes: it is left out of the plan";
+      d.hint = "remove it, or make its output one of the net's";
+      report(node, Status(std::move(d)));
+    }
   }
 
   const TypedNet& typed_;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fstream>
 #include <map>
 
 #include "base/clock.h"
@@ -7,6 +6,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "inputs.h"
+#include "interrupt.h"
 #include "latency.h"
 #include "run/session_impl.h"
 
@@ -43,6 +43,7 @@ Result<Measured> measure(const Options& o, const CommonOptions& common, int thre
   HEDDLE_TRY(Context context, session.prepare(views));
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
   Execution& execution = SessionAccess::execution(context);
+  const InterruptibleRun interruptible(&execution);
   Measured m;
   m.plan = session.impl().plans.front()->plan;
   for (int i = 0; i < o.warmup; ++i) HEDDLE_CHECK(execution.run({}));
@@ -50,6 +51,7 @@ Result<Measured> measure(const Options& o, const CommonOptions& common, int thre
     const uint64_t begin = ticks();
     HEDDLE_CHECK(execution.run({}));
     m.latencies_ns.push_back(ticks_to_ns(ticks() - begin));
+    HEDDLE_CHECK(interruption());
   }
   // By operator in runs of their own: the profile costs a little.
   std::vector<StepSpan> spans(m.plan->steps.size());
@@ -67,8 +69,44 @@ double median(std::vector<double> v) {
   return v.empty() ? 0 : v[v.size() / 2];
 }
 
+Result<Json> read_result(const std::string& file) {
+  HEDDLE_TRY(const FileBytes bytes, read_file(file, int64_t{1} << 30));
+  const char* text = reinterpret_cast<const char*>(bytes.data.get());
+  Json object = Json::parse(text, text + bytes.size, nullptr, false);
+  if (!object.is_object() || object.value("command", Json()) != "bench" || !object.contains("runs") || !object["runs"].is_array())
+    return Status(Code::syntax, quoted(file) + " is not what bench --json prints", "make it with heddle bench NET --json");
+  return object;
+}
+
+// The median of an old result for so many threads; 0: it has none.
+double old_median(const Json& old, const Json& threads) {
+  for (const Json& run : old["runs"]) {
+    if (!run.is_object() || run.value("threads", Json()) != threads) continue;
+    const Json latency = run.value("latency_ns", Json());
+    const Json median = latency.is_object() ? latency.value("median", Json()) : Json();
+    if (median.is_number()) return median.get<double>();
+  }
+  return 0;
+}
+
+Json compare(const Json& old, const Json& runs, const Report& report) {
+  Json comparison = Json::array();
+  for (const Json& run : runs) {
+    const double before = old_median(old, run["threads"]), now = run["latency_ns"]["median"].get<double>();
+    comparison.push_back({{"threads", run["threads"]},
+                          {"old_median_ns", before > 0 ? Json(static_cast<int64_t>(before)) : Json(nullptr)},
+                          {"median_ns", run["latency_ns"]["median"]},
+                          {"ratio", before > 0 ? number(now / before) : Json(nullptr)}});
+    if (before > 0) report.say(run["threads"].dump() + " threads: " + shortest(static_cast<float>(now / before)) + " x the old median");
+  }
+  return comparison;
+}
+
 Status bench(const Options& o, Report& report) {
-  Json runs = Json::array(), operators = Json::array();
+  Json runs = Json::array(), operators = Json::array(), old;
+  if (!o.compare.empty()) {
+    HEDDLE_TRY(old, read_result(o.compare));
+  }
   for (const int threads : o.threads) {
     if (threads < 1 || threads > 64)
       return {Code::invalid_argument, "--threads " + std::to_string(threads) + " is out of range", "give numbers from 1 to 64"};
@@ -84,7 +122,7 @@ Status bench(const Options& o, Report& report) {
                            {"device", step.device},
                            {"median_ns", static_cast<int64_t>(median(times))},
                            {"bytes", step.bytes},
-                           {"flops", nullptr}});
+                           {"flops", step.flops > 0 ? Json(step.flops) : Json(nullptr)}});
       lines.emplace_back(median(times), step.name + " (" + step.type + ")");
     }
     std::sort(lines.rbegin(), lines.rend());
@@ -93,18 +131,7 @@ Status bench(const Options& o, Report& report) {
   }
   report.json["runs"] = runs;
   report.json["operators"] = operators;
-  if (o.compare.empty()) return {};
-  HEDDLE_TRY(const FileBytes bytes, read_file(o.compare, int64_t{1} << 30));
-  const Json old = Json::parse(reinterpret_cast<const char*>(bytes.data.get()),
-                               reinterpret_cast<const char*>(bytes.data.get()) + bytes.size, nullptr, false);
-  if (old.is_discarded() || !old.contains("runs"))
-    return {Code::syntax, quoted(o.compare) + " is not what bench --json prints", "make it with heddle bench --json"};
-  for (const Json& before : old["runs"])
-    for (const Json& now : runs)
-      if (before["threads"] == now["threads"] && before["latency_ns"]["median"].is_number())
-        report.say(now["threads"].dump() + " threads: " +
-                   shortest(static_cast<float>(now["latency_ns"]["median"].get<double>() / before["latency_ns"]["median"].get<double>())) +
-                   " x the old median");
+  if (!o.compare.empty()) report.json["comparison"] = compare(old, runs, report);
   return {};
 }
 

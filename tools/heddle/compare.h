@@ -17,6 +17,9 @@ struct Comparison {
 
 // |a - e| <= atol + rtol * |e| for floats, integers exact, nan equals nan.
 Comparison compare(const TensorView& actual, const TensorView& expected, double rtol, double atol);
+// For what random operators made: dtype and shape as above; mean and spread as close as that many numbers of one distribution are (six
+// standard errors). The numbers themselves are not compared.
+Comparison compare_moments(const TensorView& actual, const TensorView& expected);
 // Code::numerics naming the first operator that makes nan or inf from finite inputs.
 Status check_numerics(Execution& execution, uint32_t step);
 

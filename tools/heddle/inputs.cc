@@ -88,6 +88,17 @@ Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request,
   return shape;
 }
 
+Result<size_t> position_of(const Net& net, const std::string& option, const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    names.push_back(net[net.inputs[i]].name);
+    if (names.back() == name) return i;
+  }
+  const std::string hint = suggestion(name, names);
+  return Status(Code::unknown_name, option + ": the net has no input " + quoted(name),
+                hint.empty() ? "its inputs are " + join(names, ", ") : hint);
+}
+
 }  // namespace
 
 Result<NameValue> split_name_value(const std::string& option, const std::string& text) {
@@ -157,25 +168,26 @@ std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_
   return blob;
 }
 
+Result<std::vector<InputBinding>> bind_shapes(const Net& net, const std::vector<std::string>& shapes) {
+  std::vector<InputBinding> bindings(net.inputs.size());
+  for (const std::string& text : shapes) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--shape", text));
+    HEDDLE_TRY(const size_t position, position_of(net, "--shape", given.first));
+    HEDDLE_TRY(bindings[position].type.shape, parse_shape(given.first, given.second));
+    bindings[position].type.dtype = net[net.inputs[position]].type.dtype;
+  }
+  return bindings;
+}
+
 Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request) {
   HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
   std::vector<std::string> names, missing;
   for (const ValueId id : net.inputs) names.push_back(net[id].name);
   std::vector<std::shared_ptr<const Blob>> blobs(net.inputs.size());
-  const auto position_of = [&](const std::string& option, const std::string& name) -> Result<size_t> {
-    const auto it = std::find(names.begin(), names.end(), name);
-    if (it != names.end()) return static_cast<size_t>(it - names.begin());
-    std::string hint = suggestion(name, names);
-    if (hint.empty()) hint = "its inputs are " + join(names, ", ");
-    return Status(Code::unknown_name, option + ": the net has no input " + quoted(name), hint);
-  };
-  for (const std::string& text : request.shapes) {
-    HEDDLE_TRY(const NameValue given, split_name_value("--shape", text));
-    HEDDLE_CHECK(position_of("--shape", given.first).status());
-  }
+  HEDDLE_CHECK(bind_shapes(net, request.shapes).status());
   for (const std::string& text : request.files) {
     HEDDLE_TRY(const NameValue given, split_name_value("--input", text));
-    HEDDLE_TRY(const size_t position, position_of("--input", given.first));
+    HEDDLE_TRY(const size_t position, position_of(net, "--input", given.first));
     if (is_picture(given.second)) {
       HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[position], request, symbols));
       HEDDLE_TRY(blobs[position], read_picture(given.second, shape));

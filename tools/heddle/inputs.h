@@ -9,6 +9,7 @@
 
 #include "heddle/session.h"
 #include "heddle/status.h"
+#include "infer/infer.h"
 #include "net/net.h"
 
 namespace heddle::tool {
@@ -25,6 +26,10 @@ struct InputRequest {
 // Splits at the last '='. Code::invalid_argument naming the option and the text.
 Result<NameValue> split_name_value(const std::string& option, const std::string& text);
 Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::vector<std::string>& texts);
+
+// The types that --shape gives, by position of the net's inputs; those not named keep what the net declares. Errors: unknown_name,
+// invalid_argument.
+Result<std::vector<InputBinding>> bind_shapes(const Net& net, const std::vector<std::string>& shapes);
 
 // One blob per input of the net, in its order. Random content (docs/command_line.md): floats uniform in [-1, 1), integers in [0, 100], bool
 // 0 or 1; inputs that operators use as indices stay within the bounds that the schemas state. Errors: missing_input (all at once, with the

@@ -22,7 +22,7 @@ std::string type_text(const DeclaredType& type) {
   if (!type.ranked) return out;
   std::vector<std::string> dims;
   for (const Dim& d : type.dims)
-    dims.push_back(d.kind == Dim::Kind::symbol    ? d.symbol
+    dims.push_back(d.kind == Dim::Kind::symbol    ? word(d.symbol)
                    : d.kind == Dim::Kind::dynamic ? "?"
                                                   : (d.kind == Dim::Kind::bounded ? "<=" : "") + std::to_string(d.value));
   return out + "[" + join(dims, ", ") + "]";
@@ -35,7 +35,6 @@ std::string names_of(const Net& net, const std::vector<ValueId>& ids) {
 }
 
 void describe_net(const Net& net, const Options& o, Report& report) {
-  Json ports = Json::object();
   int64_t constant_bytes = 0;
   for (const Value& v : net.values)
     if (v.content.blob) constant_bytes += v.content.blob->bytes;
@@ -55,7 +54,7 @@ void describe_net(const Net& net, const Options& o, Report& report) {
     Json by_type = Json::object();
     for (const auto& [type, count] : types) {
       by_type[type] = count;
-      report.say("  " + std::to_string(count) + " x " + type);
+      report.say("  " + std::to_string(count) + " x " + word(type));
     }
     report.json["stats"] = {{"operators_by_type", by_type},
                             {"parameters", models::parameter_count(net)},
@@ -65,8 +64,8 @@ void describe_net(const Net& net, const Options& o, Report& report) {
     return;
   }
   for (const Node& n : net.nodes)
-    report.say("  " + names_of(net, n.outputs) + " = " + display_name(n.domain, n.type) + "(" + names_of(net, n.inputs) + ")" +
-               (n.device.empty() ? "" : " on " + n.device));
+    report.say("  " + names_of(net, n.outputs) + " = " + word(display_name(n.domain, n.type)) + "(" + names_of(net, n.inputs) + ")" +
+               (n.device.empty() ? "" : " on " + word(n.device)));
 }
 
 std::string net_dot(const Net& net) {
@@ -88,7 +87,7 @@ Status inspect_weights(const Options& o, Report& report) {
   for (const TensorEntry& e : tensors.tensors()) {
     Json shape = Json::array();
     for (const int64_t d : e.shape) shape.push_back(d);
-    Json row = {{"name", e.name}, {"dtype", e.file_dtype}, {"shape", shape}, {"bytes", e.bytes}};
+    Json row = {{"name", e.name}, {"dtype", e.file_dtype}, {"shape", shape}, {"bytes", e.bytes}, {"xxh64", nullptr}};
     std::string line = quoted(e.name) + " " + e.file_dtype + e.shape.text() + " " + human_bytes(e.bytes);
     if (o.verify) {
       HEDDLE_TRY(const uint64_t sum, tensors.checksum_of(e));
@@ -124,10 +123,12 @@ Status inspect(const Options& o, Report& report) {
   LoadOptions load;
   load.verify_checksums = o.verify;
   HEDDLE_TRY(const Net net, load_net(o.file, load));
-  if (o.dot)
-    report.say(net_dot(net));
-  else
+  if (o.dot) {
+    report.json["dot"] = net_dot(net);
+    report.print(net_dot(net));
+  } else {
     describe_net(net, o, report);
+  }
   if (o.verify) report.say("checksums agree");
   return {};
 }

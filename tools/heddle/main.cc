@@ -1,4 +1,5 @@
 // heddle: the runner. Each command is a file of its own; docs/command_line.md is the contract.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -52,13 +53,23 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
-int wrong_usage(const CLI::ParseError& error, const std::string& command, bool json) {
-  Report report(command);
-  report.common.json = json;
-  report.begin();
-  std::string text = error.what();
+// What is known of the command line before it is parsed: enough for the object of a wrong usage, or of an early interruption.
+Report unparsed_report(int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  const bool known = std::any_of(std::begin(commands), std::end(commands), [&](const Command& c) { return c.name == first; });
+  Report report(known ? first : "");
+  report.common.json = wants_json(argc, argv);
+  std::string form = first;
+  if (first == "plugin" && argc > 2) form += std::string(" ") + argv[2];
+  for (int i = 2; i < argc; ++i)
+    if (first == "plan" && std::string_view(argv[i]) == "--buffers") form = "plan --buffers";
+  report.begin(form);
+  return report;
+}
+
+int wrong_usage(const CLI::ParseError& error, const std::string& command, Report report) {
   return report.finish(
-      report.fail(Status(Code::unknown_option, text, command.empty() ? "see heddle --help" : "see heddle " + command + " --help")));
+      report.fail(Status(Code::unknown_option, error.what(), command.empty() ? "see heddle --help" : "see heddle " + command + " --help")));
 }
 
 // What the command line asks for.
@@ -69,6 +80,8 @@ struct Invocation {
 };
 
 Invocation parse_command_line(int argc, char** argv) {
+  const Report unparsed = unparsed_report(argc, argv);
+  handle_interrupts();
   CLI::App app("heddle runs dataflow nets of operators that come from plugins.", "heddle");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
@@ -97,7 +110,7 @@ Invocation parse_command_line(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return {nullptr, {}, app.exit(e)};
   } catch (const CLI::ParseError& e) {
-    return {nullptr, {}, wrong_usage(e, chosen, wants_json(argc, argv))};
+    return {nullptr, {}, wrong_usage(e, chosen, unparsed)};
   }
   return invocation;
 }
@@ -106,18 +119,18 @@ Invocation parse_command_line(int argc, char** argv) {
 }  // namespace heddle::tool
 
 int main(int argc, char** argv) {
+  using namespace heddle;
   // A pipe that is closed early is an error of the write, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
-  heddle::tool::handle_interrupts();
+  const tool::Invocation invocation = tool::parse_command_line(argc, argv);
+  if (!invocation.report) return invocation.exit_code;
+  Status failed;
   try {
-    const heddle::tool::Invocation invocation = heddle::tool::parse_command_line(argc, argv);
-    if (!invocation.report) return invocation.exit_code;
     return invocation.report->finish(invocation.run(*invocation.report));
   } catch (const std::bad_alloc&) {
-    std::fputs("error[out-of-memory]: the tool ran out of memory; use smaller inputs or raise the memory limit\n", stderr);
-    return 4;
+    failed = Status(Code::out_of_memory, "the tool ran out of memory", "use smaller inputs or raise the memory limit");
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "error[internal]: %s; please report this\n", heddle::quoted(e.what()).c_str());
-    return 1;
+    failed = Status(Code::internal, quoted(e.what()), "please report this");
   }
+  return invocation.report->finish(invocation.report->fail(failed));
 }

@@ -1,4 +1,6 @@
 // check and plan: what is known without running.
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -6,6 +8,7 @@
 #include "compile/buffers_csv.h"
 #include "inputs.h"
 #include "load/load.h"
+#include "plan_diff.h"
 #include "plan_text.h"
 #include "resolve/resolve.h"
 #include "run/session_impl.h"
@@ -14,7 +17,7 @@ namespace heddle::tool {
 namespace {
 
 struct Options {
-  std::string net, svg, dot_file, diff, buffers, capacity, output;
+  std::string net, svg, diff, buffers, capacity, output;
   bool dot = false;
   double time_limit_s = 0;
   std::vector<std::string> shapes, symbols;
@@ -50,14 +53,14 @@ Status plan_net(const Options& o, Report& report) {
   if (!o.svg.empty()) HEDDLE_CHECK(write_text(o.svg, plan_svg(plan)));
   if (!o.diff.empty()) {
     HEDDLE_TRY(const auto other, make_plan(o.diff, o, report));
-    const MemoryReport &a = plan.memory, &b = other.first->memory;
-    report.json["diff"] = {{"steps", static_cast<int64_t>(other.first->steps.size()) - static_cast<int64_t>(plan.steps.size())},
-                           {"peak_bytes", b.peak_bytes - a.peak_bytes}};
-    report.say("steps " + std::to_string(plan.steps.size()) + " -> " + std::to_string(other.first->steps.size()) + ", peak " +
-               std::to_string(a.peak_bytes) + " -> " + std::to_string(b.peak_bytes) + " bytes");
-    return {};
+    report.json["diff"] = plan_diff(plan, *other.first);
+    report.say(plan_diff_text(plan, *other.first));
+  } else if (o.dot) {
+    report.json["dot"] = plan_dot(plan);
+    report.print(plan_dot(plan));
+  } else {
+    report.say(plan_text(plan));
   }
-  report.say(o.dot ? plan_dot(plan) : plan_text(plan));
   return {};
 }
 
@@ -107,11 +110,18 @@ int check(const Options& o, Report& report) {
   const auto symbols = parse_symbols(o.symbols);
   if (!symbols.ok()) return report.fail(symbols.status());
   options.symbols = *symbols;
+  const auto bindings = bind_shapes(*resolved, o.shapes);
+  if (!bindings.ok()) return report.fail(bindings.status());
+  options.inputs = *bindings;
   const Findings findings = check_net(*resolved, registry, options);
   for (const Diagnostic& d : findings.all()) report.diagnose(d);
   report.json["operators"] = net->nodes.size();
   if (!findings.failed()) report.say(quoted(o.net) + ": " + std::to_string(net->nodes.size()) + " operators, no errors");
-  return findings.failed() ? 1 : 0;
+  // A symbol that nobody bound is a missing option, not a mistake of the net.
+  const bool options_alone = std::all_of(findings.all().begin(), findings.all().end(), [](const Diagnostic& d) {
+    return d.severity != Severity::error || d.code == Code::unbound_symbol;
+  });
+  return !findings.failed() ? 0 : options_alone ? exit_status(Code::unbound_symbol) : 1;
 }
 
 }  // namespace
@@ -119,9 +129,9 @@ int check(const Options& o, Report& report) {
 Run declare_plan(CLI::App& app) {
   auto o = std::make_shared<Options>();
   auto* net = app.add_option("net", o->net, "a .heddle or .json file")->type_name("NET");
-  app.add_flag("--dot", o->dot, "Graphviz instead of text");
+  auto* dot = app.add_flag("--dot", o->dot, "Graphviz instead of text");
   app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
-  app.add_option("--diff", o->diff, "compare with the plan of another net")->type_name("OTHER");
+  app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
   app.add_option("--buffers", o->buffers, "the offset planner alone: id,lower,upper,size[,alignment]")->type_name("F.csv")->excludes(net);
@@ -140,6 +150,7 @@ Run declare_plan(CLI::App& app) {
 Run declare_check(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
   return [o](Report& report) { return check(*o, report); };
 }

@@ -50,7 +50,7 @@ Status parse_attribute(const OperatorSchema& schema, const std::string& text, st
 
 Result<Shape> parse_plain_shape(const std::string& text) {
   Shape shape;
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = 0; !text.empty() && at <= text.size();) {
     const size_t end = std::min(text.find('x', at), text.size());
     int64_t dim = 0;
     if (!parse_int(std::string_view(text).substr(at, end - at), &dim) || dim < 0 || shape.rank() == max_rank)

@@ -185,7 +185,7 @@ Status Runner::execute() {
   if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, execution.plan(), spans));
   if (o_.report_file.empty()) return {};
   return write_report(o_.report_file, execution.plan(), spans,
-                      {o_.net, latency_text(latencies_ns_), runtime_->threads(), execution.allocated_bytes()});
+                      {o_.net, latency_text(latencies_ns_), runtime_->threads(), SessionAccess::held_bytes(*context_)});
 }
 
 Status Runner::write_outputs() {
@@ -228,7 +228,7 @@ void Runner::describe() {
   report_.json["threads"] = runtime_->threads();
   report_.json["isa"] = instruction_set();
   report_.json["devices"] = {
-      {"cpu", {{"planned_peak_bytes", plan.memory.peak_bytes}, {"measured_peak_bytes", execution.allocated_bytes()}}}};
+      {"cpu", {{"planned_peak_bytes", plan.memory.peak_bytes}, {"measured_peak_bytes", SessionAccess::held_bytes(*context_)}}}};
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();
   report_.json["steady_state_allocations"] = {

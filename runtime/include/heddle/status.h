@@ -54,6 +54,7 @@ enum class Code : uint8_t {
   no_such_device,
   hazard,
   subnet_mismatch,
+  unused_operator,  // a warning
   unsupported,
   // plugins
   plugin_unreadable,
