@@ -1,0 +1,227 @@
+// What every command shares: options, diagnostics, exit status, the one object.
+#include <set>
+
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+const Words commands = {"run", "check", "plan", "import", "verify-onnx", "inspect", "convert", "model", "bench", "plugin", "devices"};
+
+std::string loaded_plugins(const Json& object) {
+  std::string names;
+  for (const Json& plugin : object["plugins"]) names += plugin["name"].get<std::string>() + " ";
+  return names;
+}
+
+TEST(ToolCommon, VersionNamesProductAbiFormatCommitAndBackends) {
+  const Outcome outcome = heddle({"--version"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(
+      std::regex_search(outcome.out, std::regex(R"(^heddle \d+\.\d+\.\d+, ABI \d+\.\d+, net format \d+, commit \w+, backends: cpu)")))
+      << outcome.out;
+}
+
+TEST(ToolCommon, HelpOfEveryCommandHasAnExample) {
+  const Outcome whole = heddle({"--help"});
+  EXPECT_EQ(whole.status, 0);
+  for (const std::string& command : commands) {
+    EXPECT_NE(whole.out.find("  " + command + " "), std::string::npos) << command;
+    const Outcome help = heddle({command, "--help"});
+    EXPECT_EQ(help.status, 0);
+    if (command != "plugin") {
+      EXPECT_NE(help.out.find("Example: heddle " + command), std::string::npos) << help.out;
+      for (const char* option : {"--plugin", "--plugin-dir", "--threads", "--json", "--quiet", "--no-progress", "--werror"})
+        EXPECT_NE(help.out.find(option), std::string::npos) << command << " " << option;
+    }
+  }
+  for (const char* inner : {"list", "check", "new", "run"})
+    EXPECT_NE(heddle({"plugin", inner, "--help"}).out.find("Example: heddle plugin " + std::string(inner)), std::string::npos) << inner;
+}
+
+// The part of docs/command_line.md under a heading that begins so, with what every command shares.
+std::string documentation_of(const std::string& command) {
+  const std::string page = read_text(HEDDLE_SOURCE_DIR "/docs/command_line.md");
+  const size_t shared_end = page.find("\n## heddle "), begin = page.find("\n## heddle " + command);
+  EXPECT_NE(begin, std::string::npos) << command << " has no section";
+  return page.substr(0, shared_end) + page.substr(begin, page.find("\n## ", begin + 1) - begin);
+}
+
+TEST(ToolCommon, EveryOptionIsDocumented) {
+  const std::regex option(R"((?:^|[ ,])(--?[a-z][a-z-]*))");
+  for (const std::string& command : commands) {
+    const std::string documentation = documentation_of(command);
+    std::string help = heddle({command, "--help"}).out;
+    for (const char* inner : {"list", "check", "new", "run"})
+      if (command == "plugin") help += heddle({"plugin", inner, "--help"}).out;
+    help = help.substr(0, help.find("Example:"));
+    size_t options = 0;
+    for (std::sregex_iterator it(help.begin(), help.end(), option), end; it != end; ++it, ++options) {
+      const std::string name = (*it)[1].str();
+      if (name == "-h") continue;
+      EXPECT_NE(documentation.find("`" + name), std::string::npos) << command << " " << name << " is not documented";
+    }
+    EXPECT_GE(options, command == "plugin" ? 1u : 8u);
+  }
+}
+
+TEST(ToolCommon, PluginLoadsAFile) {
+  EXPECT_EQ(loaded_plugins(heddle_json({"plugin", "list"})), "cpu ");
+  EXPECT_EQ(loaded_plugins(heddle_json({"plugin", "list", "--plugin", example_plugin})), "example cpu ");
+  // Repeatable, one value each: what follows is the command's own.
+  const NetFolder folder(two_outputs());
+  const Json checked = heddle_json({"check", "--plugin", example_plugin, "--plugin", test_plugin("awkward_provider"), folder.net()});
+  EXPECT_EQ(checked["operators"], 2);
+  EXPECT_EQ(codes(heddle_json({"plugin", "list", "--plugin", folder.file("nowhere.so")}, 3)), Words{"plugin-unreadable"});
+}
+
+TEST(ToolCommon, PluginDirLoadsEveryFile) {
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(example_plugin, folder / "example.so");
+  EXPECT_EQ(loaded_plugins(heddle_json({"plugin", "list", "--plugin-dir", folder.path().string()})), "example cpu ");
+  // The variable names the default folder; an option comes before it.
+  const Outcome outcome = Tool({"plugin", "list", "--json"}).set("HEDDLE_PLUGIN_DIR", folder.path().string()).run();
+  EXPECT_EQ(loaded_plugins(checked_object(outcome, "plugin_list.json")), "example ");
+}
+
+TEST(ToolCommon, ThreadsAreAsAskedOrAsTheMachineAllows) {
+  const NetFolder folder(two_outputs());
+  const Json all = heddle_json({"run", folder.net(), "--random", "1"})["threads"];
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--threads", "1"})["threads"], 1);
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--threads", "2"})["threads"], std::min(2, all.get<int>()));
+  const Outcome alone = Tool({"run", folder.net(), "--random", "1", "--json"}).on_one_processor().run();
+  EXPECT_EQ(checked_object(alone, "run.json")["threads"], 1);
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--threads", "0"}, 2)), Words{"unknown-option"});
+}
+
+TEST(ToolCommon, QuietLeavesErrorsAndWhatIsAskedFor) {
+  const NetFolder folder(two_outputs());
+  EXPECT_NE(heddle({"run", folder.net(), "--random", "1"}).out, "");
+  const Outcome quiet = heddle({"run", folder.net(), "--random", "1", "--quiet", "--print", "a"});
+  EXPECT_EQ(quiet.out.rfind("\"a\" f32[2, 3] =", 0), 0u) << quiet.out;
+  EXPECT_EQ(quiet.out.find("latency"), std::string::npos);
+  EXPECT_EQ(heddle({"check", folder.net(), "--quiet"}).out, "");
+  const Outcome failed = heddle({"run", folder.net(), "--quiet"});
+  EXPECT_EQ(failed.status, 2);
+  EXPECT_EQ(failed.err.rfind("error[missing-input]", 0), 0u) << failed.err;
+}
+
+TEST(ToolCommon, ProgressIsForTerminalsOnly) {
+  const NetFolder folder(two_outputs());
+  const Words run = {"run", folder.net(), "--random", "1"};
+  EXPECT_EQ(heddle(run).err, "");
+  EXPECT_NE(Tool(run).on_terminal().run().err.find("compiling"), std::string::npos);
+  for (const char* option : {"--no-progress", "--quiet"}) {
+    Words silent = run;
+    silent.push_back(option);
+    EXPECT_EQ(Tool(silent).on_terminal().run().err, "") << option;
+  }
+}
+
+TEST(ToolCommon, ColoursAreForTerminalsWithoutNoColor) {
+  const Words wrong = {"check", "/nowhere/net.json", "--no-progress"};
+  EXPECT_EQ(heddle(wrong).err.find('\033'), std::string::npos);
+  EXPECT_EQ(Tool(wrong).on_terminal().run().err.rfind("\033[1;31merror[file-not-found]\033[0m", 0), 0u);
+  EXPECT_EQ(Tool(wrong).on_terminal().set("NO_COLOR", "1").run().err.rfind("error[file-not-found]", 0), 0u);
+}
+
+TEST(ToolCommon, WerrorMakesWarningsFail) {
+  // A value that nobody reads is a warning.
+  const NetFolder folder(
+      net_text("unused", R"("x")", R"("y")", input("x", "2"), node("Relu", R"("x")", "y") + ", " + node("Exp", R"("x")", "z")));
+  const Json warned = heddle_json({"check", folder.net()});
+  ASSERT_EQ(codes(warned), Words{"unused-operator"});
+  EXPECT_EQ(warned["diagnostics"][0]["severity"], "warning");
+  EXPECT_EQ(warned["diagnostics"][0]["operator"], "z");
+  EXPECT_EQ(heddle_json({"check", folder.net(), "--werror"}, 1)["status"], "failed");
+}
+
+TEST(ToolCommon, JsonIsOneObjectOnFailureToo) {
+  // checked_object() holds each against its schema: all keys are there, null where unknown.
+  EXPECT_TRUE(heddle_json({"run", "/nowhere/net.heddle"}, 3)["outputs"].is_null());
+  EXPECT_TRUE(heddle_json({"plan", "--buffers", "/nowhere/b.csv"}, 3)["peak_bytes"].is_null());
+  EXPECT_TRUE(heddle_json({"verify-onnx", "/nowhere"}, 2)["folders"].is_null());
+  EXPECT_TRUE(heddle_json({"plugin", "check", "/nowhere/p.so"}, 3)["operators"].is_null());
+  for (const char* command : {"check", "plan", "inspect", "bench"}) heddle_json({command, "/nowhere/net.heddle"}, 3);
+  heddle_json({"import", "/nowhere/m.onnx", "-o", "/tmp/heddle_never.heddle"}, 3);
+  heddle_json({"convert", "/nowhere/a.heddle", "/tmp/heddle_never.json"}, 3);
+  heddle_json({"model", "no_such_recipe", "-o", "/tmp/heddle_never.heddle"}, 2);
+  heddle_json({"plugin", "run", "NoSuchOperator"}, 3);
+  heddle_json({"plugin", "new", "no name"}, 2);
+}
+
+TEST(ToolCommon, ExitStatusByKind) {
+  const NetFolder folder(two_outputs());
+  EXPECT_EQ(heddle({}).status, 2);
+  EXPECT_EQ(heddle({"no-such-command"}).status, 2);
+  EXPECT_EQ(heddle({"run"}).status, 2);
+  EXPECT_EQ(heddle({"run", folder.net(), "--no-such-option"}).status, 2);
+  EXPECT_EQ(heddle({"run", folder.net(), "--repeat", "many"}).status, 2);
+  EXPECT_EQ(heddle({"run", folder.net()}).status, 2);
+  EXPECT_EQ(heddle({"run", folder.file("nowhere.json"), "--random", "1"}).status, 3);
+  EXPECT_EQ(heddle({"run", folder.path().string(), "--random", "1"}).status, 3);
+  EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--memory-limit", "1"}).status, 4);
+  EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--device", "nonesuch"}).status, 1);
+  EXPECT_EQ(heddle({"run", folder.net(), "--random", "1"}).status, 0);
+  // stdout is closed early: no signal ends the tool.
+  EXPECT_LT(heddle({"plan", folder.net()}).status, 1000);
+}
+
+TEST(ToolCommon, OutOfMemoryIsSaidLikeAnythingElse) {
+  const NetFolder folder(symbolic());
+  if (heddle_json({"run", folder.net(), "--random", "1", "--symbol", "N=1", "--repeat", "2"})["steady_state_allocations"]["heap"].is_null())
+    GTEST_SKIP() << "sanitizers need more address space than can be limited";
+  const Outcome outcome =
+      Tool({"run", folder.net(), "--random", "1", "--shape", "x=700000000x3", "--json"}).within_memory(rlim_t{4} << 30).run();
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  EXPECT_EQ(codes(checked_object(outcome, "run.json")), Words{"out-of-memory"});
+}
+
+TEST(ToolCommon, NamesOfFilesAreEscaped) {
+  const std::string name = R"(\u001b[31m\n\"x\")";
+  const NetFolder folder(
+      net_text("n" + name, "\"" + name + "\"", R"("y")", input(name, "2"), node("NoSuch" + name, "\"" + name + "\"", "y")));
+  for (const char* command : {"check", "run", "plan", "inspect"}) {
+    const Outcome outcome = heddle({command, folder.net()});
+    EXPECT_EQ((outcome.out + outcome.err).find('\033'), std::string::npos) << command << outcome.out << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), std::string(command) == "inspect" ? 0 : 1) << outcome.err;
+  }
+}
+
+TEST(ToolCommon, NameAndValueAreSplitAtTheLastEqualsSign) {
+  const NetFolder folder(net_text("odd", R"("a=b")", R"("y")", input("a=b", R"("N=M")"), node("Relu", R"("a=b")", "y")));
+  write_text(folder / "x.npy", npy("2,", {-1, 2}));
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--input", "a=b=" + folder.file("x.npy")})["outputs"]["y"]["shape"], Json({2}));
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--symbol", "N=M=5"})["outputs"]["y"]["shape"], Json({5}));
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--shape", "a=b=7"})["outputs"]["y"]["shape"], Json({7}));
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--input", "x"}, 2)), Words{"invalid-argument"});
+}
+
+TEST(ToolCommon, SizesTakeUnits) {
+  const NetFolder folder(two_outputs());
+  for (const char* size : {"512MiB", "2GB", "100000"})
+    EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--memory-limit", size}).status, 0) << size;
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--memory-limit", "much"}, 2)), Words{"invalid-argument"});
+}
+
+TEST(ToolCommon, FilesAreReplacedAsAWhole) {
+  const NetFolder folder(two_outputs());
+  write_text(folder / "a.npy", "before");
+  std::filesystem::create_hard_link(folder / "a.npy", folder / "link");
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--output", "a=" + folder.file("a.npy")}).status, 0);
+  // Another file took the name; whoever holds the old one still sees the old content.
+  EXPECT_EQ(read_text(folder / "link"), "before");
+  EXPECT_EQ(npy_values(folder / "a.npy").size(), 6u);
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--output", "a=/nowhere/a.npy"}, 3)), Words{"file-unwritable"});
+}
+
+TEST(ToolCommon, DevicesListsTheProcessor) {
+  const Json object = heddle_json({"devices"});
+  std::set<std::string> names;
+  for (const Json& device : object["devices"]) names.insert(device["name"].get<std::string>());
+  EXPECT_TRUE(names.contains("cpu:0"));
+  EXPECT_EQ(heddle({"devices"}).out.rfind("cpu:0 ", 0), 0u);
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests

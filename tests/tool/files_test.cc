@@ -1,0 +1,108 @@
+// heddle model, import, inspect and convert.
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data";
+
+TEST(ToolModel, ListNamesRecipes) {
+  Words names;
+  const Json object = heddle_json({"model", "--list"});
+  for (const Json& recipe : object["recipes"]) names.push_back(recipe["name"]);
+  for (const char* name : {"lenet", "resnet50", "encoder"}) EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  EXPECT_EQ(heddle({"model", "lenet"}).status, 2) << "-o is missing";
+}
+
+TEST(ToolModel, WritesANetOfThisBatchAndSeed) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& file, Words more) {
+    Words arguments = {"model", "lenet", "-o", (folder / file).string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Json net = heddle_json(arguments)["net"];
+    EXPECT_EQ(net["parameters"], 61706);
+    return read_text((folder / file).string().substr(0, (folder / file).string().size() - 7) + ".safetensors");
+  };
+  const std::string weights = write("a.heddle", {});
+  EXPECT_EQ(weights, write("b.heddle", {"--batch", "3"}));
+  EXPECT_NE(weights, write("c.heddle", {"--seed", "2"}));
+  EXPECT_EQ(heddle_json({"run", (folder / "b.heddle").string(), "--random", "1"})["outputs"]["logits"]["shape"], Json({3, 10}));
+  ASSERT_EQ(heddle({"model", "lenet", "-o", (folder / "d.heddle").string(), "--weights", (folder / "w.safetensors").string()}).status, 0);
+  EXPECT_EQ(heddle_json({"inspect", (folder / "w.safetensors").string()})["tensors"].size(), 10u);
+}
+
+TEST(ToolModel, TrainSaysThatItIsNotThere) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(codes(heddle_json({"model", "lenet", "-o", (folder / "t.heddle").string(), "--train"}, 3)), Words{"unsupported"});
+}
+
+TEST(ToolImport, WritesNetAndWeights) {
+  if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const TemporaryFolder folder;
+  const std::string model = (onnx_data / "pytorch-converted/test_Conv2d/model.onnx").string(), net = (folder / "n.heddle").string();
+  const Json object = heddle_json({"import", model, "-o", net});
+  EXPECT_EQ(object["net"]["file"], net);
+  EXPECT_GT(object["net"]["operators"].get<int>(), 0);
+  EXPECT_EQ(heddle({"check", net}).status, 0);
+  EXPECT_EQ(heddle({"import", model}).status, 2) << "-o is missing";
+  write_text(folder / "bad.onnx", "no model");
+  EXPECT_EQ(heddle({"import", (folder / "bad.onnx").string(), "-o", net}).status, 3);
+}
+
+TEST(ToolImport, ListsEveryUnsupportedOperator) {
+  if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const TemporaryFolder folder;
+  // Without the CPU plugin nobody has any operator of the model.
+  const Outcome outcome =
+      Tool({"import", (onnx_data / "pytorch-converted/test_Conv2d/model.onnx").string(), "-o", (folder / "n.heddle").string(), "--json"})
+          .set("HEDDLE_PLUGIN_DIR", folder.path().string())
+          .run();
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(codes(checked_object(outcome, "import.json")), Words{"unknown-operator"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "n.heddle"));
+}
+
+TEST(ToolInspect, DescribesNetsWeightsAndPlugins) {
+  const TemporaryFolder folder;
+  const std::string net = (folder / "n.heddle").string(), weights = (folder / "n.safetensors").string();
+  ASSERT_EQ(heddle({"model", "lenet", "-o", net}).status, 0);
+  const Json of_net = heddle_json({"inspect", net});
+  EXPECT_EQ(of_net["net"]["operators"], 12);
+  EXPECT_TRUE(of_net["stats"].is_null());
+  EXPECT_EQ(heddle_json({"inspect", net, "--stats"})["stats"]["operators_by_type"]["Conv"], 2);
+  EXPECT_EQ(heddle_json({"inspect", net, "--stats"})["stats"]["parameters"], 61706);
+  const std::string dot = heddle({"inspect", net, "--dot"}).out;
+  EXPECT_EQ(dot.rfind("digraph \"lenet\" {", 0), 0u) << dot.substr(0, 100);
+  EXPECT_EQ(heddle_json({"inspect", net, "--dot"})["dot"].get<std::string>() + "\n", dot);
+  const Json of_weights = heddle_json({"inspect", weights});
+  ASSERT_FALSE(of_weights["tensors"].empty());
+  EXPECT_EQ(of_weights["tensors"][0]["dtype"], "F32");
+  EXPECT_TRUE(of_weights["tensors"][0]["xxh64"].is_null());
+  EXPECT_TRUE(heddle_json({"inspect", weights, "--verify"})["tensors"][0]["xxh64"].is_string());
+  EXPECT_EQ(heddle_json({"inspect", example_plugin})["plugin"]["operators"][0]["name"], "example::Scale");
+}
+
+TEST(ToolInspect, VerifyFindsDamage) {
+  const TemporaryFolder folder;
+  const std::string net = (folder / "n.heddle").string(), weights = (folder / "n.safetensors").string();
+  ASSERT_EQ(heddle({"model", "lenet", "-o", net}).status, 0);
+  EXPECT_EQ(heddle({"inspect", net, "--verify"}).status, 0);
+  std::string bytes = read_text(weights);
+  bytes[bytes.size() - 3] = static_cast<char>(bytes[bytes.size() - 3] ^ 1);
+  write_text(weights, bytes);
+  EXPECT_EQ(heddle({"inspect", net}).status, 0);
+  EXPECT_EQ(codes(heddle_json({"inspect", net, "--verify"}, 3)), Words{"weights-mismatch"});
+}
+
+TEST(ToolConvert, GoesBothWaysWithoutLoss) {
+  const NetFolder folder(two_outputs());
+  ASSERT_EQ(heddle_json({"convert", folder.net(), folder.file("a.heddle")})["net"]["operators"], 2);
+  ASSERT_EQ(heddle({"convert", folder.file("a.heddle"), folder.file("b.json")}).status, 0);
+  ASSERT_EQ(heddle({"convert", folder.file("b.json"), folder.file("c.heddle")}).status, 0);
+  EXPECT_EQ(read_text(folder / "a.heddle"), read_text(folder / "c.heddle"));
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1"})["outputs"],
+            heddle_json({"run", folder.file("c.heddle"), "--random", "1"})["outputs"]);
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests

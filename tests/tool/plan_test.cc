@@ -1,0 +1,173 @@
+// heddle check, plan and plan --buffers.
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+// x -> Conv -> BatchNormalization -> Relu -> GlobalAveragePool
+std::string convolution() {
+  const auto constant = [](const std::string& name, const std::string& dims, int count) {
+    std::string data = "0.5";
+    for (int i = 1; i < count; ++i) data += ", 0.5";
+    return R"(, {"name": ")" + name + R"(", "kind": "constant", "dtype": "f32", "dims": [)" + dims + R"(], "data": [)" + data + "]}";
+  };
+  return net_text("convolution", R"("x")", R"("y")",
+                  input("x", "1, 8, 10, 10") + constant("w", "8, 8, 3, 3", 576) + constant("s", "8", 8) + constant("b", "8", 8) +
+                      constant("m", "8", 8) + constant("v", "8", 8),
+                  node("Conv", R"("x", "w")", "conv") + ", " + node("BatchNormalization", R"("conv", "s", "b", "m", "v")", "bn") + ", " +
+                      node("Relu", R"("bn")", "relu") + ", " + node("GlobalAveragePool", R"("relu")", "y"));
+}
+
+TEST(ToolCheck, SaysAllErrorsAtOnce) {
+  const NetFolder good(two_outputs());
+  EXPECT_EQ(heddle_json({"check", good.net()})["operators"], 2);
+  const NetFolder unknown(
+      net_text("unknown", R"("x")", R"("b")", input("x", "2"), node("Rellu", R"("x")", "a") + ", " + node("NoSuch", R"("a")", "b")));
+  const Json object = heddle_json({"check", unknown.net()}, 1);
+  EXPECT_EQ(codes(object), (Words{"unknown-operator", "unknown-operator"}));
+  EXPECT_EQ(object["diagnostics"][0]["operator"], "a");
+  EXPECT_EQ(object["diagnostics"][0]["type"], "Rellu");
+  EXPECT_NE(object["diagnostics"][0]["hint"].get<std::string>().find("Relu"), std::string::npos);
+  const NetFolder shapes(net_text("shapes", R"("x", "z")", R"("a", "b")", input("x", "2, 3") + ", " + input("z", "4, 5"),
+                                  node("MatMul", R"("x", "z")", "a") + ", " + node("Add", R"("x", "z")", "b")));
+  EXPECT_EQ(codes(heddle_json({"check", shapes.net()}, 1)), (Words{"shape-mismatch", "shape-mismatch"}));
+  // What is wrong with the file is not a finding about the net.
+  write_text(good / "text", "no net");
+  EXPECT_EQ(heddle({"check", good.file("text")}).status, 3);
+  EXPECT_EQ(heddle({"check", good.file("nowhere")}).status, 3);
+}
+
+TEST(ToolCheck, ShapeAndSymbolBind) {
+  const NetFolder folder(symbolic());
+  EXPECT_EQ(codes(heddle_json({"check", folder.net()}, 2)), Words{"unbound-symbol"});
+  heddle_json({"check", folder.net(), "--symbol", "N=2"});
+  heddle_json({"check", folder.net(), "--shape", "x=2x3"});
+  EXPECT_EQ(codes(heddle_json({"check", folder.net(), "--shape", "x=2x4"}, 1)), Words{"shape-mismatch"});
+  EXPECT_EQ(codes(heddle_json({"check", folder.net(), "--shape", "z=2x3"}, 2)), Words{"unknown-name"});
+}
+
+TEST(ToolPlan, ShowsStepsAndMemory) {
+  const NetFolder folder(convolution());
+  const Json plan = heddle_json({"plan", folder.net()});
+  ASSERT_FALSE(plan["steps"].empty());
+  EXPECT_LT(plan["steps"].size(), 4u) << "batch normalization and Relu are steps of their own";
+  bool conv = false;
+  for (const Json& step : plan["steps"]) conv = conv || step["type"] == "Conv";
+  EXPECT_TRUE(conv);
+  EXPECT_GE(plan["devices"]["cpu"]["peak_bytes"].get<int64_t>(), plan["devices"]["cpu"]["lower_bound_bytes"].get<int64_t>());
+  EXPECT_GT(plan["devices"]["cpu"]["peak_bytes"].get<int64_t>(), 0);
+  EXPECT_TRUE(plan["dot"].is_null());
+  const std::string text = heddle({"plan", folder.net()}).out;
+  EXPECT_NE(text.find("\"conv\" Conv kernel"), std::string::npos) << text;
+  EXPECT_NE(text.find("cpu: peak " + plan["devices"]["cpu"]["peak_bytes"].dump()), std::string::npos) << text;
+}
+
+TEST(ToolPlan, ShapeAndSymbolBind) {
+  const NetFolder folder(symbolic());
+  const auto shape = [&](const char* option, const char* value) {
+    return heddle_json({"plan", folder.net(), option, value})["steps"][0]["inputs"][0]["shape"];
+  };
+  EXPECT_EQ(shape("--symbol", "N=7"), Json({7, 3}));
+  EXPECT_EQ(shape("--shape", "x=9x3"), Json({9, 3}));
+  EXPECT_EQ(heddle({"plan", folder.net()}).status, 2);
+}
+
+TEST(ToolPlan, DotIsAGraph) {
+  const NetFolder folder(two_outputs());
+  const std::string text = heddle({"plan", folder.net(), "--dot"}).out;
+  EXPECT_EQ(text.rfind("digraph \"two\" {", 0), 0u) << text;
+  EXPECT_NE(text.find("s0 -> s1"), std::string::npos) << text;
+  EXPECT_EQ(heddle_json({"plan", folder.net(), "--dot"})["dot"].get<std::string>() + "\n", text);
+}
+
+TEST(ToolPlan, SvgShowsEachBuffer) {
+  const NetFolder folder(convolution());
+  ASSERT_EQ(heddle({"plan", folder.net(), "--svg", folder.file("p.svg")}).status, 0);
+  const std::string svg = read_text(folder / "p.svg");
+  EXPECT_EQ(svg.rfind("<svg xmlns=", 0), 0u);
+  EXPECT_NE(svg.find("<rect"), std::string::npos);
+  EXPECT_EQ(codes(heddle_json({"plan", folder.net(), "--svg", "/nowhere/p.svg"}, 3)), Words{"file-unwritable"});
+}
+
+TEST(ToolPlan, DiffNamesWhatIsOther) {
+  const NetFolder folder(two_outputs());
+  const Json same = heddle_json({"plan", folder.net(), "--diff", folder.net()})["diff"];
+  EXPECT_EQ(same["steps"], 0);
+  EXPECT_TRUE(same["changed"].empty());
+  write_text(folder / "other.json",
+             net_text("other", R"("x")", R"("b", "c")", input("x", "4, 3"),
+                      node("Relu", R"("x")", "a") + ", " + node("Exp", R"("a")", "b") + ", " + node("MatMul", R"("a", "t")", "c")));
+  EXPECT_EQ(heddle({"plan", folder.net(), "--diff", folder.file("other.json")}).status, 3) << "the other net is wrong";
+  write_text(folder / "other.json", net_text("other", R"("x")", R"("a", "c")", input("x", "4, 3"),
+                                             node("Relu", R"("x")", "a") + ", " + node("Softmax", R"("a")", "c")));
+  const Json diff = heddle_json({"plan", folder.net(), "--diff", folder.file("other.json")})["diff"];
+  EXPECT_EQ(diff["steps"], 0);
+  EXPECT_EQ(diff["only_in_this"], Json({"b"}));
+  EXPECT_EQ(diff["only_in_other"], Json({"c"}));
+  ASSERT_EQ(diff["changed"].size(), 1u);
+  EXPECT_EQ(diff["changed"][0]["name"], "a");
+  const std::string text = heddle({"plan", folder.net(), "--diff", folder.file("other.json")}).out;
+  EXPECT_NE(text.find("- \"b\"\n+ \"c\"\n~ \"a\"\n"), std::string::npos) << text;
+}
+
+// ---------------------------------------------------------------- the offset planner alone
+
+struct Table : TemporaryFolder {
+  Table() { write_text(*this / "b.csv", "id,lower,upper,size\na,0,2,100\nb,1,3,50\nc,2,4,100\n"); }
+  std::string file() const { return (path() / "b.csv").string(); }
+  Words arguments(Words more = {}) const {
+    Words all = {"plan", "--buffers", file()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+};
+
+TEST(ToolPlanBuffers, PacksATable) {
+  const Table table;
+  const Json object = heddle_json(table.arguments());
+  EXPECT_EQ(object["peak_bytes"], 150);
+  EXPECT_EQ(object["lower_bound_bytes"], 150);
+  EXPECT_EQ(object["optimal"], true);
+  EXPECT_EQ(heddle({"plan"}).status, 2);
+  write_text(table.path() / "bad.csv", "id,lower,upper,size\na,2,1,100\n");
+  EXPECT_EQ(heddle({"plan", "--buffers", (table.path() / "bad.csv").string()}).status, 3);
+}
+
+TEST(ToolPlanBuffers, OutputHasOffsets) {
+  const Table table;
+  const std::string to = (table.path() / "o.csv").string();
+  ASSERT_EQ(heddle(table.arguments({"-o", to})).status, 0);
+  const std::string text = read_text(to);
+  EXPECT_EQ(text.rfind("id,lower,upper,size,offset\na,0,2,100,", 0), 0u) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  EXPECT_EQ(heddle({"plan", "-o", to}).status, 2) << "-o belongs to --buffers";
+}
+
+TEST(ToolPlanBuffers, CapacityThatDoesNotDoIsALimit) {
+  const Table table;
+  heddle_json(table.arguments({"--capacity", "150"}));
+  const Json object = heddle_json(table.arguments({"--capacity", "149"}), 4);
+  EXPECT_EQ(codes(object), Words{"limit-exceeded"});
+  EXPECT_NE(object["diagnostics"][0]["message"].get<std::string>().find("150"), std::string::npos) << object["diagnostics"];
+}
+
+TEST(ToolPlanBuffers, TimeLimitEndsTheSearch) {
+  const TemporaryFolder folder;
+  std::string text = "id,lower,upper,size\n";
+  for (int i = 0; i < 300; ++i)
+    text += "b" + std::to_string(i) + "," + std::to_string(i * 7 % 50) + "," + std::to_string(i * 7 % 50 + 5 + i % 13) + "," +
+            std::to_string(1000 + i * 37 % 911) + "\n";
+  write_text(folder / "b.csv", text);
+  const Words search = {"plan", "--buffers", (folder / "b.csv").string()};
+  const Json quick = heddle_json(search);
+  Words longer = search;
+  longer.insert(longer.end(), {"--time-limit", "0.5"});
+  const Json object = heddle_json(longer);
+  EXPECT_FALSE(object["optimal"].get<bool>()) << "solved at once: a harder table is needed";
+  EXPECT_LE(object["peak_bytes"].get<int64_t>(), quick["peak_bytes"].get<int64_t>());
+  // It searched for as long as it was allowed, which it does not without the option.
+  EXPECT_GE(object["solve_ns"].get<int64_t>(), 400000000);
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests

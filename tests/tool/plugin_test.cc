@@ -1,0 +1,98 @@
+// heddle plugin list, check, new and run; the operator that the README shows. plugin new -> build -> check -> run by a net is
+// package.new_plugin.
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+TEST(ToolPlugin, ListTellsWhatCameFromWhere) {
+  const Json plugins = heddle_json({"plugin", "list", "--plugin", example_plugin})["plugins"];
+  ASSERT_EQ(plugins.size(), 2u);
+  EXPECT_EQ(plugins[0]["name"], "example");
+  EXPECT_EQ(plugins[0]["path"], std::filesystem::canonical(example_plugin).string());
+  EXPECT_EQ(plugins[0]["operators"], Json::array({{{"name", "example::Scale"}, {"version", 1}}}));
+  ASSERT_EQ(plugins[0]["kernels"].size(), 1u);
+  EXPECT_EQ(plugins[0]["kernels"][0]["device"], "cpu");
+  EXPECT_EQ(plugins[0]["kernels"][0]["types"], Json({{"f32"}}));
+}
+
+TEST(ToolPlugin, CheckPassesTheExample) {
+  const Json object = heddle_json({"plugin", "check", example_plugin});
+  EXPECT_EQ(object["operators"], Json::array({{{"operator", "example::Scale"}, {"status", "pass"}, {"reason", nullptr}}}));
+}
+
+TEST(ToolPlugin, CheckOutlivesWhatCrashesHangsAndLies) {
+  const Json one = heddle_json({"plugin", "check", test_plugin("hostile_crash"), "--operator", "Segfault", "--seed", "3"}, 1);
+  ASSERT_EQ(one["operators"].size(), 1u) << one;
+  EXPECT_EQ(one["operators"][0]["status"], "fail");
+  EXPECT_EQ(codes(heddle_json({"plugin", "check", example_plugin, "--operator", "NoSuch"}, 2)), Words{"unknown-name"});
+  EXPECT_EQ(heddle({"plugin", "check", example_plugin, "--timeout", "0"}).status, 2);
+  EXPECT_EQ(codes(heddle_json({"plugin", "check", "/nowhere.so"}, 3)), Words{"plugin-unreadable"});
+}
+
+TEST(ToolPlugin, NewWritesAProject) {
+  const TemporaryFolder folder;
+  const Outcome outcome = Tool({"plugin", "new", "mine", "--json"}).in(folder.path()).run();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const Json object = checked_object(outcome, "plugin_new.json");
+  for (const Json& file : object["files"]) EXPECT_TRUE(std::filesystem::exists(folder / file)) << file;
+  EXPECT_EQ(Tool({"plugin", "new", "mine"}).in(folder.path()).run().status, 2) << "it is there already";
+  EXPECT_EQ(Tool({"plugin", "new", "../mine"}).in(folder.path()).run().status, 2);
+}
+
+TEST(ToolPlugin, RunComputesOneOperator) {
+  const TemporaryFolder folder;
+  write_text(folder / "x.npy", npy("2, 2,", {1, -2, 3, -4}));
+  EXPECT_EQ(heddle({"plugin", "run", "Relu", "--input", (folder / "x.npy").string()}).out, "f32[2, 2] =\n  1 0\n  3 0\n");
+  EXPECT_EQ(heddle({"plugin", "run", "example::Scale", "--plugin", example_plugin, "--input", (folder / "x.npy").string(), "--attribute",
+                    "factor=2"})
+                .out,
+            "f32[2, 2] =\n  2 -4\n  6 -8\n");
+  const auto of = [&](Words more) {
+    Words arguments = {"plugin", "run", "Abs", "--shape", "2x3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return heddle_json(arguments)["outputs"][0];
+  };
+  EXPECT_EQ(of({})["shape"], Json({2, 3}));
+  EXPECT_EQ(of({}), of({"--seed", "1"}));
+  EXPECT_NE(of({}), of({"--seed", "2"}));
+  EXPECT_EQ(of({"--dtype", "f64"})["dtype"], "f64");
+  EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2x"}, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2", "--attribute", "no=1"}, 3)), Words{"unknown-attribute"});
+  EXPECT_EQ(codes(heddle_json({"plugin", "run", "Reluu"}, 3)), Words{"unknown-operator"});
+}
+
+TEST(ToolPlugin, TheOperatorOfTheReadmeIsShortAndWhole) {
+  // The first block of C++ in the README.
+  const std::string readme = read_text(HEDDLE_SOURCE_DIR "/README.md");
+  const size_t begin = readme.find("```cpp\n") + 7;
+  const std::string code = readme.substr(begin, readme.find("```", begin) - begin);
+  EXPECT_LE(std::count(code.begin(), code.end(), '\n'), 25);
+  const TemporaryFolder folder;
+  write_text(folder / "readme.cc", code);
+  const std::string so = (folder / "readme.so").string();
+  const std::string compile = HEDDLE_CXX " -std=c++17 -O1 -fPIC -shared -Wall -Wextra -Werror -I" HEDDLE_SOURCE_DIR "/runtime/include -o " +
+                              so + " " + (folder / "readme.cc").string();
+  ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
+  // Schema and shape rule: it runs on any shape. In-place and gradient: as its schema in the loaded plugin says. Kernel: it computes.
+  const std::string name = "example::Scale";
+  write_text(folder / "x.npy", npy("2,", {1, -2}));
+  EXPECT_EQ(heddle({"plugin", "run", name, "--plugin", so, "--input", (folder / "x.npy").string(), "--attribute", "factor=3"}).out,
+            "f32[2] = 3 -6\n");
+  EXPECT_EQ(heddle_json({"plugin", "run", name, "--plugin", so, "--shape", "2x3x4"})["outputs"][0]["shape"], Json({2, 3, 4}));
+  EXPECT_EQ(heddle_json({"plugin", "check", so})["operators"][0]["reason"], nullptr)
+      << "the author's suite compares the gradient with differences";
+  for (const char* part : {".in(", ".out(", "same_as(", ".in_place(", ".gradient(", ".cpu<"})
+    EXPECT_NE(code.find(part), std::string::npos) << part;
+  // In place: a chain of three keeps to one buffer.
+  const std::string domain = R"(, "domain": "example")";
+  const std::string nodes =
+      node("Exp", R"("x")", "a") + ", " + node("Scale", R"("a")", "b", domain) + ", " + node("Scale", R"("b")", "c", domain);
+  write_text(folder / "chain.json", net_text("chain", R"("x")", R"("c")", input("x", "1024"), nodes));
+  const Json plan = heddle_json({"plan", (folder / "chain.json").string(), "--plugin", so});
+  ASSERT_EQ(plan["steps"].size(), 3u);
+  for (const Json& step : plan["steps"]) EXPECT_EQ(step["outputs"][0]["offset_bytes"], plan["steps"][0]["outputs"][0]["offset_bytes"]);
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests

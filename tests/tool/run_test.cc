@@ -1,0 +1,327 @@
+// heddle run: one test for each option; each fails if the option is ignored.
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+std::string sha(const Json& object, const std::string& output) {
+  return object["outputs"][output]["sha256"].get<std::string>();
+}
+
+size_t files_in(const std::filesystem::path& folder) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
+TEST(ToolRun, InputComesFromAFile) {
+  const NetFolder folder(two_outputs());
+  const std::vector<float> x = {-1, 2, -3, 4, 0.5f, -0.5f};
+  write_text(folder / "x.npy", npy("2, 3,", x));
+  ASSERT_EQ(heddle({"run", folder.net(), "--input", "x=" + folder.file("x.npy"), "--output", "a=" + folder.file("a.npy")}).status, 0);
+  EXPECT_EQ(npy_values(folder / "a.npy"), (std::vector<float>{0, 2, 0, 4, 0.5f, 0}));
+  // What was written as .safetensors is read by the tensor's name, or without one.
+  ASSERT_EQ(heddle({"run", folder.net(), "--input", "x=" + folder.file("x.npy"), "--output", "b=" + folder.file("b.safetensors")}).status,
+            0);
+  const std::string direct = sha(heddle_json({"run", folder.net(), "--input", "x=" + folder.file("x.npy")}), "b");
+  ASSERT_EQ(
+      heddle({"run", folder.net(), "--input", "x=" + folder.file("b.safetensors") + ":b", "--output", "a=" + folder.file("c.npy")}).status,
+      0);
+  ASSERT_EQ(heddle({"run", folder.net(), "--input", "x=" + folder.file("x.npy"), "--output", "b=" + folder.file("b.npy")}).status, 0);
+  EXPECT_EQ(npy_values(folder / "c.npy"), npy_values(folder / "b.npy")) << "Relu of exp is exp";
+  EXPECT_NE(direct, sha(heddle_json({"run", folder.net(), "--input", "x=" + folder.file("b.npy")}), "b"));
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--input", "z=" + folder.file("x.npy")}, 2)), Words{"unknown-name"});
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--input", "x=" + folder.file("nowhere.npy")}, 3)), Words{"file-not-found"});
+  write_text(folder / "cut.npy", read_text(folder / "x.npy").substr(0, 140));
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--input", "x=" + folder.file("cut.npy")}, 3)), Words{"file-truncated"});
+}
+
+TEST(ToolRun, InputTakesTensorProtosOfOnnx) {
+  const std::filesystem::path data = "/usr/share/libonnx-testdata/data/node/test_relu";
+  if (!std::filesystem::exists(data)) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const NetFolder folder(net_text("relu", R"("x")", R"("y")", input("x", "3, 4, 5"), node("Relu", R"("x")", "y")));
+  const Json object = heddle_json(
+      {"run", folder.net(), "--input", "x=" + (data / "test_data_set_0/input_0.pb").string(), "--output", "y=" + folder.file("y.npy")});
+  EXPECT_EQ(object["outputs"]["y"]["shape"], Json({3, 4, 5}));
+  EXPECT_EQ(npy_values(folder / "y.npy").size(), 60u);
+}
+
+TEST(ToolRun, RandomContentDependsOnTheSeedAlone) {
+  const NetFolder folder(two_outputs());
+  const auto of_seed = [&](const char* seed) { return sha(heddle_json({"run", folder.net(), "--random", seed}), "b"); };
+  EXPECT_EQ(of_seed("1"), of_seed("1"));
+  EXPECT_NE(of_seed("1"), of_seed("2"));
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "3", "--output", "b=" + folder.file("b.npy")}).status, 0);
+  for (const float v : npy_values(folder / "b.npy")) EXPECT_TRUE(v >= 1.0f && v < 2.7183f) << v;  // exp of relu of [-1, 1)
+  // Indices stay within what the operator's schema bounds: 3 rows, integers would go to 100.
+  const NetFolder gather(
+      net_text("gather", R"("i")", R"("y")",
+               input("i", "50", "i64") + R"(, {"name": "w", "kind": "constant", "dtype": "f32", "dims": [3], "data": [1, 2, 3]})",
+               node("Gather", R"("w", "i")", "y")));
+  ASSERT_EQ(heddle({"run", gather.net(), "--random", "1", "--output", "y=" + gather.file("y.npy")}).status, 0);
+  for (const float v : npy_values(gather / "y.npy")) EXPECT_TRUE(v == 1 || v == 2 || v == 3) << v;
+}
+
+TEST(ToolRun, OutputDirTakesEveryOutput) {
+  const NetFolder folder(two_outputs());
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--output-dir", folder.file("new/all")}).status, 0);
+  EXPECT_EQ(npy_values(folder / "new/all/a.npy").size(), 6u);
+  EXPECT_EQ(npy_values(folder / "new/all/b.npy").size(), 6u);
+  EXPECT_EQ(files_in(folder / "new/all"), 2u);
+}
+
+TEST(ToolRun, FetchReportsTheseOutputsAlone) {
+  const NetFolder folder(two_outputs());
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1"})["outputs"].size(), 2u);
+  const Json object = heddle_json({"run", folder.net(), "--random", "1", "--fetch", "b"});
+  EXPECT_EQ(object["outputs"].size(), 1u);
+  EXPECT_TRUE(object["outputs"].contains("b"));
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--fetch", "c"}, 2)), Words{"unknown-name"});
+}
+
+TEST(ToolRun, PrintShowsTheElements) {
+  const NetFolder folder(two_outputs());
+  write_text(folder / "x.npy", npy("2, 3,", {1, 2, 3, 4, 5, 6}));
+  const std::string x = "x=" + folder.file("x.npy"), text = "f32[2, 3] =\n  1 2 3\n  4 5 6";
+  EXPECT_NE(heddle({"run", folder.net(), "--input", x, "--print", "a"}).out.find("\"a\" " + text), std::string::npos);
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--input", x, "--print", "a"})["printed"], Json({{"a", text}}));
+}
+
+TEST(ToolRun, ParamReplacesAVariable) {
+  const NetFolder folder(
+      net_text("scaled", R"("x")", R"("y")", input("x", "2") + R"(, {"name": "w", "kind": "variable", "variable": "w", "version": 0})",
+               node("Mul", R"("x", "w")", "y"), R"(, "variables": [{"name": "w", "dtype": "f32", "dims": [2], "data": [10, 100]}])"));
+  write_text(folder / "x.npy", npy("2,", {1, 2}));
+  write_text(folder / "w.npy", npy("2,", {-1, 3}));
+  const Words run = {"run", folder.net(), "--input", "x=" + folder.file("x.npy"), "--output", "y=" + folder.file("y.npy")};
+  Json object = heddle_json(run);
+  EXPECT_EQ(npy_values(folder / "y.npy"), (std::vector<float>{10, 200}));
+  EXPECT_EQ(object["variable_bytes"], 8);
+  Words with = run;
+  with.insert(with.end(), {"--param", "w=" + folder.file("w.npy")});
+  heddle_json(with);
+  EXPECT_EQ(npy_values(folder / "y.npy"), (std::vector<float>{-1, 6}));
+  with.back() = "v=" + folder.file("w.npy");
+  EXPECT_EQ(codes(heddle_json(with, 2)), Words{"unknown-name"});
+}
+
+TEST(ToolRun, ShapeAndSymbolBindWhatTheNetLeavesOpen) {
+  const NetFolder folder(symbolic());
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1"}, 2)), Words{"unbound-symbol"});
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--symbol", "N=8"})["outputs"]["y"]["shape"], Json({8, 3}));
+  EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--shape", "x=5x3"})["outputs"]["y"]["shape"], Json({5, 3}));
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--shape", "x=5x4"}, 3)), Words{"shape-mismatch"});
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--shape", "x=-1x3"}, 2)), Words{"invalid-argument"});
+}
+
+TEST(ToolRun, DeviceMustBeThere) {
+  const NetFolder folder(two_outputs());
+  EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--device", "cpu"}).status, 0);
+  for (const char* option : {"--device", "--compare-device"})
+    EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", option, "nonesuch:1"}, 1)), Words{"no-such-device"}) << option;
+}
+
+TEST(ToolRun, CopiesStreamsAndGraphTakeTheirWordsAlone) {
+  const NetFolder folder(two_outputs());
+  for (const char* mode : {"strict", "warn", "auto"})
+    EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--copies", mode})["copies"]["count"], 0) << mode;
+  for (const char* mode : {"off", "auto"})
+    EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--graph", mode})["graphs"]["captured"], 0) << mode;
+  for (const Words& wrong : {Words{"--copies", "maybe"}, Words{"--graph", "maybe"}, Words{"--streams", "0"}})
+    EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", wrong[0], wrong[1]}, 2)), Words{"unknown-option"}) << wrong[0];
+}
+
+TEST(ToolRun, RepeatAndWarmupCountRuns) {
+  const NetFolder folder(two_outputs());
+  const Json once = heddle_json({"run", folder.net(), "--random", "1"});
+  EXPECT_EQ(once["latency_ns"]["runs"], 1);
+  EXPECT_TRUE(once["steady_state_allocations"]["heap"].is_null());
+  const Json few = heddle_json({"run", folder.net(), "--random", "1", "--repeat", "99"});
+  EXPECT_EQ(few["latency_ns"]["runs"], 99);
+  EXPECT_TRUE(few["latency_ns"]["p99"].is_null());
+  const Json many = heddle_json({"run", folder.net(), "--random", "1", "--repeat", "100"});
+  EXPECT_GE(many["latency_ns"]["p99"].get<int64_t>(), many["latency_ns"]["min"].get<int64_t>());
+  // A variable that counts tells how many runs there were in all.
+  const NetFolder counting(net_text("counting", "", R"("s")", R"({"name": "s@0", "kind": "variable", "variable": "s", "version": 0},
+      {"name": "one", "kind": "constant", "dtype": "f32", "dims": [1], "data": [1]}, {"name": "s", "kind": "variable", "variable": "s", "version": 1})",
+                                    node("AccumulateAdd", R"("s@0", "one")", "s", R"(, "domain": "heddle")"),
+                                    R"(, "variables": [{"name": "s", "dtype": "f32", "dims": [1], "data": [0]}])"));
+  ASSERT_EQ(heddle_json(
+                {"run", counting.net(), "--repeat", "3", "--warmup", "4", "--output", "s=" + counting.file("s.npy")})["latency_ns"]["runs"],
+            3);
+  EXPECT_EQ(npy_values(counting / "s.npy"), std::vector<float>{7});
+}
+
+TEST(ToolRun, SeedIsOfTheNetsRandomOperators) {
+  const NetFolder folder(
+      net_text("random", "", R"("y")", "", node("RandomNormal", "", "y", R"(, "attributes": {"shape": {"ints": [8]}})")));
+  const auto of_seed = [&](const char* seed) { return sha(heddle_json({"run", folder.net(), "--seed", seed}), "y"); };
+  EXPECT_EQ(of_seed("1"), of_seed("1"));
+  EXPECT_NE(of_seed("1"), of_seed("2"));
+}
+
+// x [512, 512] and a chain of products of it: some hundred milliseconds at least on any machine.
+std::string slow_net(int products) {
+  std::string nodes = node("MatMul", R"("x", "x")", "p0"), last = "p0";
+  for (int i = 1; i < products; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    nodes += ", " + node("MatMul", "\"" + last + R"(", "x")", name);
+    last = name;
+  }
+  return net_text("slow", R"("x")", "\"" + last + "\"", input("x", "512, 512"), nodes);
+}
+
+TEST(ToolRun, DeadlineEndsARun) {
+  const NetFolder folder(slow_net(400));
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--deadline", "0.001"}, 1)), Words{"deadline-exceeded"});
+  const NetFolder quick(two_outputs());
+  EXPECT_EQ(heddle({"run", quick.net(), "--random", "1", "--deadline", "100"}).status, 0);
+}
+
+TEST(ToolRun, MemoryLimitIsOfThePlannedPeak) {
+  const NetFolder folder(two_outputs());
+  const Json free = heddle_json({"run", folder.net(), "--random", "1"});
+  const int64_t peak = free["devices"]["cpu"]["planned_peak_bytes"].get<int64_t>();
+  EXPECT_EQ(free["devices"]["cpu"]["measured_peak_bytes"], peak);
+  ASSERT_GT(peak, 0);
+  EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--memory-limit", std::to_string(peak)}).status, 0);
+  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--memory-limit", std::to_string(peak - 1)}, 4)),
+            Words{"limit-exceeded"});
+}
+
+TEST(ToolRun, CheckNumericsNamesTheFirstOperator) {
+  const NetFolder folder(
+      net_text("bad", R"("x")", R"("y")", input("x", "2"), node("Log", R"("x")", "l") + ", " + node("ReduceSum", R"("l")", "y")));
+  write_text(folder / "x.npy", npy("2,", {1, -1}));
+  const Words run = {"run", folder.net(), "--input", "x=" + folder.file("x.npy")};
+  heddle_json(run);
+  Words checked = run;
+  checked.push_back("--check-numerics");
+  const Json object = heddle_json(checked, 1);
+  EXPECT_EQ(codes(object), Words{"numerics"});
+  EXPECT_EQ(object["diagnostics"][0]["operator"], "l");
+  write_text(folder / "x.npy", npy("2,", {1, 2}));
+  EXPECT_EQ(heddle(checked).status, 0);
+}
+
+TEST(ToolRun, DumpWritesOperatorsAndOnlyChoosesThem) {
+  const NetFolder folder(slow_net(3));
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--dump", folder.file("dump")}).status, 0);
+  EXPECT_EQ(files_in(folder / "dump"), 3u);
+  EXPECT_EQ(npy_values(folder / "dump/p1.npy").size(), 512u * 512u);
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--dump", folder.file("one"), "--only", "p1"}).status, 0);
+  EXPECT_EQ(files_in(folder / "one"), 1u);
+  EXPECT_EQ(read_text(folder / "one/p1.npy"), read_text(folder / "dump/p1.npy"));
+  EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--only", "p1"}).status, 2);
+}
+
+TEST(ToolRun, TraceIsAnEventPerStepAndWorker) {
+  const NetFolder folder(slow_net(3));
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--threads", "1", "--trace", folder.file("t.json")}).status, 0);
+  const Json trace = Json::parse(read_text(folder / "t.json"), nullptr, false);
+  ASSERT_TRUE(trace.is_object());
+  ASSERT_EQ(trace["traceEvents"].size(), 3u);
+  for (const Json& event : trace["traceEvents"]) {
+    EXPECT_EQ(event["ph"], "X");
+    EXPECT_EQ(event["cat"], "MatMul");
+    EXPECT_GT(event["dur"].get<double>(), 0.0);
+  }
+}
+
+TEST(ToolRun, ReportIsOnePageWithEscapedNames) {
+  const std::string name = "<script>alert(1)</script>&";
+  const NetFolder folder(net_text(name, R"("x")", "\"" + name + "\"", input("x", "64, 64"), node("MatMul", R"("x", "x")", name)));
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--report", folder.file("r.html")}).status, 0);
+  const std::string page = read_text(folder / "r.html");
+  EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0u);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;alert(1)&lt;/script&gt;&amp;"), std::string::npos);
+  // Table, timeline and memory; nothing from elsewhere.
+  EXPECT_NE(page.find("<td>MatMul</td>"), std::string::npos);
+  EXPECT_NE(page.find("<svg id=\"timeline\""), std::string::npos);
+  EXPECT_EQ(page.find("<svg", page.find("<svg", page.find("<svg") + 1) + 1), std::string::npos) << "more than two pictures";
+  for (const char* elsewhere : {"src=", "href=", "url("}) EXPECT_EQ(page.find(elsewhere), std::string::npos) << elsewhere;
+  EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--report", folder.file("r.html"), "--check-numerics"}).status, 2);
+}
+
+TEST(ToolRun, AllocationsAreCounted) {
+  const NetFolder folder(two_outputs());
+  const Json none = heddle_json({"run", folder.net(), "--random", "1", "--repeat", "50", "--threads", "1"});
+  const NetFolder allocating(
+      net_text("allocating", R"("x")", R"("y")", input("x", "2"), node("Allocates", R"("x")", "y", R"(, "domain": "allocates")")));
+  const Json some =
+      heddle_json({"run", allocating.net(), "--plugin", test_plugin("allocates"), "--random", "1", "--repeat", "11", "--threads", "1"});
+  if (some["steady_state_allocations"]["heap"].is_null()) GTEST_SKIP() << "sanitizers keep their own operator new";
+  EXPECT_EQ(none["steady_state_allocations"]["heap"], 0);
+  // Three in each run but the first.
+  EXPECT_EQ(some["steady_state_allocations"]["heap"], 30);
+}
+
+TEST(ToolRun, MeasuredPeakHasWhatNoPlanCouldHold) {
+  // NonZero's extent is known only afterwards; its consumer's output is dynamic.
+  const NetFolder folder(
+      net_text("late", R"("x")", R"("y")", input("x", "2, 3"), node("Relu", R"("x")", "a") + ", " + node("NonZero", R"("a")", "y")));
+  write_text(folder / "x.npy", npy("2, 3,", {0, 1, 0, 2, 0, 3}));
+  const Json object = heddle_json({"run", folder.net(), "--input", "x=" + folder.file("x.npy")});
+  EXPECT_EQ(object["outputs"]["y"]["shape"], Json({2, 3}));
+  EXPECT_GE(object["devices"]["cpu"]["measured_peak_bytes"].get<int64_t>(), object["devices"]["cpu"]["planned_peak_bytes"].get<int64_t>());
+  EXPECT_GT(object["resident_peak_bytes"].get<int64_t>(), 1000000);
+}
+
+// ---------------------------------------------------------------- interruption
+
+bool handlers_installed(pid_t tool, int signal) {
+  const std::string status = read_text("/proc/" + std::to_string(tool) + "/status");
+  const size_t at = status.find("SigCgt:");
+  return at != std::string::npos && (std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
+void interrupt_a_run(const Words& arguments, int signal, bool once_running) {
+  const std::string name = signal == SIGINT ? "SIGINT" : "SIGTERM";
+  Tool tool(arguments);
+  tool.on_terminal().interrupt(signal, [=](const std::string& err, pid_t pid) {
+    return once_running ? err.find("running") != std::string::npos : handlers_installed(pid, signal);
+  });
+  const Outcome outcome = tool.run();
+  EXPECT_EQ(outcome.status, 128 + signal);
+  EXPECT_NE(outcome.err.find("[interrupted]"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("interrupted by " + name), std::string::npos) << outcome.err;
+  EXPECT_EQ(codes(checked_object(outcome, schema_of(arguments))), Words{"interrupted"});
+}
+
+TEST(ToolInterrupt, ARunEndsBetweenSteps) {
+  const NetFolder folder(slow_net(20000));
+  interrupt_a_run({"run", folder.net(), "--random", "1", "--threads", "1", "--json"}, SIGINT, true);
+  interrupt_a_run({"run", folder.net(), "--random", "1", "--threads", "2", "--json"}, SIGTERM, true);
+}
+
+TEST(ToolInterrupt, RepeatedRunsEnd) {
+  const NetFolder folder(two_outputs());
+  interrupt_a_run({"run", folder.net(), "--random", "1", "--repeat", "1000000000", "--json"}, SIGINT, true);
+  interrupt_a_run({"bench", folder.net(), "--repeat", "1000000", "--json"}, SIGTERM, false);
+}
+
+TEST(ToolInterrupt, EverythingElseEndsAtOnce) {
+  const TemporaryFolder folder;
+  std::string table = "id,lower,upper,size\n";
+  for (int i = 0; i < 300; ++i)
+    table += "b" + std::to_string(i) + "," + std::to_string(i * 7 % 50) + "," + std::to_string(i * 7 % 50 + 5 + i % 13) + "," +
+             std::to_string(1000 + i * 37 % 911) + "\n";
+  write_text(folder / "b.csv", table);
+  const Words search = {"plan", "--buffers", (folder / "b.csv").string(), "--time-limit",
+                        "100",  "-o",        (folder / "o.csv").string(), "--json"};
+  interrupt_a_run(search, SIGINT, false);
+  interrupt_a_run(search, SIGTERM, false);
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(ToolInterrupt, LeavesNoTemporaryFile) {
+  const TemporaryFolder folder;
+  // The weights are written for a while: the signal comes when their temporary file is there.
+  Tool tool({"model", "resnet50", "-o", (folder / "net.heddle").string()});
+  tool.interrupt(SIGINT, [&](const std::string&, pid_t) { return files_in(folder.path()) > 0; });
+  const Outcome outcome = tool.run();
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  EXPECT_EQ(files_in(folder.path()), 0u);
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests
