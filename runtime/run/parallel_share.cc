@@ -46,9 +46,9 @@ class Patience {
   int waits_ = 0;
   uint64_t since_ = 0;
 };
-constexpr double helper_patience_ns = 50000;
+// During a run longer than the halves of a large step that was shared are ever apart: to sleep and be woken costs more than to yield.
+constexpr double patience_ns = 500000;
 constexpr double patience_between_runs_ns = 15000;
-constexpr double caller_patience_ns = 50000;
 
 }  // namespace
 
@@ -170,12 +170,17 @@ bool ParallelEngine::anything_to_take() const noexcept {
 // [helper] A step and a token for it; no_step: there was nothing for a while, or there is no run.
 uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
   hungry_.fetch_add(1, std::memory_order_relaxed);
-  Patience patience(running_.load(std::memory_order_relaxed) != 0 ? helper_patience_ns : patience_between_runs_ns);
+  bool during_run = running_.load(std::memory_order_relaxed) != 0;
+  Patience patience(during_run ? patience_ns : patience_between_runs_ns);
   do {
     const uint32_t joined = w.joined;
     const uint32_t step = take(w);
     if (step != no_step) return step;
-    if (w.joined != joined) patience = Patience(helper_patience_ns);
+    if (w.joined != joined) patience = Patience(patience_ns);
+    if (during_run && running_.load(std::memory_order_relaxed) == 0) {
+      during_run = false;
+      patience = Patience(patience_between_runs_ns);
+    }
   } while (patience.wait());
   hungry_.fetch_sub(1, std::memory_order_seq_cst);
   return no_step;
@@ -191,12 +196,12 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
   if (busy_.load(std::memory_order_acquire) == 0) return no_step;
   Worker& w = workers_[0];
   hungry_.fetch_add(1, std::memory_order_relaxed);
-  Patience patience(caller_patience_ns);
+  Patience patience(patience_ns);
   do {
     const uint32_t joined = w.joined;
     const uint32_t step = take(w);
     if (step != no_step) return step;
-    if (w.joined != joined) patience = Patience(caller_patience_ns);
+    if (w.joined != joined) patience = Patience(patience_ns);
     if (!patience.wait()) park_caller();
   } while (busy_.load(std::memory_order_acquire) != 0);
   hungry_.fetch_sub(1, std::memory_order_relaxed);

@@ -3,7 +3,8 @@
 
   tests/bench/nets.py BUILD [ROUNDS]      e.g. build/release; the build needs -DHEDDLE_BUILD_BENCHMARKS=ON
 
-Latency on two threads: `heddle bench` and the bare oneDNN primitives of heddle_onednn_floor take turns; median of each, and their ratio.
+Latency on two threads: `heddle bench` and the bare oneDNN primitives of heddle_onednn_floor take turns; median and fastest run of each, and
+their ratio. Where other programs use the processors now and then, the fastest runs say more than the medians.
 Memory: the peak of `heddle run` over that of `heddle plugin list` (the tool with its plugins loaded), against weights once + planned peak.
 """
 import json
@@ -20,15 +21,17 @@ nets = {"resnet50": ("resnet50_batch1", 1.12), "encoder": ("encoder_matmuls_batc
 
 
 def floor():
-    """Median microseconds by workload."""
+    """Median and fastest, microseconds, by workload."""
     lines = subprocess.run([os.path.join(build, "bin", "heddle_onednn_floor"), "21"], check=True, capture_output=True, text=True).stdout
-    return {line.split()[0]: float(line.split("median")[1].split()[0]) for line in lines.splitlines()}
+    return {line.split()[0]: [float(line.split(word)[1].split()[0]) for word in ("median", "fastest")] for line in lines.splitlines()}
 
 
-def median_us(net):
+def latency(net):
+    """Median and fastest, microseconds."""
     command = [heddle, "bench", net, "--threads", "2", "--warmup", "12", "--repeat", "21", "--json"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return json.loads(output)["runs"][0]["latency_ns"]["median"] / 1e3
+    found = json.loads(output)["runs"][0]["latency_ns"]
+    return [found["median"] / 1e3, found["min"] / 1e3]
 
 
 def peak_bytes(*command):
@@ -51,11 +54,12 @@ with tempfile.TemporaryDirectory() as folder:
         for workload, us in floor().items():
             floors[workload].append(us)
         for name in nets:
-            ours[name].append(median_us(files[name]))
+            ours[name].append(latency(files[name]))
     for name, (workload, wanted) in nets.items():
-        mine, least = statistics.median(ours[name]), statistics.median(floors[workload])
-        verdict = "reached" if mine <= wanted * least else "MISSED"
-        print(f"{name}: {mine / 1e3:.2f} ms, oneDNN's floor {least / 1e3:.2f} ms, ratio {mine / least:.3f}, wanted <= {wanted}  {verdict}")
+        for what, which, of_rounds in (("median", 0, statistics.median), ("fastest", 1, min)):
+            mine, least = of_rounds(r[which] for r in ours[name]), of_rounds(r[which] for r in floors[workload])
+            verdict = "reached" if mine <= wanted * least else "MISSED"
+            print(f"{name}: {what} {mine / 1e3:.2f} ms, oneDNN's floor {least / 1e3:.2f} ms, ratio {mine / least:.3f}, wanted <= {wanted}  {verdict}")
     base, _ = peak_bytes("plugin", "list")
     for name in nets:
         peak, printed = peak_bytes("run", files[name], "--random", "1", "--threads", "2", "--repeat", "3", "--json")
