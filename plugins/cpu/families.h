@@ -58,5 +58,6 @@ void add_matmul(plugin::Builder& plugin);
 void add_gemm(plugin::Builder& plugin);
 void add_pooling(plugin::Builder& plugin);
 void add_reorder(plugin::Builder& plugin);
+void add_copy(plugin::Builder& plugin);
 
 }  // namespace heddle::cpu

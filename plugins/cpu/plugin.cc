@@ -52,6 +52,7 @@ void add_families(plugin::Builder& plugin) {
   add_gemm(plugin);
   add_pooling(plugin);
   add_reorder(plugin);
+  add_copy(plugin);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "compile/plan.h"
 #include "compile/prepack.h"
+#include "device/device_manager.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
 #include "plugin/host.h"
@@ -22,7 +23,8 @@ class ResourceTable {
   ResourceTable(const ResourceTable&) = delete;
   ResourceTable& operator=(const ResourceTable&) = delete;
   // Made on first use; null with a sentence in `error` when nobody publishes it or making it failed.
-  void* find(const std::string& name, const std::string& device, std::string& error);
+  // `opened`: null on cpu.
+  void* find(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened, std::string& error);
 
  private:
   struct State;
@@ -42,9 +44,11 @@ struct CompileOptions {
   int64_t* prepare_ns = nullptr;       // time spent in the kernels' create and prepare is added here
   bool commit_late = true;             // updates of variables form the tail of the plan
   ResourceTable* resources = nullptr;  // null: asking for one is an error
+  DeviceManager* devices = nullptr;    // null: every operator runs on the host
+  uint32_t streams = 1;                // of each device
 };
 
 // Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.
-Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& options);
+Result<std::shared_ptr<Plan>> compile(TypedNet net, const CompileOptions& options);
 
 }  // namespace heddle

@@ -4,11 +4,12 @@
 
 namespace heddle {
 
-Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& options) {
+Result<std::shared_ptr<Plan>> compile(TypedNet net, const CompileOptions& options) {
   compiling::Draft draft(std::move(net), options);
   const std::string name = draft.typed.net.name;
-  const auto stages = {compiling::select_kernels,  compiling::assign_layouts, compiling::assign_storage, compiling::order_steps,
-                       compiling::prepare_kernels, compiling::plan_memory,    compiling::lay_out};
+  const auto stages = {compiling::find_devices,     compiling::select_kernels, compiling::assign_layouts, compiling::assign_storage,
+                       compiling::upload_constants, compiling::order_steps,    compiling::assign_streams, compiling::prepare_kernels,
+                       compiling::plan_memory,      compiling::lay_out,        compiling::add_fences};
   for (const auto stage : stages) {
     const uint64_t begin = ticks();
     Status status = stage(draft);
@@ -16,7 +17,7 @@ Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& 
       *options.prepare_ns += static_cast<int64_t>(ticks_to_ns(ticks() - begin));
     if (!status.ok()) return std::move(status).in_net(name);
   }
-  return std::shared_ptr<const Plan>(std::make_shared<Plan>(std::move(draft.plan)));
+  return std::make_shared<Plan>(std::move(draft.plan));
 }
 
 }  // namespace heddle

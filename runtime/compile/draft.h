@@ -4,7 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/device_name.h"
 #include "compile/compile.h"
+#include "device/locations.h"
 
 namespace heddle::compiling {
 
@@ -14,9 +16,12 @@ struct NodeDraft {
   const KernelEntry* kernel = nullptr;
   std::vector<heddle_layout> input_layouts;  // what the kernel is promised
   std::vector<heddle_layout> output_layouts;
-  bool view = false;  // runs nothing: its output is its input's bytes
+  bool view = false;      // runs nothing: its output is its input's bytes
+  bool uploaded = false;  // a copy of a constant, made once when the plan is
   bool late = false;
-  bool tail = false;  // a variable update or behind one
+  bool tail = false;   // a variable update or behind one
+  uint8_t device = 0;  // whose stream it is enqueued on; 0: it runs on the host
+  uint32_t stream = 0;
   void* state = nullptr;
   heddle_prepare_context prepared = {};
   std::vector<NestedPlan> nested;
@@ -37,6 +42,7 @@ struct Draft {
   std::vector<heddle_layout> layouts;  // by ValueId
   std::vector<uint32_t> storage_of;    // by ValueId; UINT32_MAX: none
   std::vector<Storage> storages;
+  std::unique_ptr<Locations> locations;      // null: everything is on the host
   std::vector<std::vector<uint32_t>> edges;  // by position in `order`: successors
   uint32_t tail_begin = 0;
   Plan plan;
@@ -48,17 +54,33 @@ struct Draft {
 
   const Node& node(NodeId id) const { return typed.net[id]; }
   NodeDraft& draft(NodeId id) { return nodes[id.index]; }
-  std::string device(NodeId id) const { return node(id).device.empty() ? options.default_device : node(id).device; }
+  std::string device(NodeId id) const { return full_device_name(node(id).device, options.default_device); }
+  // 0: the host; d: plan.devices[d - 1].
+  uint8_t device_of(ValueId id) const { return locations ? static_cast<uint8_t>(locations->of(id)) : uint8_t{0}; }
+  // Null on the host.
+  std::shared_ptr<Device> opened(NodeId id) const {
+    return locations && locations->of(id) != 0 ? plan.devices[locations->of(id) - 1].device : nullptr;
+  }
   Status at(NodeId id, Status status) const;
 };
 
 // In this order:
+Status find_devices(Draft& draft);  // opens them
 Status select_kernels(Draft& draft);
-Status assign_layouts(Draft& draft);   // inserts Reorder nodes
-Status assign_storage(Draft& draft);   // views, updates, in-place
+Status assign_layouts(Draft& draft);  // inserts Reorder nodes
+Status assign_storage(Draft& draft);  // views, updates, in-place
+Status upload_constants(Draft& draft);
 Status order_steps(Draft& draft);      // order, hazard edges, tail
+Status assign_streams(Draft& draft);   // which stream each step is enqueued on, and their order
 Status prepare_kernels(Draft& draft);  // create, prepare, prepack, nested plans
 Status plan_memory(Draft& draft);      // offsets, memory edges, report
 Status lay_out(Draft& draft);          // the flat plan
+Status add_fences(Draft& draft);       // makes dependences on streams hold: fences and events
+
+// Stand for what the runtime does itself on a stream.
+const KernelEntry* device_copy_kernel();
+const KernelEntry* fence_kernel();
+// Nobody reads the bytes of this constant any more: they leave memory.
+void drop_constant(Draft& draft, ValueId constant);
 
 }  // namespace heddle::compiling

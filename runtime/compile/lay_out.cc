@@ -8,10 +8,6 @@
 
 namespace heddle {
 
-PlanStep::~PlanStep() {
-  if (kernel) destroy_state(*kernel, state);
-}
-
 namespace compiling {
 namespace {
 
@@ -27,6 +23,22 @@ void lay_out_values(Draft& draft) {
     if (draft.storage_of[i] != UINT32_MAX) v.placement = draft.storages[draft.storage_of[i]].placement;
     if (v.type.bounded_axis >= 0) v.extent_slot = static_cast<int32_t>(plan.extent_slots++);
   }
+}
+
+void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
+  const Node& node = draft.node(id);
+  const NodeDraft& d = draft.nodes[id.index];
+  step.on_device = std::make_unique<DeviceWork>();
+  DeviceWork& work = *step.on_device;
+  work.device = d.device;
+  work.stream = d.stream;
+  if (!is_copy(node)) return;
+  const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
+  work.kind = DeviceWork::Kind::copy;
+  work.copy_kind = from == 0 ? HEDDLE_COPY_HOST_TO_DEVICE : to == 0 ? HEDDLE_COPY_DEVICE_TO_HOST : HEDDLE_COPY_DEVICE_TO_DEVICE;
+  const std::vector<std::string>& names = draft.locations->names();
+  draft.plan.copies.push_back(
+      {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
 }
 
 void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
@@ -46,6 +58,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.updates_variable = node.schema->updates_variable();
   step.nested = std::move(d.nested);
   for (const EpilogueStage& s : node.epilogue) step.fused.push_back(s.name);
+  if (d.device != 0) lay_out_device_work(draft, id, step);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     step.inputs.push_back({node.inputs[i], i < d.input_layouts.size() ? d.input_layouts[i] : heddle_layout{}});
     if (node.inputs[i].valid()) step.bytes += draft.typed.type(node.inputs[i]).byte_size();
@@ -54,10 +67,15 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
     step.outputs.push_back({node.outputs[i], i < d.output_layouts.size() ? d.output_layouts[i] : heddle_layout{}});
     if (node.outputs[i].valid()) step.bytes += draft.typed.type(node.outputs[i]).byte_size();
   }
-  step.state = std::exchange(d.state, nullptr);
+  step.state = KernelState(std::exchange(d.state, nullptr), {d.kernel});
   if (step.state) step.attributes = d.call->attributes();
   if (step.late) step.call = std::move(d.call);
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
+}
+
+// Late steps and steps on a stream call it themselves.
+heddle_finish_function finish_of(const PlanStep& step) {
+  return step.late || step.on_device ? nullptr : step.kernel->kernel->finish;
 }
 
 void lay_out_graph(Draft& draft) {
@@ -79,13 +97,12 @@ void lay_out_graph(Draft& draft) {
       ++graph.predecessor_count[to];
     }
     graph.cost_ns.push_back(static_cast<float>(draft.plan.steps[i].cost_ns));
-    any_finish = any_finish || (draft.plan.steps[i].kernel->kernel->finish && !draft.plan.steps[i].late);
+    any_finish = any_finish || finish_of(draft.plan.steps[i]);
   }
   graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
   if (!any_finish) return;
   graph.finish.assign(count, nullptr);
-  for (uint32_t i = 0; i < count; ++i)
-    if (!draft.plan.steps[i].late) graph.finish[i] = draft.plan.steps[i].kernel->kernel->finish;
+  for (uint32_t i = 0; i < count; ++i) graph.finish[i] = finish_of(draft.plan.steps[i]);
 }
 
 }  // namespace
@@ -100,7 +117,11 @@ Status lay_out(Draft& draft) {
   lay_out_graph(draft);
   plan.inputs = draft.typed.net.inputs;
   plan.outputs = draft.typed.net.outputs;
-  for (const Variable& v : draft.typed.net.variables) plan.variables.push_back(v.name);
+  for (const Variable& v : draft.typed.net.variables) {
+    plan.variables.push_back(v.name);
+    if (const uint8_t device = draft.device_of(v.first); device != 0)
+      plan.devices[device - 1u].memory.persistent_bytes += draft.typed.type(v.first).byte_size();
+  }
   const ValueId counter = draft.typed.net.step_counter.valid() ? draft.typed.net[draft.typed.net.step_counter].first : ValueId();
   if (counter.valid()) plan.step_counter = static_cast<int32_t>(draft.typed.net.step_counter.index);
   for (const auto& blob : plan.constants)

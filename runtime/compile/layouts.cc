@@ -61,7 +61,7 @@ class Assignment {
   heddle_layout produced(ValueId value) const;
   heddle_layout transparent_layout(const Node& node) const;
   Status insert_reorders();
-  Result<ValueId> reordered(ValueId value, const heddle_layout& layout, std::vector<NodeId>& order);
+  Result<ValueId> reordered(ValueId value, const heddle_layout& layout, const std::string& device, std::vector<NodeId>& order);
 
   Draft& draft_;
   Net& net_;
@@ -187,7 +187,7 @@ bool Assignment::improve() {
 }
 
 // `value` in `layout`: itself, an earlier Reorder's result, or a new Reorder node.
-Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout, std::vector<NodeId>& order) {
+Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout, const std::string& device, std::vector<NodeId>& order) {
   const Shape& shape = draft_.typed.type(value).shape;
   if (same_bytes(draft_.layouts[value.index], layout, shape)) return value;
   for (const Reordered& r : reordered_)
@@ -201,6 +201,7 @@ Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout
   node.type = "Reorder";
   node.version = schema->version;
   node.schema = schema;
+  node.device = device;
   node.inputs = {value};
   const NodeId id(net_.nodes.size());
   Value result;
@@ -215,7 +216,7 @@ Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout
   draft_.layouts.push_back(layout);
   net_.nodes.push_back(std::move(node));
   NodeDraft& d = draft_.nodes.emplace_back();
-  d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.options.default_device, draft_.options.max_threads);
+  d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.device(id), draft_.options.max_threads);
   d.kernel = d.call->find();
   if (!d.kernel) return draft_.at(id, {Code::no_kernel, std::string("no kernel reorders ") + to_string(type.dtype)});
   d.input_layouts = {draft_.layouts[value.index]};
@@ -234,7 +235,7 @@ Status Assignment::insert_reorders() {
     const Choice& choice = choices_[i][chosen_[i]];
     for (size_t k = 0; k < net_[id].inputs.size(); ++k) {
       if (!net_[id].inputs[k].valid()) continue;
-      HEDDLE_TRY(const ValueId value, reordered(net_[id].inputs[k], choice.inputs[k], order));
+      HEDDLE_TRY(const ValueId value, reordered(net_[id].inputs[k], choice.inputs[k], net_[id].device, order));
       net_[id].inputs[k] = value;
     }
     draft_.nodes[i].input_layouts = choice.inputs;
@@ -243,7 +244,7 @@ Status Assignment::insert_reorders() {
   }
   for (size_t i = 0; i < net_.outputs.size(); ++i) {
     const ValueId before = net_.outputs[i];
-    HEDDLE_TRY(const ValueId value, reordered(before, heddle_layout{}, order));
+    HEDDLE_TRY(const ValueId value, reordered(before, heddle_layout{}, "cpu:0", order));
     if (value == before) continue;
     net_.outputs[i] = value;
     net_[value].name = net_[before].name;

@@ -1,4 +1,4 @@
-// Memory: one arena for all planned values and step scratch, thread scratch beside it.
+// Memory: one arena on each device for its planned values and step scratch, on the host thread scratch beside it.
 //
 // Lives come from the partial order of the steps (liveness.h), so what shares bytes may do so in every execution the scheduler may choose.
 // Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. A plan for one thread
@@ -16,8 +16,6 @@ namespace {
 
 constexpr int64_t alignment = 64;
 constexpr uint32_t chains_per_thread = 4;
-constexpr uint32_t streams = 1;
-
 // Of a step whose kernel declares none, as the scheduler has it.
 constexpr double unknown_cost_ns = 10000;
 
@@ -25,7 +23,8 @@ constexpr uint32_t no_storage = UINT32_MAX;
 
 class MemoryPlanner {
  public:
-  explicit MemoryPlanner(Draft& draft) : draft_(draft) {}
+  // For one device; 0 is the host.
+  MemoryPlanner(Draft& draft, uint8_t device) : draft_(draft), device_(device) {}
   Status run();
 
  private:
@@ -39,6 +38,7 @@ class MemoryPlanner {
   std::string holders() const;
 
   Draft& draft_;
+  const uint8_t device_;
   LivenessProblem problem_;
   std::vector<uint32_t> storage_of_value_;
 };
@@ -58,7 +58,8 @@ void MemoryPlanner::add_storages() {
   std::vector<char> to_end(draft_.storages.size(), 0);
   const auto planned = [&](ValueId v) {
     const uint32_t storage = v.valid() ? draft_.storage_of[v.index] : no_storage;
-    return storage != no_storage && draft_.storages[storage].planned() ? storage : no_storage;
+    const bool here = storage != no_storage && draft_.storages[storage].planned() && draft_.storages[storage].placement.device == device_;
+    return here ? storage : no_storage;
   };
   const auto touch = [&](ValueId v, uint32_t position) {
     const uint32_t storage = planned(v);
@@ -78,6 +79,7 @@ void MemoryPlanner::add_storages() {
 void MemoryPlanner::add_scratch() {
   for (uint32_t i = 0; i < draft_.order.size(); ++i) {
     const NodeDraft& d = draft_.nodes[draft_.order[i].index];
+    if (d.device != device_) continue;
     int64_t nested = 0;
     for (const NestedPlan& n : d.nested) nested = std::max(nested, n.plan->context_bytes());
     const int64_t bytes = align_up(static_cast<int64_t>(d.prepared.scratch_bytes), alignment) + nested;
@@ -88,7 +90,11 @@ void MemoryPlanner::add_scratch() {
 void MemoryPlanner::add_order() {
   const CompileOptions& options = draft_.options;
   problem_.steps = static_cast<uint32_t>(draft_.order.size());
-  problem_.width = options.share_memory && options.max_threads > 1 ? chains_per_thread * options.max_threads + streams : 1;
+  // Work on streams goes on while the host runs ahead: then plan order is not the only order, not even with one thread.
+  uint32_t streams = 0;
+  for (const PlanDevice& d : draft_.plan.devices) streams += d.streams;
+  const bool in_plan_order = !options.share_memory || (options.max_threads <= 1 && streams == 0);
+  problem_.width = in_plan_order ? 1 : chains_per_thread * options.max_threads + streams;
   problem_.successor_begin.push_back(0);
   for (uint32_t i = 0; i < problem_.steps; ++i) {
     problem_.successors.insert(problem_.successors.end(), draft_.edges[i].begin(), draft_.edges[i].end());
@@ -113,7 +119,7 @@ std::string MemoryPlanner::holders() const {
   std::vector<std::pair<int64_t, std::string>> big;
   for (size_t v = 0; v < draft_.typed.net.values.size(); ++v) {
     const uint32_t s = draft_.storage_of[v];
-    if (s != UINT32_MAX && draft_.storages[s].planned())
+    if (s != UINT32_MAX && draft_.storages[s].planned() && draft_.storages[s].placement.device == device_)
       big.emplace_back(draft_.typed.types[v].byte_size(), draft_.typed.net.values[v].name);
   }
   std::sort(big.rbegin(), big.rend());
@@ -126,26 +132,33 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   Plan& plan = draft_.plan;
   int64_t thread_scratch = 0, scratch = 0, sum = 0;
   for (const NodeId id : draft_.order) {
+    // What runs on a thread of the host, a step that enqueues too, has thread scratch there.
     thread_scratch = std::max(thread_scratch, static_cast<int64_t>(draft_.nodes[id.index].prepared.thread_scratch_bytes));
-    scratch = std::max(scratch, static_cast<int64_t>(draft_.nodes[id.index].prepared.scratch_bytes));
+    if (draft_.nodes[id.index].device == device_)
+      scratch = std::max(scratch, static_cast<int64_t>(draft_.nodes[id.index].prepared.scratch_bytes));
   }
   for (const offsets::Buffer& b : packed.buffers) sum += b.bytes;
-  plan.arena_bytes = solution.height;
-  plan.thread_scratch_bytes = align_up(thread_scratch, 4096);  // threads never share a page
-  plan.max_threads = draft_.options.max_threads;
-  MemoryReport& memory = plan.memory;
-  const int64_t beside = plan.thread_scratch_bytes * plan.max_threads;
-  memory.arena_bytes = plan.arena_bytes;
-  memory.peak_bytes = plan.context_bytes();
+  const int64_t a_thread = device_ == 0 ? align_up(thread_scratch, 4096) : 0;  // threads never share a page
+  if (device_ == 0) {
+    plan.arena_bytes = solution.height;
+    plan.thread_scratch_bytes = a_thread;
+    plan.max_threads = draft_.options.max_threads;
+  } else {
+    plan.devices[device_ - 1].arena_bytes = solution.height;
+  }
+  MemoryReport& memory = device_ == 0 ? plan.memory : plan.devices[device_ - 1].memory;
+  const int64_t beside = a_thread * draft_.options.max_threads;
+  memory.arena_bytes = solution.height;
+  memory.peak_bytes = solution.height + beside;
   memory.lower_bound_bytes = solution.lower_bound + beside;
   memory.lower_bound_kind = solution.lower_bound_kind == offsets::LowerBoundKind::antichain ? "antichain" : "max-live";
   memory.sum_bytes = sum + beside;
   memory.scratch_bytes = scratch + beside;
   if (memory.peak_bytes > std::min(draft_.options.memory_limit, draft_.options.limits.plan_bytes))
     return {Code::limit_exceeded,
-            "the plan needs " + human_bytes(memory.peak_bytes) + ", the limit is " +
-                human_bytes(std::min(draft_.options.memory_limit, draft_.options.limits.plan_bytes)) + "; the largest values are " +
-                holders(),
+            "the plan needs " + human_bytes(memory.peak_bytes) + (device_ == 0 ? "" : " on " + plan.devices[device_ - 1].device->name()) +
+                ", the limit is " + human_bytes(std::min(draft_.options.memory_limit, draft_.options.limits.plan_bytes)) +
+                "; the largest values are " + holders(),
             "raise --memory-limit to " + std::to_string(memory.peak_bytes) + " bytes, or use smaller inputs"};
   return {};
 }
@@ -165,7 +178,10 @@ Status MemoryPlanner::run() {
 
 Status plan_memory(Draft& draft) {
   draft.plan.steps.resize(draft.order.size());
-  return MemoryPlanner(draft).run();
+  // Each device honours the order that those before it have added.
+  for (size_t device = 0; device <= draft.plan.devices.size(); ++device)
+    HEDDLE_CHECK(MemoryPlanner(draft, static_cast<uint8_t>(device)).run());
+  return {};
 }
 
 }  // namespace heddle::compiling

@@ -34,6 +34,7 @@ class Orderer {
 NodeId Orderer::producer(ValueId value) const {
   while (value.valid() && net_[value].producer.valid()) {
     const NodeId id = net_[value].producer;
+    if (draft_.nodes[id.index].uploaded) return {};
     if (!draft_.nodes[id.index].view) return id;
     value = net_[id].inputs[0];
   }

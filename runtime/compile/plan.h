@@ -9,8 +9,10 @@
 
 #include "base/limits.h"
 #include "compile/offsets.h"
+#include "device/device.h"
 #include "net/typed_net.h"
 #include "plugin/kernel_call.h"
+#include "plugin/kernel_guard.h"
 #include "run/step_graph.h"
 
 namespace heddle {
@@ -21,13 +23,14 @@ struct Plan;
 struct Placement {
   enum class Kind : uint8_t {
     none,       // nobody reads it, or it is no longer needed (packed constants)
-    arena,      // at `offset` of the context's arena
-    constant,   // in `constants[index]`
+    arena,      // at `offset` of the context's arena on its device
+    constant,   // in `constants[index]`, of the plan or of its device
     input,      // the caller's feed `index`
-    variable,   // the session's variable `index`
+    variable,   // the session's variable `index`, on its device
     unplanned,  // dynamic: allocated while running
   };
   Kind kind = Kind::none;
+  uint8_t device = 0;  // 0: the host; d: `Plan::devices[d - 1]`
   uint32_t index = 0;
   int64_t offset = 0;
 };
@@ -52,6 +55,21 @@ struct NestedPlan {
   std::shared_ptr<const Plan> plan;
 };
 
+// What a step does on a stream.
+struct DeviceWork {
+  enum class Kind : uint8_t {
+    kernel,
+    copy,   // between host and device, or within a device
+    fence,  // is done when everything enqueued on the stream before it is done
+  };
+  Kind kind = Kind::kernel;
+  uint8_t device = 1;  // `Plan::devices[device - 1]`
+  uint32_t stream = 0;
+  int32_t copy_kind = 0;        // HEDDLE_COPY_*
+  std::vector<uint32_t> waits;  // events of the device that the stream waits for first
+  int32_t records = -1;         // the event that follows; -1: none
+};
+
 struct PlanStep {
   std::string name;
   std::string domain, type;
@@ -59,7 +77,7 @@ struct PlanStep {
   const KernelEntry* kernel = nullptr;
   std::unique_ptr<KernelCall> call;                          // of a late step, which creates its kernel while running
   std::shared_ptr<const KernelCall::Attributes> attributes;  // what `state` may point to
-  void* state = nullptr;
+  KernelState state;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   int64_t tiles = 1;
@@ -73,11 +91,8 @@ struct PlanStep {
   bool late = false;  // extents are inferred and the kernel prepared while running
   bool updates_variable = false;
   std::vector<NestedPlan> nested;
-  std::vector<std::string> fused;  // names of the operators in its epilogue
-  PlanStep() = default;
-  PlanStep(PlanStep&&) noexcept = default;
-  PlanStep& operator=(PlanStep&&) noexcept = default;
-  ~PlanStep();
+  std::vector<std::string> fused;         // names of the operators in its epilogue
+  std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
 };
 
 struct MemoryReport {
@@ -96,6 +111,23 @@ struct LayoutChange {
   int64_t bytes = 0;
 };
 
+// A value's way from one device to another, in each run.
+struct ValueCopy {
+  std::string value;
+  std::string from, to;
+  int64_t bytes = 0;
+};
+
+// What a plan needs of one device beside the host.
+struct PlanDevice {
+  std::shared_ptr<Device> device;
+  uint32_t streams = 1;
+  uint32_t events = 0;
+  int64_t arena_bytes = 0;  // values and step scratch
+  MemoryReport memory;
+  std::vector<std::shared_ptr<const DeviceMemory>> constants;  // uploaded once
+};
+
 struct Plan {
   std::string net_name;
   std::shared_ptr<const RegistrySnapshot> registry;
@@ -112,12 +144,16 @@ struct Plan {
   int64_t arena_bytes = 0;           // values and step scratch
   int64_t thread_scratch_bytes = 0;  // per executing thread
   uint32_t max_threads = 1;
-  MemoryReport memory;
+  MemoryReport memory;              // of the host
+  std::vector<PlanDevice> devices;  // beside the host
   std::vector<LayoutChange> reorders;
+  std::vector<ValueCopy> copies;
+  std::vector<Diagnostic> warnings;  // what verify had to say
   Limits limits;  // for values whose extents are known only while running
   bool has_late_steps = false;
   bool has_variable_updates = false;
 
+  // On the host.
   int64_t context_bytes() const { return arena_bytes + thread_scratch_bytes * max_threads; }
 };
 

@@ -18,7 +18,7 @@ class NodeServices : public CallServices {
   NodeServices(Draft& draft, NodeId id) : draft_(draft), id_(id) {}
 
   void* resource(const std::string& name, std::string& error) override {
-    if (draft_.options.resources) return draft_.options.resources->find(name, draft_.device(id_), error);
+    if (draft_.options.resources) return draft_.options.resources->find(name, draft_.device(id_), draft_.opened(id_), error);
     error = "resource " + quoted(name) + " needs a session";
     return nullptr;
   }
@@ -27,6 +27,10 @@ class NodeServices : public CallServices {
                       std::string& error) override {
     const Node& node = draft_.node(id_);
     const ValueId value = input < node.inputs.size() ? node.inputs[input] : ValueId();
+    if (draft_.nodes[id_.index].device != 0) {
+      error = "constants are packed on the host only";
+      return nullptr;
+    }
     const std::shared_ptr<const Blob> content = value.valid() ? draft_.typed.known[value.index] : nullptr;
     if (!content) {
       error = "input " + std::to_string(input) + " is not a constant and can not be packed";
@@ -80,14 +84,17 @@ heddle_status NodeServices::infer_subnet(const heddle_subnet* subnet, const hedd
     for (uint32_t i = 0; i < output_count; ++i)
       if (outputs[i]) *outputs[i] = to_abi(typed.type(typed.net.outputs[i]));
     TransformOptions transforms;
-    transforms.default_device = draft_.options.default_device;
+    transforms.default_device = "cpu:0";  // subnets run where their operator does
     transforms.limits = draft_.options.limits;
     if (draft_.options.evaluator) {
       HEDDLE_TRY(typed, optimize(std::move(typed), *draft_.options.evaluator, transforms));
     }
     CompileOptions inner = draft_.options;
     inner.max_threads = 1;  // a subnet runs on the thread of its operator
-    return compile(std::move(typed), inner);
+    inner.default_device = "cpu:0";
+    inner.devices = nullptr;
+    HEDDLE_TRY(std::shared_ptr<const Plan> plan, compile(std::move(typed), inner));
+    return plan;
   }();
   if (!compiled.ok()) {
     error = compiled.status().text();
@@ -121,8 +128,15 @@ bool has_subnet(const Node& node) {
 heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
   const TensorType& type = draft_.typed.type(value);
   const auto& known = draft_.typed.known[value.index];
-  const bool constant = draft_.typed.net[value].kind == Value::Kind::constant && known;
-  heddle_tensor t = tensor_view(type.dtype, type.shape, constant ? const_cast<std::byte*>(known->data) : nullptr);
+  const uint32_t storage = draft_.storage_of[value.index];
+  const Placement placement = storage == UINT32_MAX ? Placement() : draft_.storages[storage].placement;
+  bool constant = draft_.typed.net[value].kind == Value::Kind::constant && known;
+  void* data = constant ? const_cast<std::byte*>(known->data) : nullptr;
+  if (placement.device != 0 && placement.kind == Placement::Kind::constant) {
+    constant = true;
+    data = draft_.plan.devices[placement.device - 1].constants[placement.index]->get();
+  }
+  heddle_tensor t = tensor_view(type.dtype, type.shape, data);
   t.layout = layout;
   t.extent_axis = type.bounded_axis;
   if (constant) t.flags |= HEDDLE_TENSOR_CONSTANT;
@@ -203,14 +217,7 @@ Status Preparer::prepare(NodeId id, NodeServices& services) {
 // The original of a constant leaves memory as soon as its last reader has packed it.
 void Preparer::release(const NodeServices& services) {
   for (const ValueId value : services.packed()) {
-    if (--reads_[value.index] > 0) continue;
-    std::shared_ptr<const Blob>& known = draft_.typed.known[value.index];
-    if (const Mapping* mapping = Mapping::of(*known)) mapping->release(known->data, known->bytes);
-    const uint32_t storage = draft_.storage_of[value.index];
-    draft_.plan.constants[draft_.storages[storage].placement.index] = nullptr;
-    draft_.storages[storage].placement.kind = Placement::Kind::none;
-    draft_.typed.net[value].content.blob = nullptr;
-    known = nullptr;
+    if (--reads_[value.index] == 0) drop_constant(draft_, value);
   }
 }
 
@@ -239,6 +246,16 @@ Status Preparer::run() {
 }
 
 }  // namespace
+
+void drop_constant(Draft& draft, ValueId constant) {
+  std::shared_ptr<const Blob>& known = draft.typed.known[constant.index];
+  if (const Mapping* mapping = Mapping::of(*known)) mapping->release(known->data, known->bytes);
+  const uint32_t storage = draft.storage_of[constant.index];
+  draft.plan.constants[draft.storages[storage].placement.index] = nullptr;
+  draft.storages[storage].placement.kind = Placement::Kind::none;
+  draft.typed.net[constant].content.blob = nullptr;
+  known = nullptr;
+}
 
 Status prepare_kernels(Draft& draft) {
   return Preparer(draft).run();

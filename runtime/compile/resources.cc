@@ -11,6 +11,7 @@ namespace heddle {
 struct ResourceTable::State {
   struct Entry {
     std::shared_ptr<const LoadedPlugin> owner;
+    std::shared_ptr<Device> device;  // stays open as long as the resource
     const heddle_resource* resource = nullptr;
     std::unique_ptr<LoadCall> call;  // the host it was made with, valid as long as it
     void* object = nullptr;
@@ -25,19 +26,19 @@ ResourceTable::ResourceTable(std::shared_ptr<const RegistrySnapshot> registry) :
 }
 
 ResourceTable::~ResourceTable() {
-  for (auto& [key, entry] : state_->entries)
-    try {
+  for (auto& [key, entry] : state_->entries) try {
       entry.resource->destroy(entry.object);
     } catch (...) {
       log_line(HEDDLE_LOG_WARNING, "resource " + quoted(entry.resource->name) + " threw an exception out of destroy");
     }
 }
 
-void* ResourceTable::find(const std::string& name, const std::string& device, std::string& error) {
+void* ResourceTable::find(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened, std::string& error) {
   const std::lock_guard lock(state_->mutex);
   const auto key = std::make_pair(name, device);
   if (const auto it = state_->entries.find(key); it != state_->entries.end()) return it->second.object;
   State::Entry entry;
+  entry.device = opened;
   entry.resource = state_->registry->find_resource(name, device_kind(device), &entry.owner);
   if (!entry.resource) {
     error = "no loaded plugin publishes resource " + quoted(name) + " for " + quoted(device_kind(device));
@@ -46,7 +47,7 @@ void* ResourceTable::find(const std::string& name, const std::string& device, st
   entry.call = std::make_unique<LoadCall>();
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    status = entry.resource->create(&entry.call->abi, device.c_str(), nullptr, &entry.object);
+    status = entry.resource->create(&entry.call->abi, device.c_str(), opened ? opened->handle() : nullptr, &entry.object);
   } catch (...) {
     entry.call->error.text = "create threw an exception across the plugin boundary";
   }

@@ -41,6 +41,13 @@ bool is_view(const Draft& draft, const Node& node) {
   return in.dtype == out.dtype && !in.late() && !out.late() && in.byte_size() == out.byte_size();
 }
 
+// Where a step is enqueued: a copy to the host works on the stream of the device it comes from.
+uint8_t stream_device(const Draft& draft, NodeId id) {
+  if (!draft.locations) return 0;
+  const uint32_t own = draft.locations->of(id);
+  return static_cast<uint8_t>(own == 0 && is_copy(draft.node(id)) ? draft.locations->of(draft.node(id).inputs[0]) : own);
+}
+
 }  // namespace
 
 Status select_kernels(Draft& draft) {
@@ -54,7 +61,13 @@ Status select_kernels(Draft& draft) {
     d.late = is_late(draft, node);
     d.view = is_view(draft, node);
     d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.options.max_threads);
-    d.kernel = d.call->find();
+    if (const std::shared_ptr<Device> opened = draft.opened(id)) d.call->set_device_handle(opened->handle());
+    d.device = stream_device(draft, id);
+    if (d.device != 0 && d.late) {
+      findings.add(draft.at(id, {Code::unsupported, "extents are known only while it runs, which no device can do yet", "put it on cpu"}));
+      continue;
+    }
+    d.kernel = d.device != 0 && is_copy(node) ? device_copy_kernel() : d.call->find();
     if (!d.kernel && !d.view)
       findings.add(draft.at(id, {Code::no_kernel, "no loaded plugin has a kernel for " + kernel_question(*d.call),
                                  "insert a Cast, choose another device, or load a plugin that has one"}));

@@ -13,8 +13,8 @@ class Builder {
   Status run();
 
  private:
-  uint32_t add(Placement::Kind kind, uint32_t index, int64_t bytes) {
-    draft_.storages.push_back({{kind, index, 0}, bytes});
+  uint32_t add(Placement::Kind kind, uint8_t device, uint32_t index, int64_t bytes) {
+    draft_.storages.push_back({{kind, device, index, 0}, bytes});
     open_reads_.push_back(0);
     pinned_.push_back(0);
     return static_cast<uint32_t>(draft_.storages.size() - 1);
@@ -50,15 +50,15 @@ void Builder::count_reads() {
 
 void Builder::place_sources() {
   for (size_t i = 0; i < net_.inputs.size(); ++i)
-    join(net_.inputs[i], add(Placement::Kind::input, static_cast<uint32_t>(i), draft_.typed.type(net_.inputs[i]).byte_size()));
+    join(net_.inputs[i], add(Placement::Kind::input, 0, static_cast<uint32_t>(i), draft_.typed.type(net_.inputs[i]).byte_size()));
   for (size_t i = 0; i < net_.variables.size(); ++i)
-    join(net_.variables[i].first,
-         add(Placement::Kind::variable, static_cast<uint32_t>(i), draft_.typed.type(net_.variables[i].first).byte_size()));
+    join(net_.variables[i].first, add(Placement::Kind::variable, draft_.device_of(net_.variables[i].first), static_cast<uint32_t>(i),
+                                      draft_.typed.type(net_.variables[i].first).byte_size()));
   for (size_t i = 0; i < net_.values.size(); ++i) {
     if (net_.values[i].kind != Value::Kind::constant || (reads_[i] == 0 && !output_[i])) continue;
     const auto index = static_cast<uint32_t>(draft_.plan.constants.size());
     draft_.plan.constants.push_back(draft_.typed.known[i]);
-    join(ValueId(i), add(Placement::Kind::constant, index, draft_.typed.types[i].byte_size()));
+    join(ValueId(i), add(Placement::Kind::constant, 0, index, draft_.typed.types[i].byte_size()));
   }
 }
 
@@ -68,6 +68,7 @@ bool Builder::may_take(const Node& node, size_t input, const TensorType& type, c
   const TensorType& in = draft_.typed.type(id);
   const uint32_t storage = draft_.storage_of[id.index];
   if (storage == UINT32_MAX || !draft_.storages[storage].planned() || pinned_[storage]) return false;
+  if (draft_.device_of(id) != draft_.device_of(node.outputs[0])) return false;
   if (in.late() || type.late() || in.byte_size() != type.byte_size() || byte_width(in.dtype) != byte_width(type.dtype)) return false;
   if (draft_.storages[storage].bytes != type.byte_size()) return false;
   if (in.shape != type.shape && !(layout.rank == 0 && draft_.layouts[id.index].rank == 0)) return false;
@@ -120,19 +121,31 @@ void Builder::place_output(NodeId id, size_t output) {
     return;
   }
   const TensorType& type = draft_.typed.type(value);
+  const uint8_t device = draft_.device_of(value);
+  if (d.uploaded) {
+    std::vector<std::shared_ptr<const DeviceMemory>>& constants = draft_.plan.devices[device - 1].constants;
+    constants.emplace_back();
+    join(value, add(Placement::Kind::constant, device, static_cast<uint32_t>(constants.size() - 1), type.byte_size()));
+    return;
+  }
   const Placement::Kind kind = type.dynamic ? Placement::Kind::unplanned : Placement::Kind::arena;
-  join(value, add(kind, static_cast<uint32_t>(value.index), type.byte_size()));
+  join(value, add(kind, device, static_cast<uint32_t>(value.index), type.byte_size()));
 }
 
 Status Builder::run() {
   draft_.storage_of.assign(net_.values.size(), UINT32_MAX);
+  // Layouts may have added nodes.
+  if (draft_.locations) draft_.locations = std::make_unique<Locations>(net_, draft_.options.default_device);
+  for (const NodeId id : draft_.order)
+    draft_.nodes[id.index].uploaded =
+        is_copy(net_[id]) && net_[net_[id].inputs[0]].kind == Value::Kind::constant && draft_.device_of(net_[id].outputs[0]) != 0;
   count_reads();
   place_sources();
   std::vector<NodeId> running;
   for (const NodeId id : draft_.order) {
     for (size_t k = 0; k < net_[id].outputs.size(); ++k)
       if (net_[id].outputs[k].valid()) place_output(id, k);
-    if (!draft_.nodes[id.index].view) running.push_back(id);
+    if (!draft_.nodes[id.index].view && !draft_.nodes[id.index].uploaded) running.push_back(id);
   }
   draft_.order = std::move(running);
   return {};

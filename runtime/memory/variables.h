@@ -4,11 +4,14 @@
 // marks: a torn variable refuses runs until somebody writes it.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "heddle/status.h"
 #include "net/net.h"
 
@@ -29,6 +32,16 @@ class VariableStore {
   Status read(size_t i, void* destination, int64_t bytes) const;
   Status write(size_t i, const void* source, int64_t bytes);
 
+  // Beside its bytes on the host a variable has a home on each device whose operators use it; whichever was not written last is stale
+  // and is brought up to date when it is needed. Addresses stay as they are. Errors: out_of_memory, device_failed.
+  Status make_home(size_t i, const std::shared_ptr<Device>& device);
+  // Of a home that was made.
+  std::byte* data_on(size_t i, const Device& device) const;
+  bool has_homes() const { return has_homes_.load(std::memory_order_acquire); }
+  // For runs, under mutex(); null: the host. `written` by those that have it alone.
+  Status freshen(size_t i, const Device* device) const;
+  void written(size_t i, const Device* device);
+
   // For runs.
   std::shared_mutex& mutex() const { return mutex_; }
   void mark_torn(size_t i) { entries_[i].torn = true; }
@@ -36,13 +49,22 @@ class VariableStore {
   Status whole() const;
 
  private:
+  struct Home {
+    std::shared_ptr<Device> device;
+    DeviceMemory memory;
+    bool stale = true;
+  };
   struct Entry {
     std::string name;
     std::shared_ptr<const Blob> blob;
     std::byte* data = nullptr;
     bool torn = false;
+    mutable bool stale = false;  // the host's bytes
+    mutable std::vector<Home> homes;
   };
   std::vector<Entry> entries_;
+  std::atomic<bool> has_homes_{false};
+  mutable std::mutex homes_mutex_;  // of homes and what is stale
   mutable std::shared_mutex mutex_;
 };
 

@@ -4,10 +4,6 @@
 
 namespace heddle {
 
-std::string device_kind(const std::string& device) {
-  return device.substr(0, device.find(':'));
-}
-
 KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device, uint32_t max_threads)
     : registry_(net.registry),
       schema_(node.schema),

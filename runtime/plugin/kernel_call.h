@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_name.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
 #include "plugin/attributes.h"
@@ -57,8 +58,5 @@ class KernelCall {
   std::vector<const heddle_epilogue_stage*> stage_pointers_;
   CreateCall call_;
 };
-
-// "cpu" of "cpu:0"; the whole text when there is no colon.
-std::string device_kind(const std::string& device);
 
 }  // namespace heddle

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "heddle/abi.h"
 #include "heddle/status.h"
@@ -15,5 +16,12 @@ Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& p
 
 // Destroys a kernel's state; null states and exceptions are nothing to worry about.
 void destroy_state(const KernelEntry& kernel, void* state) noexcept;
+
+// Owner of a kernel's state.
+struct DestroyState {
+  const KernelEntry* kernel = nullptr;
+  void operator()(void* state) const noexcept { destroy_state(*kernel, state); }
+};
+using KernelState = std::unique_ptr<void, DestroyState>;
 
 }  // namespace heddle

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "run/device_run.h"
 #include "run/late_step.h"
 #include "run/step_call.h"
 
@@ -126,6 +127,7 @@ void Execution::begin(const RunSettings& settings) {
   control_.profile = settings.profile;
   info_.seed = settings.seed;
   observed_ = 0;
+  if (devices_) devices_->begin(settings.seen != nullptr);
   if (plan_->step_counter >= 0) std::memcpy(&info_.step, variables_->data(static_cast<size_t>(plan_->step_counter)), sizeof(info_.step));
   if (!failures_.empty()) failures_.clear();
 }
@@ -203,6 +205,7 @@ Status Execution::end(bool complete, Status stopped) {
     if (copies_) copy_outputs();
     return {};
   }
+  if (devices_) note_device_failures();
   if (!complete && plan_->has_variable_updates && updates_begun()) mark_torn();
   return stopped.ok() ? failure() : stopped;
 }
@@ -232,6 +235,8 @@ Status Execution::run(const RunSettings& settings) {
   HEDDLE_CHECK(admit());
   const VariableLock variables(variables_, plan_->has_variable_updates);
   HEDDLE_CHECK(variables.whole());
+  if (variables_ && variables_->has_homes()) [[unlikely]]
+    HEDDLE_CHECK(freshen_variables());
   begin(settings);
   if (settings.seen) [[unlikely]] {
     Status stopped = run_observed(*settings.seen);

@@ -40,6 +40,7 @@ struct RunSettings {
   const std::function<Status(uint32_t step)>* seen = nullptr;
 };
 
+class DeviceRun;
 class LateStep;
 
 class Execution {
@@ -111,12 +112,25 @@ class Execution {
   heddle_status run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_tensor* const* outputs, uint32_t output_count);
   bool should_stop(uint32_t step);
+  Status reach_devices();
+  void find_variables();
+  Status freshen_variables();
+  void note_device_failures();
+  static heddle_status enqueue(const heddle_run_context* context, int64_t begin, int64_t end);
+  static heddle_status start_fence(const heddle_run_context* context, int64_t begin, int64_t end);
+  static void fence_passed(void* user, heddle_status failed, const char* text);
   static void step_failed(void* user, uint32_t step, heddle_status status);
   static const heddle_host* host();
   static StepContext& context_of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
 
   std::shared_ptr<const Plan> plan_;
   VariableStore* variables_ = nullptr;
+  struct VariableUse {
+    uint32_t variable = 0;
+    const Device* device = nullptr;  // null: on the host
+    bool updated = false;
+  };
+  std::vector<VariableUse> variable_uses_;
   std::shared_ptr<const Blob> own_memory_;
   std::byte* arena_ = nullptr;
   std::byte* thread_scratch_ = nullptr;
@@ -144,6 +158,7 @@ class Execution {
   heddle_run_info info_ = {};
   RunControl control_;
   std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<DeviceRun> devices_;                           // null: everything runs on the host
   std::vector<std::unique_ptr<LateStep>> late_;                  // by step; empty when no step is late
   std::vector<std::vector<std::unique_ptr<Execution>>> nested_;  // by step and subnet; empty when there are none
   Execution* parent_ = nullptr;                                  // of the execution of a subnet

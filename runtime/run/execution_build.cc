@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "run/device_run.h"
 #include "run/execution.h"
 #include "run/late_step.h"
 
@@ -48,6 +49,8 @@ Status Execution::build(const ExecutionOptions& options) {
     }
   }
   thread_scratch_ = arena_ + plan_->arena_bytes;
+  HEDDLE_CHECK(reach_devices());
+  find_variables();
   extents_.assign(plan_->extent_slots, 0);  // 0 is within every bound
   build_views();
   build_steps();
@@ -64,13 +67,16 @@ Status Execution::build(const ExecutionOptions& options) {
 }
 
 std::byte* Execution::home_of(const PlanValue& value) const {
-  switch (value.placement.kind) {
+  const Placement& at = value.placement;
+  switch (at.kind) {
     case Placement::Kind::arena:
-      return arena_ + value.placement.offset;
+      return (at.device == 0 ? arena_ : devices_->arena(at.device)) + at.offset;
     case Placement::Kind::constant:
-      return const_cast<std::byte*>(plan_->constants[value.placement.index]->data);
+      if (at.device != 0) return static_cast<std::byte*>(plan_->devices[at.device - 1u].constants[at.index]->get());
+      return const_cast<std::byte*>(plan_->constants[at.index]->data);
     case Placement::Kind::variable:
-      return variables_->data(value.placement.index);
+      if (at.device != 0) return variables_->data_on(at.index, *plan_->devices[at.device - 1u].device);
+      return variables_->data(at.index);
     default:
       return nullptr;
   }
@@ -131,7 +137,7 @@ void Execution::build_steps() {
     next += step.inputs.size();
     c.abi.outputs = next;
     next += step.outputs.size();
-    c.abi.state = step.state;
+    c.abi.state = step.state.get();
     c.abi.scratch = arena_ + step.scratch_offset;
     c.abi.info = &info_;
     c.abi.host = host();
@@ -140,6 +146,11 @@ void Execution::build_steps() {
     if (step.late) {
       late_[i] = std::make_unique<LateStep>(*this, c.step);
       steps_[i] = {LateStep::run, &c.abi, 1};
+    }
+    if (const DeviceWork* work = step.on_device.get()) {
+      c.abi.stream = devices_->stream(*work);
+      c.abi.scratch = devices_->arena(work->device) + step.scratch_offset;
+      steps_[i] = {work->kind == DeviceWork::Kind::fence ? start_fence : enqueue, &c.abi, 1};
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "infer/registry_evaluator.h"
+#include "plugin/host.h"
 #include "verify/verify.h"
 
 namespace heddle {
@@ -29,6 +30,14 @@ InferOptions infer_options(const PipelineOptions& options, Evaluator* evaluator)
   return infer;
 }
 
+Findings place_and_verify(TypedNet& typed, const PipelineOptions& options) {
+  Findings findings;
+  typed = place(std::move(typed), options.compile.default_device, options.copies != Copies::strict, findings);
+  Findings placed = options.copies == Copies::warn ? std::move(findings) : Findings();
+  verify(typed, {options.compile.default_device, options.copies}, placed);
+  return placed;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry,
@@ -40,7 +49,7 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   HEDDLE_TRY(TypedNet typed, infer(resolved, registry, infer_options(options, evaluator.get())));
   watch.add_to(t.infer_ns);
   // Before transforms, so that findings speak of the user's operators.
-  const Findings findings = verify(typed, {options.compile.default_device});
+  const Findings findings = place_and_verify(typed, options);
   if (findings.failed()) return findings.status();
   watch.add_to(t.verify_ns);
   HEDDLE_TRY(typed, optimize(std::move(typed), *evaluator, options.transform));
@@ -48,17 +57,20 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   CompileOptions compile_options = options.compile;
   compile_options.evaluator = evaluator.get();
   compile_options.prepare_ns = &t.prepare_ns;
-  auto plan = compile(std::move(typed), compile_options);
+  HEDDLE_TRY(auto plan, compile(std::move(typed), compile_options));
+  for (const Diagnostic& d : findings.all())
+    if (d.severity == Severity::warning) plan->warnings.push_back(d);
+  for (const Diagnostic& d : plan->warnings) log_line(HEDDLE_LOG_WARNING, d.text());
   watch.add_to(t.compile_ns);
   t.compile_ns -= t.prepare_ns;
-  return plan;
+  return std::shared_ptr<const Plan>(std::move(plan));
 }
 
 Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const PipelineOptions& options) {
   const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
   Findings findings;
   Result<TypedNet> typed = infer(resolved, registry, infer_options(options, evaluator.get()));
-  if (typed.ok()) return verify(*typed, {options.compile.default_device});
+  if (typed.ok()) return place_and_verify(*typed, options);
   Status status = std::move(typed).status();
   std::vector<Diagnostic> attached = std::move(status.diagnostic().attached);
   status.diagnostic().attached.clear();

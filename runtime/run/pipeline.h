@@ -8,6 +8,7 @@
 
 #include "base/findings.h"
 #include "compile/compile.h"
+#include "heddle/copies.h"
 #include "infer/infer.h"
 #include "transform/transform.h"
 
@@ -22,6 +23,7 @@ struct PipelineOptions {
   std::vector<std::pair<std::string, int64_t>> symbols;
   TransformOptions transform;
   CompileOptions compile;
+  Copies copies = Copies::warn;
   Limits limits;
 };
 

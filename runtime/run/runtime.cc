@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -81,7 +82,9 @@ Status Runtime::load_plugin(const std::string& path) {
   return impl_->registry.load(path);
 }
 Status Runtime::unload_plugin(const std::string& name) {
-  return impl_->registry.unload(name);
+  HEDDLE_CHECK(impl_->registry.unload(name));
+  impl_->devices.drop(name);
+  return {};
 }
 int Runtime::threads() const {
   return impl_->threads;
@@ -103,6 +106,9 @@ Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& 
   p.limits = impl->limits;
   p.transform.default_device = p.compile.default_device = options.device;
   p.transform.limits = p.compile.limits = impl->limits;
+  p.copies = options.copies;
+  p.compile.devices = &impl->runtime->devices;
+  p.compile.streams = static_cast<uint32_t>(std::clamp(options.streams, 1, 64));
   p.compile.max_threads = static_cast<uint32_t>(impl->runtime->threads);
   p.compile.memory_limit = options.memory_limit;
   p.compile.commit_late = options.commit_late;

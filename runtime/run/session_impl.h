@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compile/prepack.h"
+#include "device/device_manager.h"
 #include "heddle/session.h"
 #include "memory/variables.h"
 #include "plugin/registry.h"
@@ -19,6 +20,7 @@ namespace heddle {
 
 struct Runtime::Impl {
   Registry registry;
+  DeviceManager devices;
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
   int threads = 1;

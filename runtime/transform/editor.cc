@@ -76,7 +76,7 @@ Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const s
   node.type = type;
   node.version = schema->version;
   node.schema = schema;
-  node.device = graph()[before].device;
+  if (before.valid()) node.device = graph()[before].device;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   const NodeId id(graph().nodes.size());
@@ -95,7 +95,7 @@ Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const s
   net_.net.nodes.push_back(std::move(node));
   dead_.push_back(0);
   inserted_.emplace_back();
-  inserted_[before.index].push_back(id);
+  if (before.valid()) inserted_[before.index].push_back(id);
   Status status = infer_node(net_, id);
   if (!status.ok()) return std::move(status).at(name, type).during("while a transform added it");
   return output;
@@ -126,6 +126,16 @@ void Editor::replace(ValueId from, ValueId to) {
   std::swap(net_.net[from].name, net_.net[to].name);
   output_[to.index] = 1;
   output_[from.index] = 0;
+}
+
+void Editor::set_output(size_t index, ValueId to) {
+  ValueId& output = net_.net.outputs[index];
+  const ValueId from = std::exchange(output, to);
+  --uses_[from.index];
+  ++uses_[to.index];
+  const std::vector<ValueId>& outputs = net_.net.outputs;
+  output_[from.index] = std::find(outputs.begin(), outputs.end(), from) != outputs.end();
+  if (!std::exchange(output_[to.index], 1)) std::swap(net_.net[from].name, net_.net[to].name);
 }
 
 void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {

@@ -32,13 +32,15 @@ class Editor {
   bool dead(NodeId id) const { return dead_[id.index] != 0; }
 
   ValueId add_constant(const std::string& name, std::shared_ptr<const Blob> blob);
-  // Adds a node that runs right before `before`; one output. Infers its type.
+  // Adds a node that runs right before `before`, behind everything when that is invalid; one output. Infers its type.
   Result<ValueId> add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
                            std::vector<Attribute> attributes = {}, const std::string& domain = {});
   // Makes `node` read `inputs` instead.
   void set_inputs(NodeId node, std::vector<ValueId> inputs);
   // All readers of `from` read `to` instead; `from`'s name moves along when it is a net output.
   void replace(ValueId from, ValueId to);
+  // Output `index` of the net is `to` instead, under the same name.
+  void set_output(size_t index, ValueId to);
   // The value becomes a constant; its producer dies when nothing else of it is used.
   void make_constant(ValueId id, std::shared_ptr<const Blob> blob);
   // `node` takes over output 0 of `swallowed`, which dies: fusion of a node with its only reader.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/device_name.h"
 #include "base/text.h"
 #include "heddle/expression.h"
 #include "plugin/kernel_call.h"
@@ -235,6 +236,7 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
     // Stays where it is and is not absorbed: what it reads is overwritten later.
     const bool pinned = reads_updated_variable(editor.graph(), node);
     if (node.schema->updates_variable()) continue;
+    if (const std::string device = device_of(node, default_device); !is_host(device) && !runs_pointwise(editor.net(), device)) continue;
     std::vector<NodeId> absorbed;
     Chain chain = absorb(editor, node, chains && !pinned ? found : none, absorbed);
     const bool merged = !absorbed.empty();

@@ -27,6 +27,8 @@ Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const TransformOpt
   }
   HEDDLE_TRY(net, fuse_pointwise(std::move(net), options.default_device, options.fuse_pointwise));
   seen("fuse_pointwise");
+  HEDDLE_TRY(net, insert_copies(std::move(net), options.default_device));
+  seen("insert_copies");
   return net;
 }
 

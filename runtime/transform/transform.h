@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/evaluator.h"
+#include "base/findings.h"
 #include "base/limits.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
@@ -39,6 +40,15 @@ Result<TypedNet> apply_rules(TypedNet net, const Limits& limits);
 Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device);
 // Chains of pointwise operators become one heddle::Pointwise; so does a pointwise operator without a kernel of its own.
 Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device, bool chains = true);
+
+// Gives every operator that names no device the default one; with `fall_back`, those that do not run there become the host's, with a
+// warning each. Spells names one way. Runs before verify.
+TypedNet place(TypedNet net, const std::string& default_device, bool fall_back, Findings& findings);
+// Whether devices of this kind have a kernel for heddle::Pointwise.
+bool runs_pointwise(const TypedNet& net, const std::string& device);
+// A value that is needed elsewhere than it lies goes through a heddle::Copy node, inputs and outputs of the net too. Runs last: a net on
+// the host alone comes back as it was.
+Result<TypedNet> insert_copies(TypedNet net, const std::string& default_device);
 
 Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const TransformOptions& options);
 

@@ -1,9 +1,12 @@
 #include "verify/verify.h"
 
+#include <map>
 #include <set>
 
+#include "base/device_name.h"
 #include "base/text.h"
-#include "plugin/kernel_call.h"
+#include "device/device_manager.h"
+#include "device/locations.h"
 #include "plugin/registry.h"
 
 namespace heddle {
@@ -12,13 +15,12 @@ namespace {
 class Verifier {
  public:
   Verifier(const TypedNet& typed, const VerifyOptions& options, Findings& findings)
-      : typed_(typed), net_(typed.net), options_(options), findings_(findings) {}
+      : typed_(typed), net_(typed.net), options_(options), findings_(findings), locations_(net_, options.default_device) {}
 
   void run() {
-    for (const Node& node : net_.nodes) {
-      check_device(node);
-      check_placement(node);
-    }
+    for (const Node& node : net_.nodes) check_device(node);
+    if (!locations_.all_on_host())
+      for (size_t i = 0; i < net_.nodes.size(); ++i) check_placement(NodeId(i));
     check_variables();
     check_links();
     check_outputs();
@@ -29,40 +31,41 @@ class Verifier {
   void report(const Node& node, Status status) {
     findings_.add(std::move(status).at(node.name, display_name(node.domain, node.type)).in_net(net_.name));
   }
-  std::string device_of(const Node& node) const {
-    const std::string& device = node.device.empty() ? options_.default_device : node.device;
-    return device.find(':') == std::string::npos ? device + ":0" : device;
-  }
-
   void check_device(const Node& node) {
-    const std::string device = device_of(node), kind = device_kind(device);
-    if (kind == "cpu") {
-      if (device != "cpu:0")
-        report(node, {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"});
-      return;
-    }
-    std::shared_ptr<const LoadedPlugin> owner;
-    if (!typed_.registry->find_device(kind, &owner))
-      report(node,
-             {Code::no_such_device, "device " + quoted(device) + " does not exist: no loaded plugin brings devices of kind " + quoted(kind),
-              "load its plugin with --plugin, or choose cpu"});
+    const std::string device = full_device_name(node.device, options_.default_device);
+    const auto [it, fresh] = devices_.try_emplace(device);
+    if (fresh && is_host(device) && device != "cpu:0")
+      it->second = {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"};
+    else if (fresh && !is_host(device))
+      it->second = heddle::check_device(*typed_.registry, device);
+    if (!it->second.ok()) report(node, it->second);
   }
 
-  // A value is where its producer runs; host ports and constants may be read from anywhere.
-  void check_placement(const Node& node) {
-    const std::string here = device_of(node);
+  // What the net's inputs, outputs and constants need is always copied.
+  void check_placement(NodeId id) {
+    const Node& node = net_[id];
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i].valid()) continue;
       const Value& value = net_[node.inputs[i]];
-      const heddle_port* port = node.schema->input_port(i);
-      if (!value.producer.valid() || (port && (port->flags & HEDDLE_PORT_HOST))) continue;
-      const std::string there = device_of(net_[value.producer]);
-      if (there != here)
-        report(node, {Code::wrong_device,
-                      "runs on " + quoted(here) + " but input " + quoted(value.name) + " is on " + quoted(there) + ", where " +
-                          quoted(net_[value.producer].name) + " runs",
-                      "put both on one device, or let copies be inserted with --copies auto"});
+      const uint32_t there = locations_.of(node.inputs[i]), here = locations_.wanted(id, i);
+      if (there == here || (!value.producer.valid() && !value.variable.valid())) continue;
+      if (options_.copies == Copies::automatic) continue;
+      Status crossing(Code::wrong_device,
+                      "runs on " + quoted(locations_.names()[locations_.of(id)]) + " but input " + quoted(value.name) + " is on " +
+                          quoted(locations_.names()[there]) + ", where " +
+                          (value.producer.valid() ? quoted(net_[value.producer].name) + " runs" : "the variable lives") +
+                          (options_.copies == Copies::warn ? ": it is copied in each run" : ""),
+                      options_.copies == Copies::warn ? "put both on one device, or say --copies auto"
+                                                      : "put both on one device, or let copies be inserted with --copies auto");
+      if (options_.copies == Copies::warn) crossing.diagnostic().severity = Severity::warning;
+      report(node, std::move(crossing));
     }
+    for (const ValueId v : node.outputs)
+      if (v.valid() && net_[v].variable.valid() && locations_.of(v) != locations_.of(id))
+        report(node, {Code::wrong_device,
+                      "runs on " + quoted(locations_.names()[locations_.of(id)]) + " but updates variable " +
+                          quoted(net_[net_[v].variable].name) + ", which is updated on " + quoted(locations_.names()[locations_.of(v)]),
+                      "put all operators that update one variable on one device"});
   }
 
   void check_variables() {
@@ -141,14 +144,20 @@ class Verifier {
   const Net& net_;
   const VerifyOptions& options_;
   Findings& findings_;
+  const Locations locations_;
+  std::map<std::string, Status> devices_;  // what is wrong with each
 };
 
 }  // namespace
 
 Findings verify(const TypedNet& net, const VerifyOptions& options) {
   Findings findings;
-  Verifier(net, options, findings).run();
+  verify(net, options, findings);
   return findings;
+}
+
+void verify(const TypedNet& net, const VerifyOptions& options, Findings& findings) {
+  Verifier(net, options, findings).run();
 }
 
 }  // namespace heddle

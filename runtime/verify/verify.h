@@ -4,16 +4,20 @@
 #include <string>
 
 #include "base/findings.h"
+#include "heddle/copies.h"
 #include "net/typed_net.h"
 
 namespace heddle {
 
 struct VerifyOptions {
   std::string default_device = "cpu:0";
+  Copies copies = Copies::warn;
 };
 
-// Findings: no_such_device, wrong_device (operator, input, both devices and the mend), hazard, shape_mismatch (sparse links), and warnings
-// for outputs of the net that are constants. Pure.
+// Findings: no_such_device (with the backend's reason), wrong_device (operator, input, both devices and the mend; a warning where copies
+// are made), hazard, shape_mismatch (sparse links), and warnings for outputs of the net that are constants. Pure.
 Findings verify(const TypedNet& net, const VerifyOptions& options);
+// The same behind findings of before.
+void verify(const TypedNet& net, const VerifyOptions& options, Findings& findings);
 
 }  // namespace heddle

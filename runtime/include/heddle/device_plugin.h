@@ -2,7 +2,14 @@
  *
  * A backend is a plugin like any other; heddle_plugin.devices lists it. All calls return heddle_status and report text through
  * `error` (a buffer of HEDDLE_DEVICE_ERROR_BYTES, may be null). Work on a stream runs in order; the calls that enqueue return before the
- * work is done. Thread mark of all functions: [any], several threads for different streams at once.
+ * work is done. Thread mark of all functions: [any], several threads for different streams at once; calls for one stream are made one
+ * after the other, not always by the same thread.
+ *
+ * Failure. The first work of a stream that fails makes the stream fail: what is enqueued behind it is skipped, except that records and
+ * notifies still happen; a stream that waits for an event recorded behind a failure fails too. synchronize reports the failure and makes
+ * the stream usable again; a stream that stays broken fails every synchronize.
+ *
+ * docs/writing_a_device.md walks through tests/plugins/proto_device.cc.
  */
 #ifndef HEDDLE_DEVICE_PLUGIN_H
 #define HEDDLE_DEVICE_PLUGIN_H
@@ -18,7 +25,8 @@ extern "C" {
 enum { HEDDLE_COPY_HOST_TO_DEVICE = 1, HEDDLE_COPY_DEVICE_TO_HOST = 2, HEDDLE_COPY_DEVICE_TO_DEVICE = 3 };
 
 /* Called on a thread of the backend's when everything enqueued on a stream before it is done; `failed` is HEDDLE_OK or the
-   asynchronous error. Must return quickly and must not call the backend. */
+   asynchronous error of the stream, `text` says why (valid during the call, may be null). It returns quickly and does not call the
+   backend; the backend calls it exactly once for each notify that returned HEDDLE_OK, and holds no lock of its own meanwhile. */
 typedef void (*heddle_stream_callback)(void* user, heddle_status failed, const char* text);
 
 typedef struct heddle_device_backend {
@@ -32,11 +40,14 @@ typedef struct heddle_device_backend {
   /* One line for people. */
   const char* (*description)(void* device);
   heddle_status (*memory_info)(void* device, uint64_t* free_bytes, uint64_t* total_bytes, char* error);
+  /* Memory of the device, aligned to 64 bytes or more; addresses within it may be handed to copy, fill and kernels. The host never
+     reads or writes through them. HEDDLE_ERROR_OUT_OF_MEMORY when there is not enough. */
   heddle_status (*allocate)(void* device, uint64_t bytes, void** memory, char* error);
   void (*release)(void* device, void* memory);
   heddle_status (*create_stream)(void* device, void** stream, char* error);
   void (*destroy_stream)(void* device, void* stream);
-  /* Enqueues a copy of `bytes`; `kind` is one of HEDDLE_COPY_*. */
+  /* Enqueues a copy of `bytes`; `kind` is one of HEDDLE_COPY_*. Host memory is ordinary memory and stays as it is until the stream has
+     passed the copy. */
   heddle_status (*copy)(void* device, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind, char* error);
   /* Enqueues a fill with a byte value. */
   heddle_status (*fill)(void* device, void* stream, void* memory, int32_t value, uint64_t bytes, char* error);
@@ -49,6 +60,11 @@ typedef struct heddle_device_backend {
   heddle_status (*wait)(void* device, void* stream, void* event, char* error);
   /* Enqueues a host callback. */
   heddle_status (*notify)(void* device, void* stream, heddle_stream_callback callback, void* user, char* error);
+  /* Optional, both or neither. What is enqueued on the stream from now on belongs to operator `number` of the run. */
+  void (*label)(void* device, void* stream, uint64_t number);
+  /* The number of the work that failed, asked once after a failing synchronize; UINT64_MAX: the device does not know. Without it an
+     asynchronous error names every operator that it may come from. */
+  uint64_t (*failed_label)(void* device, void* stream);
 } heddle_device_backend;
 
 #ifdef __cplusplus

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/copies.h"
 #include "heddle/executor.h"
 #include "heddle/export.h"
 #include "heddle/status.h"
@@ -46,8 +47,10 @@ struct RuntimeOptions {
 
 struct SessionOptions {
   std::vector<std::pair<std::string, int64_t>> symbols;  // extents of symbolic dims
-  std::string device = "cpu:0";
-  int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context
+  std::string device = "cpu:0";                          // where operators run that name none
+  Copies copies = Copies::warn;      // warn: to the log sink; automatic and warn also let operators without a kernel there run on the host
+  int streams = 1;                   // of each device; the results do not depend on it
+  int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device
   int plan_cache = 8;                // plans kept, least recently used out
   bool commit_late = true;           // a failed or cancelled run leaves variables as they were
   uint64_t seed = 0;                 // of the net's random operators

@@ -1,0 +1,23 @@
+// Names of devices: "kind:index", where ":0" may be left out.
+#pragma once
+
+#include <string>
+
+namespace heddle {
+
+// "cpu" of "cpu:0"; the whole text when there is no colon.
+inline std::string device_kind(const std::string& device) {
+  return device.substr(0, device.find(':'));
+}
+
+// The name in full of what a node or an option says; `otherwise` when it says nothing.
+inline std::string full_device_name(const std::string& said, const std::string& otherwise) {
+  const std::string& name = said.empty() ? otherwise : said;
+  return name.find(':') == std::string::npos ? name + ":0" : name;
+}
+
+inline bool is_host(const std::string& device) {
+  return device_kind(device) == "cpu";
+}
+
+}  // namespace heddle

@@ -1,0 +1,78 @@
+// What a plan needs of devices: they are opened, and the constants that their operators read are taken there once.
+#include <algorithm>
+
+#include "compile/draft.h"
+
+namespace heddle::compiling {
+namespace {
+
+// Stands in a plan for what the runtime does itself on a stream (run/device_run.h).
+heddle_status not_a_kernel(const heddle_run_context*, int64_t, int64_t) {
+  return HEDDLE_ERROR_INTERNAL;
+}
+
+heddle_kernel stand_in() {
+  heddle_kernel kernel = {};
+  kernel.struct_size = sizeof(kernel);
+  kernel.run = not_a_kernel;
+  return kernel;
+}
+
+}  // namespace
+
+const KernelEntry* device_copy_kernel() {
+  static const heddle_kernel kernel = stand_in();
+  static const KernelEntry entry = {&kernel, nullptr, "runtime:copy"};
+  return &entry;
+}
+
+const KernelEntry* fence_kernel() {
+  static const heddle_kernel kernel = stand_in();
+  static const KernelEntry entry = {&kernel, nullptr, "runtime:fence"};
+  return &entry;
+}
+
+Status find_devices(Draft& draft) {
+  constexpr size_t most_devices = 255;
+  auto locations = std::make_unique<Locations>(draft.typed.net, draft.options.default_device);
+  if (locations->all_on_host()) return {};
+  const std::vector<std::string>& names = locations->names();
+  if (names.size() > most_devices) return {Code::limit_exceeded, "the net names more than 254 devices", "use fewer"};
+  if (!draft.options.devices)
+    return {Code::unsupported, "an operator of a subnet is put on a device, but subnets run on the host", "leave its device out"};
+  for (size_t i = 1; i < names.size(); ++i) {
+    PlanDevice& device = draft.plan.devices.emplace_back();
+    HEDDLE_TRY(device.device, draft.options.devices->open(*draft.typed.registry, names[i]));
+    device.streams = draft.options.streams;
+  }
+  draft.locations = std::move(locations);
+  return {};
+}
+
+Status upload_constants(Draft& draft) {
+  if (!draft.locations) return {};
+  const Net& net = draft.typed.net;
+  std::vector<uint32_t> reads(net.values.size(), 0);  // of originals, by what stays on the host
+  for (size_t i = 0; i < net.nodes.size(); ++i)
+    for (const ValueId v : net.nodes[i].inputs)
+      if (v.valid() && !draft.nodes[i].uploaded) ++reads[v.index];
+  for (const ValueId v : net.outputs) ++reads[v.index];
+  std::vector<ValueId> sources;
+  for (size_t i = 0; i < net.nodes.size(); ++i) {
+    if (!draft.nodes[i].uploaded) continue;
+    const ValueId source = net.nodes[i].inputs[0];
+    const Placement& place = draft.storages[draft.storage_of[net.nodes[i].outputs[0].index]].placement;
+    PlanDevice& device = draft.plan.devices[place.device - 1];
+    HEDDLE_TRY(device.constants[place.index], device.device->upload(*draft.typed.known[source.index]),
+               "while constant \"" + net[source].name + "\" was uploaded");
+    device.memory.persistent_bytes += draft.typed.type(source).byte_size();
+    sources.push_back(source);
+  }
+  std::sort(sources.begin(), sources.end());
+  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+  for (const ValueId source : sources)
+    if (reads[source.index] == 0) drop_constant(draft, source);
+  return {};
+}
+
+}  // namespace heddle::compiling

@@ -1,0 +1,147 @@
+// Fences and events: what makes an edge of the graph mean "is complete before" when a step only enqueues work.
+//
+//   same stream                  nothing: a stream works in order
+//   another stream, same device  an event, recorded behind the one and waited for by the other
+//   anything else                a fence, a step that is done when all that its stream was given before is done
+//
+// Of several edges from one stream only the last matters, its predecessors are complete by then. Each stream ends in a fence, and has one
+// before the tail of variable updates: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
+#include <algorithm>
+
+#include "compile/draft.h"
+
+namespace heddle::compiling {
+namespace {
+
+class Fencer {
+ public:
+  explicit Fencer(Plan& plan) : plan_(plan), graph_(plan.graph), count_(plan.graph.count) {}
+
+  void run() {
+    find_predecessors();
+    fenced_.assign(count_, 0);
+    kept_.resize(count_);
+    behind_fence_.resize(count_);
+    for (const PlanDevice& d : plan_.devices) seen_.emplace_back(size_t{d.streams} * d.streams, none);
+    for (uint32_t v = 0; v < count_; ++v) connect(v);
+    fence_ends(0, graph_.tail_begin);
+    fence_ends(graph_.tail_begin, count_);
+    rebuild();
+  }
+
+ private:
+  static constexpr uint32_t none = UINT32_MAX;
+  const DeviceWork* work(uint32_t step) const { return plan_.steps[step].on_device.get(); }
+
+  void find_predecessors() {
+    predecessors_.resize(count_);
+    for (uint32_t u = 0; u < count_; ++u)
+      for (uint32_t e = graph_.successor_begin[u]; e < graph_.successor_begin[u + 1]; ++e) predecessors_[graph_.successors[e]].push_back(u);
+  }
+
+  // Latest first, so that the first of a stream is the one that matters.
+  void connect(uint32_t v) {
+    const DeviceWork* here = work(v);
+    std::vector<std::pair<uint8_t, uint32_t>> met;  // streams whose latest has been dealt with
+    for (auto it = predecessors_[v].rbegin(); it != predecessors_[v].rend(); ++it) {
+      const uint32_t u = *it;
+      const DeviceWork* there = work(u);
+      if (!there || (here && here->device == there->device && here->stream == there->stream)) {
+        kept_[u].push_back(v);
+        continue;
+      }
+      const std::pair<uint8_t, uint32_t> stream(there->device, there->stream);
+      if (std::find(met.begin(), met.end(), stream) != met.end()) continue;
+      met.push_back(stream);
+      if (here && here->device == there->device) {
+        kept_[u].push_back(v);
+        wait(v, u);
+      } else {
+        fenced_[u] = 1;
+        behind_fence_[u].push_back(v);
+      }
+    }
+  }
+
+  // The stream of `v` waits for `u`, unless it has waited for something later already.
+  void wait(uint32_t v, uint32_t u) {
+    DeviceWork &later = *plan_.steps[v].on_device, &earlier = *plan_.steps[u].on_device;
+    PlanDevice& device = plan_.devices[later.device - 1];
+    uint32_t& seen = seen_[later.device - 1u][size_t{later.stream} * device.streams + earlier.stream];
+    if (seen != none && seen >= u) return;
+    seen = u;
+    if (earlier.records < 0) earlier.records = static_cast<int32_t>(device.events++);
+    later.waits.push_back(static_cast<uint32_t>(earlier.records));
+  }
+
+  void fence_ends(uint32_t begin, uint32_t end) {
+    std::vector<std::vector<char>> done;
+    for (const PlanDevice& d : plan_.devices) done.emplace_back(d.streams, 0);
+    for (uint32_t u = end; u-- > begin;)
+      if (const DeviceWork* w = work(u); w && !std::exchange(done[w->device - 1u][w->stream], 1)) fenced_[u] = 1;
+  }
+
+  static PlanStep fence_of(const PlanStep& step) {
+    PlanStep fence;
+    fence.name = "fence of " + step.name;
+    fence.domain = "heddle";
+    fence.type = "Fence";
+    fence.device = step.device;
+    fence.kernel = fence_kernel();
+    fence.on_device = std::make_unique<DeviceWork>();
+    fence.on_device->kind = DeviceWork::Kind::fence;
+    fence.on_device->device = step.on_device->device;
+    fence.on_device->stream = step.on_device->stream;
+    return fence;
+  }
+
+  void rebuild() {
+    std::vector<uint32_t> place(count_ + 1);
+    for (uint32_t u = 0; u < count_; ++u) place[u + 1] = place[u] + 1 + static_cast<uint32_t>(fenced_[u]);
+    std::vector<PlanStep> steps;
+    StepGraph graph;
+    graph.count = place[count_];
+    graph.tail_begin = place[graph_.tail_begin];
+    steps.reserve(graph.count);
+    graph.predecessor_count.assign(graph.count, 0);
+    const auto add = [&](PlanStep step, std::vector<uint32_t> successors, float cost_ns, uint8_t flags, heddle_finish_function finish) {
+      steps.push_back(std::move(step));
+      std::sort(successors.begin(), successors.end());
+      graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
+      for (const uint32_t next : successors) ++graph.predecessor_count[next];
+      graph.successors.insert(graph.successors.end(), successors.begin(), successors.end());
+      graph.cost_ns.push_back(cost_ns);
+      graph.flags.push_back(flags);
+      if (!graph_.finish.empty()) graph.finish.push_back(finish);
+    };
+    for (uint32_t u = 0; u < count_; ++u) {
+      std::vector<uint32_t> successors, behind;
+      for (const uint32_t v : kept_[u]) successors.push_back(place[v]);
+      for (const uint32_t v : behind_fence_[u]) behind.push_back(place[v]);
+      if (fenced_[u]) successors.push_back(place[u] + 1);
+      PlanStep fence = fenced_[u] ? fence_of(plan_.steps[u]) : PlanStep();
+      add(std::move(plan_.steps[u]), std::move(successors), graph_.cost_ns[u], graph_.flags[u],
+          graph_.finish.empty() ? nullptr : graph_.finish[u]);
+      if (fenced_[u]) add(std::move(fence), std::move(behind), 0, step_async, nullptr);
+    }
+    graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
+    plan_.steps = std::move(steps);
+    plan_.graph = std::move(graph);
+  }
+
+  Plan& plan_;
+  const StepGraph& graph_;
+  const uint32_t count_;
+  std::vector<std::vector<uint32_t>> predecessors_, kept_, behind_fence_;
+  std::vector<char> fenced_;
+  std::vector<std::vector<uint32_t>> seen_;  // by device, waiting stream and stream waited for: the last step it has waited for
+};
+
+}  // namespace
+
+Status add_fences(Draft& draft) {
+  if (draft.locations) Fencer(draft.plan).run();
+  return {};
+}
+
+}  // namespace heddle::compiling

@@ -1,0 +1,105 @@
+// An open device of a backend, and what is made on it: memory, streams, events. The only place that calls a backend's tables.
+//
+// Everything made on a device keeps it open, and an open device keeps its plugin loaded. Thread-safe; work of one stream is enqueued by one
+// thread after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "heddle/device_plugin.h"
+#include "heddle/status.h"
+#include "net/net.h"
+#include "plugin/schema.h"
+
+namespace heddle {
+
+class Device;
+
+// Sole owner of something a backend made. Empty after a move; empty objects are nothing.
+template <void (*destroy)(Device&, void*)>
+class DeviceObject {
+ public:
+  DeviceObject() = default;
+  DeviceObject(std::shared_ptr<Device> device, void* object) : device_(std::move(device)), object_(object) {}
+  DeviceObject(DeviceObject&& other) noexcept : device_(std::move(other.device_)), object_(std::exchange(other.object_, nullptr)) {}
+  DeviceObject& operator=(DeviceObject&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~DeviceObject() {
+    if (object_) destroy(*device_, object_);
+  }
+  void* get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  void* object_ = nullptr;
+};
+void release_device_memory(Device& device, void* memory);
+void destroy_device_stream(Device& device, void* stream);
+void destroy_device_event(Device& device, void* event);
+using DeviceMemory = DeviceObject<release_device_memory>;
+using DeviceStream = DeviceObject<destroy_device_stream>;
+using DeviceEvent = DeviceObject<destroy_device_event>;
+
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  // Errors: device_failed or out_of_memory with the backend's reason.
+  static Result<std::shared_ptr<Device>> open(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend,
+                                              int32_t index);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const std::string& name() const { return name_; }  // "cuda:0"
+  void* handle() const { return handle_; }
+  const LoadedPlugin& plugin() const { return *plugin_; }
+  std::string description();
+  Status memory_info(int64_t* free_bytes, int64_t* total_bytes);
+
+  // Errors: out_of_memory with what was asked and what is free. 0 bytes: an empty object.
+  Result<DeviceMemory> allocate(int64_t bytes);
+  Result<DeviceStream> create_stream();
+  Result<DeviceEvent> create_event();
+  // Device memory with a blob's bytes, shared by all who ask with the same content and alive as long as one of them holds it.
+  Result<std::shared_ptr<const DeviceMemory>> upload(const Blob& blob);
+  // Copies that are done when they return. Not for use while running.
+  Status write(void* device_memory, const void* host, int64_t bytes);
+  Status read(void* host, const void* device_memory, int64_t bytes);
+
+  // Enqueue; what a run does. A failing status has text in `error`, a buffer of HEDDLE_DEVICE_ERROR_BYTES.
+  heddle_status copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, char* error) noexcept;
+  heddle_status record(void* stream, void* event, char* error) noexcept;
+  heddle_status wait(void* stream, void* event, char* error) noexcept;
+  heddle_status notify(void* stream, heddle_stream_callback callback, void* user, char* error) noexcept;
+  heddle_status synchronize(void* stream, char* error) noexcept;
+  // Work enqueued from now on belongs to step `number`; `failed_label`: see device_plugin.h.
+  void label(void* stream, uint64_t number) noexcept;
+  uint64_t failed_label(void* stream) noexcept;
+
+ private:
+  friend void release_device_memory(Device& device, void* memory);
+  friend void destroy_device_stream(Device& device, void* stream);
+  friend void destroy_device_event(Device& device, void* event);
+  Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle);
+  Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind);
+  Status error(const char* what, heddle_status status, const char* text) const;
+
+  const std::shared_ptr<const LoadedPlugin> plugin_;
+  const heddle_device_backend& backend_;
+  const std::string name_;
+  void* const handle_;
+  std::mutex mutex_;  // of what follows
+  void* own_stream_ = nullptr;
+  std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_;  // by content
+};
+
+}  // namespace heddle

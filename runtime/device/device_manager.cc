@@ -1,0 +1,62 @@
+#include "device/device_manager.h"
+
+#include "base/device_name.h"
+#include "base/text.h"
+
+namespace heddle {
+namespace {
+
+struct Found {
+  const heddle_device_backend* backend = nullptr;
+  std::shared_ptr<const LoadedPlugin> plugin;
+  int32_t index = 0;
+};
+
+Result<Found> find(const RegistrySnapshot& registry, const std::string& name) {
+  const auto none = [&](const std::string& why, const std::string& hint) {
+    return Status(Code::no_such_device, "device " + quoted(name) + " does not exist: " + why, hint);
+  };
+  const std::string kind = device_kind(name);
+  Found found;
+  found.backend = registry.find_device(kind, &found.plugin);
+  if (!found.backend)
+    return none("no loaded plugin brings devices of kind " + quoted(kind), "load its plugin with --plugin, or choose cpu");
+  int64_t index = 0;
+  if (!parse_int(name.substr(kind.size() + 1), &index) || index < 0 || index > INT32_MAX)
+    return none("its index is not a number", "write it like " + kind + ":0");
+  char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  int32_t count = 0;
+  try {
+    count = found.backend->count(error);
+  } catch (...) {
+    return none("the backend threw an exception when it was asked for its devices", "mend the plugin");
+  }
+  if (count <= 0) return none(*error ? error : "the backend found none and gave no reason", "choose cpu");
+  if (index >= count)
+    return none("there are " + std::to_string(count) + " of kind " + quoted(kind), "the last is " + kind + ":" + std::to_string(count - 1));
+  found.index = static_cast<int32_t>(index);
+  return found;
+}
+
+}  // namespace
+
+Status check_device(const RegistrySnapshot& registry, const std::string& name) {
+  return find(registry, name).status();
+}
+
+Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& registry, const std::string& name) {
+  // Opening under the lock: two who ask at once get one device.
+  const std::lock_guard lock(mutex_);
+  if (const auto it = devices_.find(name); it != devices_.end()) return it->second;
+  HEDDLE_TRY(const Found found, find(registry, name));
+  HEDDLE_TRY(std::shared_ptr<Device> device, Device::open(found.plugin, *found.backend, found.index));
+  devices_.emplace(name, device);
+  return device;
+}
+
+void DeviceManager::drop(const std::string& plugin) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(devices_, [&](const auto& entry) { return entry.second->plugin().name == plugin; });
+}
+
+}  // namespace heddle

@@ -1,0 +1,32 @@
+// DeviceManager: the devices that a runtime has opened, each once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "device/device.h"
+#include "heddle/status.h"
+#include "plugin/registry.h"
+
+namespace heddle {
+
+// Whether a device of that full name ("cuda:1") exists, without opening it. Errors: no_such_device with the reason: no plugin brings the
+// kind, the backend found none and why, or it has fewer.
+Status check_device(const RegistrySnapshot& registry, const std::string& name);
+
+// Thread-safe. A device stays open until the manager is gone or its plugin is dropped, and as long as anything is made on it.
+class DeviceManager {
+ public:
+  // Errors: as check_device and Device::open. A device that failed to open is tried again when it is asked for again.
+  Result<std::shared_ptr<Device>> open(const RegistrySnapshot& registry, const std::string& name);
+  // Forgets the devices of a plugin that is about to be unloaded.
+  void drop(const std::string& plugin);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Device>> devices_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,73 @@
+// An execution whose plan has steps on devices: what it has there, and what becomes of failures that come to light later.
+#include "run/device_run.h"
+#include "run/execution.h"
+
+namespace heddle {
+
+Status Execution::reach_devices() {
+  if (plan_->devices.empty()) return {};
+  HEDDLE_TRY(devices_, DeviceRun::create(*plan_));
+  for (const PlanValue& value : plan_->values)
+    if (value.placement.kind == Placement::Kind::variable && value.placement.device != 0)
+      HEDDLE_CHECK(variables_->make_home(value.placement.index, plan_->devices[value.placement.device - 1u].device));
+  return {};
+}
+
+void Execution::find_variables() {
+  if (!variables_) return;
+  const auto use = [&](const Operand& operand, bool updated) {
+    if (!operand.value.valid()) return;
+    const Placement& at = plan_->values[operand.value.index].placement;
+    if (at.kind != Placement::Kind::variable) return;
+    const Device* device = at.device == 0 ? nullptr : plan_->devices[at.device - 1u].device.get();
+    for (VariableUse& known : variable_uses_)
+      if (known.variable == at.index) {
+        known.updated = known.updated || updated;
+        return;
+      }
+    variable_uses_.push_back({at.index, device, updated});
+  };
+  for (const PlanStep& step : plan_->steps) {
+    for (const Operand& operand : step.inputs) use(operand, false);
+    for (const Operand& operand : step.outputs) use(operand, step.updates_variable);
+  }
+}
+
+// Brings what the run reads to where it reads it. What it updates is older elsewhere from then on, however the run ends.
+Status Execution::freshen_variables() {
+  for (const VariableUse& use : variable_uses_) HEDDLE_CHECK(variables_->freshen(use.variable, use.device));
+  for (const VariableUse& use : variable_uses_)
+    if (use.updated) variables_->written(use.variable, use.device);
+  return {};
+}
+
+heddle_status Execution::enqueue(const heddle_run_context* context, int64_t, int64_t) {
+  const StepContext& c = context_of(context);
+  return c.owner->devices_->enqueue(c.step, context);
+}
+
+heddle_status Execution::start_fence(const heddle_run_context* context, int64_t, int64_t) {
+  StepContext& c = context_of(context);
+  return c.owner->devices_->fence(c.step, context, fence_passed, &c);
+}
+
+void Execution::fence_passed(void* user, heddle_status failed, const char*) {
+  const StepContext& c = *static_cast<StepContext*>(user);
+  if (failed == HEDDLE_OK) c.owner->devices_->passed(c.step);
+  // From here on the run may be over and the execution gone.
+  c.owner->scheduler_->complete(c.step, failed);
+}
+
+// Nothing is in flight afterwards. A failed fence only says that something before it failed: what it was takes its place.
+void Execution::note_device_failures() {
+  for (const DeviceRun::Failure& found : devices_->drain()) {
+    const DeviceWork& failed = *plan_->steps[found.step].on_device;
+    std::erase_if(failures_, [&](const Failure& f) {
+      const DeviceWork* work = plan_->steps[f.step].on_device.get();
+      return work && work->kind == DeviceWork::Kind::fence && work->device == failed.device;
+    });
+    note_failure(found.step, found.status, true, found.text.data(), found.text.size());
+  }
+}
+
+}  // namespace heddle

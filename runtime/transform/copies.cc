@@ -1,0 +1,67 @@
+// Copies between devices become nodes: each value lies in one place, and who needs it elsewhere reads a Copy of it.
+#include <map>
+
+#include "device/locations.h"
+#include "transform/editor.h"
+#include "transform/transform.h"
+
+namespace heddle {
+namespace {
+
+class Copier {
+ public:
+  explicit Copier(Editor& editor, const std::string& default_device)
+      : editor_(editor), locations_(editor.graph(), default_device), node_count_(editor.graph().nodes.size()) {}
+
+  Status run() {
+    for (size_t i = 0; i < node_count_; ++i) {
+      const NodeId id(i);
+      std::vector<ValueId> inputs = editor_.node(id).inputs;
+      bool changed = false;
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        if (!inputs[k].valid() || locations_.of(inputs[k]) == locations_.wanted(id, k)) continue;
+        HEDDLE_TRY(inputs[k], copied(id, inputs[k], locations_.wanted(id, k)));
+        changed = true;
+      }
+      if (changed) editor_.set_inputs(id, std::move(inputs));
+    }
+    for (size_t o = 0; o < editor_.graph().outputs.size(); ++o) {
+      const ValueId output = editor_.graph().outputs[o];
+      if (locations_.of(output) == Locations::host) continue;
+      HEDDLE_TRY(const ValueId copy, copied({}, output, Locations::host));
+      editor_.set_output(o, copy);
+    }
+    return {};
+  }
+
+ private:
+  // `value` at `place`, for a node that runs at `before` (invalid: after everything).
+  Result<ValueId> copied(NodeId before, ValueId value, uint32_t place) {
+    if (const auto it = made_.find({value.index, place}); it != made_.end()) return it->second;
+    ValueId source = value;
+    if (locations_.of(value) != Locations::host && place != Locations::host) {
+      HEDDLE_TRY(source, copied(before, value, Locations::host));
+    }
+    const std::string& device = locations_.names()[place];
+    HEDDLE_TRY(const ValueId copy,
+               editor_.add_node(before, "Copy", editor_.graph()[value].name + "/copy to " + device, {source}, {}, "heddle"));
+    editor_.mutable_node(editor_.graph()[copy].producer).device = device;
+    return made_[{value.index, place}] = copy;
+  }
+
+  Editor& editor_;
+  const Locations locations_;  // of the nodes and values before anything was added
+  const size_t node_count_;
+  std::map<std::pair<uint32_t, uint32_t>, ValueId> made_;
+};
+
+}  // namespace
+
+Result<TypedNet> insert_copies(TypedNet net, const std::string& default_device) {
+  if (Locations(net.net, default_device).all_on_host()) return net;
+  Editor editor(std::move(net));
+  HEDDLE_CHECK(Copier(editor, default_device).run(), "while copies between devices were inserted");
+  return editor.finish();
+}
+
+}  // namespace heddle

@@ -1,0 +1,117 @@
+// A runtime with the proto device, its settings, and nets whose results have the same bits everywhere.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "run/session_impl.h"
+
+namespace heddle::testing_devices {
+
+// A variable of the environment, while this lives.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
+  ~Setting() { ::unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+};
+
+inline Runtime proto_runtime(int threads = 1) {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/proto.so"};
+  options.default_plugins = false;
+  options.threads = threads;
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+inline std::shared_ptr<const Blob> whole_numbers(const Shape& shape, int first, int step) {
+  std::vector<float> values(static_cast<size_t>(shape.element_count()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((first + step * static_cast<int>(i)) % 13 - 6);
+  return Blob::copy_of(DType::f32, shape, values.data());
+}
+
+// `node` on `device`.
+inline ValueId on(NetBuilder& b, const std::string& device, ValueId node) {
+  b.net()[b.net()[node].producer].device = device;
+  return node;
+}
+
+inline TensorView view(const Blob& blob) {
+  return {blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)};
+}
+
+inline std::vector<char> bytes(const TensorView& t) {
+  const auto* data = static_cast<const char*>(t.data);
+  return {data, data + t.byte_size()};
+}
+
+inline std::vector<std::vector<char>> outputs(const Context& context) {
+  std::vector<std::vector<char>> all;
+  for (size_t i = 0; i < context.output_count(); ++i) all.push_back(bytes(context.output(i)));
+  return all;
+}
+
+// A session of a net, a context with its inputs bound, and what keeps them.
+struct Prepared {
+  Session session;
+  Context context;
+  std::vector<std::shared_ptr<const Blob>> inputs;
+  const Plan& plan() { return SessionAccess::execution(context).plan(); }
+};
+
+inline std::vector<std::shared_ptr<const Blob>> inputs_of(const Session& session) {
+  std::vector<std::shared_ptr<const Blob>> blobs;
+  for (const PortInfo& port : session.inputs()) blobs.push_back(whole_numbers(port.shape, 3 + static_cast<int>(blobs.size()), 5));
+  return blobs;
+}
+
+inline Result<Prepared> prepare(const Runtime& runtime, Net net, const SessionOptions& options) {
+  HEDDLE_TRY(Session session, open_net(runtime, std::move(net), options));
+  HEDDLE_TRY(Context context, session.prepare());
+  Prepared prepared{std::move(session), std::move(context), {}};
+  prepared.inputs = inputs_of(prepared.session);
+  for (size_t i = 0; i < prepared.inputs.size(); ++i) HEDDLE_CHECK(prepared.context.bind_input(i, prepared.inputs[i]->data));
+  return prepared;
+}
+
+inline SessionOptions silent(int streams = 1) {
+  SessionOptions options;
+  options.copies = Copies::automatic;
+  options.streams = streams;
+  return options;
+}
+
+// x -> MatMul -> Relu on the device, the host in between, two branches that join again on the device.
+inline Net mixed_net(const std::string& device = "proto:0") {
+  NetBuilder b("mixed");
+  const ValueId x = b.input("x", DType::f32, Shape{8, 16});
+  const ValueId w = b.constant("w", whole_numbers(Shape{16, 16}, 1, 3));
+  const ValueId a = on(b, device, b.add1("MatMul", "a", {x, w}));
+  const ValueId r = on(b, device, b.add1("Relu", "r", {a}));
+  const ValueId left = on(b, device, b.add1("Add", "left", {r, x}));
+  const ValueId turned = b.add1("Neg", "turned", {r});
+  const ValueId right = on(b, device, b.add1("Add", "right", {turned, a}));
+  const ValueId joined = on(b, device, b.add1("Add", "joined", {left, right}));
+  b.output(on(b, device, b.add1("MatMul", "y", {joined, w})));
+  b.output(b.add1("Transpose", "z", {left}));
+  return b.finish();
+}
+
+inline Net on_the_host(Net net) {
+  for (Node& node : net.nodes) node.device.clear();
+  return net;
+}
+
+}  // namespace heddle::testing_devices

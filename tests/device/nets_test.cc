@@ -1,0 +1,155 @@
+// Nets over host and devices: the same bits as on the host alone, however streams, threads and delays fall.
+#include <random>
+#include <thread>
+
+#include "device_support.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+std::vector<std::vector<char>> expected(const Net& net) {
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, on_the_host(net), {});
+  EXPECT_TRUE(prepared.ok()) << prepared.status().text();
+  EXPECT_TRUE(prepared->plan().devices.empty());
+  EXPECT_TRUE(prepared->context.run().ok());
+  return outputs(prepared->context);
+}
+
+TEST(DeviceNets, MixedNetHasTheBitsOfTheHost) {
+  const Net net = mixed_net();
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, net, silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  for (int i = 0; i < 3; ++i) {
+    const Status status = prepared->context.run();
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(outputs(prepared->context), expected(net));
+  }
+}
+
+// Add and Relu in any order over the host and two devices; many values, few bytes of arena.
+Net random_net(uint32_t seed) {
+  std::mt19937 random(seed);
+  NetBuilder b("random");
+  const Shape shape{40};
+  std::vector<ValueId> values = {b.input("x", DType::f32, shape), b.input("y", DType::f32, shape),
+                                 b.constant("c", whole_numbers(shape, 2, 7))};
+  const char* const devices[] = {"", "proto:0", "proto:0", "proto:1"};
+  for (int i = 0; i < 36; ++i) {
+    const auto pick = [&] { return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 7)]; };
+    const std::string name = "n" + std::to_string(i);
+    const ValueId made = random() % 3 == 0 ? b.add1("Relu", name, {pick()}) : b.add1("Add", name, {pick(), pick()});
+    values.push_back(on(b, devices[random() % 4], made));
+  }
+  for (size_t i = values.size() - 3; i < values.size(); ++i) b.output(values[i]);
+  return b.finish();
+}
+
+TEST(DeviceNets, FiftySeedsOfDelaysStreamsAndThreads) {
+  for (uint32_t seed = 1; seed <= 50; ++seed) {
+    const Net net = random_net(seed);
+    const auto right = expected(net);
+    const Setting delays("HEDDLE_PROTO_DELAY_SEED", std::to_string(seed));
+    const int streams = 1 + static_cast<int>(seed % 3), threads = 1 + static_cast<int>(seed / 3 % 3);
+    const Runtime runtime = proto_runtime(threads);
+    auto prepared = prepare(runtime, net, silent(streams));
+    ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+    for (int i = 0; i < 2; ++i) {
+      const Status status = prepared->context.run();
+      ASSERT_TRUE(status.ok()) << status.text();
+      ASSERT_EQ(outputs(prepared->context), right) << "seed " << seed << ", " << streams << " streams, " << threads << " threads";
+    }
+  }
+}
+
+TEST(DeviceNets, ShuffledSchedulesKeepTheBits) {
+  const Net net = random_net(77);
+  const auto right = expected(net);
+  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "5");
+  const Runtime runtime = proto_runtime(3);
+  for (uint64_t shuffle = 1; shuffle <= 12; ++shuffle) {
+    auto session = open_net(runtime, net, silent(3));
+    ASSERT_TRUE(session.ok());
+    session->impl().scheduler.shuffle_seed = shuffle;
+    auto context = session->prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    const auto inputs = inputs_of(*session);
+    for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(context->bind_input(i, inputs[i]->data).ok());
+    ASSERT_TRUE(context->run().ok());
+    ASSERT_EQ(outputs(*context), right) << "shuffle " << shuffle;
+  }
+}
+
+TEST(DeviceNets, ContextsRunSideBySideOnOneDevice) {
+  const Net net = mixed_net();
+  const auto right = expected(net);
+  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "9");
+  const Runtime runtime = proto_runtime(2);
+  auto session = open_net(runtime, net, silent(2));
+  ASSERT_TRUE(session.ok());
+  const auto inputs = inputs_of(*session);
+  std::vector<std::thread> threads;
+  std::vector<int> good(4, 0);
+  for (size_t t = 0; t < good.size(); ++t)
+    threads.emplace_back([&, t] {
+      auto context = session->prepare();
+      if (!context.ok() || !context->bind_input(0, inputs[0]->data).ok()) return;
+      for (int i = 0; i < 5; ++i) good[t] += context->run().ok() && outputs(*context) == right;
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(good, std::vector<int>(4, 5));
+}
+
+TEST(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
+  const Net net = on_the_host(mixed_net());
+  const Runtime runtime = proto_runtime();
+  SessionOptions options = silent(2);
+  options.device = "proto";
+  auto prepared = prepare(runtime, net, options);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(outputs(prepared->context), expected(net));
+  std::map<std::string, std::string> device;
+  for (const PlanStep& step : prepared->plan().steps) device[step.name] = step.device;
+  EXPECT_EQ(device["a"], "proto:0");
+  EXPECT_EQ(device["turned"], "cpu:0");
+  EXPECT_TRUE(prepared->plan().warnings.empty());
+  options.copies = Copies::warn;
+  auto warned = prepare(runtime, net, options);
+  ASSERT_TRUE(warned.ok());
+  EXPECT_FALSE(warned->plan().warnings.empty());
+}
+
+TEST(DeviceNets, CallersBuffersAreReadAndWrittenWithoutAnotherCopy) {
+  const Net net = mixed_net();
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, net, silent());
+  ASSERT_TRUE(prepared.ok());
+  std::vector<float> y(8 * 16, -1);
+  ASSERT_TRUE(prepared->context.bind_output(0, y.data()).ok());
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(prepared->context.output(0).data, y.data());
+  EXPECT_EQ(bytes(prepared->context.output(0)), expected(net)[0]);
+}
+
+TEST(DeviceNets, StepsCanBeObserved) {
+  const Net net = mixed_net();
+  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "3");
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, net, silent(2));
+  ASSERT_TRUE(prepared.ok());
+  Execution& execution = SessionAccess::execution(prepared->context);
+  uint32_t steps = 0;
+  const std::function<Status(uint32_t)> seen = [&](uint32_t) { return ++steps, Status(); };
+  RunSettings settings;
+  settings.seen = &seen;
+  ASSERT_TRUE(execution.run(settings).ok());
+  EXPECT_EQ(steps, prepared->plan().steps.size());
+  EXPECT_EQ(outputs(prepared->context), expected(net));
+}
+
+}  // namespace
+}  // namespace heddle

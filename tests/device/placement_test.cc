@@ -1,0 +1,132 @@
+// Where operators and values are put, what is copied, and what is said about it.
+#include "device_support.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+TEST(DevicePlacement, StrictRefusesWhatCrosses) {
+  const Runtime runtime = proto_runtime();
+  SessionOptions options;
+  options.copies = Copies::strict;
+  const Status status = prepare(runtime, mixed_net(), options).status();
+  ASSERT_EQ(status.code(), Code::wrong_device) << status.text();
+  EXPECT_EQ(exit_status(status.code()), 3);
+  // turned reads r, right reads turned, z reads left: all at once, with operator, input, both devices and the mend.
+  EXPECT_EQ(status.diagnostic().attached.size(), 2u) << status.text();
+  EXPECT_EQ(status.diagnostic().node, "turned");
+  EXPECT_EQ(status.diagnostic().message, "runs on \"cpu:0\" but input \"r\" is on \"proto:0\", where \"r\" runs");
+  EXPECT_NE(status.diagnostic().hint.find("--copies auto"), std::string::npos);
+}
+
+TEST(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
+  NetBuilder b("device");
+  const ValueId x = b.input("x", DType::f32, Shape{4, 4});
+  b.output(
+      on(b, "proto:1", b.add1("Relu", "y", {on(b, "proto:1", b.add1("MatMul", "m", {x, b.constant("w", whole_numbers({4, 4}, 1, 1))}))})));
+  const Runtime runtime = proto_runtime();
+  SessionOptions options;
+  options.copies = Copies::strict;
+  auto prepared = prepare(runtime, b.finish(), options);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  EXPECT_TRUE(prepared->context.run().ok());
+  // The input goes there, the output comes back, the constant is there already.
+  ASSERT_EQ(prepared->plan().copies.size(), 2u);
+  EXPECT_EQ(prepared->plan().copies[0].from, "cpu:0");
+  EXPECT_EQ(prepared->plan().copies[0].to, "proto:1");
+  EXPECT_EQ(prepared->plan().copies[1].to, "cpu:0");
+  EXPECT_EQ(prepared->plan().copies[1].bytes, 64);
+  ASSERT_EQ(prepared->plan().devices.size(), 1u);
+  EXPECT_EQ(prepared->plan().devices[0].memory.persistent_bytes, 64);
+}
+
+TEST(DevicePlacement, WarnsOfEachCrossingAndAutoKeepsQuiet) {
+  const Runtime runtime = proto_runtime();
+  auto warned = prepare(runtime, mixed_net(), {});
+  ASSERT_TRUE(warned.ok()) << warned.status().text();
+  ASSERT_EQ(warned->plan().warnings.size(), 3u);
+  for (const Diagnostic& d : warned->plan().warnings) {
+    EXPECT_EQ(d.severity, Severity::warning);
+    EXPECT_EQ(d.code, Code::wrong_device);
+  }
+  auto quiet = prepare(runtime, mixed_net(), silent());
+  ASSERT_TRUE(quiet.ok());
+  EXPECT_TRUE(quiet->plan().warnings.empty());
+  EXPECT_EQ(quiet->plan().copies.size(), warned->plan().copies.size());
+}
+
+TEST(DevicePlacement, EachValueIsCopiedToEachDeviceOnce) {
+  NetBuilder b("fan");
+  const ValueId x = b.input("x", DType::f32, Shape{16});
+  const ValueId a = on(b, "proto:0", b.add1("Relu", "a", {x}));
+  for (int i = 0; i < 3; ++i) b.output(on(b, "proto:1", b.add1("Add", "b" + std::to_string(i), {a, x})));
+  b.output(a);
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, b.finish(), silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  // x to both, a to the host (for the output, and on its way) and on to the other device, three outputs back.
+  EXPECT_EQ(prepared->plan().copies.size(), 7u);
+  EXPECT_TRUE(prepared->context.run().ok());
+}
+
+TEST(DevicePlacement, ShapeOperandsAndHostPortsStayOnTheHost) {
+  NetBuilder b("views");
+  const ValueId x = b.input("x", DType::f32, Shape{4, 8});
+  const ValueId a = on(b, "proto:0", b.add1("Relu", "a", {x}));
+  const ValueId shape = b.constant_ints("shape", {8, 4});
+  const ValueId r = on(b, "proto:0", b.add1("Reshape", "r", {a, shape}));
+  b.output(on(b, "proto:0", b.add1("MatMul", "y", {r, x})));
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, b.finish(), silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  EXPECT_EQ(prepared->plan().copies.size(), 2u) << "x there, y back: the reshape is a view on the device";
+  EXPECT_TRUE(prepared->context.run().ok());
+}
+
+TEST(DevicePlacement, AnExplicitCopyIsNoCrossing) {
+  NetBuilder b("copy");
+  const ValueId x = b.input("x", DType::f32, Shape{16});
+  const ValueId a = on(b, "proto:0", b.add1("Relu", "a", {x}));
+  const ValueId there = on(b, "proto:1", b.add1("Copy", "there", {b.add1("Copy", "back", {a}, {}, "heddle")}, {}, "heddle"));
+  b.output(on(b, "proto:1", b.add1("Add", "y", {there, there})));
+  const Runtime runtime = proto_runtime();
+  SessionOptions options;
+  options.copies = Copies::strict;
+  auto prepared = prepare(runtime, b.finish(), options);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(prepared->plan().copies.size(), 4u);
+}
+
+TEST(DevicePlacement, ArenasArePackedOnEachDevice) {
+  NetBuilder b("chain");
+  const Shape shape{1024};
+  ValueId v = b.input("x", DType::f32, shape);
+  for (int i = 0; i < 12; ++i) v = on(b, "proto:0", b.add1("Add", "n" + std::to_string(i), {v, v}));
+  b.output(v);
+  const Runtime runtime = proto_runtime(2);
+  auto prepared = prepare(runtime, b.finish(), silent(2));
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const PlanDevice& device = prepared->plan().devices[0];
+  EXPECT_EQ(device.arena_bytes, 2 * 4096);
+  EXPECT_EQ(device.memory.sum_bytes, 13 * 4096);
+  EXPECT_EQ(device.memory.peak_bytes, device.arena_bytes);
+  int64_t free = 0, total = 0;
+  ASSERT_TRUE(device.device->memory_info(&free, &total).ok());
+  EXPECT_EQ(total - free, device.arena_bytes) << "exactly what was planned is allocated";
+}
+
+TEST(DevicePlacement, UnloadingThePluginClosesItsDevices) {
+  Runtime runtime = proto_runtime();
+  {
+    auto prepared = prepare(runtime, mixed_net(), silent());
+    ASSERT_TRUE(prepared.ok());
+    ASSERT_TRUE(runtime.unload_plugin("proto").ok());
+    EXPECT_TRUE(prepared->context.run().ok()) << "plans keep what they use";
+  }
+  EXPECT_EQ(prepare(runtime, mixed_net(), silent()).status().code(), Code::no_such_device);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,94 @@
+// Variables with a home on a device: uploaded once, updated there, read on the host when somebody asks.
+#include "device_support.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+std::vector<float> numbers(const Tensor& tensor) {
+  const auto* data = static_cast<const float*>(tensor.data());
+  return {data, data + tensor.shape().element_count()};
+}
+
+// y = x + w; w <- w + x, on `device`.
+Net counting_net(const std::string& device, bool fails = false) {
+  NetBuilder b("counting");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  const float zeros[4] = {};
+  const ValueId w = b.variable("w", Blob::copy_of(DType::f32, Shape{4}, zeros));
+  b.output(on(b, device, b.add1("Add", "y", {x, w})));
+  ValueId step = x;
+  if (fails) step = on(b, device, b.add1("Fault", "fault", {x}, {{"later", int64_t{1}}, {"times", int64_t{1}}}, "proto"));
+  const ValueId next = on(b, device, b.add1("AccumulateAdd", "next", {w, step}, {}, "heddle"));
+  b.updates(next, w);
+  return b.finish();
+}
+
+TEST(DeviceVariables, LiveWhereTheyAreUpdated) {
+  const Runtime runtime = proto_runtime(2);
+  auto prepared = prepare(runtime, counting_net("proto:0"), silent(2));
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const float x[4] = {1, 2, 3, 4};
+  ASSERT_TRUE(prepared->context.bind_input(0, x).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(prepared->context.run().ok());
+  auto w = prepared->session.read_variable("w");
+  ASSERT_TRUE(w.ok());
+  EXPECT_EQ(numbers(*w), (std::vector<float>{3, 6, 9, 12}));
+  EXPECT_EQ(prepared->plan().copies.size(), 2u) << "x there and y back, nothing of w";
+  EXPECT_EQ(prepared->plan().devices[0].memory.persistent_bytes, 16);
+  const float fresh[4] = {10, 10, 10, 10};
+  ASSERT_TRUE(prepared->session.write_variable("w", {DType::f32, Shape{4}, const_cast<float*>(fresh)}).ok());
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[3], 14);
+  EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{11, 12, 13, 14}));
+}
+
+TEST(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
+  const Runtime runtime = proto_runtime(2);
+  auto prepared = prepare(runtime, counting_net("proto:0", true), silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const float x[4] = {1, 2, 3, 4};
+  ASSERT_TRUE(prepared->context.bind_input(0, x).ok());
+  const Status status = prepared->context.run();
+  EXPECT_EQ(status.diagnostic().node, "fault") << status.text();
+  EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{0, 0, 0, 0}));
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST(DeviceVariables, TheRateOfAnUpdateStaysOnTheHost) {
+  NetBuilder b("sgd");
+  const ValueId g = b.input("g", DType::f32, Shape{4});
+  const ValueId rate = b.constant_float("rate", 2.0F);
+  const ValueId w = b.variable("w", whole_numbers(Shape{4}, 7, 0));
+  const ValueId next = on(b, "proto:0", b.add1("SgdUpdate", "next", {w, g, rate}, {}, "heddle"));
+  b.updates(next, w);
+  b.output(next);
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, b.finish(), silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const float ones[4] = {1, 1, 1, 1};
+  ASSERT_TRUE(prepared->context.bind_input(0, ones).ok());
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{-1, -1, -1, -1}));
+  EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[0], -1);
+}
+
+TEST(DeviceVariables, UpdatesOnTwoDevicesAreRefused) {
+  NetBuilder b("torn");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  const ValueId w = b.variable("w", whole_numbers(Shape{4}, 7, 0));
+  const ValueId once = on(b, "proto:0", b.add1("AccumulateAdd", "once", {w, x}, {}, "heddle"));
+  b.updates(once, w);
+  const ValueId twice = on(b, "proto:1", b.add1("AccumulateAdd", "twice", {once, x}, {}, "heddle"));
+  b.updates(twice, once);
+  b.output(twice);
+  const Runtime runtime = proto_runtime();
+  const Status status = prepare(runtime, b.finish(), silent()).status();
+  EXPECT_EQ(status.code(), Code::wrong_device) << status.text();
+  EXPECT_EQ(status.diagnostic().node, "twice");
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,194 @@
+// The smallest whole device: memory that the host cannot touch, asynchronous streams, events, host callbacks, and a few kernels. The first
+// user of device_plugin.h, what the tests in tests/device/ run on, and what docs/writing_a_device.md explains.
+//
+// Read when a device is counted or opened: HEDDLE_PROTO_DEVICES (2), HEDDLE_PROTO_MEMORY in bytes (64 MiB), HEDDLE_PROTO_DELAY_SEED
+// (0: no delays), HEDDLE_PROTO_BROKEN (set: open fails), HEDDLE_PROTO_FORGETFUL (set: nobody
+// knows what failed).
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "heddle/device_plugin.h"
+#include "heddle/op.h"
+#include "proto_memory.h"
+#include "proto_stream.h"
+
+using namespace heddle::plugin;
+
+namespace proto {
+namespace {
+
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+struct Device {
+  explicit Device(uint64_t bytes) : memory(bytes) {}
+  Memory memory;
+  uint64_t delay_seed = 0;
+  std::atomic<uint64_t> streams_made{0};
+  std::string description;
+};
+
+heddle_status fail(char* error, heddle_status status, const std::string& text) {
+  if (error) std::snprintf(error, HEDDLE_DEVICE_ERROR_BYTES, "%s", text.c_str());
+  return status;
+}
+
+Device& device_of(void* device) {
+  return *static_cast<Device*>(device);
+}
+Stream& stream_of(void* stream) {
+  return *static_cast<Stream*>(stream);
+}
+
+int32_t count(char* error) {
+  const auto devices = static_cast<int32_t>(setting("HEDDLE_PROTO_DEVICES", 2));
+  if (devices == 0) fail(error, HEDDLE_ERROR_DEVICE, "HEDDLE_PROTO_DEVICES is 0");
+  return devices;
+}
+
+heddle_status open(int32_t index, void** device, char* error) {
+  if (std::getenv("HEDDLE_PROTO_BROKEN")) return fail(error, HEDDLE_ERROR_DEVICE, "HEDDLE_PROTO_BROKEN is set");
+  auto made = std::make_unique<Device>(setting("HEDDLE_PROTO_MEMORY", uint64_t{64} << 20));
+  if (!made->memory.ok()) return fail(error, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
+  made->delay_seed = setting("HEDDLE_PROTO_DELAY_SEED", 0);
+  made->description = "proto device " + std::to_string(index) + ", a thread for each stream";
+  *device = made.release();
+  return HEDDLE_OK;
+}
+
+void close(void* device) {
+  // Whoever leaves something behind finds out in the tests.
+  if (const size_t left = device_of(device).memory.allocations()) std::fprintf(stderr, "proto: %zu allocations left at close\n", left);
+  delete static_cast<Device*>(device);
+}
+
+const char* description(void* device) {
+  return device_of(device).description.c_str();
+}
+
+heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_bytes, char*) {
+  *free_bytes = device_of(device).memory.free();
+  *total_bytes = device_of(device).memory.total();
+  return HEDDLE_OK;
+}
+
+heddle_status allocate(void* device, uint64_t bytes, void** memory, char* error) {
+  Memory& all = device_of(device).memory;
+  *memory = all.allocate(bytes);
+  if (*memory) return HEDDLE_OK;
+  return fail(error, HEDDLE_ERROR_OUT_OF_MEMORY,
+              std::to_string(bytes) + " bytes asked for, " + std::to_string(all.free()) + " of " + std::to_string(all.total()) + " free");
+}
+
+void release(void* device, void* memory) {
+  device_of(device).memory.release(memory);
+}
+
+heddle_status create_stream(void* device, void** stream, char*) {
+  Device& d = device_of(device);
+  const uint64_t number = d.streams_made.fetch_add(1) + 1;
+  *stream = new Stream(d.memory, d.delay_seed == 0 ? 0 : d.delay_seed * 7919 + number);
+  return HEDDLE_OK;
+}
+
+void destroy_stream(void*, void* stream) {
+  delete static_cast<Stream*>(stream);
+}
+
+heddle_status copy(void*, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind, char*) {
+  Stream& s = stream_of(stream);
+  s.enqueue([&memory = s.memory, destination, source, bytes, kind](std::string& why) -> heddle_status {
+    void* to = kind == HEDDLE_COPY_DEVICE_TO_HOST ? destination : memory.shadow(destination, bytes);
+    const void* from = kind == HEDDLE_COPY_HOST_TO_DEVICE ? source : memory.shadow(source, bytes);
+    if (!to || !from) return why = "a copy touches memory that is not allocated", HEDDLE_ERROR_DEVICE;
+    std::memmove(to, from, bytes);
+    return HEDDLE_OK;
+  });
+  return HEDDLE_OK;
+}
+
+heddle_status fill(void*, void* stream, void* destination, int32_t value, uint64_t bytes, char*) {
+  Stream& s = stream_of(stream);
+  s.enqueue([&memory = s.memory, destination, value, bytes](std::string& why) -> heddle_status {
+    char* to = memory.shadow(destination, bytes);
+    if (!to) return why = "a fill touches memory that is not allocated", HEDDLE_ERROR_DEVICE;
+    std::memset(to, value, bytes);
+    return HEDDLE_OK;
+  });
+  return HEDDLE_OK;
+}
+
+heddle_status synchronize(void*, void* stream, char* error) {
+  const Failure failure = stream_of(stream).synchronize();
+  return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(error, failure.status, failure.text);
+}
+
+heddle_status create_event(void*, void** event, char*) {
+  *event = new Event();
+  return HEDDLE_OK;
+}
+
+void destroy_event(void*, void* event) {
+  delete static_cast<Event*>(event);
+}
+
+heddle_status record(void*, void* stream, void* event, char*) {
+  stream_of(stream).record(*static_cast<Event*>(event));
+  return HEDDLE_OK;
+}
+
+heddle_status wait(void*, void* stream, void* event, char*) {
+  stream_of(stream).wait(*static_cast<Event*>(event));
+  return HEDDLE_OK;
+}
+
+heddle_status notify(void*, void* stream, heddle_stream_callback callback, void* user, char*) {
+  stream_of(stream).notify(callback, user);
+  return HEDDLE_OK;
+}
+
+void label(void*, void* stream, uint64_t number) {
+  stream_of(stream).label(number);
+}
+
+uint64_t failed_label(void*, void* stream) {
+  return std::getenv("HEDDLE_PROTO_FORGETFUL") ? UINT64_MAX : stream_of(stream).failed_label();
+}
+
+const heddle_device_backend backend = {sizeof(heddle_device_backend),
+                                       0,
+                                       "proto",
+                                       count,
+                                       open,
+                                       close,
+                                       description,
+                                       memory_info,
+                                       allocate,
+                                       release,
+                                       create_stream,
+                                       destroy_stream,
+                                       copy,
+                                       fill,
+                                       synchronize,
+                                       create_event,
+                                       destroy_event,
+                                       record,
+                                       wait,
+                                       notify,
+                                       label,
+                                       failed_label};
+
+}  // namespace
+}  // namespace proto
+
+void add_proto_kernels(Builder& plugin);
+
+HEDDLE_PLUGIN("proto", "1.0", plugin) {
+  plugin.add(&proto::backend);
+  add_proto_kernels(plugin);
+}

@@ -1,0 +1,182 @@
+// Kernels for devices of kind "proto". run() takes what it needs from its views and enqueues the work on the stream it is given; it neither
+// waits nor touches device memory.
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "heddle/op.h"
+#include "proto_memory.h"
+#include "proto_stream.h"
+
+using namespace heddle::plugin;
+
+namespace proto {
+namespace {
+
+// A tensor as the stream's thread sees it: views are gone when the work is done.
+struct Operand {
+  void* address = nullptr;
+  std::vector<int64_t> dims;
+  int64_t size = 0;
+  float* data = nullptr;  // in the shadow
+};
+
+Operand operand(const heddle_tensor& t) {
+  return {t.data, std::vector<int64_t>(t.dims, t.dims + t.rank), t.element_count, nullptr};
+}
+
+struct Work {
+  std::vector<Operand> in;
+  Operand out;
+  Operand scratch;
+  float rate = 0;
+};
+
+using Compute = heddle_status (*)(Work& work, std::string& why);
+
+Status enqueue(const RunContext& c, Compute compute, Work work) {
+  Stream& stream = *static_cast<Stream*>(c.stream);
+  const auto place = [&memory = stream.memory](Operand& o) {
+    o.data = reinterpret_cast<float*>(memory.shadow(o.address, static_cast<uint64_t>(o.size) * sizeof(float)));
+    return o.data != nullptr || o.size == 0;
+  };
+  stream.enqueue([=](std::string& why) mutable -> heddle_status {
+    bool placed = place(work.out) && (work.scratch.size == 0 || place(work.scratch));
+    for (Operand& o : work.in) placed = placed && place(o);
+    if (!placed) return why = "a kernel was given memory that is not the device's", HEDDLE_ERROR_DEVICE;
+    return compute(work, why);
+  });
+  return {};
+}
+
+Work work_of(const RunContext& c, uint32_t inputs) {
+  Work work;
+  for (uint32_t i = 0; i < inputs; ++i) work.in.push_back(operand(*c.inputs[i]));
+  work.out = operand(*c.outputs[0]);
+  return work;
+}
+
+heddle_status relu(Work& w, std::string&) {
+  for (int64_t i = 0; i < w.out.size; ++i) w.out.data[i] = w.in[0].data[i] > 0 ? w.in[0].data[i] : 0;
+  return HEDDLE_OK;
+}
+
+// Index into `from` of element `i` of `to`, from broadcast to to.
+int64_t source(int64_t i, const std::vector<int64_t>& to, const std::vector<int64_t>& from) {
+  int64_t index = 0, stride = 1;
+  for (size_t k = 0; k < to.size(); ++k) {
+    const size_t d = to.size() - 1 - k;
+    const int64_t at = i % to[d];
+    i /= to[d];
+    if (k >= from.size()) continue;
+    const int64_t extent = from[from.size() - 1 - k];
+    if (extent != 1) index += at * stride;
+    stride *= extent;
+  }
+  return index;
+}
+
+heddle_status add(Work& w, std::string&) {
+  for (int64_t i = 0; i < w.out.size; ++i)
+    w.out.data[i] = w.in[0].data[source(i, w.out.dims, w.in[0].dims)] + w.in[1].data[source(i, w.out.dims, w.in[1].dims)];
+  return HEDDLE_OK;
+}
+
+// [m, k] x [k, n]; b is transposed into scratch first, so that scratch has a user.
+heddle_status matmul(Work& w, std::string&) {
+  const int64_t m = w.out.dims[0], n = w.out.dims[1], k = w.in[0].dims[1];
+  for (int64_t p = 0; p < k; ++p)
+    for (int64_t j = 0; j < n; ++j) w.scratch.data[j * k + p] = w.in[1].data[p * n + j];
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int64_t p = 0; p < k; ++p) sum += w.in[0].data[i * k + p] * w.scratch.data[j * k + p];
+      w.out.data[i * n + j] = sum;
+    }
+  return HEDDLE_OK;
+}
+
+template <Compute compute, uint32_t inputs>
+class Simple {
+ public:
+  Status run(const RunContext& c, int64_t, int64_t) const { return enqueue(c, compute, work_of(c, inputs)); }
+};
+
+class MatMul {
+ public:
+  Status create(const CreateContext& c) {
+    return c.input(0)->rank == 2 && c.input(1)->rank == 2 ? Status() : unsupported("proto multiplies matrices only");
+  }
+  Status prepare(PrepareContext& c) {
+    c.set_scratch(c.input(1)->byte_size);
+    return {};
+  }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    Work work = work_of(c, 2);
+    work.scratch = {c.scratch, {}, c.inputs[1]->element_count, nullptr};
+    return enqueue(c, matmul, std::move(work));
+  }
+};
+
+// w - rate * g in w's place; the rate lives on the host and is read when the step is enqueued.
+class SgdUpdate {
+ public:
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    Work work = work_of(c, 2);
+    work.rate = *static_cast<const float*>(c.inputs[2]->data);
+    return enqueue(c, update, std::move(work));
+  }
+
+ private:
+  static heddle_status update(Work& w, std::string&) {
+    for (int64_t i = 0; i < w.out.size; ++i) w.out.data[i] = w.in[0].data[i] - w.rate * w.in[1].data[i];
+    return HEDDLE_OK;
+  }
+};
+
+// y = x, but fails: at once ("now"), or on the stream when the host has long gone on ("later"); `times`: how often, then it works.
+class Fault {
+ public:
+  Status create(const CreateContext& c) {
+    later_ = c.attributes.i("later") != 0;
+    left_ = static_cast<int>(c.attributes.i("times"));
+    return {};
+  }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const bool fails = left_.load() > 0 && left_.fetch_sub(1) > 0;
+    if (fails && !later_) return {HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to"};
+    return enqueue(c, fails ? late : relu, work_of(c, 1));
+  }
+
+ private:
+  static heddle_status late(Work&, std::string& why) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return why = "an address was out of range, as it was told to be", HEDDLE_ERROR_DEVICE;
+  }
+  bool later_ = false;
+  mutable std::atomic<int> left_{0};
+};
+
+constexpr heddle_dtype_set f32 = dtypes<float>();
+
+}  // namespace
+}  // namespace proto
+
+void add_proto_kernels(Builder& plugin) {
+  using namespace proto;
+  plugin.add(Op("Relu", "", 14).kernels_only().kernel<Simple<relu, 1>>("proto", {f32}, {f32}).kernel_name("proto:relu"));
+  plugin.add(Op("Add", "", 14).kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:add"));
+  plugin.add(Op("MatMul", "", 13).kernels_only().kernel<MatMul>("proto", {f32, f32}, {f32}).kernel_name("proto:matmul"));
+  plugin.add(Op("SgdUpdate", "heddle").kernels_only().kernel<SgdUpdate>("proto", {f32, f32, f32}, {f32}).kernel_name("proto:sgd"));
+  plugin.add(
+      Op("AccumulateAdd", "heddle").kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:accumulate"));
+  plugin.add(Op("Fault", "proto")
+                 .doc("x, or a failure now or later")
+                 .in("x", f32)
+                 .out("y", same_as("x"), f32)
+                 .attribute("later", 0)
+                 .attribute("times", 1)
+                 .traits(HEDDLE_TRAIT_IMPURE)
+                 .kernel<Fault>("proto", {f32}, {f32})
+                 .kernel_name("proto:fault"));
+}
