@@ -58,6 +58,15 @@ void Execution::fence_passed(void* user, heddle_status failed, const char*) {
   c.owner->scheduler_->complete(c.step, failed);
 }
 
+Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging) const {
+  const Placement& at = plan_->values[value.index].placement;
+  const heddle_tensor& here = view(value);
+  if (at.device == 0 || !here.data) return here.data;
+  staging.resize(here.byte_size);
+  HEDDLE_CHECK(plan_->devices[at.device - 1u].device->read(staging.data(), here.data, static_cast<int64_t>(here.byte_size)));
+  return static_cast<void*>(staging.data());
+}
+
 // Nothing is in flight afterwards. A failed fence only says that something before it failed: what it was takes its place.
 void Execution::note_device_failures() {
   for (const DeviceRun::Failure& found : devices_->drain()) {

@@ -81,7 +81,9 @@ Status check_numerics(Execution& execution, uint32_t step) {
     const heddle_tensor& view = execution.view(out.value);
     const auto dtype = static_cast<DType>(view.dtype);
     if (!is_float(dtype) || !view.data) continue;
-    const TensorView tensor{dtype, Shape(view.dims, view.rank), view.data};
+    std::vector<std::byte> staging;
+    HEDDLE_TRY(void* const data, execution.on_host(out.value, staging));
+    const TensorView tensor{dtype, Shape(view.dims, view.rank), data};
     for (int64_t i = 0; i < view.element_count; ++i) {
       const double v = element(tensor, i);
       if (std::isfinite(v)) continue;

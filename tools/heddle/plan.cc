@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "compile/buffers_csv.h"
+#include "device_options.h"
 #include "inputs.h"
 #include "load/load.h"
 #include "plan_diff.h"
@@ -21,6 +22,7 @@ struct Options {
   bool dot = false;
   double time_limit_s = 0;
   std::vector<std::string> shapes, symbols;
+  DeviceOptions devices;
 };
 
 Status write_text(const std::string& file, const std::string& text) {
@@ -33,6 +35,7 @@ Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
+  o.devices.apply(options);
   HEDDLE_TRY(const Session session, runtime.open(file, options));
   InputRequest request;
   request.shapes = o.shapes;
@@ -42,6 +45,7 @@ Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::
   std::vector<TensorView> views;
   for (const auto& b : inputs) views.push_back({b->dtype, b->shape, const_cast<std::byte*>(b->data)});
   HEDDLE_TRY(const auto entry, session.impl().find_plan(views.data(), views.size()));
+  for (const Diagnostic& warning : entry->plan->warnings) report.diagnose(warning);
   return std::pair(entry->plan, entry->times);
 }
 
@@ -134,6 +138,7 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->devices.declare(app);
   app.add_option("--buffers", o->buffers, "the offset planner alone: id,lower,upper,size[,alignment]")->type_name("F.csv")->excludes(net);
   app.add_option("--capacity", o->capacity, "bytes that must do")->type_name("SIZE")->needs("--buffers");
   app.add_option("--time-limit", o->time_limit_s, "seconds to search")->check(CLI::PositiveNumber)->needs("--buffers");

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "device_options.h"
 
 namespace heddle::tool {
 namespace {
@@ -39,7 +40,9 @@ Json step_json(const Plan& plan, size_t i) {
           {"type", s.type},
           {"kernel", s.kernel->name},
           {"device", s.device},
-          {"stream", 0},
+          {"stream", s.on_device ? s.on_device->stream : 0},
+          {"waits_for_events", s.on_device ? Json(s.on_device->waits) : Json::array()},
+          {"records_event", s.on_device && s.on_device->records >= 0 ? Json(s.on_device->records) : Json(nullptr)},
           {"tiles", s.tiles},
           {"fused", s.fused},
           {"late", s.late},
@@ -51,6 +54,10 @@ Json step_json(const Plan& plan, size_t i) {
           {"tail", i >= plan.graph.tail_begin}};
 }
 
+bool in_host_arena(const PlanValue& v) {
+  return v.placement.kind == Placement::Kind::arena && v.placement.device == 0;
+}
+
 struct Life {
   size_t first = SIZE_MAX, last = 0;
 };
@@ -59,7 +66,7 @@ struct Life {
 std::map<uint32_t, Life> lives_of(const Plan& plan) {
   std::map<uint32_t, Life> lives;
   const auto touch = [&](ValueId id, size_t step) {
-    if (!id.valid() || plan.values[id.index].placement.kind != Placement::Kind::arena) return;
+    if (!id.valid() || !in_host_arena(plan.values[id.index])) return;
     Life& life = lives[plan.values[id.index].placement.index];
     life.first = std::min(life.first, step);
     life.last = std::max(life.last, step + 1);
@@ -74,6 +81,12 @@ std::map<uint32_t, Life> lives_of(const Plan& plan) {
 
 std::string fixed(double value) {
   return shortest(static_cast<float>(static_cast<int64_t>(value * 100)) / 100);
+}
+
+std::string memory_text(const std::string& device, const MemoryReport& m) {
+  return device + ": peak " + std::to_string(m.peak_bytes) + " bytes (" + human_bytes(m.peak_bytes) + "), lower bound " +
+         std::to_string(m.lower_bound_bytes) + " (" + m.lower_bound_kind + "), without sharing " + human_bytes(m.sum_bytes) +
+         ", constants " + human_bytes(m.persistent_bytes) + ", scratch " + human_bytes(m.scratch_bytes);
 }
 
 }  // namespace
@@ -98,20 +111,21 @@ std::string escape_xml(const std::string& text) {
 }
 
 Json plan_json(const Plan& plan, const StageTimes& t) {
-  Json steps = Json::array(), reorders = Json::array();
+  Json steps = Json::array(), reorders = Json::array(), copies = Json::array();
   for (size_t i = 0; i < plan.steps.size(); ++i) steps.push_back(step_json(plan, i));
   for (const LayoutChange& r : plan.reorders) reorders.push_back({{"value", r.value}, {"from", r.from}, {"to", r.to}, {"bytes", r.bytes}});
-  const MemoryReport& m = plan.memory;
+  for (const ValueCopy& c : plan.copies) copies.push_back({{"value", c.value}, {"from", c.from}, {"to", c.to}, {"bytes", c.bytes}});
   return {{"steps", steps},
-          {"devices",
-           {{"cpu",
-             {{"peak_bytes", m.peak_bytes},
-              {"lower_bound_bytes", m.lower_bound_bytes},
-              {"lower_bound_kind", m.lower_bound_kind},
-              {"sum_bytes", m.sum_bytes},
-              {"persistent_bytes", m.persistent_bytes},
-              {"scratch_bytes", m.scratch_bytes}}}}},
-          {"copies", Json::array()},
+          {"devices", devices_json(plan,
+                                   [](const MemoryReport& m, uint8_t) -> Json {
+                                     return {{"peak_bytes", m.peak_bytes},
+                                             {"lower_bound_bytes", m.lower_bound_bytes},
+                                             {"lower_bound_kind", m.lower_bound_kind},
+                                             {"sum_bytes", m.sum_bytes},
+                                             {"persistent_bytes", m.persistent_bytes},
+                                             {"scratch_bytes", m.scratch_bytes}};
+                                   })},
+          {"copies", copies},
           {"reorders", reorders},
           {"captured_segments", Json::array()},
           {"stages_ns",
@@ -132,6 +146,11 @@ std::string plan_text(const Plan& plan) {
            std::to_string(s.tiles);
     if (!s.fused.empty()) out += " fused " + join(s.fused, "+");
     if (s.late) out += " late";
+    if (const DeviceWork* work = s.on_device.get()) {
+      out += " stream " + std::to_string(work->stream);
+      for (const uint32_t event : work->waits) out += " waits for event " + std::to_string(event);
+      if (work->records >= 0) out += " records event " + std::to_string(work->records);
+    }
     out += "\n   ";
     for (const Operand& o : s.inputs) out += " " + operand_text(plan, o);
     out += " ->";
@@ -144,10 +163,10 @@ std::string plan_text(const Plan& plan) {
   }
   for (const LayoutChange& r : plan.reorders)
     out += "reorder " + quoted(r.value) + " " + r.from + " -> " + r.to + " " + human_bytes(r.bytes) + "\n";
-  const MemoryReport& m = plan.memory;
-  out += "cpu: peak " + std::to_string(m.peak_bytes) + " bytes (" + human_bytes(m.peak_bytes) + "), lower bound " +
-         std::to_string(m.lower_bound_bytes) + " (" + m.lower_bound_kind + "), without sharing " + human_bytes(m.sum_bytes) +
-         ", constants " + human_bytes(m.persistent_bytes) + ", scratch " + human_bytes(m.scratch_bytes);
+  for (const ValueCopy& c : plan.copies)
+    out += "copy " + quoted(c.value) + " " + c.from + " -> " + c.to + " " + human_bytes(c.bytes) + "\n";
+  out += memory_text("cpu", plan.memory);
+  for (const PlanDevice& d : plan.devices) out += "\n" + memory_text(d.device->name(), d.memory);
   return out;
 }
 
@@ -178,7 +197,7 @@ std::string plan_svg(const Plan& plan) {
   const std::map<uint32_t, Life> lives = lives_of(plan);
   std::map<uint32_t, const PlanValue*> shown;
   for (const PlanValue& v : plan.values)
-    if (v.placement.kind == Placement::Kind::arena) shown.try_emplace(v.placement.index, &v);
+    if (in_host_arena(v)) shown.try_emplace(v.placement.index, &v);
   for (const auto& [storage, life] : lives) {
     const PlanValue& v = *shown[storage];
     const std::string colour = "hsl(" + std::to_string(storage * 47 % 360) + ",60%,70%)";
@@ -188,7 +207,7 @@ std::string plan_svg(const Plan& plan) {
                   std::to_string(life.last - 1));
   }
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    if (plan.steps[i].scratch_bytes > 0)
+    if (plan.steps[i].scratch_bytes > 0 && !plan.steps[i].on_device)
       rectangle(static_cast<double>(i), static_cast<double>(i + 1), static_cast<double>(plan.steps[i].scratch_offset),
                 static_cast<double>(plan.steps[i].scratch_bytes), "#999", "scratch of " + plan.steps[i].name);
   return out + "</svg>\n";

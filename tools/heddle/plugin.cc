@@ -65,7 +65,8 @@ int devices(Report& report) {
   list.push_back(
       {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
   report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
-  for (const auto& plugin : runtime->impl().registry.snapshot()->plugins()) {
+  const auto registry = runtime->impl().registry.snapshot();
+  for (const auto& plugin : registry->plugins()) {
     const heddle_plugin& tables = plugin->library->plugin();
     for (uint32_t i = 0; i < tables.device_count; ++i) {
       char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
@@ -76,8 +77,17 @@ int devices(Report& report) {
       }
       for (int32_t k = 0; k < count; ++k) {
         const std::string name = std::string(tables.devices[i]->kind) + ":" + std::to_string(k);
-        list.push_back({{"name", name}, {"backend", tables.devices[i]->kind}, {"memory_bytes", nullptr}, {"description", plugin->name}});
-        report.say(name + "  by plugin " + quoted(plugin->name));
+        const auto device = runtime->impl().devices.open(*registry, name);
+        int64_t free = 0, total = 0;
+        Status status = device.ok() ? (*device)->memory_info(&free, &total) : device.status();
+        if (!status.ok()) {
+          unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", status.diagnostic().message}});
+          report.say(status.diagnostic().message);
+          continue;
+        }
+        const std::string description = (*device)->description();
+        list.push_back({{"name", name}, {"backend", tables.devices[i]->kind}, {"memory_bytes", total}, {"description", description}});
+        report.say(name + "  " + human_bytes(total) + "  " + description);
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "compare.h"
+#include "device_options.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "latency.h"
@@ -23,8 +24,8 @@ struct Options {
   InputRequest inputs;
   std::optional<uint64_t> random;
   std::vector<std::string> outputs, fetches, prints, params;
-  std::string output_dir, device, dump_dir, only, compare_device, trace, report_file, copies = "warn", graph = "auto", memory_limit;
-  int streams = 1;
+  std::string output_dir, dump_dir, only, compare_device, trace, report_file, graph = "auto", memory_limit;
+  DeviceOptions devices;
   int repeat = 1, warmup = 0;
   uint64_t seed = 0;
   double deadline_s = 0;
@@ -33,12 +34,8 @@ struct Options {
 
 // Options that need what this build does not have say so instead of being ignored.
 Status refuse_missing(const Options& o) {
-  if (!o.device.empty() && device_kind(o.device) != "cpu")
-    return {Code::no_such_device, "device " + quoted(o.device) + " is not available: nets run on cpu", "leave --device out"};
   if (!o.compare_device.empty() && device_kind(o.compare_device) != "cpu")
     return {Code::no_such_device, "device " + quoted(o.compare_device) + " is not available for --compare-device", "only cpu is there"};
-  if (o.streams != 1)
-    return {Code::unsupported, "--streams " + std::to_string(o.streams) + ": the cpu has one stream", "leave --streams out"};
   return {};
 }
 
@@ -80,6 +77,7 @@ Status Runner::open() {
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o_.inputs.symbols));
   options.seed = o_.seed;
+  o_.devices.apply(options);
   if (!o_.memory_limit.empty() && !parse_size(o_.memory_limit, &options.memory_limit))
     return {Code::invalid_argument, "--memory-limit " + quoted(o_.memory_limit) + " is not a size", "write it like 512MiB"};
   report_.step("loading " + o_.net);
@@ -134,6 +132,8 @@ Status Runner::dump(uint32_t step) {
       if (c == '/' || c == '\\' || c == ':') c = '_';
     TensorView tensor{static_cast<DType>(view.dtype), Shape(view.dims, view.rank), view.data};
     if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
+    std::vector<std::byte> staging;
+    HEDDLE_TRY(tensor.data, execution.on_host(s.outputs[k].value, staging));
     HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.dump_dir) / (file + ".npy")).string(), s.name, tensor));
   }
   return {};
@@ -152,6 +152,7 @@ Status Runner::prepare() {
   for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
   report_.step("compiling");
   HEDDLE_TRY(context_, session_->prepare(views));
+  for (const Diagnostic& warning : SessionAccess::execution(*context_).plan().warnings) report_.diagnose(warning);
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
   if (o_.dump_dir.empty()) return {};
   std::error_code error;
@@ -227,13 +228,16 @@ void Runner::describe() {
   report_.json["latency_ns"] = latency_json(latencies_ns_);
   report_.json["threads"] = runtime_->threads();
   report_.json["isa"] = instruction_set();
-  report_.json["devices"] = {
-      {"cpu", {{"planned_peak_bytes", plan.memory.peak_bytes}, {"measured_peak_bytes", SessionAccess::held_bytes(*context_)}}}};
+  report_.json["devices"] = devices_json(plan, [&](const MemoryReport& memory, uint8_t device) -> Json {
+    return {{"planned_peak_bytes", memory.peak_bytes}, {"measured_peak_bytes", device == 0 ? SessionAccess::held_bytes(*context_) : execution.allocated_bytes(device)}};
+  });
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();
   report_.json["steady_state_allocations"] = {
       {"heap", AllocationCount::available() && steady ? Json(AllocationCount::total()) : Json(nullptr)}, {"device", 0}};
-  report_.json["copies"] = {{"count", 0}, {"bytes", 0}};
+  int64_t copied = 0;
+  for (const ValueCopy& copy : plan.copies) copied += copy.bytes;
+  report_.json["copies"] = {{"count", plan.copies.size()}, {"bytes", copied}};
   report_.json["graphs"] = {{"captured", 0}, {"replayed", 0}, {"updated", 0}};
   const auto ports = session_->outputs();
   for (const size_t i : fetched_) {
@@ -261,9 +265,7 @@ Run declare_run(CLI::App& app) {
   app.add_option("--param", o->params, "content of a variable")->type_name("NAME=FILE");
   app.add_option("--shape", o->inputs.shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->inputs.symbols, "extent of a symbolic dimension")->type_name("N=8");
-  app.add_option("--device", o->device, "where operators that say nothing run")->type_name("D");
-  app.add_option("--copies", o->copies, "copies between devices")->check(CLI::IsMember({"strict", "warn", "auto"}));
-  app.add_option("--streams", o->streams, "streams per device")->check(CLI::Range(1, 64));
+  o->devices.declare(app);
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000000));
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000000));
   app.add_option("--seed", o->seed, "of the net's random operators");
