@@ -183,7 +183,7 @@ void Execution::build_bindings() {
     const Placement& placement = value_of_view[v]->placement;
     if (placement.kind == Placement::Kind::input) input_views_[placement.index].push_back(v);
     if (placement.kind != Placement::Kind::arena) continue;
-    arena_views_.push_back({v, placement.offset});
+    if (placement.device == 0) arena_views_.push_back({v, placement.offset});
     if (const auto it = mover.find(placement.index); it != mover.end() && it->second) it->second->views.push_back(v);
   }
 }
@@ -196,7 +196,8 @@ void Execution::rebase(void* memory) {
     outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);
     if (outputs_[o].user) bind_output(o, outputs_[o].user);
   }
-  for (size_t i = 0; i < contexts_.size(); ++i) contexts_[i].abi.scratch = arena_ + plan_->steps[i].scratch_offset;
+  for (size_t i = 0; i < contexts_.size(); ++i)
+    if (!plan_->steps[i].on_device) contexts_[i].abi.scratch = arena_ + plan_->steps[i].scratch_offset;
   for (size_t i = 0; i < nested_.size(); ++i)
     for (const auto& nested : nested_[i]) nested->rebase(nested_memory(static_cast<uint32_t>(i)));
 }
