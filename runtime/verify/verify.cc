@@ -18,6 +18,11 @@ class Verifier {
       : typed_(typed), net_(typed.net), options_(options), findings_(findings), locations_(net_, options.default_device) {}
 
   void run() {
+    // The default device must be there even when nothing that it has a kernel for is in the net.
+    if (const std::string device = full_device_name({}, options_.default_device); !is_host(device)) {
+      Status& missing = devices_[device] = heddle::check_device(*typed_.registry, device);
+      if (!missing.ok()) findings_.add(Status(missing).in_net(net_.name));
+    }
     for (const Node& node : net_.nodes) check_device(node);
     if (!locations_.all_on_host())
       for (size_t i = 0; i < net_.nodes.size(); ++i) check_placement(NodeId(i));

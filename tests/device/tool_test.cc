@@ -33,8 +33,9 @@ class DeviceTool : public ::testing::Test {
 
   // Exit status; stdout as JSON.
   int tool(const std::string& arguments, Json* out) {
-    const std::string line =
-        HEDDLE_BINARY_DIR "/bin/heddle " + arguments + " --json --plugin " HEDDLE_BINARY_DIR "/lib/test/proto.so 2>/dev/null";
+    const std::string line = HEDDLE_BINARY_DIR "/bin/heddle " + arguments +
+                             " --json --plugin " HEDDLE_BINARY_DIR "/lib/cpu.so --plugin " HEDDLE_BINARY_DIR
+                             "/lib/test/proto.so 2>/dev/null";
     std::FILE* pipe = ::popen(line.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer;
