@@ -1,6 +1,8 @@
 #include "run/pipeline.h"
 
 #include "base/clock.h"
+#include "base/device_name.h"
+#include "device/device_manager.h"
 #include "infer/registry_evaluator.h"
 #include "plugin/host.h"
 #include "verify/verify.h"
@@ -32,7 +34,9 @@ InferOptions infer_options(const PipelineOptions& options, Evaluator* evaluator)
 
 Findings place_and_verify(TypedNet& typed, const PipelineOptions& options) {
   Findings findings;
-  typed = place(std::move(typed), options.compile.default_device, options.copies != Copies::strict, findings);
+  const std::string device = full_device_name({}, options.compile.default_device);
+  const bool there = is_host(device) || check_device(*typed.registry, device).ok();
+  typed = place(std::move(typed), device, there && options.copies != Copies::strict, findings);
   Findings placed = options.copies == Copies::warn ? std::move(findings) : Findings();
   verify(typed, {options.compile.default_device, options.copies}, placed);
   return placed;

@@ -20,8 +20,8 @@ class Verifier {
   void run() {
     // The default device must be there even when nothing that it has a kernel for is in the net.
     if (const std::string device = full_device_name({}, options_.default_device); !is_host(device)) {
-      Status& missing = devices_[device] = heddle::check_device(*typed_.registry, device);
-      if (!missing.ok()) findings_.add(Status(missing).in_net(net_.name));
+      findings_.add(std::move(heddle::check_device(*typed_.registry, device)).in_net(net_.name));
+      devices_[device] = {};  // said once, not by every operator
     }
     for (const Node& node : net_.nodes) check_device(node);
     if (!locations_.all_on_host())
