@@ -1,5 +1,7 @@
 // Creates and prepares the kernel of each step, packs constants, and compiles the nets inside nets.
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/text.h"
 #include "compile/draft.h"
@@ -110,8 +112,9 @@ class Preparer {
   Status run();
 
  private:
-  Status compile_subnets(NodeId id, NodeServices& services);
-  Status create(NodeId id, NodeServices& services);
+  Status compile_subnets(NodeId id);
+  bool takes_over(NodeId id, const KernelEntry& next) const;
+  Status make(NodeId id);
   Status prepare(NodeId id, NodeServices& services);
   void release(const NodeServices& services);
   heddle_tensor view(ValueId value, const heddle_layout& layout) const;
@@ -144,7 +147,7 @@ heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
 }
 
 // Runs inference of the node once more, this time with services that compile each subnet it asks about.
-Status Preparer::compile_subnets(NodeId id, NodeServices& services) {
+Status Preparer::compile_subnets(NodeId id) {
   const Node& node = draft_.node(id);
   if (!has_subnet(node) || draft_.nodes[id.index].late) return {};
   std::vector<heddle_tensor> views(node.inputs.size());
@@ -157,16 +160,56 @@ Status Preparer::compile_subnets(NodeId id, NodeServices& services) {
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
   std::vector<TensorType> outputs(node.outputs.size());
+  NodeServices services(draft_, id);
   return infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, outputs, &services);
 }
 
-Status Preparer::create(NodeId id, NodeServices& services) {
+// Layouts were promised to the kernel that was chosen, fused stages accepted by it, and bytes shared because of its flags.
+bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
+  const Node& node = draft_.node(id);
+  const NodeDraft& d = draft_.nodes[id.index];
+  if (next.kernel->flags != d.kernel->kernel->flags) return false;
+  const auto plain = [](const std::vector<heddle_layout>& layouts) {
+    return std::all_of(layouts.begin(), layouts.end(), [](const heddle_layout& l) { return l.rank == 0; });
+  };
+  const auto same = [](const std::vector<heddle_layout>& layouts, const heddle_layout* promised, size_t count) {
+    for (size_t i = 0; i < std::min<size_t>(count, HEDDLE_FORMAT_PORTS); ++i)
+      if (std::memcmp(&layouts[i], &promised[i], sizeof(heddle_layout)) != 0) return false;
+    return true;
+  };
+  if (!plain(d.input_layouts) || !plain(d.output_layouts)) {
+    const std::vector<heddle_format> formats = d.call->formats(next);
+    const size_t own = node.epilogue.empty() ? node.inputs.size() : node.schema->op->input_count;
+    if (std::none_of(formats.begin(), formats.end(), [&](const heddle_format& f) {
+          return same(d.input_layouts, f.inputs, std::min(own, node.inputs.size())) &&
+                 same(d.output_layouts, f.outputs, node.outputs.size());
+        }))
+      return false;
+  }
+  if (node.epilogue.empty()) return true;
+  Node before = node;
+  const EpilogueStage last = before.epilogue.back();
+  before.epilogue.pop_back();
+  const TensorType* operand = nullptr;
+  if (last.operand_input >= 0) {
+    operand = &draft_.typed.type(node.inputs[static_cast<size_t>(last.operand_input)]);
+    before.inputs.resize(static_cast<size_t>(last.operand_input));
+  }
+  return KernelCall(draft_.typed, before, draft_.device(id), draft_.options.max_threads).accepts(next, last, operand);
+}
+
+// Creates and prepares the kernel that was chosen, or the next one when it answers that it does not do this node.
+Status Preparer::make(NodeId id) {
   NodeDraft& d = draft_.nodes[id.index];
   for (;;) {
+    NodeServices services(draft_, id);
     Status status = d.call->create(*d.kernel, &services, &d.state);
+    if (status.ok()) status = prepare(id, services);
+    if (status.ok()) release(services);
     if (status.code() != Code::unsupported) return status;
-    // This kernel does not do these attributes: the next one may. Layouts were promised to the first, so only a kernel without wishes fits.
+    destroy_state(*d.kernel, std::exchange(d.state, nullptr));
     const KernelEntry* next = d.call->find(d.kernel);
+    while (next && !takes_over(id, *next)) next = d.call->find(next);
     if (!next) return status;
     d.kernel = next;
   }
@@ -236,11 +279,8 @@ Status Preparer::run() {
   for (const Node& node : net.nodes)
     if (draft_.nodes[static_cast<size_t>(&node - net.nodes.data())].view && node.inputs[0].valid()) ++reads_[node.inputs[0].index];
   for (const NodeId id : draft_.order) {
-    NodeServices services(draft_, id);
-    HEDDLE_CHECK(draft_.at(id, compile_subnets(id, services)));
-    HEDDLE_CHECK(draft_.at(id, create(id, services)));
-    HEDDLE_CHECK(draft_.at(id, prepare(id, services)));
-    release(services);
+    HEDDLE_CHECK(draft_.at(id, compile_subnets(id)));
+    HEDDLE_CHECK(draft_.at(id, make(id)));
   }
   return {};
 }
