@@ -1,9 +1,9 @@
 // Layout assignment: which physical order each value has, and where explicit Reorder steps convert.
 //
 // Only kernels that answer formats() have a choice; layout-transparent operators take what comes; everybody else is row-major, and so are
-// the net's inputs, outputs, variables and constants. The choice minimises kernel costs plus the cost of reorders by repeated sweeps over
-// the nodes in plan order (each node takes its best choice given its neighbours'; ties go to the lowest index), which is exact on chains
-// after as many sweeps as the chain's choices take to settle and deterministic everywhere.
+// the net's inputs, outputs, variables and constants. The choice minimises kernel costs plus the cost of reorders: dynamic programming over
+// chains, exact where a net is one, then sweeps over the nodes in plan order, in which each takes its best choice given its neighbours',
+// for what chains share. Ties go to the lowest index.
 #include <algorithm>
 #include <cstring>
 
@@ -54,12 +54,14 @@ class Assignment {
 
  private:
   void collect();
-  void seed();
+  NodeId before(NodeId id, size_t* input) const;
+  void offer_what_comes(NodeId id);
+  void solve_chains();
+  void settle(size_t node);
   bool improve();
   double cost(NodeId id, size_t choice) const;
   double reorder_cost(ValueId value, const heddle_layout& from, const heddle_layout& to) const;
   heddle_layout produced(ValueId value) const;
-  heddle_layout transparent_layout(const Node& node) const;
   Status insert_reorders();
   Result<ValueId> reordered(ValueId value, const heddle_layout& layout, const std::string& device, std::vector<NodeId>& order);
 
@@ -68,6 +70,7 @@ class Assignment {
   std::vector<std::vector<Choice>> choices_;  // by node
   std::vector<size_t> chosen_;
   std::vector<char> transparent_;
+  std::vector<char> leaves_;                                     // by value: an output of the net
   std::vector<std::vector<std::pair<NodeId, size_t>>> readers_;  // by value: node, input index
   struct Reordered {
     ValueId value;
@@ -89,6 +92,9 @@ void Assignment::collect() {
   chosen_.assign(net_.nodes.size(), 0);
   transparent_.assign(net_.nodes.size(), 0);
   readers_.resize(net_.values.size());
+  leaves_.assign(net_.values.size(), 0);
+  for (const ValueId id : net_.outputs) leaves_[id.index] = 1;
+  draft_.layouts.assign(net_.values.size(), heddle_layout{});
   for (size_t i = 0; i < net_.nodes.size(); ++i) {
     const Node& node = net_.nodes[i];
     NodeDraft& d = draft_.nodes[i];
@@ -126,20 +132,80 @@ heddle_layout Assignment::produced(ValueId value) const {
   return draft_.layouts[value.index];
 }
 
-// What a transparent node hands on: the layout of its widest non-row-major input.
-heddle_layout Assignment::transparent_layout(const Node& node) const {
-  for (const ValueId id : node.inputs)
-    if (id.valid() && draft_.layouts[id.index].rank != 0) return draft_.layouts[id.index];
+// The producer of the first input that one computes, when this node is the first to read it: so every node is in one chain.
+NodeId Assignment::before(NodeId id, size_t* input) const {
+  for (size_t k = 0; k < net_[id].inputs.size(); ++k) {
+    const ValueId value = net_[id].inputs[k];
+    if (!value.valid() || !net_[value].producer.valid()) continue;
+    *input = k;
+    return readers_[value.index].front() == std::pair(id, k) ? net_[value].producer : NodeId();
+  }
   return {};
 }
 
-void Assignment::seed() {
-  draft_.layouts.assign(net_.values.size(), heddle_layout{});
-  for (size_t i = 0; i < net_.nodes.size(); ++i) {
-    // Start from each kernel's favourite.
-    for (size_t c = 1; c < choices_[i].size(); ++c)
-      if (choices_[i][c].cost_ns < choices_[i][chosen_[i]].cost_ns) chosen_[i] = c;
+// Any layout that the chain may bring to a transparent node is one it may hand on.
+void Assignment::offer_what_comes(NodeId id) {
+  size_t input = 0;
+  const NodeId from = before(id, &input);
+  if (!from.valid()) return;
+  std::vector<Choice>& own = choices_[id.index];
+  const uint32_t output = net_[net_[id].inputs[input]].output;
+  for (const Choice& c : choices_[from.index]) {
+    const heddle_layout& layout = c.outputs[output];
+    if (std::any_of(own.begin(), own.end(), [&](const Choice& o) { return std::memcmp(&o.outputs[0], &layout, sizeof(layout)) == 0; }))
+      continue;
+    Choice choice = own[0];
+    for (heddle_layout& l : choice.inputs) l = layout;
+    choice.outputs[0] = layout;
+    own.push_back(std::move(choice));
   }
+}
+
+// Cheapest ways to reach each choice of each node along its chain, then from each chain's end backwards.
+void Assignment::solve_chains() {
+  std::vector<std::vector<double>> reached(net_.nodes.size());
+  std::vector<std::vector<size_t>> by(net_.nodes.size());  // the choice before
+  std::vector<char> goes_on(net_.nodes.size(), 0);
+  for (size_t i = 0; i < net_.nodes.size(); ++i) {
+    const NodeId id(i);
+    const Node& node = net_.nodes[i];
+    if (transparent_[i]) offer_what_comes(id);
+    size_t input = 0;
+    const NodeId from = before(id, &input);
+    if (from.valid()) goes_on[from.index] = 1;
+    by[i].assign(choices_[i].size(), 0);
+    for (size_t c = 0; c < choices_[i].size(); ++c) {
+      const Choice& choice = choices_[i][c];
+      double total = choice.cost_ns;
+      for (size_t k = 0; k < node.inputs.size(); ++k)
+        if (node.inputs[k].valid() && !net_[node.inputs[k]].producer.valid()) total += reorder_cost(node.inputs[k], {}, choice.inputs[k]);
+      for (size_t k = 0; k < node.outputs.size(); ++k)
+        if (node.outputs[k].valid() && leaves_[node.outputs[k].index]) total += reorder_cost(node.outputs[k], choice.outputs[k], {});
+      if (from.valid()) {
+        const ValueId value = node.inputs[input];
+        double best = 0;
+        for (size_t p = 0; p < choices_[from.index].size(); ++p) {
+          const double way =
+              reached[from.index][p] + reorder_cost(value, choices_[from.index][p].outputs[net_[value].output], choice.inputs[input]);
+          if (p == 0 || way < best) best = way, by[i][c] = p;
+        }
+        total += best;
+      }
+      reached[i].push_back(total);
+    }
+  }
+  for (size_t i = net_.nodes.size(); i-- > 0;) {
+    if (!goes_on[i]) chosen_[i] = static_cast<size_t>(std::min_element(reached[i].begin(), reached[i].end()) - reached[i].begin());
+    size_t input = 0;
+    const NodeId from = before(NodeId(i), &input);
+    if (from.valid()) chosen_[from.index] = by[i][chosen_[i]];
+  }
+}
+
+void Assignment::settle(size_t node) {
+  for (size_t k = 0; k < net_.nodes[node].outputs.size(); ++k)
+    if (const ValueId value = net_.nodes[node].outputs[k]; value.valid())
+      draft_.layouts[value.index] = choices_[node][chosen_[node]].outputs[k];
 }
 
 double Assignment::cost(NodeId id, size_t choice) const {
@@ -150,13 +216,10 @@ double Assignment::cost(NodeId id, size_t choice) const {
     if (node.inputs[k].valid()) total += reorder_cost(node.inputs[k], produced(node.inputs[k]), c.inputs[k]);
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     if (!node.outputs[k].valid()) continue;
-    bool plain_reader = std::find(net_.outputs.begin(), net_.outputs.end(), node.outputs[k]) != net_.outputs.end();
     double readers = 0;
-    for (const auto& [reader, input] : readers_[node.outputs[k].index]) {
-      if (transparent_[reader.index]) continue;  // takes it as it comes
+    for (const auto& [reader, input] : readers_[node.outputs[k].index])
       readers = std::max(readers, reorder_cost(node.outputs[k], c.outputs[k], choices_[reader.index][chosen_[reader.index]].inputs[input]));
-    }
-    if (plain_reader) readers = std::max(readers, reorder_cost(node.outputs[k], c.outputs[k], heddle_layout{}));
+    if (leaves_[node.outputs[k].index]) readers = std::max(readers, reorder_cost(node.outputs[k], c.outputs[k], heddle_layout{}));
     total += readers;
   }
   return total;
@@ -165,23 +228,16 @@ double Assignment::cost(NodeId id, size_t choice) const {
 bool Assignment::improve() {
   bool changed = false;
   for (size_t i = 0; i < net_.nodes.size(); ++i) {
-    const Node& node = net_.nodes[i];
-    if (transparent_[i]) {
-      const heddle_layout layout = transparent_layout(node);
-      for (heddle_layout& l : choices_[i][0].inputs) l = layout;
-      choices_[i][0].outputs[0] = layout;
-    } else if (choices_[i].size() > 1) {
-      size_t best = chosen_[i];
-      double best_cost = cost(NodeId(i), best);
-      for (size_t c = 0; c < choices_[i].size(); ++c) {
-        const double other = cost(NodeId(i), c);
-        if (other < best_cost) best = c, best_cost = other;
-      }
-      changed = changed || best != chosen_[i];
-      chosen_[i] = best;
+    if (choices_[i].size() < 2) continue;
+    size_t best = chosen_[i];
+    double best_cost = cost(NodeId(i), best);
+    for (size_t c = 0; c < choices_[i].size(); ++c) {
+      const double other = cost(NodeId(i), c);
+      if (other < best_cost) best = c, best_cost = other;
     }
-    for (size_t k = 0; k < node.outputs.size(); ++k)
-      if (node.outputs[k].valid()) draft_.layouts[node.outputs[k].index] = choices_[i][chosen_[i]].outputs[k];
+    changed = changed || best != chosen_[i];
+    chosen_[i] = best;
+    settle(i);
   }
   return changed;
 }
@@ -255,9 +311,10 @@ Status Assignment::insert_reorders() {
 
 Status Assignment::run() {
   collect();
-  seed();
+  solve_chains();
+  for (size_t i = 0; i < net_.nodes.size(); ++i) settle(i);
   for (int i = 0; i < sweeps; ++i)
-    if (!improve() && i > 0) break;
+    if (!improve()) break;
   return insert_reorders();
 }
 
