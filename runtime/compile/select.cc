@@ -54,12 +54,15 @@ Status select_kernels(Draft& draft) {
   Findings findings;
   const Net& net = draft.typed.net;
   draft.nodes.resize(net.nodes.size());
+  std::vector<char> ordered(net.nodes.size(), 0);  // has control inputs or is one: it really runs
+  for (size_t i = 0; i < net.nodes.size(); ++i)
+    for (const NodeId before : net.nodes[i].control) ordered[i] = ordered[before.index] = 1;
   for (size_t i = 0; i < net.nodes.size(); ++i) {
     const NodeId id(i);
     const Node& node = net.nodes[i];
     NodeDraft& d = draft.nodes[i];
     d.late = is_late(draft, node);
-    d.view = is_view(draft, node);
+    d.view = !ordered[i] && is_view(draft, node);
     d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.options.max_threads);
     if (const std::shared_ptr<Device> opened = draft.opened(id)) d.call->set_device_handle(opened->handle());
     d.device = stream_device(draft, id);

@@ -1,6 +1,7 @@
 #include "transform/editor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "infer/infer.h"
 
@@ -17,7 +18,11 @@ void Editor::count_uses() {
   readers_.assign(graph.values.size(), {});
   dead_.assign(graph.nodes.size(), 0);
   inserted_.assign(graph.nodes.size(), {});
-  for (size_t i = 0; i < graph.nodes.size(); ++i) add_uses(graph.nodes[i].inputs, 1, NodeId(i));
+  ordered_.assign(graph.nodes.size(), 0);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    add_uses(graph.nodes[i].inputs, 1, NodeId(i));
+    for (const NodeId before : graph.nodes[i].control) ordered_[i] = ordered_[before.index] = 1;
+  }
   for (const ValueId id : graph.outputs) {
     output_[id.index] = 1;
     ++uses_[id.index];
@@ -41,7 +46,9 @@ void Editor::add_uses(const std::vector<ValueId>& values, int delta, NodeId read
 }
 
 NodeId Editor::only_reader(ValueId id) const {
-  return !is_output(id) && uses_[id.index] == 1 && readers_[id.index].size() == 1 ? readers_[id.index][0] : NodeId();
+  if (is_output(id) || uses_[id.index] != 1 || readers_[id.index].size() != 1) return {};
+  const NodeId reader = readers_[id.index][0];
+  return ordered(reader) || ordered(graph()[id].producer) ? NodeId() : reader;
 }
 
 std::shared_ptr<const Blob> Editor::constant(ValueId id) const {
@@ -175,8 +182,34 @@ void Editor::remove(NodeId node) {
   add_uses(net_.net[node].inputs, -1, node);
 }
 
+// Who waits for a node that is gone waits for what it waited for: the producers of its inputs and its own control inputs.
+void Editor::inherit_control() {
+  Net& graph = net_.net;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    std::vector<NodeId>& control = graph.nodes[i].control;
+    if (dead_[i] || std::none_of(control.begin(), control.end(), [&](NodeId c) { return dead(c); })) continue;
+    std::vector<NodeId> open = std::move(control), kept;
+    std::vector<char> seen(graph.nodes.size(), 0);
+    while (!open.empty()) {
+      const NodeId before = open.back();
+      open.pop_back();
+      if (std::exchange(seen[before.index], 1)) continue;
+      if (!dead(before)) {
+        kept.push_back(before);
+        continue;
+      }
+      for (const ValueId v : graph[before].inputs)
+        if (v.valid() && graph[v].producer.valid()) open.push_back(graph[v].producer);
+      open.insert(open.end(), graph[before].control.begin(), graph[before].control.end());
+    }
+    std::sort(kept.begin(), kept.end());
+    control = std::move(kept);
+  }
+}
+
 TypedNet Editor::finish() {
   if (!changed_) return std::move(net_);
+  inherit_control();
   Net& graph = net_.net;
   // A node that was inserted before another stands there and nowhere else; insertions nest.
   std::vector<char> placed_elsewhere(graph.nodes.size(), 0);

@@ -25,7 +25,8 @@ class Editor {
   // Number of live reads of a value, net outputs and the variables' last versions included.
   uint32_t uses(ValueId id) const { return uses_[id.index]; }
   bool is_output(ValueId id) const { return output_[id.index] != 0; }
-  // The only live node that reads `id`, invalid when there are several readers or it leaves the net.
+  // The only live node that reads `id`, invalid when there are several readers, it leaves the net, or the reader or the producer waits for
+  // other nodes or is waited for: such nodes stay what they are.
   NodeId only_reader(ValueId id) const;
   // Content that is the same in every run; null when it is not a constant.
   std::shared_ptr<const Blob> constant(ValueId id) const;
@@ -54,6 +55,8 @@ class Editor {
 
  private:
   void count_uses();
+  bool ordered(NodeId id) const { return id.valid() && id.index < ordered_.size() && ordered_[id.index]; }
+  void inherit_control();
   void add_uses(const std::vector<ValueId>& values, int delta, NodeId reader);
 
   TypedNet net_;
@@ -61,6 +64,7 @@ class Editor {
   std::vector<uint32_t> uses_;
   std::vector<char> output_;
   std::vector<char> dead_;
+  std::vector<char> ordered_;  // has control inputs, or is one
   std::vector<std::vector<NodeId>> readers_;
   std::vector<std::vector<NodeId>> inserted_;  // by node: what runs right before it
 };
