@@ -33,6 +33,8 @@ class StructureCheck {
     for (const SparseLink& link : net_.sparse_links) check_sparse_link(link);
     if (net_.step_counter.valid() && net_.step_counter.index >= net_.variables.size())
       fail(Code::file_corrupt, "the step counter is variable " + std::to_string(net_.step_counter.index) + ", which does not exist");
+    else if (net_.step_counter.valid())
+      check_step_counter(net_[net_.step_counter]);
     check_undefined();
     return std::move(links_);
   }
@@ -54,6 +56,11 @@ class StructureCheck {
   }
   std::string name_of(ValueId id) const { return quoted(net_[id].name); }
   bool exists(ValueId id) const { return id.index < net_.values.size(); }
+
+  void check_step_counter(const Variable& counter) {
+    if (counter.type.dtype != DType::i64 || !counter.type.ranked || !counter.type.dims.empty())
+      fail(Code::dtype_mismatch, "the step counter " + quoted(counter.name) + " is no i64 scalar", "declare it as i64 with dims []");
+  }
 
   void check_header() {
     add(check_text(net_.name, "the name of a net", limits_));

@@ -1,6 +1,8 @@
 #include "resolve/resolve.h"
 
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/findings.h"
 #include "base/text.h"
@@ -181,6 +183,20 @@ void Resolver::apply_updates(Net& net, Node& node) {
   }
 }
 
+// Random operators never share a stream, nor do the subnets of operators: a file that gives two the same id, or none, means no such thing.
+void separate_streams(Net& net) {
+  const auto draws = [](const Node& node) {
+    return node.schema && (node.schema->has_trait(HEDDLE_TRAIT_RANDOM) ||
+                           std::any_of(node.attributes.begin(), node.attributes.end(),
+                                       [](const Attribute& a) { return std::holds_alternative<std::shared_ptr<const Net>>(a.value); }));
+  };
+  uint32_t next = 0;
+  for (const Node& node : net.nodes) next = std::max(next, node.random_stream);
+  std::unordered_set<uint32_t> taken;
+  for (Node& node : net.nodes)
+    if (draws(node) && !taken.insert(node.random_stream).second) node.random_stream = ++next;
+}
+
 void Resolver::run(Net& net, int64_t depth) {
   if (depth > limits_.subnet_depth) {
     findings_.add(Status(Code::limit_exceeded, "subnets are nested more than " + std::to_string(limits_.subnet_depth) + " deep",
@@ -211,6 +227,7 @@ void Resolver::run(Net& net, int64_t depth) {
     check_attributes(net, node, depth);
     if (node.schema->updates_variable()) apply_updates(net, node);
   }
+  separate_streams(net);
   for (const ValueId id : net.outputs)
     if (!defined[id.index])
       findings_.add(

@@ -127,7 +127,10 @@ void Execution::begin(const RunSettings& settings) {
   control_.profile = settings.profile;
   info_.seed = settings.seed;
   observed_ = 0;
+  for (const auto& nets : nested_)
+    for (const auto& nested : nets) nested->trip_ = 0;
   if (devices_) devices_->begin(settings.seen != nullptr);
+  info_.step = settings.step;
   if (plan_->step_counter >= 0) std::memcpy(&info_.step, variables_->data(static_cast<size_t>(plan_->step_counter)), sizeof(info_.step));
   if (!failures_.empty()) failures_.clear();
 }

@@ -32,6 +32,7 @@ struct ExecutionOptions {
 
 struct RunSettings {
   uint64_t seed = 0;
+  int64_t step = 0;             // for random operators, where the net has no step counter of its own
   int64_t deadline_ns = 0;      // from the start of the run; 0: none
   StepSpan* profile = nullptr;  // one per step; null: off
   // Set by who then calls cancel(): so that it counts even if it comes before the run begins. Null: only runs under way are cancelled.
@@ -164,6 +165,7 @@ class Execution {
   std::unique_ptr<DeviceRun> devices_;                           // null: everything runs on the host
   std::vector<std::unique_ptr<LateStep>> late_;                  // by step; empty when no step is late
   std::vector<std::vector<std::unique_ptr<Execution>>> nested_;  // by step and subnet; empty when there are none
+  uint64_t trip_ = 0;                                            // of a subnet: how often it has run in its parent's run
   Execution* parent_ = nullptr;                                  // of the execution of a subnet
   std::atomic<int64_t> subnet_runs_{0};                          // in this run: held to the limit loop_trips
   uint32_t parent_step_ = 0;                                     // whose subnet it is

@@ -10,6 +10,17 @@
 #include "run/worker.h"
 
 namespace heddle {
+namespace {
+
+// A finalizer of good avalanche (splitmix64's): seeds that differ in one bit are unrelated.
+uint64_t mixed(uint64_t seed, uint64_t with) {
+  uint64_t x = seed + 0x9e3779b97f4a7c15ULL * (with + 1);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
 
 const heddle_host* Execution::host() {
   static const heddle_host table = [] {
@@ -115,8 +126,10 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
       return refuse(HEDDLE_ERROR_INVALID, "an output of a subnet does not fit");
     nested->bind_output(i, outputs[i]->data);
   }
+  // Random operators of a subnet differ from those of other subnets, and from trip to trip.
   RunSettings settings;
-  settings.seed = info_.seed;
+  settings.seed = mixed(mixed(info_.seed, plan_->steps[step].random_stream), nested->trip_++);
+  settings.step = info_.step;
   const Status status = nested->run(settings);
   if (status.code() == Code::cancelled) return refuse(HEDDLE_ERROR_CANCELLED, "cancelled");
   if (!status.ok()) return refuse(HEDDLE_ERROR_INTERNAL, "in subnet " + quoted(net->name) + ": " + status.text());

@@ -50,6 +50,8 @@ Status check_rule(const Rule& rule) {
       if (!(*net)[id].producer.valid()) return invalid("an output of a rule is no result of an operator", "use Identity");
   }
   for (const Node& node : rule.replacement.nodes)
+    if (node.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return invalid("an operator of the replacement is random", "leave it to the net");
+  for (const Node& node : rule.replacement.nodes)
     if (node.outputs.size() != 1 || !node.outputs[0].valid())
       return invalid("an operator of the replacement has not exactly one output", "split it");
   return {};

@@ -33,8 +33,8 @@ Result<TypedNet> prune(TypedNet net);
 Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits);
 // Conv followed by BatchNormalization in inference form becomes Conv with scaled weights and a bias.
 Result<TypedNet> fold_batch_normalization(TypedNet net);
-// Replaces what the patterns of the plugins' rewrite rules match (heddle_rewrite_rule), plugin by plugin in order of loading. A rule that can
-// not be read, or whose replacement has another type than what it replaces, is an error that names it.
+// Replaces what the patterns of the plugins' rewrite rules match (heddle_rewrite_rule), plugin by plugin in order of loading. A rule that
+// can not be read, or whose replacement has another type than what it replaces, is an error that names it.
 Result<TypedNet> apply_rules(TypedNet net, const Limits& limits);
 // Pointwise operators behind a compute kernel that accepts them become its epilogue.
 Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device);
