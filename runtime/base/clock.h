@@ -83,8 +83,10 @@ inline double ns_per_tick() noexcept {
 inline double ticks_to_ns(uint64_t difference) noexcept {
   return static_cast<double>(difference) * ns_per_tick();
 }
+// At most what some 140 years take, so that it can be added to a time.
 inline uint64_t ns_to_ticks(double ns) noexcept {
-  return static_cast<uint64_t>(ns / ns_per_tick());
+  const double ticks = ns / ns_per_tick();
+  return ticks < 0x1p62 ? static_cast<uint64_t>(ticks) : uint64_t{1} << 62;
 }
 
 }  // namespace heddle

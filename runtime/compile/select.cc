@@ -41,6 +41,14 @@ bool is_view(const Draft& draft, const Node& node) {
   return in.dtype == out.dtype && !in.late() && !out.late() && in.byte_size() == out.byte_size();
 }
 
+// The bytes of a variable that is overwritten later in the run, through views.
+bool shows_old_version(const Draft& draft, ValueId value) {
+  const Net& net = draft.typed.net;
+  while (net[value].producer.valid() && net[value].kind != Value::Kind::variable && draft.nodes[net[value].producer.index].view)
+    value = net[net[value].producer].inputs[0];
+  return net[value].kind == Value::Kind::variable && net[net[value].variable].last != value;
+}
+
 // Where a step is enqueued: a copy to the host works on the stream of the device it comes from.
 uint8_t stream_device(const Draft& draft, NodeId id) {
   if (!draft.locations) return 0;
@@ -55,6 +63,8 @@ Status select_kernels(Draft& draft) {
   const Net& net = draft.typed.net;
   draft.nodes.resize(net.nodes.size());
   std::vector<char> ordered(net.nodes.size(), 0);  // has control inputs or is one: it really runs
+  std::vector<char> leaves(net.values.size(), 0);
+  for (const ValueId id : net.outputs) leaves[id.index] = 1;
   for (size_t i = 0; i < net.nodes.size(); ++i)
     for (const NodeId before : net.nodes[i].control) ordered[i] = ordered[before.index] = 1;
   for (size_t i = 0; i < net.nodes.size(); ++i) {
@@ -63,6 +73,7 @@ Status select_kernels(Draft& draft) {
     NodeDraft& d = draft.nodes[i];
     d.late = is_late(draft, node);
     d.view = !ordered[i] && is_view(draft, node);
+    if (d.view && leaves[node.outputs[0].index] && shows_old_version(draft, node.inputs[0])) d.view = false;
     d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.options.max_threads);
     if (const std::shared_ptr<Device> opened = draft.opened(id)) d.call->set_device_handle(opened->handle());
     d.device = stream_device(draft, id);

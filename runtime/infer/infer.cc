@@ -105,6 +105,11 @@ void Inference::bind_input(size_t position) {
     }
     return;
   }
+  if (type.dtype == DType::none) {
+    findings_.add(Status(Code::dtype_mismatch, "input " + quoted(value.name) + " has no dtype", "declare one, e.g. \"dtype\": \"f32\"")
+                      .in_net(net.name));
+    return;
+  }
   if (!value.type.ranked) {
     findings_.add(Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
                          "give it with --shape " + value.name + "=..."));

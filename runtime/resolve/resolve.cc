@@ -26,6 +26,7 @@ class Resolver {
   void check_order(const Net& net, const Node& node, size_t position, const std::vector<char>& defined);
   void check_arity(const Net& net, const Node& node);
   void check_attributes(const Net& net, Node& node, int64_t depth);
+  void check_versions(const Net& net, const Node& node);
   void apply_updates(Net& net, Node& node);
 
   const RegistrySnapshot& registry_;
@@ -151,6 +152,20 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
              {Code::attribute_mismatch, "attribute " + quoted(schema.op->attributes[i]->name) + " is missing and has no default"});
 }
 
+// Only an operator that updates a variable makes a version of it.
+void Resolver::check_versions(const Net& net, const Node& node) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const heddle_port* port = node.schema->output_port(i);
+    if (!node.outputs[i].valid() || net[node.outputs[i]].kind != Value::Kind::variable || (port && port->updates >= 0)) continue;
+    const Value& value = net[node.outputs[i]];
+    report(net, node,
+           {Code::hazard,
+            "produces version " + std::to_string(value.version) + " of variable " + quoted(net[value.variable].name) +
+                ", but the operator updates nothing",
+            "use an operator that updates its input, or give the result a name of its own"});
+  }
+}
+
 void Resolver::apply_updates(Net& net, Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const heddle_port* port = node.schema->output_port(i);
@@ -167,7 +182,15 @@ void Resolver::apply_updates(Net& net, Node& node) {
     }
     Value& after = net[node.outputs[i]];
     Variable& variable = net[net[before].variable];
-    if (after.kind == Value::Kind::variable && after.variable == net[before].variable && after.version == net[before].version + 1) continue;
+    if (after.kind == Value::Kind::variable) {
+      if (after.variable != net[before].variable || after.version != net[before].version + 1)
+        report(net, node,
+               {Code::hazard,
+                "updates version " + std::to_string(net[before].version) + " of variable " + quoted(variable.name) + ", but output " +
+                    quoted(after.name) + " is version " + std::to_string(after.version) + " of " + quoted(net[after.variable].name),
+                "let it be the next version of the variable it updates"});
+      continue;
+    }
     if (variable.last != before) {
       report(net, node,
              {Code::hazard,
@@ -225,6 +248,7 @@ void Resolver::run(Net& net, int64_t depth) {
     if (!node.schema) continue;
     check_arity(net, node);
     check_attributes(net, node, depth);
+    if (!net.variables.empty()) check_versions(net, node);
     if (node.schema->updates_variable()) apply_updates(net, node);
   }
   separate_streams(net);

@@ -108,6 +108,13 @@ class Verifier {
 
   void check_outputs() {
     for (const ValueId id : net_.outputs)
+      if (const Value& value = net_[id]; value.kind == Value::Kind::variable && net_[value.variable].last != id)
+        findings_.add(Status(Code::hazard,
+                             "output " + quoted(value.name) + " is version " + std::to_string(value.version) + " of variable " +
+                                 quoted(net_[value.variable].name) + ", which is overwritten in the same run",
+                             "make an Identity of it the output, or the newest version")
+                          .in_net(net_.name));
+    for (const ValueId id : net_.outputs)
       if (net_[id].kind == Value::Kind::constant) {
         Diagnostic d;
         d.severity = Severity::note;
