@@ -92,11 +92,21 @@ Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_byt
 Result<FileReplacement> FileReplacement::create(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter{0};
   if (!path.has_filename()) return Status(Code::file_unwritable, quoted(path.native()) + " does not name a file");
+  std::error_code unknown;
+  if (std::filesystem::is_symlink(path, unknown)) {
+    const std::filesystem::path target = std::filesystem::weakly_canonical(path, unknown);
+    if (!unknown && !std::filesystem::is_symlink(target, unknown)) return create(target);
+    return Status(Code::file_unwritable, quoted(path.native()) + " is a symbolic link that leads nowhere", "name the file itself");
+  }
+  struct stat there = {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+    return Status(Code::file_unwritable, quoted(path.native()) + " is not a regular file, and would be replaced by one",
+                  "name another file");
   std::filesystem::path temporary;
   int fd = -1, slot = -1;
   do {  // a name left behind by a process of the same id is skipped
     const std::string suffix = "." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1)) + ".tmp";
-    temporary = path.parent_path() / ("." + path.filename().native() + suffix);
+    temporary = path.parent_path() / ("." + path.filename().native().substr(0, 200) + suffix);
     forget_unfinished(slot);
     slot = list_unfinished(temporary.native());
     fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);

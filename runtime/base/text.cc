@@ -176,7 +176,7 @@ bool parse_float(std::string_view text, double* value) {
 bool parse_size(std::string_view text, int64_t* bytes) {
   double number = 0;
   const auto r = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (r.ec != std::errc() || number < 0) return false;
+  if (r.ec != std::errc() || !(number >= 0) || !std::isfinite(number)) return false;
   std::string_view unit(r.ptr, static_cast<size_t>(text.data() + text.size() - r.ptr));
   double factor = 1;
   if (!unit.empty() && unit != "B") {

@@ -131,7 +131,10 @@ int Report::finish(int exit_code) {
     set_interrupted_output("", "");  // one object, not two
     std::fputs(object_text(exit_code).c_str(), stdout);
   }
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fputs("error[file-unwritable]: the output could not be written; make room, or keep the reader alive\n", stderr);
+    return exit_code == 0 ? 1 : exit_code;
+  }
   return exit_code;
 }
 

@@ -53,6 +53,7 @@ void cancel_current() {
 
 void on_signal(int signal) {
   const int error = errno;
+  if (signal == SIGHUP) signal = SIGTERM;  // the terminal is gone: the same as being asked to end
   int none = 0;
   const bool first = caught.compare_exchange_strong(none, signal);
   if (!first || !cancellable.load()) end_at_once(signal);
@@ -78,7 +79,7 @@ void install(int signal, void (*handler)(int)) {
 
 void handle_interrupts() {
   install(SIGALRM, on_alarm);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     // Who starts the tool with a signal ignored (nohup, a shell's background job) wants it ignored.
     struct sigaction before = {};
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;

@@ -122,6 +122,7 @@ int main(int argc, char** argv) {
   using namespace heddle;
   // A pipe that is closed early is an error of the write, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const tool::Invocation invocation = tool::parse_command_line(argc, argv);
   if (!invocation.report) return invocation.exit_code;
   Status failed;

@@ -115,6 +115,10 @@ Result<std::shared_ptr<const Blob>> read_picture(const std::string& file, const 
   if (shape.rank() != 4 || shape[1] != 3 || shape.element_count() == 0)
     return Status(Code::shape_mismatch, quoted(file) + " is a picture, the input has shape " + shape.text(),
                   "pictures are for inputs [batch, 3, height, width]");
+  int64_t pixels_wanted = 1;
+  for (const int dim : {0, 2, 3})
+    if (__builtin_mul_overflow(pixels_wanted, shape[dim], &pixels_wanted) || pixels_wanted > most_pixels)
+      return Status(Code::limit_exceeded, "an input of shape " + shape.text() + " is too large for a picture", "use a smaller shape");
   HEDDLE_TRY(const Pixels pixels, decode(file));
   const int64_t height = shape[2], width = shape[3];
   // Pixels of the picture per pixel of the input: the input shows the centre 7/8 of the shorter side.

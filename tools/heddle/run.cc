@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "allocation_count.h"
 #include "base/clock.h"
@@ -43,6 +45,31 @@ Json tensor_json(const TensorView& t) {
   Json shape = Json::array();
   for (const int64_t dim : t.shape) shape.push_back(dim);
   return {{"dtype", to_string(t.dtype)}, {"shape", shape}, {"sha256", sha256_hex(t.data, static_cast<size_t>(t.byte_size()))}};
+}
+
+// The bytes of a value in another order of dimensions, row-major; empty when they are so already.
+std::vector<std::byte> row_major(const TensorView& physical, const heddle_layout& layout) {
+  const int rank = physical.shape.rank();
+  if (layout.rank != rank || rank == 0 || physical.shape.element_count() == 0) return {};
+  const auto width = static_cast<size_t>(byte_width(physical.dtype));
+  std::vector<int64_t> stride(static_cast<size_t>(rank)), index(static_cast<size_t>(rank), 0);
+  int64_t step = 1;
+  for (int i = rank; i-- > 0;) {
+    stride[static_cast<size_t>(layout.order[i])] = step;
+    step *= physical.shape[layout.order[i]];
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(physical.byte_size()));
+  const auto* from = static_cast<const std::byte*>(physical.data);
+  for (size_t to = 0; to < bytes.size(); to += width) {
+    int64_t at = 0;
+    for (size_t d = 0; d < index.size(); ++d) at += index[d] * stride[d];
+    std::memcpy(&bytes[to], from + static_cast<size_t>(at) * width, width);
+    for (int d = rank; d-- > 0;) {
+      if (++index[static_cast<size_t>(d)] < physical.shape[d]) break;
+      index[static_cast<size_t>(d)] = 0;
+    }
+  }
+  return bytes;
 }
 
 // `heddle run`, in the order of its public functions.
@@ -126,7 +153,6 @@ Status Runner::dump(uint32_t step) {
   for (size_t k = 0; k < s.outputs.size(); ++k) {
     if (!s.outputs[k].value.valid()) continue;
     const heddle_tensor& view = execution.view(s.outputs[k].value);
-    if (view.layout.rank != 0) continue;  // physical order differs; the Reorder behind it is dumped
     std::string file = s.name + (k ? "." + std::to_string(k) : "");
     for (char& c : file)
       if (c == '/' || c == '\\' || c == ':') c = '_';
@@ -134,6 +160,8 @@ Status Runner::dump(uint32_t step) {
     if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
     std::vector<std::byte> staging;
     HEDDLE_TRY(tensor.data, execution.on_host(s.outputs[k].value, staging));
+    const std::vector<std::byte> ordered = row_major(tensor, view.layout);
+    if (!ordered.empty()) tensor.data = const_cast<std::byte*>(ordered.data());
     HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.dump_dir) / (file + ".npy")).string(), s.name, tensor));
   }
   return {};
@@ -165,7 +193,7 @@ Status Runner::execute() {
   const std::function<Status(uint32_t)> seen = [this](uint32_t step) { return observe(step); };
   RunSettings settings;
   settings.seed = o_.seed;
-  settings.deadline_ns = static_cast<int64_t>(o_.deadline_s * 1e9);
+  if (o_.deadline_s > 0) settings.deadline_ns = static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18));
   if (o_.check_numerics || !o_.dump_dir.empty()) settings.seen = &seen;
   const InterruptibleRun interruptible(&execution);
   report_.step("running");
@@ -207,9 +235,11 @@ Status Runner::write_outputs() {
     std::error_code error;
     std::filesystem::create_directories(o_.output_dir, error);
     if (error) return {Code::file_unwritable, "--output-dir " + quoted(o_.output_dir) + ": " + error.message()};
+    std::set<std::string> taken;
     for (const size_t i : fetched_) {
       std::string file = ports[i].name;
       std::replace(file.begin(), file.end(), '/', '_');
+      for (int n = 2; !taken.insert(file).second; ++n) file = ports[i].name.substr(ports[i].name.rfind('/') + 1) + "_" + std::to_string(n);
       HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.output_dir) / (file + ".npy")).string(), ports[i].name, context_->output(i)));
     }
   }
@@ -229,7 +259,8 @@ void Runner::describe() {
   report_.json["threads"] = runtime_->threads();
   report_.json["isa"] = instruction_set();
   report_.json["devices"] = devices_json(plan, [&](const MemoryReport& memory, uint8_t device) -> Json {
-    return {{"planned_peak_bytes", memory.peak_bytes}, {"measured_peak_bytes", device == 0 ? SessionAccess::held_bytes(*context_) : execution.allocated_bytes(device)}};
+    return {{"planned_peak_bytes", memory.peak_bytes},
+            {"measured_peak_bytes", device == 0 ? SessionAccess::held_bytes(*context_) : execution.allocated_bytes(device)}};
   });
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();
@@ -269,7 +300,7 @@ Run declare_run(CLI::App& app) {
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000000));
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000000));
   app.add_option("--seed", o->seed, "of the net's random operators");
-  app.add_option("--deadline", o->deadline_s, "seconds per run")->check(CLI::PositiveNumber)->type_name("SECONDS");
+  app.add_option("--deadline", o->deadline_s, "seconds per run")->check(CLI::Range(1e-9, 1e9))->type_name("SECONDS");
   app.add_option("--memory-limit", o->memory_limit, "planned peak")->type_name("SIZE");
   app.add_option("--graph", o->graph, "capture of device work")->check(CLI::IsMember({"off", "auto"}));
   auto* numerics = app.add_flag("--check-numerics", o->check_numerics, "stop at the first operator that makes nan or inf");
