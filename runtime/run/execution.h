@@ -69,7 +69,10 @@ class Execution {
 
   Status run(const RunSettings& settings);
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
-  void cancel() { request_stop(control_.stop, stop_cancelled); }
+  void cancel() {
+    uint32_t running = 0;
+    control_.stop.compare_exchange_strong(running, stop_cancelled);  // in one order with the accesses of begin()
+  }
   // Bytes of values that no plan could hold (dynamic extents).
   int64_t unplanned_bytes() const;
   // Bytes that this context holds now: its arena and scratch unless the caller brought them, unplanned values, subnets' own.
