@@ -168,7 +168,8 @@ class GroupNormalization {
 
 Status infer_group_normalization(InferContext& context) {
   if (context.dims(0).rank < 2) return invalid("input has shape " + dims_text(context.dims(0)) + ", expected at least 2 dimensions");
-  const int64_t channels = context.dims(0)[1], groups = context.attributes.declares("num_groups") ? context.attributes.i("num_groups", channels) : channels;
+  const int64_t channels = context.dims(0)[1],
+                groups = context.attributes.declares("num_groups") ? context.attributes.i("num_groups", channels) : channels;
   if (groups <= 0 || channels % groups != 0)
     if (channels != 0)
       return invalid("num_groups is " + std::to_string(groups) + ", which does not divide " + std::to_string(channels) + " channels");

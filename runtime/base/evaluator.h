@@ -13,7 +13,8 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
   // Content of `node`'s outputs for these inputs (null: absent). Deterministic. Code::unsupported or no_kernel when nobody can.
-  virtual Result<std::vector<std::shared_ptr<const Blob>>> evaluate(const Node& node, const std::vector<std::shared_ptr<const Blob>>& inputs) = 0;
+  virtual Result<std::vector<std::shared_ptr<const Blob>>> evaluate(const Node& node,
+                                                                    const std::vector<std::shared_ptr<const Blob>>& inputs) = 0;
 };
 
 }  // namespace heddle

@@ -149,7 +149,7 @@ struct Plan {
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
   std::vector<Diagnostic> warnings;  // what verify had to say
-  Limits limits;  // for values whose extents are known only while running
+  Limits limits;                     // for values whose extents are known only while running
   bool has_late_steps = false;
   bool has_variable_updates = false;
 

@@ -21,9 +21,9 @@ struct InputBinding {
 };
 
 struct InferOptions {
-  std::vector<InputBinding> inputs;                          // by position; may be shorter than net.inputs
-  std::vector<std::pair<std::string, int64_t>> symbols;      // extents of symbolic dims; symbols are also bound by the inputs' shapes
-  Evaluator* evaluator = nullptr;                            // null: no content is followed
+  std::vector<InputBinding> inputs;                      // by position; may be shorter than net.inputs
+  std::vector<std::pair<std::string, int64_t>> symbols;  // extents of symbolic dims; symbols are also bound by the inputs' shapes
+  Evaluator* evaluator = nullptr;                        // null: no content is followed
   Limits limits;
 };
 

@@ -111,7 +111,7 @@ struct Node {
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;
   std::vector<NodeId> control;             // these run before this one
-  std::vector<EpilogueStage> epilogue;  // set by fusion; never in files
+  std::vector<EpilogueStage> epilogue;     // set by fusion; never in files
   uint32_t random_stream = 0;              // constant id of its random stream, assigned when the net is built; kept by transforms
   const OperatorSchema* schema = nullptr;  // set by resolve; kept alive by Net::keep_alive
 

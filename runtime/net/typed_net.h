@@ -14,9 +14,9 @@ class RegistrySnapshot;
 // What inference found out about one value.
 struct TensorType {
   DType dtype = DType::none;
-  Shape shape;            // at the bound for bounded values; -1 extents for dynamic ones
-  int bounded_axis = -1;  // extents along it are an upper bound; the true one is known after the producer ran
-  bool dynamic = false;   // extents unknown and without a bound
+  Shape shape;                   // at the bound for bounded values; -1 extents for dynamic ones
+  int bounded_axis = -1;         // extents along it are an upper bound; the true one is known after the producer ran
+  bool dynamic = false;          // extents unknown and without a bound
   bool follows_bounded = false;  // computed from such a value: true extents are inferred again during the run
   // True extents may differ from `shape` during a run.
   bool late() const { return dynamic || bounded_axis >= 0 || follows_bounded; }

@@ -10,8 +10,8 @@
 
 namespace heddle {
 
-// Judges what prepare filled in: 0 <= tile_count < 2^31, a finite cost, and scratch of at most `limit_bytes` for the step with all its threads.
-// Code::kernel_failed or limit_exceeded, naming the kernel and the number.
+// Judges what prepare filled in: 0 <= tile_count < 2^31, a finite cost, and scratch of at most `limit_bytes` for the step with all its
+// threads. Code::kernel_failed or limit_exceeded, naming the kernel and the number.
 Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& prepared, int64_t limit_bytes);
 
 // Destroys a kernel's state; null states and exceptions are nothing to worry about.

@@ -23,7 +23,7 @@ struct OperatorCall {
   uint64_t split_seed = 0;       // 0: all tiles in one call; else random ranges in random order
   uint64_t random_seed = 0;
   uint64_t step = 0;
-  int64_t limit_bytes = int64_t{16} << 30;  // for all outputs, and for scratch; more is Code::limit_exceeded
+  int64_t limit_bytes = int64_t{16} << 30;   // for all outputs, and for scratch; more is Code::limit_exceeded
   std::vector<heddle_layout> input_layouts;  // empty: row-major; content is reinterpreted, not converted
   std::vector<heddle_layout> output_layouts;
   // Epilogue stages, canonical expressions; operands are among the inputs (see heddle_epilogue_stage).

@@ -60,9 +60,9 @@ class RunMode {
   bool look_again_soon_ = false;
   uint32_t runs_in_state_ = 0;
   uint32_t strikes_ = 0;
-  uint64_t run_ = 0;  // since settled
+  uint64_t run_ = 0;                // since settled
   uint64_t look_again_after_ = 16;  // runs; doubled each time
-  double serial_ns_ = 0;  // best measured serial run, 0: none
+  double serial_ns_ = 0;            // best measured serial run, 0: none
   double best_trial_ns_ = 0;
   double reference_ns_ = 0;  // what a settled run takes
   std::vector<float> cost_ns_;

@@ -1,6 +1,7 @@
 // The layout of the C boundary against tests/abi/layout.golden: a line may be added, never changed (from ABI 1.0 on).
-#include <cstddef>
 #include <gtest/gtest.h>
+
+#include <cstddef>
 #include <fstream>
 #include <map>
 #include <set>

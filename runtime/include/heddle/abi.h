@@ -223,7 +223,7 @@ typedef struct heddle_port {
   heddle_dtype_set dtypes;    /* allowed */
   heddle_dtype default_dtype; /* outputs whose dtype no input decides; else HEDDLE_DTYPE_NONE */
   int32_t updates;            /* outputs: index of the input variable whose new version this is; else -1 */
-  int32_t may_alias;            /* outputs: index of the input whose bytes it may take, HEDDLE_ALIAS_ANY of the same size; else -1 */
+  int32_t may_alias;          /* outputs: index of the input whose bytes it may take, HEDDLE_ALIAS_ANY of the same size; else -1 */
   int32_t index_bound_port;   /* inputs: values are indices into this input ... else -1 */
   int32_t index_bound_axis;   /* ... along this axis (or the attribute "axis" when -1) */
 } heddle_port;
@@ -246,7 +246,7 @@ enum {
   HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 32u, /* any layout, the same for same-shaped inputs and outputs */
   HEDDLE_TRAIT_SHAPE_ONLY = 64u,         /* output content depends on input shapes alone (Shape, Size) */
   HEDDLE_TRAIT_IMPURE = 128u,            /* has an effect beside its outputs: never folded, merged or pruned */
-  HEDDLE_TRAIT_VIEW = 256u, /* output 0 has the bytes of input 0, row-major: aliased, there is nothing to run */
+  HEDDLE_TRAIT_VIEW = 256u,              /* output 0 has the bytes of input 0, row-major: aliased, there is nothing to run */
 };
 typedef int32_t heddle_precision_class;
 enum { HEDDLE_PRECISION_ANY = 0, HEDDLE_PRECISION_REDUCED = 1, HEDDLE_PRECISION_FULL = 2, HEDDLE_PRECISION_PROMOTE = 3 };
@@ -500,8 +500,9 @@ typedef struct heddle_plugin {
   uint32_t rule_count;
   uint32_t device_count;
   uint32_t reserved1;
-  heddle_status (*initialize)(const heddle_host* host); /* [load] once, after the handshake and the check of the tables; null: nothing to do */
-  void (*shutdown)(void); /* [load] once, before the library closes, nothing of it in use; also after initialize failed */
+  heddle_status (*initialize)(
+      const heddle_host* host); /* [load] once, after the handshake and the check of the tables; null: nothing to do */
+  void (*shutdown)(void);       /* [load] once, before the library closes, nothing of it in use; also after initialize failed */
 } heddle_plugin;
 
 /* [load] The one exported symbol, called once while the library is open. `host` stays valid until shutdown returned; it is also the context
