@@ -80,6 +80,7 @@ Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnap
   status.diagnostic().attached.clear();
   findings.add(std::move(status));
   for (Diagnostic& d : attached) findings.add(Status(std::move(d)));
+  verify_devices(resolved, *registry, options.compile.default_device, findings);
   return findings;
 }
 

@@ -1,7 +1,6 @@
 // The transforms: functions from TypedNet to TypedNet. Same net, same bytes out: no clock, no randomness, no globals.
 //
-// `optimize` runs them in order; each can be run and tested alone. Constant folding and batch-normalisation folding take an Evaluator,
-// nothing else runs a kernel.
+// `optimize` runs them in order; each can be run and tested alone. Constant folding takes an Evaluator, nothing else runs a kernel.
 #pragma once
 
 #include <functional>
@@ -23,7 +22,7 @@ struct TransformOptions {
   bool fuse_pointwise = true;
   std::string default_device = "cpu:0";
   Limits limits;
-  // Called with the name of each transform and its result, for `--dump-transforms` and tests; null: nobody looks.
+  // Called with the name of each transform and its result, for tests; null: nobody looks.
   std::function<void(const char*, const TypedNet&)> observer;
 };
 

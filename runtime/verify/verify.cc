@@ -18,12 +18,7 @@ class Verifier {
       : typed_(typed), net_(typed.net), options_(options), findings_(findings), locations_(net_, options.default_device) {}
 
   void run() {
-    // The default device must be there even when nothing that it has a kernel for is in the net.
-    if (const std::string device = full_device_name({}, options_.default_device); !is_host(device)) {
-      findings_.add(std::move(heddle::check_device(*typed_.registry, device)).in_net(net_.name));
-      devices_[device] = {};  // said once, not by every operator
-    }
-    for (const Node& node : net_.nodes) check_device(node);
+    verify_devices(net_, *typed_.registry, options_.default_device, findings_);
     if (!locations_.all_on_host())
       for (size_t i = 0; i < net_.nodes.size(); ++i) check_placement(NodeId(i));
     check_variables();
@@ -36,16 +31,6 @@ class Verifier {
   void report(const Node& node, Status status) {
     findings_.add(std::move(status).at(node.name, display_name(node.domain, node.type)).in_net(net_.name));
   }
-  void check_device(const Node& node) {
-    const std::string device = full_device_name(node.device, options_.default_device);
-    const auto [it, fresh] = devices_.try_emplace(device);
-    if (fresh && is_host(device) && device != "cpu:0")
-      it->second = {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"};
-    else if (fresh && !is_host(device))
-      it->second = heddle::check_device(*typed_.registry, device);
-    if (!it->second.ok()) report(node, it->second);
-  }
-
   // What the net's inputs, outputs and constants need is always copied.
   void check_placement(NodeId id) {
     const Node& node = net_[id];
@@ -157,10 +142,27 @@ class Verifier {
   const VerifyOptions& options_;
   Findings& findings_;
   const Locations locations_;
-  std::map<std::string, Status> devices_;  // what is wrong with each
 };
 
 }  // namespace
+
+void verify_devices(const Net& net, const RegistrySnapshot& registry, const std::string& default_device, Findings& findings) {
+  std::map<std::string, Status> devices;  // what is wrong with each
+  // The default device must be there even when nothing that it has a kernel for is in the net.
+  if (const std::string device = full_device_name({}, default_device); !is_host(device)) {
+    findings.add(std::move(check_device(registry, device)).in_net(net.name));
+    devices[device] = {};  // said once, not by every operator
+  }
+  for (const Node& node : net.nodes) {
+    const std::string device = full_device_name(node.device, default_device);
+    const auto [it, fresh] = devices.try_emplace(device);
+    if (fresh && is_host(device) && device != "cpu:0")
+      it->second = {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"};
+    else if (fresh && !is_host(device))
+      it->second = check_device(registry, device);
+    if (!it->second.ok()) findings.add(Status(it->second).at(node.name, display_name(node.domain, node.type)).in_net(net.name));
+  }
+}
 
 Findings verify(const TypedNet& net, const VerifyOptions& options) {
   Findings findings;

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "load/json.h"
+#include "resolve/resolve.h"
+#include "run/pipeline.h"
 #include "small_nets.h"
 
 namespace heddle {
@@ -109,6 +111,23 @@ TEST(Control, WhatWaitsForAViewWaitsForItsProducer) {
     if (plan.steps[s].name == "late")
       for (const uint32_t b : before[s]) names.push_back(plan.steps[b].name);
   EXPECT_NE(std::find(names.begin(), names.end(), "first"), names.end());
+}
+
+TEST(Check, MissingDevicesAreNamedEvenWhereShapesAreWrong) {
+  auto net = net_from_json(R"({"heddle": 1, "name": "n", "inputs": ["x"], "outputs": ["y", "z"],
+ "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4, 5]}],
+ "nodes": [{"name": "wrong", "type": "MatMul", "inputs": ["x", "x"], "outputs": ["y"]},
+           {"name": "lost", "type": "Relu", "inputs": ["x"], "outputs": ["z"], "device": "nowhere:0"}]})",
+                           {});
+  ASSERT_TRUE(net.ok()) << net.status().text();
+  const Runtime r = runtime();
+  const auto registry = r.impl().registry.snapshot();
+  auto resolved = resolve(std::move(*net), registry);
+  ASSERT_TRUE(resolved.ok()) << resolved.status().text();
+  std::vector<Code> codes;
+  const Findings findings = check_net(*resolved, registry, {});
+  for (const Diagnostic& d : findings.all()) codes.push_back(d.code);
+  EXPECT_EQ(codes, (std::vector<Code>{Code::shape_mismatch, Code::no_such_device}));
 }
 
 }  // namespace

@@ -54,9 +54,11 @@ struct Effort {
   int patience_ms = 0;
 };
 
-// The loader allocates the thread-local variables of oneDNN and libgomp when a thread first calls them; no library of ours has any.
+// The loader allocates the thread-local variables of oneDNN and libgomp when a thread first calls them; no library of ours has any. Only
+// oneDNN uses libgomp.
 bool is_onednn(const std::string& library) {
-  return library.find("dnnl") != std::string::npos || library.find("ld-linux") != std::string::npos;
+  const auto from = [&](const char* name) { return library.find(name) != std::string::npos; };
+  return from("dnnl") || from("libgomp") || from("ld-linux");
 }
 
 // Runs the calls in turns. What oneDNN allocates inside, by round; everything else is a failure.

@@ -83,7 +83,5 @@ Result<Runtime> make_runtime(const CommonOptions& common);
 
 // "nan", "inf", "-inf" as strings, everything else as a number.
 Json number(double value);
-// Every key of an unknown value is null, never absent.
-Json stage_times(const Session& session);
 
 }  // namespace heddle::tool

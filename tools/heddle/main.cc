@@ -100,8 +100,13 @@ Invocation parse_command_line(int argc, char** argv) {
     one_value_each(*sub);
     for (CLI::App* inner : sub->get_subcommands({})) one_value_each(*inner);
     sub->preparse_callback([&chosen, name = command.name](size_t) { chosen = name; });
-    sub->callback([&invocation, report, run] {
-      report->begin();
+    sub->callback([&invocation, report, run, sub] {
+      // The offset planner alone is another form, which must be known before a signal may ask for the object.
+      const CLI::Option* buffers = sub->get_option_no_throw("--buffers");
+      if (buffers && buffers->count() > 0)
+        report->begin("plan --buffers");
+      else
+        report->begin();
       invocation = {report, run, 0};
     });
   }

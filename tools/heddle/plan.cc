@@ -146,7 +146,6 @@ Run declare_plan(CLI::App& app) {
   return [o](Report& report) {
     if (o->net.empty() && o->buffers.empty())
       return report.fail(Status(Code::missing_input, "a net or --buffers F.csv is needed", "see heddle plan --help"));
-    if (!o->buffers.empty()) report.begin("plan --buffers");
     const Status status = o->buffers.empty() ? plan_net(*o, report) : plan_buffers(*o, report);
     return status.ok() ? 0 : report.fail(status);
   };
