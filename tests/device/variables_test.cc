@@ -1,4 +1,6 @@
 // Variables with a home on a device: uploaded once, updated there, read on the host when somebody asks.
+#include <set>
+
 #include "device_support.h"
 
 namespace heddle {
@@ -73,6 +75,30 @@ TEST(DeviceVariables, TheRateOfAnUpdateStaysOnTheHost) {
   ASSERT_TRUE(prepared->context.run().ok());
   EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{-1, -1, -1, -1}));
   EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[0], -1);
+}
+
+TEST(DeviceVariables, AStepCounterThatIsCountedThereIsReadHere) {
+  NetBuilder b("steps");
+  const ValueId x = b.input("x", DType::f32, Shape{64});
+  const int64_t zero = 0, one = 1;
+  const ValueId step = b.variable("step", Blob::copy_of(DType::i64, Shape{}, &zero));
+  const ValueId next =
+      on(b, "proto:0", b.add1("AccumulateAdd", "next", {step, b.constant("one", Blob::copy_of(DType::i64, Shape{}, &one))}, {}, "heddle"));
+  b.updates(next, step);
+  b.net().step_counter = b.net()[step].variable;
+  b.output(b.add1("RandomUniformLike", "noise", {x}));
+  const Runtime runtime = proto_runtime();
+  auto prepared = prepare(runtime, b.finish(), silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const std::vector<float> zeros(64, 0);
+  ASSERT_TRUE(prepared->context.bind_input(0, zeros.data()).ok());
+  std::set<std::vector<char>> drawn;
+  for (int i = 0; i < 4; ++i) {
+    const Status status = prepared->context.run();
+    ASSERT_TRUE(status.ok()) << status.text();
+    drawn.insert(bytes(prepared->context.output(0)));
+  }
+  EXPECT_EQ(drawn.size(), 4u) << "each step draws other numbers";
 }
 
 TEST(DeviceVariables, UpdatesOnTwoDevicesAreRefused) {

@@ -18,11 +18,12 @@ struct Operand {
   void* address = nullptr;
   std::vector<int64_t> dims;
   int64_t size = 0;
+  uint64_t bytes = 0;
   float* data = nullptr;  // in the shadow
 };
 
 Operand operand(const heddle_tensor& t) {
-  return {t.data, std::vector<int64_t>(t.dims, t.dims + t.rank), t.element_count, nullptr};
+  return {t.data, std::vector<int64_t>(t.dims, t.dims + t.rank), t.element_count, t.byte_size, nullptr};
 }
 
 struct Work {
@@ -37,7 +38,7 @@ using Compute = heddle_status (*)(Work& work, std::string& why);
 Status enqueue(const RunContext& c, Compute compute, Work work) {
   Stream& stream = *static_cast<Stream*>(c.stream);
   const auto place = [&memory = stream.memory](Operand& o) {
-    o.data = reinterpret_cast<float*>(memory.shadow(o.address, static_cast<uint64_t>(o.size) * sizeof(float)));
+    o.data = reinterpret_cast<float*>(memory.shadow(o.address, o.bytes));
     return o.data != nullptr || o.size == 0;
   };
   stream.enqueue([=](std::string& why) mutable -> heddle_status {
@@ -82,6 +83,13 @@ heddle_status add(Work& w, std::string&) {
   return HEDDLE_OK;
 }
 
+// For counters: one i64 and another.
+heddle_status count(Work& w, std::string&) {
+  const auto i64_at = [](const Operand& o) { return reinterpret_cast<int64_t*>(o.data); };
+  *i64_at(w.out) = *i64_at(w.in[0]) + *i64_at(w.in[1]);
+  return HEDDLE_OK;
+}
+
 // [m, k] x [k, n]; b is transposed into scratch first, so that scratch has a user.
 heddle_status matmul(Work& w, std::string&) {
   const int64_t m = w.out.dims[0], n = w.out.dims[1], k = w.in[0].dims[1];
@@ -113,7 +121,7 @@ class MatMul {
   }
   Status run(const RunContext& c, int64_t, int64_t) const {
     Work work = work_of(c, 2);
-    work.scratch = {c.scratch, {}, c.inputs[1]->element_count, nullptr};
+    work.scratch = {c.scratch, {}, c.inputs[1]->element_count, c.inputs[1]->byte_size, nullptr};
     return enqueue(c, matmul, std::move(work));
   }
 };
@@ -157,7 +165,13 @@ class Fault {
   mutable std::atomic<int> left_{0};
 };
 
-constexpr heddle_dtype_set f32 = dtypes<float>();
+class Count {
+ public:
+  Status create(const CreateContext& c) { return c.input(0)->rank == 0 ? Status() : unsupported("proto counts with scalars only"); }
+  Status run(const RunContext& c, int64_t, int64_t) const { return enqueue(c, count, work_of(c, 2)); }
+};
+
+constexpr heddle_dtype_set f32 = dtypes<float>(), i64 = dtypes<int64_t>();
 
 }  // namespace
 }  // namespace proto
@@ -170,6 +184,7 @@ void add_proto_kernels(Builder& plugin) {
   plugin.add(Op("SgdUpdate", "heddle").kernels_only().kernel<SgdUpdate>("proto", {f32, f32, f32}, {f32}).kernel_name("proto:sgd"));
   plugin.add(
       Op("AccumulateAdd", "heddle").kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:accumulate"));
+  plugin.add(Op("AccumulateAdd", "heddle").kernels_only().kernel<Count>("proto", {i64, i64}, {i64}).kernel_name("proto:count"));
   plugin.add(Op("Fault", "proto")
                  .doc("x, or a failure now or later")
                  .in("x", f32)
