@@ -202,6 +202,26 @@ TEST(ToolRun, CheckNumericsNamesTheFirstOperator) {
   EXPECT_EQ(heddle(checked).status, 0);
 }
 
+TEST(ToolRun, DumpsAndOutputsHaveAFileEach) {
+  // Two names that are one file's.
+  const NetFolder folder(
+      net_text("names", R"("x")", R"("a/b", "a_b")", input("x", "2"), node("Relu", R"("x")", "a/b") + ", " + node("Neg", R"("x")", "a_b")));
+  write_text(folder / "x.npy", npy("2,", {-1, 6}));
+  ASSERT_EQ(heddle({"run", folder.net(), "--input", "x=" + folder.file("x.npy"), "--dump", folder.file("dump"), "--output-dir",
+                    folder.file("out")})
+                .status,
+            0);
+  for (const char* where : {"dump", "out"}) {
+    EXPECT_EQ(files_in(folder / where), 2u) << where;
+    EXPECT_EQ(npy_values(folder / where / "a_b.npy"), (std::vector<float>{0, 6})) << where;
+    EXPECT_EQ(npy_values(folder / where / "a_b_2.npy"), (std::vector<float>{1, -6})) << where;
+  }
+  // pool2 is channels-last, its reorder row-major: the same numbers in the same order.
+  ASSERT_EQ(heddle({"model", "lenet", "-o", folder.file("lenet.heddle")}).status, 0);
+  ASSERT_EQ(heddle({"run", folder.file("lenet.heddle"), "--random", "1", "--dump", folder.file("lenet")}).status, 0);
+  EXPECT_EQ(npy_values(folder / "lenet/pool2.npy"), npy_values(folder / "lenet/pool2_reorder.npy"));
+}
+
 TEST(ToolRun, DumpWritesOperatorsAndOnlyChoosesThem) {
   const NetFolder folder(slow_net(3));
   ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--dump", folder.file("dump")}).status, 0);

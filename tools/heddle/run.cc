@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
-#include <set>
 
 #include "allocation_count.h"
 #include "base/clock.h"
@@ -9,6 +7,7 @@
 #include "command.h"
 #include "compare.h"
 #include "device_options.h"
+#include "dump.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "latency.h"
@@ -47,31 +46,6 @@ Json tensor_json(const TensorView& t) {
   return {{"dtype", to_string(t.dtype)}, {"shape", shape}, {"sha256", sha256_hex(t.data, static_cast<size_t>(t.byte_size()))}};
 }
 
-// The bytes of a value in another order of dimensions, row-major; empty when they are so already.
-std::vector<std::byte> row_major(const TensorView& physical, const heddle_layout& layout) {
-  const int rank = physical.shape.rank();
-  if (layout.rank != rank || rank == 0 || physical.shape.element_count() == 0) return {};
-  const auto width = static_cast<size_t>(byte_width(physical.dtype));
-  std::vector<int64_t> stride(static_cast<size_t>(rank)), index(static_cast<size_t>(rank), 0);
-  int64_t step = 1;
-  for (int i = rank; i-- > 0;) {
-    stride[static_cast<size_t>(layout.order[i])] = step;
-    step *= physical.shape[layout.order[i]];
-  }
-  std::vector<std::byte> bytes(static_cast<size_t>(physical.byte_size()));
-  const auto* from = static_cast<const std::byte*>(physical.data);
-  for (size_t to = 0; to < bytes.size(); to += width) {
-    int64_t at = 0;
-    for (size_t d = 0; d < index.size(); ++d) at += index[d] * stride[d];
-    std::memcpy(&bytes[to], from + static_cast<size_t>(at) * width, width);
-    for (int d = rank; d-- > 0;) {
-      if (++index[static_cast<size_t>(d)] < physical.shape[d]) break;
-      index[static_cast<size_t>(d)] = 0;
-    }
-  }
-  return bytes;
-}
-
 // `heddle run`, in the order of its public functions.
 class Runner {
  public:
@@ -86,7 +60,6 @@ class Runner {
   Status set_params();
   Status select_fetches();
   Status observe(uint32_t step);
-  Status dump(uint32_t step);
 
   const Options& o_;
   Report& report_;
@@ -96,6 +69,7 @@ class Runner {
   std::optional<Context> context_;
   std::vector<size_t> fetched_;
   std::vector<double> latencies_ns_;
+  Dump dump_;
 };
 
 Status Runner::open() {
@@ -146,31 +120,10 @@ Status Runner::select_fetches() {
   return {};
 }
 
-Status Runner::dump(uint32_t step) {
-  Execution& execution = SessionAccess::execution(*context_);
-  const PlanStep& s = execution.plan().steps[step];
-  if (!o_.only.empty() && s.name != o_.only && s.type != o_.only) return {};
-  for (size_t k = 0; k < s.outputs.size(); ++k) {
-    if (!s.outputs[k].value.valid()) continue;
-    const heddle_tensor& view = execution.view(s.outputs[k].value);
-    std::string file = s.name + (k ? "." + std::to_string(k) : "");
-    for (char& c : file)
-      if (c == '/' || c == '\\' || c == ':') c = '_';
-    TensorView tensor{static_cast<DType>(view.dtype), Shape(view.dims, view.rank), view.data};
-    if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
-    std::vector<std::byte> staging;
-    HEDDLE_TRY(tensor.data, execution.on_host(s.outputs[k].value, staging));
-    const std::vector<std::byte> ordered = row_major(tensor, view.layout);
-    if (!ordered.empty()) tensor.data = const_cast<std::byte*>(ordered.data());
-    HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.dump_dir) / (file + ".npy")).string(), s.name, tensor));
-  }
-  return {};
-}
-
 // Behind each step of a run that is looked at.
 Status Runner::observe(uint32_t step) {
   if (o_.check_numerics) HEDDLE_CHECK(check_numerics(SessionAccess::execution(*context_), step));
-  return o_.dump_dir.empty() ? Status() : dump(step);
+  return o_.dump_dir.empty() ? Status() : dump_.write(SessionAccess::execution(*context_), step);
 }
 
 Status Runner::prepare() {
@@ -182,10 +135,7 @@ Status Runner::prepare() {
   HEDDLE_TRY(context_, session_->prepare(views));
   for (const Diagnostic& warning : SessionAccess::execution(*context_).plan().warnings) report_.diagnose(warning);
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
-  if (o_.dump_dir.empty()) return {};
-  std::error_code error;
-  std::filesystem::create_directories(o_.dump_dir, error);
-  return error ? Status(Code::file_unwritable, "--dump " + quoted(o_.dump_dir) + ": " + error.message()) : Status();
+  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, &dump_);
 }
 
 Status Runner::execute() {
@@ -235,12 +185,10 @@ Status Runner::write_outputs() {
     std::error_code error;
     std::filesystem::create_directories(o_.output_dir, error);
     if (error) return {Code::file_unwritable, "--output-dir " + quoted(o_.output_dir) + ": " + error.message()};
-    std::set<std::string> taken;
+    FileNames names;
     for (const size_t i : fetched_) {
-      std::string file = ports[i].name;
-      std::replace(file.begin(), file.end(), '/', '_');
-      for (int n = 2; !taken.insert(file).second; ++n) file = ports[i].name.substr(ports[i].name.rfind('/') + 1) + "_" + std::to_string(n);
-      HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.output_dir) / (file + ".npy")).string(), ports[i].name, context_->output(i)));
+      const std::string file = names.of(ports[i].name, std::to_string(i)) + ".npy";
+      HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.output_dir) / file).string(), ports[i].name, context_->output(i)));
     }
   }
   for (const std::string& name : o_.prints) {
