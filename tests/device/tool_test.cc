@@ -66,6 +66,18 @@ TEST_F(DeviceTool, RunsOnADevice) {
   EXPECT_EQ(out["diagnostics"][0]["code"], "no-such-device");
 }
 
+TEST_F(DeviceTool, ComparesDevices) {
+  Json out;
+  ASSERT_EQ(tool("run " + net_ + " --random 1 --device cpu --copies auto --compare-device proto", &out), 0) << out.dump(1);
+  EXPECT_EQ(out["comparison"]["device"], "proto");
+  EXPECT_EQ(out["comparison"]["outputs"]["y"]["equal"], true);
+  EXPECT_EQ(out["comparison"]["outputs"]["y"]["max_abs_error"], 0);
+  ASSERT_EQ(tool("run " + net_ + " --random 1 --copies auto", &out), 0);
+  EXPECT_TRUE(out["comparison"].is_null());
+  EXPECT_EQ(tool("run " + net_ + " --random 1 --copies auto --compare-device proto:7", &out), 1);
+  EXPECT_EQ(out["diagnostics"][0]["code"], "no-such-device");
+}
+
 TEST_F(DeviceTool, CopiesAreStrictWarnedOfOrAutomatic) {
   Json out;
   EXPECT_EQ(tool("run " + net_ + " --random 1 --copies strict", &out), 3);

@@ -33,13 +33,6 @@ struct Options {
   bool check_numerics = false;
 };
 
-// Options that need what this build does not have say so instead of being ignored.
-Status refuse_missing(const Options& o) {
-  if (!o.compare_device.empty() && device_kind(o.compare_device) != "cpu")
-    return {Code::no_such_device, "device " + quoted(o.compare_device) + " is not available for --compare-device", "only cpu is there"};
-  return {};
-}
-
 Json tensor_json(const TensorView& t) {
   Json shape = Json::array();
   for (const int64_t dim : t.shape) shape.push_back(dim);
@@ -53,11 +46,13 @@ class Runner {
   Status open();
   Status prepare();
   Status execute();
+  Status compare_devices();
   Status write_outputs();
   void describe();
 
  private:
-  Status set_params();
+  Result<SessionOptions> session_options() const;
+  Status set_params(Session& session) const;
   Status select_fetches();
   Status observe(uint32_t step);
 
@@ -72,25 +67,29 @@ class Runner {
   Dump dump_;
 };
 
-Status Runner::open() {
-  HEDDLE_CHECK(refuse_missing(o_));
-  HEDDLE_TRY(runtime_, make_runtime(report_.common));
+Result<SessionOptions> Runner::session_options() const {
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o_.inputs.symbols));
   options.seed = o_.seed;
   o_.devices.apply(options);
   if (!o_.memory_limit.empty() && !parse_size(o_.memory_limit, &options.memory_limit))
-    return {Code::invalid_argument, "--memory-limit " + quoted(o_.memory_limit) + " is not a size", "write it like 512MiB"};
-  report_.step("loading " + o_.net);
-  HEDDLE_TRY(session_, runtime_->open(o_.net, options));
-  return set_params();
+    return Status(Code::invalid_argument, "--memory-limit " + quoted(o_.memory_limit) + " is not a size", "write it like 512MiB");
+  return options;
 }
 
-Status Runner::set_params() {
+Status Runner::open() {
+  HEDDLE_TRY(runtime_, make_runtime(report_.common));
+  HEDDLE_TRY(const SessionOptions options, session_options());
+  report_.step("loading " + o_.net);
+  HEDDLE_TRY(session_, runtime_->open(o_.net, options));
+  return set_params(*session_);
+}
+
+Status Runner::set_params(Session& session) const {
   for (const std::string& text : o_.params) {
     HEDDLE_TRY(const NameValue given, split_name_value("--param", text));
     HEDDLE_TRY(const auto blob, read_tensor(given.second));
-    HEDDLE_CHECK(session_->write_variable(given.first, {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)}));
+    HEDDLE_CHECK(session.write_variable(given.first, {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)}));
   }
   return {};
 }
@@ -165,6 +164,36 @@ Status Runner::execute() {
   if (o_.report_file.empty()) return {};
   return write_report(o_.report_file, execution.plan(), spans,
                       {o_.net, latency_text(latencies_ns_), runtime_->threads(), SessionAccess::held_bytes(*context_)});
+}
+
+// The same runs on another device, from the same inputs and variables; the last results are compared.
+Status Runner::compare_devices() {
+  if (o_.compare_device.empty()) return {};
+  constexpr double rtol = 1e-3, atol = 1e-6;
+  HEDDLE_TRY(SessionOptions options, session_options());
+  options.device = o_.compare_device;
+  options.copies = Copies::automatic;
+  HEDDLE_TRY(Session session, runtime_->open(o_.net, options), "for --compare-device");
+  HEDDLE_CHECK(set_params(session));
+  std::vector<TensorView> views;
+  for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  HEDDLE_TRY(Context context, session.prepare(views), "for --compare-device");
+  for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
+  RunOptions run;
+  run.seed = o_.seed;
+  for (int i = 0; i < o_.warmup + o_.repeat; ++i) HEDDLE_CHECK(context.run(run), "for --compare-device");
+  const std::vector<PortInfo> ports = session_->outputs();
+  Json outputs = Json::object();
+  std::vector<std::string> different;
+  for (const size_t i : fetched_) {
+    const Comparison c = compare(context.output(i), context_->output(i), rtol, atol);
+    outputs[ports[i].name] = {{"equal", c.equal}, {"max_abs_error", number(c.max_abs_error)}, {"max_rel_error", number(c.max_rel_error)}};
+    if (!c.equal) different.push_back(quoted(ports[i].name) + " (" + c.reason + ")");
+  }
+  report_.json["comparison"] = {{"device", o_.compare_device}, {"outputs", outputs}};
+  if (different.empty()) return {};
+  return {Code::comparison_failed, "on device " + quoted(o_.compare_device) + " other results came out: " + join(different, ", "),
+          "find the operator with --dump on both devices"};
 }
 
 Status Runner::write_outputs() {
@@ -266,6 +295,7 @@ Run declare_run(CLI::App& app) {
     if (status.ok()) status = runner.prepare();
     if (status.ok()) status = runner.execute();
     if (status.ok()) status = runner.write_outputs();
+    if (status.ok()) status = runner.compare_devices();
     if (!status.ok()) return report.fail(status);
     runner.describe();
     return 0;
