@@ -21,6 +21,7 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
     Side& side = run->sides_.emplace_back();
     side.device = planned.device.get();
     HEDDLE_TRY(side.arena, side.device->allocate(planned.arena_bytes), "while the memory of a run was set up");
+    side.allocated_bytes = planned.arena_bytes;
     for (uint32_t i = 0; i < planned.streams; ++i) {
       HEDDLE_TRY(DeviceStream stream, side.device->create_stream());
       side.streams.push_back(std::move(stream));

@@ -24,6 +24,8 @@ class DeviceRun {
 
   // `device` as in Placement, not the host.
   std::byte* arena(uint8_t device) const { return static_cast<std::byte*>(sides_[device - 1u].arena.get()); }
+  // What was allocated there.
+  int64_t allocated_bytes(uint8_t device) const { return sides_[device - 1u].allocated_bytes; }
   void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream].get(); }
 
   // Before a run. `observed`: each step waits until its work is done.
@@ -47,6 +49,7 @@ class DeviceRun {
   struct Side {
     Device* device = nullptr;  // the plan's
     DeviceMemory arena;
+    int64_t allocated_bytes = 0;
     std::vector<DeviceStream> streams;
     std::vector<DeviceEvent> events;
     std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1

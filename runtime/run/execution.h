@@ -77,7 +77,8 @@ class Execution {
   int64_t unplanned_bytes() const;
   // Bytes that this context holds now: its arena and scratch unless the caller brought them, unplanned values, subnets' own.
   int64_t allocated_bytes() const;
-  int64_t allocated_bytes(uint8_t device) const { return device == 0 ? allocated_bytes() : plan_->devices[device - 1u].arena_bytes; }
+  // The same on a device (as in Placement, not the host).
+  int64_t allocated_bytes(uint8_t device) const;
   // Where a value's bytes are on the host: where `view` says, or in `staging` when they lie on a device. Not while running, but in `seen`.
   Result<void*> on_host(ValueId value, std::vector<std::byte>& staging) const;
   const Scheduler& scheduler() const { return *scheduler_; }
