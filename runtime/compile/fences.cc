@@ -31,6 +31,7 @@ class Fencer {
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
+  static constexpr float fence_cost_ns = 500;  // of the thread that asks for it; 0 would be "unknown"
   const DeviceWork* work(uint32_t step) const { return plan_.steps[step].on_device.get(); }
 
   void find_predecessors() {
@@ -122,7 +123,7 @@ class Fencer {
       PlanStep fence = fenced_[u] ? fence_of(plan_.steps[u]) : PlanStep();
       add(std::move(plan_.steps[u]), std::move(successors), graph_.cost_ns[u], graph_.flags[u],
           graph_.finish.empty() ? nullptr : graph_.finish[u]);
-      if (fenced_[u]) add(std::move(fence), std::move(behind), 0, step_async, nullptr);
+      if (fenced_[u]) add(std::move(fence), std::move(behind), fence_cost_ns, step_async, nullptr);
     }
     graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
     plan_.steps = std::move(steps);
