@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <cstdio>
+#include <random>
 
 #include "base/text.h"
 #include "plugin/host.h"
@@ -115,11 +116,15 @@ Result<DeviceEvent> Device::create_event() {
 }
 
 Result<std::shared_ptr<const DeviceMemory>> Device::upload(const Blob& blob) {
-  const std::string key =
-      std::to_string(XXH64(blob.data, static_cast<size_t>(blob.bytes), 0)) + '|' + to_string(blob.dtype) + blob.shape.text();
+  // Sessions share uploads, and nets are not trusted: without the seed nobody can make content that passes for another's.
+  static const uint64_t seed = std::random_device{}() | uint64_t{std::random_device{}()} << 32;
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(blob.data, static_cast<size_t>(blob.bytes), seed);
+  const std::string key = std::to_string(hash.high64) + '.' + std::to_string(hash.low64) + '|' + to_string(blob.dtype) + blob.shape.text();
   {
     const std::lock_guard lock(mutex_);
-    if (auto there = uploads_[key].lock()) return there;
+    std::erase_if(uploads_, [](const auto& upload) { return upload.second.expired(); });
+    if (const auto known = uploads_.find(key); known != uploads_.end())
+      if (auto there = known->second.lock()) return there;
   }
   HEDDLE_TRY(DeviceMemory memory, allocate(blob.bytes));
   HEDDLE_CHECK(write(memory.get(), blob.data, blob.bytes));
