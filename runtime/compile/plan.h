@@ -148,7 +148,7 @@ struct Plan {
   std::vector<PlanDevice> devices;  // beside the host
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
-  std::vector<Diagnostic> warnings;  // what verify had to say
+  std::vector<Diagnostic> warnings;  // what verify had to say; operators that moved to the host under Copies::automatic as notes
   Limits limits;                     // for values whose extents are known only while running
   bool has_late_steps = false;
   bool has_variable_updates = false;

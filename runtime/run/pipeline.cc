@@ -37,7 +37,15 @@ Findings place_and_verify(TypedNet& typed, const PipelineOptions& options) {
   const std::string device = full_device_name({}, options.compile.default_device);
   const bool there = is_host(device) || check_device(*typed.registry, device).ok();
   typed = place(std::move(typed), device, there && options.copies != Copies::strict, findings);
-  Findings placed = options.copies == Copies::warn ? std::move(findings) : Findings();
+  Findings placed;
+  for (Diagnostic d : findings.all()) {
+    // Under --copies auto it is what was asked for, but not done in silence.
+    if (options.copies == Copies::automatic) {
+      d.severity = Severity::note;
+      d.hint = "load a plugin that has one";
+    }
+    placed.add(Status(std::move(d)));
+  }
   verify(typed, {options.compile.default_device, options.copies}, placed);
   return placed;
 }
@@ -63,8 +71,8 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   compile_options.prepare_ns = &t.prepare_ns;
   HEDDLE_TRY(auto plan, compile(std::move(typed), compile_options));
   for (const Diagnostic& d : findings.all())
-    if (d.severity == Severity::warning) plan->warnings.push_back(d);
-  for (const Diagnostic& d : plan->warnings) log_line(HEDDLE_LOG_WARNING, d.text());
+    if (d.severity == Severity::warning || d.code == Code::no_kernel) plan->warnings.push_back(d);
+  for (const Diagnostic& d : plan->warnings) log_line(d.severity == Severity::warning ? HEDDLE_LOG_WARNING : HEDDLE_LOG_INFO, d.text());
   watch.add_to(t.compile_ns);
   t.compile_ns -= t.prepare_ns;
   return std::shared_ptr<const Plan>(std::move(plan));

@@ -116,11 +116,18 @@ TEST(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
   for (const PlanStep& step : prepared->plan().steps) device[step.name] = step.device;
   EXPECT_EQ(device["a"], "proto:0");
   EXPECT_EQ(device["turned"], "cpu:0");
-  EXPECT_TRUE(prepared->plan().warnings.empty());
+  // Asked for, so no warning; but said.
+  ASSERT_FALSE(prepared->plan().warnings.empty());
+  for (const Diagnostic& d : prepared->plan().warnings) {
+    EXPECT_EQ(d.severity, Severity::note);
+    EXPECT_EQ(d.code, Code::no_kernel);
+    EXPECT_EQ(device[d.node], "cpu:0") << d.node;
+  }
   options.copies = Copies::warn;
   auto warned = prepare(runtime, net, options);
   ASSERT_TRUE(warned.ok());
-  EXPECT_FALSE(warned->plan().warnings.empty());
+  ASSERT_FALSE(warned->plan().warnings.empty());
+  EXPECT_EQ(warned->plan().warnings[0].severity, Severity::warning);
 }
 
 TEST(DeviceNets, CallersBuffersAreReadAndWrittenWithoutAnotherCopy) {
