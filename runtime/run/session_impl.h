@@ -27,7 +27,7 @@ struct Runtime::Impl {
   WorkspacePool workspaces;
 };
 
-// A plan and the executions that are idle, without memory; the cache holds it while it is recent, contexts while they live.
+// A plan and the executions that are idle, without memory on the host; the cache holds it while it is recent, contexts while they live.
 struct PlanEntry {
   std::vector<TensorType> types;                 // of the inputs
   bool as_declared = false;                      // made for the types that the net declares

@@ -1,5 +1,5 @@
 // Workspace: the memory that runs work in, whatever they run: the plans that use it one after the other need the largest of their sizes,
-// not the sum. The memory of DESIGN's run context.
+// not the sum. What a RunContext of heddle/session.h holds. On the host; arenas on devices belong to each Execution.
 //
 // Grows when a plan asks for more, and then it is somewhere else: who keeps addresses compares host() before a run (Execution::rebase).
 // Not synchronised, but for mutex(), which those hold who share one.

@@ -1,4 +1,4 @@
-// heddle: the runner. Each command is a file of its own; docs/command_line.md is the contract.
+// heddle: the runner. Each command is where its declare_ function is; docs/command_line.md is the contract.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
