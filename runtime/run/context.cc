@@ -64,15 +64,16 @@ Context::~Context() {
   if (!state_->shared) state_->session->runtime->workspaces.give_back(std::move(state_->workspace));
 }
 
-std::unique_lock<std::mutex> Context::State::enter() {
-  if (!shared) return {};
+Result<std::unique_lock<std::mutex>> Context::State::enter() {
+  if (!shared) return std::unique_lock<std::mutex>();
   std::unique_lock lock(workspace->mutex());
-  if (execution->memory() != workspace->host()) execution->rebase(workspace->host());
+  HEDDLE_CHECK(workspace->reserve(*entry->plan));
+  execution->follow(*workspace);
   return lock;
 }
 
 Status Context::State::run(const RunSettings& settings) {
-  const auto turn = enter();
+  HEDDLE_TRY(const auto turn, enter());
   return execution->run(settings);
 }
 
@@ -91,7 +92,7 @@ TensorView Context::input(size_t i) const {
 
 TensorView Context::output(size_t i) const {
   const auto turn = state_->enter();
-  return state_->execution->output(i);
+  return turn.ok() ? state_->execution->output(i) : TensorView();
 }
 
 Status Context::bind_input(size_t i, const void* data) {

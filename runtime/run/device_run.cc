@@ -20,8 +20,6 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
   for (const PlanDevice& planned : plan.devices) {
     Side& side = run->sides_.emplace_back();
     side.device = planned.device.get();
-    HEDDLE_TRY(side.arena, side.device->allocate(planned.arena_bytes), "while the memory of a run was set up");
-    side.allocated_bytes = planned.arena_bytes;
     for (uint32_t i = 0; i < planned.streams; ++i) {
       HEDDLE_TRY(DeviceStream stream, side.device->create_stream());
       side.streams.push_back(std::move(stream));
@@ -35,6 +33,10 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
   return run;
 }
 DeviceRun::~DeviceRun() = default;
+
+void DeviceRun::follow(const Workspace& workspace) {
+  for (Side& side : sides_) side.arena = workspace.on(*side.device);
+}
 
 void DeviceRun::begin(bool observed) {
   observed_ = observed;

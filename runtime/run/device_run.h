@@ -1,4 +1,4 @@
-// DeviceRun: what one run context has on devices: an arena on each, its streams and events, and what its steps enqueue there.
+// DeviceRun: what one run context has on devices: its streams and events, where its arenas are, and what its steps enqueue there.
 //
 // Belongs to one Execution. Streams may be given work by several threads at once, each stream by one after the other, which the plan's
 // edges see to. Nothing is allocated after create.
@@ -13,6 +13,7 @@
 #include "compile/plan.h"
 #include "device/device.h"
 #include "heddle/status.h"
+#include "run/workspace.h"
 
 namespace heddle {
 
@@ -23,9 +24,9 @@ class DeviceRun {
   ~DeviceRun();
 
   // `device` as in Placement, not the host.
-  std::byte* arena(uint8_t device) const { return static_cast<std::byte*>(sides_[device - 1u].arena.get()); }
-  // What was allocated there.
-  int64_t allocated_bytes(uint8_t device) const { return sides_[device - 1u].allocated_bytes; }
+  std::byte* arena(uint8_t device) const { return sides_[device - 1u].arena; }
+  // The arenas are in `workspace`, which has reserved for the plan.
+  void follow(const Workspace& workspace);
   void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream].get(); }
 
   // Before a run. `observed`: each step waits until its work is done.
@@ -48,8 +49,7 @@ class DeviceRun {
  private:
   struct Side {
     Device* device = nullptr;  // the plan's
-    DeviceMemory arena;
-    int64_t allocated_bytes = 0;
+    std::byte* arena = nullptr;
     std::vector<DeviceStream> streams;
     std::vector<DeviceEvent> events;
     std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1

@@ -95,8 +95,9 @@ int64_t Execution::unplanned_bytes() const {
   return total;
 }
 
-int64_t Execution::allocated_bytes() const {
-  int64_t total = (own_memory_ ? own_memory_->bytes : 0) + unplanned_bytes();
+int64_t Execution::allocated_bytes(uint8_t device) const {
+  if (device != 0) return own_ ? own_->bytes_on(*plan_->devices[device - 1u].device) : 0;
+  int64_t total = (own_ ? own_->host_bytes() : 0) + unplanned_bytes();
   for (const auto& subnets : nested_)
     for (const auto& nested : subnets) total += nested->allocated_bytes();
   return total;

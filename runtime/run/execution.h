@@ -19,6 +19,7 @@
 #include "run/scheduler.h"
 #include "run/step_call.h"
 #include "run/step_graph.h"
+#include "run/workspace.h"
 
 namespace heddle {
 
@@ -26,7 +27,9 @@ struct ExecutionOptions {
   Executor* executor = nullptr;  // null: the calling thread alone
   int max_threads = 1;
   SchedulerOptions scheduler;
-  void* transient = nullptr;  // caller's buffer of at least plan.context_bytes(), 64-byte aligned; null: allocated
+  // Where it works; has reserved for the plan. Null: in memory of its own.
+  const Workspace* workspace = nullptr;
+  void* transient = nullptr;  // for the host's part: caller's buffer of at least plan.context_bytes(), 64-byte aligned
   int64_t transient_bytes = 0;
 };
 
@@ -54,10 +57,11 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const Plan& plan() const { return *plan_; }
-  // Moves it to other memory of at least plan().context_bytes(), 64-byte aligned; allocates nothing. Bindings stay, results that lay in the
-  // memory are left behind. Not while running.
-  void rebase(void* memory);
-  const void* memory() const { return arena_; }
+  // Moves it to `workspace`, which has reserved for the plan, unless it is there; allocates nothing. Bindings stay, results that lay in the
+  // memory it had are left behind. Not while running.
+  void follow(const Workspace& workspace) {
+    if (place_ != workspace.place()) move_to(workspace);
+  }
   // Row-major bytes of the plan's input `i`; must stay valid until rebound. Not while running.
   void bind_input(size_t i, const void* data);
   // Where output `i` is to be left; null: in the arena, valid until the next run. Without a copy where its buffer is the arena's.
@@ -75,10 +79,8 @@ class Execution {
   }
   // Bytes of values that no plan could hold (dynamic extents).
   int64_t unplanned_bytes() const;
-  // Bytes that this context holds now: its arena and scratch unless the caller brought them, unplanned values, subnets' own.
-  int64_t allocated_bytes() const;
-  // The same on a device (as in Placement, not the host).
-  int64_t allocated_bytes(uint8_t device) const;
+  // Bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, subnets' own.
+  int64_t allocated_bytes(uint8_t device = 0) const;
   // Where a value's bytes are on the host: where `view` says, or in `staging` when they lie on a device. Not while running, but in `seen`.
   Result<void*> on_host(ValueId value, std::vector<std::byte>& staging) const;
   const Scheduler& scheduler() const { return *scheduler_; }
@@ -103,6 +105,9 @@ class Execution {
   void build_steps();
   void build_bindings();
   Status build_nested(Execution* parent);
+  Status reach_memory(const ExecutionOptions& options);
+  void move_to(const Workspace& workspace);
+  void rebase(std::byte* host);
   std::byte* nested_memory(uint32_t step) const;
   std::byte* home_of(const PlanValue& value) const;
   uint32_t view_index(const Operand& operand);
@@ -139,7 +144,8 @@ class Execution {
     bool updated = false;
   };
   std::vector<VariableUse> variable_uses_;
-  std::shared_ptr<const Blob> own_memory_;
+  std::unique_ptr<Workspace> own_;  // null: it was given all that it needs
+  uint64_t place_ = 0;              // of the workspace
   std::byte* arena_ = nullptr;
   std::byte* thread_scratch_ = nullptr;
   std::deque<int64_t> extents_;
@@ -147,6 +153,7 @@ class Execution {
   std::vector<uint32_t> view_of_value_;
   struct ArenaView {
     uint32_t view = 0;
+    uint8_t device = 0;
     int64_t offset = 0;
   };
   std::vector<ArenaView> arena_views_;

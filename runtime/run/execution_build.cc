@@ -32,24 +32,29 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
   return self;
 }
 
-Status Execution::build(const ExecutionOptions& options) {
+Status Execution::reach_memory(const ExecutionOptions& options) {
   const int64_t bytes = plan_->context_bytes();
-  if (options.transient) {
-    if (options.transient_bytes < bytes || reinterpret_cast<uintptr_t>(options.transient) % 64 != 0)
-      return {Code::invalid_argument,
-              "the transient buffer has " + std::to_string(options.transient_bytes) + " bytes, the plan needs " + std::to_string(bytes) +
-                  ", aligned to 64",
-              "ask transient_bytes() first"};
-    arena_ = static_cast<std::byte*>(options.transient);
-  } else if (bytes > 0) {
-    try {
-      own_memory_ = Blob::allocate(DType::u8, Shape{bytes}, &arena_);
-    } catch (const std::bad_alloc&) {
-      return {Code::out_of_memory, "no memory for an arena of " + human_bytes(bytes), "use smaller inputs or fewer contexts"};
-    }
+  if (options.transient && (options.transient_bytes < bytes || reinterpret_cast<uintptr_t>(options.transient) % 64 != 0))
+    return {Code::invalid_argument,
+            "the transient buffer has " + std::to_string(options.transient_bytes) + " bytes, the plan needs " + std::to_string(bytes) +
+                ", aligned to 64",
+            "ask transient_bytes() first"};
+  const Workspace* workspace = options.workspace;
+  if (!workspace) {
+    own_ = std::make_unique<Workspace>();
+    HEDDLE_CHECK(options.transient ? own_->reserve_devices(*plan_) : own_->reserve(*plan_));
+    workspace = own_.get();
   }
+  place_ = workspace->place();
+  arena_ = options.transient ? static_cast<std::byte*>(options.transient) : workspace->host();
   thread_scratch_ = arena_ + plan_->arena_bytes;
+  if (devices_) devices_->follow(*workspace);
+  return {};
+}
+
+Status Execution::build(const ExecutionOptions& options) {
   HEDDLE_CHECK(reach_devices());
+  HEDDLE_CHECK(reach_memory(options));
   find_variables();
   extents_.assign(plan_->extent_slots, 0);  // 0 is within every bound
   build_views();
@@ -183,21 +188,29 @@ void Execution::build_bindings() {
     const Placement& placement = value_of_view[v]->placement;
     if (placement.kind == Placement::Kind::input) input_views_[placement.index].push_back(v);
     if (placement.kind != Placement::Kind::arena) continue;
-    if (placement.device == 0) arena_views_.push_back({v, placement.offset});
+    arena_views_.push_back({v, placement.device, placement.offset});
     if (const auto it = mover.find(placement.index); it != mover.end() && it->second) it->second->views.push_back(v);
   }
 }
 
-void Execution::rebase(void* memory) {
-  arena_ = static_cast<std::byte*>(memory);
+void Execution::move_to(const Workspace& workspace) {
+  place_ = workspace.place();
+  if (devices_) devices_->follow(workspace);
+  rebase(workspace.host());
+}
+
+void Execution::rebase(std::byte* host) {
+  arena_ = host;
   thread_scratch_ = arena_ + plan_->arena_bytes;
-  for (const ArenaView& v : arena_views_) views_[v.view].data = arena_ + v.offset;
+  for (const ArenaView& v : arena_views_) views_[v.view].data = (v.device == 0 ? arena_ : devices_->arena(v.device)) + v.offset;
   for (size_t o = 0; o < outputs_.size(); ++o) {
     outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);
     if (outputs_[o].user) bind_output(o, outputs_[o].user);
   }
-  for (size_t i = 0; i < contexts_.size(); ++i)
-    if (!plan_->steps[i].on_device) contexts_[i].abi.scratch = arena_ + plan_->steps[i].scratch_offset;
+  for (size_t i = 0; i < contexts_.size(); ++i) {
+    const DeviceWork* work = plan_->steps[i].on_device.get();
+    contexts_[i].abi.scratch = (work ? devices_->arena(work->device) : arena_) + plan_->steps[i].scratch_offset;
+  }
   for (size_t i = 0; i < nested_.size(); ++i)
     for (const auto& nested : nested_[i]) nested->rebase(nested_memory(static_cast<uint32_t>(i)));
 }

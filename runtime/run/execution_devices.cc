@@ -13,10 +13,6 @@ Status Execution::reach_devices() {
   return {};
 }
 
-int64_t Execution::allocated_bytes(uint8_t device) const {
-  return devices_->allocated_bytes(device);
-}
-
 void Execution::find_variables() {
   if (!variables_) return;
   const auto use = [&](const Operand& operand, bool updated) {

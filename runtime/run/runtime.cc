@@ -84,6 +84,7 @@ Status Runtime::load_plugin(const std::string& path) {
 Status Runtime::unload_plugin(const std::string& name) {
   HEDDLE_CHECK(impl_->registry.unload(name));
   impl_->devices.drop(name);
+  impl_->workspaces.trim(0);  // what they hold on a device keeps its plugin loaded
   return {};
 }
 int Runtime::threads() const {

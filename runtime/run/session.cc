@@ -110,12 +110,11 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
     }
   }
   if (execution) {
-    if (execution->memory() != workspace.host()) execution->rebase(workspace.host());
+    execution->follow(workspace);
     return execution;
   }
   ExecutionOptions o = execution_options();
-  o.transient = workspace.host();
-  o.transient_bytes = workspace.bytes();
+  o.workspace = &workspace;
   return Execution::create(entry.plan, variables.get(), o);
 }
 
@@ -132,9 +131,11 @@ Session SessionAccess::make(std::shared_ptr<Session::Impl> impl) {
 Execution& SessionAccess::execution(Context& context) {
   return *context.state_->execution;
 }
-int64_t SessionAccess::held_bytes(const Context& context) {
+int64_t SessionAccess::held_bytes(const Context& context, uint8_t device) {
   const Context::State& state = *context.state_;
-  return (state.workspace ? state.workspace->bytes() : 0) + state.execution->allocated_bytes();
+  const int64_t own = state.execution->allocated_bytes(device);
+  if (!state.workspace) return own;
+  return own + (device == 0 ? state.workspace->host_bytes() : state.workspace->bytes_on(*state.entry->plan->devices[device - 1u].device));
 }
 
 RunContext::RunContext() : workspace_(std::make_shared<Workspace>()) {}

@@ -27,7 +27,7 @@ struct Runtime::Impl {
   WorkspacePool workspaces;
 };
 
-// A plan and the executions that are idle, without memory on the host; the cache holds it while it is recent, contexts while they live.
+// A plan and the executions that are idle, without memory; the cache holds it while it is recent, contexts while they live.
 struct PlanEntry {
   std::vector<TensorType> types;                 // of the inputs
   bool as_declared = false;                      // made for the types that the net declares
@@ -87,8 +87,9 @@ struct Context::State {
   std::unique_ptr<Execution> execution;
   std::shared_ptr<Workspace> workspace;  // null: over the caller's buffer, never given back for reuse
   bool shared = false;                   // other contexts have the same workspace
-  // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own.
-  std::unique_lock<std::mutex> enter();
+  // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own. Errors:
+  // another context's growth failed and left too little, and there is no more for this one either.
+  Result<std::unique_lock<std::mutex>> enter();
   // In the caller's thread or the executor's.
   Status run(const RunSettings& settings);
   struct Async;
@@ -103,7 +104,7 @@ struct SessionAccess {
   static Session make(std::shared_ptr<Session::Impl> impl);
   static Execution& execution(Context& context);
   // What the context holds now: its memory, values that no plan could place, what its subnets have of their own.
-  static int64_t held_bytes(const Context& context);
+  static int64_t held_bytes(const Context& context, uint8_t device);
 };
 
 }  // namespace heddle

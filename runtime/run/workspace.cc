@@ -1,26 +1,76 @@
 #include "run/workspace.h"
 
+#include <atomic>
 #include <new>
 
 #include "base/text.h"
 
 namespace heddle {
 
+namespace {
+
+uint64_t new_place() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
 Status Workspace::reserve(const Plan& plan) {
-  const int64_t bytes = plan.context_bytes();
+  HEDDLE_CHECK(reserve_host(plan.context_bytes()));
+  return reserve_devices(plan);
+}
+
+Status Workspace::reserve_devices(const Plan& plan) {
+  for (const PlanDevice& planned : plan.devices) HEDDLE_CHECK(reserve_on(planned.device, planned.arena_bytes));
+  return {};
+}
+
+// What is there goes before more is asked for: both at once may not fit.
+Status Workspace::reserve_host(int64_t bytes) {
   if (bytes <= host_bytes_) return {};
-  std::byte* grown = nullptr;
+  place_ = new_place();
+  memory_ = nullptr;
+  host_ = nullptr;
+  host_bytes_ = 0;
   try {
-    memory_ = nullptr;  // never both at once
-    memory_ = Blob::allocate(DType::u8, Shape{bytes}, &grown);
+    memory_ = Blob::allocate(DType::u8, Shape{bytes}, &host_);
   } catch (const std::bad_alloc&) {
-    host_ = nullptr;
-    host_bytes_ = 0;
     return {Code::out_of_memory, "no memory for an arena of " + human_bytes(bytes), "use smaller inputs or fewer contexts"};
   }
-  host_ = grown;
   host_bytes_ = bytes;
   return {};
+}
+
+Status Workspace::reserve_on(const std::shared_ptr<Device>& device, int64_t bytes) {
+  if (bytes <= bytes_on(*device)) return {};
+  place_ = new_place();
+  std::erase_if(sides_, [&](const Side& s) { return s.device == device; });
+  HEDDLE_TRY(DeviceMemory memory, device->allocate(bytes), "while the memory of a run was set up");
+  sides_.push_back({device, std::move(memory), bytes});
+  return {};
+}
+
+const Workspace::Side* Workspace::side(const Device& device) const {
+  for (const Side& s : sides_)
+    if (s.device.get() == &device) return &s;
+  return nullptr;
+}
+
+std::byte* Workspace::on(const Device& device) const {
+  const Side* found = side(device);
+  return found ? static_cast<std::byte*>(found->memory.get()) : nullptr;
+}
+
+int64_t Workspace::bytes_on(const Device& device) const {
+  const Side* found = side(device);
+  return found ? found->bytes : 0;
+}
+
+int64_t Workspace::bytes() const {
+  int64_t total = host_bytes_;
+  for (const Side& s : sides_) total += s.bytes;
+  return total;
 }
 
 std::shared_ptr<Workspace> WorkspacePool::take() {

@@ -1,7 +1,7 @@
 // Workspace: the memory that runs work in, whatever they run: the plans that use it one after the other need the largest of their sizes,
-// not the sum. What a RunContext of heddle/session.h holds. On the host; arenas on devices belong to each Execution.
+// not the sum, on the host and on each device. What a RunContext of heddle/session.h holds.
 //
-// Grows when a plan asks for more, and then it is somewhere else: who keeps addresses compares host() before a run (Execution::rebase).
+// Grows when a plan asks for more, and then it is somewhere else: who keeps addresses compares place() before a run (Execution::follow).
 // Not synchronised, but for mutex(), which those hold who share one.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "device/device.h"
 #include "heddle/status.h"
 
 namespace heddle {
@@ -22,17 +23,37 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // Makes it large enough for `plan`. Errors: out_of_memory; it is empty then.
+  // Makes it large enough for `plan`. Errors: out_of_memory, device_failed; what could not grow is empty then.
   Status reserve(const Plan& plan);
+  // The same but for the host's part, which the caller of a context has brought.
+  Status reserve_devices(const Plan& plan);
   std::byte* host() const { return host_; }
-  int64_t bytes() const { return host_bytes_; }
+  int64_t host_bytes() const { return host_bytes_; }
+  // Null: nothing was reserved there.
+  std::byte* on(const Device& device) const;
+  int64_t bytes_on(const Device& device) const;
+  // On the host and on devices together.
+  int64_t bytes() const;
+  // Another number whenever any of it is somewhere else, and in no other workspace; 0: never held anything.
+  uint64_t place() const { return place_; }
   std::mutex& mutex() { return mutex_; }
 
  private:
+  struct Side {
+    std::shared_ptr<Device> device;
+    DeviceMemory memory;
+    int64_t bytes = 0;
+  };
+  Status reserve_host(int64_t bytes);
+  Status reserve_on(const std::shared_ptr<Device>& device, int64_t bytes);
+  const Side* side(const Device& device) const;
+
   std::mutex mutex_;
   std::shared_ptr<const Blob> memory_;
   std::byte* host_ = nullptr;
   int64_t host_bytes_ = 0;
+  std::vector<Side> sides_;
+  uint64_t place_ = 0;
 };
 
 // Workspaces that nobody uses. Thread-safe. Takes in LIFO order: one caller after the other gets the same one, warm.

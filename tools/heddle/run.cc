@@ -163,7 +163,7 @@ Status Runner::execute() {
   if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, execution.plan(), spans));
   if (o_.report_file.empty()) return {};
   return write_report(o_.report_file, execution.plan(), spans,
-                      {o_.net, latency_text(latencies_ns_), runtime_->threads(), SessionAccess::held_bytes(*context_)});
+                      {o_.net, latency_text(latencies_ns_), runtime_->threads(), SessionAccess::held_bytes(*context_, 0)});
 }
 
 // The same runs on another device, from the same inputs and variables; the last results are compared.
@@ -236,8 +236,7 @@ void Runner::describe() {
   report_.json["threads"] = runtime_->threads();
   report_.json["isa"] = instruction_set();
   report_.json["devices"] = devices_json(plan, [&](const MemoryReport& memory, uint8_t device) -> Json {
-    return {{"planned_peak_bytes", memory.peak_bytes},
-            {"measured_peak_bytes", device == 0 ? SessionAccess::held_bytes(*context_) : execution.allocated_bytes(device)}};
+    return {{"planned_peak_bytes", memory.peak_bytes}, {"measured_peak_bytes", SessionAccess::held_bytes(*context_, device)}};
   });
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();

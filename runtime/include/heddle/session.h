@@ -111,7 +111,7 @@ class HEDDLE_API Context {
   Status run_async(std::function<void(Status)> done, const RunOptions& options = {});
   // [any thread] Ends the run under way, or asked for by run_async; it returns Code::cancelled when steps in flight are done.
   void cancel();
-  // Planned peak bytes: what the context's memory holds.
+  // Planned peak bytes on the host: what the context's memory holds there.
   int64_t planned_bytes() const;
 
  private:
@@ -122,12 +122,13 @@ class HEDDLE_API Context {
   std::unique_ptr<State> state_;
 };
 
-// Memory that several contexts work in, of whatever nets: as large as the largest of them needs, not as all together. Their runs are
+// Memory that several contexts work in, of whatever nets: on the host and on each device as large as the largest of them needs, not as all
+// together. Their runs are
 // queued. A handle; copies are the same memory, which goes with the last of them and of the contexts.
 class HEDDLE_API RunContext {
  public:
   RunContext();
-  // Bytes on the host that it holds now.
+  // Bytes that it holds now, on the host and on devices together.
   int64_t bytes() const;
 
  private:
@@ -142,7 +143,8 @@ class HEDDLE_API Session {
   // Compiles (or finds) the plan for these input types; empty: as declared. `inputs[i].data` is read for inputs whose content decides
   // shapes. Errors: all findings of infer and verify, no_kernel, limit_exceeded, ...
   Result<Context> prepare(const std::vector<TensorView>& inputs = {});
-  // The same over the caller's buffer of at least transient_bytes(inputs), aligned to 64, outliving the context.
+  // The same over the caller's buffer of at least transient_bytes(inputs), aligned to 64, outliving the context. It takes the place of
+  // memory on the host; on a device the context has its own.
   Result<Context> prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs = {});
   // The same in memory shared with other contexts. A run waits for theirs; what output() showed before may be overwritten by theirs.
   Result<Context> prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs = {});

@@ -1,0 +1,119 @@
+// Memory of runs on a device: shared by contexts as on the host, freed when nobody uses it.
+#include "device_support.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+// A chain on proto:0 whose arena there grows with `size`.
+Net chain(int64_t size) {
+  NetBuilder b("chain");
+  const Shape shape{size};
+  ValueId x = b.input("x", DType::f32, shape);
+  for (int i = 0; i < 3; ++i) x = on(b, "proto:0", b.add1("Add", "n" + std::to_string(i), {x, x}));
+  b.output(x);
+  return b.finish();
+}
+
+Session open(const Runtime& runtime, Net net) {
+  auto session = open_net(runtime, std::move(net), silent());
+  EXPECT_TRUE(session.ok()) << session.status().text();
+  return *session;
+}
+
+struct Chain {
+  Chain(const Runtime& runtime, int64_t size)
+      : session(open(runtime, chain(size))), input(static_cast<size_t>(size)), expected(static_cast<size_t>(size)) {
+    for (size_t i = 0; i < input.size(); ++i) expected[i] = 8 * (input[i] = static_cast<float>(i % 17));
+  }
+  Session session;
+  std::vector<float> input, expected;
+};
+
+Status run(Context& context, const Chain& chain) {
+  HEDDLE_CHECK(context.bind_input(0, chain.input.data()));
+  HEDDLE_CHECK(context.run());
+  const TensorView out = context.output(0);
+  EXPECT_EQ(std::vector<float>(static_cast<const float*>(out.data), static_cast<const float*>(out.data) + chain.expected.size()),
+            chain.expected);
+  return {};
+}
+
+const Device& proto(const Context& context) {
+  return *SessionAccess::execution(const_cast<Context&>(context)).plan().devices[0].device;
+}
+int64_t planned_on_proto(const Context& context) {
+  return SessionAccess::execution(const_cast<Context&>(context)).plan().devices[0].arena_bytes;
+}
+
+TEST(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
+  const Runtime runtime = proto_runtime();
+  const Chain small(runtime, 100), large(runtime, 5000);
+  const RunContext memory;
+  auto first = Session(small.session).prepare_on(memory);
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  const Workspace& workspace = *SessionAccess::workspace(memory);
+  EXPECT_EQ(workspace.bytes_on(proto(*first)), planned_on_proto(*first));
+  ASSERT_TRUE(run(*first, small).ok());
+  // The arena there grows and moves; the first context follows.
+  auto second = Session(large.session).prepare_on(memory);
+  ASSERT_TRUE(second.ok()) << second.status().text();
+  EXPECT_GT(planned_on_proto(*second), planned_on_proto(*first));
+  EXPECT_EQ(workspace.bytes_on(proto(*second)), planned_on_proto(*second));
+  EXPECT_EQ(memory.bytes(), workspace.host_bytes() + planned_on_proto(*second));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(run(*first, small).ok());
+    EXPECT_TRUE(run(*second, large).ok());
+  }
+}
+
+TEST(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
+  const Runtime runtime = proto_runtime();
+  int64_t largest = 0, largest_on_host = 0;
+  for (const int64_t size : {300, 4000, 20}) {
+    const Chain c(runtime, size);
+    auto context = Session(c.session).prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(run(*context, c).ok());
+    largest = std::max(largest, planned_on_proto(*context));
+    largest_on_host = std::max(largest_on_host, context->planned_bytes());
+  }
+  EXPECT_EQ(runtime.impl().workspaces.idle_bytes(), largest + largest_on_host);
+  // It would keep the plugin in the process.
+  Runtime same = runtime;
+  ASSERT_TRUE(same.unload_plugin("proto").ok());
+  EXPECT_EQ(runtime.impl().workspaces.idle_bytes(), 0);
+}
+
+TEST(DeviceMemory, GrowthThatFailsLeavesTheOtherContextsUsable) {
+  const Setting little("HEDDLE_PROTO_MEMORY", "16384");
+  const Runtime runtime = proto_runtime();
+  const Chain small(runtime, 100), large(runtime, 5000);
+  const RunContext memory;
+  auto first = Session(small.session).prepare_on(memory);
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  ASSERT_TRUE(run(*first, small).ok());
+  auto second = Session(large.session).prepare_on(memory);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), Code::out_of_memory) << second.status().text();
+  const Status again = run(*first, small);
+  EXPECT_TRUE(again.ok()) << again.text();
+}
+
+TEST(DeviceMemory, OverTheCallersBufferTheDevicesPartIsTheContextsOwn) {
+  const Runtime runtime = proto_runtime();
+  const Chain c(runtime, 300);
+  Session session = c.session;
+  const auto bytes = session.transient_bytes();
+  ASSERT_TRUE(bytes.ok());
+  std::byte* buffer = nullptr;
+  const auto blob = Blob::allocate(DType::u8, Shape{*bytes}, &buffer);
+  auto context = session.prepare_in(buffer, *bytes);
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  EXPECT_TRUE(run(*context, c).ok());
+  EXPECT_EQ(SessionAccess::held_bytes(*context, 1), planned_on_proto(*context));
+}
+
+}  // namespace
+}  // namespace heddle
