@@ -1,6 +1,8 @@
 // Descriptors of oneDNN. See onednn.h.
 #include "onednn.h"
 
+#include <sys/mman.h>
+
 // Of the OpenMP runtime that libdnnl itself is linked to; omp.h would bring the compiler's own, which may be another one.
 extern "C" {
 int omp_get_max_threads(void);
@@ -143,6 +145,16 @@ std::string PrimitiveDesc::implementation() const {
   return text;
 }
 
+Status create_primitive(Primitive& primitive, const_dnnl_primitive_desc_t desc) {
+  // Where the code of a primitive finds no memory oneDNN 2.7 writes it through a null pointer: ask before it does.
+  constexpr size_t room = size_t{4} << 20;
+  void* const probe = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for oneDNN's code"};
+  ::munmap(probe, room);
+  HEDDLE_DNNL_CHECK("primitive", dnnl_primitive_create(primitive.out(), desc));
+  return {};
+}
+
 Status copy_once(const MemoryDesc& source_desc, const void* source, const MemoryDesc& target_desc, void* target) {
   const SerialSection serial;
   Stream stream;
@@ -154,7 +166,7 @@ Status copy_once(const MemoryDesc& source_desc, const void* source, const Memory
   HEDDLE_DNNL_CHECK("memory", dnnl_memory_create(to.out(), &target_desc, engine(), target));
   HEDDLE_DNNL_CHECK("reorder descriptor",
                     dnnl_reorder_primitive_desc_create(desc.out(), &source_desc, engine(), &target_desc, engine(), nullptr));
-  HEDDLE_DNNL_CHECK("reorder", dnnl_primitive_create(reorder.out(), desc.get()));
+  HEDDLE_PLUGIN_CHECK(create_primitive(reorder, desc.get()));
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
   HEDDLE_DNNL_CHECK("reorder", dnnl_primitive_execute(reorder.get(), stream.get(), 2, arguments));
   HEDDLE_DNNL_CHECK("reorder", dnnl_stream_wait(stream.get()));

@@ -112,6 +112,8 @@ class PrimitiveDesc {
   Handle<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy> handle_;
 };
 
+// dnnl_primitive_create. Errors: out_of_memory, also where oneDNN itself would fault.
+Status create_primitive(Primitive& primitive, const_dnnl_primitive_desc_t desc);
 // Copies `source` into the layout of `target` on this thread. Allocates: for packing in prepare, not for run.
 Status copy_once(const MemoryDesc& source_desc, const void* source, const MemoryDesc& target_desc, void* target);
 

@@ -58,6 +58,7 @@ Result<Runtime> Runtime::create(const RuntimeOptions& options) {
     tbb.pin_helpers = options.pin_threads;
     impl->own_executor = std::make_unique<TbbExecutor>(tbb);
     impl->executor = impl->own_executor.get();
+    HEDDLE_CHECK(check_threads(impl->executor->concurrency() - 1));
   }
   impl->threads = impl->executor ? impl->executor->concurrency() : 1;
   ns_per_tick();  // calibrates now rather than in the first run

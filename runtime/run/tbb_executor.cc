@@ -1,5 +1,6 @@
 #include "run/tbb_executor.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
@@ -7,6 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <system_error>
+#include <vector>
 
 #include "run/helper_pinning.h"
 #include "run/processors.h"
@@ -34,7 +38,37 @@ class PinningObserver final : public tbb::task_scheduler_observer {
   HelperPinning pinning_;
 };
 
+void* wait_for(void* gate) {
+  const std::lock_guard pass(*static_cast<std::mutex*>(gate));
+  return nullptr;
+}
+
 }  // namespace
+
+Status check_threads(int count) {
+  constexpr size_t stack_bytes = size_t{4} << 20;  // as oneTBB's workers
+  std::vector<pthread_t> threads;
+  std::mutex gate;  // all are there at once
+  int error = 0;
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, stack_bytes);
+  {
+    const std::lock_guard closed(gate);
+    for (int i = 0; i < count && error == 0; ++i) {
+      pthread_t thread = {};
+      error = ::pthread_create(&thread, &attributes, wait_for, &gate);
+      if (error == 0) threads.push_back(thread);
+    }
+  }
+  for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  if (error == 0) return {};
+  return {Code::out_of_memory,
+          "the system gives this process " + std::to_string(threads.size()) + " of the " + std::to_string(count) +
+              " threads that are to help (" + std::generic_category().message(error) + ")",
+          "use 1 thread, or raise the limit of processes or of memory"};
+}
 
 struct TbbExecutor::Arena {
   explicit Arena(const TbbExecutorOptions& options) : arena(arena_width(options.concurrency)) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "heddle/executor.h"
+#include "heddle/status.h"
 
 namespace heddle {
 
@@ -13,6 +14,10 @@ struct TbbExecutorOptions {
   int concurrency = 0;
   bool pin_helpers = false;  // for programs that are all ours: TBB's workers stay pinned to processors, whoever else uses them
 };
+
+// Whether the process gets `count` more threads, by making them: oneTBB ends the process where it can't make a worker, in the middle of a
+// run. Errors: out_of_memory.
+Status check_threads(int count);
 
 class TbbExecutor final : public Executor {
  public:

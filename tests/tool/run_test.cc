@@ -8,10 +8,6 @@ std::string sha(const Json& object, const std::string& output) {
   return object["outputs"][output]["sha256"].get<std::string>();
 }
 
-size_t files_in(const std::filesystem::path& folder) {
-  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
-}
-
 TEST(ToolRun, InputComesFromAFile) {
   const NetFolder folder(two_outputs());
   const std::vector<float> x = {-1, 2, -3, 4, 0.5f, -0.5f};
@@ -158,17 +154,6 @@ TEST(ToolRun, SeedIsOfTheNetsRandomOperators) {
   EXPECT_NE(of_seed("1"), of_seed("2"));
 }
 
-// x [512, 512] and a chain of products of it: some hundred milliseconds at least on any machine.
-std::string slow_net(int products) {
-  std::string nodes = node("MatMul", R"("x", "x")", "p0"), last = "p0";
-  for (int i = 1; i < products; ++i) {
-    const std::string name = "p" + std::to_string(i);
-    nodes += ", " + node("MatMul", "\"" + last + R"(", "x")", name);
-    last = name;
-  }
-  return net_text("slow", R"("x")", "\"" + last + "\"", input("x", "512, 512"), nodes);
-}
-
 TEST(ToolRun, DeadlineEndsARun) {
   const NetFolder folder(slow_net(400));
   EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--deadline", "0.001"}, 1)), Words{"deadline-exceeded"});
@@ -284,63 +269,6 @@ TEST(ToolRun, MeasuredPeakHasWhatNoPlanCouldHold) {
   EXPECT_EQ(object["outputs"]["y"]["shape"], Json({2, 3}));
   EXPECT_GE(object["devices"]["cpu"]["measured_peak_bytes"].get<int64_t>(), object["devices"]["cpu"]["planned_peak_bytes"].get<int64_t>());
   EXPECT_GT(object["resident_peak_bytes"].get<int64_t>(), 1000000);
-}
-
-// ---------------------------------------------------------------- interruption
-
-bool handlers_installed(pid_t tool, int signal) {
-  const std::string status = read_text("/proc/" + std::to_string(tool) + "/status");
-  const size_t at = status.find("SigCgt:");
-  return at != std::string::npos && (std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1) != 0;
-}
-
-void interrupt_a_run(const Words& arguments, int signal, bool once_running) {
-  const std::string name = signal == SIGINT ? "SIGINT" : "SIGTERM";
-  Tool tool(arguments);
-  tool.on_terminal().interrupt(signal, [=](const std::string& err, pid_t pid) {
-    return once_running ? err.find("running") != std::string::npos : handlers_installed(pid, signal);
-  });
-  const Outcome outcome = tool.run();
-  EXPECT_EQ(outcome.status, 128 + signal);
-  EXPECT_NE(outcome.err.find("[interrupted]"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("interrupted by " + name), std::string::npos) << outcome.err;
-  EXPECT_EQ(codes(checked_object(outcome, schema_of(arguments))), Words{"interrupted"});
-}
-
-TEST(ToolInterrupt, ARunEndsBetweenSteps) {
-  const NetFolder folder(slow_net(20000));
-  interrupt_a_run({"run", folder.net(), "--random", "1", "--threads", "1", "--json"}, SIGINT, true);
-  interrupt_a_run({"run", folder.net(), "--random", "1", "--threads", "2", "--json"}, SIGTERM, true);
-}
-
-TEST(ToolInterrupt, RepeatedRunsEnd) {
-  const NetFolder folder(two_outputs());
-  interrupt_a_run({"run", folder.net(), "--random", "1", "--repeat", "1000000000", "--json"}, SIGINT, true);
-  interrupt_a_run({"bench", folder.net(), "--repeat", "1000000", "--json"}, SIGTERM, false);
-}
-
-TEST(ToolInterrupt, EverythingElseEndsAtOnce) {
-  const TemporaryFolder folder;
-  std::string table = "id,lower,upper,size\n";
-  for (int i = 0; i < 300; ++i)
-    table += "b" + std::to_string(i) + "," + std::to_string(i * 7 % 50) + "," + std::to_string(i * 7 % 50 + 5 + i % 13) + "," +
-             std::to_string(1000 + i * 37 % 911) + "\n";
-  write_text(folder / "b.csv", table);
-  const Words search = {"plan", "--buffers", (folder / "b.csv").string(), "--time-limit",
-                        "100",  "-o",        (folder / "o.csv").string(), "--json"};
-  interrupt_a_run(search, SIGINT, false);
-  interrupt_a_run(search, SIGTERM, false);
-  EXPECT_EQ(files_in(folder.path()), 1u);
-}
-
-TEST(ToolInterrupt, LeavesNoTemporaryFile) {
-  const TemporaryFolder folder;
-  // The weights are written for a while: the signal comes when their temporary file is there.
-  Tool tool({"model", "resnet50", "-o", (folder / "net.heddle").string()});
-  tool.interrupt(SIGINT, [&](const std::string&, pid_t) { return files_in(folder.path()) > 0; });
-  const Outcome outcome = tool.run();
-  EXPECT_EQ(outcome.status, 130) << outcome.err;
-  EXPECT_EQ(files_in(folder.path()), 0u);
 }
 
 }  // namespace

@@ -231,6 +231,21 @@ inline std::vector<float> npy_values(const std::filesystem::path& file) {
   return values;
 }
 
+// x [512, 512] and a chain of products of it: some hundred milliseconds at least on any machine.
+inline std::string slow_net(int products) {
+  std::string nodes = node("MatMul", R"("x", "x")", "p0"), last = "p0";
+  for (int i = 1; i < products; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    nodes += ", " + node("MatMul", "\"" + last + R"(", "x")", name);
+    last = name;
+  }
+  return net_text("slow", R"("x")", "\"" + last + "\"", input("x", "512, 512"), nodes);
+}
+
+inline size_t files_in(const std::filesystem::path& folder) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
 // A folder with one net in it.
 struct NetFolder : TemporaryFolder {
   explicit NetFolder(const std::string& text) { write_text(*this / "net.json", text); }

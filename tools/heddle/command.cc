@@ -67,12 +67,11 @@ void Report::begin(const std::string& form) {
     if (of.form == form)
       for (const char* key : of.keys) json[key] = nullptr;
   if (!common.json) return;
-  const auto interrupted = [&](const char* name, int signal) {
+  for (const SuddenEnd end : sudden_ends) {
     Report other(*this);
-    other.diagnostics_.push_back(diagnostic_json(Status(Code::interrupted, std::string("interrupted by ") + name).diagnostic()));
-    return other.object_text(128 + signal);
-  };
-  set_interrupted_output(interrupted("SIGINT", SIGINT), interrupted("SIGTERM", SIGTERM));
+    other.diagnostics_.push_back(diagnostic_json(reason(end).diagnostic()));
+    set_sudden_output(end, other.object_text(tool::exit_code(end)));
+  }
 }
 
 void Report::diagnose(const Diagnostic& d) {
@@ -128,7 +127,7 @@ int Report::finish(int exit_code) {
   if (interrupting_signal() != 0 && exit_code != 128 + interrupting_signal()) exit_code = fail(interruption());
   if (exit_code == 0 && warned_ && common.warnings_are_errors) exit_code = 1;
   if (common.json) {
-    set_interrupted_output("", "");  // one object, not two
+    for (const SuddenEnd end : sudden_ends) set_sudden_output(end, "");  // one object, not two
     std::fputs(object_text(exit_code).c_str(), stdout);
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

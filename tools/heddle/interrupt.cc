@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <iterator>
 
 #include "base/file.h"
 #include "run/execution.h"
@@ -17,10 +17,19 @@ std::atomic<int> caught{0};
 std::atomic<bool> cancellable{false};
 std::atomic<Execution*> current{nullptr};
 std::atomic<int> handlers{0};  // that may hold `current`
-std::string sigint_object, sigterm_object;
 
-const char* name_of(int signal) {
-  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
+// Everything that such an end prints lies ready.
+struct Words {
+  std::string text;  // on stderr
+  std::string object;
+};
+Words words[std::size(sudden_ends)];
+
+Words& words_of(SuddenEnd end) {
+  return words[static_cast<size_t>(end)];
+}
+SuddenEnd end_by(int signal) {
+  return signal == SIGTERM ? SuddenEnd::sigterm : SuddenEnd::sigint;
 }
 
 // Everything from here to on_signal is called in a signal handler: async-signal-safe functions alone.
@@ -33,14 +42,12 @@ void put(int fd, const char* text, size_t length) {
   }
 }
 
-[[noreturn]] void end_at_once(int signal) {
+[[noreturn]] void end_at_once(SuddenEnd end) {
   FileReplacement::remove_unfinished();
-  put(STDERR_FILENO, "error[interrupted]: interrupted by ", 35);
-  put(STDERR_FILENO, name_of(signal), std::strlen(name_of(signal)));
-  put(STDERR_FILENO, "\n", 1);
-  const std::string& object = signal == SIGTERM ? sigterm_object : sigint_object;
-  put(STDOUT_FILENO, object.data(), object.size());
-  ::_exit(128 + signal);
+  const Words& of = words_of(end);
+  put(STDERR_FILENO, of.text.data(), of.text.size());
+  put(STDOUT_FILENO, of.object.data(), of.object.size());
+  ::_exit(exit_code(end));
 }
 
 void cancel_current() {
@@ -56,7 +63,7 @@ void on_signal(int signal) {
   if (signal == SIGHUP) signal = SIGTERM;  // the terminal is gone: the same as being asked to end
   int none = 0;
   const bool first = caught.compare_exchange_strong(none, signal);
-  if (!first || !cancellable.load()) end_at_once(signal);
+  if (!first || !cancellable.load()) end_at_once(end_by(signal));
   cancel_current();
   errno = error;
 }
@@ -65,6 +72,13 @@ void on_alarm(int) {
   const int error = errno;
   if (cancellable.load()) cancel_current();
   errno = error;
+}
+
+// A page behind the end of a mapped file. Any other SIGBUS is a fault of a program and ends it as such.
+void on_bus_error(int signal, siginfo_t* info, void*) {
+  if (info->si_code == BUS_ADRERR) end_at_once(SuddenEnd::file_shrank);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
 }
 
 void install(int signal, void (*handler)(int)) {
@@ -77,7 +91,23 @@ void install(int signal, void (*handler)(int)) {
 
 }  // namespace
 
+Status reason(SuddenEnd end) {
+  if (end == SuddenEnd::file_shrank)
+    return {Code::file_truncated, "a mapped file, the net or its weights, became shorter while it was read",
+            "replace files by renaming instead of writing into them"};
+  return {Code::interrupted, std::string("interrupted by ") + (end == SuddenEnd::sigterm ? "SIGTERM" : "SIGINT")};
+}
+
+int exit_code(SuddenEnd end) {
+  return end == SuddenEnd::file_shrank ? 3 : 128 + (end == SuddenEnd::sigterm ? SIGTERM : SIGINT);
+}
+
 void handle_interrupts() {
+  for (const SuddenEnd end : sudden_ends) words_of(end).text = reason(end).text() + "\n";
+  struct sigaction bus_error = {};
+  bus_error.sa_sigaction = on_bus_error;
+  bus_error.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &bus_error, nullptr);
   install(SIGALRM, on_alarm);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     // Who starts the tool with a signal ignored (nohup, a shell's background job) wants it ignored.
@@ -87,12 +117,11 @@ void handle_interrupts() {
   }
 }
 
-void set_interrupted_output(std::string for_sigint, std::string for_sigterm) {
+void set_sudden_output(SuddenEnd end, std::string object) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  sigint_object = std::move(for_sigint);
-  sigterm_object = std::move(for_sigterm);
+  words_of(end).object = std::move(object);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -102,7 +131,7 @@ int interrupting_signal() {
 
 Status interruption() {
   const int signal = interrupting_signal();
-  return signal == 0 ? Status() : Status(Code::interrupted, std::string("interrupted by ") + name_of(signal));
+  return signal == 0 ? Status() : reason(end_by(signal));
 }
 
 InterruptibleRun::InterruptibleRun(Execution* execution) {

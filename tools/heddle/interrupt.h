@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM: exit status 130 and 143 with one diagnostic, whatever the tool is doing.
+// SIGINT and SIGTERM: exit status 130 and 143 with one diagnostic, whatever the tool is doing. SIGBUS of a mapped file that became shorter:
+// exit status 3 with one diagnostic; the library itself installs no handlers.
 //
 // A run under way ends between two steps and its command ends like any other that failed; a second signal ends it at once. Everything else
 // (loading, compiling, searching, writing) ends at once: files not yet in place are removed, nothing is left half written.
@@ -16,8 +17,13 @@ namespace heddle::tool {
 
 // Installs the handlers. Once, from main.
 void handle_interrupts();
-// What an interruption at once prints on stdout: the --json objects for SIGINT and SIGTERM; empty: nothing.
-void set_interrupted_output(std::string for_sigint, std::string for_sigterm);
+// The ways to end at once.
+enum class SuddenEnd { sigint, sigterm, file_shrank };
+constexpr SuddenEnd sudden_ends[] = {SuddenEnd::sigint, SuddenEnd::sigterm, SuddenEnd::file_shrank};
+Status reason(SuddenEnd end);
+int exit_code(SuddenEnd end);
+// What such an end prints on stdout: the --json object; empty: nothing.
+void set_sudden_output(SuddenEnd end, std::string object);
 // The signal that came; 0: none.
 int interrupting_signal();
 // Code::interrupted once a signal has come. Loops between InterruptibleRuns ask it.
