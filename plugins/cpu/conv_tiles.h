@@ -1,6 +1,6 @@
 // Division of a convolution into tiles: images, or rows of the first spatial dimension, or stretches of pixels.
 //
-// Measured on two cores (FACTS.md): few and large tiles reach 96-98% of one primitive on two threads, small ones less. A function of the
+// Measured on two cores: few and large tiles reach 96-98% of one primitive on two threads, small ones less. A function of the
 // shape alone. Positions are counted in pixels: spatial positions of all images, one after the other; channels-last memory holds the
 // channels of pixel p at p * channels.
 #pragma once

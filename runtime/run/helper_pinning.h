@@ -1,5 +1,5 @@
 // Keeps each helper thread on a processor of its own, off the one where runs are started. Without it a helper that has slept is woken on
-// the waking thread's processor and the two share it (FACTS "After 5 ms idle"). Helpers stay pinned while they sleep: that is the point.
+// the waking thread's processor and the two share it. Helpers stay pinned while they sleep: that is the point.
 //
 // Thread-safe. Threads are known by kernel id and forgotten before they end.
 #pragma once

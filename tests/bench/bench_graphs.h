@@ -1,4 +1,4 @@
-// The six graphs of BASELINES "Scheduler", seeded, as predecessor lists in plan order.
+// The six graphs that schedulers are compared on, seeded, as predecessor lists in plan order.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 //   onednn_floor [ROUNDS] [BATCH]
 //
 // Prints one line per workload: median and fastest round in microseconds, arithmetic rate. Compare only figures of the same run of the
-// machine (BASELINES.md): run this, then `heddle bench`, then this again.
+// machine (docs/benchmarks.md): run this, then `heddle bench`, then this again.
 #include <omp.h>
 #include <pthread.h>
 

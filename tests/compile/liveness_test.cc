@@ -279,7 +279,7 @@ TEST(Liveness, SiblingBranchesDoNotShareUntilTheyJoin) {
 }
 
 TEST(Liveness, OutputsTakeNoInputsBytesUnlessAliased) {
-  // Sum(x, x) and a chain: nothing may become in-place by planning (FEATURES A8).
+  // Sum(x, x) and a chain: nothing may become in-place by planning.
   Builder net(3);
   for (uint32_t s = 0; s < 3; ++s) net.value(s, 10);
   net.use(0, 1);

@@ -64,7 +64,7 @@ int64_t exhaustive(const Problem& problem) {
 }
 
 TEST(Offsets, ReferenceCaseOfInterferenceColouring) {
-  // Closed ranges 1-3, 3-4, 5-6, 5-7 of FEATURES A12: b1 and b2 meet in step 3, so that in half-open lives they overlap.
+  // Closed ranges 1-3, 3-4, 5-6, 5-7: b1 and b2 meet in step 3, so that in half-open lives they overlap.
   const Problem problem = of({{1, 4, 10, 1}, {3, 5, 1, 1}, {5, 7, 1, 1}, {5, 8, 10, 1}});
   const Solution solution = packed(problem);
   EXPECT_EQ(solution.height, 11);
@@ -86,7 +86,7 @@ TEST(Offsets, LivesThatOnlyTouchShareBytes) {
 }
 
 TEST(Offsets, FreedBytesAreHandedFromBranchToBranch) {
-  // FEATURES A4: a fork whose three branches run one after the other needs no more buffers than a chain.
+  // A fork whose three branches run one after the other needs no more buffers than a chain.
   std::vector<Buffer> chain, fork = {{0, 10, 8, 1}};
   for (int64_t i = 0; i < 9; ++i) chain.push_back({i, i + 2, 8, 1});
   for (int64_t branch = 0; branch < 3; ++branch)
@@ -201,7 +201,7 @@ TEST(Offsets, ImpossibleBuffersAreRefused) {
   EXPECT_EQ(code({INT64_MIN, INT64_MAX, 1, 1}), Code::ok);
 }
 
-// --- the judge (FEATURES A9) ---
+// --- the judge ---
 
 struct Corruption {
   const char* what;

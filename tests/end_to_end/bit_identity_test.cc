@@ -190,7 +190,7 @@ TEST_F(BitIdentity, OneToEightContextsSideBySide) {
     }
 }
 
-// FEATURES B5.
+// Runs of one net at the same time.
 TEST_F(BitIdentity, EightThreadsRunOneSessionFiftyTimesEach) {
   const std::vector<Bits> sequence = expected(false, 1);
   const Runtime r = runtime(2);

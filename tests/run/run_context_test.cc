@@ -1,4 +1,4 @@
-// Memory that contexts share (DESIGN: a run context): the maximum of what they need, one run at a time, and runs of the pool's.
+// Memory that contexts share : the maximum of what they need, one run at a time, and runs of the pool's.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -16,7 +16,7 @@ namespace {
 using testing::TestNet;
 using testing::ThreadExecutor;
 
-// Random operators over variables, with the dependences of an engine that lets many read or one write (FEATURES H1). Each operator
+// Random operators over variables, with the dependences of an engine that lets many read or one write. Each operator
 // checks the version of all it touches, so a missing or late dependence is seen at once, and mixes values in an order-sensitive way.
 struct VariableProgram {
   struct Operator {

@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, SchedulerStop,
                                            std::pair<uint32_t, uint64_t>{2, 0}, std::pair<uint32_t, uint64_t>{8, 0},
                                            std::pair<uint32_t, uint64_t>{8, 7}));
 
-// FEATURES B4: an exception, then a soft failure, then success; no run hears of another one's error.
+// An exception, then a soft failure, then success; no run hears of another one's error.
 TEST_P(SchedulerStop, ThrowsThenFailsThenSucceeds) {
   TestNet net;
   int attempt = 0;
