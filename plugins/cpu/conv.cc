@@ -68,13 +68,21 @@ Status infer_conv_transpose(InferContext& context) {
   return {};
 }
 
-void conv_cost(const heddle_infer_context* context, heddle_cost* cost) {
-  const heddle_tensor& x = *context->inputs[0];
-  const heddle_tensor& w = *context->inputs[1];
-  const heddle_type& y = *context->outputs[0];
-  const double y_count = static_cast<double>(Dims{y.dims, y.rank}.count(0, y.rank));
-  cost->flops = 2.0 * y_count * static_cast<double>(Dims{w.dims, w.rank}.count(1, w.rank));
-  cost->bytes = static_cast<double>(x.byte_size) + static_cast<double>(w.byte_size) + y_count * static_cast<double>(byte_width(y.dtype));
+// Elements of one filter: what each output is summed over, or in a transposed convolution each input spread to.
+double filter_elements(const CostContext& context) {
+  const Dims w = context.dims(1);
+  double n = 1;
+  for (int i = 1; i < w.rank; ++i) n *= static_cast<double>(w[i]);
+  return n;
+}
+double bias_additions(const CostContext& context) {
+  return context.has_input(2) ? context.output_elements(0) : 0;
+}
+void conv_cost(CostContext& context) {
+  context.set_flops(2 * context.output_elements(0) * filter_elements(context) + bias_additions(context));
+}
+void conv_transpose_cost(CostContext& context) {
+  context.set_flops(2 * context.elements(0) * filter_elements(context) + bias_additions(context));
 }
 
 Op declare(const char* name, const char* doc) {
@@ -92,13 +100,13 @@ void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32 = {dtypes<float>(), dtypes<float>(), dtypes<float>()};
   const std::vector<heddle_dtype_set> others(3, dtypes<f16, bf16, double>());
   Op conv = declare("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
-  conv.infer(infer_conv).cost(conv_cost);
+  conv.infer(infer_conv).cost<conv_cost>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");
   plugin.add(conv);
   Op transposed = declare("ConvTranspose", "the transpose of a convolution with the filters W");
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
-  transposed.infer(infer_conv_transpose);
+  transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>();
   transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   transposed.cpu<PlainConvolution<true>>(others).kernel_name("cpu:conv_transpose_plain");
   plugin.add(transposed);

@@ -70,6 +70,13 @@ Status infer_gemm(InferContext& context) {
   return {};
 }
 
+// alpha and beta cost nothing where they are 1; C is added once.
+void gemm_cost(CostContext& context) {
+  const Dims a = context.dims(0);
+  const double y = context.output_elements(0), depth = static_cast<double>(a[context.attributes.i("transA") != 0 ? 0 : 1]);
+  context.set_flops(2 * y * depth + (context.has_input(2) ? y : 0));
+}
+
 class Gemm {
  public:
   Status create(const CreateContext& context) {
@@ -168,7 +175,7 @@ void add_gemm(Builder& plugin) {
   op.doc("alpha A B + beta C, A and B transposed where transA and transB say so, C broadcast to the result");
   op.in("A", gemm_dtypes).in("B", gemm_dtypes).optional("C", gemm_dtypes).out("Y");
   op.attribute("alpha", 1.0).attribute("beta", 1.0).attribute("transA", 0).attribute("transB", 0);
-  op.infer(infer_gemm);
+  op.infer(infer_gemm).cost<gemm_cost>();
   op.cpu<Gemm>(f32).kernel_name("cpu:gemm");
   op.cpu<PlainGemm>(others).kernel_name("cpu:gemm_plain");
   plugin.add(op);

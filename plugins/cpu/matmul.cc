@@ -17,13 +17,9 @@ Status infer_matmul(InferContext& context) {
   return {};
 }
 
-void matmul_cost(const heddle_infer_context* context, heddle_cost* cost) {
-  const heddle_tensor& a = *context->inputs[0];
-  const heddle_tensor& b = *context->inputs[1];
-  const heddle_type& y = *context->outputs[0];
-  const double y_count = static_cast<double>(Dims{y.dims, y.rank}.count(0, y.rank));
-  cost->flops = 2.0 * y_count * static_cast<double>(a.rank > 0 ? a.dims[a.rank - 1] : 1);
-  cost->bytes = static_cast<double>(a.byte_size) + static_cast<double>(b.byte_size) + y_count * static_cast<double>(byte_width(y.dtype));
+void matmul_cost(CostContext& context) {
+  const Dims a = context.dims(0);
+  context.set_flops(2 * context.output_elements(0) * static_cast<double>(a.rank > 0 ? a[-1] : 1));
 }
 
 class MatMul {
@@ -104,7 +100,7 @@ void add_matmul(Builder& plugin) {
   op.doc("NumPy's matrix product: the last two dimensions are matrices, those before broadcast")
       .in("A", matmul_dtypes)
       .in("B", matmul_dtypes);
-  op.out("Y").infer(infer_matmul).cost(matmul_cost);
+  op.out("Y").infer(infer_matmul).cost<matmul_cost>();
   op.cpu<MatMul>(f32).kernel_name("cpu:matmul");
   op.cpu<PlainMatMul>(others).kernel_name("cpu:matmul_plain");
   plugin.add(op);

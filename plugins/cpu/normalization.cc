@@ -3,6 +3,7 @@
 // Rows are independent; a tile is a range of rows. 16-bit floats are normalised in f32 (stash_type 1).
 #include <algorithm>
 
+#include "cost.h"
 #include "families.h"
 #include "normalization_work.h"
 
@@ -182,6 +183,7 @@ void add_normalization(Builder& plugin) {
                  .in_place("Y", "X")
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_row_normalization)
+                 .cost<per_input_element<8>>()  // mean and variance, then difference, quotient, scale and B
                  .cpu<RowNormalization<true>>());
   plugin.add(Op("RMSNormalization", "", 23)
                  .in("X", float_dtypes)
@@ -193,6 +195,7 @@ void add_normalization(Builder& plugin) {
                  .in_place("Y", "X")
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_row_normalization)
+                 .cost<per_input_element<4>>()
                  .cpu<RowNormalization<false>>());
   plugin.add(Op("LpNormalization", "", 1)
                  .in("input", float_dtypes)
@@ -201,6 +204,7 @@ void add_normalization(Builder& plugin) {
                  .attribute("p", 2)
                  .in_place("output", "input")
                  .precision(HEDDLE_PRECISION_FULL)
+                 .cost<per_input_element<3>>()
                  .cpu<LpNormalization>());
 }
 

@@ -1,6 +1,7 @@
 // Normalisation with one scale and bias per channel: BatchNormalization (inference), InstanceNormalization, GroupNormalization.
 #include <algorithm>
 
+#include "cost.h"
 #include "families.h"
 #include "normalization_work.h"
 
@@ -195,6 +196,7 @@ void add_normalization_channel(Builder& plugin) {
                  .in_place("Y", "X")
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_batch_normalization)
+                 .cost<per_input_element<2>>()  // what is left of mean, variance, scale and B
                  .cpu<BatchNormalization>());
   plugin.add(Op("InstanceNormalization", "", 6)
                  .in("input", float_dtypes)
@@ -205,6 +207,7 @@ void add_normalization_channel(Builder& plugin) {
                  .in_place("output", "input")
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_group_normalization)
+                 .cost<per_input_element<8>>()
                  .cpu<GroupNormalization>());
   plugin.add(Op("GroupNormalization", "", 21)
                  .in("X", float_dtypes)
@@ -217,6 +220,7 @@ void add_normalization_channel(Builder& plugin) {
                  .in_place("Y", "X")
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_group_normalization)
+                 .cost<per_input_element<8>>()
                  .cpu<GroupNormalization>());
 }
 

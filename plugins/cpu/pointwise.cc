@@ -47,6 +47,13 @@ Status infer_pointwise(InferContext& context) {
   return {};
 }
 
+void pointwise_cost(CostContext& context) {
+  expression::Program program;
+  std::string error;
+  if (parse_numbered(context.attributes.s("program"), 0, &program, &error))
+    context.set_flops(expression::operations(program) * context.output_elements(0));
+}
+
 class Pointwise : public PointwiseKernel {
  public:
   Status create(const CreateContext& context) {
@@ -184,6 +191,7 @@ void add_pointwise(Builder& plugin) {
                  .in_place("y", "x")
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_pointwise)
+                 .cost<pointwise_cost>()
                  .cpu<Pointwise>());
 }
 

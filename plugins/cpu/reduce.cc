@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "cost.h"
 #include "families.h"
 #include "pointwise_convert.h"
 #include "reduce_plan.h"
@@ -377,17 +378,19 @@ Status infer_reduce(InferContext& context) {
   return {};
 }
 
-template <const Reduction& reduction>
+template <const Reduction& reduction, int operations = 1>
 void add(Builder& plugin, const char* name, int32_t version, heddle_dtype_set set) {
-  plugin.add(Op(name, "", version)
-                 .in("data", set)
-                 .shape_operand("axes", dtypes<int64_t>(), true)
-                 .out("reduced", {}, set)
-                 .attribute("keepdims", 1)
-                 .attribute("noop_with_empty_axes", 0)
-                 .precision(HEDDLE_PRECISION_FULL)
-                 .infer(infer_reduce)
-                 .cpu<ReduceKernel<reduction>>());
+  Op op(name, "", version);
+  op.in("data", set)
+      .shape_operand("axes", dtypes<int64_t>(), true)
+      .out("reduced", {}, set)
+      .attribute("keepdims", 1)
+      .attribute("noop_with_empty_axes", 0)
+      .precision(HEDDLE_PRECISION_FULL)
+      .infer(infer_reduce);
+  op.cost<per_input_element<operations>>();
+  op.cpu<ReduceKernel<reduction>>();
+  plugin.add(op);
 }
 
 }  // namespace
@@ -398,11 +401,11 @@ void add_reduce(Builder& plugin) {
   add<reduce_max>(plugin, "ReduceMax", 18, any_dtype);
   add<reduce_min>(plugin, "ReduceMin", 18, any_dtype);
   add<reduce_product>(plugin, "ReduceProd", 18, numeric_dtypes);
-  add<reduce_l1>(plugin, "ReduceL1", 18, numeric_dtypes);
-  add<reduce_l2>(plugin, "ReduceL2", 18, numeric_dtypes);
+  add<reduce_l1, 2>(plugin, "ReduceL1", 18, numeric_dtypes);
+  add<reduce_l2, 2>(plugin, "ReduceL2", 18, numeric_dtypes);
   add<reduce_log_sum>(plugin, "ReduceLogSum", 18, numeric_dtypes);
-  add<reduce_log_sum_exp>(plugin, "ReduceLogSumExp", 18, float_dtypes);
-  add<reduce_sum_square>(plugin, "ReduceSumSquare", 18, numeric_dtypes);
+  add<reduce_log_sum_exp, 3>(plugin, "ReduceLogSumExp", 18, float_dtypes);
+  add<reduce_sum_square, 2>(plugin, "ReduceSumSquare", 18, numeric_dtypes);
 }
 
 }  // namespace heddle::cpu

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cost.h"
 #include "families.h"
 #include "pointwise_convert.h"
 #include "softmax_rows.h"
@@ -138,6 +139,7 @@ void add(Builder& plugin, const char* name) {
                  .attribute("axis", -1)
                  .in_place("output", "input")
                  .precision(HEDDLE_PRECISION_FULL)
+                 .cost<per_input_element<5>>()  // maximum, difference, exponential, sum, quotient
                  .cpu<SoftmaxKernel<kind>>());
 }
 

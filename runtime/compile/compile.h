@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/evaluator.h"
 #include "base/limits.h"
@@ -49,6 +50,7 @@ struct CompileOptions {
 };
 
 // Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.
-Result<std::shared_ptr<Plan>> compile(TypedNet net, const CompileOptions& options);
+// `warnings`: what the stages before had to say; the plan keeps them.
+Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& options, std::vector<Diagnostic> warnings = {});
 
 }  // namespace heddle

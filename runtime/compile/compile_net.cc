@@ -4,8 +4,9 @@
 
 namespace heddle {
 
-Result<std::shared_ptr<Plan>> compile(TypedNet net, const CompileOptions& options) {
+Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& options, std::vector<Diagnostic> warnings) {
   compiling::Draft draft(std::move(net), options);
+  draft.plan.warnings = std::move(warnings);
   const std::string name = draft.typed.net.name;
   const auto stages = {compiling::find_devices,     compiling::select_kernels, compiling::assign_layouts, compiling::assign_storage,
                        compiling::upload_constants, compiling::order_steps,    compiling::assign_streams, compiling::prepare_kernels,
@@ -17,7 +18,7 @@ Result<std::shared_ptr<Plan>> compile(TypedNet net, const CompileOptions& option
       *options.prepare_ns += static_cast<int64_t>(ticks_to_ns(ticks() - begin));
     if (!status.ok()) return std::move(status).in_net(name);
   }
-  return std::make_shared<Plan>(std::move(draft.plan));
+  return std::make_shared<const Plan>(std::move(draft.plan));
 }
 
 }  // namespace heddle

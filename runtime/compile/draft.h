@@ -7,6 +7,8 @@
 #include "base/device_name.h"
 #include "compile/compile.h"
 #include "device/locations.h"
+#include "plugin/kernel_instance.h"
+#include "plugin/operator_cost.h"
 
 namespace heddle::compiling {
 
@@ -19,11 +21,12 @@ struct NodeDraft {
   bool view = false;      // runs nothing: its output is its input's bytes
   bool uploaded = false;  // a copy of a constant, made once when the plan is
   bool late = false;
-  bool tail = false;   // a variable update or behind one
-  uint8_t device = 0;  // whose stream it is enqueued on; 0: it runs on the host
+  bool reads_extents = false;  // bounded inputs do not make it late
+  bool tail = false;           // a variable update or behind one
+  uint8_t device = 0;          // whose stream it is enqueued on; 0: it runs on the host
   uint32_t stream = 0;
-  void* state = nullptr;
-  heddle_prepare_context prepared = {};
+  KernelInstance made;
+  OperatorCost cost;
   std::vector<NestedPlan> nested;
 };
 
@@ -50,7 +53,6 @@ struct Draft {
   explicit Draft(TypedNet net, const CompileOptions& o) : typed(std::move(net)), options(o) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
-  ~Draft();  // destroys kernel states that did not make it into the plan
 
   const Node& node(NodeId id) const { return typed.net[id]; }
   NodeDraft& draft(NodeId id) { return nodes[id.index]; }

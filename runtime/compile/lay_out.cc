@@ -3,8 +3,6 @@
 
 #include "base/text.h"
 #include "compile/draft.h"
-#include "infer/infer_operator.h"
-#include "plugin/kernel_guard.h"
 
 namespace heddle {
 
@@ -49,27 +47,26 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.type = node.type;
   step.device = draft.device(id);
   step.kernel = d.kernel;
-  step.tiles = d.prepared.tile_count;
-  step.scratch_bytes = static_cast<int64_t>(d.prepared.scratch_bytes);
-  step.thread_scratch_bytes = static_cast<int64_t>(d.prepared.thread_scratch_bytes);
-  step.cost_ns = d.prepared.cost_ns;
+  step.tiles = d.made.tiles;
+  step.scratch_bytes = d.made.scratch_bytes;
+  step.thread_scratch_bytes = d.made.thread_scratch_bytes;
+  step.cost_ns = d.made.cost_ns;
+  step.flops = d.cost.flops;
+  step.bytes = d.cost.bytes;
   step.random_stream = node.random_stream;
   step.late = d.late;
   step.updates_variable = node.schema->updates_variable();
   step.nested = std::move(d.nested);
   for (const EpilogueStage& s : node.epilogue) step.fused.push_back(s.name);
   if (d.device != 0) lay_out_device_work(draft, id, step);
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
+  for (size_t i = 0; i < node.inputs.size(); ++i)
     step.inputs.push_back({node.inputs[i], i < d.input_layouts.size() ? d.input_layouts[i] : heddle_layout{}});
-    if (node.inputs[i].valid()) step.bytes += draft.typed.type(node.inputs[i]).byte_size();
-  }
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
+  for (size_t i = 0; i < node.outputs.size(); ++i)
     step.outputs.push_back({node.outputs[i], i < d.output_layouts.size() ? d.output_layouts[i] : heddle_layout{}});
-    if (node.outputs[i].valid()) step.bytes += draft.typed.type(node.outputs[i]).byte_size();
-  }
-  step.state = KernelState(std::exchange(d.state, nullptr), {d.kernel});
+  step.state = std::move(d.made.state);
   if (step.state) step.attributes = d.call->attributes();
   if (step.late) step.call = std::move(d.call);
+  step.reads_extents = d.reads_extents;
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
 }
 
@@ -113,6 +110,12 @@ Status lay_out(Draft& draft) {
   plan.limits = draft.options.limits;
   plan.registry = draft.typed.registry;
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);
+  if (plan.has_late_steps) {
+    auto options = std::make_shared<CompileOptions>(draft.options);
+    options->evaluator = nullptr;  // these two belong to this compilation
+    options->prepare_ns = nullptr;
+    plan.late_options = std::move(options);
+  }
   lay_out_values(draft);
   lay_out_graph(draft);
   plan.inputs = draft.typed.net.inputs;

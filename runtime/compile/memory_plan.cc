@@ -82,7 +82,7 @@ void MemoryPlanner::add_scratch() {
     if (d.device != device_) continue;
     int64_t nested = 0;
     for (const NestedPlan& n : d.nested) nested = std::max(nested, n.plan->context_bytes());
-    const int64_t bytes = align_up(static_cast<int64_t>(d.prepared.scratch_bytes), alignment) + nested;
+    const int64_t bytes = align_up(d.made.scratch_bytes, alignment) + nested;
     if (bytes > 0) add_value(no_storage, i, bytes, false, {});
   }
 }
@@ -99,7 +99,7 @@ void MemoryPlanner::add_order() {
   for (uint32_t i = 0; i < problem_.steps; ++i) {
     problem_.successors.insert(problem_.successors.end(), draft_.edges[i].begin(), draft_.edges[i].end());
     problem_.successor_begin.push_back(static_cast<uint32_t>(problem_.successors.size()));
-    const double declared = draft_.nodes[draft_.order[i].index].prepared.cost_ns;
+    const double declared = draft_.nodes[draft_.order[i].index].made.cost_ns;
     problem_.cost.push_back(static_cast<float>(declared > 0 ? declared : unknown_cost_ns));
   }
 }
@@ -133,9 +133,8 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   int64_t thread_scratch = 0, scratch = 0, sum = 0;
   for (const NodeId id : draft_.order) {
     // What runs on a thread of the host, a step that enqueues too, has thread scratch there.
-    thread_scratch = std::max(thread_scratch, static_cast<int64_t>(draft_.nodes[id.index].prepared.thread_scratch_bytes));
-    if (draft_.nodes[id.index].device == device_)
-      scratch = std::max(scratch, static_cast<int64_t>(draft_.nodes[id.index].prepared.scratch_bytes));
+    thread_scratch = std::max(thread_scratch, draft_.nodes[id.index].made.thread_scratch_bytes);
+    if (draft_.nodes[id.index].device == device_) scratch = std::max(scratch, draft_.nodes[id.index].made.scratch_bytes);
   }
   for (const offsets::Buffer& b : packed.buffers) sum += b.bytes;
   const int64_t a_thread = device_ == 0 ? align_up(thread_scratch, 4096) : 0;  // threads never share a page

@@ -4,20 +4,22 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/limits.h"
 #include "compile/offsets.h"
+#include "compile/step_graph.h"
 #include "device/device.h"
 #include "net/typed_net.h"
 #include "plugin/kernel_call.h"
-#include "plugin/kernel_guard.h"
-#include "run/step_graph.h"
+#include "plugin/kernel_instance.h"
 
 namespace heddle {
 
 struct Plan;
+struct CompileOptions;
 
 // Where a value's bytes are.
 struct Placement {
@@ -85,10 +87,11 @@ struct PlanStep {
   int64_t scratch_offset = 0;
   int64_t thread_scratch_bytes = 0;
   double cost_ns = 0;
-  double flops = 0;
-  int64_t bytes = 0;  // read and written
+  std::optional<double> flops;  // of one run, by what the operator declares; empty: unknown
+  int64_t bytes = 0;            // read and written
   uint32_t random_stream = 0;
-  bool late = false;  // extents are inferred and the kernel prepared while running
+  bool late = false;           // extents are inferred and the kernel prepared while running
+  bool reads_extents = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable = false;
   std::vector<NestedPlan> nested;
   std::vector<std::string> fused;         // names of the operators in its epilogue
@@ -151,6 +154,7 @@ struct Plan {
   std::vector<Diagnostic> warnings;  // what verify had to say; operators that moved to the host under Copies::automatic as notes
   Limits limits;                     // for values whose extents are known only while running
   bool has_late_steps = false;
+  std::shared_ptr<const CompileOptions> late_options;  // what late steps are made with while running; null without such
   bool has_variable_updates = false;
 
   // On the host.

@@ -5,10 +5,9 @@
 
 #include "base/text.h"
 #include "compile/draft.h"
-#include "infer/infer.h"
-#include "infer/infer_operator.h"
-#include "plugin/kernel_guard.h"
-#include "transform/transform.h"
+#include "compile/subnet.h"
+#include "plugin/infer_operator.h"
+#include "plugin/kernel_instance.h"
 #include "weights/mapping.h"
 
 namespace heddle::compiling {
@@ -56,6 +55,7 @@ class NodeServices : public CallServices {
 
   // Constants of which this node reads only packed forms.
   const std::vector<ValueId>& packed() const { return packed_; }
+  void forget_packed() { packed_.clear(); }
 
  private:
   Draft& draft_;
@@ -66,38 +66,12 @@ class NodeServices : public CallServices {
 // Inference asks for a subnet's types with the very inputs it will be run with: the moment to compile it.
 heddle_status NodeServices::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
                                          heddle_type* const* outputs, uint32_t output_count, std::string& error) {
-  const Net* net = from_abi(subnet);
-  std::shared_ptr<const Net> shared;
-  for (const Attribute& a : draft_.node(id_).attributes)
-    if (const auto* candidate = std::get_if<std::shared_ptr<const Net>>(&a.value); candidate && candidate->get() == net)
-      shared = *candidate;
+  const std::shared_ptr<const Net> shared = subnet_attribute(draft_.node(id_).attributes, from_abi(subnet));
   if (!shared) {
     error = "the subnet is not an attribute of this operator";
     return HEDDLE_ERROR_INVALID;
   }
-  InferOptions options;
-  options.evaluator = draft_.options.evaluator;
-  options.limits = draft_.options.limits;
-  for (uint32_t i = 0; i < count; ++i)
-    options.inputs.push_back({{static_cast<DType>(inputs[i]->dtype), Shape(inputs[i]->dims, inputs[i]->rank)}, nullptr});
-  const auto compiled = [&]() -> Result<std::shared_ptr<const Plan>> {
-    HEDDLE_TRY(TypedNet typed, infer(*shared, draft_.typed.registry, options));
-    if (typed.net.outputs.size() < output_count) return Status(Code::subnet_mismatch, "the subnet has too few outputs");
-    for (uint32_t i = 0; i < output_count; ++i)
-      if (outputs[i]) *outputs[i] = to_abi(typed.type(typed.net.outputs[i]));
-    TransformOptions transforms;
-    transforms.default_device = "cpu:0";  // subnets run where their operator does
-    transforms.limits = draft_.options.limits;
-    if (draft_.options.evaluator) {
-      HEDDLE_TRY(typed, optimize(std::move(typed), *draft_.options.evaluator, transforms));
-    }
-    CompileOptions inner = draft_.options;
-    inner.max_threads = 1;  // a subnet runs on the thread of its operator
-    inner.default_device = "cpu:0";
-    inner.devices = nullptr;
-    HEDDLE_TRY(std::shared_ptr<const Plan> plan, compile(std::move(typed), inner));
-    return plan;
-  }();
+  const auto compiled = compile_subnet(*shared, draft_.typed.registry, {inputs, count}, {outputs, output_count}, draft_.options);
   if (!compiled.ok()) {
     error = compiled.status().text();
     return HEDDLE_ERROR_INVALID;
@@ -115,9 +89,11 @@ class Preparer {
   Status compile_subnets(NodeId id);
   bool takes_over(NodeId id, const KernelEntry& next) const;
   Status make(NodeId id);
-  Status prepare(NodeId id, NodeServices& services);
+  Status estimate(NodeId id);
   void release(const NodeServices& services);
   heddle_tensor view(ValueId value, const heddle_layout& layout) const;
+  std::vector<const heddle_tensor*> views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts,
+                                          std::vector<heddle_tensor>& storage) const;
 
   Draft& draft_;
   std::vector<uint32_t> reads_;  // of constants that still need the original bytes
@@ -146,17 +122,25 @@ heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
   return t;
 }
 
+// Null for absent values; the views lie in `storage`.
+std::vector<const heddle_tensor*> Preparer::views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts,
+                                                  std::vector<heddle_tensor>& storage) const {
+  storage.resize(values.size());
+  std::vector<const heddle_tensor*> pointers(values.size(), nullptr);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].valid()) continue;
+    storage[i] = view(values[i], i < layouts.size() ? layouts[i] : heddle_layout{});
+    pointers[i] = &storage[i];
+  }
+  return pointers;
+}
+
 // Runs inference of the node once more, this time with services that compile each subnet it asks about.
 Status Preparer::compile_subnets(NodeId id) {
   const Node& node = draft_.node(id);
   if (!has_subnet(node) || draft_.nodes[id.index].late) return {};
-  std::vector<heddle_tensor> views(node.inputs.size());
-  std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!node.inputs[i].valid()) continue;
-    views[i] = view(node.inputs[i], {});
-    inputs[i] = &views[i];
-  }
+  std::vector<heddle_tensor> storage;
+  const std::vector<const heddle_tensor*> inputs = views(node.inputs, {}, storage);
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
   std::vector<TensorType> outputs(node.outputs.size());
@@ -198,63 +182,42 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
   return KernelCall(draft_.typed, before, draft_.device(id), draft_.options.max_threads).accepts(next, last, operand);
 }
 
-// Creates and prepares the kernel that was chosen, or the next one when it answers that it does not do this node.
+// Creates and prepares the kernel that was chosen, or the next one when it answers that it does not do this node. Late steps are prepared
+// when they run.
 Status Preparer::make(NodeId id) {
-  NodeDraft& d = draft_.nodes[id.index];
-  for (;;) {
-    NodeServices services(draft_, id);
-    Status status = d.call->create(*d.kernel, &services, &d.state);
-    if (status.ok()) status = prepare(id, services);
-    if (status.ok()) release(services);
-    if (status.code() != Code::unsupported) return status;
-    destroy_state(*d.kernel, std::exchange(d.state, nullptr));
-    const KernelEntry* next = d.call->find(d.kernel);
-    while (next && !takes_over(id, *next)) next = d.call->find(next);
-    if (!next) return status;
-    d.kernel = next;
-  }
-}
-
-Status Preparer::prepare(NodeId id, NodeServices& services) {
   const Node& node = draft_.node(id);
   NodeDraft& d = draft_.nodes[id.index];
-  heddle_prepare_context& p = d.prepared;
-  p = {};
-  p.struct_size = sizeof(p);
-  p.tile_count = 1;
-  p.max_threads = draft_.options.max_threads;
-  if (d.late || !d.kernel->kernel->prepare) return {};
-  std::vector<heddle_tensor> inputs(node.inputs.size()), outputs(node.outputs.size());
-  std::vector<const heddle_tensor*> input_pointers(node.inputs.size(), nullptr), output_pointers(node.outputs.size(), nullptr);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (node.inputs[i].valid()) {
-      inputs[i] = view(node.inputs[i], d.input_layouts[i]);
-      if (!draft_.options.prepack) inputs[i].flags &= ~HEDDLE_TENSOR_CONSTANT;
-      input_pointers[i] = &inputs[i];
-    }
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (node.outputs[i].valid()) {
-      outputs[i] = view(node.outputs[i], d.output_layouts[i]);
-      output_pointers[i] = &outputs[i];
-    }
-  PrepareCall call;
-  call.services = &services;
-  call.abi = p;
-  call.abi.input_count = static_cast<uint32_t>(inputs.size());
-  call.abi.output_count = static_cast<uint32_t>(outputs.size());
-  call.abi.host = prepare_host();
-  call.abi.inputs = input_pointers.data();
-  call.abi.outputs = output_pointers.data();
-  call.abi.state = d.state;
-  heddle_status status = HEDDLE_ERROR_INTERNAL;
-  try {
-    status = d.kernel->kernel->prepare(&call.abi);
-  } catch (...) {
-    call.error.text = "prepare threw an exception across the plugin boundary";
-  }
-  if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
-  p = call.abi;
-  return check_prepared(*d.kernel, p, INT64_MAX / 4);
+  std::vector<heddle_tensor> inputs, outputs;
+  const std::vector<const heddle_tensor*> input_pointers = views(node.inputs, d.input_layouts, inputs);
+  const std::vector<const heddle_tensor*> output_pointers = views(node.outputs, d.output_layouts, outputs);
+  if (!draft_.options.prepack)
+    for (heddle_tensor& input : inputs) input.flags &= ~HEDDLE_TENSOR_CONSTANT;
+  PrepareRequest request;
+  request.inputs = input_pointers;
+  request.outputs = output_pointers;
+  request.max_threads = draft_.options.max_threads;
+  NodeServices services(draft_, id);
+  const auto next = [&](const KernelEntry& refused) {
+    const KernelEntry* other = d.call->find(&refused);
+    while (other && !takes_over(id, *other)) other = d.call->find(other);
+    if (other) d.kernel = other;
+    services.forget_packed();
+    return other;
+  };
+  HEDDLE_CHECK(make_kernel(*d.call, *d.kernel, next, d.late ? nullptr : &request, &services, &d.made));
+  release(services);
+  return {};
+}
+
+// A kernel that declares no cost is taken for as fast as memory and arithmetic of one thread usually are; operators that say nothing
+// either stay unknown.
+Status Preparer::estimate(NodeId id) {
+  constexpr double flops_per_ns = 8, bytes_per_ns = 8, call_ns = 50;
+  NodeDraft& d = draft_.nodes[id.index];
+  HEDDLE_TRY(d.cost, operator_cost(draft_.typed, draft_.node(id), d.call->attributes()->table));
+  if (d.made.cost_ns == 0 && d.cost.flops && d.device == 0)
+    d.made.cost_ns = call_ns + *d.cost.flops / flops_per_ns + static_cast<double>(d.cost.bytes) / bytes_per_ns;
+  return {};
 }
 
 // The original of a constant leaves memory as soon as its last reader has packed it.
@@ -281,6 +244,7 @@ Status Preparer::run() {
   for (const NodeId id : draft_.order) {
     HEDDLE_CHECK(draft_.at(id, compile_subnets(id)));
     HEDDLE_CHECK(draft_.at(id, make(id)));
+    HEDDLE_CHECK(draft_.at(id, estimate(id)));
   }
   return {};
 }

@@ -1,17 +1,11 @@
 #include "base/findings.h"
 #include "base/text.h"
 #include "compile/draft.h"
-#include "plugin/kernel_guard.h"
 
 namespace heddle::compiling {
 
 Status Draft::at(NodeId id, Status status) const {
   return std::move(status).at(node(id).name, display_name(node(id).domain, node(id).type)).in_net(typed.net.name);
-}
-
-Draft::~Draft() {
-  for (NodeDraft& n : nodes)
-    if (n.kernel) destroy_state(*n.kernel, n.state);
 }
 
 namespace {
@@ -28,6 +22,17 @@ bool is_late(const Draft& draft, const Node& node) {
   for (const ValueId id : node.outputs)
     if (id.valid() && draft.typed.type(id).dynamic) return true;
   return false;
+}
+
+// The kernel reads the extents of bounded inputs itself: its step is planned at the bounds like any other. Where extents depend on
+// bounded ones in another way the step is late all the same.
+bool reads_extents(const Draft& draft, const Node& node, const KernelEntry& kernel) {
+  if (!(kernel.kernel->flags & HEDDLE_KERNEL_READS_EXTENTS)) return false;
+  for (const ValueId id : node.inputs)
+    if (id.valid() && (draft.typed.type(id).dynamic || draft.typed.type(id).follows_bounded)) return false;
+  for (const ValueId id : node.outputs)
+    if (id.valid() && draft.typed.type(id).dynamic) return false;
+  return true;
 }
 
 // A reshape-like operator runs nothing when its output may simply be its input's bytes.
@@ -77,11 +82,17 @@ Status select_kernels(Draft& draft) {
     d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.options.max_threads);
     if (const std::shared_ptr<Device> opened = draft.opened(id)) d.call->set_device_handle(opened->handle());
     d.device = stream_device(draft, id);
+    d.kernel = d.device != 0 && is_copy(node) ? device_copy_kernel() : d.call->find();
+    if (d.late && d.device == 0 && d.kernel && reads_extents(draft, node, *d.kernel)) {
+      d.late = false;
+      d.reads_extents = true;
+      for (const ValueId out : node.outputs)
+        if (out.valid()) draft.typed.types[out.index].follows_bounded = false;
+    }
     if (d.device != 0 && d.late) {
       findings.add(draft.at(id, {Code::unsupported, "extents are known only while it runs, which no device can do yet", "put it on cpu"}));
       continue;
     }
-    d.kernel = d.device != 0 && is_copy(node) ? device_copy_kernel() : d.call->find();
     if (!d.kernel && !d.view)
       findings.add(draft.at(id, {Code::no_kernel, "no loaded plugin has a kernel for " + kernel_question(*d.call),
                                  "insert a Cast, choose another device, or load a plugin that has one"}));

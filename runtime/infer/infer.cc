@@ -4,7 +4,7 @@
 
 #include "base/findings.h"
 #include "base/text.h"
-#include "infer/infer_operator.h"
+#include "plugin/infer_operator.h"
 
 namespace heddle {
 namespace {
@@ -256,6 +256,7 @@ Status Inference::node(NodeId id) {
     bounded = bounded || type.late();
     const auto& known = typed_.known[node.inputs[i].index];
     views[i] = tensor_view(type.dtype, type.shape, known ? const_cast<std::byte*>(known->data) : nullptr);
+    views[i].extent_axis = type.bounded_axis;
     inputs[i] = &views[i];
   }
   if (dynamic) return infer_late_dtypes(node);

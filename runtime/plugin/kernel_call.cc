@@ -1,6 +1,6 @@
 #include "plugin/kernel_call.h"
 
-#include "infer/infer_operator.h"
+#include "plugin/infer_operator.h"
 
 namespace heddle {
 
@@ -19,7 +19,7 @@ KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device
   types_.reserve(node.inputs.size() + node.outputs.size());
   for (const ValueId id : node.inputs) add(id, input_dtypes_, input_present_);
   for (const ValueId id : node.outputs) add(id, output_dtypes_, output_present_);
-  call_.abi.max_threads = max_threads;
+  abi_.max_threads = max_threads;
   link();
 }
 
@@ -33,7 +33,7 @@ void KernelCall::link() {
   for (const EpilogueStage& s : stages_)
     abi_stages_.push_back({sizeof(heddle_epilogue_stage), s.operand_input, s.operand_kind, 0, s.expression.c_str()});
   for (const heddle_epilogue_stage& s : abi_stages_) stage_pointers_.push_back(&s);
-  heddle_create_context& c = call_.abi;
+  heddle_create_context& c = abi_;
   c.struct_size = sizeof(c);
   c.input_count = static_cast<uint32_t>(inputs_.size());
   c.output_count = static_cast<uint32_t>(outputs_.size());
@@ -57,33 +57,47 @@ const KernelEntry* KernelCall::find(const KernelEntry* after) const {
   return registry_->find_kernel(*schema_, device_kind(device_), std::span(input_dtypes_).first(own), output_dtypes_, after);
 }
 
-Status KernelCall::create(const KernelEntry& kernel, CallServices* services, void** state) {
+Status KernelCall::create(const KernelEntry& kernel, CallServices* services, void** state) const {
   *state = nullptr;
   if (!kernel.kernel->create) return {};
-  call_.services = services;
-  call_.error = {};
+  CreateCall call;
+  call.abi = abi_;
+  call.services = services;
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    status = kernel.kernel->create(&call_.abi, state);
+    status = kernel.kernel->create(&call.abi, state);
   } catch (...) {
-    call_.error.text = "create threw an exception across the plugin boundary";
+    call.error.text = "create threw an exception across the plugin boundary";
   }
   if (status != HEDDLE_OK) *state = nullptr;  // a create that fails hands nothing over, whatever it wrote
-  return status == HEDDLE_OK ? Status() : plugin_error(Code::kernel_failed, status, call_.error);
+  return status == HEDDLE_OK ? Status() : plugin_error(Code::kernel_failed, status, call.error);
 }
 
-std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) {
+std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) const {
   constexpr uint32_t capacity = 4;
   std::vector<heddle_format> choices(capacity);
   if (!kernel.kernel->formats) return {};
+  CreateCall call;
+  call.abi = abi_;
   uint32_t n = 0;
   try {
-    n = kernel.kernel->formats(&call_.abi, choices.data(), capacity);
+    n = kernel.kernel->formats(&call.abi, choices.data(), capacity);
   } catch (...) {
     n = 0;
   }
   choices.resize(std::min(n, capacity));
   return choices;
+}
+
+bool KernelCall::accepts(const KernelEntry& kernel) const {
+  if (!kernel.kernel->accepts_epilogue) return false;
+  CreateCall call;
+  call.abi = abi_;
+  try {
+    return kernel.kernel->accepts_epilogue(&call.abi) != 0;
+  } catch (...) {
+    return false;
+  }
 }
 
 bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueStage& stage, const TensorType* operand) {
@@ -95,12 +109,7 @@ bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueStage& stage, 
     input_present_.push_back(1);
   }
   link();
-  bool yes = false;
-  try {
-    yes = kernel.kernel->accepts_epilogue(&call_.abi) != 0;
-  } catch (...) {
-    yes = false;
-  }
+  const bool yes = accepts(kernel);
   stages_.pop_back();
   if (operand) input_present_.pop_back();
   types_ = types;

@@ -32,11 +32,14 @@ class KernelCall {
   const OperatorSchema& schema() const { return *schema_; }
   const std::shared_ptr<const Attributes>& attributes() const { return attributes_; }
   const std::string& device() const { return device_; }
-  void set_device_handle(void* handle) { call_.abi.device_handle = handle; }
+  void set_device_handle(void* handle) { abi_.device_handle = handle; }
   // The best kernel behind `after`, by dtypes and device kind; null when there is none.
   const KernelEntry* find(const KernelEntry* after = nullptr) const;
-  Status create(const KernelEntry& kernel, CallServices* services, void** state);
-  std::vector<heddle_format> formats(const KernelEntry& kernel);
+  // [several threads at once] `state` is null when it fails.
+  Status create(const KernelEntry& kernel, CallServices* services, void** state) const;
+  std::vector<heddle_format> formats(const KernelEntry& kernel) const;
+  // Whether the kernel runs the node with its own stages.
+  bool accepts(const KernelEntry& kernel) const;
   // Whether the kernel runs the node with its own stages and one more, whose operand (of type `operand`, may be null) would be the next
   // input.
   bool accepts(const KernelEntry& kernel, const EpilogueStage& stage, const TensorType* operand);
@@ -56,7 +59,7 @@ class KernelCall {
   std::vector<const heddle_type*> inputs_, outputs_;
   std::vector<heddle_epilogue_stage> abi_stages_;
   std::vector<const heddle_epilogue_stage*> stage_pointers_;
-  CreateCall call_;
+  heddle_create_context abi_ = {};
 };
 
 }  // namespace heddle

@@ -4,12 +4,13 @@
 #include <cstring>
 #include <deque>
 #include <new>
+#include <optional>
 #include <random>
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "infer/infer_operator.h"
-#include "plugin/kernel_guard.h"
+#include "plugin/infer_operator.h"
+#include "plugin/kernel_instance.h"
 #include "plugin/pointwise_lowering.h"
 
 namespace heddle {
@@ -97,12 +98,13 @@ class Packs : public CallServices {
 
 // Everything one run of one operator holds.
 struct Runner {
-  Runner(const RegistrySnapshot& snapshot, const OperatorCall& operator_call)
-      : registry(snapshot), call(operator_call), attributes(operator_call.attributes) {}
-  const RegistrySnapshot& registry;
+  Runner(const RegistrySnapshot& snapshot, const OperatorCall& operator_call) : call(operator_call) {
+    net.registry = std::shared_ptr<const RegistrySnapshot>(std::shared_ptr<void>(), &snapshot);  // the caller's
+  }
   const OperatorCall& call;
-  const OperatorSchema* schema = nullptr;
-  std::vector<Attribute> attributes;
+  // The call as the one node of a net: inputs and outputs are values 0, 1, ...
+  TypedNet net;
+  Node node;
   AttributeTable table;
   std::vector<heddle_tensor> input_views;
   std::vector<const heddle_tensor*> inputs;
@@ -111,31 +113,27 @@ struct Runner {
   std::vector<heddle_tensor> output_views;
   std::vector<heddle_tensor*> outputs;
   std::deque<int64_t> extents;
-  const KernelEntry* kernel = nullptr;
-  void* state = nullptr;
   Packs packs;
-  heddle_prepare_context prepared = {};
+  std::optional<KernelCall> kernel_call;  // outlives the state
+  KernelInstance made;
 
   // Operands of an epilogue lie behind the schema's own inputs.
   size_t own_inputs() const {
-    size_t own = call.stages.empty() ? inputs.size() : std::min<size_t>(inputs.size(), schema->op->input_count);
+    size_t own = call.stages.empty() ? inputs.size() : std::min<size_t>(inputs.size(), node.schema->op->input_count);
     for (const OperatorCall::Stage& s : call.stages)
       if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
     return own;
   }
   Status infer();
-  Status select();
-  Status create();
-  Status check_output_sizes() const;
-  Status prepare();
+  const KernelEntry* select();
+  Status allocate_outputs();
+  Status share(uint32_t output, uint32_t input);
+  Status make(const KernelEntry& first);
   Status run();
-  ~Runner() {
-    if (kernel) destroy_state(*kernel, state);
-  }
 };
 
 Status Runner::infer() {
-  table = AttributeTable(*schema, attributes);
+  table = AttributeTable(*node.schema, call.attributes);
   input_views.reserve(call.inputs.size());
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const auto& blob = call.inputs[i];
@@ -150,73 +148,41 @@ Status Runner::infer() {
   }
   output_types.resize(call.output_count);
   const std::vector<char> wanted(call.output_count, 1);
-  return infer_operator(*schema, table, std::span(inputs).first(own_inputs()), wanted, output_types, &packs);
+  return infer_operator(*node.schema, table, std::span(inputs).first(own_inputs()), wanted, output_types, &packs);
 }
 
-Status Runner::select() {
-  std::vector<DType> in, out;
-  for (const auto& blob : call.inputs) in.push_back(blob ? blob->dtype : DType::none);
-  for (const TensorType& type : output_types) out.push_back(type.dtype);
-  kernel = registry.find_kernel(*schema, "cpu", std::span(in).first(own_inputs()), out, kernel);
+// The input shows the bytes of the output, which begin as its own.
+Status Runner::share(uint32_t output, uint32_t input) {
+  if (output >= output_blobs.size() || input >= inputs.size() || !inputs[input] || !output_blobs[output] ||
+      output_blobs[output]->bytes != call.inputs[input]->bytes)
+    return {Code::invalid_argument, "output " + std::to_string(output) + " can not take the bytes of input " + std::to_string(input)};
+  void* const bytes = output_views[output].data;
+  if (output_blobs[output]->bytes > 0) std::memcpy(bytes, call.inputs[input]->data, static_cast<size_t>(output_blobs[output]->bytes));
+  input_views[static_cast<size_t>(inputs[input] - input_views.data())].data = bytes;
   return {};
 }
 
-Status Runner::create() {
-  if (!kernel->kernel->create) return {};
-  std::vector<heddle_type> types;
-  types.reserve(inputs.size() + output_types.size());
-  std::vector<const heddle_type*> in, out;
-  for (const auto& blob : call.inputs) {
-    if (!blob) {
-      in.push_back(nullptr);
-      continue;
-    }
-    types.push_back(to_abi(TensorType{blob->dtype, blob->shape}));
-    in.push_back(&types.back());
-  }
-  for (const TensorType& type : output_types) {
-    types.push_back(to_abi(type));
-    out.push_back(&types.back());
-  }
-  std::vector<heddle_epilogue_stage> stages;
-  std::vector<const heddle_epilogue_stage*> stage_pointers;
-  stages.reserve(call.stages.size());
+// Null: no kernel fits.
+const KernelEntry* Runner::select() {
+  const auto add = [&](const TensorType& type) {
+    net.types.push_back(type);
+    return ValueId(net.types.size() - 1);
+  };
+  node.name = call.type;
+  node.attributes = call.attributes;
+  for (const auto& blob : call.inputs) node.inputs.push_back(blob ? add({blob->dtype, blob->shape}) : ValueId());
+  for (const TensorType& type : output_types) node.outputs.push_back(add(type));
   for (const OperatorCall::Stage& s : call.stages) {
-    stages.push_back({sizeof(heddle_epilogue_stage), s.operand_input, s.operand_kind, 0, s.expression.c_str()});
-    stage_pointers.push_back(&stages.back());
+    EpilogueStage& stage = node.epilogue.emplace_back();
+    stage.expression = s.expression;
+    stage.operand_input = s.operand_input;
+    stage.operand_kind = s.operand_kind;
   }
-  CreateCall create;
-  create.services = &packs;
-  heddle_create_context& c = create.abi;
-  c.struct_size = sizeof(c);
-  c.input_count = static_cast<uint32_t>(in.size());
-  c.output_count = static_cast<uint32_t>(out.size());
-  c.attribute_count = table.size();
-  c.host = create_host();
-  c.inputs = in.data();
-  c.outputs = out.data();
-  c.attributes = table.data();
-  c.op = schema->op;
-  c.node_name = call.type.c_str();
-  c.device = "cpu:0";
-  c.max_threads = 1;
-  c.stage_count = static_cast<uint32_t>(stages.size());
-  c.stages = stage_pointers.data();
-  void* created = nullptr;
-  heddle_status status = HEDDLE_ERROR_INTERNAL;
-  try {
-    if (!stages.empty() && (!kernel->kernel->accepts_epilogue || !kernel->kernel->accepts_epilogue(&c)))
-      return {Code::unsupported, "kernel " + kernel->name + " does not accept this epilogue"};
-    status = kernel->kernel->create(&c, &created);
-  } catch (...) {
-    create.error.text = "create threw an exception across the plugin boundary";
-  }
-  if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, create.error);
-  state = created;
-  return {};
+  kernel_call.emplace(net, node, "cpu:0", 1);
+  return kernel_call->find();
 }
 
-Status Runner::check_output_sizes() const {
+Status Runner::allocate_outputs() {
   int64_t total = 0;
   for (const TensorType& type : output_types) {
     int64_t bytes = 0;
@@ -225,17 +191,9 @@ Status Runner::check_output_sizes() const {
       return {Code::limit_exceeded, "the outputs would take more than " + human_bytes(call.limit_bytes),
               "use smaller shapes or raise the limit"};
   }
-  return {};
-}
-
-Status Runner::prepare() {
-  const bool dynamic = (kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS) != 0;
-  HEDDLE_CHECK(check_output_sizes());
   output_views.reserve(output_types.size());
   for (size_t i = 0; i < output_types.size(); ++i) {
     const TensorType& type = output_types[i];
-    if (type.dynamic && !dynamic)
-      return {Code::unsupported, "output " + std::to_string(i) + " has no known extents before the operator ran"};
     std::byte* data = nullptr;
     output_blobs.push_back(type.dynamic ? nullptr : Blob::allocate(type.dtype, type.shape, &data));
     heddle_tensor view = tensor_view(type.dtype, type.shape, data);
@@ -245,46 +203,42 @@ Status Runner::prepare() {
     output_views.push_back(view);
     outputs.push_back(&output_views.back());
   }
+  for (const auto& [output, input] : call.in_place) HEDDLE_CHECK(share(output, input));
+  return {};
+}
+
+Status Runner::make(const KernelEntry& first) {
+  if (!call.stages.empty() && !kernel_call->accepts(first))
+    return {Code::unsupported, "kernel " + first.name + " does not accept this epilogue"};
   for (heddle_tensor& view : input_views)
     if (call.constant_inputs) view.flags |= HEDDLE_TENSOR_CONSTANT;
-  prepared.struct_size = sizeof(prepared);
-  prepared.input_count = static_cast<uint32_t>(inputs.size());
-  prepared.output_count = static_cast<uint32_t>(outputs.size());
-  prepared.max_threads = 1;
-  prepared.tile_count = 1;
-  if (!kernel->kernel->prepare) return {};
   // Only constants may be read in prepare.
   std::vector<heddle_tensor> blind(input_views);
   std::vector<const heddle_tensor*> blind_inputs;
   size_t next = 0;
   for (const heddle_tensor* input : inputs) {
-    if (!input) {
-      blind_inputs.push_back(nullptr);
-      continue;
-    }
-    if (!call.constant_inputs) blind[next].data = nullptr;
-    blind_inputs.push_back(&blind[next++]);
+    if (input && !call.constant_inputs) blind[next].data = nullptr;
+    blind_inputs.push_back(input ? &blind[next++] : nullptr);
   }
-  PrepareCall prepare;
-  prepare.services = &packs;
-  prepare.abi = prepared;
-  prepare.abi.host = prepare_host();
-  prepare.abi.inputs = blind_inputs.data();
-  prepare.abi.outputs = outputs.data();
-  prepare.abi.state = state;
-  heddle_status status = HEDDLE_ERROR_INTERNAL;
-  try {
-    status = kernel->kernel->prepare(&prepare.abi);
-  } catch (...) {
-    prepare.error.text = "prepare threw an exception across the plugin boundary";
-  }
-  if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, prepare.error);
-  prepared = prepare.abi;
-  return check_prepared(*kernel, prepared, call.limit_bytes);
+  const std::vector<const heddle_tensor*> const_outputs(outputs.begin(), outputs.end());
+  PrepareRequest request;
+  request.inputs = blind_inputs;
+  request.outputs = const_outputs;
+  request.scratch_limit = call.limit_bytes;
+  const auto other = [&](const KernelEntry& refused) {
+    const KernelEntry* kernel = kernel_call->find(&refused);
+    while (kernel && !call.stages.empty() && !kernel_call->accepts(*kernel)) kernel = kernel_call->find(kernel);
+    return kernel;
+  };
+  HEDDLE_CHECK(make_kernel(*kernel_call, first, other, &request, &packs, &made));
+  for (size_t i = 0; i < output_types.size(); ++i)
+    if (output_types[i].dynamic && !(made.kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS))
+      return {Code::unsupported, "output " + std::to_string(i) + " has no known extents before the operator ran"};
+  return {};
 }
 
 Status Runner::run() {
-  const AlignedBytes scratch(prepared.scratch_bytes), thread_scratch_bytes(prepared.thread_scratch_bytes);
+  const AlignedBytes scratch(made.scratch_bytes), thread_scratch_bytes(made.thread_scratch_bytes);
   heddle_run_info info = {sizeof(info), 0, call.random_seed, call.step};
   RunCall run;
   run.thread_scratch = thread_scratch_bytes.data;
@@ -297,27 +251,28 @@ Status Runner::run() {
   c.output_count = static_cast<uint32_t>(outputs.size());
   c.inputs = inputs.data();
   c.outputs = outputs.data();
-  c.state = state;
+  c.state = made.state.get();
   c.scratch = scratch.data;
   c.info = &info;
   c.host = run_host();
   std::vector<std::pair<int64_t, int64_t>> ranges;
   if (call.split_seed == 0) {
-    if (prepared.tile_count > 0) ranges.emplace_back(0, prepared.tile_count);
+    if (made.tiles > 0) ranges.emplace_back(0, made.tiles);
   } else {
     std::mt19937_64 random(call.split_seed);
-    for (int64_t begin = 0; begin < prepared.tile_count;) {
-      const int64_t end = std::min<int64_t>(prepared.tile_count, begin + 1 + static_cast<int64_t>(random() % 3));
+    for (int64_t begin = 0; begin < made.tiles;) {
+      const int64_t end = std::min<int64_t>(made.tiles, begin + 1 + static_cast<int64_t>(random() % 3));
       ranges.emplace_back(begin, end);
       begin = end;
     }
     std::shuffle(ranges.begin(), ranges.end(), random);
   }
+  const heddle_kernel& kernel = *made.kernel->kernel;
   heddle_status status = HEDDLE_OK;
   try {
     for (const auto& [begin, end] : ranges)
-      if (status == HEDDLE_OK) status = kernel->kernel->run(&c, begin, end);
-    if (status == HEDDLE_OK && kernel->kernel->finish) status = kernel->kernel->finish(&c);
+      if (status == HEDDLE_OK) status = kernel.run(&c, begin, end);
+    if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&c);
   } catch (...) {
     status = HEDDLE_ERROR_INTERNAL;
     run.error.text = "the kernel threw an exception across the plugin boundary";
@@ -343,36 +298,31 @@ Status Runner::run() {
 
 Result<std::vector<std::shared_ptr<const Blob>>> run_resolved(const RegistrySnapshot& registry, const OperatorCall& call) {
   Runner runner(registry, call);
-  runner.schema = registry.find_operator(call.domain, call.type, call.version);
+  const OperatorSchema* const schema = registry.find_operator(call.domain, call.type, call.version);
   const std::string shown = display_name(call.domain, call.type);
-  if (!runner.schema)
+  if (!schema)
     return Status(Code::unknown_operator, "no loaded plugin has operator " + quoted(shown),
                   suggestion(call.type, registry.operator_names(call.domain)));
+  runner.node.schema = schema;
   HEDDLE_CHECK(runner.infer());
-  Status created;
-  do {
-    HEDDLE_CHECK(runner.select());
-    if (!runner.kernel) break;
-    created = runner.create();
-  } while (created.code() == Code::unsupported);
-  HEDDLE_CHECK(std::move(created));
-  if (!runner.kernel) {
-    if (!runner.schema->op->pointwise)
-      return Status(Code::no_kernel, "operator " + quoted(shown) + " has no cpu kernel for these dtypes",
-                    "insert a Cast, or load a plugin that has one");
-    std::vector<bool> present;
-    for (const auto& input : call.inputs) present.push_back(input != nullptr);
-    HEDDLE_TRY(std::string program, pointwise_program(*runner.schema, call.attributes, present));
-    OperatorCall lowered = call;
-    lowered.domain = "heddle";
-    lowered.type = "Pointwise";
-    lowered.version = 0;
-    lowered.attributes = {{"program", program}};
-    return run_resolved(registry, lowered);
+  if (const KernelEntry* kernel = runner.select()) {
+    HEDDLE_CHECK(runner.allocate_outputs());
+    HEDDLE_CHECK(runner.make(*kernel));
+    HEDDLE_CHECK(runner.run());
+    return std::vector<std::shared_ptr<const Blob>>(runner.output_blobs.begin(), runner.output_blobs.end());
   }
-  HEDDLE_CHECK(runner.prepare());
-  HEDDLE_CHECK(runner.run());
-  return std::vector<std::shared_ptr<const Blob>>(runner.output_blobs.begin(), runner.output_blobs.end());
+  if (!schema->op->pointwise)
+    return Status(Code::no_kernel, "operator " + quoted(shown) + " has no cpu kernel for these dtypes",
+                  "insert a Cast, or load a plugin that has one");
+  std::vector<bool> present;
+  for (const auto& input : call.inputs) present.push_back(input != nullptr);
+  HEDDLE_TRY(std::string program, pointwise_program(*schema, call.attributes, present));
+  OperatorCall lowered = call;
+  lowered.domain = "heddle";
+  lowered.type = "Pointwise";
+  lowered.version = 0;
+  lowered.attributes = {{"program", program}};
+  return run_resolved(registry, lowered);
 }
 
 Result<std::vector<std::shared_ptr<const Blob>>> run_in_memory(const RegistrySnapshot& registry, const OperatorCall& call) {
@@ -389,6 +339,15 @@ Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnap
   auto result = run_in_memory(registry, call);
   if (!result.ok()) return std::move(result).status().at(call.type, display_name(call.domain, call.type));
   return result;
+}
+
+Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& registry, const OperatorCall& call) {
+  Runner runner(registry, call);
+  runner.node.schema = registry.find_operator(call.domain, call.type, call.version);
+  if (!runner.node.schema) return Status(Code::unknown_operator, "no loaded plugin has operator " + quoted(call.type));
+  HEDDLE_CHECK(runner.infer());
+  const KernelEntry* kernel = runner.select();
+  return kernel ? runner.kernel_call->formats(*kernel) : std::vector<heddle_format>();
 }
 
 Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const Registry& registry, const OperatorCall& call) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/typed_net.h"
@@ -26,6 +27,8 @@ struct OperatorCall {
   int64_t limit_bytes = int64_t{16} << 30;   // for all outputs, and for scratch; more is Code::limit_exceeded
   std::vector<heddle_layout> input_layouts;  // empty: row-major; content is reinterpreted, not converted
   std::vector<heddle_layout> output_layouts;
+  // Output and input by index: the output is computed over a copy of the input's bytes, as where a plan lets them share a buffer.
+  std::vector<std::pair<uint32_t, uint32_t>> in_place;
   // Epilogue stages, canonical expressions; operands are among the inputs (see heddle_epilogue_stage).
   struct Stage {
     std::string expression;
@@ -39,5 +42,8 @@ struct OperatorCall {
 // pointwise expression runs as heddle::Pointwise. Errors carry the operator's type.
 Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnapshot& registry, const OperatorCall& call);
 Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const Registry& registry, const OperatorCall& call);
+
+// The layouts that the call's kernel ranks (heddle_kernel::formats), best first; empty: it has none.
+Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& registry, const OperatorCall& call);
 
 }  // namespace heddle

@@ -34,6 +34,16 @@ bool sets_overlap(const heddle_dtype_set* a, uint32_t a_count, const heddle_dtyp
   return true;
 }
 
+// Of an expression with every name as an input; -1: there is none, or not without its attributes.
+int operations_of(const char* expression) {
+  if (!expression) return -1;
+  expression::Program program;
+  std::string error;
+  if (!expression::parse(expression, {}, program, error)) return -1;
+  expression::prune(program);
+  return expression::operations(program);
+}
+
 std::shared_ptr<LoadedPlugin> read_tables(std::unique_ptr<Library> library) {
   auto loaded = std::make_shared<LoadedPlugin>();
   const heddle_plugin& plugin = library->plugin();
@@ -47,6 +57,7 @@ std::shared_ptr<LoadedPlugin> read_tables(std::unique_ptr<Library> library) {
     schema.name = op->name;
     schema.version = op->version;
     schema.plugin = loaded.get();
+    schema.pointwise_operations = operations_of(op->pointwise);
     for (uint32_t k = 0; k < op->input_count; ++k) {
       if (!(op->inputs[k]->flags & HEDDLE_PORT_OPTIONAL)) schema.required_inputs = k + 1;
       if (op->inputs[k]->flags & HEDDLE_PORT_SHAPE_OPERAND) schema.has_shape_operand = true;

@@ -29,6 +29,7 @@ struct OperatorSchema {
   const LoadedPlugin* plugin = nullptr;
   uint32_t required_inputs = 0;
   bool has_shape_operand = false;
+  int pointwise_operations = -1;  // of its expression, for each element; -1: it has none
 
   // The port that argument `i` belongs to (a variadic last port takes all further ones); null when there are too many.
   const heddle_port* input_port(size_t i) const { return port(op->inputs, op->input_count, i); }

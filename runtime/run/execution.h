@@ -10,15 +10,16 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "compile/plan.h"
 #include "heddle/executor.h"
 #include "heddle/status.h"
 #include "memory/variables.h"
+#include "run/run_control.h"
 #include "run/scheduler.h"
 #include "run/step_call.h"
-#include "run/step_graph.h"
 #include "run/workspace.h"
 
 namespace heddle {
@@ -124,11 +125,13 @@ class Execution {
   std::string failure_text(uint32_t step);
   heddle_status run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_tensor* const* outputs, uint32_t output_count);
+  Execution* find_nested(uint32_t step, const Net* subnet, std::span<const heddle_tensor* const> inputs, size_t outputs);
   bool should_stop(uint32_t step);
   Status reach_devices();
   void find_variables();
   Status freshen_variables();
   void note_device_failures();
+  static heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end);
   static heddle_status enqueue(const heddle_run_context* context, int64_t begin, int64_t end);
   static heddle_status start_fence(const heddle_run_context* context, int64_t begin, int64_t end);
   static void fence_passed(void* user, heddle_status failed, const char* text);
@@ -180,6 +183,8 @@ class Execution {
   Execution* parent_ = nullptr;                                  // of the execution of a subnet
   std::atomic<int64_t> subnet_runs_{0};                          // in this run: held to the limit loop_trips
   uint32_t parent_step_ = 0;                                     // whose subnet it is
+  const Net* subnet_ = nullptr;                                  // which of its subnets
+  std::vector<Shape> result_shapes_;                             // of a subnet: what views of its results point to
   std::atomic<bool> running_{false};
   uint32_t observed_ = 0;  // steps done of a run that is observed
   std::mutex failure_mutex_;

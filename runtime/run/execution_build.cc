@@ -148,6 +148,7 @@ void Execution::build_steps() {
     c.abi.host = host();
     steps_[i] = {step.kernel->kernel->run, &c.abi, step.tiles};
     if (step.tiles == 0) steps_[i] = {run_nothing, &c.abi, 1};
+    if (step.reads_extents && step.tiles > 0) steps_[i].run = run_with_extents;
     if (step.late) {
       late_[i] = std::make_unique<LateStep>(*this, c.step);
       steps_[i] = {LateStep::run, &c.abi, 1};
@@ -212,7 +213,8 @@ void Execution::rebase(std::byte* host) {
     contexts_[i].abi.scratch = (work ? devices_->arena(work->device) : arena_) + plan_->steps[i].scratch_offset;
   }
   for (size_t i = 0; i < nested_.size(); ++i)
-    for (const auto& nested : nested_[i]) nested->rebase(nested_memory(static_cast<uint32_t>(i)));
+    for (const auto& nested : nested_[i])
+      if (!plan_->steps[i].late) nested->rebase(nested_memory(static_cast<uint32_t>(i)));
 }
 
 // One subnet of a step runs at a time: they share the step's scratch, behind the kernel's own.
@@ -222,7 +224,7 @@ std::byte* Execution::nested_memory(uint32_t step) const {
 
 Status Execution::build_nested(Execution* parent) {
   const bool any = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
-  if (!any) return {};
+  if (!any && !plan_->has_late_steps) return {};
   nested_.resize(plan_->steps.size());
   for (size_t i = 0; i < plan_->steps.size(); ++i) {
     const PlanStep& step = plan_->steps[i];
@@ -234,6 +236,7 @@ Status Execution::build_nested(Execution* parent) {
       HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
       execution->parent_ = parent;
       execution->parent_step_ = static_cast<uint32_t>(i);
+      execution->subnet_ = nested.subnet.get();
       nested_[i].push_back(std::move(execution));
     }
   }

@@ -93,6 +93,37 @@ void Execution::step_failed(void* user, uint32_t step, heddle_status status) {
   static_cast<Execution*>(user)->note_failure(step, status, true, nullptr, 0);
 }
 
+// The execution of a subnet for inputs of these types; null: there is none.
+Execution* Execution::find_nested(uint32_t step, const Net* subnet, std::span<const heddle_tensor* const> inputs, size_t outputs) {
+  if (nested_.empty()) return nullptr;
+  for (const auto& candidate : nested_[step]) {
+    const Plan& plan = candidate->plan();
+    bool fits = candidate->subnet_ == subnet && plan.inputs.size() == inputs.size() && plan.outputs.size() >= outputs;
+    for (size_t i = 0; fits && i < inputs.size(); ++i) {
+      const TensorType& type = plan.values[plan.inputs[i].index].type;
+      fits = static_cast<DType>(inputs[i]->dtype) == type.dtype && Shape(inputs[i]->dims, inputs[i]->rank) == type.shape;
+    }
+    if (fits) return candidate.get();
+  }
+  return nullptr;
+}
+
+// Stands before kernels that read extents themselves: nobody believes an extent beyond its bound.
+heddle_status Execution::run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
+  StepContext& c = context_of(context);
+  for (uint32_t i = 0; i < context->input_count; ++i) {
+    const heddle_tensor* in = context->inputs[i];
+    if (!in || !in->extent || in->extent_axis < 0) continue;
+    const int64_t extent = *in->extent, bound = in->dims[in->extent_axis];
+    if (extent >= 0 && extent <= bound) continue;
+    const std::string text = "input " + std::to_string(i) + " has extent " + std::to_string(extent) + " where the bound is " +
+                             std::to_string(bound) + ": the kernel that wrote it is wrong";
+    c.owner->note_failure(c.step, HEDDLE_ERROR_INVALID, false, text.data(), text.size());
+    return HEDDLE_ERROR_INVALID;
+  }
+  return c.owner->plan_->steps[c.step].kernel->kernel->run(context, begin, end);
+}
+
 heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                                     heddle_tensor* const* outputs, uint32_t output_count) {
   const auto refuse = [&](heddle_status code, const std::string& text) {
@@ -104,27 +135,23 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
     return refuse(HEDDLE_ERROR_OUT_OF_MEMORY,
                   "the loops of the net have gone round " + std::to_string(most) + " times, the limit loop_trips");
   const Net* net = from_abi(subnet);
-  Execution* nested = nullptr;
-  if (!nested_.empty())
-    for (const auto& candidate : nested_[step]) {
-      const Plan& plan = candidate->plan();
-      bool fits = plan.inputs.size() == input_count && plan.outputs.size() >= output_count;
-      const auto& entries = plan_->steps[step].nested;
-      fits = fits && entries[static_cast<size_t>(&candidate - nested_[step].data())].subnet.get() == net;
-      for (uint32_t i = 0; fits && i < input_count; ++i) {
-        const TensorType& type = plan.values[plan.inputs[i].index].type;
-        fits = static_cast<DType>(inputs[i]->dtype) == type.dtype && Shape(inputs[i]->dims, inputs[i]->rank) == type.shape;
-      }
-      if (fits) nested = candidate.get();
-    }
+  const std::span<const heddle_tensor* const> given(inputs, input_count);
+  Execution* nested = find_nested(step, net, given, output_count);
+  if (!nested && plan_->steps[step].late) {
+    Result<Execution*> made = late_[step]->compile(net, given, {});
+    if (!made.ok()) return refuse(HEDDLE_ERROR_INVALID, made.status().text());
+    nested = *made;
+  }
   if (!nested) return refuse(HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes for which it was not planned");
+  if (nested->plan().outputs.size() < output_count) return refuse(HEDDLE_ERROR_INVALID, "the subnet has too few outputs");
   for (uint32_t i = 0; i < input_count; ++i) nested->bind_input(i, inputs[i]->data);
   for (uint32_t i = 0; i < output_count; ++i) {
     const TensorType& type = nested->plan().values[nested->plan().outputs[i].index].type;
-    if (!outputs[i] || type.late()) continue;
-    if (outputs[i]->byte_size < static_cast<uint64_t>(type.byte_size()))
+    const bool where_it_is = !outputs[i] || !outputs[i]->data;
+    nested->bind_output(i, where_it_is ? nullptr : outputs[i]->data);
+    if (where_it_is) continue;
+    if (type.late() || outputs[i]->byte_size < static_cast<uint64_t>(type.byte_size()))
       return refuse(HEDDLE_ERROR_INVALID, "an output of a subnet does not fit");
-    nested->bind_output(i, outputs[i]->data);
   }
   // Random operators of a subnet differ from those of other subnets, and from trip to trip.
   RunSettings settings;
@@ -133,6 +160,13 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   const Status status = nested->run(settings);
   if (status.code() == Code::cancelled) return refuse(HEDDLE_ERROR_CANCELLED, "cancelled");
   if (!status.ok()) return refuse(HEDDLE_ERROR_INTERNAL, "in subnet " + quoted(net->name) + ": " + status.text());
+  nested->result_shapes_.resize(nested->outputs_.size());
+  for (uint32_t i = 0; i < output_count; ++i) {
+    if (!outputs[i] || outputs[i]->data) continue;
+    const TensorView result = nested->output(i);
+    Shape& shape = nested->result_shapes_[i] = result.shape;
+    *outputs[i] = tensor_view(result.dtype, shape, result.data);
+  }
   return HEDDLE_OK;
 }
 

@@ -2,36 +2,46 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "base/text.h"
-#include "infer/infer_operator.h"
+#include "compile/compile.h"
+#include "compile/subnet.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"
-#include "plugin/kernel_guard.h"
+#include "plugin/infer_operator.h"
+#include "plugin/kernel_instance.h"
 #include "run/execution.h"
 
 namespace heddle {
 namespace {
 
-std::mutex creation_mutex;  // KernelCall::create is not made for several threads; late kernels are created once per context
+constexpr size_t most_subnets = 16;  // compiled ones that a step keeps
 
-// Prepacking and subnets are for steps that were planned.
+// What kernels and inference may ask for. Constants are not packed: nothing says that the next run has the same extents.
 class LateServices : public CallServices {
  public:
+  LateServices(LateStep& step, const Plan& plan, const PlanStep& plan_step) : step_(step), plan_(plan), plan_step_(plan_step) {}
   void* resource(const std::string& name, std::string& error) override {
-    error = "resource " + quoted(name) + " is not available to a step with dynamic shapes";
+    if (ResourceTable* resources = plan_.late_options->resources) return resources->find(name, plan_step_.device, nullptr, error);
+    error = "resource " + quoted(name) + " needs a session";
     return nullptr;
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) override {
     error = "constants of a step with dynamic shapes are not packed";
     return nullptr;
   }
-  heddle_status infer_subnet(const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t,
-                             std::string& error) override {
-    error = "subnets with dynamic shapes are not supported yet: give the net's inputs static shapes";
-    return HEDDLE_ERROR_UNSUPPORTED;
+  heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                             uint32_t output_count, std::string& error) override {
+    const auto made = step_.compile(from_abi(subnet), {inputs, count}, {outputs, output_count});
+    if (made.ok()) return HEDDLE_OK;
+    error = made.status().text();
+    return HEDDLE_ERROR_INVALID;
   }
+
+ private:
+  LateStep& step_;
+  const Plan& plan_;
+  const PlanStep& plan_step_;
 };
 
 }  // namespace
@@ -40,10 +50,6 @@ LateStep::LateStep(Execution& owner, uint32_t step) : owner_(owner), step_(step)
   buffers_.resize(plan_step_.outputs.size());
   types_.resize(plan_step_.outputs.size());
   operand_contents_.resize(plan_step_.inputs.size());
-}
-
-LateStep::~LateStep() {
-  if (kernel_) destroy_state(*kernel_, state_);
 }
 
 heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t) {
@@ -98,6 +104,33 @@ void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t ra
   return view.data;
 }
 
+bool LateStep::decides_shapes(uint32_t input) const {
+  const heddle_port* port = plan_step_.call->schema().input_port(input);
+  return port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND);
+}
+
+Result<Execution*> LateStep::compile(const Net* subnet, std::span<const heddle_tensor* const> inputs,
+                                     std::span<heddle_type* const> outputs) {
+  Execution* nested = owner_.find_nested(step_, subnet, inputs, outputs.size());
+  if (nested) {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i]) *outputs[i] = to_abi(nested->plan().values[nested->plan().outputs[i].index].type);
+    return nested;
+  }
+  const std::shared_ptr<const Net> shared = subnet_attribute(plan_step_.call->attributes()->values, subnet);
+  if (!shared) return Status(Code::invalid_argument, "the subnet is not an attribute of this operator");
+  HEDDLE_TRY(auto plan, compile_subnet(*shared, owner_.plan().registry, inputs, outputs, *owner_.plan().late_options));
+  HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, {}));
+  execution->parent_ = &owner_;
+  execution->parent_step_ = step_;
+  execution->subnet_ = subnet;
+  nested = execution.get();
+  auto& kept = owner_.nested_[step_];
+  if (kept.size() >= most_subnets) kept.erase(kept.begin());
+  kept.push_back(std::move(execution));
+  return nested;
+}
+
 // True extents and operand contents against those of the last run.
 bool LateStep::same_extents() {
   bool same = ready_;
@@ -110,8 +143,7 @@ bool LateStep::same_extents() {
     if (in.extent && in.extent_axis >= 0) shape[in.extent_axis] = *in.extent;
     same = same && shape == input_shapes_[i];
     input_shapes_[i] = shape;
-    const heddle_port* port = plan_step_.call->schema().input_port(i);
-    if (!port || !(port->flags & HEDDLE_PORT_SHAPE_OPERAND)) continue;
+    if (!decides_shapes(i)) continue;
     const auto bytes = static_cast<size_t>(byte_width(static_cast<DType>(in.dtype)) * shape.element_count());
     std::vector<std::byte>& known = operand_contents_[i];
     if (known.size() != bytes || (bytes > 0 && std::memcmp(known.data(), in.data, bytes) != 0)) {
@@ -122,23 +154,33 @@ bool LateStep::same_extents() {
   return same;
 }
 
-Status LateStep::infer_outputs() {
+std::vector<const heddle_tensor*> LateStep::views(std::vector<heddle_tensor>& storage) const {
   const heddle_run_context& c = owner_.contexts_[step_].abi;
-  std::vector<heddle_tensor> views(c.input_count);
-  std::vector<const heddle_tensor*> inputs(c.input_count, nullptr);
+  storage.resize(c.input_count);
+  std::vector<const heddle_tensor*> pointers(c.input_count, nullptr);
   for (uint32_t i = 0; i < c.input_count; ++i) {
     if (!c.inputs[i]) continue;
-    views[i] = tensor_view(static_cast<DType>(c.inputs[i]->dtype), input_shapes_[i], c.inputs[i]->data);
-    inputs[i] = &views[i];
+    storage[i] = tensor_view(static_cast<DType>(c.inputs[i]->dtype), input_shapes_[i], c.inputs[i]->data);
+    pointers[i] = &storage[i];
   }
+  return pointers;
+}
+
+// Only what is compared from run to run may be read: shape operands and constants.
+Status LateStep::infer_outputs() {
+  const heddle_run_context& c = owner_.contexts_[step_].abi;
+  std::vector<heddle_tensor> storage;
+  const std::vector<const heddle_tensor*> inputs = views(storage);
+  for (uint32_t i = 0; i < c.input_count; ++i)
+    if (c.inputs[i] && !decides_shapes(i) && !(c.inputs[i]->flags & HEDDLE_TENSOR_CONSTANT)) storage[i].data = nullptr;
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
-  LateServices services;
+  LateServices services(*this, owner_.plan(), plan_step_);
   return infer_operator(plan_step_.call->schema(), plan_step_.call->attributes()->table, inputs, wanted, types_, &services);
 }
 
 Status LateStep::place_outputs() {
-  const bool own = (kernel_->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS) != 0;
+  const bool own = (plan_step_.kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS) != 0;
   for (uint32_t i = 0; i < types_.size(); ++i) {
     if (!plan_step_.outputs[i].value.valid()) continue;
     if (types_[i].dynamic) {
@@ -158,45 +200,50 @@ Status LateStep::place_outputs() {
   return {};
 }
 
+// The kernel is made once, and again when it does not do the extents of this run.
 Status LateStep::prepare() {
-  LateServices services;
-  if (!kernel_) {
-    const std::lock_guard lock(creation_mutex);
-    kernel_ = plan_step_.kernel;
-    HEDDLE_CHECK(plan_step_.call->create(*kernel_, &services, &state_));
-  }
-  HEDDLE_CHECK(place_outputs());
-  prepared_ = {};
-  prepared_.struct_size = sizeof(prepared_);
-  prepared_.tile_count = 1;
-  prepared_.max_threads = 1;
-  if (!kernel_->kernel->prepare) return {};
+  LateServices services(*this, owner_.plan(), plan_step_);
   const heddle_run_context& c = owner_.contexts_[step_].abi;
-  std::vector<heddle_tensor> views(c.input_count);
-  std::vector<const heddle_tensor*> inputs(c.input_count, nullptr);
-  for (uint32_t i = 0; i < c.input_count; ++i) {
-    if (!c.inputs[i]) continue;
-    views[i] = tensor_view(static_cast<DType>(c.inputs[i]->dtype), input_shapes_[i], nullptr);
-    inputs[i] = &views[i];
+  std::vector<heddle_tensor> storage;
+  const std::vector<const heddle_tensor*> inputs = views(storage);
+  for (heddle_tensor& view : storage) view.data = nullptr;
+  PrepareRequest request;
+  request.inputs = inputs;
+  request.outputs = {c.outputs, c.output_count};
+  request.scratch_limit = owner_.plan().limits.plan_bytes;
+  if (made_.kernel) {
+    const Status again = prepare_kernel(made_, request, &services);
+    if (again.code() != Code::unsupported) return again;
   }
-  PrepareCall call;
-  call.services = &services;
-  call.abi = prepared_;
-  call.abi.host = prepare_host();
-  call.abi.input_count = c.input_count;
-  call.abi.output_count = c.output_count;
-  call.abi.inputs = inputs.data();
-  call.abi.outputs = c.outputs;
-  call.abi.state = state_;
-  heddle_status status = HEDDLE_ERROR_INTERNAL;
-  try {
-    status = kernel_->kernel->prepare(&call.abi);
-  } catch (...) {
-    call.error.text = "prepare threw an exception across the plugin boundary";
+  const KernelCall& call = *plan_step_.call;
+  const auto next = [&](const KernelEntry& refused) {
+    const KernelEntry* other = call.find(&refused);
+    while (other && other->kernel->flags != plan_step_.kernel->kernel->flags) other = call.find(other);
+    return other;
+  };
+  return make_kernel(call, *plan_step_.kernel, next, &request, &services, &made_);
+}
+
+// Dynamic outputs have no extents until the kernel gives them.
+void LateStep::hide_dynamic_outputs() {
+  for (uint32_t i = 0; i < types_.size(); ++i) {
+    heddle_tensor* view = owner_.contexts_[step_].abi.outputs[i];
+    if (!view || !types_[i].dynamic) continue;
+    view->data = nullptr;
+    view->dims = types_[i].shape.data();
+    view->rank = types_[i].shape.rank();
+    view->element_count = 0;
+    view->byte_size = 0;
   }
-  if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
-  prepared_ = call.abi;
-  return check_prepared(*kernel_, prepared_, owner_.plan().limits.plan_bytes);
+}
+
+Status LateStep::check_dynamic_outputs() const {
+  for (uint32_t i = 0; i < types_.size(); ++i) {
+    const heddle_tensor* view = owner_.contexts_[step_].abi.outputs[i];
+    if (view && types_[i].dynamic && view->dims == types_[i].shape.data())
+      return {Code::kernel_failed, "the kernel allocated no output " + std::to_string(i), "mend the kernel"};
+  }
+  return {};
 }
 
 Status LateStep::execute() {
@@ -205,38 +252,38 @@ Status LateStep::execute() {
     if (!same_extents()) {
       ready_ = false;
       HEDDLE_CHECK(infer_outputs());
+      HEDDLE_CHECK(place_outputs());
       HEDDLE_CHECK(prepare());
-      grow(scratch_, static_cast<int64_t>(prepared_.scratch_bytes));
-      grow(thread_scratch_, static_cast<int64_t>(prepared_.thread_scratch_bytes));
+      grow(scratch_, made_.scratch_bytes);
+      grow(thread_scratch_, made_.thread_scratch_bytes);
       ready_ = true;
     }
   } catch (const std::bad_alloc&) {
     return {Code::out_of_memory, "no memory for dynamic values"};
   }
+  hide_dynamic_outputs();
   // The step's own context with true extents in its inputs.
   Execution::StepContext call = owner_.contexts_[step_];
-  std::vector<heddle_tensor> views(call.abi.input_count);
-  std::vector<const heddle_tensor*> inputs(call.abi.input_count, nullptr);
+  std::vector<heddle_tensor> storage;
+  const std::vector<const heddle_tensor*> inputs = views(storage);
   for (uint32_t i = 0; i < call.abi.input_count; ++i) {
     if (!call.abi.inputs[i]) continue;
-    views[i] = *call.abi.inputs[i];
-    views[i].dims = input_shapes_[i].data();
-    views[i].element_count = input_shapes_[i].element_count();
-    views[i].byte_size = static_cast<uint64_t>(views[i].element_count * byte_width(static_cast<DType>(views[i].dtype)));
-    inputs[i] = &views[i];
+    storage[i].flags = call.abi.inputs[i]->flags;
+    storage[i].layout = call.abi.inputs[i]->layout;
   }
   call.abi.inputs = inputs.data();
-  call.abi.state = state_;
+  call.abi.state = made_.state.get();
   call.abi.scratch = scratch_.data;
-  heddle_status status = HEDDLE_OK;
   call.thread_scratch = thread_scratch_.data;
+  const heddle_kernel& kernel = *made_.kernel->kernel;
+  heddle_status status = HEDDLE_OK;
   try {
-    if (prepared_.tile_count > 0) status = kernel_->kernel->run(&call.abi, 0, prepared_.tile_count);
-    if (status == HEDDLE_OK && kernel_->kernel->finish) status = kernel_->kernel->finish(&call.abi);
+    if (made_.tiles > 0) status = kernel.run(&call.abi, 0, made_.tiles);
+    if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&call.abi);
   } catch (...) {
     status = HEDDLE_ERROR_INTERNAL;
   }
-  if (status == HEDDLE_OK) return {};
+  if (status == HEDDLE_OK) return check_dynamic_outputs();
   return {status == HEDDLE_ERROR_CANCELLED ? Code::cancelled : Code::kernel_failed, owner_.failure_text(step_)};
 }
 

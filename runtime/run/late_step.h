@@ -1,10 +1,12 @@
 // LateStep: a step whose extents are known only when its inputs are: it infers, prepares and runs in one go, on the calling thread.
 //
 // Outputs with a bound lie in the arena; dynamic ones get memory of their own, kept from run to run and grown when needed (reported as
-// unplanned). Inference and preparation are skipped while extents stay the same. One per step and execution.
+// unplanned). Inference and preparation are skipped while extents stay the same. Subnets are compiled for the extents they are run with,
+// in memory of their own, and kept while few. One per step and execution.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "compile/plan.h"
@@ -17,7 +19,6 @@ class Execution;
 class LateStep {
  public:
   LateStep(Execution& owner, uint32_t step);
-  ~LateStep();
   LateStep(const LateStep&) = delete;
   LateStep& operator=(const LateStep&) = delete;
 
@@ -25,6 +26,9 @@ class LateStep {
   static heddle_status run(const heddle_run_context* context, int64_t begin, int64_t end);
   // For kernels that find out their outputs' extents themselves.
   void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
+  // A subnet of this step for inputs of these types, made when there is none; fills the types of its outputs that are asked for. Valid
+  // until the next call.
+  Result<Execution*> compile(const Net* subnet, std::span<const heddle_tensor* const> inputs, std::span<heddle_type* const> outputs);
   int64_t unplanned_bytes() const;
 
  private:
@@ -39,20 +43,22 @@ class LateStep {
   Status place_outputs();
   Status prepare();
   bool same_extents();
+  bool decides_shapes(uint32_t input) const;
+  void hide_dynamic_outputs();
+  Status check_dynamic_outputs() const;
+  // Views of the inputs with their true extents.
+  std::vector<const heddle_tensor*> views(std::vector<heddle_tensor>& storage) const;
   void grow(Buffer& buffer, int64_t bytes);
 
   Execution& owner_;
   const uint32_t step_;
   const PlanStep& plan_step_;
-  const KernelEntry* kernel_ = nullptr;
-  std::unique_ptr<KernelCall> call_;
-  void* state_ = nullptr;
+  KernelInstance made_;
   std::vector<Shape> input_shapes_;
   std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed
   std::vector<TensorType> types_;
   std::vector<Buffer> buffers_;
   Buffer scratch_, thread_scratch_;
-  heddle_prepare_context prepared_ = {};
   bool ready_ = false;
 };
 

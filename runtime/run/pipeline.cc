@@ -69,13 +69,14 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   CompileOptions compile_options = options.compile;
   compile_options.evaluator = evaluator.get();
   compile_options.prepare_ns = &t.prepare_ns;
-  HEDDLE_TRY(auto plan, compile(std::move(typed), compile_options));
+  std::vector<Diagnostic> warnings;
   for (const Diagnostic& d : findings.all())
-    if (d.severity == Severity::warning || d.code == Code::no_kernel) plan->warnings.push_back(d);
+    if (d.severity == Severity::warning || d.code == Code::no_kernel) warnings.push_back(d);
+  HEDDLE_TRY(auto plan, compile(std::move(typed), compile_options, std::move(warnings)));
   for (const Diagnostic& d : plan->warnings) log_line(d.severity == Severity::warning ? HEDDLE_LOG_WARNING : HEDDLE_LOG_INFO, d.text());
   watch.add_to(t.compile_ns);
   t.compile_ns -= t.prepare_ns;
-  return std::shared_ptr<const Plan>(std::move(plan));
+  return plan;
 }
 
 Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const PipelineOptions& options) {

@@ -9,8 +9,8 @@
 
 #include "heddle/executor.h"
 #include "run/parallel.h"
+#include "run/run_control.h"
 #include "run/run_mode.h"
-#include "run/step_graph.h"
 
 namespace heddle {
 

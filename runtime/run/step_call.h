@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/abi.h"
-#include "run/step_graph.h"
+#include "run/run_control.h"
 
 namespace heddle {
 

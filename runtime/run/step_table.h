@@ -10,7 +10,7 @@
 
 #include "run/list_schedule.h"
 #include "run/ready_list.h"
-#include "run/step_graph.h"
+#include "run/run_control.h"
 
 namespace heddle {
 

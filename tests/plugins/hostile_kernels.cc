@@ -54,6 +54,26 @@ Status infer_unknown_attribute(InferContext& c) {
   return {};
 }
 
+// ---- cost
+void cost_lies(CostContext& c) {
+  c.set_flops(1e12);
+}
+void cost_negative(CostContext& c) {
+  c.set_flops(-1);
+}
+void cost_infinite(CostContext& c) {
+  c.set_bytes(std::numeric_limits<double>::infinity());
+}
+void cost_throws(CostContext&) {
+  throw std::runtime_error("cannot count");
+}
+void cost_reads_absent(CostContext& c) {
+  c.set_flops(c.elements(7));
+}
+void raw_cost_throws(const heddle_infer_context*, heddle_cost*) {
+  throw 7;
+}
+
 // ---- create, prepare, run
 struct ThrowsInCreate {
   std::vector<int> memory = std::vector<int>(1000, 1);
@@ -171,6 +191,12 @@ HEDDLE_PLUGIN("hostile_kernels", "1.0", plugin) {
   plugin.add(refusing("InferBoundedAxis", infer_bounded_axis));
   plugin.add(refusing("InferAbsent", infer_absent));
   plugin.add(refusing("InferUnknownAttribute", infer_unknown_attribute));
+  plugin.add(operator_of("CostLies").cost<cost_lies>().cpu<slow>());
+  plugin.add(operator_of("CostNegative").cost<cost_negative>().cpu<nothing>());
+  plugin.add(operator_of("CostInfinite").cost<cost_infinite>().cpu<nothing>());
+  plugin.add(operator_of("CostThrows").cost<cost_throws>().cpu<nothing>());
+  plugin.add(operator_of("CostReadsAbsent").cost<cost_reads_absent>().cpu<nothing>());
+  plugin.add(operator_of("RawCostThrows").cost(raw_cost_throws).cpu<nothing>());
   plugin.add(operator_of("ThrowsInCreate").cpu<ThrowsInCreate>());
   plugin.add(operator_of("FailsInCreate").cpu<FailsInCreate>());
   plugin.add(operator_of("NegativeTiles").cpu<NegativeTiles>());

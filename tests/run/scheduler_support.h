@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "heddle/executor.h"
+#include "run/run_control.h"
 #include "run/scheduler.h"
-#include "run/step_graph.h"
 
 namespace heddle::testing {
 

@@ -71,6 +71,12 @@ TEST(ToolInspect, DescribesNetsWeightsAndPlugins) {
   EXPECT_TRUE(of_net["stats"].is_null());
   EXPECT_EQ(heddle_json({"inspect", net, "--stats"})["stats"]["operators_by_type"]["Conv"], 2);
   EXPECT_EQ(heddle_json({"inspect", net, "--stats"})["stats"]["parameters"], 61706);
+  // 28 x 28 outputs of 5 x 5 taps in 6 channels, 10 x 10 of 6 x 5 x 5 in 16, three products: multiplications and additions, biases apart.
+  const double products = 2.0 * (28 * 28 * 6 * 25 + 10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10);
+  const Json stats = heddle_json({"inspect", net, "--stats"})["stats"];
+  EXPECT_GT(stats["flops"], products);
+  EXPECT_LT(stats["flops"], products * 1.1);
+  EXPECT_EQ(stats["operators_without_flops"], 1) << "Flatten";
   const std::string dot = heddle({"inspect", net, "--dot"}).out;
   EXPECT_EQ(dot.rfind("digraph \"lenet\" {", 0), 0u) << dot.substr(0, 100);
   EXPECT_EQ(heddle_json({"inspect", net, "--dot"})["dot"].get<std::string>() + "\n", dot);

@@ -89,6 +89,8 @@ TEST(ToolBench, MeasuresWholeAndByOperator) {
   EXPECT_EQ(object["runs"][1]["threads"], 2);
   EXPECT_EQ(object["runs"][0]["latency_ns"]["runs"], 30);
   EXPECT_FALSE(object["operators"].empty());
+  for (const Json& one : object["operators"]) EXPECT_EQ(one["flops"], 6) << one["name"] << ": one operation for each element";
+  EXPECT_EQ(object["operators"][0]["bytes"], 2 * 6 * 4);
   EXPECT_TRUE(object["comparison"].is_null());
   EXPECT_EQ(heddle({"bench", folder.net(), "--threads", "0"}).status, 2);
   const NetFolder open(symbolic());

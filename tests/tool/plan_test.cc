@@ -52,7 +52,12 @@ TEST(ToolPlan, ShowsStepsAndMemory) {
   ASSERT_FALSE(plan["steps"].empty());
   EXPECT_LT(plan["steps"].size(), 4u) << "batch normalization and Relu are steps of their own";
   bool conv = false;
-  for (const Json& step : plan["steps"]) conv = conv || step["type"] == "Conv";
+  for (const Json& step : plan["steps"]) {
+    if (step["type"] != "Conv") continue;
+    conv = true;
+    EXPECT_EQ(step["flops"], 8 * 8 * 8 * (2 * 8 * 3 * 3 + 2)) << "every output: its taps, the bias, Relu";
+    EXPECT_EQ(step["bytes"], 4 * (8 * 10 * 10 + 8 * 8 * 3 * 3 + 8 + 8 * 8 * 8));
+  }
   EXPECT_TRUE(conv);
   EXPECT_GE(plan["devices"]["cpu"]["peak_bytes"].get<int64_t>(), plan["devices"]["cpu"]["lower_bound_bytes"].get<int64_t>());
   EXPECT_GT(plan["devices"]["cpu"]["peak_bytes"].get<int64_t>(), 0);

@@ -122,7 +122,7 @@ Status bench(const Options& o, Report& report) {
                            {"device", step.device},
                            {"median_ns", static_cast<int64_t>(median(times))},
                            {"bytes", step.bytes},
-                           {"flops", step.flops > 0 ? Json(step.flops) : Json(nullptr)}});
+                           {"flops", step.flops ? Json(*step.flops) : Json(nullptr)}});
       lines.emplace_back(median(times), step.name + " (" + step.type + ")");
     }
     std::sort(lines.rbegin(), lines.rend());

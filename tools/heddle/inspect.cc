@@ -3,9 +3,14 @@
 
 #include "base/text.h"
 #include "command.h"
+#include "infer/infer.h"
+#include "infer/registry_evaluator.h"
+#include "inputs.h"
 #include "load/load.h"
 #include "models/recipes.h"
+#include "plugin/operator_cost.h"
 #include "plugin/registry.h"
+#include "resolve/resolve.h"
 #include "run/session_impl.h"
 #include "weights/safetensors.h"
 
@@ -15,7 +20,36 @@ namespace {
 struct Options {
   std::string file;
   bool stats = false, verify = false, dot = false;
+  std::vector<std::string> shapes, symbols;
 };
+
+struct NetCost {
+  std::optional<double> flops;
+  int64_t unknown = 0;  // operators that do not say
+};
+
+// Of one run of the net as it is written, without its subnets. Empty when plugins, shapes or symbols that it needs are not given.
+NetCost cost_of(const Net& net, const Options& o, const Report& report) {
+  const auto cost = [&]() -> Result<NetCost> {
+    HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
+    const auto registry = runtime.impl().registry.snapshot();
+    HEDDLE_TRY(const Net resolved, resolve(net, registry));
+    const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
+    InferOptions options;
+    options.evaluator = evaluator.get();
+    HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
+    HEDDLE_TRY(options.inputs, bind_shapes(resolved, o.shapes));
+    HEDDLE_TRY(const TypedNet typed, infer(resolved, registry, options));
+    NetCost sum = {0.0, 0};
+    for (const Node& node : typed.net.nodes) {
+      HEDDLE_TRY(const OperatorCost one, operator_cost(typed, node, AttributeTable(*node.schema, node.attributes)));
+      *sum.flops += one.flops.value_or(0);
+      sum.unknown += !one.flops;
+    }
+    return sum;
+  }();
+  return cost.ok() ? *cost : NetCost();
+}
 
 std::string type_text(const DeclaredType& type) {
   std::string out = to_string(type.dtype);
@@ -56,11 +90,16 @@ void describe_net(const Net& net, const Options& o, Report& report) {
       by_type[type] = count;
       report.say("  " + std::to_string(count) + " x " + word(type));
     }
+    const NetCost cost = cost_of(net, o, report);
     report.json["stats"] = {{"operators_by_type", by_type},
                             {"parameters", models::parameter_count(net)},
                             {"constant_bytes", constant_bytes},
-                            {"flops", nullptr}};
+                            {"flops", cost.flops ? Json(*cost.flops) : Json(nullptr)},
+                            {"operators_without_flops", cost.flops ? Json(cost.unknown) : Json(nullptr)}};
     report.say("  parameters " + std::to_string(models::parameter_count(net)) + ", constants " + human_bytes(constant_bytes));
+    if (cost.flops)
+      report.say("  flops " + shortest(*cost.flops) +
+                 (cost.unknown > 0 ? ", not counting " + std::to_string(cost.unknown) + " operators that declare no cost" : ""));
     return;
   }
   for (const Node& n : net.nodes)
@@ -138,7 +177,9 @@ Status inspect(const Options& o, Report& report) {
 Run declare_inspect(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("file", o->file, "a net, .safetensors file or plugin")->required()->type_name("FILE");
-  app.add_flag("--stats", o->stats, "operators by type, parameters, bytes");
+  app.add_flag("--stats", o->stats, "operators by type, parameters, bytes, flops");
+  app.add_option("--shape", o->shapes, "shape of an input, for flops")->type_name("NAME=2x3x224x224")->needs("--stats");
+  app.add_option("--symbol", o->symbols, "extent of a symbolic dimension, for flops")->type_name("N=8")->needs("--stats");
   app.add_flag("--verify", o->verify, "check every checksum");
   app.add_flag("--dot", o->dot, "Graphviz");
   return [o](Report& report) {

@@ -44,6 +44,8 @@ Json step_json(const Plan& plan, size_t i) {
           {"waits_for_events", s.on_device ? Json(s.on_device->waits) : Json::array()},
           {"records_event", s.on_device && s.on_device->records >= 0 ? Json(s.on_device->records) : Json(nullptr)},
           {"tiles", s.tiles},
+          {"bytes", s.bytes},
+          {"flops", s.flops ? Json(*s.flops) : Json(nullptr)},
           {"fused", s.fused},
           {"late", s.late},
           {"scratch_bytes", s.scratch_bytes},
@@ -143,7 +145,7 @@ std::string plan_text(const Plan& plan) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& s = plan.steps[i];
     out += std::to_string(i) + " " + quoted(s.name) + " " + s.type + " kernel " + s.kernel->name + " on " + s.device + " tiles " +
-           std::to_string(s.tiles);
+           std::to_string(s.tiles) + (s.flops ? " flops " + shortest(*s.flops) : "");
     if (!s.fused.empty()) out += " fused " + join(s.fused, "+");
     if (s.late) out += " late";
     if (const DeviceWork* work = s.on_device.get()) {

@@ -24,7 +24,7 @@ Status write_trace(const std::string& file, const Plan& plan, const std::vector<
               ", \"ts\": " + shortest(ticks_to_ns(spans[i].begin - first) * 1e-3) +
               ", \"dur\": " + shortest(ticks_to_ns(spans[i].end - spans[i].begin) * 1e-3) +
               ", \"args\": {\"kernel\": " + quoted(step.kernel->name) + ", \"tiles\": " + std::to_string(step.tiles) +
-              ", \"bytes\": " + std::to_string(step.bytes) + "}}";
+              ", \"bytes\": " + std::to_string(step.bytes) + ", \"flops\": " + (step.flops ? shortest(*step.flops) : "null") + "}}";
       comma = true;
     }
   }

@@ -305,7 +305,9 @@ typedef struct heddle_cost {
   double flops;
   double bytes;
 } heddle_cost;
-/* [compile] inputs and outputs are views without data. */
+/* [compile] What one run costs, by shapes: inputs without data, outputs as infer left them. Pre-filled: 0 flops, and the bytes of all
+   inputs and outputs once. Both must be finite and not negative. One that can not say calls set_error; the node is then refused. Operators
+   fused behind the node are not among its inputs: the host adds them. */
 typedef void (*heddle_cost_function)(const heddle_infer_context* context, heddle_cost* cost);
 
 typedef struct heddle_operator {
@@ -324,7 +326,7 @@ typedef struct heddle_operator {
   heddle_precision_class precision;
   uint32_t gradient_node_count;
   heddle_infer_function infer;
-  heddle_cost_function cost; /* null: bytes moved */
+  heddle_cost_function cost; /* null: flops are what `pointwise` says or unknown, bytes those of inputs and outputs */
   const heddle_gradient_node* const* gradient_nodes;
   heddle_gradient_function gradient; /* null: the nodes above, or no gradient */
   const char* pointwise;             /* null, or the value of output 0 as an expression of input and attribute names (expression.h) */
@@ -425,7 +427,9 @@ typedef struct heddle_epilogue_stage {
 } heddle_epilogue_stage;
 
 enum {
-  HEDDLE_KERNEL_READS_EXTENTS = 1u,   /* understands bounded inputs: gets dims at the bound and the extent slot */
+  /* Understands bounded inputs: prepared once, at their bounds; in run() they have dims at the bounds and the slot with the true extent.
+     Its outputs have the extents that infer says for the bounds, and along a bounded axis what the kernel writes into their slot. */
+  HEDDLE_KERNEL_READS_EXTENTS = 1u,
   HEDDLE_KERNEL_DYNAMIC_OUTPUTS = 2u, /* allocates its outputs with allocate_output */
   HEDDLE_KERNEL_SERIAL = 4u,          /* reserved: one tile at a time */
   /* Output 0 may take the bytes of a SAME_SHAPE operand of the node's epilogue, in the same layout. */

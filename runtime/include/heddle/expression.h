@@ -323,6 +323,13 @@ inline void prune(Program& program) {
   program.code = std::move(kept);
 }
 
+// Operations that a program does for each element.
+inline int operations(const Program& program) {
+  int n = 0;
+  for (const Instruction& i : program.code) n += i.op != Opcode::input && i.op != Opcode::constant;
+  return n;
+}
+
 // The names "<prefix><word>" that `text` mentions, as their words: the values a string attribute is compared with.
 inline std::vector<std::string> mentioned(const std::string& text, const std::string& prefix) {
   std::vector<std::string> words;

@@ -68,6 +68,39 @@ class InferContext {
   const heddle_infer_context* c_;
 };
 
+// What one run of a node costs, from its shapes. Nothing has data here.
+class CostContext {
+ public:
+  CostContext(const heddle_infer_context* c, heddle_cost* cost)
+      : attributes(c->op, c->attributes, c->attribute_count), c_(c), cost_(cost) {}
+  Attributes attributes;
+  bool has_input(uint32_t i) const { return i < c_->input_count && c_->inputs[i]; }
+  // Throw for what is absent; the boundary turns that into the node's error.
+  Dims dims(uint32_t i) const {
+    if (!has_input(i)) throw std::logic_error("cost reads input " + std::to_string(i) + ", which is absent");
+    return {c_->inputs[i]->dims, c_->inputs[i]->rank};
+  }
+  Dims output_dims(uint32_t i) const {
+    if (i >= c_->output_count || !c_->outputs[i]) throw std::logic_error("cost reads output " + std::to_string(i) + ", which is absent");
+    return {c_->outputs[i]->dims, c_->outputs[i]->rank};
+  }
+  double elements(uint32_t i) const { return elements_of(dims(i)); }
+  double output_elements(uint32_t i) const { return elements_of(output_dims(i)); }
+  // Floating-point (or integer) operations; a multiplication and the addition behind it are two.
+  void set_flops(double flops) { cost_->flops = flops; }
+  // Read and written. Without it: every input and output once.
+  void set_bytes(double bytes) { cost_->bytes = bytes; }
+
+ private:
+  static double elements_of(Dims d) {
+    double n = 1;
+    for (const int64_t dim : d) n *= static_cast<double>(dim);
+    return n;
+  }
+  const heddle_infer_context* c_;
+  heddle_cost* cost_;
+};
+
 class CreateContext {
  public:
   explicit CreateContext(const heddle_create_context* c) : attributes(c->op, c->attributes, c->attribute_count), c_(c) {}

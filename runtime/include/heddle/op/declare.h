@@ -12,6 +12,7 @@
 #include "heddle/op/attributes.h"
 #include "heddle/op/contexts.h"
 #include "heddle/op/dtypes.h"
+#include "heddle/op/guard.h"
 #include "heddle/op/kernel_data.h"
 #include "heddle/op/shape_rules.h"
 
@@ -117,6 +118,19 @@ class Op {
     return *this;
   }
   Op& gradient(heddle_gradient_function callback) { return gradient_callback_ = callback, *this; }
+  // What one run costs, from shapes alone: shown by plan and bench, and the scheduler's first guess for kernels that declare none.
+  // Pointwise operators have it from their expression.
+  template <void (*F)(CostContext&)>
+  Op& cost() {
+    cost_ = [](const heddle_infer_context* c, heddle_cost* cost) {
+      detail::guard(c->host, c, [&]() -> Status {
+        CostContext context(c, cost);
+        return F(context), Status();
+      });
+    };
+    return *this;
+  }
+  // The same with the ABI's own signature: it must not throw.
   Op& cost(heddle_cost_function f) { return cost_ = f, *this; }
   // A kernel from a plain function; its parameters are In, OptionalIn, Ins, Out, Outs in port order, and optionally one type
   // constructible from `const Attributes&` and `const RunContext&`.

@@ -1,13 +1,12 @@
-// What the scheduler runs: steps in plan order, their dependences, and how a run is stopped.
+// What one run hands to the scheduler beside the graph: the steps to call, and how the run is stopped and watched.
 //
-// Flat arrays, no pointers to chase. A StepGraph is immutable and shared by all run contexts of a plan; the Step array belongs to one run
-// context, because each has views and scratch of its own.
+// The Step array belongs to one run context, because each has views and scratch of its own.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
+#include "compile/step_graph.h"
 #include "heddle/abi.h"
 
 namespace heddle {
@@ -17,26 +16,6 @@ struct Step {
   heddle_run_function run = nullptr;
   const heddle_run_context* context = nullptr;
   int64_t tiles = 1;
-};
-
-enum : uint8_t {
-  // run() only starts the step; somebody calls Scheduler::complete(step, status) later, from any thread (device notifications).
-  step_async = 1,
-  // Begins the tail of variable updates: see StepGraph::tail_begin.
-};
-
-struct StepGraph {
-  uint32_t count = 0;
-  // Successors of step s: successors[successor_begin[s] .. successor_begin[s + 1]), all with larger indices.
-  std::vector<uint32_t> successor_begin;
-  std::vector<uint32_t> successors;
-  std::vector<uint32_t> predecessor_count;
-  std::vector<float> cost_ns;                  // first guess of one single-threaded run of each step; 0: unknown
-  std::vector<uint8_t> flags;                  // step_*
-  std::vector<heddle_finish_function> finish;  // called once after all tiles of a step; null: none. May be empty: none at all
-  // Steps from here on are variable updates (commit=late): they start when all before are done and none failed, and neither
-  // cancellation nor deadline stops them.
-  uint32_t tail_begin = 0;  // == count: none
 };
 
 // Why a run stops. Whoever finds 0 in RunControl::stop writes the reason; the first one stays.

@@ -1,4 +1,4 @@
-#include "infer/infer_operator.h"
+#include "plugin/infer_operator.h"
 
 #include <array>
 #include <cstring>

@@ -1,0 +1,32 @@
+// StepGraph: the steps of a plan as the scheduler sees them: plan order, dependences, first guesses of cost.
+//
+// Flat arrays, no pointers to chase. Immutable and shared by all run contexts of a plan.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "heddle/abi.h"
+
+namespace heddle {
+
+enum : uint8_t {
+  // run() only starts the step; somebody calls Scheduler::complete(step, status) later, from any thread (device notifications).
+  step_async = 1,
+};
+
+struct StepGraph {
+  uint32_t count = 0;
+  // Successors of step s: successors[successor_begin[s] .. successor_begin[s + 1]), all with larger indices.
+  std::vector<uint32_t> successor_begin;
+  std::vector<uint32_t> successors;
+  std::vector<uint32_t> predecessor_count;
+  std::vector<float> cost_ns;                  // first guess of one single-threaded run of each step; 0: unknown
+  std::vector<uint8_t> flags;                  // step_*
+  std::vector<heddle_finish_function> finish;  // called once after all tiles of a step; null: none. May be empty: none at all
+  // Steps from here on are variable updates (commit=late): they start when all before are done and none failed, and neither
+  // cancellation nor deadline stops them.
+  uint32_t tail_begin = 0;  // == count: none
+};
+
+}  // namespace heddle

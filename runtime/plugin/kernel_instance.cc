@@ -1,0 +1,87 @@
+#include "plugin/kernel_instance.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "plugin/host.h"
+
+namespace heddle {
+namespace {
+
+Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& prepared, int64_t limit_bytes) {
+  const auto wrong = [&](const std::string& what) {
+    return Status(Code::kernel_failed, "kernel " + quoted(kernel.name) + " prepared " + what, "mend the kernel's prepare");
+  };
+  if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX) return wrong(std::to_string(prepared.tile_count) + " tiles");
+  if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong("a cost of " + shortest(prepared.cost_ns) + " ns");
+  const auto limit = static_cast<uint64_t>(limit_bytes);
+  const uint64_t threads = std::max<uint32_t>(prepared.max_threads, 1);
+  if (prepared.scratch_bytes > limit || prepared.thread_scratch_bytes > (limit - prepared.scratch_bytes) / threads)
+    return {Code::limit_exceeded,
+            "kernel " + quoted(kernel.name) + " asks for " + std::to_string(prepared.scratch_bytes) + " bytes of scratch and " +
+                std::to_string(prepared.thread_scratch_bytes) + " more for each of " + std::to_string(threads) + " threads",
+            "the limit is " + std::to_string(limit) + " bytes; use smaller shapes or raise it"};
+  return {};
+}
+
+}  // namespace
+
+void DestroyState::operator()(void* state) const noexcept {
+  if (!kernel->kernel->destroy) return;
+  try {
+    kernel->kernel->destroy(state);
+  } catch (...) {
+    log_line(HEDDLE_LOG_WARNING, "kernel " + quoted(kernel->name) + " threw an exception out of destroy");
+  }
+}
+
+Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services) {
+  const heddle_kernel& kernel = *made.kernel->kernel;
+  PrepareCall call;
+  call.services = services;
+  heddle_prepare_context& p = call.abi;
+  p.struct_size = sizeof(p);
+  p.input_count = static_cast<uint32_t>(request.inputs.size());
+  p.output_count = static_cast<uint32_t>(request.outputs.size());
+  p.max_threads = request.max_threads;
+  p.host = prepare_host();
+  p.inputs = request.inputs.data();
+  p.outputs = request.outputs.data();
+  p.state = made.state.get();
+  p.tile_count = 1;
+  if (kernel.prepare) {
+    heddle_status status = HEDDLE_ERROR_INTERNAL;
+    try {
+      status = kernel.prepare(&p);
+    } catch (...) {
+      call.error.text = "prepare threw an exception across the plugin boundary";
+    }
+    if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
+    p.max_threads = request.max_threads;
+    HEDDLE_CHECK(check_prepared(*made.kernel, p, request.scratch_limit));
+  }
+  made.tiles = p.tile_count;
+  made.scratch_bytes = static_cast<int64_t>(p.scratch_bytes);
+  made.thread_scratch_bytes = static_cast<int64_t>(p.thread_scratch_bytes);
+  made.cost_ns = p.cost_ns;
+  return {};
+}
+
+Status make_kernel(const KernelCall& call, const KernelEntry& first, const NextKernel& next, const PrepareRequest* request,
+                   CallServices* services, KernelInstance* made) {
+  for (const KernelEntry* kernel = &first;;) {
+    *made = {};
+    made->kernel = kernel;
+    void* state = nullptr;
+    Status status = call.create(*kernel, services, &state);
+    made->state = KernelState(state, {kernel});
+    if (status.ok() && request) status = prepare_kernel(*made, *request, services);
+    if (status.ok()) return {};
+    made->state = nullptr;
+    if (status.code() == Code::unsupported) kernel = next(*kernel);
+    if (status.code() != Code::unsupported || !kernel) return status;
+  }
+}
+
+}  // namespace heddle

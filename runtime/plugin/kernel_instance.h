@@ -1,0 +1,52 @@
+// KernelInstance: one kernel made for one node. The one place where create, prepare and destroy of kernels are called: for plans, for late
+// steps while they run, for operators that are run alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "heddle/abi.h"
+#include "heddle/status.h"
+#include "plugin/kernel_call.h"
+#include "plugin/schema.h"
+
+namespace heddle {
+
+// Owner of a kernel's state. Exceptions out of destroy are logged.
+struct DestroyState {
+  const KernelEntry* kernel = nullptr;
+  void operator()(void* state) const noexcept;
+};
+using KernelState = std::unique_ptr<void, DestroyState>;
+
+struct KernelInstance {
+  const KernelEntry* kernel = nullptr;
+  KernelState state;
+  // What prepare asked for; until then one tile.
+  int64_t tiles = 1;
+  int64_t scratch_bytes = 0;         // per step
+  int64_t thread_scratch_bytes = 0;  // per executing thread
+  double cost_ns = 0;                // of one run on one thread; 0: unknown
+};
+
+// What prepare is told. Views: null for absent ones, data non-null for constants; they need to live during the call only.
+struct PrepareRequest {
+  std::span<const heddle_tensor*const> inputs, outputs;
+  uint32_t max_threads = 1;
+  int64_t scratch_limit = INT64_MAX / 4;  // for the step with all its threads
+};
+
+// Prepares the kernel, or prepares it again because extents are others now. Errors: what the kernel says; kernel_failed for tiles below
+// zero or beyond 2^31 and costs that are no number; limit_exceeded.
+Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services);
+
+// The kernel to try when `refused` answered that it does not do this node; null: none, its answer stands.
+using NextKernel = std::function<const KernelEntry*(const KernelEntry& refused)>;
+
+// Creates and prepares `first`, or the next that does this node. `request` null: creates alone. `call` outlives what is made.
+Status make_kernel(const KernelCall& call, const KernelEntry& first, const NextKernel& next, const PrepareRequest* request,
+                   CallServices* services, KernelInstance* made);
+
+}  // namespace heddle
