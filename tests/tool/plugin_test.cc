@@ -30,6 +30,40 @@ TEST(ToolPlugin, CheckOutlivesWhatCrashesHangsAndLies) {
   EXPECT_EQ(codes(heddle_json({"plugin", "check", "/nowhere.so"}, 3)), Words{"plugin-unreadable"});
 }
 
+TEST(ToolPlugin, CheckCatchesEachLie) {
+  const Json object = heddle_json({"plugin", "check", test_plugin("liars")}, 1);
+  std::map<std::string, Json> verdicts;
+  for (const Json& one : object["operators"]) verdicts[one["operator"]] = one;
+  const std::map<std::string, std::string> lies = {
+      {"MirroredInPlace", "gives other bits with output 0 in place of input 0"},
+      {"Places", "gives another element 1 of output 0 in a layout of its formats() with inputs (1 0)"},
+      {"NoOrder", "formats() gives input 0 of rank 0 a layout that is no order of its dimensions"},
+      {"GradientWrong", "of its gradient of input 1 is"},
+      {"GradientUnknown", "its gradient: "},
+      {"GradientNoHandle", "its gradient of input 0 is a handle that stands for no value"},
+      {"GradientThrows", "its gradient: threw an exception across the plugin boundary"},
+      {"NodesWrong", "of its gradient of input 1 is"}};
+  for (const auto& [type, reason] : lies) {
+    const Json verdict = verdicts["liars::" + type];
+    EXPECT_EQ(verdict["status"], "fail") << type;
+    EXPECT_NE(verdict["reason"].dump().find(reason), std::string::npos) << verdict;
+  }
+  for (const char* type : {"liars::Mirrored", "liars::Product"}) EXPECT_EQ(verdicts[type]["status"], "pass") << verdicts[type];
+  EXPECT_EQ(object["totals"], Json({{"pass", 2}, {"fail", lies.size()}, {"not_run", 1}}));
+}
+
+TEST(ToolPlugin, CheckSaysWhatItCouldNotRun) {
+  const Words arguments = {"plugin", "check", test_plugin("liars"), "--operator", "Choosy"};
+  const Json object = heddle_json(arguments);
+  EXPECT_EQ(object["operators"][0]["status"], "not-run");
+  EXPECT_NE(object["operators"][0]["reason"].dump().find("f32[2, 3, 5, 4]: x has rank 4, expected 7"), std::string::npos) << object;
+  EXPECT_EQ(object["totals"], Json({{"pass", 0}, {"fail", 0}, {"not_run", 1}}));
+  EXPECT_NE(heddle(arguments).out.find("0 of 1 operators passed, 1 not run"), std::string::npos);
+  Words strict = arguments;
+  strict.push_back("--strict");
+  EXPECT_EQ(heddle(strict).status, 1);
+}
+
 TEST(ToolPlugin, NewWritesAProject) {
   const TemporaryFolder folder;
   const Outcome outcome = Tool({"plugin", "new", "mine", "--json"}).in(folder.path()).run();

@@ -36,7 +36,7 @@ const Keys keys_of_forms[] = {
     {"model", {"net", "recipes"}},
     {"bench", {"runs", "operators", "comparison"}},
     {"plugin list", {"plugins"}},
-    {"plugin check", {"operators", "rules"}},
+    {"plugin check", {"operators", "rules", "totals"}},
     {"plugin new", {"files"}},
     {"plugin run", {"outputs"}},
     {"devices", {"devices", "unavailable"}},

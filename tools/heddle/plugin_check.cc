@@ -25,6 +25,7 @@ struct Options {
   std::string file, only;
   uint64_t seed = 1;
   int timeout_s = 20;
+  bool strict = false;
 };
 
 // Runs the examination in a child and reads its text; empty: passed.
@@ -79,17 +80,21 @@ class Suite {
   const Options& o_;
   Report& report_;
   std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
-  int examined_ = 0, failed_ = 0;
+  int passed_ = 0, failed_ = 0, not_run_ = 0;
 };
 
 void Suite::examine(const char* kind, const std::string& name, const std::string& again, const std::function<std::string()>& examination) {
   if (!o_.only.empty() && o_.only != again) return;
-  ++examined_;
-  const std::string verdict = examine_in_child(examination, o_.timeout_s);
-  const bool bad = !verdict.empty() && !verdict.starts_with("note: ");
-  failed_ += bad;
-  verdicts_[kind].push_back({{kind, name}, {"status", bad ? "fail" : "pass"}, {"reason", verdict.empty() ? Json(nullptr) : Json(verdict)}});
-  report_.say((bad ? "FAIL " : "ok   ") + name + (verdict.empty() ? "" : "  " + quoted(verdict)));
+  std::string verdict = examine_in_child(examination, o_.timeout_s);
+  const bool skipped = verdict.starts_with(not_run), bad = !verdict.empty() && !skipped;
+  if (skipped) verdict.erase(0, std::strlen(not_run));
+  ++(bad ? failed_ : skipped ? not_run_ : passed_);
+  verdicts_[kind].push_back({{kind, name},
+                             {"status", bad       ? "fail"
+                                        : skipped ? "not-run"
+                                                  : "pass"},
+                             {"reason", verdict.empty() ? Json(nullptr) : Json(verdict)}});
+  report_.say((bad ? "FAIL " : skipped ? "not run " : "ok   ") + name + (verdict.empty() ? "" : "  " + quoted(verdict)));
   if (bad) report_.say("     again: heddle plugin check " + o_.file + " --operator " + again + " --seed " + std::to_string(o_.seed));
 }
 
@@ -115,12 +120,14 @@ int Suite::run() {
   }
   report_.json["operators"] = verdicts_["operator"];
   report_.json["rules"] = verdicts_["rule"];
+  report_.json["totals"] = {{"pass", passed_}, {"fail", failed_}, {"not_run", not_run_}};
   const bool rules = !verdicts_["rule"].empty();
-  report_.say(std::to_string(examined_ - failed_) + " of " + std::to_string(examined_) + (rules ? " operators and rules" : " operators") +
-              " passed");
-  if (examined_ == 0)
+  const int examined = passed_ + failed_ + not_run_;
+  report_.say(std::to_string(passed_) + " of " + std::to_string(examined) + (rules ? " operators and rules" : " operators") + " passed" +
+              (not_run_ > 0 ? ", " + std::to_string(not_run_) + " not run" : ""));
+  if (examined == 0)
     return report_.fail(Status(Code::unknown_name, "nothing to check in " + quoted(o_.file), "see heddle inspect " + o_.file));
-  return failed_ > 0 ? 1 : 0;
+  return failed_ > 0 || (o_.strict && not_run_ > 0) ? 1 : 0;
 }
 
 }  // namespace
@@ -131,6 +138,7 @@ Run declare_plugin_check(CLI::App& app) {
   app.add_option("--operator", o->only, "this operator or rule alone")->type_name("NAME");
   app.add_option("--seed", o->seed, "of the random inputs");
   app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));
+  app.add_flag("--strict", o->strict, "1 also when something could not be run");
   return [o](Report& report) { return Suite(*o, report).run(); };
 }
 

@@ -6,6 +6,7 @@
 #include "compare.h"
 #include "inputs.h"
 #include "load/json.h"
+#include "operator_examination.h"
 #include "run/session_impl.h"
 
 namespace heddle::tool {
@@ -66,7 +67,7 @@ bool says_types(const Net& pattern) {
 
 std::string examine_rule(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t seed) {
   const auto pattern = net_from_json(rule.pattern, {});
-  if (pattern.ok() && !says_types(*pattern)) return "note: not tested, an input of the pattern says no dtype or no dims";
+  if (pattern.ok() && !says_types(*pattern)) return std::string(not_run) + "an input of the pattern says no dtype or no dims";
   std::string shapes;
   for (const int64_t extent : {1, 3, 16}) {
     const Status status = examine(runtime, rule, seed, extent, &shapes);

@@ -10,8 +10,8 @@
 namespace heddle::tool {
 
 // Runs pattern and replacement as nets of their own on the same random inputs, for several extents of the symbols in their shapes, and
-// compares (relative 1e-4, absolute 1e-5: another order of operations may round differently). Empty: they agree; "note: ..." when the
-// pattern's inputs say no dtype and shape to test with; else what is wrong, with the extents.
+// compares (relative 1e-4, absolute 1e-5: another order of operations may round differently). Empty: they agree; `not_run`
+// (operator_examination.h) and why when the pattern's inputs say no dtype and shape to test with; else what is wrong, with the extents.
 std::string examine_rule(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t seed);
 
 }  // namespace heddle::tool

@@ -1,0 +1,105 @@
+// Operators whose schemas or kernels promise what does not hold, one for each thing that `heddle plugin check` asks, and one that it can
+// not run.
+#include <stdexcept>
+
+#include "heddle/op.h"
+using namespace heddle::plugin;
+
+namespace {
+
+// Reads elements that it has overwritten when y has x's bytes.
+Status mirrored(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[x.size - 1 - i];
+  return {};
+}
+
+// Adds each element's place in memory, in whatever order memory is.
+class Places {
+ public:
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const auto x = input<float>(c, 0);
+    for (int64_t i = 0; i < x.size; ++i) output<float>(c, 0)[i] = x[i] + static_cast<float>(i);
+    return {};
+  }
+  static std::vector<heddle_format> formats(const CreateContext& c) {
+    const int rank = c.input(0)->rank;
+    heddle_format format = {};
+    format.struct_size = sizeof(format);
+    if (rank < 2) return {format};
+    heddle_layout reversed = {};
+    reversed.rank = static_cast<uint8_t>(rank);
+    for (int i = 0; i < rank; ++i) reversed.order[i] = static_cast<uint8_t>(rank - 1 - i);
+    format.inputs[0] = format.outputs[0] = reversed;
+    return {format};
+  }
+};
+// Offers an order of more dimensions than there are.
+class NoOrder : public Places {
+ public:
+  static std::vector<heddle_format> formats(const CreateContext&) {
+    heddle_format format = {};
+    format.struct_size = sizeof(format);
+    format.inputs[0].rank = 8;
+    return {format};
+  }
+};
+
+Status product(In<float> a, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < a.size; ++i) y[i] = a[i] * b[i];
+  return {};
+}
+
+heddle_status emit_product(const heddle_gradient_builder* g, heddle_value_handle a, heddle_value_handle b, heddle_value_handle* y) {
+  const heddle_value_handle inputs[] = {a, b};
+  return g->emit(g, "liars", "Product", inputs, 2, y, 1, nullptr, 0);
+}
+// d(ab) = b da + a db
+heddle_status right(const heddle_gradient_builder* g) {
+  if (const heddle_status s = emit_product(g, g->output_gradients[0], g->inputs[1], &g->input_gradients[0])) return s;
+  return emit_product(g, g->output_gradients[0], g->inputs[0], &g->input_gradients[1]);
+}
+// The second is of the wrong factor.
+heddle_status wrong(const heddle_gradient_builder* g) {
+  if (const heddle_status s = emit_product(g, g->output_gradients[0], g->inputs[1], &g->input_gradients[0])) return s;
+  return emit_product(g, g->output_gradients[0], g->inputs[1], &g->input_gradients[1]);
+}
+heddle_status emits_unknown(const heddle_gradient_builder* g) {
+  return g->emit(g, "liars", "NoSuch", g->inputs, 2, g->input_gradients, 1, nullptr, 0);
+}
+heddle_status no_handle(const heddle_gradient_builder* g) {
+  g->input_gradients[0] = 12345;
+  return HEDDLE_OK;
+}
+heddle_status throws(const heddle_gradient_builder*) {
+  throw std::runtime_error("no gradient");
+}
+
+Status infer_choosy(InferContext& c) {
+  if (c.dims(0).rank != 7) return invalid("x has rank " + std::to_string(c.dims(0).rank) + ", expected 7");
+  c.set_dims(0, c.dims(0));
+  return {};
+}
+
+Op product_operator(const char* name) {
+  Op op(name, "liars");
+  op.in("a", dtypes<float>()).in("b", dtypes<float>()).out("y", same_as("a"), dtypes<float>());
+  op.cpu<product>().elementwise();
+  return op;
+}
+
+}  // namespace
+
+HEDDLE_PLUGIN("liars", "1.0", plugin) {
+  const heddle_dtype_set f32 = dtypes<float>();
+  plugin.add(Op("Mirrored", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<mirrored>());
+  plugin.add(Op("MirroredInPlace", "liars").in("x", f32).out("y", same_as("x"), f32).in_place("y", "x").cpu<mirrored>());
+  plugin.add(Op("Places", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<Places>());
+  plugin.add(Op("NoOrder", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<NoOrder>());
+  plugin.add(product_operator("Product").gradient(right));
+  plugin.add(product_operator("GradientWrong").gradient(wrong));
+  plugin.add(product_operator("GradientUnknown").gradient(emits_unknown));
+  plugin.add(product_operator("GradientNoHandle").gradient(no_handle));
+  plugin.add(product_operator("GradientThrows").gradient(throws));
+  plugin.add(product_operator("NodesWrong").gradient("Product", {"dy", "b"}, {"da"}).gradient("Product", {"dy", "b"}, {"db"}));
+  plugin.add(Op("Choosy", "liars").in("x", f32).out("y", {}, f32).infer(infer_choosy).cpu<mirrored>());
+}
