@@ -139,7 +139,11 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   Execution* nested = find_nested(step, net, given, output_count);
   if (!nested && plan_->steps[step].late) {
     Result<Execution*> made = late_[step]->compile(net, given, {});
-    if (!made.ok()) return refuse(HEDDLE_ERROR_INVALID, made.status().text());
+    if (!made.ok()) {
+      const Code code = made.status().code();
+      const bool too_much = code == Code::out_of_memory || code == Code::limit_exceeded;
+      return refuse(too_much ? HEDDLE_ERROR_OUT_OF_MEMORY : HEDDLE_ERROR_INVALID, made.status().text());
+    }
     nested = *made;
   }
   if (!nested) return refuse(HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes for which it was not planned");

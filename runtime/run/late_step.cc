@@ -1,7 +1,10 @@
 #include "run/late_step.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/text.h"
 #include "compile/compile.h"
@@ -16,6 +19,13 @@ namespace heddle {
 namespace {
 
 constexpr size_t most_subnets = 16;  // compiled ones that a step keeps
+
+// No plan has said how much memory these subnets take: a loop whose values grow for ever must meet a limit before the machine does. With
+// what the step keeps of earlier trips it comes to most of the machine's memory.
+int64_t memory_for_growth() {
+  static const int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE) / 4;
+  return bytes;
+}
 
 // What kernels and inference may ask for. Constants are not packed: nothing says that the next run has the same extents.
 class LateServices : public CallServices {
@@ -119,16 +129,23 @@ Result<Execution*> LateStep::compile(const Net* subnet, std::span<const heddle_t
   }
   const std::shared_ptr<const Net> shared = subnet_attribute(plan_step_.call->attributes()->values, subnet);
   if (!shared) return Status(Code::invalid_argument, "the subnet is not an attribute of this operator");
-  HEDDLE_TRY(auto plan, compile_subnet(*shared, owner_.plan().registry, inputs, outputs, *owner_.plan().late_options));
-  HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, {}));
-  execution->parent_ = &owner_;
-  execution->parent_step_ = step_;
-  execution->subnet_ = subnet;
-  nested = execution.get();
-  auto& kept = owner_.nested_[step_];
-  if (kept.size() >= most_subnets) kept.erase(kept.begin());
-  kept.push_back(std::move(execution));
-  return nested;
+  // Called by kernels through the host's functions, across which nothing may be thrown.
+  try {
+    CompileOptions options = *owner_.plan().late_options;
+    if (options.memory_limit == INT64_MAX) options.memory_limit = memory_for_growth();
+    HEDDLE_TRY(auto plan, compile_subnet(*shared, owner_.plan().registry, inputs, outputs, options));
+    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, {}));
+    execution->parent_ = &owner_;
+    execution->parent_step_ = step_;
+    execution->subnet_ = subnet;
+    nested = execution.get();
+    auto& kept = owner_.nested_[step_];
+    if (kept.size() >= most_subnets) kept.erase(kept.begin());
+    kept.push_back(std::move(execution));
+    return nested;
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "no memory for subnet " + quoted(shared->name) + " at the extents of this run");
+  }
 }
 
 // True extents and operand contents against those of the last run.
@@ -284,7 +301,10 @@ Status LateStep::execute() {
     status = HEDDLE_ERROR_INTERNAL;
   }
   if (status == HEDDLE_OK) return check_dynamic_outputs();
-  return {status == HEDDLE_ERROR_CANCELLED ? Code::cancelled : Code::kernel_failed, owner_.failure_text(step_)};
+  const Code code = status == HEDDLE_ERROR_CANCELLED       ? Code::cancelled
+                    : status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory
+                                                           : Code::kernel_failed;
+  return {code, owner_.failure_text(step_)};
 }
 
 }  // namespace heddle

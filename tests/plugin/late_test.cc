@@ -10,14 +10,14 @@ namespace {
 
 class Late : public testing::Test {
  protected:
-  Session open(const std::string& json) {
+  Session open(const std::string& json, const SessionOptions& session_options = {}) {
     RuntimeOptions options;
     options.default_plugins = false;
     options.threads = 2;
     options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("extents"), test_plugin("awkward_provider")};
     auto runtime = Runtime::create(options);
     EXPECT_TRUE(runtime.ok()) << runtime.status().text();
-    auto session = runtime->open_bytes(json.data(), json.size(), "");
+    auto session = runtime->open_bytes(json.data(), json.size(), "", session_options);
     EXPECT_TRUE(session.ok()) << session.status().text();
     return *session;
   }
@@ -135,16 +135,21 @@ TEST_F(Late, AFailingBranchIsNamed) {
   EXPECT_NE(status.text().find("\"y\" (If)"), std::string::npos) << status.text();
 }
 
-TEST_F(Late, LoopsMayGrow) {
-  Session session =
-      open(R"({"heddle": 1, "name": "growth", "operator_sets": [{"domain": "", "version": 17}], "inputs": ["x"], "outputs": ["y"],
- "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [2]}, {"name": "M", "kind": "constant", "dtype": "i64", "dims": [], "data": [3]},
+// x [2], joined with itself in each of `trips` trips.
+std::string growing_loop(const std::string& trips) {
+  return R"({"heddle": 1, "name": "growth", "operator_sets": [{"domain": "", "version": 17}], "inputs": ["x"], "outputs": ["y"],
+ "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [2]}, {"name": "M", "kind": "constant", "dtype": "i64", "dims": [], "data": [)" +
+         trips + R"(]},
   {"name": "go", "kind": "constant", "dtype": "bool", "dims": [], "data": [1]}],
  "nodes": [{"name": "y", "type": "Loop", "inputs": ["M", "go", "x"], "outputs": ["y"], "attributes": {"body": {"net": {"name": "body",
    "inputs": ["i", "c", "v"], "outputs": ["d", "w"],
    "values": [{"name": "i", "kind": "input", "dtype": "i64"}, {"name": "c", "kind": "input", "dtype": "bool"}, {"name": "v", "kind": "input", "dtype": "f32"}],
    "nodes": [{"name": "d", "type": "Identity", "inputs": ["c"], "outputs": ["d"]},
-    {"name": "w", "type": "Concat", "inputs": ["v", "v"], "outputs": ["w"], "attributes": {"axis": {"int": 0}}}]}}}}]})");
+    {"name": "w", "type": "Concat", "inputs": ["v", "v"], "outputs": ["w"], "attributes": {"axis": {"int": 0}}}]}}}}]})";
+}
+
+TEST_F(Late, LoopsMayGrow) {
+  Session session = open(growing_loop("3"));
   std::vector<float> x = {1, 2};
   for (int again = 0; again < 2; ++again) {
     const auto outputs = session.run({TensorView{DType::f32, {2}, x.data()}});
@@ -153,6 +158,16 @@ TEST_F(Late, LoopsMayGrow) {
     ASSERT_EQ(y.size(), 16u);
     for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i % 2]);
   }
+}
+
+TEST_F(Late, LoopsThatGrowForEverMeetALimit) {
+  SessionOptions options;
+  options.memory_limit = 1 << 20;
+  Session session = open(growing_loop("1000000"), options);
+  std::vector<float> x = {1, 2};
+  const Status status = session.run({TensorView{DType::f32, {2}, x.data()}}).status();
+  EXPECT_EQ(status.code(), Code::out_of_memory) << status.text();
+  EXPECT_NE(status.text().find("\"y\" (Loop)"), std::string::npos) << status.text();
 }
 
 }  // namespace
