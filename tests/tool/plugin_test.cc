@@ -25,6 +25,8 @@ TEST(ToolPlugin, CheckOutlivesWhatCrashesHangsAndLies) {
   const Json one = heddle_json({"plugin", "check", test_plugin("hostile_crash"), "--operator", "Segfault", "--seed", "3"}, 1);
   ASSERT_EQ(one["operators"].size(), 1u) << one;
   EXPECT_EQ(one["operators"][0]["status"], "fail");
+  const Json exits = heddle_json({"plugin", "check", test_plugin("hostile_crash"), "--operator", "Exit"}, 1);
+  EXPECT_NE(exits["operators"][0]["reason"].dump().find("ended the process with exit status 0"), std::string::npos) << exits;
   EXPECT_EQ(codes(heddle_json({"plugin", "check", example_plugin, "--operator", "NoSuch"}, 2)), Words{"unknown-name"});
   EXPECT_EQ(heddle({"plugin", "check", example_plugin, "--timeout", "0"}).status, 2);
   EXPECT_EQ(codes(heddle_json({"plugin", "check", "/nowhere.so"}, 3)), Words{"plugin-unreadable"});

@@ -28,6 +28,8 @@ struct Options {
   bool strict = false;
 };
 
+constexpr char end_of_verdict = '\n';
+
 // Runs the examination in a child and reads its text; empty: passed.
 std::string examine_in_child(const std::function<std::string()>& examine, int timeout_s) {
   int pipe_ends[2];
@@ -37,10 +39,10 @@ std::string examine_in_child(const std::function<std::string()>& examine, int ti
   if (child == 0) {
     // An interruption is the parent's to report; the child goes with it.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGINT, SIGTERM, SIGBUS}) std::signal(signal, SIG_DFL);
     ::close(pipe_ends[0]);
-    const std::string verdict = examine();
-    ssize_t written = ::write(pipe_ends[1], verdict.data(), verdict.size());
+    const std::string verdict = examine() + end_of_verdict;
+    const ssize_t written = ::write(pipe_ends[1], verdict.data(), verdict.size());
     ::_exit(written >= 0 ? 0 : 1);
   }
   ::close(pipe_ends[1]);
@@ -65,6 +67,9 @@ std::string examine_in_child(const std::function<std::string()>& examine, int ti
   ::waitpid(child, &status, 0);
   if (late) return "did not finish in " + std::to_string(timeout_s) + " s";
   if (WIFSIGNALED(status)) return std::string("crashed: ") + ::strsignal(WTERMSIG(status)) + (text.empty() ? "" : " behind: " + text);
+  if (text.empty() || text.back() != end_of_verdict)
+    return "ended the process with exit status " + std::to_string(WEXITSTATUS(status)) + " instead of returning";
+  text.pop_back();
   return text;
 }
 
