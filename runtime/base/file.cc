@@ -11,6 +11,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/limits.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -62,7 +63,7 @@ FileBytes FileBytes::allocate(size_t size) {
   return bytes;
 }
 
-Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_bytes) {
+Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_bytes, const char* limit_name) {
   const std::string name = quoted(path.native());
   // O_NONBLOCK: opening a pipe or a device must not hang before it can be refused.
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -74,10 +75,7 @@ Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_byt
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return Status(Code::file_unreadable, "can't stat " + name + ": " + errno_text(errno));
   if (!S_ISREG(info.st_mode)) return Status(Code::file_unreadable, name + " is not a regular file", "give the path of a file");
-  if (info.st_size > limit_bytes)
-    return Status(Code::limit_exceeded,
-                  name + " has " + human_bytes(info.st_size) + ", the limit file_bytes is " + human_bytes(limit_bytes),
-                  "raise the limit if you trust the file");
+  if (info.st_size > limit_bytes) return over_limit(limit_name, limit_bytes, name + " has " + human_bytes(info.st_size));
   FileBytes bytes = FileBytes::allocate(static_cast<size_t>(info.st_size));
   for (size_t done = 0; done < bytes.size;) {
     const ssize_t n = ::read(fd.get(), bytes.data.get() + done, bytes.size - done);

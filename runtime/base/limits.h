@@ -1,23 +1,32 @@
-// What untrusted files may ask for. Every limit can be raised by the embedding program or the command line; exceeding one is
-// Code::limit_exceeded (exit 4) with the limit's name, the value and how to raise it.
+// The limits by name, and the one sentence about a limit that was exceeded. The limits themselves: heddle/limits.h.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heddle/limits.h"
+#include "heddle/status.h"
 
 namespace heddle {
 
-struct Limits {
-  int64_t file_bytes = int64_t{2} << 30;  // of a .heddle or .json file (FlatBuffers end at 2 GiB)
-  int64_t weight_file_bytes = int64_t{1} << 40;
-  int64_t nodes = 4'000'000;  // over all subnets
-  int64_t subnet_depth = 16;
-  int64_t name_bytes = 4096;
-  int64_t attribute_elements = 16'777'216;    // of one list attribute
-  int64_t tensor_bytes = int64_t{1} << 40;    // of one value
-  int64_t plan_bytes = int64_t{1} << 40;      // planned peak per device
-  int64_t evaluated_elements = 4096;          // of a value whose content inference follows
-  int64_t folded_bytes = int64_t{256} << 20;  // of a constant that folding may create
-  int64_t loop_trips = 1'000'000'000;
+// One limit: what it is called, where it is, what it may be set to at most, what it is of.
+struct LimitEntry {
+  const char* name;
+  int64_t Limits::*value;
+  int64_t most;
+  const char* meaning;
 };
+// All of them, in the order of the struct.
+std::span<const LimitEntry> limit_table();
+
+// "`what`, the limit NAME is VALUE; raise it with ...".
+Status over_limit(const Limits& limits, int64_t Limits::*limit, std::string what);
+// The same for code that was handed a number of a limit with that name.
+Status over_limit(const char* name, int64_t value, std::string what);
+
+// Sets the limit of that name. Errors: unknown_name with the nearest names and all there are, invalid_argument (negative, or too much).
+Status set_limit(Limits& limits, std::string_view name, int64_t value);
 
 }  // namespace heddle

@@ -59,7 +59,7 @@ class Parser {
 
   Result<BufferTable> parse(std::string_view text) {
     if (static_cast<int64_t>(text.size()) > limits_.file_bytes)
-      return Status(Code::limit_exceeded, fmt::format("{} bytes of text, the limit file_bytes is {}", text.size(), limits_.file_bytes));
+      return over_limit(limits_, &Limits::file_bytes, fmt::format("{} bytes of text", text.size()));
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     bool has_header = false;
     while (!text.empty()) {
@@ -99,12 +99,11 @@ class Parser {
   Status parse_row(const Fields& row) {
     if (row.count != width_) return at_line(line_, Code::syntax, fmt::format("{} fields under {} columns", row.count, width_));
     if (static_cast<int64_t>(table_.ids.size()) >= limits_.nodes)
-      return at_line(line_, Code::limit_exceeded, fmt::format("more than {} buffers (limit nodes)", limits_.nodes));
+      return over_limit(limits_, &Limits::nodes, fmt::format("line {}: too many buffers", line_));
     const std::string_view name = row.field[place_[id]];
     if (name.empty()) return at_line(line_, Code::syntax, "the id is empty");
     if (static_cast<int64_t>(name.size()) > limits_.name_bytes)
-      return at_line(line_, Code::limit_exceeded,
-                     fmt::format("an id of {} bytes, the limit name_bytes is {}", name.size(), limits_.name_bytes));
+      return over_limit(limits_, &Limits::name_bytes, fmt::format("line {}: an id of {} bytes", line_, name.size()));
     if (const auto [known, fresh] = lines_.try_emplace(std::string(name), line_); !fresh)
       return at_line(line_, Code::duplicate_name, fmt::format("the id {} is there already, in line {}", shown(name), known->second));
     offsets::Buffer buffer;
@@ -156,8 +155,7 @@ Result<BufferTable> load_buffers_csv(const std::string& path, const Limits& limi
   std::array<char, 65536> block;
   while (const size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
     text.append(block.data(), count);
-    if (static_cast<int64_t>(text.size()) > limits.file_bytes)
-      return Status(Code::limit_exceeded, fmt::format("{} is longer than the limit file_bytes, {}", quoted(path), limits.file_bytes));
+    if (static_cast<int64_t>(text.size()) > limits.file_bytes) return over_limit(limits, &Limits::file_bytes, quoted(path) + " is longer");
   }
   if (std::ferror(file.get()) != 0) return Status(Code::file_unreadable, quoted(path) + " can't be read");
   HEDDLE_TRY(BufferTable table, parse_buffers_csv(text, limits), "in " + quoted(path));

@@ -153,12 +153,14 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   memory.lower_bound_kind = solution.lower_bound_kind == offsets::LowerBoundKind::antichain ? "antichain" : "max-live";
   memory.sum_bytes = sum + beside;
   memory.scratch_bytes = scratch + beside;
-  if (memory.peak_bytes > std::min(draft_.options.memory_limit, draft_.options.limits.plan_bytes))
+  const std::string what =
+      "the plan needs " + human_bytes(memory.peak_bytes) + (device_ == 0 ? "" : " on " + plan.devices[device_ - 1].device->name());
+  if (memory.peak_bytes > draft_.options.memory_limit)
     return {Code::limit_exceeded,
-            "the plan needs " + human_bytes(memory.peak_bytes) + (device_ == 0 ? "" : " on " + plan.devices[device_ - 1].device->name()) +
-                ", the limit is " + human_bytes(std::min(draft_.options.memory_limit, draft_.options.limits.plan_bytes)) +
-                "; the largest values are " + holders(),
+            what + ", the limit is " + human_bytes(draft_.options.memory_limit) + "; the largest values are " + holders(),
             "raise --memory-limit to " + std::to_string(memory.peak_bytes) + " bytes, or use smaller inputs"};
+  if (memory.peak_bytes > draft_.options.limits.plan_bytes)
+    return over_limit(draft_.options.limits, &Limits::plan_bytes, what + ", the largest values are " + holders());
   return {};
 }
 

@@ -196,6 +196,7 @@ Status Preparer::make(NodeId id) {
   request.inputs = input_pointers;
   request.outputs = output_pointers;
   request.max_threads = draft_.options.max_threads;
+  request.scratch_limit = draft_.options.limits.plan_bytes;
   NodeServices services(draft_, id);
   const auto next = [&](const KernelEntry& refused) {
     const KernelEntry* other = d.call->find(&refused);

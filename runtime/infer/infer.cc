@@ -268,9 +268,8 @@ Status Inference::node(NodeId id) {
     if (!node.outputs[i].valid()) continue;
     outputs[i].follows_bounded = bounded && !outputs[i].dynamic;
     if (outputs[i].byte_size() > options_.limits.tensor_bytes)
-      return {Code::limit_exceeded,
-              "output " + quoted(typed_.net[node.outputs[i]].name) + " would take " + human_bytes(outputs[i].byte_size()),
-              "raise the limit tensor_bytes (now " + human_bytes(options_.limits.tensor_bytes) + ")"};
+      return over_limit(options_.limits, &Limits::tensor_bytes,
+                        "output " + quoted(typed_.net[node.outputs[i]].name) + " would take " + human_bytes(outputs[i].byte_size()));
     typed_.types[node.outputs[i].index] = outputs[i];
   }
   return relevant_.empty() ? Status() : follow_content(node);
@@ -349,6 +348,7 @@ Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& r
   TypedNet typed;
   typed.net = std::move(net);
   typed.registry = registry;
+  typed.limits = options.limits;
   Inference inference(typed, options);
   inference.run();
   if (inference.findings().failed()) {
@@ -359,7 +359,8 @@ Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& r
 }
 
 Status infer_node(TypedNet& net, NodeId node) {
-  const InferOptions options;
+  InferOptions options;
+  options.limits = net.limits;
   net.types.resize(net.net.values.size());
   net.known.resize(net.net.values.size());
   return Inference(net, options).node(node);

@@ -38,10 +38,9 @@ class Decoder {
   void decode(const file::Net& in, int64_t depth, Net* net) {
     text(in.name(), &net->name);
     text(in.doc(), &net->doc);
-    if (depth > limits_.subnet_depth)
-      return stop("the net nests deeper than the limit subnet_depth, " + std::to_string(limits_.subnet_depth));
+    if (depth > limits_.subnet_depth) return stop(&Limits::subnet_depth, "subnets nest too deep");
     nodes_ += length(in.nodes());
-    if (nodes_ > limits_.nodes) return stop("the net has more operators than the limit nodes, " + std::to_string(limits_.nodes));
+    if (nodes_ > limits_.nodes) return stop(&Limits::nodes, "the net has too many operators");
     std::vector<std::string> symbols;
     if (in.symbols() != nullptr) strings(*in.symbols(), *net, &symbols);
     decode_values(in, symbols, net);
@@ -59,8 +58,8 @@ class Decoder {
   Status status() && { return std::move(findings_).status(); }
 
  private:
-  void stop(std::string message) {
-    if (!stopped_) findings_.add(Status(Code::limit_exceeded, std::move(message), "raise the limit if you trust the file"));
+  void stop(int64_t Limits::*limit, std::string what) {
+    if (!stopped_) findings_.add(over_limit(limits_, limit, std::move(what)));
     stopped_ = true;
   }
   bool spend(size_t bytes) {

@@ -225,10 +225,7 @@ class NamedParts {
 void NetReader::read(JsonValue in, int64_t depth, Net* net) {
   static constexpr std::string_view keys[] = {"heddle",  "name",         "doc",       "operator_sets", "metadata", "inputs",
                                               "outputs", "step_counter", "variables", "values",        "nodes",    "sparse_links"};
-  if (depth > limits_.subnet_depth)
-    return malformed(
-        *net, Status(Code::limit_exceeded, "the net nests deeper than the limit subnet_depth, " + std::to_string(limits_.subnet_depth),
-                     "raise the limit if you trust the file"));
+  if (depth > limits_.subnet_depth) return malformed(*net, over_limit(limits_, &Limits::subnet_depth, "subnets nest too deep"));
   const JsonFields fields(in, keys);
   malformed(*net, fields.status(), "a net");
   read_header(fields, depth == 0, net);
@@ -333,9 +330,7 @@ void NetReader::read_nodes(const JsonFields& fields, int64_t depth, Net* net) {
   malformed(*net, std::move(status));
   if (!list) return;
   nodes_ += list->size();
-  if (nodes_ > limits_.nodes)
-    return malformed(*net, Status(Code::limit_exceeded, "the net has more operators than the limit nodes, " + std::to_string(limits_.nodes),
-                                  "raise the limit if you trust the file"));
+  if (nodes_ > limits_.nodes) return malformed(*net, over_limit(limits_, &Limits::nodes, "the net has too many operators"));
   net->nodes.reserve(list->size());
   for (const JsonValue in : *list) {
     const JsonFields node(in, keys);

@@ -28,10 +28,7 @@ bool looks_like_json(std::span<const std::byte> bytes) {
 Result<Net> parse_net(std::span<const std::byte> bytes, const Limits& limits) {
   if (bytes.empty()) return Status(Code::file_truncated, "the file is empty", "fetch it again");
   if (static_cast<int64_t>(bytes.size()) > limits.file_bytes)
-    return Status(
-        Code::limit_exceeded,
-        "the net has " + human_bytes(static_cast<int64_t>(bytes.size())) + ", the limit file_bytes is " + human_bytes(limits.file_bytes),
-        "raise the limit if you trust the file");
+    return over_limit(limits, &Limits::file_bytes, "the net has " + human_bytes(static_cast<int64_t>(bytes.size())));
   if (!has_net_magic(bytes)) {
     if (looks_like_json(bytes)) return net_from_json(as_text(bytes), limits);
     return Status(Code::file_corrupt, "this is neither a Heddle net nor JSON: it begins with " + quoted(as_text(bytes).substr(0, 8)),

@@ -8,11 +8,6 @@
 namespace heddle {
 namespace {
 
-Status limit(std::string what, const char* name, int64_t value) {
-  return Status(Code::limit_exceeded, std::move(what) + ", the limit " + name + " is " + std::to_string(value),
-                "raise the limit if you trust the file");
-}
-
 bool valid_dtype(DType dtype) {
   const auto i = static_cast<int>(dtype);
   return i >= 0 && i < HEDDLE_DTYPE_COUNT;
@@ -40,8 +35,8 @@ Status check_dim(const Dim& dim, const Limits& limits) {
 
 Status check_text(std::string_view text, const char* what, const Limits& limits) {
   if (static_cast<int64_t>(text.size()) > limits.name_bytes)
-    return limit(std::string(what) + " that begins " + quoted(text.substr(0, 32)) + " has " + std::to_string(text.size()) + " bytes",
-                 "name_bytes", limits.name_bytes);
+    return over_limit(limits, &Limits::name_bytes,
+                      std::string(what) + " that begins " + quoted(text.substr(0, 32)) + " has " + std::to_string(text.size()) + " bytes");
   if (plain_ascii(text)) return {};
   if (text.find('\0') != std::string_view::npos) return Status(Code::syntax, std::string(what) + " " + quoted(text) + " has a zero byte");
   if (!is_utf8(text)) return Status(Code::syntax, std::string(what) + " " + quoted(text) + " is not UTF-8");
@@ -68,8 +63,8 @@ Status check_type(const DeclaredType& type, const Limits& limits) {
     // Empty dims count as 1, so that the strides of the other dims fit too.
     if (counts && !checked_multiply(bytes, std::max<int64_t>(dim.value, 1), &bytes)) bytes = INT64_MAX;
     if (bytes > limits.tensor_bytes)
-      return limit(bytes == INT64_MAX ? "its dims ask for more than 2^63 bytes" : "its dims ask for " + human_bytes(bytes), "tensor_bytes",
-                   limits.tensor_bytes);
+      return over_limit(limits, &Limits::tensor_bytes,
+                        bytes == INT64_MAX ? "its dims ask for more than 2^63 bytes" : "its dims ask for " + human_bytes(bytes));
   }
   return {};
 }
@@ -111,8 +106,8 @@ Status check_attribute(const Attribute& attribute, const Limits& limits) {
   HEDDLE_CHECK(check_name(attribute.name, "an attribute", limits));
   const auto list = [&](size_t n) {
     if (static_cast<int64_t>(n) <= limits.attribute_elements) return Status();
-    return limit("attribute " + quoted(attribute.name) + " has " + std::to_string(n) + " elements", "attribute_elements",
-                 limits.attribute_elements);
+    return over_limit(limits, &Limits::attribute_elements,
+                      "attribute " + quoted(attribute.name) + " has " + std::to_string(n) + " elements");
   };
   if (const auto* ints = std::get_if<std::vector<int64_t>>(&attribute.value)) return list(ints->size());
   if (const auto* reals = std::get_if<std::vector<double>>(&attribute.value)) return list(reals->size());

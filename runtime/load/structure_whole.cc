@@ -23,11 +23,8 @@ void check_links(const Net& net, const NetLinks& links, Findings& findings) {
 void check_with_subnets(const Net& net, int64_t depth, const Limits& limits, int64_t* nodes, Findings& findings) {
   *nodes += static_cast<int64_t>(net.nodes.size());
   if (*nodes > limits.nodes || depth > limits.subnet_depth) {
-    const bool many = *nodes > limits.nodes;
-    findings.add(Status(Code::limit_exceeded,
-                        std::string(many ? "the net has more operators than" : "the net nests deeper than") + " the limit " +
-                            (many ? "nodes" : "subnet_depth") + ", " + std::to_string(many ? limits.nodes : limits.subnet_depth),
-                        "raise the limit")
+    findings.add((*nodes > limits.nodes ? over_limit(limits, &Limits::nodes, "the net has too many operators")
+                                        : over_limit(limits, &Limits::subnet_depth, "subnets nest too deep"))
                      .in_net(net.name));
     return;
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "heddle/limits.h"
 #include "net/net.h"
 
 namespace heddle {
@@ -30,6 +31,7 @@ struct TypedNet {
   std::vector<std::shared_ptr<const Blob>> known;    // by ValueId: content of constants and of small values inference followed; may be null
   std::shared_ptr<const RegistrySnapshot> registry;  // where schemas and kernels come from; keeps the plugins loaded
   std::vector<ValueId> shape_inputs;                 // net inputs whose content was used: part of the plan's key
+  Limits limits;                                     // that it was inferred under; what transforms add is held to them too
 
   const TensorType& type(ValueId id) const { return types[id.index]; }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "plugin/host.h"
 
@@ -18,10 +19,9 @@ Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& p
   const auto limit = static_cast<uint64_t>(limit_bytes);
   const uint64_t threads = std::max<uint32_t>(prepared.max_threads, 1);
   if (prepared.scratch_bytes > limit || prepared.thread_scratch_bytes > (limit - prepared.scratch_bytes) / threads)
-    return {Code::limit_exceeded,
-            "kernel " + quoted(kernel.name) + " asks for " + std::to_string(prepared.scratch_bytes) + " bytes of scratch and " +
-                std::to_string(prepared.thread_scratch_bytes) + " more for each of " + std::to_string(threads) + " threads",
-            "the limit is " + std::to_string(limit) + " bytes; use smaller shapes or raise it"};
+    return over_limit("plan_bytes", limit_bytes,
+                      "kernel " + quoted(kernel.name) + " asks for " + std::to_string(prepared.scratch_bytes) + " bytes of scratch and " +
+                          std::to_string(prepared.thread_scratch_bytes) + " more for each of " + std::to_string(threads) + " threads");
   return {};
 }
 

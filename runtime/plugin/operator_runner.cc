@@ -188,8 +188,7 @@ Status Runner::allocate_outputs() {
     int64_t bytes = 0;
     const bool fits = type.dynamic || (checked_byte_size(type.dtype, type.shape, &bytes) && checked_add(total, bytes, &total));
     if (!fits || total > call.limit_bytes)
-      return {Code::limit_exceeded, "the outputs would take more than " + human_bytes(call.limit_bytes),
-              "use smaller shapes or raise the limit"};
+      return {Code::limit_exceeded, "the outputs would take more than " + human_bytes(call.limit_bytes), "use smaller shapes"};
   }
   output_views.reserve(output_types.size());
   for (size_t i = 0; i < output_types.size(); ++i) {

@@ -222,15 +222,12 @@ void separate_streams(Net& net) {
 
 void Resolver::run(Net& net, int64_t depth) {
   if (depth > limits_.subnet_depth) {
-    findings_.add(Status(Code::limit_exceeded, "subnets are nested more than " + std::to_string(limits_.subnet_depth) + " deep",
-                         "raise the limit subnet_depth")
-                      .in_net(net.name));
+    findings_.add(over_limit(limits_, &Limits::subnet_depth, "subnets nest too deep").in_net(net.name));
     return;
   }
   nodes_ += static_cast<int64_t>(net.nodes.size());
   if (nodes_ > limits_.nodes) {
-    findings_.add(Status(Code::limit_exceeded, "more than " + std::to_string(limits_.nodes) + " operators", "raise the limit nodes")
-                      .in_net(net.name));
+    findings_.add(over_limit(limits_, &Limits::nodes, "the net has too many operators").in_net(net.name));
     return;
   }
   std::vector<char> defined(net.values.size(), 0);

@@ -205,10 +205,10 @@ Status LateStep::place_outputs() {
       continue;
     }
     const PlanValue& value = owner_.plan().values[plan_step_.outputs[i].value.index];
-    const int64_t limit = owner_.plan().limits.tensor_bytes;
-    if (types_[i].byte_size() > limit)
-      return {Code::limit_exceeded, "output " + quoted(value.name) + " would take " + human_bytes(types_[i].byte_size()) +
-                                        ", the limit tensor_bytes is " + human_bytes(limit)};
+    const Limits& limits = owner_.plan().limits;
+    if (types_[i].byte_size() > limits.tensor_bytes)
+      return over_limit(limits, &Limits::tensor_bytes,
+                        "output " + quoted(value.name) + " would take " + human_bytes(types_[i].byte_size()));
     if (types_[i].byte_size() > 0 && !allocate_output(i, types_[i].shape.data(), types_[i].shape.rank()) && types_[i].byte_size() > 0)
       return {Code::shape_mismatch, "output " + quoted(value.name) + " has shape " + types_[i].shape.text() +
                                         ", more than was planned for " + value.type.shape.text()};

@@ -67,7 +67,9 @@ Result<Runtime> Runtime::create(const RuntimeOptions& options) {
 
 Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const {
   const uint64_t begin = ticks();
-  HEDDLE_TRY(Net net, load_net(path));
+  LoadOptions load;
+  load.limits = options.limits;
+  HEDDLE_TRY(Net net, load_net(path, load));
   const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
   auto session = open_net(*this, std::move(net), options);
   if (session.ok()) session->impl().load_times.load_ns = load_ns;
@@ -75,7 +77,9 @@ Result<Session> Runtime::open(const std::string& path, const SessionOptions& opt
 }
 
 Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options) const {
-  HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder));
+  LoadOptions load;
+  load.limits = options.limits;
+  HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
   return open_net(*this, std::move(net), options);
 }
 
@@ -98,16 +102,16 @@ Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& 
   impl->registry = impl->runtime->registry.snapshot();
   impl->options = options;
   const uint64_t begin = ticks();
-  HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, impl->limits));
+  HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
   impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
   impl->resources = std::make_unique<ResourceTable>(impl->registry);
   HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
-  impl->shape_inputs = shape_deciding_inputs(impl->net, impl->limits);
+  impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
   PipelineOptions& p = impl->pipeline;
   p.symbols = options.symbols;
-  p.limits = impl->limits;
+  p.limits = options.limits;
   p.transform.default_device = p.compile.default_device = options.device;
-  p.transform.limits = p.compile.limits = impl->limits;
+  p.transform.limits = p.compile.limits = options.limits;
   p.copies = options.copies;
   p.compile.devices = &impl->runtime->devices;
   p.compile.streams = static_cast<uint32_t>(std::clamp(options.streams, 1, 64));

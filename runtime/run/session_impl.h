@@ -44,7 +44,6 @@ struct Session::Impl {
   SessionOptions options;
   PipelineOptions pipeline;  // defaults for every plan
   SchedulerOptions scheduler;
-  Limits limits;
   Net net;  // resolved
   StageTimes load_times;
   PackCache packs;

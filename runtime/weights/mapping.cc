@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/checked.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -32,10 +33,7 @@ Result<std::shared_ptr<const Mapping>> Mapping::open(const std::filesystem::path
   if (::fstat(mapping->fd_.get(), &info) != 0)
     return Status(Code::file_unreadable, "can't stat the weights file " + quoted(name) + ": " + errno_text(errno));
   if (info.st_size > limit_bytes)
-    return Status(Code::limit_exceeded,
-                  "the weights file " + quoted(name) + " has " + human_bytes(info.st_size) + ", the limit weight_file_bytes is " +
-                      human_bytes(limit_bytes),
-                  "raise the limit if you trust the file");
+    return over_limit("weight_file_bytes", limit_bytes, "the weights file " + quoted(name) + " has " + human_bytes(info.st_size));
   mapping->size_ = info.st_size;
   mapping->modified_s_ = info.st_mtim.tv_sec;
   mapping->modified_ns_ = info.st_mtim.tv_nsec;

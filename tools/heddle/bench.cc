@@ -8,6 +8,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "latency.h"
+#include "limit_options.h"
 #include "run/session_impl.h"
 
 namespace heddle::tool {
@@ -18,6 +19,7 @@ struct Options {
   std::vector<int> threads = {1};
   int repeat = 20, warmup = 5;
   std::vector<std::string> shapes, symbols;
+  LimitOptions limits;
 };
 
 struct Measured {
@@ -32,6 +34,7 @@ Result<Measured> measure(const Options& o, const CommonOptions& common, int thre
   HEDDLE_TRY(const Runtime runtime, make_runtime(c));
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
+  HEDDLE_TRY(options.limits, o.limits.limits());
   HEDDLE_TRY(Session session, runtime.open(o.net, options));
   InputRequest request;
   request.shapes = o.shapes;
@@ -145,6 +148,7 @@ Run declare_bench(CLI::App& app) {
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000));
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->limits.declare(app);
   app.add_option("--compare", o->compare, "an older result")->type_name("OLD.json");
   return [o](Report& report) {
     const Status status = bench(*o, report);

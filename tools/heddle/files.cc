@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "command.h"
+#include "limit_options.h"
 #include "load/load.h"
 #include "load/save.h"
 #include "models/recipes.h"
@@ -21,28 +22,34 @@ Json net_summary(const Net& net, const std::string& file) {
           {"parameters", models::parameter_count(net)}};
 }
 
-Status import_model(const std::string& model, const std::string& output, Report& report) {
+Status import_model(const std::string& model, const std::string& output, const LimitOptions& limits, Report& report) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
-  HEDDLE_TRY(const Net net, import_onnx(model));
+  ImportOptions import;
+  HEDDLE_TRY(import.limits, limits.limits());
+  HEDDLE_TRY(const Net net, import_onnx(model, import));
   // Operators that no loaded plugin has are named now, all of them, rather than when the net is run.
-  HEDDLE_CHECK(resolve(net, runtime.impl().registry.snapshot()).status(), "while importing " + quoted(model));
-  HEDDLE_CHECK(save_net(net, output));
+  HEDDLE_CHECK(resolve(net, runtime.impl().registry.snapshot(), import.limits).status(), "while importing " + quoted(model));
+  SaveOptions save;
+  save.limits = import.limits;
+  HEDDLE_CHECK(save_net(net, output, save));
   report.json["net"] = net_summary(net, output);
   report.say(quoted(output) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(models::parameter_count(net)) +
              " parameters");
   return {};
 }
 
-Status convert(const std::string& from, const std::string& to, Report& report) {
+Status convert(const std::string& from, const std::string& to, const LimitOptions& limits, Report& report) {
   std::error_code error;
   const auto folder = [&](const std::string& file) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(file), error).parent_path();
   };
   const bool same_folder = folder(from) == folder(to);
   LoadOptions load;
+  HEDDLE_TRY(load.limits, limits.limits());
   load.attach_weights = !same_folder;
   HEDDLE_TRY(const Net net, load_net(from, load));
   SaveOptions save;
+  save.limits = load.limits;
   save.keep_references = same_folder;
   HEDDLE_CHECK(save_net(net, to, save));
   report.json["net"] = {{"file", to}, {"operators", net.nodes.size()}};
@@ -90,14 +97,18 @@ Run declare_import(CLI::App& app) {
   auto model = std::make_shared<std::string>(), output = std::make_shared<std::string>();
   app.add_option("model", *model, "an ONNX model")->required()->type_name("MODEL");
   app.add_option("-o,--output", *output, "the net; weights go to NET.safetensors beside it")->required()->type_name("NET.heddle");
-  return [=](Report& report) { return finish(report, import_model(*model, *output, report)); };
+  auto limits = std::make_shared<LimitOptions>();
+  limits->declare(app);
+  return [=](Report& report) { return finish(report, import_model(*model, *output, *limits, report)); };
 }
 
 Run declare_convert(CLI::App& app) {
   auto from = std::make_shared<std::string>(), to = std::make_shared<std::string>();
   app.add_option("from", *from, "a .heddle or .json file")->required()->type_name("A");
   app.add_option("to", *to, "a .heddle or .json file")->required()->type_name("B");
-  return [=](Report& report) { return finish(report, convert(*from, *to, report)); };
+  auto limits = std::make_shared<LimitOptions>();
+  limits->declare(app);
+  return [=](Report& report) { return finish(report, convert(*from, *to, *limits, report)); };
 }
 
 Run declare_model(CLI::App& app) {

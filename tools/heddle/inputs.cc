@@ -63,10 +63,9 @@ int64_t index_bound(const Net& net, ValueId input) {
 Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request,
                        const std::vector<std::pair<std::string, int64_t>>& symbols) {
   const Value& value = net[id];
-  for (const std::string& text : request.shapes) {
-    HEDDLE_TRY(const NameValue given, split_name_value("--shape", text));
+  HEDDLE_TRY(const std::vector<NameValue> shapes, split_name_values("--shape", request.shapes));
+  for (const NameValue& given : shapes)
     if (given.first == value.name) return parse_shape(given.first, given.second);
-  }
   Shape shape;
   if (!value.type.ranked)
     return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
@@ -108,14 +107,28 @@ Result<NameValue> split_name_value(const std::string& option, const std::string&
   return NameValue{text.substr(0, at), text.substr(at + 1)};
 }
 
+Result<std::vector<NameValue>> split_name_values(const std::string& option, const std::vector<std::string>& texts) {
+  std::vector<NameValue> values;
+  for (const std::string& text : texts) {
+    HEDDLE_TRY(NameValue given, split_name_value(option, text));
+    const auto earlier = std::find_if(values.begin(), values.end(), [&](const NameValue& v) { return v.first == given.first; });
+    if (earlier != values.end())
+      return Status(Code::invalid_argument,
+                    option + " gives " + quoted(given.first) + " twice: " + quoted(earlier->second) + " and " + quoted(given.second),
+                    "give it once");
+    values.push_back(std::move(given));
+  }
+  return values;
+}
+
 Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::vector<std::string>& texts) {
   std::vector<std::pair<std::string, int64_t>> symbols;
-  for (const std::string& text : texts) {
-    HEDDLE_TRY(const NameValue given, split_name_value("--symbol", text));
+  HEDDLE_TRY(const std::vector<NameValue> values, split_name_values("--symbol", texts));
+  for (const auto& [name, text] : values) {
     int64_t extent = 0;
-    if (!parse_int(given.second, &extent) || extent < 0)
-      return Status(Code::invalid_argument, "--symbol " + text + " is not NAME=N", "give a non-negative number");
-    symbols.emplace_back(given.first, extent);
+    if (!parse_int(text, &extent) || extent < 0)
+      return Status(Code::invalid_argument, "--symbol " + quoted(name + "=" + text) + " is not NAME=N", "give a non-negative number");
+    symbols.emplace_back(name, extent);
   }
   return symbols;
 }
@@ -170,8 +183,8 @@ std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_
 
 Result<std::vector<InputBinding>> bind_shapes(const Net& net, const std::vector<std::string>& shapes) {
   std::vector<InputBinding> bindings(net.inputs.size());
-  for (const std::string& text : shapes) {
-    HEDDLE_TRY(const NameValue given, split_name_value("--shape", text));
+  HEDDLE_TRY(const std::vector<NameValue> values, split_name_values("--shape", shapes));
+  for (const NameValue& given : values) {
     HEDDLE_TRY(const size_t position, position_of(net, "--shape", given.first));
     HEDDLE_TRY(bindings[position].type.shape, parse_shape(given.first, given.second));
     bindings[position].type.dtype = net[net.inputs[position]].type.dtype;
@@ -185,14 +198,14 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, con
   for (const ValueId id : net.inputs) names.push_back(net[id].name);
   std::vector<std::shared_ptr<const Blob>> blobs(net.inputs.size());
   HEDDLE_CHECK(bind_shapes(net, request.shapes).status());
-  for (const std::string& text : request.files) {
-    HEDDLE_TRY(const NameValue given, split_name_value("--input", text));
+  HEDDLE_TRY(const std::vector<NameValue> files, split_name_values("--input", request.files));
+  for (const NameValue& given : files) {
     HEDDLE_TRY(const size_t position, position_of(net, "--input", given.first));
     if (is_picture(given.second)) {
       HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[position], request, symbols));
       HEDDLE_TRY(blobs[position], read_picture(given.second, shape));
     } else {
-      HEDDLE_TRY(blobs[position], read_tensor(given.second));
+      HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));
     }
   }
   for (size_t i = 0; i < blobs.size(); ++i) {

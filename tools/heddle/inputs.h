@@ -21,10 +21,13 @@ struct InputRequest {
   std::vector<std::string> shapes;      // NAME=2x3x224x224
   std::vector<std::string> symbols;     // N=8
   std::optional<uint64_t> random_seed;  // content for inputs not given
+  Limits limits;                        // of files
 };
 
 // Splits at the last '='. Code::invalid_argument naming the option and the text.
 Result<NameValue> split_name_value(const std::string& option, const std::string& text);
+// All that a repeatable option was given. Also invalid_argument: a name that is given twice, be it with the same value.
+Result<std::vector<NameValue>> split_name_values(const std::string& option, const std::vector<std::string>& texts);
 Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::vector<std::string>& texts);
 
 // The types that --shape gives, by position of the net's inputs; those not named keep what the net declares. Errors: unknown_name,

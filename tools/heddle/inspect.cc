@@ -6,6 +6,7 @@
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
 #include "inputs.h"
+#include "limit_options.h"
 #include "load/load.h"
 #include "models/recipes.h"
 #include "plugin/operator_cost.h"
@@ -21,6 +22,7 @@ struct Options {
   std::string file;
   bool stats = false, verify = false, dot = false;
   std::vector<std::string> shapes, symbols;
+  LimitOptions limits;
 };
 
 struct NetCost {
@@ -33,9 +35,10 @@ NetCost cost_of(const Net& net, const Options& o, const Report& report) {
   const auto cost = [&]() -> Result<NetCost> {
     HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
     const auto registry = runtime.impl().registry.snapshot();
-    HEDDLE_TRY(const Net resolved, resolve(net, registry));
-    const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
     InferOptions options;
+    HEDDLE_TRY(options.limits, o.limits.limits());
+    HEDDLE_TRY(const Net resolved, resolve(net, registry, options.limits));
+    const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
     options.evaluator = evaluator.get();
     HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
     HEDDLE_TRY(options.inputs, bind_shapes(resolved, o.shapes));
@@ -120,8 +123,9 @@ std::string net_dot(const Net& net) {
 
 Status inspect_weights(const Options& o, Report& report) {
   const std::filesystem::path path(o.file);
+  HEDDLE_TRY(const Limits limits, o.limits.limits());
   HEDDLE_TRY(const Safetensors tensors,
-             Safetensors::open(path.parent_path().empty() ? "." : path.parent_path(), path.filename().string(), Limits()));
+             Safetensors::open(path.parent_path().empty() ? "." : path.parent_path(), path.filename().string(), limits));
   Json list = Json::array();
   for (const TensorEntry& e : tensors.tensors()) {
     Json shape = Json::array();
@@ -161,6 +165,7 @@ Status inspect(const Options& o, Report& report) {
   if (extension == ".so") return inspect_plugin(o, report);
   LoadOptions load;
   load.verify_checksums = o.verify;
+  HEDDLE_TRY(load.limits, o.limits.limits());
   HEDDLE_TRY(const Net net, load_net(o.file, load));
   if (o.dot) {
     report.json["dot"] = net_dot(net);
@@ -182,6 +187,7 @@ Run declare_inspect(CLI::App& app) {
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension, for flops")->type_name("N=8")->needs("--stats");
   app.add_flag("--verify", o->verify, "check every checksum");
   app.add_flag("--dot", o->dot, "Graphviz");
+  o->limits.declare(app);
   return [o](Report& report) {
     const Status status = inspect(*o, report);
     return status.ok() ? 0 : report.fail(status);

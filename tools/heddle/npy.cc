@@ -52,9 +52,9 @@ Status parse_shape(const std::string& text, Shape* shape) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Blob>> read_npy(const std::string& file) {
+Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limits& limits) {
   const std::string during = "while reading " + quoted(file);
-  HEDDLE_TRY(const FileBytes bytes, read_file(file, Limits().weight_file_bytes));
+  HEDDLE_TRY(const FileBytes bytes, read_file(file, limits.weight_file_bytes, "weight_file_bytes"));
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data.get());
   if (bytes.size < 10 || std::memcmp(data, "\x93NUMPY", 6) != 0)
     return Status(Code::syntax, quoted(file) + " is not an .npy file", "save it with numpy.save");

@@ -11,7 +11,7 @@
 namespace heddle::tool {
 
 // Errors: file_*, syntax, unsupported (Fortran order, big-endian, structured and object types: named).
-Result<std::shared_ptr<const Blob>> read_npy(const std::string& file);
+Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limits& limits = {});
 // bf16 is written as u16: NumPy has no such type.
 Status write_npy(const std::string& file, const TensorView& tensor);
 

@@ -8,6 +8,7 @@
 #include "compile/buffers_csv.h"
 #include "device_options.h"
 #include "inputs.h"
+#include "limit_options.h"
 #include "load/load.h"
 #include "plan_diff.h"
 #include "plan_text.h"
@@ -23,6 +24,7 @@ struct Options {
   double time_limit_s = 0;
   std::vector<std::string> shapes, symbols;
   DeviceOptions devices;
+  LimitOptions limits;
 };
 
 Status write_text(const std::string& file, const std::string& text) {
@@ -35,6 +37,7 @@ Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
+  HEDDLE_TRY(options.limits, o.limits.limits());
   o.devices.apply(options);
   HEDDLE_TRY(const Session session, runtime.open(file, options));
   InputRequest request;
@@ -69,7 +72,8 @@ Status plan_net(const Options& o, Report& report) {
 }
 
 Status plan_buffers(const Options& o, Report& report) {
-  HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers));
+  HEDDLE_TRY(const Limits limits, o.limits.limits());
+  HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers, limits));
   offsets::PackOptions options;
   if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))
     return {Code::invalid_argument, "--capacity " + quoted(o.capacity) + " is not a size", "write it like 512MiB"};
@@ -95,7 +99,11 @@ Status plan_buffers(const Options& o, Report& report) {
 int check(const Options& o, Report& report) {
   const auto runtime = make_runtime(report.common);
   if (!runtime.ok()) return report.fail(runtime.status());
-  const Result<Net> net = load_net(o.net);
+  const auto limits = o.limits.limits();
+  if (!limits.ok()) return report.fail(limits.status());
+  LoadOptions load;
+  load.limits = *limits;
+  const Result<Net> net = load_net(o.net, load);
   if (!net.ok()) {
     // What is wrong with the net is a finding (1); what is wrong with the file is not (3).
     const int status = report.fail(net.status());
@@ -105,12 +113,13 @@ int check(const Options& o, Report& report) {
     return of_the_net ? 1 : status;
   }
   const auto registry = runtime->impl().registry.snapshot();
-  const Result<Net> resolved = resolve(*net, registry);
+  const Result<Net> resolved = resolve(*net, registry, *limits);
   if (!resolved.ok()) {
     report.fail(resolved.status());
     return 1;
   }
   PipelineOptions options;
+  options.limits = *limits;
   const auto symbols = parse_symbols(o.symbols);
   if (!symbols.ok()) return report.fail(symbols.status());
   options.symbols = *symbols;
@@ -139,6 +148,7 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
   o->devices.declare(app);
+  o->limits.declare(app);
   app.add_option("--buffers", o->buffers, "the offset planner alone: id,lower,upper,size[,alignment]")->type_name("F.csv")->excludes(net);
   app.add_option("--capacity", o->capacity, "bytes that must do")->type_name("SIZE")->needs("--buffers");
   app.add_option("--time-limit", o->time_limit_s, "seconds to search")->check(CLI::PositiveNumber)->needs("--buffers");
@@ -156,6 +166,7 @@ Run declare_check(CLI::App& app) {
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->limits.declare(app);
   return [o](Report& report) { return check(*o, report); };
 }
 

@@ -11,6 +11,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "latency.h"
+#include "limit_options.h"
 #include "memory_use.h"
 #include "report_html.h"
 #include "run/session_impl.h"
@@ -27,6 +28,7 @@ struct Options {
   std::vector<std::string> outputs, fetches, prints, params;
   std::string output_dir, dump_dir, only, compare_device, trace, report_file, graph = "auto", memory_limit;
   DeviceOptions devices;
+  LimitOptions limits;
   int repeat = 1, warmup = 0;
   uint64_t seed = 0;
   double deadline_s = 0;
@@ -71,6 +73,7 @@ Result<SessionOptions> Runner::session_options() const {
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o_.inputs.symbols));
   options.seed = o_.seed;
+  HEDDLE_TRY(options.limits, o_.limits.limits());
   o_.devices.apply(options);
   if (!o_.memory_limit.empty() && !parse_size(o_.memory_limit, &options.memory_limit))
     return Status(Code::invalid_argument, "--memory-limit " + quoted(o_.memory_limit) + " is not a size", "write it like 512MiB");
@@ -86,10 +89,10 @@ Status Runner::open() {
 }
 
 Status Runner::set_params(Session& session) const {
-  for (const std::string& text : o_.params) {
-    HEDDLE_TRY(const NameValue given, split_name_value("--param", text));
-    HEDDLE_TRY(const auto blob, read_tensor(given.second));
-    HEDDLE_CHECK(session.write_variable(given.first, {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)}));
+  HEDDLE_TRY(const std::vector<NameValue> params, split_name_values("--param", o_.params));
+  for (const auto& [name, file] : params) {
+    HEDDLE_TRY(const auto blob, read_tensor(file, session.impl().options.limits));
+    HEDDLE_CHECK(session.write_variable(name, {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)}));
   }
   return {};
 }
@@ -127,7 +130,10 @@ Status Runner::observe(uint32_t step) {
 
 Status Runner::prepare() {
   HEDDLE_CHECK(select_fetches());
-  HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, o_.inputs));
+  InputRequest request = o_.inputs;
+  request.random_seed = o_.random;
+  request.limits = session_->impl().options.limits;
+  HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, request));
   std::vector<TensorView> views;
   for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
   report_.step("compiling");
@@ -273,6 +279,7 @@ Run declare_run(CLI::App& app) {
   app.add_option("--shape", o->inputs.shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->inputs.symbols, "extent of a symbolic dimension")->type_name("N=8");
   o->devices.declare(app);
+  o->limits.declare(app);
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000000));
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000000));
   app.add_option("--seed", o->seed, "of the net's random operators");
@@ -288,7 +295,6 @@ Run declare_run(CLI::App& app) {
       ->type_name("F.html")
       ->excludes(numerics, dump);
   return [o](Report& report) {
-    o->inputs.random_seed = o->random;
     Runner runner(*o, report);
     Status status = runner.open();
     if (status.ok()) status = runner.prepare();

@@ -13,11 +13,11 @@
 namespace heddle::tool {
 namespace {
 
-Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& file, const std::string& tensor) {
+Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& file, const std::string& tensor, const Limits& limits) {
   const std::filesystem::path path(file);
   std::filesystem::path folder = path.parent_path();
   if (folder.empty()) folder = ".";
-  HEDDLE_TRY(const Safetensors tensors, Safetensors::open(folder, path.filename().string(), Limits()));
+  HEDDLE_TRY(const Safetensors tensors, Safetensors::open(folder, path.filename().string(), limits));
   if (tensor.empty() && tensors.tensors().size() != 1)
     return Status(Code::unknown_name, quoted(file) + " holds " + std::to_string(tensors.tensors().size()) + " tensors",
                   "name one: " + file + ":NAME");
@@ -52,17 +52,17 @@ std::string element_text(const TensorView& tensor, int64_t i) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Blob>> read_tensor(const std::string& file) {
+Result<std::shared_ptr<const Blob>> read_tensor(const std::string& file, const Limits& limits) {
   const size_t suffix = file.find(".safetensors");
   if (suffix != std::string::npos) {
     const size_t end = suffix + std::strlen(".safetensors");
-    if (end == file.size()) return read_from_safetensors(file, {});
-    if (file[end] == ':') return read_from_safetensors(file.substr(0, end), file.substr(end + 1));
+    if (end == file.size()) return read_from_safetensors(file, {}, limits);
+    if (file[end] == ':') return read_from_safetensors(file.substr(0, end), file.substr(end + 1), limits);
   }
   const std::string extension = std::filesystem::path(file).extension().string();
-  if (extension == ".npy") return read_npy(file);
+  if (extension == ".npy") return read_npy(file, limits);
   if (extension == ".pb") {
-    HEDDLE_TRY(const NamedTensor tensor, read_tensor_proto(file));
+    HEDDLE_TRY(const NamedTensor tensor, read_tensor_proto(file, limits));
     return tensor.blob;
   }
   return Status(Code::invalid_argument, quoted(file) + ": no reader for " + quoted(extension), "use .npy, .safetensors[:TENSOR] or .pb");

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "compare.h"
 #include "interrupt.h"
+#include "limit_options.h"
 #include "load/save.h"
 #include "onnx/import.h"
 #include "onnx/tensor_proto.h"
@@ -21,6 +22,7 @@ struct Options {
   std::vector<std::string> folders;
   double rtol = 1e-3, atol = 1e-7;
   bool strict = false;
+  LimitOptions limits;
 };
 
 struct Verdict {
@@ -51,13 +53,13 @@ Status collect(const fs::path& folder, std::vector<fs::path>& found) {
 }
 
 // input_0.pb, input_1.pb, ... in order.
-Result<std::vector<NamedTensor>> read_tensors(const fs::path& folder, const std::string& prefix) {
+Result<std::vector<NamedTensor>> read_tensors(const fs::path& folder, const std::string& prefix, const Limits& limits) {
   std::vector<NamedTensor> tensors;
   for (int i = 0;; ++i) {
     const fs::path file = folder / (prefix + std::to_string(i) + ".pb");
     std::error_code error;
     if (!fs::exists(file, error)) break;
-    HEDDLE_TRY(NamedTensor tensor, read_tensor_proto(file));
+    HEDDLE_TRY(NamedTensor tensor, read_tensor_proto(file, limits));
     tensors.push_back(std::move(tensor));
   }
   return tensors;
@@ -75,7 +77,8 @@ bool is_random(const Session& session) {
 
 class Verifier {
  public:
-  Verifier(const Options& options, const Runtime& runtime, const fs::path& scratch) : o_(options), runtime_(runtime), scratch_(scratch) {}
+  Verifier(const Options& options, const Limits& limits, const Runtime& runtime, const fs::path& scratch)
+      : o_(options), limits_(limits), runtime_(runtime), scratch_(scratch) {}
 
   Verdict verify(const fs::path& folder) {
     Verdict verdict;
@@ -92,16 +95,21 @@ class Verifier {
   Status check_set(Session& session, const fs::path& set, bool random, Verdict& verdict);
 
   const Options& o_;
+  const Limits& limits_;
   const Runtime& runtime_;
   const fs::path& scratch_;
 };
 
 // The whole way of a user: import, save as .heddle, open that file, run.
 Status Verifier::check(const fs::path& folder, Verdict& verdict) {
-  HEDDLE_TRY(const Net net, import_onnx(folder / "model.onnx"));
+  HEDDLE_TRY(const Net net, import_onnx(folder / "model.onnx", {limits_}));
   const fs::path file = scratch_ / "model.heddle";
-  HEDDLE_CHECK(save_net(net, file));
-  HEDDLE_TRY(Session session, runtime_.open(file.string()));
+  SaveOptions save;
+  save.limits = limits_;
+  HEDDLE_CHECK(save_net(net, file, save));
+  SessionOptions options;
+  options.limits = limits_;
+  HEDDLE_TRY(Session session, runtime_.open(file.string(), options));
   const bool random = is_random(session);
   std::vector<fs::path> sets;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -114,8 +122,8 @@ Status Verifier::check(const fs::path& folder, Verdict& verdict) {
 }
 
 Status Verifier::check_set(Session& session, const fs::path& set, bool random, Verdict& verdict) {
-  HEDDLE_TRY(const auto inputs, read_tensors(set, "input_"));
-  HEDDLE_TRY(const auto expected, read_tensors(set, "output_"));
+  HEDDLE_TRY(const auto inputs, read_tensors(set, "input_", limits_));
+  HEDDLE_TRY(const auto expected, read_tensors(set, "output_", limits_));
   std::vector<TensorView> views;
   for (const NamedTensor& input : inputs) views.push_back({input.blob->dtype, input.blob->shape, const_cast<std::byte*>(input.blob->data)});
   HEDDLE_TRY(const std::vector<Tensor> outputs, session.run(views));
@@ -143,6 +151,8 @@ int run(const Options& o, Report& report) {
   if (folders.empty())
     return report.fail(
         Status(Code::invalid_argument, "no folder with a model.onnx was found", "name ONNX backend test folders or parents of such"));
+  const auto limits = o.limits.limits();
+  if (!limits.ok()) return report.fail(limits.status());
   const auto runtime = make_runtime(report.common);
   if (!runtime.ok()) return report.fail(runtime.status());
   const ScratchFolder scratch;
@@ -152,7 +162,7 @@ int run(const Options& o, Report& report) {
   for (const fs::path& folder : folders) {
     if (const Status ended = interruption(); !ended.ok()) return report.fail(ended);
     report.step(folder.filename().string());
-    const Verdict v = Verifier(o, *runtime, scratch.path()).verify(folder);
+    const Verdict v = Verifier(o, *limits, *runtime, scratch.path()).verify(folder);
     ++totals[v.status];
     table[folder.string()] = {{"status", v.status},
                               {"max_abs_error", number(v.max_abs_error)},
@@ -179,6 +189,7 @@ Run declare_verify_onnx(CLI::App& app) {
   app.add_option("--rtol", o->rtol, "relative tolerance")->check(CLI::NonNegativeNumber);
   app.add_option("--atol", o->atol, "absolute tolerance")->check(CLI::NonNegativeNumber);
   app.add_flag("--strict", o->strict, "unsupported models fail too");
+  o->limits.declare(app);
   return [o](Report& report) { return run(*o, report); };
 }
 

@@ -13,10 +13,8 @@ using ::onnx::AttributeProto;
 template <class To, class Field>
 Result<AttributeValue> list_of(const AttributeProto& attribute, const Field& field, const Limits& limits) {
   if (field.size() > limits.attribute_elements)
-    return Status(
-        Code::limit_exceeded,
-        fmt::format("attribute {} has {} elements; the limit is {}", quoted(attribute.name()), field.size(), limits.attribute_elements),
-        "raise the limit attribute_elements");
+    return over_limit(limits, &Limits::attribute_elements,
+                      fmt::format("attribute {} has {} elements", quoted(attribute.name()), field.size()));
   return AttributeValue(std::vector<To>(field.begin(), field.end()));
 }
 

@@ -11,8 +11,7 @@ namespace heddle::importer {
 
 Result<Subgraph> GraphImporter::import_subgraph(const std::string& name, const ::onnx::GraphProto& graph) {
   if (depth_ + 1 > model_.options.limits.subnet_depth)
-    return Status(Code::limit_exceeded, fmt::format("subgraphs are nested deeper than {}", model_.options.limits.subnet_depth),
-                  "raise the limit subnet_depth");
+    return over_limit(model_.options.limits, &Limits::subnet_depth, "subgraphs nest too deep");
   NetWriter writer(graph.name().empty() ? name : graph.name());
   GraphImporter scope(model_, writer, opsets_, this);
   HEDDLE_CHECK(scope.import_graph(graph), "in subgraph " + quoted(name));

@@ -96,8 +96,7 @@ Status GraphImporter::import_nodes(const google::protobuf::RepeatedPtrField<::on
 Status GraphImporter::import_node(const ::onnx::NodeProto& node, int index) {
   HEDDLE_CHECK(check_name(node.name()));
   if (++model_.nodes > model_.options.limits.nodes)
-    return {Code::limit_exceeded, fmt::format("the model has more than {} operators, functions inlined", model_.options.limits.nodes),
-            "raise the limit nodes"};
+    return over_limit(model_.options.limits, &Limits::nodes, "the model has too many operators, functions inlined");
   const std::string name = name_of(node, index);
   const auto function = model_.functions.find({node.domain(), node.op_type()});
   Status status;

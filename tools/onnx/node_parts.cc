@@ -15,8 +15,7 @@ std::string domain_of(const std::string& domain) {
 
 Status GraphImporter::check_name(const std::string& name) const {
   if (static_cast<int64_t>(name.size()) <= model_.options.limits.name_bytes) return {};
-  return {Code::limit_exceeded, fmt::format("a name of {} bytes; the limit is {}", name.size(), model_.options.limits.name_bytes),
-          "raise the limit name_bytes"};
+  return over_limit(model_.options.limits, &Limits::name_bytes, fmt::format("a name of {} bytes", name.size()));
 }
 
 Status GraphImporter::define(const std::string& name, ValueId value) {

@@ -133,10 +133,7 @@ Result<std::shared_ptr<const Blob>> content_of(const TensorProto& tensor, const 
   HEDDLE_TRY(const Shape shape, shape_of(tensor));
   int64_t bytes = 0;
   if (!checked_byte_size(dtype, shape, &bytes) || bytes > limits.tensor_bytes)
-    return Status(
-        Code::limit_exceeded,
-        fmt::format("tensor {} of shape {} is larger than {}", quoted(tensor.name()), shape.text(), human_bytes(limits.tensor_bytes)),
-        "raise the limit tensor_bytes");
+    return over_limit(limits, &Limits::tensor_bytes, fmt::format("tensor {} has shape {}", quoted(tensor.name()), shape.text()));
   const bool external = tensor.data_location() == TensorProto::EXTERNAL;
   const bool raw = tensor.has_raw_data() && !external;
   const int64_t count = shape.element_count();

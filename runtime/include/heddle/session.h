@@ -22,6 +22,7 @@
 #include "heddle/copies.h"
 #include "heddle/executor.h"
 #include "heddle/export.h"
+#include "heddle/limits.h"
 #include "heddle/status.h"
 #include "heddle/tensor.h"
 
@@ -54,6 +55,7 @@ struct SessionOptions {
   int plan_cache = 8;                // plans kept, least recently used out
   bool commit_late = true;           // a failed or cancelled run leaves variables as they were
   uint64_t seed = 0;                 // of the net's random operators
+  Limits limits;                     // what the net may ask for: sizes, depth, memory
 };
 
 // Name and declared type of an input or output; -1 where an extent is not declared.

@@ -1,0 +1,68 @@
+#include "base/limits.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+
+namespace heddle {
+namespace {
+
+// Each level of subnets takes stack in every stage: so many fit in the 8 MiB that threads have.
+constexpr int64_t deepest_subnet = 128;
+// Sums of a few of them still fit in 64 bits.
+constexpr int64_t most = int64_t{1} << 60;
+
+constexpr LimitEntry table[] = {
+    {"file_bytes", &Limits::file_bytes, most, "bytes of a .heddle or .json file"},
+    {"weight_file_bytes", &Limits::weight_file_bytes, most, "bytes of a weights file"},
+    {"nodes", &Limits::nodes, most, "operators, over all subnets"},
+    {"subnet_depth", &Limits::subnet_depth, deepest_subnet, "subnets within subnets"},
+    {"name_bytes", &Limits::name_bytes, most, "bytes of a name"},
+    {"attribute_elements", &Limits::attribute_elements, most, "elements of a list attribute"},
+    {"tensor_bytes", &Limits::tensor_bytes, most, "bytes of one value"},
+    {"plan_bytes", &Limits::plan_bytes, most, "planned peak bytes per device"},
+    {"evaluated_elements", &Limits::evaluated_elements, most, "elements of a value whose content decides shapes"},
+    {"folded_bytes", &Limits::folded_bytes, most, "bytes of a constant that folding may create"},
+    {"loop_trips", &Limits::loop_trips, most, "runs of subnets in one run"},
+};
+static_assert(sizeof(table) / sizeof(table[0]) * sizeof(int64_t) == sizeof(Limits), "every limit has a name");
+
+// The command line reads such a limit as a size, so it is shown as one.
+std::string value_text(std::string_view name, int64_t value) {
+  return name.ends_with("_bytes") ? human_bytes(value) : std::to_string(value);
+}
+
+}  // namespace
+
+std::span<const LimitEntry> limit_table() {
+  return table;
+}
+
+Status over_limit(const char* name, int64_t value, std::string what) {
+  return {Code::limit_exceeded, std::move(what) + ", the limit " + name + " is " + value_text(name, value),
+          std::string("if you trust it, raise the limit with --limit ") + name + "=VALUE or SessionOptions::limits"};
+}
+
+Status over_limit(const Limits& limits, int64_t Limits::*limit, std::string what) {
+  const auto* entry = std::find_if(std::begin(table), std::end(table), [&](const LimitEntry& e) { return e.value == limit; });
+  return over_limit(entry->name, limits.*limit, std::move(what));
+}
+
+Status set_limit(Limits& limits, std::string_view name, int64_t value) {
+  std::vector<std::string> names;
+  for (const LimitEntry& entry : table) {
+    names.emplace_back(entry.name);
+    if (name != entry.name) continue;
+    if (value < 0 || value > entry.most)
+      return {Code::invalid_argument, "the limit " + names.back() + " can't be " + std::to_string(value),
+              "give a number from 0 to " + std::to_string(entry.most)};
+    limits.*entry.value = value;
+    return {};
+  }
+  const std::string close = suggestion(name, names);
+  return {Code::unknown_name, "there is no limit " + quoted(name),
+          (close.empty() ? "" : close + " ") + "the limits are " + join(names, ", ")};
+}
+
+}  // namespace heddle
