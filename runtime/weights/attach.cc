@@ -41,9 +41,28 @@ class Attacher {
     for (Node& node : net.nodes)
       for (Attribute& attribute : node.attributes) attach_subnet(attribute.value);
   }
-  Status status() && { return std::move(findings_).status(); }
+  // One finding for each file that can't be used, however many tensors it is needed for; then those about single tensors.
+  Status status() && {
+    if (unusable_.empty()) return findings_.status();
+    Findings all;
+    for (auto& [name, unusable] : unusable_) {
+      Diagnostic& d = unusable.status.diagnostic();
+      const size_t more = unusable.count - unusable.first.size();
+      d.message += unusable.count == 1 ? ", needed for " + unusable.first[0]
+                                       : ", needed for " + std::to_string(unusable.count) + " tensors: " + join(unusable.first, ", ") +
+                                             (more > 0 ? " and " + std::to_string(more) + " more" : "");
+      all.add(std::move(unusable.status));
+    }
+    for (const Diagnostic& d : findings_.all()) all.add(Status(d));
+    return all.status();
+  }
 
  private:
+  struct UnusableFile {
+    Status status;
+    size_t count = 0;
+    std::vector<std::string> first;  // of those that it is needed for
+  };
   // Subnets are shared and const: one that lacks weights is replaced by a filled copy.
   void attach_subnet(AttributeValue& value) {
     auto* subnet = std::get_if<std::shared_ptr<const Net>>(&value);
@@ -69,16 +88,22 @@ class Attacher {
 
   void attach(Content& content, const Place& place) {
     if (!lacks(content)) return;
-    Status status = fill(content, place);
+    const Result<Safetensors>& file = open(content.reference.file);
+    if (!file.ok()) {
+      UnusableFile& unusable = unusable_[content.reference.file];
+      if (++unusable.count == 1) unusable.status = Status(file.status()).in_net(place.net.name);
+      if (unusable.first.size() < 3) unusable.first.push_back(std::string(place.kind) + " " + quoted(place.name));
+      return;
+    }
+    Status status = fill(content, place, *file);
     if (status.ok()) return;
     status.diagnostic().message = std::string(place.kind) + " " + quoted(place.name) + ": " + status.diagnostic().message;
     findings_.add(std::move(status).in_net(place.net.name));
   }
-  Status fill(Content& content, const Place& place) {
+  Status fill(Content& content, const Place& place, const Safetensors& file) {
     const WeightReference& reference = content.reference;
-    HEDDLE_TRY(const Safetensors* file, open(reference.file));
     const std::string where = "tensor " + quoted(reference.tensor) + " of " + quoted(reference.file);
-    const TensorEntry* entry = file->find(reference.tensor);
+    const TensorEntry* entry = file.find(reference.tensor);
     if (entry == nullptr) return Status(Code::weights_missing, where + " does not exist", "keep net and weights together");
     HEDDLE_TRY(const Shape shape, constant_shape(place.type));
     if (entry->dtype != place.type.dtype || entry->shape != shape)
@@ -87,35 +112,31 @@ class Attacher {
                         " " + shape.text(),
                     "use the weights that were written with this net");
     if (entry->bytes > options_.limits.tensor_bytes)
-      return Status(
-          Code::limit_exceeded,
-          where + " has " + human_bytes(entry->bytes) + ", the limit tensor_bytes is " + human_bytes(options_.limits.tensor_bytes),
-          "raise the limit if you trust the file");
+      return over_limit(options_.limits, &Limits::tensor_bytes, where + " has " + human_bytes(entry->bytes));
     if (options_.verify_checksums && reference.checksum != 0) {
-      HEDDLE_TRY(const uint64_t actual, file->checksum_of(*entry));
+      HEDDLE_TRY(const uint64_t actual, file.checksum_of(*entry));
       if (actual != reference.checksum)
         return Status(Code::weights_mismatch, where + " is not what it was when the net was written (checksum)",
                       "use the weights that were written with this net");
     }
-    HEDDLE_TRY(content.blob, file->blob(*entry, options_.map));
+    HEDDLE_TRY(content.blob, file.blob(*entry, options_.map));
     return {};
   }
   // One opening of each file, failed ones too.
-  Result<const Safetensors*> open(const std::string& name) {
-    auto found = files_.find(name);
-    if (found == files_.end()) {
-      if (folder_.empty())
-        return Status(Code::weights_missing, "the weights are in the file " + quoted(name) + " but the net has no folder",
-                      "say in which folder to look");
-      found = files_.emplace(name, Safetensors::open(folder_, name, options_.limits)).first;
-    }
-    if (!found->second.ok()) return found->second.status();
-    return &found->second.value();
+  const Result<Safetensors>& open(const std::string& name) {
+    const auto found = files_.find(name);
+    if (found != files_.end()) return found->second;
+    if (!folder_.empty()) return files_.emplace(name, Safetensors::open(folder_, name, options_.limits)).first->second;
+    return files_
+        .emplace(name, Status(Code::weights_missing, "the weights are in the file " + quoted(name) + " but the net has no folder",
+                              "say in which folder to look"))
+        .first->second;
   }
 
   const std::filesystem::path& folder_;
   const AttachOptions& options_;
   std::map<std::string, Result<Safetensors>> files_;
+  std::map<std::string, UnusableFile> unusable_;
   Findings findings_;
 };
 
