@@ -39,10 +39,11 @@ void pack_first(const Items& items, int64_t bound, Effort* effort, Packing* best
     best->offsets = offsets;
     best->method = method;
   };
-  keep(pack_best_fit(items, offsets), "best fit");
-  if (best->height > bound) keep(pack_skyline(items, SkylineOrder::longest_life, offsets), "skyline by life");
+  keep(pack_best_fit(items, effort, offsets), "best fit");
+  if (best->height > bound) keep(pack_skyline(items, SkylineOrder::longest_life, effort, offsets), "skyline by life");
   const int64_t cost = 25 * static_cast<int64_t>(items.size()) * std::bit_width(items.size());
-  if (best->height > bound && effort->spend(cost)) keep(pack_skyline(items, SkylineOrder::largest_area, offsets), "skyline by area");
+  if (best->height > bound && effort->spend(cost))
+    keep(pack_skyline(items, SkylineOrder::largest_area, effort, offsets), "skyline by area");
 }
 
 // All parts of a problem on the way to its solution.

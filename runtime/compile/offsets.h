@@ -63,7 +63,8 @@ struct PackOptions {
   int64_t capacity = INT64_MAX;  // bytes; a higher packing is an error
   // Elementary operations to spend on improving a first packing that is above its lower bound; 0: the first packing alone.
   int64_t effort = default_effort;
-  // Polled now and then while improving (about every millisecond); true: give back the best found so far. May be empty.
+  // Polled now and then (about every millisecond), by the first packings too; true: give back the best found so far, and lay what has no
+  // place yet on top. May be empty.
   std::function<bool()> stop;
 };
 

@@ -238,7 +238,8 @@ std::vector<uint32_t> sorted_by(std::span<const int64_t> keys) {
 
 }  // namespace
 
-int64_t pack_best_fit(const Items& items, std::span<int64_t> offsets) {
+int64_t pack_best_fit(const Items& items, Effort* effort, std::span<int64_t> offsets) {
+  constexpr int64_t operations = 400;  // of placing one, about
   Slab slab(items);
   const std::vector<uint32_t> by_settled = sorted_by(items.settled);
   std::vector<uint32_t> by_last;
@@ -248,13 +249,19 @@ int64_t pack_best_fit(const Items& items, std::span<int64_t> offsets) {
     by_last = sorted_by(last);
   }
   size_t retired = 0, released = 0;
+  int64_t top = -1;  // of what is placed without looking
   for (uint32_t i = 0; i < items.size(); ++i) {
+    if (!effort->poll(operations)) {
+      offsets[i] = align_up(top < 0 ? slab.height() : top, items.buffers[i].alignment);
+      top = offsets[i] + items.buffers[i].bytes;
+      continue;
+    }
     const int64_t now = items.buffers[i].first;
     for (; retired < by_last.size() && items.buffers[by_last[retired]].last <= now; ++retired) slab.retire(by_last[retired]);
     for (; items.settled[by_settled[released]] <= now; ++released) slab.release(by_settled[released]);
     offsets[i] = slab.place(i);
   }
-  return slab.height();
+  return std::max(top, slab.height());
 }
 
 }  // namespace heddle::offsets

@@ -38,10 +38,11 @@ std::vector<NamedOrder> greedy_orders(const Items& items, const Conflicts& confl
   return orders;
 }
 
-int64_t Greedy::pass(std::span<const uint32_t> order, Gap gap) {
+int64_t Greedy::pass(std::span<const uint32_t> order, Gap gap, Effort* effort) {
   std::fill(offsets_.begin(), offsets_.end(), -1);
   int64_t height = 0;
   for (const uint32_t item : order) {
+    if (!effort->poll(12 * static_cast<int64_t>(1 + conflicts_.of(item).size()))) return INT64_MAX;
     offsets_[item] = place(item, gap);
     height = std::max(height, offsets_[item] + items_.buffers[item].bytes);
   }
@@ -80,13 +81,13 @@ class Climb {
 
   void run(int64_t target, Effort* effort, Packing* best) {
     const int64_t cost = 12 * static_cast<int64_t>(items_.size() + conflicts_.list.size());
-    int64_t current = greedy_.pass(order_, Gap::lowest);
+    int64_t current = greedy_.pass(order_, Gap::lowest, effort);
     keep(current, best);
     std::vector<uint32_t> tried;
     while (best->height > target && effort->spend(cost)) {
       tried = order_;
       disturb(&tried, current);
-      const int64_t height = greedy_.pass(tried, Gap::lowest);
+      const int64_t height = greedy_.pass(tried, Gap::lowest, effort);
       keep(height, best);
       // Sideways steps leave plateaus; a small chance of a step up leaves local minima.
       if (height <= current || dice_.below(200) == 0) {

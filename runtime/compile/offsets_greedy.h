@@ -25,8 +25,9 @@ std::vector<NamedOrder> greedy_orders(const Items& items, const Conflicts& confl
 class Greedy {
  public:
   Greedy(const Items& items, const Conflicts& conflicts) : items_(items), conflicts_(conflicts), offsets_(items.size()) {}
-  // Places all items in `order` (a permutation). Returns the height; offsets() has the rest until the next pass.
-  int64_t pass(std::span<const uint32_t> order, Gap gap);
+  // Places all items in `order` (a permutation). Returns the height; offsets() has the rest until the next pass. INT64_MAX when `effort`
+  // was stopped meanwhile; nothing is spent.
+  int64_t pass(std::span<const uint32_t> order, Gap gap, Effort* effort);
   std::span<const int64_t> offsets() const { return offsets_; }
 
  private:

@@ -42,7 +42,7 @@ bool Improver::step(int64_t target, Effort* effort) {
 
 bool Improver::prepare(Effort* effort) {
   // Four operations a pair for finding it, and memory that stays below what the effort stands for.
-  if (!find_conflicts(items_, effort->left() / 8, &conflicts_)) return false;
+  if (!find_conflicts(items_, effort->left() / 8, effort, &conflicts_)) return false;
   if (!effort->spend(4 * static_cast<int64_t>(items_.size() + conflicts_.list.size()))) return false;
   if (items_.size() > SearchSpace::most_items) return true;
   space_ = make_search_space(items_, conflicts_);
@@ -59,7 +59,7 @@ void Improver::try_greedy(int64_t target, Effort* effort) {
   for (const Gap gap : {Gap::smallest, Gap::lowest}) {
     for (const NamedOrder& order : orders) {
       if (best_.height <= target || !effort->spend(cost)) return;
-      const int64_t height = greedy.pass(order.items, gap);
+      const int64_t height = greedy.pass(order.items, gap, effort);
       if (height < lowest) {
         lowest = height;
         start_ = order.items;

@@ -63,7 +63,7 @@ int64_t max_live_bytes(const Items& items) {
   return std::max(most, most_rounded - padding);
 }
 
-bool find_conflicts(const Items& items, int64_t limit, Conflicts* conflicts) {
+bool find_conflicts(const Items& items, int64_t limit, Effort* effort, Conflicts* conflicts) {
   conflicts->begin.clear();
   conflicts->list.clear();
   std::vector<std::pair<uint32_t, uint32_t>> pairs;  // (later, earlier), ascending by later
@@ -72,7 +72,8 @@ bool find_conflicts(const Items& items, int64_t limit, Conflicts* conflicts) {
   int64_t looked = 0;
   for (uint32_t i = 0; i < items.size(); ++i) {
     size_t kept = 0;
-    if ((looked += static_cast<int64_t>(active.size())) > limit) return false;
+    const auto looks = static_cast<int64_t>(active.size());
+    if ((looked += looks) > limit || !effort->poll(looks)) return false;
     for (const uint32_t other : active) {
       if (items.settled[other] <= items.buffers[i].first) continue;
       active[kept++] = other;

@@ -51,7 +51,11 @@ class Effort {
   // False when nothing is left. `units` are elementary operations.
   bool spend(int64_t units) {
     left_ -= units;
-    if (left_ <= 0) return false;
+    return left_ > 0 && poll(units);
+  }
+  // For work that is done whatever the effort: false when `stop` said so. Takes nothing off.
+  bool poll(int64_t units) {
+    if (stopped_) return false;
     until_poll_ -= units;
     if (until_poll_ > 0) return true;
     until_poll_ = poll_interval;
@@ -65,8 +69,11 @@ class Effort {
   auto share(int64_t units, Work&& work) {
     const int64_t given = units < left() ? units : left();
     Effort part(given, stop_);
+    part.until_poll_ = until_poll_;
+    part.stopped_ = stopped_;
     auto result = work(part);
     left_ = part.stopped_ ? 0 : left_ - (given - part.left());
+    until_poll_ = part.until_poll_;
     stopped_ = part.stopped_;
     return result;
   }
@@ -85,7 +92,7 @@ struct Conflicts {
   std::vector<uint32_t> list;
   std::span<const uint32_t> of(size_t i) const { return {list.data() + begin[i], list.data() + begin[i + 1]}; }
 };
-// False when there are more than `limit` pairs to look at (then `conflicts` is empty).
-bool find_conflicts(const Items& items, int64_t limit, Conflicts* conflicts);
+// False when there are more than `limit` pairs to look at, or `effort` is stopped meanwhile (then `conflicts` is empty).
+bool find_conflicts(const Items& items, int64_t limit, Effort* effort, Conflicts* conflicts);
 
 }  // namespace heddle::offsets

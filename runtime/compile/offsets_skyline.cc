@@ -53,7 +53,9 @@ struct Moments {
 
 }  // namespace
 
-int64_t pack_skyline(const Items& items, SkylineOrder order, std::span<int64_t> offsets) {
+int64_t pack_skyline(const Items& items, SkylineOrder order, Effort* effort, std::span<int64_t> offsets) {
+  constexpr int64_t operations = 50;  // of placing one, about
+  if (!effort->poll(0)) return INT64_MAX;
   Moments moments;
   for (const Buffer& buffer : items.buffers)
     if (moments.times.empty() || moments.times.back() != buffer.first) moments.times.push_back(buffer.first);
@@ -72,6 +74,7 @@ int64_t pack_skyline(const Items& items, SkylineOrder order, std::span<int64_t> 
   Skyline skyline(moments.times.size());
   int64_t height = 0;
   for (const Entry& entry : entries) {
+    if (!effort->poll(operations)) return INT64_MAX;
     const Buffer& buffer = items.buffers[entry.item];
     const size_t from = moments.at(buffer.first);
     const size_t to = moments.at(items.settled[entry.item]);

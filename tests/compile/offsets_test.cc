@@ -166,6 +166,53 @@ TEST(Offsets, StopIsPolledAndGivesTheBestSoFar) {
   EXPECT_EQ(polls, 3);
 }
 
+// Everything interferes, though no intervals overlap: whoever looks at all pairs asks 200 million times.
+struct AllInterfere : Interference {
+  bool interferes(uint32_t, uint32_t) const override { return ++asked, true; }
+  int64_t settled(uint32_t) const override { return INT64_MAX / 2; }
+  mutable int64_t asked = 0;
+};
+
+TEST(Offsets, FirstPackingsAndConflictsAreStoppedToo) {
+  Problem problem;
+  constexpr uint32_t count = 20'000;
+  for (uint32_t i = 0; i < count; ++i) problem.buffers.push_back({static_cast<int64_t>(i), static_cast<int64_t>(i) + 1, 64 + i % 7, 64});
+  const auto interference = std::make_shared<AllInterfere>();
+  problem.interference = interference;
+  // The counter is the clock: the planner may not do much between two looks at it, wherever it is.
+  for (int last = 1; last < 16; ++last) {
+    interference->asked = 0;
+    PackOptions options;
+    options.effort = INT64_MAX;
+    int polls = 0;
+    int64_t before = 0, most = 0;
+    options.stop = [&] {
+      most = std::max(most, interference->asked - before);
+      before = interference->asked;
+      return ++polls >= last;
+    };
+    const Result<Solution> solution = pack(problem, options);
+    ASSERT_TRUE(solution.ok()) << solution.status().text();
+    EXPECT_EQ(polls, last) << "nothing is asked once it has said stop, and nothing ends before";
+    most = std::max(most, interference->asked - before);
+    EXPECT_LT(most, 4'000'000) << last;
+    // Each has bytes of its own.
+    std::vector<int64_t> offsets = solution->offsets;
+    std::sort(offsets.begin(), offsets.end());
+    for (size_t i = 1; i < offsets.size(); ++i) ASSERT_GE(offsets[i] - offsets[i - 1], 64);
+  }
+}
+
+TEST(Offsets, SmallProblemsAskTheStopTooHoweverShortTheirSearches) {
+  const Problem problem = random_lives(12, 12, 6, 1000, 3);
+  PackOptions options;
+  options.effort = INT64_MAX;
+  int polls = 0;
+  options.stop = [&] { return ++polls == 5; };
+  const Solution solution = packed(problem, options);
+  EXPECT_TRUE(polls == 5 || solution.optimal);
+}
+
 TEST(Offsets, LargeProblemsStayValid) {
   for (const size_t stash : {0, 2, 7}) {
     const Problem problem = serial_net(4'000, stash, stash + 1);
