@@ -78,6 +78,7 @@ Status check_blob(const Blob& blob, const Limits& limits) {
   if (expected != blob.bytes)
     return Status(Code::shape_mismatch, std::string(to_string(blob.dtype)) + " " + blob.shape.text() + " takes " +
                                             std::to_string(expected) + " bytes, there are " + std::to_string(blob.bytes));
+  if (expected > 0 && blob.data == nullptr) return Status(Code::weights_missing, "its bytes are nowhere", "give them");
   if (blob.dtype == DType::boolean && std::any_of(blob.data, blob.data + blob.bytes, [](std::byte b) { return b > std::byte{1}; }))
     return Status(Code::file_corrupt, "a bool is neither 0 nor 1");
   return {};

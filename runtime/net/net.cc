@@ -76,7 +76,7 @@ ValueId NetBuilder::constant(std::string name, std::shared_ptr<const Blob> blob)
   Value value;
   value.name = std::move(name);
   value.kind = Value::Kind::constant;
-  value.type = DeclaredType::of(blob->dtype, blob->shape);
+  if (blob) value.type = DeclaredType::of(blob->dtype, blob->shape);
   value.content.blob = std::move(blob);
   net_.values.push_back(std::move(value));
   return ValueId(net_.values.size() - 1);
@@ -93,7 +93,7 @@ ValueId NetBuilder::constant_float(std::string name, float value) {
 ValueId NetBuilder::variable(std::string name, std::shared_ptr<const Blob> initial, bool trainable) {
   Variable variable;
   variable.name = name;
-  variable.type = DeclaredType::of(initial->dtype, initial->shape);
+  if (initial) variable.type = DeclaredType::of(initial->dtype, initial->shape);
   variable.initial.blob = std::move(initial);
   variable.trainable = trainable;
   Value value;
@@ -129,6 +129,10 @@ std::vector<ValueId> NetBuilder::add(std::string type, std::string name, std::ve
 }
 
 void NetBuilder::updates(ValueId output, ValueId variable_version) {
+  if (!has(output) || !has(variable_version) || !net_[variable_version].variable.valid()) {
+    net_.outputs.emplace_back();
+    return;
+  }
   Value& value = net_[output];
   const Value& before = net_[variable_version];
   value.kind = Value::Kind::variable;

@@ -170,7 +170,9 @@ struct Net {
   std::optional<ValueId> find_value(const std::string& value_name) const;
 };
 
-// Steps of building a Net by hand: recipes, importer, tests. Names must be unique; finish() reports duplicates.
+// Steps of building a Net by hand: recipes, importer, tests. Nothing is checked while it is built: whatever it is told, finish() gives a
+// Net that may be looked at, and who takes it checks it as load checks a file (open_net, save_net: load/structure.h). Ids of values that
+// are not there, and contents that are null, are found then.
 class NetBuilder {
  public:
   explicit NetBuilder(std::string name) { net_.name = std::move(name); }
@@ -191,11 +193,19 @@ class NetBuilder {
   // Output `index` of `node`'s outputs is the next version of `variable`.
   void updates(ValueId output, ValueId variable_version);
   void output(ValueId value) { net_.outputs.push_back(value); }
-  void rename(ValueId value, std::string name) { net_[value].name = std::move(name); }
+  void rename(ValueId value, std::string name) {
+    if (has(value)) net_[value].name = std::move(name);
+  }
   Net& net() { return net_; }
   Net finish() { return std::move(net_); }
 
  private:
+  // If not, the net is marked as broken: an output that is no value.
+  bool has(ValueId value) {
+    if (value.valid() && value.index < net_.values.size()) return true;
+    net_.outputs.emplace_back();
+    return false;
+  }
   Net net_;
 };
 

@@ -7,10 +7,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "load/load.h"
+#include "load/structure.h"
 #include "plugin/host.h"
 #include "resolve/resolve.h"
 #include "run/session_impl.h"
 #include "run/tbb_executor.h"
+#include "weights/attach.h"
 
 namespace heddle {
 namespace {
@@ -71,7 +73,7 @@ Result<Session> Runtime::open(const std::string& path, const SessionOptions& opt
   load.limits = options.limits;
   HEDDLE_TRY(Net net, load_net(path, load));
   const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
-  auto session = open_net(*this, std::move(net), options);
+  auto session = open_loaded(*this, std::move(net), options);
   if (session.ok()) session->impl().load_times.load_ns = load_ns;
   return session;
 }
@@ -80,7 +82,7 @@ Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::s
   LoadOptions load;
   load.limits = options.limits;
   HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
-  return open_net(*this, std::move(net), options);
+  return open_loaded(*this, std::move(net), options);
 }
 
 Status Runtime::load_plugin(const std::string& path) {
@@ -97,6 +99,12 @@ int Runtime::threads() const {
 }
 
 Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options) {
+  HEDDLE_CHECK(check_whole_net(net, options.limits));
+  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are none to be had: what lacks them is named
+  return open_loaded(runtime, std::move(net), options);
+}
+
+Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
   auto impl = std::make_shared<Session::Impl>();
   impl->runtime = runtime.shared_impl();
   impl->registry = impl->runtime->registry.snapshot();

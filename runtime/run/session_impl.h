@@ -95,8 +95,11 @@ struct Context::State {
   std::shared_ptr<Async> async;
 };
 
-// Opens a net that is in memory already: recipes, importer, tests.
+// Opens a net that is in memory already: recipes, importer, tests. What load checks of a file is checked of it first, so that whatever a
+// builder was told ends in an error and not in memory that is somebody else's.
 Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options);
+// The same for a net that load has just checked.
+Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options);
 // The executions's state behind a context, for tools.
 struct SessionAccess {
   static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
