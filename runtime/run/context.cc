@@ -111,7 +111,7 @@ Status Context::bind_output(size_t i, void* data) {
 
 Status Context::run(const RunOptions& options) {
   RunSettings settings;
-  settings.seed = options.seed ? options.seed : state_->session->options.seed;
+  settings.seed = options.seed.value_or(state_->session->options.seed);
   settings.deadline_ns = options.deadline_ns;
   return state_->run(settings);
 }
@@ -128,7 +128,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
     async.running = true;
   }
   async.state = state_.get();
-  async.settings.seed = options.seed ? options.seed : state_->session->options.seed;
+  async.settings.seed = options.seed.value_or(state_->session->options.seed);
   async.settings.deadline_ns = options.deadline_ns;
   async.settings.cancelled = &async.cancelled;
   async.cancelled.store(false, std::memory_order_relaxed);

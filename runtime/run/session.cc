@@ -205,7 +205,7 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
   for (size_t i = 0; i < output_count; ++i) execution->bind_output(i, outputs[i].data);
   RunSettings settings;
-  settings.seed = options.seed ? options.seed : impl_->options.seed;
+  settings.seed = options.seed.value_or(impl_->options.seed);
   settings.deadline_ns = options.deadline_ns;
   Status status = execution->run(settings);
   if (status.ok())

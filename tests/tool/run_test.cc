@@ -152,6 +152,47 @@ TEST(ToolRun, SeedIsOfTheNetsRandomOperators) {
   const auto of_seed = [&](const char* seed) { return sha(heddle_json({"run", folder.net(), "--seed", seed}), "y"); };
   EXPECT_EQ(of_seed("1"), of_seed("1"));
   EXPECT_NE(of_seed("1"), of_seed("2"));
+  EXPECT_NE(of_seed("0"), of_seed("1"));
+  EXPECT_EQ(of_seed("0"), sha(heddle_json({"run", folder.net()}), "y")) << "0 is a seed, and the one that is taken when none is given";
+}
+
+TEST(ToolRun, NumbersThatAreNoneAreRefused) {
+  const NetFolder folder(two_outputs());
+  for (const char* seed : {"-1", "+1", "1.5", "0x10", "18446744073709551616", "", "one"})
+    for (const char* option : {"--random", "--seed"})
+      EXPECT_EQ(heddle_json({"run", folder.net(), "--random=1", std::string(option) + "=" + seed}, 2)["outputs"], Json()) << option << seed;
+  for (const char* seed : {"-1", "18446744073709551616"}) {
+    EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", seed}, 2)), Words{"unknown-option"});
+    EXPECT_EQ(codes(heddle_json({"model", "lenet", "-o", folder.file("l.heddle"), "--seed", seed}, 2)), Words{"unknown-option"});
+    EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2", "--seed", seed}, 2)), Words{"unknown-option"});
+  }
+  heddle_json({"run", folder.net(), "--random", "18446744073709551615"}, 0);
+  EXPECT_NE(sha(heddle_json({"run", folder.net(), "--random", "0"}), "a"), sha(heddle_json({"run", folder.net(), "--random", "1"}), "a"));
+  for (const char* seconds : {"nan", "inf", "-1", "0", "1s"}) heddle_json({"run", folder.net(), "--random", "1", "--deadline", seconds}, 2);
+}
+
+TEST(ToolRun, ANameIsGivenOnce) {
+  const NetFolder folder(symbolic());
+  write_text(folder / "x.npy", npy("2, 3", {1, 2, 3, 4, 5, 6}));
+  const std::string x = "x=" + folder.file("x.npy");
+  const Words repeated[] = {{"--symbol", "N=2", "--symbol", "N=3"},
+                            {"--symbol", "N=2", "--symbol", "N=2"},
+                            {"--shape", "x=2x3", "--shape", "x=4x3"},
+                            {"--input", x, "--input", x},
+                            {"--param", x, "--param", x}};
+  for (const Words& options : repeated) {
+    Words words = {"run", folder.net(), "--random", "1"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Json refused = heddle_json(words, 2);
+    EXPECT_EQ(codes(refused), Words{"invalid-argument"}) << options[0];
+    const std::string message = refused["diagnostics"][0]["message"];
+    EXPECT_NE(message.find(options[0] + " gives "), std::string::npos) << message;
+    EXPECT_NE(message.find(" twice"), std::string::npos) << message;
+  }
+  for (const char* command : {"check", "plan", "bench"}) {
+    heddle_json({command, folder.net(), "--symbol", "N=2", "--symbol", "N=2"}, 2);
+    heddle_json({command, folder.net(), "--shape", "x=2x3", "--shape", "x=2x3"}, 2);
+  }
 }
 
 TEST(ToolRun, DeadlineEndsARun) {

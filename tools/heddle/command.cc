@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -144,6 +145,25 @@ Result<Runtime> make_runtime(const CommonOptions& common) {
   options.threads = common.threads;
   options.pin_threads = true;
   return Runtime::create(options);
+}
+
+CLI::Validator whole_number() {
+  const auto check = [](const std::string& text) -> std::string {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return {};
+    return quoted(text) + " is no whole number from 0 to " + std::to_string(UINT64_MAX);
+  };
+  return CLI::Validator(check, "", "whole number");
+}
+
+CLI::Validator number_from(double least, double most) {
+  const auto check = [=](const std::string& text) -> std::string {
+    double value = 0;
+    if (parse_float(text, &value) && value >= least && value <= most) return {};
+    return quoted(text) + " is no number from " + shortest(least) + " to " + shortest(most);
+  };
+  return CLI::Validator(check, "", "number");
 }
 
 Json number(double value) {

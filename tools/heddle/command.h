@@ -81,6 +81,11 @@ Run declare_devices(CLI::App& app);
 // A runtime with the common options' plugins and threads.
 Result<Runtime> make_runtime(const CommonOptions& common);
 
+// For options: a whole number of 64 bits without a sign, as seeds are. (CLI11 alone wraps -1 and stops at the largest.)
+CLI::Validator whole_number();
+// For options: a number from `least` to `most`; nan is none.
+CLI::Validator number_from(double least, double most);
+
 // "nan", "inf", "-inf" as strings, everything else as a number.
 Json number(double value);
 

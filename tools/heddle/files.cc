@@ -116,7 +116,7 @@ Run declare_model(CLI::App& app) {
   app.add_option("name", o->name, "the recipe")->type_name("NAME");
   app.add_option("-o,--output", o->output, "the net")->type_name("NET.heddle");
   app.add_option("--batch", o->recipe.batch, "batch size")->check(CLI::PositiveNumber);
-  app.add_option("--seed", o->recipe.seed, "of the weights");
+  app.add_option("--seed", o->recipe.seed, "of the weights")->check(whole_number());
   app.add_option("--weights", o->weights, "all parameters by name, for other frameworks")->type_name("FILE.safetensors");
   app.add_flag("--train", o->train, "the training form");
   app.add_flag("--list", o->list, "the recipes there are");

@@ -141,7 +141,7 @@ Run declare_plugin_check(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("file", o->file, "the plugin")->required()->type_name("FILE.so");
   app.add_option("--operator", o->only, "this operator or rule alone")->type_name("NAME");
-  app.add_option("--seed", o->seed, "of the random inputs");
+  app.add_option("--seed", o->seed, "of the random inputs")->check(whole_number());
   app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));
   app.add_flag("--strict", o->strict, "1 also when something could not be run");
   return [o](Report& report) { return Suite(*o, report).run(); };

@@ -112,7 +112,7 @@ Run declare_plugin_run(CLI::App& app) {
   app.add_option("--input", o->files, "an input's file, in order (.npy, .safetensors[:TENSOR], .pb)")->type_name("FILE");
   app.add_option("--shape", o->shapes, "a random input of this shape, behind the files")->type_name("2x3");
   app.add_option("--dtype", o->dtype, "of random inputs")->type_name("DTYPE");
-  app.add_option("--seed", o->seed, "of random inputs");
+  app.add_option("--seed", o->seed, "of random inputs")->check(whole_number());
   app.add_option("--attribute", o->attributes, "an attribute")->type_name("NAME=VALUE");
   return [o](Report& report) {
     const Status status = run_one(*o, report);

@@ -270,7 +270,7 @@ Run declare_run(CLI::App& app) {
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
   app.add_option("--input", o->inputs.files, "content of an input: .npy, .pb, .safetensors[:TENSOR], or a picture (.jpg, .png)")
       ->type_name("NAME=FILE");
-  app.add_option("--random", o->random, "random content for inputs not given")->type_name("SEED");
+  app.add_option("--random", o->random, "random content for inputs not given")->type_name("SEED")->check(whole_number());
   app.add_option("--output", o->outputs, "write an output: .npy or .safetensors")->type_name("NAME=FILE");
   app.add_option("--output-dir", o->output_dir, "write every output there")->type_name("DIR");
   app.add_option("--fetch", o->fetches, "report only these outputs")->type_name("NAME");
@@ -282,8 +282,8 @@ Run declare_run(CLI::App& app) {
   o->limits.declare(app);
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000000));
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000000));
-  app.add_option("--seed", o->seed, "of the net's random operators");
-  app.add_option("--deadline", o->deadline_s, "seconds per run")->check(CLI::Range(1e-9, 1e9))->type_name("SECONDS");
+  app.add_option("--seed", o->seed, "of the net's random operators")->check(whole_number());
+  app.add_option("--deadline", o->deadline_s, "seconds per run")->check(number_from(1e-9, 1e9))->type_name("SECONDS");
   app.add_option("--memory-limit", o->memory_limit, "planned peak")->type_name("SIZE");
   app.add_option("--graph", o->graph, "capture of device work")->check(CLI::IsMember({"off", "auto"}));
   auto* numerics = app.add_flag("--check-numerics", o->check_numerics, "stop at the first operator that makes nan or inf");

@@ -186,8 +186,8 @@ int run(const Options& o, Report& report) {
 Run declare_verify_onnx(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("folders", o->folders, "ONNX backend test folders, or parents of such")->required()->type_name("DIR");
-  app.add_option("--rtol", o->rtol, "relative tolerance")->check(CLI::NonNegativeNumber);
-  app.add_option("--atol", o->atol, "absolute tolerance")->check(CLI::NonNegativeNumber);
+  app.add_option("--rtol", o->rtol, "relative tolerance")->check(number_from(0, 1e300));
+  app.add_option("--atol", o->atol, "absolute tolerance")->check(number_from(0, 1e300));
   app.add_flag("--strict", o->strict, "unsupported models fail too");
   o->limits.declare(app);
   return [o](Report& report) { return run(*o, report); };

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,8 +68,8 @@ struct PortInfo {
 };
 
 struct RunOptions {
-  int64_t deadline_ns = 0;  // from the start of the run; 0: none
-  uint64_t seed = 0;        // 0: the session's
+  int64_t deadline_ns = 0;       // from the start of the run; 0: none
+  std::optional<uint64_t> seed;  // of this run's random operators; none: the session's
 };
 
 // A tensor that owns its bytes.
