@@ -24,8 +24,10 @@ Status infer_if(InferContext& context) {
     const bool taken = *static_cast<const uint8_t*>(context.input(0).data) != 0;
     HEDDLE_PLUGIN_CHECK(infer_subnet(context, taken ? then_branch : else_branch, captures, context.output_count(), &types));
   } else {
-    HEDDLE_PLUGIN_CHECK(infer_subnet(context, then_branch, captures, context.output_count(), &types));
+    // Both are asked before either failure counts: what is wrong with them is said at once.
+    const Status then_status = infer_subnet(context, then_branch, captures, context.output_count(), &types);
     HEDDLE_PLUGIN_CHECK(infer_subnet(context, else_branch, captures, context.output_count(), &others));
+    HEDDLE_PLUGIN_CHECK(then_status);
     for (uint32_t i = 0; i < context.output_count(); ++i) HEDDLE_PLUGIN_CHECK(merge(i, &types[i], others[i]));
   }
   for (uint32_t i = 0; i < context.output_count(); ++i) set_type(context, i, types[i]);

@@ -11,13 +11,12 @@ namespace heddle {
 
 class Findings {
  public:
-  // Keeps what a failing status says; ok is ignored. Beyond `limit` findings are only counted.
+  // Keeps what a failing status says, and what is attached to it; ok is ignored. Beyond `limit` findings are only counted.
   void add(Status status) {
     if (status.ok()) return;
-    ++count_;
-    const bool first_error = status.diagnostic().severity == Severity::error && !failed_;
-    failed_ = failed_ || first_error;
-    if (all_.size() < limit || first_error) all_.push_back(std::move(status.diagnostic()));
+    const std::vector<Diagnostic> attached = std::exchange(status.diagnostic().attached, {});
+    add_one(std::move(status));
+    for (const Diagnostic& d : attached) add(Status(d));
   }
   bool failed() const { return failed_; }
   // Of all findings, also those that are not kept.
@@ -44,6 +43,13 @@ class Findings {
   }
 
  private:
+  void add_one(Status status) {
+    ++count_;
+    const bool first_error = status.diagnostic().severity == Severity::error && !failed_;
+    failed_ = failed_ || first_error;
+    if (all_.size() < limit || first_error) all_.push_back(std::move(status.diagnostic()));
+  }
+
   static constexpr size_t limit = 1000;
   std::vector<Diagnostic> all_;
   size_t count_ = 0;

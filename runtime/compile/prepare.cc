@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/findings.h"
 #include "base/text.h"
 #include "compile/draft.h"
 #include "compile/subnet.h"
@@ -50,8 +51,8 @@ class NodeServices : public CallServices {
     return packed->data;
   }
 
-  heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                             uint32_t output_count, std::string& error) override;
+  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                      uint32_t output_count) override;
 
   // Constants of which this node reads only packed forms.
   const std::vector<ValueId>& packed() const { return packed_; }
@@ -64,20 +65,16 @@ class NodeServices : public CallServices {
 };
 
 // Inference asks for a subnet's types with the very inputs it will be run with: the moment to compile it.
-heddle_status NodeServices::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
-                                         heddle_type* const* outputs, uint32_t output_count, std::string& error) {
-  const std::shared_ptr<const Net> shared = subnet_attribute(draft_.node(id_).attributes, from_abi(subnet));
-  if (!shared) {
-    error = "the subnet is not an attribute of this operator";
-    return HEDDLE_ERROR_INVALID;
-  }
+Status NodeServices::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
+                                  heddle_type* const* outputs, uint32_t output_count) {
+  const Node& node = draft_.node(id_);
+  const std::shared_ptr<const Net> shared = subnet_attribute(node.attributes, from_abi(subnet));
+  if (!shared) return {Code::subnet_mismatch, "the subnet is not an attribute of this operator"};
   const auto compiled = compile_subnet(*shared, draft_.typed.registry, {inputs, count}, {outputs, output_count}, draft_.options);
-  if (!compiled.ok()) {
-    error = compiled.status().text();
-    return HEDDLE_ERROR_INVALID;
-  }
+  if (!compiled.ok())
+    return from_subnet(compiled.status(), shared->name, draft_.typed.net.name, node.name, display_name(node.domain, node.type));
   draft_.nodes[id_.index].nested.push_back({shared, *compiled});
-  return HEDDLE_OK;
+  return {};
 }
 
 class Preparer {
@@ -242,12 +239,14 @@ Status Preparer::run() {
   // A view of a constant reads it too.
   for (const Node& node : net.nodes)
     if (draft_.nodes[static_cast<size_t>(&node - net.nodes.data())].view && node.inputs[0].valid()) ++reads_[node.inputs[0].index];
+  Findings findings;
   for (const NodeId id : draft_.order) {
-    HEDDLE_CHECK(draft_.at(id, compile_subnets(id)));
-    HEDDLE_CHECK(draft_.at(id, make(id)));
-    HEDDLE_CHECK(draft_.at(id, estimate(id)));
+    Status status = compile_subnets(id);
+    if (status.ok()) status = make(id);
+    if (status.ok()) status = estimate(id);
+    findings.add(draft_.at(id, std::move(status)));
   }
-  return {};
+  return findings.status();
 }
 
 }  // namespace

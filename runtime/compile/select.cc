@@ -10,12 +10,6 @@ Status Draft::at(NodeId id, Status status) const {
 
 namespace {
 
-std::string kernel_question(const KernelCall& call) {
-  std::vector<std::string> dtypes;
-  for (const DType d : call.input_dtypes()) dtypes.emplace_back(d == DType::none ? "-" : to_string(d));
-  return "device kind " + quoted(device_kind(call.device())) + " and inputs (" + join(dtypes, ", ") + ")";
-}
-
 bool is_late(const Draft& draft, const Node& node) {
   for (const ValueId id : node.inputs)
     if (id.valid() && draft.typed.type(id).late()) return true;
@@ -93,9 +87,7 @@ Status select_kernels(Draft& draft) {
       findings.add(draft.at(id, {Code::unsupported, "extents are known only while it runs, which no device can do yet", "put it on cpu"}));
       continue;
     }
-    if (!d.kernel && !d.view)
-      findings.add(draft.at(id, {Code::no_kernel, "no loaded plugin has a kernel for " + kernel_question(*d.call),
-                                 "insert a Cast, choose another device, or load a plugin that has one"}));
+    if (!d.kernel && !d.view) findings.add(draft.at(id, d.call->missing()));
     draft.order.push_back(id);
   }
   return findings.status();

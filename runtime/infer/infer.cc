@@ -44,8 +44,8 @@ class Inference : public CallServices {
     return nullptr;
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
-  heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                             uint32_t output_count, std::string& error) override;
+  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                      uint32_t output_count) override;
 
  private:
   void bind_input(size_t position);
@@ -56,6 +56,7 @@ class Inference : public CallServices {
 
   TypedNet& typed_;
   const InferOptions& options_;
+  const Node* asking_ = nullptr;  // whose inference is under way
   Findings findings_;
   std::vector<std::pair<std::string, int64_t>> symbols_;
   std::vector<char> relevant_;
@@ -212,6 +213,7 @@ void Inference::check_declared(const Node& node) {
     if (!id.valid()) continue;
     const Value& value = typed_.net[id];
     const TensorType& type = typed_.type(id);
+    if (type.dtype == DType::none) continue;  // its producer failed and was reported
     Status wrong;
     if (value.type.dtype != DType::none && value.type.dtype != type.dtype)
       wrong = Status(Code::dtype_mismatch,
@@ -234,6 +236,7 @@ void Inference::check_declared(const Node& node) {
 
 Status Inference::node(NodeId id) {
   const Node& node = typed_.net[id];
+  asking_ = &node;
   constexpr size_t few = 8;
   heddle_tensor few_views[few];
   const heddle_tensor* few_inputs[few];
@@ -311,50 +314,53 @@ void Inference::run() {
   }
 }
 
-heddle_status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
-                                      heddle_type* const* outputs, uint32_t output_count, std::string& error) {
+Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                               uint32_t output_count) {
   const Net* net = from_abi(subnet);
+  const auto refused = [&](Status status) {
+    return from_subnet(std::move(status), net->name, typed_.net.name, asking_->name, display_name(asking_->domain, asking_->type));
+  };
+  if (net->inputs.size() != count)
+    return refused(
+        {Code::subnet_mismatch, "it takes " + std::to_string(net->inputs.size()) + " inputs, is given " + std::to_string(count)});
   InferOptions options;
   options.evaluator = options_.evaluator;
   options.limits = options_.limits;
-  if (net->inputs.size() != count) {
-    error = "subnet " + quoted(net->name) + " takes " + std::to_string(net->inputs.size()) + " inputs, is given " + std::to_string(count);
-    return HEDDLE_ERROR_INVALID;
-  }
-  for (uint32_t i = 0; i < count; ++i) {
-    InputBinding binding;
-    binding.type = {static_cast<DType>(inputs[i]->dtype), Shape(inputs[i]->dims, inputs[i]->rank)};
-    if (inputs[i]->data) binding.content = Blob::copy_of(binding.type.dtype, binding.type.shape, inputs[i]->data);
-    options.inputs.push_back(std::move(binding));
-  }
+  for (uint32_t i = 0; i < count; ++i) options.inputs.push_back(InputBinding::of(*inputs[i]));
   Result<TypedNet> typed = infer(*net, typed_.registry, options);
-  if (!typed.ok()) {
-    error = typed.status().text();
-    return HEDDLE_ERROR_INVALID;
-  }
-  if (net->outputs.size() < output_count) {
-    error = "subnet " + quoted(net->name) + " has " + std::to_string(net->outputs.size()) + " outputs, " + std::to_string(output_count) +
-            " are wanted";
-    return HEDDLE_ERROR_INVALID;
-  }
+  if (!typed.ok()) return refused(std::move(typed).status());
+  if (net->outputs.size() < output_count)
+    return refused({Code::subnet_mismatch,
+                    "it has " + std::to_string(net->outputs.size()) + " outputs, " + std::to_string(output_count) + " are wanted"});
   for (uint32_t i = 0; i < output_count; ++i)
     if (outputs[i]) *outputs[i] = to_abi(typed->type(typed->net.outputs[i]));
-  return HEDDLE_OK;
+  return {};
 }
 
 }  // namespace
 
-Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options) {
+InputBinding InputBinding::of(const heddle_tensor& view) {
+  InputBinding binding;
+  binding.type = {static_cast<DType>(view.dtype), Shape(view.dims, view.rank)};
+  if (view.data) binding.content = Blob::copy_of(binding.type.dtype, binding.type.shape, view.data);
+  return binding;
+}
+
+TypedNet infer_all(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options, Findings& findings) {
   TypedNet typed;
   typed.net = std::move(net);
   typed.registry = registry;
   typed.limits = options.limits;
   Inference inference(typed, options);
   inference.run();
-  if (inference.findings().failed()) {
-    Status status = inference.findings().status();
-    return std::move(status).in_net(typed.net.name);
-  }
+  for (const Diagnostic& d : inference.findings().all()) findings.add(Status(d).in_net(typed.net.name));
+  return typed;
+}
+
+Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options) {
+  Findings findings;
+  TypedNet typed = infer_all(std::move(net), registry, options, findings);
+  if (findings.failed()) return findings.status();
   return typed;
 }
 
@@ -364,6 +370,11 @@ Status infer_node(TypedNet& net, NodeId node) {
   net.types.resize(net.net.values.size());
   net.known.resize(net.net.values.size());
   return Inference(net, options).node(node);
+}
+
+Status missing_content(const std::string& input) {
+  return {Code::missing_input, "the content of input " + quoted(input) + " decides shapes and must be known when the net is prepared",
+          "give it with --input " + input + "=FILE, or its data with the shapes"};
 }
 
 std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits) {

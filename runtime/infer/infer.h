@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/evaluator.h"
+#include "base/findings.h"
 #include "base/limits.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
@@ -18,6 +19,8 @@ namespace heddle {
 struct InputBinding {
   TensorType type;                      // dtype none: as the net declares
   std::shared_ptr<const Blob> content;  // for inputs that decide shapes; null: unknown
+  // Type and content, if any, of what a plugin shows for an input of a subnet.
+  static InputBinding of(const heddle_tensor& view);
 };
 
 struct InferOptions {
@@ -29,9 +32,14 @@ struct InferOptions {
 
 // `net` must be resolved. All findings are reported: dtype_mismatch, shape_mismatch, unbound_symbol (naming input and symbol), ... Pure.
 Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options);
+// The same as far as it goes: what is behind a mistake has no dtype.
+TypedNet infer_all(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options, Findings& findings);
 
 // Infers one node that was added to `net` (its outputs' types are written). For transforms.
 Status infer_node(TypedNet& net, NodeId node);
+
+// What to say where the content of an input decides shapes and is not known.
+Status missing_content(const std::string& input);
 
 // Positions of net inputs whose content decides extents: feeds of these are part of a plan's key. Depends on the net alone.
 std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits);

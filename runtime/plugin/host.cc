@@ -27,6 +27,7 @@ void set_error(const void* context, heddle_status code, const char* text, size_t
   CallError& error = call_of<Call>(context).error;
   error.code = code;
   error.text.assign(text ? text : "", text ? std::min<size_t>(length, 4096) : 0);
+  if (!error.text.empty()) error.cause = Status();
 }
 
 template <class Call>
@@ -40,9 +41,15 @@ heddle_status infer_subnet(const void* context, const heddle_subnet* subnet, con
                            heddle_type* const* outputs, uint32_t output_count) {
   Call& call = call_of<Call>(context);
   if (!call.services) return HEDDLE_ERROR_UNSUPPORTED;
-  const heddle_status status = call.services->infer_subnet(subnet, inputs, count, outputs, output_count, call.error.text);
-  if (status != HEDDLE_OK) call.error.code = status;
-  return status;
+  Status status = call.services->infer_subnet(subnet, inputs, count, outputs, output_count);
+  if (status.ok()) return HEDDLE_OK;
+  CallError& error = call.error;
+  error.code = status_of(status.code());
+  if (error.cause.ok())
+    error.cause = std::move(status);
+  else  // both branches are wrong
+    error.cause.diagnostic().attached.push_back(std::move(status.diagnostic()));
+  return error.code;
 }
 
 const void* prepack(const void* context, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
@@ -138,7 +145,41 @@ const heddle_host* prepare_host() {
   return &host;
 }
 
+heddle_status status_of(Code code) {
+  switch (code) {
+    case Code::ok:
+      return HEDDLE_OK;
+    case Code::limit_exceeded:
+    case Code::out_of_memory:
+      return HEDDLE_ERROR_OUT_OF_MEMORY;
+    case Code::cancelled:
+      return HEDDLE_ERROR_CANCELLED;
+    case Code::unsupported:
+      return HEDDLE_ERROR_UNSUPPORTED;
+    default:
+      return HEDDLE_ERROR_INVALID;
+  }
+}
+
+namespace {
+
+void tell_from_outside(Diagnostic& d, const std::string& subnet, const std::string& net, const std::string& node, const std::string& type) {
+  d.net = net;
+  if (d.node.empty()) d.type = type;
+  d.node = d.node.empty() ? node : node + "/" + d.node;
+  d.context.push_back("in subnet " + quoted(subnet));
+  for (Diagnostic& other : d.attached) tell_from_outside(other, subnet, net, node, type);
+}
+
+}  // namespace
+
+Status from_subnet(Status inner, const std::string& subnet, const std::string& net, const std::string& node, const std::string& type) {
+  tell_from_outside(inner.diagnostic(), subnet, net, node, type);
+  return inner;
+}
+
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {
+  if (!error.cause.ok()) return error.cause;
   Code kind = otherwise;
   if (code == HEDDLE_ERROR_UNSUPPORTED) kind = Code::unsupported;
   if (code == HEDDLE_ERROR_OUT_OF_MEMORY) kind = Code::out_of_memory;

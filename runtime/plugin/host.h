@@ -19,6 +19,7 @@ namespace heddle {
 struct CallError {
   heddle_status code = HEDDLE_OK;
   std::string text;
+  Status cause;  // of a subnet that the plugin asked about: the whole story, unless the plugin has a text of its own
 };
 
 // Log lines of plugins and of the runtime go here; null: dropped. Set by the embedding program; must be callable from any thread.
@@ -46,8 +47,9 @@ class CallServices {
   // Memory for a packed constant; see heddle_host::prepack.
   virtual const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                               std::string& error) = 0;
-  virtual heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
-                                     heddle_type* const* outputs, uint32_t output_count, std::string& error) = 0;
+  // What is wrong inside the subnet comes back as from_subnet() tells it.
+  virtual Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                              uint32_t output_count) = 0;
 };
 
 struct InferCall {
@@ -69,7 +71,13 @@ const heddle_host* infer_host();
 const heddle_host* create_host();
 const heddle_host* prepare_host();
 
-// A failing plugin call as a Status: `otherwise` is the code unless the plugin's own status says more.
+// A failing plugin call as a Status: what a subnet said; else `otherwise` is the code unless the plugin's own status says more.
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error);
+// The plugin's side of a code.
+heddle_status status_of(Code code);
+
+// What is wrong inside the net that is an attribute of a node, told from outside: codes and hints stay, operators are called
+// "node/operator of the subnet", and so are the findings attached.
+Status from_subnet(Status inner, const std::string& subnet, const std::string& net, const std::string& node, const std::string& type);
 
 }  // namespace heddle

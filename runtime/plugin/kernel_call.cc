@@ -1,5 +1,6 @@
 #include "plugin/kernel_call.h"
 
+#include "base/text.h"
 #include "plugin/infer_operator.h"
 
 namespace heddle {
@@ -55,6 +56,14 @@ const KernelEntry* KernelCall::find(const KernelEntry* after) const {
   for (const EpilogueStage& s : stages_)
     if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
   return registry_->find_kernel(*schema_, device_kind(device_), std::span(input_dtypes_).first(own), output_dtypes_, after);
+}
+
+Status KernelCall::missing() const {
+  std::vector<std::string> dtypes;
+  for (const DType d : input_dtypes_) dtypes.emplace_back(d == DType::none ? "-" : to_string(d));
+  return {Code::no_kernel,
+          "no loaded plugin has a kernel for device kind " + quoted(device_kind(device_)) + " and inputs (" + join(dtypes, ", ") + ")",
+          "insert a Cast, choose another device, or load a plugin that has one"};
 }
 
 Status KernelCall::create(const KernelEntry& kernel, CallServices* services, void** state) const {

@@ -69,7 +69,7 @@ Status ask(const TypedNet& net, const Node& node, const AttributeTable& attribut
   try {
     node.schema->op->cost(&call.abi, &cost);
   } catch (...) {
-    call.error = {HEDDLE_ERROR_INTERNAL, "cost threw an exception across the plugin boundary"};
+    call.error = {HEDDLE_ERROR_INTERNAL, "cost threw an exception across the plugin boundary", {}};
   }
   if (call.error.code != HEDDLE_OK) return plugin_error(Code::kernel_failed, call.error.code, call.error);
   const auto is_amount = [](double n) { return std::isfinite(n) && n >= 0 && n < 9e18; };

@@ -38,7 +38,7 @@ RunCall& call_of(const void* context) {
 
 void set_error(const void* context, heddle_status code, const char* text, size_t length) {
   if (!context) return;
-  call_of(context).error = {code, std::string(text ? text : "", text ? std::min<size_t>(length, 4096) : 0)};
+  call_of(context).error = {code, std::string(text ? text : "", text ? std::min<size_t>(length, 4096) : 0), {}};
 }
 
 void* thread_scratch(const void* context) {
@@ -86,10 +86,8 @@ class Packs : public CallServices {
     }
     return memory.data;
   }
-  heddle_status infer_subnet(const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t,
-                             std::string& error) override {
-    error = "subnets need a session";
-    return HEDDLE_ERROR_UNSUPPORTED;
+  Status infer_subnet(const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t) override {
+    return {Code::unsupported, "subnets need a session"};
   }
 
  private:

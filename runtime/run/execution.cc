@@ -158,17 +158,15 @@ Status Execution::failure() {
   Status first;
   for (const Failure& f : reported) {
     const PlanStep& step = plan_->steps[f.step];
-    Status status = plugin_error(Code::kernel_failed, f.status, {f.status, f.text});
+    Status status = f.cause.ok() ? plugin_error(Code::kernel_failed, f.status, {f.status, f.text, {}}) : f.cause;
     if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
     std::vector<std::string> shapes;
     for (const Operand& in : step.inputs)
       shapes.push_back(in.value.valid() ? std::string(to_string(plan_->values[in.value.index].type.dtype)) +
                                               plan_->values[in.value.index].type.shape.text()
                                         : "-");
-    status = std::move(status)
-                 .at(step.name, display_name(step.domain, step.type))
-                 .in_net(plan_->net_name)
-                 .during("on " + step.device + " with inputs " + join(shapes, ", "));
+    if (f.cause.ok()) status = std::move(status).during("on " + step.device + " with inputs " + join(shapes, ", "));
+    status = std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_->net_name);
     if (first.ok())
       first = std::move(status);
     else

@@ -99,6 +99,7 @@ class Execution {
     heddle_status status = HEDDLE_OK;
     bool reported = false;
     std::string text;
+    Status cause;  // not only a text: of a subnet, or of a step that could not be prepared
   };
   Execution();
   Status build(const ExecutionOptions& options);
@@ -122,7 +123,8 @@ class Execution {
   void mark_torn();
   void copy_outputs();
   void note_failure(uint32_t step, heddle_status status, bool reported, const char* text, size_t length);
-  std::string failure_text(uint32_t step);
+  void note_cause(uint32_t step, Status cause);
+  Status kernel_failure(uint32_t step, heddle_status status);
   heddle_status run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_tensor* const* outputs, uint32_t output_count);
   Execution* find_nested(uint32_t step, const Net* subnet, std::span<const heddle_tensor* const> inputs, size_t outputs);

@@ -64,9 +64,21 @@ void Execution::note_failure(uint32_t step, heddle_status status, bool reported,
       f.reported = f.reported || reported;
       if (reported) f.status = status;
       if (text) f.text.assign(text, std::min<size_t>(length, 4096));
+      if (text && length > 0) f.cause = Status();
       return;
     }
-  failures_.push_back({step, status, reported, text ? std::string(text, std::min<size_t>(length, 4096)) : std::string()});
+  failures_.push_back({step, status, reported, text ? std::string(text, std::min<size_t>(length, 4096)) : std::string(), {}});
+}
+
+void Execution::note_cause(uint32_t step, Status cause) {
+  const std::lock_guard lock(failure_mutex_);
+  const heddle_status status = status_of(cause.code());
+  for (Failure& f : failures_)
+    if (f.step == step) {
+      f.cause = std::move(cause);
+      return;
+    }
+  failures_.push_back({step, status, false, {}, std::move(cause)});
 }
 
 // Whether a kernel that asks while it runs should give up: its run, or the one around it, was cancelled or is late. Never in the tail:
@@ -82,11 +94,12 @@ bool Execution::should_stop(uint32_t step) {
   return stop;
 }
 
-std::string Execution::failure_text(uint32_t step) {
+// What is known of a step whose kernel answered with `status`.
+Status Execution::kernel_failure(uint32_t step, heddle_status status) {
   const std::lock_guard lock(failure_mutex_);
   for (const Failure& f : failures_)
-    if (f.step == step && !f.text.empty()) return f.text;
-  return "the kernel failed and said nothing";
+    if (f.step == step) return f.cause.ok() ? plugin_error(Code::kernel_failed, status, {status, f.text, {}}) : f.cause;
+  return plugin_error(Code::kernel_failed, status, {});
 }
 
 void Execution::step_failed(void* user, uint32_t step, heddle_status status) {
@@ -130,20 +143,24 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
     note_failure(step, code, false, text.data(), text.size());
     return code;
   };
+  const auto failed = [&](Status cause) {
+    const heddle_status code = status_of(cause.code());
+    note_cause(step, std::move(cause));
+    return code;
+  };
+  const Net* net = from_abi(subnet);
+  const auto from_outside = [&](Status status) {
+    const PlanStep& outer = plan_->steps[step];
+    return from_subnet(std::move(status), net->name, plan_->net_name, outer.name, display_name(outer.domain, outer.type));
+  };
   const int64_t most = plan_->limits.loop_trips;
   if (subnet_runs_.fetch_add(1, std::memory_order_relaxed) >= most)
-    return refuse(HEDDLE_ERROR_OUT_OF_MEMORY,
-                  "the loops of the net have gone round " + std::to_string(most) + " times, the limit loop_trips");
-  const Net* net = from_abi(subnet);
+    return failed(over_limit(plan_->limits, &Limits::loop_trips, "the loops of the net go round too often"));
   const std::span<const heddle_tensor* const> given(inputs, input_count);
   Execution* nested = find_nested(step, net, given, output_count);
   if (!nested && plan_->steps[step].late) {
     Result<Execution*> made = late_[step]->compile(net, given, {});
-    if (!made.ok()) {
-      const Code code = made.status().code();
-      const bool too_much = code == Code::out_of_memory || code == Code::limit_exceeded;
-      return refuse(too_much ? HEDDLE_ERROR_OUT_OF_MEMORY : HEDDLE_ERROR_INVALID, made.status().text());
-    }
+    if (!made.ok()) return failed(from_outside(made.status()));
     nested = *made;
   }
   if (!nested) return refuse(HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes for which it was not planned");
@@ -161,9 +178,9 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   RunSettings settings;
   settings.seed = mixed(mixed(info_.seed, plan_->steps[step].random_stream), nested->trip_++);
   settings.step = info_.step;
-  const Status status = nested->run(settings);
+  Status status = nested->run(settings);
   if (status.code() == Code::cancelled) return refuse(HEDDLE_ERROR_CANCELLED, "cancelled");
-  if (!status.ok()) return refuse(HEDDLE_ERROR_INTERNAL, "in subnet " + quoted(net->name) + ": " + status.text());
+  if (!status.ok()) return failed(from_outside(std::move(status)));
   nested->result_shapes_.resize(nested->outputs_.size());
   for (uint32_t i = 0; i < output_count; ++i) {
     if (!outputs[i] || outputs[i]->data) continue;

@@ -40,12 +40,12 @@ class LateServices : public CallServices {
     error = "constants of a step with dynamic shapes are not packed";
     return nullptr;
   }
-  heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                             uint32_t output_count, std::string& error) override {
-    const auto made = step_.compile(from_abi(subnet), {inputs, count}, {outputs, output_count});
-    if (made.ok()) return HEDDLE_OK;
-    error = made.status().text();
-    return HEDDLE_ERROR_INVALID;
+  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                      uint32_t output_count) override {
+    const Net* net = from_abi(subnet);
+    const auto made = step_.compile(net, {inputs, count}, {outputs, output_count});
+    if (made.ok()) return {};
+    return from_subnet(made.status(), net->name, plan_.net_name, plan_step_.name, display_name(plan_step_.domain, plan_step_.type));
   }
 
  private:
@@ -66,19 +66,8 @@ heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t)
   Execution::StepContext& c = Execution::context_of(context);
   const Status status = c.owner->late_[c.step]->execute();
   if (status.ok()) return HEDDLE_OK;
-  const std::string& text = status.diagnostic().message;
-  c.owner->note_failure(c.step, HEDDLE_ERROR_INVALID, false, text.data(), text.size());
-  switch (status.code()) {
-    case Code::limit_exceeded:
-    case Code::out_of_memory:
-      return HEDDLE_ERROR_OUT_OF_MEMORY;
-    case Code::cancelled:
-      return HEDDLE_ERROR_CANCELLED;
-    case Code::unsupported:
-      return HEDDLE_ERROR_UNSUPPORTED;
-    default:
-      return HEDDLE_ERROR_INVALID;
-  }
+  c.owner->note_cause(c.step, status);
+  return status_of(status.code());
 }
 
 void LateStep::grow(Buffer& buffer, int64_t bytes) {
@@ -301,10 +290,7 @@ Status LateStep::execute() {
     status = HEDDLE_ERROR_INTERNAL;
   }
   if (status == HEDDLE_OK) return check_dynamic_outputs();
-  const Code code = status == HEDDLE_ERROR_CANCELLED       ? Code::cancelled
-                    : status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory
-                                                           : Code::kernel_failed;
-  return {code, owner_.failure_text(step_)};
+  return owner_.kernel_failure(step_, status);
 }
 
 }  // namespace heddle

@@ -23,6 +23,8 @@ class Stopwatch {
   uint64_t start_ = ticks();
 };
 
+}  // namespace
+
 InferOptions infer_options(const PipelineOptions& options, Evaluator* evaluator) {
   InferOptions infer;
   infer.inputs = options.inputs;
@@ -32,25 +34,25 @@ InferOptions infer_options(const PipelineOptions& options, Evaluator* evaluator)
   return infer;
 }
 
-Findings place_and_verify(TypedNet& typed, const PipelineOptions& options) {
-  Findings findings;
+void place_and_verify(TypedNet& typed, const PipelineOptions& options, Evaluator* evaluator, Findings& findings) {
   const std::string device = full_device_name({}, options.compile.default_device);
   const bool there = is_host(device) || check_device(*typed.registry, device).ok();
-  typed = place(std::move(typed), device, there && options.copies != Copies::strict, findings);
-  Findings placed;
-  for (Diagnostic d : findings.all()) {
+  Findings fallen_back;
+  typed = place(std::move(typed), device, there && options.copies != Copies::strict, fallen_back);
+  for (Diagnostic d : fallen_back.all()) {
     // Under --copies auto it is what was asked for, but not done in silence.
     if (options.copies == Copies::automatic) {
       d.severity = Severity::note;
       d.hint = "load a plugin that has one";
     }
-    placed.add(Status(std::move(d)));
+    findings.add(Status(std::move(d)));
   }
-  verify(typed, {options.compile.default_device, options.copies}, placed);
-  return placed;
+  VerifyOptions verification;
+  verification.default_device = options.compile.default_device;
+  verification.copies = options.copies;
+  verification.evaluator = evaluator;
+  verify(typed, verification, findings);
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                const PipelineOptions& options, StageTimes* times) {
@@ -61,7 +63,8 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   HEDDLE_TRY(TypedNet typed, infer(resolved, registry, infer_options(options, evaluator.get())));
   watch.add_to(t.infer_ns);
   // Before transforms, so that findings speak of the user's operators.
-  const Findings findings = place_and_verify(typed, options);
+  Findings findings;
+  place_and_verify(typed, options, evaluator.get(), findings);
   if (findings.failed()) return findings.status();
   watch.add_to(t.verify_ns);
   HEDDLE_TRY(typed, optimize(std::move(typed), *evaluator, options.transform));
@@ -77,20 +80,6 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   watch.add_to(t.compile_ns);
   t.compile_ns -= t.prepare_ns;
   return plan;
-}
-
-Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const PipelineOptions& options) {
-  const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
-  Findings findings;
-  Result<TypedNet> typed = infer(resolved, registry, infer_options(options, evaluator.get()));
-  if (typed.ok()) return place_and_verify(*typed, options);
-  Status status = std::move(typed).status();
-  std::vector<Diagnostic> attached = std::move(status.diagnostic().attached);
-  status.diagnostic().attached.clear();
-  findings.add(std::move(status));
-  for (Diagnostic& d : attached) findings.add(Status(std::move(d)));
-  verify_devices(resolved, *registry, options.compile.default_device, findings);
-  return findings;
 }
 
 }  // namespace heddle

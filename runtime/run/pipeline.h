@@ -31,7 +31,12 @@ struct PipelineOptions {
 Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                const PipelineOptions& options, StageTimes* times);
 
-// Infer and verify alone, for `heddle check`: all findings.
+// Everything that build_plan would find, for `heddle check`: all of it at once, not only what the first stage finds. An input whose content
+// decides shapes and is not given is missing_input where nothing can be told without it.
 Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const PipelineOptions& options);
+
+// The stages that both share.
+InferOptions infer_options(const PipelineOptions& options, Evaluator* evaluator);
+void place_and_verify(TypedNet& typed, const PipelineOptions& options, Evaluator* evaluator, Findings& findings);
 
 }  // namespace heddle

@@ -64,11 +64,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
   if (count > 0)
     for (const uint32_t i : shape_inputs) {
       const TensorView& input = inputs[i];
-      if (!input.data)
-        return Status(
-            Code::missing_input,
-            "the content of input " + quoted(net[net.inputs[i]].name) + " decides shapes and must be known when the net is prepared",
-            "give its data with the shapes");
+      if (!input.data) return missing_content(net[net.inputs[i]].name);
       const auto* bytes = static_cast<const std::byte*>(input.data);
       entry->contents.emplace_back(bytes, bytes + input.byte_size());
       p.inputs[i].content = Blob::copy_of(input.dtype, input.shape, input.data);

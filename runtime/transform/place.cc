@@ -17,6 +17,10 @@ bool has_late_value(const TypedNet& net, const Node& node) {
 
 // Whether `node` runs on devices of that kind: it has a kernel there, becomes part of a Pointwise that has one, or runs nothing.
 bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
+  // Of what is behind a mistake nothing is known, nor said.
+  const auto untyped = [&](ValueId id) { return id.valid() && net.type(id).dtype == DType::none; };
+  if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
+    return true;
   if (has_late_value(net, node)) return false;
   if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
   return KernelCall(net, node, device, 1).find() != nullptr;

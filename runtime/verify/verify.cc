@@ -8,6 +8,7 @@
 #include "device/device_manager.h"
 #include "device/locations.h"
 #include "plugin/registry.h"
+#include "verify/subnets.h"
 
 namespace heddle {
 namespace {
@@ -18,19 +19,56 @@ class Verifier {
       : typed_(typed), net_(typed.net), options_(options), findings_(findings), locations_(net_, options.default_device) {}
 
   void run() {
-    verify_devices(net_, *typed_.registry, options_.default_device, findings_);
-    if (!locations_.all_on_host())
+    if (options_.subnet)
+      check_on_host();
+    else
+      check_devices();
+    if (!locations_.all_on_host() && !options_.subnet)
       for (size_t i = 0; i < net_.nodes.size(); ++i) check_placement(NodeId(i));
     check_variables();
     check_links();
     check_outputs();
     check_unused();
+    check_subnets();
   }
 
  private:
   void report(const Node& node, Status status) {
     findings_.add(std::move(status).at(node.name, display_name(node.domain, node.type)).in_net(net_.name));
   }
+  bool typed(ValueId id) const { return typed_.type(id).dtype != DType::none; }
+
+  void check_devices() {
+    std::map<std::string, Status> devices;  // what is wrong with each
+    // The default device must be there even when nothing that it has a kernel for is in the net.
+    if (const std::string device = full_device_name({}, options_.default_device); !is_host(device)) {
+      findings_.add(std::move(check_device(*typed_.registry, device)).in_net(net_.name));
+      devices[device] = {};  // said once, not by every operator
+    }
+    for (const Node& node : net_.nodes) {
+      const std::string device = full_device_name(node.device, options_.default_device);
+      const auto [it, fresh] = devices.try_emplace(device);
+      if (fresh && is_host(device) && device != "cpu:0")
+        it->second = {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"};
+      else if (fresh && !is_host(device))
+        it->second = check_device(*typed_.registry, device);
+      if (!it->second.ok()) report(node, it->second);
+    }
+  }
+  void check_on_host() {
+    for (const Node& node : net_.nodes)
+      if (const std::string device = full_device_name(node.device, "cpu:0"); device != "cpu:0")
+        report(node, {Code::unsupported, "is put on " + quoted(device) + ", but subnets run on the host", "leave its device out"});
+  }
+  void check_subnets() {
+    VerifyOptions inner;
+    inner.evaluator = options_.evaluator;
+    inner.subnet = true;
+    for (size_t i = 0; i < net_.nodes.size(); ++i)
+      visit_subnets(typed_, NodeId(i), options_.evaluator, findings_,
+                    [&](const TypedNet& subnet, bool, Findings& inside) { verify(subnet, inner, inside); });
+  }
+
   // What the net's inputs, outputs and constants need is always copied.
   void check_placement(NodeId id) {
     const Node& node = net_[id];
@@ -60,6 +98,7 @@ class Verifier {
 
   void check_variables() {
     for (const Variable& variable : net_.variables) {
+      if (!typed(variable.first) || !typed(variable.last)) continue;
       const TensorType& first = typed_.type(variable.first);
       const TensorType& last = typed_.type(variable.last);
       if (first.dtype != last.dtype || first.shape != last.shape)
@@ -78,6 +117,7 @@ class Verifier {
 
   void check_links() {
     for (const SparseLink& link : net_.sparse_links) {
+      if (!typed(link.indices) || !typed(link.values)) continue;
       const TensorType& indices = typed_.type(link.indices);
       const TensorType& values = typed_.type(link.values);
       const bool integers = indices.dtype == DType::i32 || indices.dtype == DType::i64;
@@ -100,7 +140,7 @@ class Verifier {
                              "make an Identity of it the output, or the newest version")
                           .in_net(net_.name));
     for (const ValueId id : net_.outputs)
-      if (net_[id].kind == Value::Kind::constant) {
+      if (net_[id].kind == Value::Kind::constant && !options_.subnet) {
         Diagnostic d;
         d.severity = Severity::note;
         d.code = Code::ok;
@@ -145,24 +185,6 @@ class Verifier {
 };
 
 }  // namespace
-
-void verify_devices(const Net& net, const RegistrySnapshot& registry, const std::string& default_device, Findings& findings) {
-  std::map<std::string, Status> devices;  // what is wrong with each
-  // The default device must be there even when nothing that it has a kernel for is in the net.
-  if (const std::string device = full_device_name({}, default_device); !is_host(device)) {
-    findings.add(std::move(check_device(registry, device)).in_net(net.name));
-    devices[device] = {};  // said once, not by every operator
-  }
-  for (const Node& node : net.nodes) {
-    const std::string device = full_device_name(node.device, default_device);
-    const auto [it, fresh] = devices.try_emplace(device);
-    if (fresh && is_host(device) && device != "cpu:0")
-      it->second = {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"};
-    else if (fresh && !is_host(device))
-      it->second = check_device(registry, device);
-    if (!it->second.ok()) findings.add(Status(it->second).at(node.name, display_name(node.domain, node.type)).in_net(net.name));
-  }
-}
 
 Findings verify(const TypedNet& net, const VerifyOptions& options) {
   Findings findings;

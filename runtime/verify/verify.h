@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/evaluator.h"
 #include "base/findings.h"
 #include "heddle/copies.h"
 #include "net/typed_net.h"
@@ -12,13 +13,15 @@ namespace heddle {
 struct VerifyOptions {
   std::string default_device = "cpu:0";
   Copies copies = Copies::warn;
+  Evaluator* evaluator = nullptr;  // for the content of values in subnets; null: none is followed
+  bool subnet = false;             // of an operator: everything in it runs on the host
 };
 
 // Findings: no_such_device (with the backend's reason), wrong_device (operator, input, both devices and the mend; a warning where copies
-// are made), hazard, shape_mismatch (sparse links), and warnings for outputs of the net that are constants. Pure.
+// are made), unsupported (devices in subnets), hazard, shape_mismatch (sparse links), and warnings for operators that nobody reads. Nets
+// inside nets too, at any depth, their operators named "outer/inner". Values without a type are passed over: their producers are known to
+// be wrong. Pure.
 Findings verify(const TypedNet& net, const VerifyOptions& options);
-// The part of it that needs no types, for nets whose types can't be inferred: devices that do not exist.
-void verify_devices(const Net& net, const RegistrySnapshot& registry, const std::string& default_device, Findings& findings);
 // The same behind findings of before.
 void verify(const TypedNet& net, const VerifyOptions& options, Findings& findings);
 

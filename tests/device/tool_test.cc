@@ -78,6 +78,82 @@ TEST_F(DeviceTool, ComparesDevices) {
   EXPECT_EQ(out["diagnostics"][0]["code"], "no-such-device");
 }
 
+TEST_F(DeviceTool, OtherResultsOnAnotherDeviceFail) {
+  std::ofstream(net_) << R"({"heddle": 1, "name": "relu", "inputs": ["x"], "outputs": ["y", "z"],
+    "operator_sets": [{"domain": "", "version": 17}], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4, 4]}],
+    "nodes": [{"name": "y", "type": "Relu", "inputs": ["x"], "outputs": ["y"]},
+              {"name": "z", "type": "Add", "inputs": ["x", "x"], "outputs": ["z"]}]})";
+  Json out;
+  const std::string line = "run " + net_ + " --random 1 --copies auto --compare-device proto";
+  ASSERT_EQ(tool(line, &out), 0) << out.dump(1);
+  const Setting wrong("HEDDLE_PROTO_WRONG", "1");
+  ASSERT_EQ(tool(line, &out), 1) << out.dump(1);
+  EXPECT_EQ(out["status"], "failed");
+  ASSERT_EQ(out["diagnostics"].size(), 1u);
+  EXPECT_EQ(out["diagnostics"][0]["code"], "comparison-failed");
+  EXPECT_NE(out["diagnostics"][0]["message"].get<std::string>().find("\"y\""), std::string::npos);
+  EXPECT_EQ(out["diagnostics"][0]["message"].get<std::string>().find("\"z\""), std::string::npos);
+  EXPECT_EQ(out["comparison"]["device"], "proto");
+  EXPECT_EQ(out["comparison"]["outputs"]["y"]["equal"], false);
+  EXPECT_NEAR(out["comparison"]["outputs"]["y"]["max_abs_error"], 0.5, 1e-6);
+  EXPECT_EQ(out["comparison"]["outputs"]["z"]["equal"], true);
+  EXPECT_FALSE(out["outputs"].is_null()) << "what came out on the first device is told nevertheless";
+}
+
+// "proto::Fault" has a kernel for the device alone.
+TEST_F(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
+  const auto fault = [](const std::string& name, const std::string& from) {
+    return R"({"name": ")" + name + R"(", "type": "Fault", "domain": "proto", "inputs": [")" + from + R"("], "outputs": [")" + name +
+           "\"]}";
+  };
+  const auto net = [](const std::string& name, const std::string& outputs, const std::string& nodes, const std::string& more = "") {
+    return R"({"heddle": 1, "name": ")" + name + R"(", "inputs": ["x")" + (more.empty() ? "" : ", \"c\"") + R"(], "outputs": [)" + outputs +
+           R"(], "operator_sets": [{"domain": "", "version": 17}],
+           "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4]})" +
+           more + R"(], "nodes": [)" + nodes + "]}";
+  };
+  const std::string then_branch = net("then", R"("inner")", fault("inner", "x"));
+  const std::string else_branch = net("else", R"("a")", R"({"name": "a", "type": "Abs", "inputs": ["x"], "outputs": ["a"]})");
+  const std::string branch =
+      R"({"name": "if", "type": "If", "inputs": ["c", "x"], "outputs": ["z"], "attributes": {"then_branch": {"net": )" + then_branch +
+      R"(}, "else_branch": {"net": )" + else_branch + "}}}";
+  const std::string cond = R"(, {"name": "c", "kind": "input", "dtype": "bool", "dims": []})";
+  std::ofstream(net_) << net("top", R"("f2", "z")", fault("f1", "x") + ", " + fault("f2", "f1") + ", " + branch, cond);
+  Json out;
+  ASSERT_EQ(tool("check " + net_, &out), 1) << out.dump(1);
+  std::vector<std::string> operators;
+  for (const Json& d : out["diagnostics"]) {
+    EXPECT_EQ(d["code"], "no-kernel") << d.dump(1);
+    EXPECT_EQ(d["net"], "top");
+    EXPECT_EQ(d["type"], "proto::Fault");
+    operators.push_back(d["operator"]);
+  }
+  EXPECT_EQ(operators, (std::vector<std::string>{"f1", "f2", "if/inner"}));
+  EXPECT_EQ(tool("run " + net_ + " --random 1", &out), 3);
+  EXPECT_EQ(out["diagnostics"][0]["code"], "no-kernel");
+  // In a subnet alone: run says the same of it.
+  std::ofstream(net_) << net("top", R"("z")", branch, cond);
+  ASSERT_EQ(tool("run " + net_ + " --random 1", &out), 3) << out.dump(1);
+  const Json said = out["diagnostics"];
+  ASSERT_EQ(tool("check " + net_, &out), 1);
+  EXPECT_EQ(out["diagnostics"], said);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0]["operator"], "if/inner");
+  EXPECT_EQ(said[0]["code"], "no-kernel");
+  EXPECT_NE(said[0]["message"].get<std::string>().find("in subnet \"then\""), std::string::npos);
+  // Beside a wrong shape.
+  std::ofstream(net_) << net("top", R"("f1", "m")",
+                             fault("f1", "x") + R"(, {"name": "m", "type": "Concat", "inputs": ["x", "f1"], "outputs": ["m"],
+                                                                    "attributes": {"axis": {"int": 7}}})");
+  ASSERT_EQ(tool("check " + net_, &out), 1);
+  std::vector<std::string> codes;
+  for (const Json& d : out["diagnostics"]) codes.push_back(d["code"]);
+  EXPECT_EQ(codes, (std::vector<std::string>{"shape-mismatch", "no-kernel"})) << out.dump(1);
+  // On the device there is one.
+  std::ofstream(net_) << net("top", R"("f1")", fault("f1", "x"));
+  EXPECT_EQ(tool("check " + net_ + " --device proto --copies auto", &out), 0) << out.dump(1);
+}
+
 TEST_F(DeviceTool, CopiesAreStrictWarnedOfOrAutomatic) {
   Json out;
   EXPECT_EQ(tool("run " + net_ + " --random 1 --copies strict", &out), 3);

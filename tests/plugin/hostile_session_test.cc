@@ -52,6 +52,37 @@ TEST_P(HostileSession, FailsAndGoesOn) {
   EXPECT_TRUE(after.ok()) << after.text();
 }
 
+// The same inside a branch: the code stays, and the operator's path leads to it.
+TEST_P(HostileSession, InASubnetItSaysTheSame) {
+  RuntimeOptions options;
+  options.default_plugins = false;
+  options.threads = 2;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("hostile_kernels")};
+  auto runtime = Runtime::create(options);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().text();
+  const std::string branch = net_of(GetParam().type);
+  const std::string json = R"({"heddle": 1, "name": "outer", "inputs": ["c", "x"], "outputs": ["z"],
+ "values": [{"name": "c", "kind": "input", "dtype": "bool", "dims": []}, {"name": "x", "kind": "input", "dtype": "f32", "dims": [4]}],
+ "nodes": [{"name": "if", "type": "If", "inputs": ["c", "x"], "outputs": ["z"],
+            "attributes": {"then_branch": {"net": )" +
+                           branch + R"(}, "else_branch": {"net": )" + branch + "}}}]}";
+  auto session = runtime->open_bytes(json.data(), json.size(), "");
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  float x[4] = {1, 2, 3, 4};
+  uint8_t yes = 1;
+  const Status status = session->run({TensorView{DType::boolean, {}, &yes}, TensorView{DType::f32, {4}, x}}).status();
+  ASSERT_FALSE(status.ok());
+  if (std::string(GetParam().type) == "BadExtent") return;  // values without extents are refused in subnets
+  EXPECT_EQ(status.code(), GetParam().code) << status.text();
+  EXPECT_EQ(status.diagnostic().node, "if/culprit") << status.text();
+  EXPECT_EQ(status.diagnostic().net, "outer");
+  EXPECT_EQ(status.diagnostic().type, std::string("hostile::") + GetParam().type);
+  if (GetParam().code != Code::limit_exceeded) {
+    EXPECT_NE(status.text().find(GetParam().text), std::string::npos) << status.text();
+  }
+  for (const char c : status.text()) ASSERT_TRUE(c >= ' ' && c != 0x7f) << "control character in: " << status.text();
+}
+
 INSTANTIATE_TEST_SUITE_P(Operators, HostileSession, testing::ValuesIn(hostile_operators),
                          [](const auto& instance) { return std::string(instance.param.type); });
 

@@ -37,6 +37,66 @@ TEST(ToolCheck, SaysAllErrorsAtOnce) {
   EXPECT_EQ(heddle({"check", good.file("nowhere")}).status, 3);
 }
 
+// 1 is for nets, 3 for files that can't be read, 4 for limits.
+TEST(ToolCheck, ExitStatusTellsNetsFromFiles) {
+  const NetFolder folder(two_outputs());
+  const auto check = [&](const std::string& text) {
+    write_text(folder / "net.json", text);
+    return heddle_json({"check", folder.net()}, heddle({"check", folder.net()}).status)["exit_code"].get<int>();
+  };
+  EXPECT_EQ(check(R"({"heddle": 1, "name": "n", "outptus": []})"), 1) << "JSON, but no net";
+  EXPECT_EQ(check(net_text("kind", R"("x")", R"("y")", R"({"name": "x", "kind": "imput", "dtype": "f32"})", node("Relu", R"("x")", "y"))),
+            1);
+  EXPECT_EQ(check(net_text("rank", R"("x")", R"("y")", input("x", "1, 1, 1, 1, 1, 1, 1, 1, 1"), node("Relu", R"("x")", "y"))), 1);
+  EXPECT_EQ(check(net_text("none", R"("x")", R"("y")", input("x", "2"), node("Relu", R"("z")", "y"))), 1);
+  EXPECT_EQ(check(net_text("twice", R"("x")", R"("x")", input("x", "2") + ", " + input("x", "2"), "")), 1);
+  EXPECT_EQ(check(R"({"heddle": 1, "name": "n", )"), 3) << "no JSON";
+  EXPECT_EQ(check(""), 3);
+  EXPECT_EQ(check("{\"heddle\": 1, \"name\": \"" + std::string(5000, 'n') + "\"}"), 4) << "over a limit";
+  // Weights: the wrong ones are the net's mistake, absent ones a missing file.
+  const std::string weights =
+      net_text("weights", R"("x")", R"("y")", input("x", "2") + R"(, {"name": "w", "kind": "constant", "dtype": "f32", "dims": [2],
+                                                            "weights": {"file": "w.safetensors", "tensor": "w"}})",
+               node("Add", R"("x", "w")", "y"));
+  EXPECT_EQ(check(weights), 3);
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  std::string file(1, static_cast<char>(header.size()));
+  file += std::string(7, '\0') + header + std::string(4, '\0');
+  write_text(folder / "w.safetensors", file);
+  EXPECT_EQ(check(weights), 1);
+}
+
+// x [6] and a shape that comes from outside.
+std::string shaped_by_input() {
+  return net_text("shaped", R"("x", "shape")", R"("y")", input("x", "6") + ", " + input("shape", "2", "i64"),
+                  node("Reshape", R"("x", "shape")", "y"));
+}
+std::string shape_file(int64_t rows, int64_t columns) {
+  std::string text = npy("2", {});
+  text.replace(text.find("<f4"), 3, "<i8");
+  for (const int64_t extent : {rows, columns}) text.append(reinterpret_cast<const char*>(&extent), sizeof(extent));
+  return text;
+}
+
+TEST(ToolPlan, ContentThatDecidesShapesIsNotInvented) {
+  const NetFolder folder(shaped_by_input());
+  write_text(folder / "shape.npy", shape_file(2, 3));
+  const std::string given = "shape=" + folder.file("shape.npy");
+  for (const Words& command : {Words{"plan"}, Words{"bench", "--repeat", "1"}, Words{"check"}}) {
+    Words words = command;
+    words.insert(words.begin() + 1, folder.net());
+    const Json refused = heddle_json(words, 2);
+    EXPECT_EQ(codes(refused), Words{"missing-input"}) << refused;
+    EXPECT_NE(refused["diagnostics"][0]["message"].get<std::string>().find("input \"shape\""), std::string::npos);
+    EXPECT_NE(refused["diagnostics"][0]["hint"].get<std::string>().find("--input shape=FILE"), std::string::npos);
+    words.insert(words.end(), {"--input", given});
+    heddle_json(words, 0);
+  }
+  EXPECT_EQ(heddle_json({"plan", folder.net(), "--input", given})["steps"].size(), 1u);
+  write_text(folder / "shape.npy", shape_file(4, 3));
+  EXPECT_EQ(codes(heddle_json({"check", folder.net(), "--input", given}, 1)), Words{"shape-mismatch"});
+}
+
 TEST(ToolCheck, ShapeAndSymbolBind) {
   const NetFolder folder(symbolic());
   EXPECT_EQ(codes(heddle_json({"check", folder.net()}, 2)), Words{"unbound-symbol"});

@@ -18,7 +18,7 @@ struct Options {
   std::string net, compare;
   std::vector<int> threads = {1};
   int repeat = 20, warmup = 5;
-  std::vector<std::string> shapes, symbols;
+  std::vector<std::string> files, shapes, symbols;
   LimitOptions limits;
 };
 
@@ -37,6 +37,8 @@ Result<Measured> measure(const Options& o, const CommonOptions& common, int thre
   HEDDLE_TRY(options.limits, o.limits.limits());
   HEDDLE_TRY(Session session, runtime.open(o.net, options));
   InputRequest request;
+  request.files = o.files;
+  request.limits = options.limits;
   request.shapes = o.shapes;
   request.symbols = o.symbols;
   request.random_seed = 1;
@@ -146,6 +148,7 @@ Run declare_bench(CLI::App& app) {
   app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2");
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000));
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000));
+  app.add_option("--input", o->files, "content of an input, where it matters")->type_name("NAME=FILE");
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
   o->limits.declare(app);

@@ -192,10 +192,8 @@ Result<std::vector<InputBinding>> bind_shapes(const Net& net, const std::vector<
   return bindings;
 }
 
-Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request) {
+Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const Net& net, const InputRequest& request) {
   HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
-  std::vector<std::string> names, missing;
-  for (const ValueId id : net.inputs) names.push_back(net[id].name);
   std::vector<std::shared_ptr<const Blob>> blobs(net.inputs.size());
   HEDDLE_CHECK(bind_shapes(net, request.shapes).status());
   HEDDLE_TRY(const std::vector<NameValue> files, split_name_values("--input", request.files));
@@ -208,6 +206,17 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, con
       HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));
     }
   }
+  return blobs;
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request) {
+  HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
+  HEDDLE_TRY(auto blobs, read_inputs(net, request));
+  std::vector<std::string> names, missing;
+  for (const ValueId id : net.inputs) names.push_back(net[id].name);
+  if (!request.invent_shapes)
+    for (const uint32_t i : shape_deciding_inputs(net, request.limits))
+      if (!blobs[i]) return missing_content(names[i]);
   for (size_t i = 0; i < blobs.size(); ++i) {
     if (blobs[i]) continue;
     if (!request.random_seed) {

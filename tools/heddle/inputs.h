@@ -22,6 +22,7 @@ struct InputRequest {
   std::vector<std::string> symbols;     // N=8
   std::optional<uint64_t> random_seed;  // content for inputs not given
   Limits limits;                        // of files
+  bool invent_shapes = false;           // random content also for inputs whose content decides shapes
 };
 
 // Splits at the last '='. Code::invalid_argument naming the option and the text.
@@ -34,9 +35,13 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::ve
 // invalid_argument.
 Result<std::vector<InputBinding>> bind_shapes(const Net& net, const std::vector<std::string>& shapes);
 
+// The inputs that files give, by position; null for the others. Errors: unknown_name, unbound_symbol (a picture's shape), those of the
+// files.
+Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const Net& net, const InputRequest& request);
+
 // One blob per input of the net, in its order. Random content (docs/command_line.md): floats uniform in [-1, 1), integers in [0, 100], bool
 // 0 or 1; inputs that operators use as indices stay within the bounds that the schemas state. Errors: missing_input (all at once, with the
-// options that would give them), unknown_name, shape_mismatch, unbound_symbol.
+// options that would give them, and inputs that decide shapes unless invent_shapes), unknown_name, shape_mismatch, unbound_symbol.
 Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request);
 
 // Random content of a type, for plugin run and tests; `bound` > 0: integers in [0, bound).

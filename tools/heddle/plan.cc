@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_document.h"
 #include "base/text.h"
 #include "command.h"
 #include "compile/buffers_csv.h"
@@ -12,7 +13,6 @@
 #include "load/load.h"
 #include "plan_diff.h"
 #include "plan_text.h"
-#include "resolve/resolve.h"
 #include "run/session_impl.h"
 
 namespace heddle::tool {
@@ -22,10 +22,18 @@ struct Options {
   std::string net, svg, diff, buffers, capacity, output;
   bool dot = false;
   double time_limit_s = 0;
-  std::vector<std::string> shapes, symbols;
+  std::vector<std::string> files, shapes, symbols;
   DeviceOptions devices;
   LimitOptions limits;
 };
+
+Result<SessionOptions> session_options(const Options& o) {
+  SessionOptions options;
+  HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
+  HEDDLE_TRY(options.limits, o.limits.limits());
+  o.devices.apply(options);
+  return options;
+}
 
 Status write_text(const std::string& file, const std::string& text) {
   HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
@@ -35,12 +43,11 @@ Status write_text(const std::string& file, const std::string& text) {
 
 Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const Options& o, Report& report) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
-  SessionOptions options;
-  HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
-  HEDDLE_TRY(options.limits, o.limits.limits());
-  o.devices.apply(options);
+  HEDDLE_TRY(const SessionOptions options, session_options(o));
   HEDDLE_TRY(const Session session, runtime.open(file, options));
   InputRequest request;
+  request.files = o.files;
+  request.limits = options.limits;
   request.shapes = o.shapes;
   request.symbols = o.symbols;
   request.random_seed = 0;
@@ -96,45 +103,76 @@ Status plan_buffers(const Options& o, Report& report) {
   return {};
 }
 
+// The exit status for what is wrong with a net: 3 when a file could not be read, 4 for limits alone, 2 when only an option is missing,
+// else 1.
+int status_of_findings(const Diagnostic& first, bool readable) {
+  bool file = false, limit = false, option = false, net = false;
+  const auto count = [&](const Diagnostic& d) {
+    if (d.severity != Severity::error) return;
+    const bool of_the_file = d.code == Code::file_not_found || d.code == Code::file_unreadable || d.code == Code::file_truncated ||
+                             d.code == Code::file_corrupt || d.code == Code::file_version || d.code == Code::weights_missing;
+    if (of_the_file || (d.code == Code::syntax && !readable))
+      file = true;
+    else if (exit_status(d.code) == 4)
+      limit = true;
+    else if (d.code == Code::unbound_symbol || d.code == Code::missing_input)
+      option = true;
+    else
+      net = true;
+  };
+  count(first);
+  for (const Diagnostic& d : first.attached) count(d);
+  return file ? 3 : net ? 1 : limit ? 4 : option ? 2 : 1;
+}
+
+// Whether a file that could not be loaded is JSON at least, so that what is wrong is what it says.
+bool is_json(const std::string& file, const Limits& limits) {
+  const auto bytes = read_file(file, limits.file_bytes);
+  constexpr int depth = 100'000;  // of brackets: parsing keeps no stack
+  return bytes.ok() && JsonDocument::parse({reinterpret_cast<const char*>(bytes->data.get()), bytes->size}, depth).ok();
+}
+
+// What is given of the inputs: shapes, and content where it decides shapes.
+Result<std::vector<InputBinding>> bind_inputs(const Net& net, const Options& o, const Limits& limits) {
+  HEDDLE_TRY(std::vector<InputBinding> bindings, bind_shapes(net, o.shapes));
+  InputRequest request;
+  request.files = o.files;
+  request.shapes = o.shapes;
+  request.symbols = o.symbols;
+  request.limits = limits;
+  HEDDLE_TRY(const auto blobs, read_inputs(net, request));
+  for (size_t i = 0; i < blobs.size(); ++i)
+    if (blobs[i]) bindings[i] = {{blobs[i]->dtype, blobs[i]->shape}, blobs[i]};
+  return bindings;
+}
+
 int check(const Options& o, Report& report) {
   const auto runtime = make_runtime(report.common);
   if (!runtime.ok()) return report.fail(runtime.status());
-  const auto limits = o.limits.limits();
-  if (!limits.ok()) return report.fail(limits.status());
+  const auto options = session_options(o);
+  if (!options.ok()) return report.fail(options.status());
   LoadOptions load;
-  load.limits = *limits;
-  const Result<Net> net = load_net(o.net, load);
-  if (!net.ok()) {
-    // What is wrong with the net is a finding (1); what is wrong with the file is not (3).
-    const int status = report.fail(net.status());
-    const Code code = net.status().code();
-    const bool of_the_net = code == Code::dangling_input || code == Code::cycle || code == Code::duplicate_name || code == Code::hazard ||
-                            code == Code::shape_mismatch || code == Code::attribute_mismatch;
-    return of_the_net ? 1 : status;
-  }
-  const auto registry = runtime->impl().registry.snapshot();
-  const Result<Net> resolved = resolve(*net, registry, *limits);
-  if (!resolved.ok()) {
-    report.fail(resolved.status());
-    return 1;
-  }
-  PipelineOptions options;
-  options.limits = *limits;
-  const auto symbols = parse_symbols(o.symbols);
-  if (!symbols.ok()) return report.fail(symbols.status());
-  options.symbols = *symbols;
-  const auto bindings = bind_shapes(*resolved, o.shapes);
-  if (!bindings.ok()) return report.fail(bindings.status());
-  options.inputs = *bindings;
-  const Findings findings = check_net(*resolved, registry, options);
-  for (const Diagnostic& d : findings.all()) report.diagnose(d);
+  load.limits = options->limits;
+  Result<Net> net = load_net(o.net, load);
+  const auto invalid = [&](const Status& status) {
+    const bool readable = status.code() != Code::syntax || is_json(o.net, options->limits);
+    report.fail(status);
+    return status_of_findings(status.diagnostic(), readable);
+  };
+  if (!net.ok()) return invalid(net.status());
   report.json["operators"] = net->nodes.size();
-  if (!findings.failed()) report.say(quoted(o.net) + ": " + std::to_string(net->nodes.size()) + " operators, no errors");
-  // A symbol that nobody bound is a missing option, not a mistake of the net.
-  const bool options_alone = std::all_of(findings.all().begin(), findings.all().end(), [](const Diagnostic& d) {
-    return d.severity != Severity::error || d.code == Code::unbound_symbol;
-  });
-  return !findings.failed() ? 0 : options_alone ? exit_status(Code::unbound_symbol) : 1;
+  const auto session = open_net(*runtime, std::move(net).value(), *options);
+  if (!session.ok()) return invalid(session.status());
+  const Session::Impl& impl = session->impl();
+  PipelineOptions pipeline = impl.pipeline;
+  const auto bindings = bind_inputs(impl.net, o, options->limits);
+  if (!bindings.ok()) return report.fail(bindings.status());
+  pipeline.inputs = *bindings;
+  const Findings findings = check_net(impl.net, impl.registry, pipeline);
+  for (const Diagnostic& d : findings.all()) report.diagnose(d);
+  if (findings.failed()) return status_of_findings(findings.status().diagnostic(), true);
+  report.say(quoted(o.net) + ": " + report.json["operators"].dump() + " operators, no errors");
+  return 0;
 }
 
 }  // namespace
@@ -145,13 +183,14 @@ Run declare_plan(CLI::App& app) {
   auto* dot = app.add_flag("--dot", o->dot, "Graphviz instead of text");
   app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
   app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
+  app.add_option("--input", o->files, "content of an input that decides shapes")->type_name("NAME=FILE");
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
   o->devices.declare(app);
   o->limits.declare(app);
   app.add_option("--buffers", o->buffers, "the offset planner alone: id,lower,upper,size[,alignment]")->type_name("F.csv")->excludes(net);
   app.add_option("--capacity", o->capacity, "bytes that must do")->type_name("SIZE")->needs("--buffers");
-  app.add_option("--time-limit", o->time_limit_s, "seconds to search")->check(CLI::PositiveNumber)->needs("--buffers");
+  app.add_option("--time-limit", o->time_limit_s, "seconds to search")->check(number_from(1e-9, 1e9))->needs("--buffers");
   app.add_option("-o", o->output, "where the table with offsets goes")->type_name("FILE")->needs("--buffers");
   return [o](Report& report) {
     if (o->net.empty() && o->buffers.empty())
@@ -164,8 +203,10 @@ Run declare_plan(CLI::App& app) {
 Run declare_check(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  app.add_option("--input", o->files, "content of an input that decides shapes")->type_name("NAME=FILE");
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->devices.declare(app);
   o->limits.declare(app);
   return [o](Report& report) { return check(*o, report); };
 }

@@ -132,6 +132,7 @@ Status Runner::prepare() {
   HEDDLE_CHECK(select_fetches());
   InputRequest request = o_.inputs;
   request.random_seed = o_.random;
+  request.invent_shapes = true;
   request.limits = session_->impl().options.limits;
   HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, request));
   std::vector<TensorView> views;

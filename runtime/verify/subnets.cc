@@ -1,0 +1,81 @@
+#include "verify/subnets.h"
+
+#include <algorithm>
+#include <set>
+
+#include "infer/infer.h"
+#include "plugin/attributes.h"
+#include "plugin/infer_operator.h"
+
+namespace heddle {
+namespace {
+
+// Answers an operator that asks about its subnets, and shows them to the visitor on the way.
+class SubnetServices : public CallServices {
+ public:
+  SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit)
+      : net_(net), node_(node), evaluator_(evaluator), findings_(findings), visit_(visit) {}
+
+  void* resource(const std::string&, std::string&) override { return nullptr; }
+  const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
+  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
+                      uint32_t output_count) override {
+    const Net& net = *from_abi(subnet);
+    if (net.inputs.size() != count || net.outputs.size() < output_count) return {Code::subnet_mismatch, "it has other ports"};
+    InferOptions options;
+    options.evaluator = evaluator_;
+    options.limits = net_.limits;
+    for (uint32_t i = 0; i < count; ++i) options.inputs.push_back(InputBinding::of(*inputs[i]));
+    Findings mistakes;  // have been told when the net around was inferred
+    TypedNet typed = infer_all(net, net_.registry, options, mistakes);
+    for (uint32_t i = 0; i < output_count && !mistakes.failed(); ++i)
+      if (outputs[i]) *outputs[i] = to_abi(typed.type(typed.net.outputs[i]));
+    if (visited_.insert(&net).second) {
+      Findings inside;
+      visit_(std::move(typed), !mistakes.failed(), inside);
+      for (const Diagnostic& d : inside.all())
+        findings_.add(from_subnet(Status(d), net.name, net_.net.name, node_.name, display_name(node_.domain, node_.type)));
+    }
+    return mistakes.status();
+  }
+
+ private:
+  const TypedNet& net_;
+  const Node& node_;
+  Evaluator* const evaluator_;
+  Findings& findings_;
+  const SubnetVisit& visit_;
+  std::set<const Net*> visited_;
+};
+
+}  // namespace
+
+bool has_types(const TypedNet& net, const Node& node) {
+  const auto typed = [&](ValueId id) { return !id.valid() || net.type(id).dtype != DType::none; };
+  return std::all_of(node.inputs.begin(), node.inputs.end(), typed) && std::all_of(node.outputs.begin(), node.outputs.end(), typed);
+}
+
+void visit_subnets(const TypedNet& net, NodeId id, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit) {
+  const Node& node = net.net[id];
+  if (std::none_of(node.attributes.begin(), node.attributes.end(),
+                   [](const Attribute& a) { return std::holds_alternative<std::shared_ptr<const Net>>(a.value); }))
+    return;
+  std::vector<heddle_tensor> views(node.inputs.size());
+  std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].valid()) continue;
+    const TensorType& type = net.type(node.inputs[i]);
+    if (type.dtype == DType::none || type.dynamic) return;
+    const auto& known = net.known[node.inputs[i].index];
+    views[i] = tensor_view(type.dtype, type.shape, known ? const_cast<std::byte*>(known->data) : nullptr);
+    inputs[i] = &views[i];
+  }
+  std::vector<char> wanted;
+  for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
+  std::vector<TensorType> outputs(node.outputs.size());
+  SubnetServices services(net, node, evaluator, findings, visit);
+  // Its own mistakes have been told when the net was inferred.
+  (void)infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, outputs, &services);
+}
+
+}  // namespace heddle

@@ -1,0 +1,21 @@
+// The nets inside a net, as they will be run: typed for the inputs that the operator around them gives.
+#pragma once
+
+#include <functional>
+
+#include "base/evaluator.h"
+#include "base/findings.h"
+#include "net/typed_net.h"
+
+namespace heddle {
+
+// Asks the operator `id` for its types once more and hands each subnet that it asks about to `visit`, once, inferred as far as it can be:
+// values behind a mistake have no dtype, `whole` is false then. What is found in it is added to `findings` as seen from outside
+// ("operator/inner operator"). Operators without subnets, or whose inputs have no types, are left out.
+using SubnetVisit = std::function<void(TypedNet subnet, bool whole, Findings& inside)>;
+void visit_subnets(const TypedNet& net, NodeId id, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit);
+
+// Whether every input and output of a node has a type.
+bool has_types(const TypedNet& net, const Node& node);
+
+}  // namespace heddle
