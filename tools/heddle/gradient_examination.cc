@@ -127,7 +127,7 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
                    uint32_t attribute_count) {
   BuilderCall& builder = builder_of(abi);
   const auto refuse = [&](const std::string& text) {
-    builder.error = {HEDDLE_ERROR_INVALID, text};
+    builder.error = {HEDDLE_ERROR_INVALID, text, {}};
     return HEDDLE_ERROR_INVALID;
   };
   OperatorCall call;
@@ -154,7 +154,7 @@ const heddle_host* builder_host() {
   static const heddle_host host = [] {
     heddle_host h = *base_host();
     h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) {
-      if (context) builder_of(context).error = {code, std::string(text ? text : "", text ? std::min<size_t>(length, 4096) : 0)};
+      if (context) builder_of(context).error = {code, std::string(text ? text : "", text ? std::min<size_t>(length, 4096) : 0), {}};
     };
     return h;
   }();
