@@ -46,6 +46,9 @@ Status infer_loop(InferContext& context) {
   for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(first_carried + ports.carried + i));
   std::vector<heddle_type> types;
   HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), inputs, 1 + ports.carried + ports.scans, &types));
+  const std::vector<int64_t> cond = vector_of(dims_of(types[0]));
+  if (types[0].dtype != HEDDLE_BOOL || (is_static(types[0]) && std::any_of(cond.begin(), cond.end(), [](int64_t d) { return d != 1; })))
+    return invalid("the body's first output says whether to go on: it is to be one bool");
   bool stable = true;
   for (uint32_t i = 0; i < ports.carried; ++i) {
     heddle_type& type = types[1 + i];
@@ -207,6 +210,7 @@ class Loop {
         frame.outputs[i] = wanted ? &frame.results[i] : nullptr;
       }
       HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
+      if (frame.results[0].element_count != 1) return invalid("the body's first output says whether to go on: it is to be one bool");
       trip.goes_on = *static_cast<const uint8_t*>(frame.results[0].data);
       for (uint32_t i = 0; i < ports_.carried; ++i) carried[i].copy(frame.results[1 + i]);
       for (uint32_t i = 0; i < ports_.scans; ++i)

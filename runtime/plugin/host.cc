@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/text.h"
+#include "plugin/attributes.h"
 
 namespace heddle {
 namespace {
@@ -41,7 +42,12 @@ heddle_status infer_subnet(const void* context, const heddle_subnet* subnet, con
                            heddle_type* const* outputs, uint32_t output_count) {
   Call& call = call_of<Call>(context);
   if (!call.services) return HEDDLE_ERROR_UNSUPPORTED;
-  Status status = call.services->infer_subnet(subnet, inputs, count, outputs, output_count);
+  Status status;
+  for (uint32_t i = 0; i < count && status.ok(); ++i)
+    if (!inputs[i])
+      status = {Code::subnet_mismatch, "input " + std::to_string(i) + " of subnet " + quoted(from_abi(subnet)->name) + " is absent",
+                "give the operator a value for it"};
+  if (status.ok()) status = call.services->infer_subnet(subnet, inputs, count, outputs, output_count);
   if (status.ok()) return HEDDLE_OK;
   CallError& error = call.error;
   error.code = status_of(status.code());

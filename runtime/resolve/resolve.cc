@@ -141,6 +141,12 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
               "attribute " + quoted(attribute.name) + " is " + attribute_type_name(type) + ", must be " + attribute_type_name(wanted)});
     if (auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) {
       auto inner = std::make_shared<Net>(**subnet);
+      if (!inner->variables.empty())
+        report(net, node,
+               {Code::subnet_mismatch,
+                "subnet " + quoted(inner->name) + " has variable " + quoted(inner->variables[0].name) +
+                    ", and subnets have no memory of their own",
+                "declare it in the outermost net and hand its value to the subnet"});
       if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
       run(*inner, depth + 1);
       *subnet = std::move(inner);

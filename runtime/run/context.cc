@@ -47,11 +47,33 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   }
 };
 
+int64_t bytes_of_output(const Plan& plan, size_t i) {
+  const PlanValue& value = plan.values[plan.outputs[i].index];
+  return value.placement.kind == Placement::Kind::unplanned ? -1 : value.type.byte_size();
+}
+
+Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes) {
+  const std::string name = "output " + quoted(plan.values[plan.outputs[i].index].name);
+  const int64_t most = bytes_of_output(plan, i);
+  if (most < 0)
+    return {Code::unsupported, name + " has no bound before it is there, no buffer is large enough for it",
+            "leave it unbound and read it with output()"};
+  if (bytes >= 0 && bytes < most)
+    return {Code::invalid_argument, name + " takes up to " + std::to_string(most) + " bytes, the buffer has " + std::to_string(bytes),
+            "ask output_bytes() first"};
+  return {};
+}
+
 Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {
   state_->async = std::make_shared<State::Async>();
 }
 Context::Context(Context&&) noexcept = default;
-Context& Context::operator=(Context&&) noexcept = default;
+Context& Context::operator=(Context&& other) noexcept {
+  if (this == &other) return *this;
+  const Context before(std::move(*this));  // waits for its run and gives back what it has
+  state_ = std::move(other.state_);
+  return *this;
+}
 
 Context::~Context() {
   if (!state_) return;
@@ -102,9 +124,15 @@ Status Context::bind_input(size_t i, const void* data) {
   return {};
 }
 
-Status Context::bind_output(size_t i, void* data) {
+int64_t Context::output_bytes(size_t i) const {
+  const Plan& plan = *state_->entry->plan;
+  return i < output_count() ? bytes_of_output(plan, i) : -1;
+}
+
+Status Context::bind_output(size_t i, void* data, int64_t bytes) {
   if (i >= output_count())
     return {Code::invalid_argument, "the net has " + std::to_string(output_count()) + " outputs, there is no output " + std::to_string(i)};
+  if (data) HEDDLE_CHECK(check_output_buffer(*state_->entry->plan, i, bytes));
   state_->execution->bind_output(i, data);
   return {};
 }

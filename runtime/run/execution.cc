@@ -72,7 +72,8 @@ TensorView Execution::output(size_t i) const {
   out.dtype = static_cast<DType>(v.dtype);
   out.shape = Shape(v.dims, v.rank);
   if (v.extent && v.extent_axis >= 0) out.shape[v.extent_axis] = *v.extent;
-  out.data = outputs_[i].user ? outputs_[i].user : v.data;
+  const bool gone = left_behind_ && plan_->values[id.index].placement.kind == Placement::Kind::arena;
+  out.data = outputs_[i].user ? outputs_[i].user : gone ? nullptr : v.data;
   return out;
 }
 
@@ -129,8 +130,9 @@ void Execution::begin(const RunSettings& settings) {
   control_.profile = settings.profile;
   info_.seed = settings.seed;
   observed_ = 0;
-  for (const auto& nets : nested_)
-    for (const auto& nested : nets) nested->trip_ = 0;
+  left_behind_ = false;
+  for (auto& of_step : trips_)
+    for (Trips& trips : of_step) trips.count = 0;
   if (devices_) devices_->begin(settings.seen != nullptr);
   info_.step = settings.step;
   if (plan_->step_counter >= 0) std::memcpy(&info_.step, variables_->data(static_cast<size_t>(plan_->step_counter)), sizeof(info_.step));

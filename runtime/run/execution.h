@@ -32,6 +32,7 @@ struct ExecutionOptions {
   const Workspace* workspace = nullptr;
   void* transient = nullptr;  // for the host's part: caller's buffer of at least plan.context_bytes(), 64-byte aligned
   int64_t transient_bytes = 0;
+  bool inside = false;  // it runs in a step of another execution
 };
 
 struct RunSettings {
@@ -137,6 +138,8 @@ class Execution {
   static heddle_status enqueue(const heddle_run_context* context, int64_t begin, int64_t end);
   static heddle_status start_fence(const heddle_run_context* context, int64_t begin, int64_t end);
   static void fence_passed(void* user, heddle_status failed, const char* text);
+  static bool outer_stops(void* user);
+  uint64_t next_trip(uint32_t step, const Net* subnet);
   static void step_failed(void* user, uint32_t step, heddle_status status);
   static const heddle_host* host();
   static StepContext& context_of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
@@ -151,6 +154,7 @@ class Execution {
   std::vector<VariableUse> variable_uses_;
   std::unique_ptr<Workspace> own_;  // null: it was given all that it needs
   uint64_t place_ = 0;              // of the workspace
+  bool left_behind_ = false;        // results of the last run, where the memory was then
   std::byte* arena_ = nullptr;
   std::byte* thread_scratch_ = nullptr;
   std::deque<int64_t> extents_;
@@ -181,12 +185,16 @@ class Execution {
   std::unique_ptr<DeviceRun> devices_;                           // null: everything runs on the host
   std::vector<std::unique_ptr<LateStep>> late_;                  // by step; empty when no step is late
   std::vector<std::vector<std::unique_ptr<Execution>>> nested_;  // by step and subnet; empty when there are none
-  uint64_t trip_ = 0;                                            // of a subnet: how often it has run in its parent's run
-  Execution* parent_ = nullptr;                                  // of the execution of a subnet
-  std::atomic<int64_t> subnet_runs_{0};                          // in this run: held to the limit loop_trips
-  uint32_t parent_step_ = 0;                                     // whose subnet it is
-  const Net* subnet_ = nullptr;                                  // which of its subnets
-  std::vector<Shape> result_shapes_;                             // of a subnet: what views of its results point to
+  struct Trips {
+    const Net* subnet = nullptr;
+    uint64_t count = 0;  // runs of it in this run, whatever its shapes
+  };
+  std::vector<std::vector<Trips>> trips_;  // by step; empty when there are no subnets
+  Execution* parent_ = nullptr;            // of the execution of a subnet
+  std::atomic<int64_t> subnet_runs_{0};    // in this run: held to the limit loop_trips
+  uint32_t parent_step_ = 0;               // whose subnet it is
+  const Net* subnet_ = nullptr;            // which of its subnets
+  std::vector<Shape> result_shapes_;       // of a subnet: what views of its results point to
   std::atomic<bool> running_{false};
   uint32_t observed_ = 0;  // steps done of a run that is observed
   std::mutex failure_mutex_;

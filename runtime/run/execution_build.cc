@@ -66,6 +66,7 @@ Status Execution::build(const ExecutionOptions& options) {
   scheduler_ = std::make_unique<Scheduler>(plan_->graph, scheduling.max_threads > 1 ? options.executor : nullptr, scheduling);
   control_.failed = step_failed;
   control_.user = this;
+  if (options.inside) control_.outer_stops = outer_stops;
   failures_.reserve(16);
   info_.struct_size = sizeof(info_);
   return {};
@@ -196,6 +197,7 @@ void Execution::build_bindings() {
 
 void Execution::move_to(const Workspace& workspace) {
   place_ = workspace.place();
+  left_behind_ = true;
   if (devices_) devices_->follow(workspace);
   rebase(workspace.host());
 }
@@ -226,10 +228,12 @@ Status Execution::build_nested(Execution* parent) {
   const bool any = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
   if (!any && !plan_->has_late_steps) return {};
   nested_.resize(plan_->steps.size());
+  trips_.resize(plan_->steps.size());
   for (size_t i = 0; i < plan_->steps.size(); ++i) {
     const PlanStep& step = plan_->steps[i];
     for (const NestedPlan& nested : step.nested) {
       ExecutionOptions options;
+      options.inside = true;
       options.transient = nested_memory(static_cast<uint32_t>(i));
       options.transient_bytes = nested.plan->context_bytes();
       if (options.transient_bytes == 0) options.transient = nullptr;

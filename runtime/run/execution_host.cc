@@ -1,5 +1,7 @@
 // What kernels ask their host for while they run, and the nets that they run inside.
+#include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -25,9 +27,14 @@ uint64_t mixed(uint64_t seed, uint64_t with) {
 const heddle_host* Execution::host() {
   static const heddle_host table = [] {
     heddle_host h = *base_host();
-    h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) {
+    // Plugins call these, and nothing may be thrown across them.
+    h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) noexcept {
       StepContext& c = context_of(context);
-      c.owner->note_failure(c.step, code, false, text, length);
+      try {
+        c.owner->note_failure(c.step, code, false, text, length);
+      } catch (const std::bad_alloc&) {
+        // The status is reported without its text.
+      }
     };
     h.thread_scratch = [](const void* context) -> void* {
       const StepContext& c = context_of(context);
@@ -45,12 +52,20 @@ const heddle_host* Execution::host() {
     h.allocate_output = [](const void* context, uint32_t output, const int64_t* dims, int32_t rank) -> void* {
       StepContext& c = context_of(context);
       LateStep* late = c.owner->late_.empty() ? nullptr : c.owner->late_[c.step].get();
-      return late ? late->allocate_output(output, dims, rank) : nullptr;
+      try {
+        return late ? late->allocate_output(output, dims, rank) : nullptr;
+      } catch (const std::bad_alloc&) {
+        return nullptr;
+      }
     };
     h.run_subnet = [](const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                       heddle_tensor* const* outputs, uint32_t output_count) -> heddle_status {
       StepContext& c = context_of(context);
-      return c.owner->run_subnet(c.step, subnet, inputs, input_count, outputs, output_count);
+      try {
+        return c.owner->run_subnet(c.step, subnet, inputs, input_count, outputs, output_count);
+      } catch (const std::bad_alloc&) {
+        return HEDDLE_ERROR_OUT_OF_MEMORY;
+      }
     };
     return h;
   }();
@@ -106,6 +121,18 @@ void Execution::step_failed(void* user, uint32_t step, heddle_status status) {
   static_cast<Execution*>(user)->note_failure(step, status, true, nullptr, 0);
 }
 
+bool Execution::outer_stops(void* user) {
+  const Execution& self = *static_cast<Execution*>(user);
+  return self.parent_->should_stop(self.parent_step_);
+}
+
+uint64_t Execution::next_trip(uint32_t step, const Net* subnet) {
+  for (Trips& trips : trips_[step])
+    if (trips.subnet == subnet) return trips.count++;
+  trips_[step].push_back({subnet, 1});
+  return 0;
+}
+
 // The execution of a subnet for inputs of these types; null: there is none.
 Execution* Execution::find_nested(uint32_t step, const Net* subnet, std::span<const heddle_tensor* const> inputs, size_t outputs) {
   if (nested_.empty()) return nullptr;
@@ -116,21 +143,35 @@ Execution* Execution::find_nested(uint32_t step, const Net* subnet, std::span<co
       const TensorType& type = plan.values[plan.inputs[i].index].type;
       fits = static_cast<DType>(inputs[i]->dtype) == type.dtype && Shape(inputs[i]->dims, inputs[i]->rank) == type.shape;
     }
-    if (fits) return candidate.get();
+    if (!fits) continue;
+    Execution* const found = candidate.get();
+    // What a late step keeps is in the order of last use.
+    auto& kept = nested_[step];
+    if (plan_->steps[step].late)
+      std::rotate(kept.begin() + (&candidate - kept.data()), kept.begin() + (&candidate - kept.data()) + 1, kept.end());
+    return found;
   }
   return nullptr;
 }
 
-// Stands before kernels that read extents themselves: nobody believes an extent beyond its bound.
-heddle_status Execution::run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
-  StepContext& c = context_of(context);
-  for (uint32_t i = 0; i < context->input_count; ++i) {
-    const heddle_tensor* in = context->inputs[i];
+// Nobody believes an extent beyond its bound.
+Status check_input_extents(const heddle_run_context& context) {
+  for (uint32_t i = 0; i < context.input_count; ++i) {
+    const heddle_tensor* in = context.inputs[i];
     if (!in || !in->extent || in->extent_axis < 0) continue;
     const int64_t extent = *in->extent, bound = in->dims[in->extent_axis];
-    if (extent >= 0 && extent <= bound) continue;
-    const std::string text = "input " + std::to_string(i) + " has extent " + std::to_string(extent) + " where the bound is " +
-                             std::to_string(bound) + ": the kernel that wrote it is wrong";
+    if (extent < 0 || extent > bound)
+      return {Code::kernel_failed, "input " + std::to_string(i) + " has extent " + std::to_string(extent) + " where the bound is " +
+                                       std::to_string(bound) + ": the kernel that wrote it is wrong"};
+  }
+  return {};
+}
+
+// Stands before kernels that read extents themselves.
+heddle_status Execution::run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
+  StepContext& c = context_of(context);
+  if (const Status bad = check_input_extents(*context); !bad.ok()) {
+    const std::string& text = bad.diagnostic().message;
     c.owner->note_failure(c.step, HEDDLE_ERROR_INVALID, false, text.data(), text.size());
     return HEDDLE_ERROR_INVALID;
   }
@@ -149,12 +190,16 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
     return code;
   };
   const Net* net = from_abi(subnet);
+  for (uint32_t i = 0; i < input_count; ++i)
+    if (!inputs[i]) return refuse(HEDDLE_ERROR_INVALID, "input " + std::to_string(i) + " of subnet " + quoted(net->name) + " is absent");
   const auto from_outside = [&](Status status) {
     const PlanStep& outer = plan_->steps[step];
     return from_subnet(std::move(status), net->name, plan_->net_name, outer.name, display_name(outer.domain, outer.type));
   };
   const int64_t most = plan_->limits.loop_trips;
-  if (subnet_runs_.fetch_add(1, std::memory_order_relaxed) >= most)
+  Execution* outermost = this;
+  while (outermost->parent_) outermost = outermost->parent_;
+  if (outermost->subnet_runs_.fetch_add(1, std::memory_order_relaxed) >= most)
     return failed(over_limit(plan_->limits, &Limits::loop_trips, "the loops of the net go round too often"));
   const std::span<const heddle_tensor* const> given(inputs, input_count);
   Execution* nested = find_nested(step, net, given, output_count);
@@ -176,7 +221,7 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   }
   // Random operators of a subnet differ from those of other subnets, and from trip to trip.
   RunSettings settings;
-  settings.seed = mixed(mixed(info_.seed, plan_->steps[step].random_stream), nested->trip_++);
+  settings.seed = mixed(mixed(info_.seed, plan_->steps[step].random_stream), next_trip(step, net));
   settings.step = info_.step;
   Status status = nested->run(settings);
   if (status.code() == Code::cancelled) return refuse(HEDDLE_ERROR_CANCELLED, "cancelled");

@@ -14,16 +14,17 @@
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
 #include "run/execution.h"
+#include "run/step_call.h"
 
 namespace heddle {
 namespace {
 
 constexpr size_t most_subnets = 16;  // compiled ones that a step keeps
 
-// No plan has said how much memory these subnets take: a loop whose values grow for ever must meet a limit before the machine does. With
-// what the step keeps of earlier trips it comes to most of the machine's memory.
+// No plan has said how much memory these subnets take together: a loop whose values grow for ever must meet a limit before the machine
+// does.
 int64_t memory_for_growth() {
-  static const int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE) / 4;
+  static const int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE) / 2;
   return bytes;
 }
 
@@ -95,11 +96,7 @@ void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t ra
   } else if (bytes > value.type.byte_size()) {
     return nullptr;
   }
-  buffers_[output].shape = shape;
-  view.dims = buffers_[output].shape.data();
-  view.rank = rank;
-  view.element_count = shape.element_count();
-  view.byte_size = static_cast<uint64_t>(bytes);
+  set_extents(output, shape);
   return view.data;
 }
 
@@ -123,18 +120,35 @@ Result<Execution*> LateStep::compile(const Net* subnet, std::span<const heddle_t
     CompileOptions options = *owner_.plan().late_options;
     if (options.memory_limit == INT64_MAX) options.memory_limit = memory_for_growth();
     HEDDLE_TRY(auto plan, compile_subnet(*shared, owner_.plan().registry, inputs, outputs, options));
-    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, {}));
+    HEDDLE_CHECK(make_room(plan->context_bytes(), options.memory_limit));
+    ExecutionOptions inside;
+    inside.inside = true;
+    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, inside));
     execution->parent_ = &owner_;
     execution->parent_step_ = step_;
     execution->subnet_ = subnet;
     nested = execution.get();
-    auto& kept = owner_.nested_[step_];
-    if (kept.size() >= most_subnets) kept.erase(kept.begin());
-    kept.push_back(std::move(execution));
+    owner_.nested_[step_].push_back(std::move(execution));
     return nested;
   } catch (const std::bad_alloc&) {
     return Status(Code::out_of_memory, "no memory for subnet " + quoted(shared->name) + " at the extents of this run");
   }
+}
+
+// Drops what was used longest ago; never the last one, where the values of the trip before still are.
+Status LateStep::make_room(int64_t bytes, int64_t limit) {
+  auto& kept = owner_.nested_[step_];
+  int64_t held = 0;
+  for (const auto& nested : kept) held += nested->allocated_bytes();
+  while (kept.size() > 1 && (kept.size() >= most_subnets || held > limit - bytes)) {
+    held -= kept.front()->allocated_bytes();
+    kept.erase(kept.begin());
+  }
+  if (held <= limit - bytes) return {};
+  return {Code::limit_exceeded,
+          "a subnet whose values grow needs " + human_bytes(bytes) + " beside the " + human_bytes(held) +
+              " of the trip before, the limit is " + human_bytes(limit),
+          "raise --memory-limit or SessionOptions::memory_limit, or let the loop end earlier"};
 }
 
 // True extents and operand contents against those of the last run.
@@ -198,10 +212,9 @@ Status LateStep::place_outputs() {
     if (types_[i].byte_size() > limits.tensor_bytes)
       return over_limit(limits, &Limits::tensor_bytes,
                         "output " + quoted(value.name) + " would take " + human_bytes(types_[i].byte_size()));
-    if (types_[i].byte_size() > 0 && !allocate_output(i, types_[i].shape.data(), types_[i].shape.rank()) && types_[i].byte_size() > 0)
+    if (!allocate_output(i, types_[i].shape.data(), types_[i].shape.rank()) && types_[i].byte_size() > 0)
       return {Code::shape_mismatch, "output " + quoted(value.name) + " has shape " + types_[i].shape.text() +
                                         ", more than was planned for " + value.type.shape.text()};
-    if (types_[i].byte_size() == 0) allocate_output(i, types_[i].shape.data(), types_[i].shape.rank());
   }
   return {};
 }
@@ -243,6 +256,54 @@ void LateStep::hide_dynamic_outputs() {
   }
 }
 
+// An output that the plan took for dynamic and inference now gives a bound: its extent is nobody's but this step's.
+bool LateStep::has_own_extent(size_t output) const {
+  const Operand& out = plan_step_.outputs[output];
+  return out.value.valid() && !types_[output].dynamic && types_[output].bounded_axis >= 0 &&
+         owner_.plan().values[out.value.index].extent_slot < 0;
+}
+
+void LateStep::open_extents() {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    if (!has_own_extent(i)) continue;
+    heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[i];
+    set_extents(i, types_[i].shape);
+    buffers_[i].extent = 0;
+    view.extent = &buffers_[i].extent;
+    view.extent_axis = types_[i].bounded_axis;
+  }
+}
+
+// From here on the view has the extents that came out, like that of any other dynamic value.
+Status LateStep::close_extents() {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    if (!has_own_extent(i)) continue;
+    heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[i];
+    Shape shape = types_[i].shape;
+    const int32_t axis = types_[i].bounded_axis;
+    const int64_t extent = buffers_[i].extent;
+    view.extent = nullptr;
+    view.extent_axis = -1;
+    if (extent < 0 || extent > shape[axis])
+      return {
+          Code::kernel_failed,
+          "wrote extent " + std::to_string(extent) + " of output " + std::to_string(i) + ", the bound is " + std::to_string(shape[axis]),
+          "mend the kernel"};
+    shape[axis] = extent;
+    set_extents(i, shape);
+  }
+  return {};
+}
+
+void LateStep::set_extents(size_t output, const Shape& shape) {
+  heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[output];
+  buffers_[output].shape = shape;
+  view.dims = buffers_[output].shape.data();
+  view.rank = shape.rank();
+  view.element_count = shape.element_count();
+  view.byte_size = static_cast<uint64_t>(byte_width(static_cast<DType>(view.dtype)) * shape.element_count());
+}
+
 Status LateStep::check_dynamic_outputs() const {
   for (uint32_t i = 0; i < types_.size(); ++i) {
     const heddle_tensor* view = owner_.contexts_[step_].abi.outputs[i];
@@ -253,7 +314,7 @@ Status LateStep::check_dynamic_outputs() const {
 }
 
 Status LateStep::execute() {
-  HEDDLE_CHECK(owner_.check_extents());
+  HEDDLE_CHECK(check_input_extents(owner_.contexts_[step_].abi));
   try {
     if (!same_extents()) {
       ready_ = false;
@@ -268,6 +329,7 @@ Status LateStep::execute() {
     return {Code::out_of_memory, "no memory for dynamic values"};
   }
   hide_dynamic_outputs();
+  open_extents();
   // The step's own context with true extents in its inputs.
   Execution::StepContext call = owner_.contexts_[step_];
   std::vector<heddle_tensor> storage;
@@ -287,9 +349,12 @@ Status LateStep::execute() {
     if (made_.tiles > 0) status = kernel.run(&call.abi, 0, made_.tiles);
     if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&call.abi);
   } catch (...) {
-    status = HEDDLE_ERROR_INTERNAL;
+    status = say_threw(&call.abi);
   }
-  if (status == HEDDLE_OK) return check_dynamic_outputs();
+  if (status == HEDDLE_OK) {
+    HEDDLE_CHECK(close_extents());
+    return check_dynamic_outputs();
+  }
   return owner_.kernel_failure(step_, status);
 }
 

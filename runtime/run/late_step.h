@@ -16,6 +16,9 @@ namespace heddle {
 
 class Execution;
 
+// Errors: kernel_failed, an input's extent lies beyond its bound.
+Status check_input_extents(const heddle_run_context& context);
+
 class LateStep {
  public:
   LateStep(Execution& owner, uint32_t step);
@@ -36,15 +39,21 @@ class LateStep {
     std::shared_ptr<const Blob> memory;
     std::byte* data = nullptr;
     int64_t bytes = 0;
-    Shape shape;  // true extents; the view's dims point here
+    Shape shape;         // true extents; the view's dims point here
+    int64_t extent = 0;  // of a bounded output whose plan knew no bound: written by the kernel
   };
   Status execute();
   Status infer_outputs();
   Status place_outputs();
   Status prepare();
+  Status make_room(int64_t bytes, int64_t limit);
   bool same_extents();
   bool decides_shapes(uint32_t input) const;
   void hide_dynamic_outputs();
+  bool has_own_extent(size_t output) const;
+  void set_extents(size_t output, const Shape& shape);
+  void open_extents();
+  Status close_extents();
   Status check_dynamic_outputs() const;
   // Views of the inputs with their true extents.
   std::vector<const heddle_tensor*> views(std::vector<heddle_tensor>& storage) const;

@@ -35,6 +35,8 @@ struct RunControl {
   StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
   // Reports a failed step (its text was left with the step's context). Called under no lock, by any executing thread.
   void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
+  // Of a run inside a step of another one: whether that one is to end. Asked between steps; null: there is none.
+  bool (*outer_stops)(void* user) = nullptr;
   void* user = nullptr;
 };
 

@@ -29,7 +29,9 @@ struct SerialExtras {
   float* cost_ns = nullptr;  // writes how long each step took, nanoseconds
   StepSpan* profile = nullptr;
   uint64_t deadline_ticks = 0;
-  bool none() const { return !cost_ns && !profile && deadline_ticks == 0; }
+  const RunControl* inside = nullptr;  // of a run in a step of another one
+  bool timed() const { return cost_ns || profile || deadline_ticks != 0; }
+  bool none() const { return !timed() && !inside; }
 };
 
 // Steps [s, end) until one fails or `stop` is set. `s` belongs to the caller, so that it still says where we are when a step throws.
@@ -62,13 +64,15 @@ heddle_status plain_loop(const StepGraph& graph, const Step* steps, uint32_t& s,
 heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
                            const SerialExtras& extras) {
   const double scale = ns_per_tick();
-  uint64_t before = ticks();
+  const bool timed = extras.timed();
+  uint64_t before = timed ? ticks() : 0;
   for (; s < end; ++s) {
+    if (extras.inside && extras.inside->outer_stops(extras.inside->user)) request_stop(stop, stop_cancelled);
     if (extras.deadline_ticks != 0 && before >= extras.deadline_ticks) request_stop(stop, stop_deadline);
     if (stop.load(std::memory_order_relaxed) != 0) return HEDDLE_OK;
     heddle_status status = steps[s].run(steps[s].context, 0, steps[s].tiles);
     if (status == HEDDLE_OK && !graph.finish.empty() && graph.finish[s]) status = graph.finish[s](steps[s].context);
-    const uint64_t after = ticks();
+    const uint64_t after = timed ? ticks() : 0;
     if (extras.profile) extras.profile[s] = {before, after, 1};
     if (status != HEDDLE_OK) return status;
     if (extras.cost_ns) extras.cost_ns[s] = static_cast<float>(static_cast<double>(after - before) * scale);
@@ -84,7 +88,7 @@ bool stopped_before_tail(RunControl& control) noexcept {
 
 // Whether everything ran and nothing failed.
 bool run_serially(const StepGraph& graph, const Step* steps, RunControl& control, float* cost_ns) noexcept {
-  SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks};
+  SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks, control.outer_stops ? &control : nullptr};
   const SerialLoop loop = !extras.none() ? watched_loop : graph.finish.empty() ? plain_loop<false> : plain_loop<true>;
   uint32_t s = 0;
   heddle_status status = HEDDLE_OK;

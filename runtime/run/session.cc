@@ -199,7 +199,16 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   WorkspaceLoan workspace(impl_->runtime->workspaces);
   HEDDLE_TRY(auto execution, impl_->take(*entry, *workspace));
   for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
-  for (size_t i = 0; i < output_count; ++i) execution->bind_output(i, outputs[i].data);
+  for (size_t i = 0; i < output_count; ++i) {
+    // A view without a type says nothing of its buffer.
+    const int64_t bytes = outputs[i].dtype == DType::none ? -1 : outputs[i].byte_size();
+    if (Status fits = outputs[i].data ? check_output_buffer(*entry->plan, i, bytes) : Status(); !fits.ok()) {
+      for (size_t k = 0; k < i; ++k) execution->bind_output(k, nullptr);
+      impl_->give_back(*entry, std::move(execution));
+      return fits;
+    }
+    execution->bind_output(i, outputs[i].data);
+  }
   RunSettings settings;
   settings.seed = options.seed.value_or(impl_->options.seed);
   settings.deadline_ns = options.deadline_ns;

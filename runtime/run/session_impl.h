@@ -66,6 +66,11 @@ struct Session::Impl {
   Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count);
 };
 
+// The most bytes that output `i` takes; -1: there is no bound.
+int64_t bytes_of_output(const Plan& plan, size_t i);
+// Whether a caller's buffer can be bound to it; `bytes`: what it holds, -1: as much as is needed.
+Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes);
+
 // A workspace of the pool for as long as this lives.
 class WorkspaceLoan {
  public:

@@ -74,23 +74,52 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
   return c;
 }
 
-Status check_numerics(Execution& execution, uint32_t step) {
+TensorView true_view(const heddle_tensor& view) {
+  TensorView tensor{static_cast<DType>(view.dtype), Shape(view.dims, view.rank), view.data};
+  if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
+  return tensor;
+}
+
+namespace {
+
+// The first element that is nan or inf, in the order of memory; -1: there is none.
+Result<int64_t> first_not_finite(const Execution& execution, const Operand& operand, double* what) {
+  if (!operand.value.valid()) return int64_t{-1};
+  TensorView tensor = true_view(execution.view(operand.value));
+  if (!is_float(tensor.dtype) || !tensor.data) return int64_t{-1};
+  std::vector<std::byte> staging;
+  HEDDLE_TRY(tensor.data, execution.on_host(operand.value, staging));
+  for (int64_t i = 0; i < tensor.shape.element_count(); ++i)
+    if (*what = element(tensor, i); !std::isfinite(*what)) return i;
+  return int64_t{-1};
+}
+
+}  // namespace
+
+Status NumericsCheck::look(const Execution& execution, uint32_t step) {
   const PlanStep& s = execution.plan().steps[step];
-  for (const Operand& out : s.outputs) {
-    if (!out.value.valid()) continue;
-    const heddle_tensor& view = execution.view(out.value);
-    const auto dtype = static_cast<DType>(view.dtype);
-    if (!is_float(dtype) || !view.data) continue;
-    std::vector<std::byte> staging;
-    HEDDLE_TRY(void* const data, execution.on_host(out.value, staging));
-    const TensorView tensor{dtype, Shape(view.dims, view.rank), data};
-    for (int64_t i = 0; i < view.element_count; ++i) {
-      const double v = element(tensor, i);
-      if (std::isfinite(v)) continue;
-      Status bad(Code::numerics, "element " + std::to_string(i) + " of its output is " + shortest(v),
-                 "look at its inputs with --dump DIR --only " + s.name);
-      return std::move(bad).at(s.name, s.type).in_net(execution.plan().net_name);
+  not_finite_.resize(execution.plan().values.size());
+  bool passes_on = false;
+  double value = 0;
+  for (const Operand& in : s.inputs) {
+    if (!in.value.valid()) continue;
+    const Placement::Kind kind = execution.plan().values[in.value.index].placement.kind;
+    // What no step has made is looked at where it is read; a variable that the step updates in its place is gone already.
+    const bool from_outside =
+        kind == Placement::Kind::input || kind == Placement::Kind::constant || (kind == Placement::Kind::variable && !s.updates_variable);
+    if (from_outside) {
+      HEDDLE_TRY(const int64_t at, first_not_finite(execution, in, &value));
+      not_finite_[in.value.index] = at >= 0;
     }
+    passes_on = passes_on || not_finite_[in.value.index];
+  }
+  for (const Operand& out : s.outputs) {
+    HEDDLE_TRY(const int64_t at, first_not_finite(execution, out, &value));
+    if (out.value.valid()) not_finite_[out.value.index] = at >= 0;
+    if (at < 0 || passes_on) continue;
+    Status bad(Code::numerics, "element " + std::to_string(at) + " of its output is " + shortest(value),
+               "look at its inputs with --dump DIR --only " + s.name);
+    return std::move(bad).at(s.name, s.type).in_net(execution.plan().net_name);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "compare.h"
 #include "tensor_files.h"
 
 namespace heddle::tool {
@@ -65,8 +66,7 @@ Status Dump::write(Execution& execution, uint32_t step) {
               "output " + std::to_string(k) + " of " + quoted(s.name) + " is in a blocked layout, which --dump can't write",
               "choose other operators with --only"};
     const std::string output = k == 0 ? s.name : s.name + "." + std::to_string(k);
-    TensorView tensor{static_cast<DType>(view.dtype), Shape(view.dims, view.rank), view.data};
-    if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
+    TensorView tensor = true_view(view);
     std::vector<std::byte> staging;
     HEDDLE_TRY(tensor.data, execution.on_host(s.outputs[k].value, staging));
     std::vector<std::byte> ordered = row_major(tensor, view.layout);

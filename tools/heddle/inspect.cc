@@ -30,8 +30,11 @@ struct NetCost {
   int64_t unknown = 0;  // operators that do not say
 };
 
-// Of one run of the net as it is written, without its subnets. Empty when plugins, shapes or symbols that it needs are not given.
-NetCost cost_of(const Net& net, const Options& o, const Report& report) {
+// Of one run of the net as it is written, without its subnets. Empty, with a note, when plugins, shapes or symbols that it needs are not
+// given. Errors: those of the options.
+Result<NetCost> cost_of(const Net& net, const Options& o, Report& report) {
+  HEDDLE_TRY(const auto symbols, parse_symbols(o.symbols));
+  HEDDLE_TRY(const auto inputs, bind_shapes(net, o.shapes));
   const auto cost = [&]() -> Result<NetCost> {
     HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
     const auto registry = runtime.impl().registry.snapshot();
@@ -40,8 +43,8 @@ NetCost cost_of(const Net& net, const Options& o, const Report& report) {
     HEDDLE_TRY(const Net resolved, resolve(net, registry, options.limits));
     const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
     options.evaluator = evaluator.get();
-    HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
-    HEDDLE_TRY(options.inputs, bind_shapes(resolved, o.shapes));
+    options.symbols = symbols;
+    options.inputs = inputs;
     HEDDLE_TRY(const TypedNet typed, infer(resolved, registry, options));
     NetCost sum = {0.0, 0};
     for (const Node& node : typed.net.nodes) {
@@ -51,7 +54,12 @@ NetCost cost_of(const Net& net, const Options& o, const Report& report) {
     }
     return sum;
   }();
-  return cost.ok() ? *cost : NetCost();
+  if (cost.ok()) return *cost;
+  Diagnostic note = cost.status().diagnostic();
+  note.severity = Severity::note;
+  note.message = "flops are not known: " + note.message;
+  report.diagnose(note);
+  return NetCost();
 }
 
 std::string type_text(const DeclaredType& type) {
@@ -71,7 +79,7 @@ std::string names_of(const Net& net, const std::vector<ValueId>& ids) {
   return join(names, ", ");
 }
 
-void describe_net(const Net& net, const Options& o, Report& report) {
+Status describe_net(const Net& net, const Options& o, Report& report) {
   int64_t constant_bytes = 0;
   for (const Value& v : net.values)
     if (v.content.blob) constant_bytes += v.content.blob->bytes;
@@ -93,7 +101,7 @@ void describe_net(const Net& net, const Options& o, Report& report) {
       by_type[type] = count;
       report.say("  " + std::to_string(count) + " x " + word(type));
     }
-    const NetCost cost = cost_of(net, o, report);
+    HEDDLE_TRY(const NetCost cost, cost_of(net, o, report));
     report.json["stats"] = {{"operators_by_type", by_type},
                             {"parameters", models::parameter_count(net)},
                             {"constant_bytes", constant_bytes},
@@ -103,11 +111,12 @@ void describe_net(const Net& net, const Options& o, Report& report) {
     if (cost.flops)
       report.say("  flops " + shortest(*cost.flops) +
                  (cost.unknown > 0 ? ", not counting " + std::to_string(cost.unknown) + " operators that declare no cost" : ""));
-    return;
+    return {};
   }
   for (const Node& n : net.nodes)
     report.say("  " + names_of(net, n.outputs) + " = " + word(display_name(n.domain, n.type)) + "(" + names_of(net, n.inputs) + ")" +
                (n.device.empty() ? "" : " on " + word(n.device)));
+  return {};
 }
 
 std::string net_dot(const Net& net) {
@@ -171,7 +180,7 @@ Status inspect(const Options& o, Report& report) {
     report.json["dot"] = net_dot(net);
     report.print(net_dot(net));
   } else {
-    describe_net(net, o, report);
+    HEDDLE_CHECK(describe_net(net, o, report));
   }
   if (o.verify) report.say("checksums agree");
   return {};

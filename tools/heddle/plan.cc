@@ -104,14 +104,15 @@ Status plan_buffers(const Options& o, Report& report) {
 }
 
 // The exit status for what is wrong with a net: 3 when a file could not be read, 4 for limits alone, 2 when only an option is missing,
-// else 1.
+// else 1. `readable`: the net's file is JSON, so that what is wrong is what it says.
 int status_of_findings(const Diagnostic& first, bool readable) {
   bool file = false, limit = false, option = false, net = false;
   const auto count = [&](const Diagnostic& d) {
     if (d.severity != Severity::error) return;
     const bool of_the_file = d.code == Code::file_not_found || d.code == Code::file_unreadable || d.code == Code::file_truncated ||
-                             d.code == Code::file_corrupt || d.code == Code::file_version || d.code == Code::weights_missing;
-    if (of_the_file || (d.code == Code::syntax && !readable))
+                             d.code == Code::file_version || d.code == Code::weights_missing;
+    const bool of_its_form = d.code == Code::syntax || d.code == Code::file_corrupt;
+    if (of_the_file || (of_its_form && !readable))
       file = true;
     else if (exit_status(d.code) == 4)
       limit = true;
@@ -125,7 +126,6 @@ int status_of_findings(const Diagnostic& first, bool readable) {
   return file ? 3 : net ? 1 : limit ? 4 : option ? 2 : 1;
 }
 
-// Whether a file that could not be loaded is JSON at least, so that what is wrong is what it says.
 bool is_json(const std::string& file, const Limits& limits) {
   const auto bytes = read_file(file, limits.file_bytes);
   constexpr int depth = 100'000;  // of brackets: parsing keeps no stack
@@ -155,9 +155,8 @@ int check(const Options& o, Report& report) {
   load.limits = options->limits;
   Result<Net> net = load_net(o.net, load);
   const auto invalid = [&](const Status& status) {
-    const bool readable = status.code() != Code::syntax || is_json(o.net, options->limits);
     report.fail(status);
-    return status_of_findings(status.diagnostic(), readable);
+    return status_of_findings(status.diagnostic(), is_json(o.net, options->limits));
   };
   if (!net.ok()) return invalid(net.status());
   report.json["operators"] = net->nodes.size();

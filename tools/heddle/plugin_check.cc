@@ -34,12 +34,13 @@ constexpr char end_of_verdict = '\n';
 std::string examine_in_child(const std::function<std::string()>& examine, int timeout_s) {
   int pipe_ends[2];
   if (::pipe(pipe_ends) != 0) return "no pipe for the child process";
+  std::fflush(nullptr);  // or a child that exits says it once more
   const pid_t child = ::fork();
   if (child < 0) return "no child process";
   if (child == 0) {
     // An interruption is the parent's to report; the child goes with it.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (const int signal : {SIGINT, SIGTERM, SIGBUS}) std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGBUS}) std::signal(signal, SIG_DFL);
     ::close(pipe_ends[0]);
     const std::string verdict = examine() + end_of_verdict;
     const ssize_t written = ::write(pipe_ends[1], verdict.data(), verdict.size());

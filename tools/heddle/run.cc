@@ -64,6 +64,7 @@ class Runner {
   std::optional<Session> session_;
   std::vector<std::shared_ptr<const Blob>> inputs_;
   std::optional<Context> context_;
+  NumericsCheck numerics_;
   std::vector<size_t> fetched_;
   std::vector<double> latencies_ns_;
   Dump dump_;
@@ -124,7 +125,7 @@ Status Runner::select_fetches() {
 
 // Behind each step of a run that is looked at.
 Status Runner::observe(uint32_t step) {
-  if (o_.check_numerics) HEDDLE_CHECK(check_numerics(SessionAccess::execution(*context_), step));
+  if (o_.check_numerics) HEDDLE_CHECK(numerics_.look(SessionAccess::execution(*context_), step));
   return o_.dump_dir.empty() ? Status() : dump_.write(SessionAccess::execution(*context_), step);
 }
 

@@ -52,7 +52,7 @@ struct SessionOptions {
   std::string device = "cpu:0";                          // where operators run that name none
   Copies copies = Copies::warn;      // warn: to the log sink; automatic and warn also let operators without a kernel there run on the host
   int streams = 1;                   // of each device; the results do not depend on it
-  int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device
+  int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device; and of subnets that grow while running
   int plan_cache = 8;                // plans kept, least recently used out
   bool commit_late = true;           // a failed or cancelled run leaves variables as they were
   uint64_t seed = 0;                 // of the net's random operators
@@ -106,7 +106,9 @@ class HEDDLE_API Context {
   // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy.
   Status bind_input(size_t i, const void* data);
   // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena.
-  Status bind_output(size_t i, void* data);
+  Status bind_output(size_t i, void* data, int64_t bytes = -1);
+  // The most bytes that output `i` can take, whatever its extent turns out to be; -1: nobody knows before it is there.
+  int64_t output_bytes(size_t i) const;
   // Errors: missing_input, busy, kernel_failed (operator, device, shapes, cause; others attached), cancelled, deadline_exceeded, hazard.
   Status run(const RunOptions& options = {});
   // Runs on a thread of the runtime's executor and calls `done` there, which may run the context again. The context must not be touched
