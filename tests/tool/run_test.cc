@@ -1,4 +1,6 @@
 // heddle run: one test for each option; each fails if the option is ignored.
+#include <limits>
+
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -226,6 +228,14 @@ TEST(ToolRun, CheckNumericsNamesTheFirstOperator) {
   EXPECT_EQ(object["diagnostics"][0]["operator"], "l");
   write_text(folder / "x.npy", npy("2,", {1, 2}));
   EXPECT_EQ(heddle(checked).status, 0);
+  // What comes in is nobody's fault inside, and what lies behind an extent is no element.
+  write_text(folder / "x.npy", npy("2,", {1, std::numeric_limits<float>::infinity()}));
+  EXPECT_EQ(heddle(checked).status, 0);
+  const NetFolder bounded(
+      net_text("bounded", R"("x")", R"("y")", input("x", "4"),
+               node("Unique", R"("x")", "u") + ", " + node("Log", R"("u")", "l") + ", " + node("ReduceSum", R"("l")", "y")));
+  write_text(bounded / "x.npy", npy("4,", {2, 2, 2, 2}));
+  EXPECT_EQ(heddle({"run", bounded.net(), "--input", "x=" + bounded.file("x.npy"), "--check-numerics"}).status, 0);
 }
 
 TEST(ToolRun, DumpsAndOutputsHaveAFileEach) {

@@ -63,6 +63,7 @@ Result<NetCost> cost_of(const Net& net, const Options& o, Report& report) {
 }
 
 std::string type_text(const DeclaredType& type) {
+  if (type.dtype == DType::none) return "?";  // inferred when it is run
   std::string out = to_string(type.dtype);
   if (!type.ranked) return out;
   std::vector<std::string> dims;

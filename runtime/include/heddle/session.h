@@ -101,11 +101,12 @@ class HEDDLE_API Context {
   size_t output_count() const;
   // Exact types of this context's plan.
   TensorView input(size_t i) const;
-  // dtype, true shape and bytes after a run; data null before the first unless bound.
+  // dtype, true shape and bytes after a run; data null before the first unless bound, and when shared memory has moved since.
   TensorView output(size_t i) const;
   // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy.
   Status bind_input(size_t i, const void* data);
   // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena.
+  // `bytes`: how many the buffer holds; -1: at least output_bytes(i). Errors: invalid_argument, unsupported (the output has no bound).
   Status bind_output(size_t i, void* data, int64_t bytes = -1);
   // The most bytes that output `i` can take, whatever its extent turns out to be; -1: nobody knows before it is there.
   int64_t output_bytes(size_t i) const;
@@ -128,8 +129,7 @@ class HEDDLE_API Context {
 };
 
 // Memory that several contexts work in, of whatever nets: on the host and on each device as large as the largest of them needs, not as all
-// together. Their runs are
-// queued. A handle; copies are the same memory, which goes with the last of them and of the contexts.
+// together. Their runs are queued. A handle; copies are the same memory, which goes with the last of them and of the contexts.
 class HEDDLE_API RunContext {
  public:
   RunContext();
