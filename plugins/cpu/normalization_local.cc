@@ -60,11 +60,22 @@ Status infer_local_response(InferContext& context) {
   return invalid("X has shape " + dims_text(context.dims(0)) + ", expected N, C and spatial dimensions");
 }
 
+template <class Context>
+std::vector<int64_t> mean_axes(const Context& context) {
+  return context.attributes.has("axes") ? context.attributes.ints("axes") : std::vector<int64_t>{0, 2, 3};
+}
+Status infer_mean_variance(InferContext& context) {
+  std::vector<int> axes;
+  if (Status s = normalize_axes("axes", mean_axes(context), context.dims(0).rank, &axes); !s.ok()) return s;
+  context.set_dims(0, context.dims(0));
+  return {};
+}
+
 // y = (x - mean) / (standard deviation + 1e-9) over the given axes, as the function body in the ONNX specification. Computed in f64.
 class MeanVariance {
  public:
   Status create(const CreateContext& context) {
-    axes_ = context.attributes.has("axes") ? context.attributes.ints("axes") : std::vector<int64_t>{0, 2, 3};
+    axes_ = mean_axes(context);
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -139,6 +150,7 @@ void add_normalization_local(Builder& plugin) {
                  .out("Y", same_as("X"), float_dtypes)
                  .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
                  .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_mean_variance)
                  .cpu<MeanVariance>());
 }
 

@@ -1,5 +1,6 @@
 #include "plugin/infer_operator.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -100,8 +101,20 @@ Status from_abi(const heddle_type& type, TensorType* out) {
   return {};
 }
 
+namespace {
+
+// Not: a dtype that an attribute must decide, or more than fits in memory.
+bool makes_sense(const heddle_type& type) {
+  if (type.rank < 0 || type.rank > max_rank || type.bounded_axis >= type.rank) return false;
+  if (type.dtype < HEDDLE_DTYPE_NONE || type.dtype >= HEDDLE_DTYPE_COUNT) return false;
+  return (type.flags & HEDDLE_TYPE_DYNAMIC) || std::all_of(type.dims, type.dims + type.rank, [](int64_t dim) { return dim >= 0; });
+}
+
+}  // namespace
+
 Status infer_operator(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
-                      std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services) {
+                      std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services, CallEnd* end) {
+  if (end) *end = {OperatorStage::infer, HEDDLE_OK};
   TypeVariables variables;
   HEDDLE_CHECK(check_inputs(schema, inputs, variables));
   constexpr size_t few = 8;
@@ -143,9 +156,13 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   } catch (...) {
     call.error.text = "infer threw an exception across the plugin boundary";
   }
+  if (end) end->answer = status;
   if (status != HEDDLE_OK) return plugin_error(Code::shape_mismatch, status, call.error);
-  for (size_t i = 0; i < count; ++i)
-    if (wanted[i]) HEDDLE_CHECK(from_abi(types[i], &outputs[i]));
+  for (size_t i = 0; i < count; ++i) {
+    if (!wanted[i]) continue;
+    if (end && !makes_sense(types[i])) end->answer = HEDDLE_ERROR_INTERNAL;
+    HEDDLE_CHECK(from_abi(types[i], &outputs[i]));
+  }
   return {};
 }
 

@@ -7,15 +7,16 @@
 #include "heddle/status.h"
 #include "net/typed_net.h"
 #include "plugin/attributes.h"
+#include "plugin/call_end.h"
 #include "plugin/host.h"
 
 namespace heddle {
 
 // `inputs`: views, null for absent ones, data non-null where the content is known. `wanted[i]`: whether output i is asked for.
 // Writes one type per output (unwanted ones stay none). Pure. Errors: arity_mismatch, dtype_mismatch, shape_mismatch, unsupported; the
-// caller adds net and node.
+// caller adds net and node. `end`, when given, is told of a failure.
 Status infer_operator(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
-                      std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services);
+                      std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services, CallEnd* end = nullptr);
 
 // A type as the ABI's struct and back. from_abi refuses negative extents that are not marked dynamic, ranks and dtypes out of range.
 heddle_type to_abi(const TensorType& type);

@@ -66,8 +66,9 @@ Status KernelCall::missing() const {
           "insert a Cast, choose another device, or load a plugin that has one"};
 }
 
-Status KernelCall::create(const KernelEntry& kernel, CallServices* services, void** state) const {
+Status KernelCall::create(const KernelEntry& kernel, CallServices* services, void** state, CallEnd* end) const {
   *state = nullptr;
+  if (end) *end = {OperatorStage::create, HEDDLE_OK};
   if (!kernel.kernel->create) return {};
   CreateCall call;
   call.abi = abi_;
@@ -78,6 +79,7 @@ Status KernelCall::create(const KernelEntry& kernel, CallServices* services, voi
   } catch (...) {
     call.error.text = "create threw an exception across the plugin boundary";
   }
+  if (end) end->answer = status;
   if (status != HEDDLE_OK) *state = nullptr;  // a create that fails hands nothing over, whatever it wrote
   return status == HEDDLE_OK ? Status() : plugin_error(Code::kernel_failed, status, call.error);
 }

@@ -9,6 +9,7 @@
 #include "heddle/status.h"
 #include "net/typed_net.h"
 #include "plugin/attributes.h"
+#include "plugin/call_end.h"
 #include "plugin/host.h"
 #include "plugin/registry.h"
 
@@ -37,8 +38,8 @@ class KernelCall {
   const KernelEntry* find(const KernelEntry* after = nullptr) const;
   // What to say where there is none: no_kernel.
   Status missing() const;
-  // [several threads at once] `state` is null when it fails.
-  Status create(const KernelEntry& kernel, CallServices* services, void** state) const;
+  // [several threads at once] `state` is null when it fails; `end`, when given, is told why.
+  Status create(const KernelEntry& kernel, CallServices* services, void** state, CallEnd* end = nullptr) const;
   std::vector<heddle_format> formats(const KernelEntry& kernel) const;
   // Whether the kernel runs the node with its own stages.
   bool accepts(const KernelEntry& kernel) const;

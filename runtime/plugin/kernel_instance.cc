@@ -36,7 +36,8 @@ void DestroyState::operator()(void* state) const noexcept {
   }
 }
 
-Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services) {
+Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services, CallEnd* end) {
+  if (end) *end = {OperatorStage::prepare, HEDDLE_OK};
   const heddle_kernel& kernel = *made.kernel->kernel;
   PrepareCall call;
   call.services = services;
@@ -57,9 +58,12 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
     } catch (...) {
       call.error.text = "prepare threw an exception across the plugin boundary";
     }
+    if (end) end->answer = status;
     if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
     p.max_threads = request.max_threads;
-    HEDDLE_CHECK(check_prepared(*made.kernel, p, request.scratch_limit));
+    Status wrong = check_prepared(*made.kernel, p, request.scratch_limit);
+    if (end && !wrong.ok()) end->answer = HEDDLE_ERROR_INTERNAL;
+    HEDDLE_CHECK(std::move(wrong));
   }
   made.tiles = p.tile_count;
   made.scratch_bytes = static_cast<int64_t>(p.scratch_bytes);
@@ -69,14 +73,14 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
 }
 
 Status make_kernel(const KernelCall& call, const KernelEntry& first, const NextKernel& next, const PrepareRequest* request,
-                   CallServices* services, KernelInstance* made) {
+                   CallServices* services, KernelInstance* made, CallEnd* end) {
   for (const KernelEntry* kernel = &first;;) {
     *made = {};
     made->kernel = kernel;
     void* state = nullptr;
-    Status status = call.create(*kernel, services, &state);
+    Status status = call.create(*kernel, services, &state, end);
     made->state = KernelState(state, {kernel});
-    if (status.ok() && request) status = prepare_kernel(*made, *request, services);
+    if (status.ok() && request) status = prepare_kernel(*made, *request, services, end);
     if (status.ok()) return {};
     made->state = nullptr;
     if (status.code() == Code::unsupported) kernel = next(*kernel);

@@ -39,14 +39,14 @@ struct PrepareRequest {
 };
 
 // Prepares the kernel, or prepares it again because extents are others now. Errors: what the kernel says; kernel_failed for tiles below
-// zero or beyond 2^31 and costs that are no number; limit_exceeded.
-Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services);
+// zero or beyond 2^31 and costs that are no number; limit_exceeded. `end`, when given, is told of a failure.
+Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services, CallEnd* end = nullptr);
 
 // The kernel to try when `refused` answered that it does not do this node; null: none, its answer stands.
 using NextKernel = std::function<const KernelEntry*(const KernelEntry& refused)>;
 
 // Creates and prepares `first`, or the next that does this node. `request` null: creates alone. `call` outlives what is made.
 Status make_kernel(const KernelCall& call, const KernelEntry& first, const NextKernel& next, const PrepareRequest* request,
-                   CallServices* services, KernelInstance* made);
+                   CallServices* services, KernelInstance* made, CallEnd* end = nullptr);
 
 }  // namespace heddle

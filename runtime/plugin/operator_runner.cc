@@ -96,10 +96,11 @@ class Packs : public CallServices {
 
 // Everything one run of one operator holds.
 struct Runner {
-  Runner(const RegistrySnapshot& snapshot, const OperatorCall& operator_call) : call(operator_call) {
+  Runner(const RegistrySnapshot& snapshot, const OperatorCall& operator_call, CallEnd& call_end) : call(operator_call), end(call_end) {
     net.registry = std::shared_ptr<const RegistrySnapshot>(std::shared_ptr<void>(), &snapshot);  // the caller's
   }
   const OperatorCall& call;
+  CallEnd& end;
   // The call as the one node of a net: inputs and outputs are values 0, 1, ...
   TypedNet net;
   Node node;
@@ -146,7 +147,7 @@ Status Runner::infer() {
   }
   output_types.resize(call.output_count);
   const std::vector<char> wanted(call.output_count, 1);
-  return infer_operator(*node.schema, table, std::span(inputs).first(own_inputs()), wanted, output_types, &packs);
+  return infer_operator(*node.schema, table, std::span(inputs).first(own_inputs()), wanted, output_types, &packs, &end);
 }
 
 // The input shows the bytes of the output, which begin as its own.
@@ -181,6 +182,7 @@ const KernelEntry* Runner::select() {
 }
 
 Status Runner::allocate_outputs() {
+  end = {OperatorStage::allocate, HEDDLE_OK};
   int64_t total = 0;
   for (const TensorType& type : output_types) {
     int64_t bytes = 0;
@@ -227,14 +229,17 @@ Status Runner::make(const KernelEntry& first) {
     while (kernel && !call.stages.empty() && !kernel_call->accepts(*kernel)) kernel = kernel_call->find(kernel);
     return kernel;
   };
-  HEDDLE_CHECK(make_kernel(*kernel_call, first, other, &request, &packs, &made));
+  HEDDLE_CHECK(make_kernel(*kernel_call, first, other, &request, &packs, &made, &end));
   for (size_t i = 0; i < output_types.size(); ++i)
-    if (output_types[i].dynamic && !(made.kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS))
+    if (output_types[i].dynamic && !(made.kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS)) {
+      end.answer = HEDDLE_ERROR_INTERNAL;
       return {Code::unsupported, "output " + std::to_string(i) + " has no known extents before the operator ran"};
+    }
   return {};
 }
 
 Status Runner::run() {
+  end = {OperatorStage::allocate, HEDDLE_OK};
   const AlignedBytes scratch(made.scratch_bytes), thread_scratch_bytes(made.thread_scratch_bytes);
   heddle_run_info info = {sizeof(info), 0, call.random_seed, call.step};
   RunCall run;
@@ -274,10 +279,15 @@ Status Runner::run() {
     status = HEDDLE_ERROR_INTERNAL;
     run.error.text = "the kernel threw an exception across the plugin boundary";
   }
+  end = {OperatorStage::run, status};
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, run.error);
+  const auto broken = [&](const std::string& what) {
+    end.answer = HEDDLE_ERROR_INTERNAL;
+    return Status(Code::kernel_failed, "the kernel " + what);
+  };
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_types[i].dynamic) {
-      if (!run.dynamic_outputs[i]) return {Code::kernel_failed, "the kernel allocated no output " + std::to_string(i)};
+      if (!run.dynamic_outputs[i]) return broken("allocated no output " + std::to_string(i));
       output_blobs[i] = run.dynamic_outputs[i];
       continue;
     }
@@ -285,63 +295,84 @@ Status Runner::run() {
     if (!view.extent) continue;
     Shape shape = output_types[i].shape;
     if (*view.extent < 0 || *view.extent > shape[view.extent_axis])
-      return {Code::kernel_failed,
-              "the kernel wrote extent " + std::to_string(*view.extent) + ", the bound is " + std::to_string(shape[view.extent_axis])};
+      return broken("wrote extent " + std::to_string(*view.extent) + ", the bound is " + std::to_string(shape[view.extent_axis]));
     shape[view.extent_axis] = *view.extent;
     output_blobs[i] = Blob::copy_of(output_types[i].dtype, shape, output_blobs[i]->data);
   }
   return {};
 }
 
-Result<std::vector<std::shared_ptr<const Blob>>> run_resolved(const RegistrySnapshot& registry, const OperatorCall& call) {
-  Runner runner(registry, call);
-  const OperatorSchema* const schema = registry.find_operator(call.domain, call.type, call.version);
-  const std::string shown = display_name(call.domain, call.type);
-  if (!schema)
-    return Status(Code::unknown_operator, "no loaded plugin has operator " + quoted(shown),
-                  suggestion(call.type, registry.operator_names(call.domain)));
-  runner.node.schema = schema;
-  HEDDLE_CHECK(runner.infer());
-  if (const KernelEntry* kernel = runner.select()) {
-    HEDDLE_CHECK(runner.allocate_outputs());
-    HEDDLE_CHECK(runner.make(*kernel));
-    HEDDLE_CHECK(runner.run());
-    return std::vector<std::shared_ptr<const Blob>>(runner.output_blobs.begin(), runner.output_blobs.end());
-  }
-  if (!schema->op->pointwise)
-    return Status(Code::no_kernel, "operator " + quoted(shown) + " has no cpu kernel for these dtypes",
+Result<std::vector<std::shared_ptr<const Blob>>> run_resolved(const RegistrySnapshot& registry, const OperatorCall& call, CallEnd& end);
+
+// Without a kernel of its own: by its expression.
+Result<std::vector<std::shared_ptr<const Blob>>> run_lowered(const RegistrySnapshot& registry, const OperatorCall& call,
+                                                             const OperatorSchema& schema, CallEnd& end) {
+  end = {};
+  if (!schema.op->pointwise)
+    return Status(Code::no_kernel, "operator " + quoted(display_name(call.domain, call.type)) + " has no cpu kernel for these dtypes",
                   "insert a Cast, or load a plugin that has one");
   std::vector<bool> present;
   for (const auto& input : call.inputs) present.push_back(input != nullptr);
-  HEDDLE_TRY(std::string program, pointwise_program(*schema, call.attributes, present));
+  HEDDLE_TRY(std::string program, pointwise_program(schema, call.attributes, present));
   OperatorCall lowered = call;
   lowered.domain = "heddle";
   lowered.type = "Pointwise";
   lowered.version = 0;
   lowered.attributes = {{"program", program}};
-  return run_resolved(registry, lowered);
+  return run_resolved(registry, lowered, end);
 }
 
-Result<std::vector<std::shared_ptr<const Blob>>> run_in_memory(const RegistrySnapshot& registry, const OperatorCall& call) {
+Result<const OperatorSchema*> schema_of(const RegistrySnapshot& registry, const OperatorCall& call) {
+  const OperatorSchema* const schema = registry.find_operator(call.domain, call.type, call.version);
+  if (!schema)
+    return Status(Code::unknown_operator, "no loaded plugin has operator " + quoted(display_name(call.domain, call.type)),
+                  suggestion(call.type, registry.operator_names(call.domain)));
+  return schema;
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> run_resolved(const RegistrySnapshot& registry, const OperatorCall& call, CallEnd& end) {
+  Runner runner(registry, call, end);
+  HEDDLE_TRY(runner.node.schema, schema_of(registry, call));
+  HEDDLE_CHECK(runner.infer());
+  const KernelEntry* kernel = runner.select();
+  if (!kernel) return run_lowered(registry, call, *runner.node.schema, end);
+  HEDDLE_CHECK(runner.allocate_outputs());
+  HEDDLE_CHECK(runner.make(*kernel));
+  HEDDLE_CHECK(runner.run());
+  return std::vector<std::shared_ptr<const Blob>>(runner.output_blobs.begin(), runner.output_blobs.end());
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> run_in_memory(const RegistrySnapshot& registry, const OperatorCall& call, CallEnd& end) {
   try {
-    return run_resolved(registry, call);
+    return run_resolved(registry, call, end);
   } catch (const std::bad_alloc&) {
+    end.answer = HEDDLE_OK;  // what a plugin throws does not come here
     return Status(Code::out_of_memory, "no memory for its outputs and scratch");
   }
 }
 
 }  // namespace
 
-Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnapshot& registry, const OperatorCall& call) {
-  auto result = run_in_memory(registry, call);
+Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnapshot& registry, const OperatorCall& call, CallEnd* end) {
+  CallEnd unread;
+  auto result = run_in_memory(registry, call, end ? *end : unread);
   if (!result.ok()) return std::move(result).status().at(call.type, display_name(call.domain, call.type));
   return result;
 }
 
+Result<OperatorCost> operator_cost(const RegistrySnapshot& registry, const OperatorCall& call) {
+  CallEnd end;
+  Runner runner(registry, call, end);
+  HEDDLE_TRY(runner.node.schema, schema_of(registry, call));
+  HEDDLE_CHECK(runner.infer());
+  runner.select();
+  return operator_cost(runner.net, runner.node, runner.table);
+}
+
 Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& registry, const OperatorCall& call) {
-  Runner runner(registry, call);
-  runner.node.schema = registry.find_operator(call.domain, call.type, call.version);
-  if (!runner.node.schema) return Status(Code::unknown_operator, "no loaded plugin has operator " + quoted(call.type));
+  CallEnd end;
+  Runner runner(registry, call, end);
+  HEDDLE_TRY(runner.node.schema, schema_of(registry, call));
   HEDDLE_CHECK(runner.infer());
   const KernelEntry* kernel = runner.select();
   return kernel ? runner.kernel_call->formats(*kernel) : std::vector<heddle_format>();

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "net/typed_net.h"
+#include "plugin/call_end.h"
+#include "plugin/operator_cost.h"
 #include "plugin/registry.h"
 
 namespace heddle {
@@ -39,9 +41,13 @@ struct OperatorCall {
 };
 
 // Results are row-major blobs with their true extents (bytes in the layout asked for). An operator without a fitting CPU kernel but with a
-// pointwise expression runs as heddle::Pointwise. Errors carry the operator's type.
-Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnapshot& registry, const OperatorCall& call);
+// pointwise expression runs as heddle::Pointwise. Errors carry the operator's type; `end`, when given, is told more of them.
+Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnapshot& registry, const OperatorCall& call,
+                                                              CallEnd* end = nullptr);
 Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const Registry& registry, const OperatorCall& call);
+
+// What the call costs by the operator's own words, as the compiler asks.
+Result<OperatorCost> operator_cost(const RegistrySnapshot& registry, const OperatorCall& call);
 
 // The layouts that the call's kernel ranks (heddle_kernel::formats), best first; empty: it has none.
 Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& registry, const OperatorCall& call);

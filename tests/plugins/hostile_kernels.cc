@@ -129,7 +129,7 @@ Status infer_bounded(InferContext& c) {
   return {};
 }
 Status slow(In<float> x, Out<float> y) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i];
   return {};
 }
@@ -137,7 +137,9 @@ Status slow(In<float> x, Out<float> y) {
 heddle_status raw_run_throws(const heddle_run_context*, int64_t, int64_t) {
   throw 7;
 }
-heddle_status raw_run(const heddle_run_context*, int64_t, int64_t) {
+heddle_status raw_run(const heddle_run_context* c, int64_t, int64_t) {
+  const heddle_tensor& x = *c->inputs[0];
+  for (int64_t i = 0; i < x.element_count; ++i) static_cast<float*>(c->outputs[0]->data)[i] = static_cast<const float*>(x.data)[i];
   return HEDDLE_OK;
 }
 heddle_status raw_create_throws(const heddle_create_context*, void** state) {

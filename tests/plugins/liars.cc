@@ -44,6 +44,21 @@ class NoOrder : public Places {
   }
 };
 
+// Breaks on long inputs alone.
+Status short_only(In<float> x, Out<float> y) {
+  if (x.size > 100) return {HEDDLE_ERROR_INTERNAL, "more than it can"};
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i];
+  return {};
+}
+// Breaks on other numbers than the first that it sees.
+Status same_again(In<float> a, In<float> b, Out<float> y) {
+  if (a.size == 0) return {};
+  static const float seen = a[0];
+  if (a[0] != seen) return {HEDDLE_ERROR_INTERNAL, "another number"};
+  for (int64_t i = 0; i < a.size; ++i) y[i] = a[i] * b[i];
+  return {};
+}
+
 Status product(In<float> a, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < a.size; ++i) y[i] = a[i] * b[i];
   return {};
@@ -70,6 +85,10 @@ heddle_status no_handle(const heddle_gradient_builder* g) {
   g->input_gradients[0] = 12345;
   return HEDDLE_OK;
 }
+heddle_status gives_nothing(const heddle_gradient_builder* g) {
+  heddle_value_handle unused = 0;
+  return emit_product(g, g->output_gradients[0], g->inputs[1], &unused);
+}
 heddle_status throws(const heddle_gradient_builder*) {
   throw std::runtime_error("no gradient");
 }
@@ -95,11 +114,17 @@ HEDDLE_PLUGIN("liars", "1.0", plugin) {
   plugin.add(Op("MirroredInPlace", "liars").in("x", f32).out("y", same_as("x"), f32).in_place("y", "x").cpu<mirrored>());
   plugin.add(Op("Places", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<Places>());
   plugin.add(Op("NoOrder", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<NoOrder>());
+  plugin.add(Op("BreaksOnSome", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<short_only>());
+  Op moved("BreaksMoved", "liars");
+  moved.in("a", f32).in("b", f32).out("y", same_as("a"), f32).cpu<same_again>().gradient(right);
+  plugin.add(moved);
   plugin.add(product_operator("Product").gradient(right));
   plugin.add(product_operator("GradientWrong").gradient(wrong));
   plugin.add(product_operator("GradientUnknown").gradient(emits_unknown));
   plugin.add(product_operator("GradientNoHandle").gradient(no_handle));
+  plugin.add(product_operator("GradientGivesNothing").gradient(gives_nothing));
   plugin.add(product_operator("GradientThrows").gradient(throws));
   plugin.add(product_operator("NodesWrong").gradient("Product", {"dy", "b"}, {"da"}).gradient("Product", {"dy", "b"}, {"db"}));
+  plugin.add(product_operator("NodesMisspelt").gradient("Product", {"dy", "b"}, {"dA"}).gradient("Product", {"dy", "a"}, {"db"}));
   plugin.add(Op("Choosy", "liars").in("x", f32).out("y", {}, f32).infer(infer_choosy).cpu<mirrored>());
 }

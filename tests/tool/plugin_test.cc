@@ -40,11 +40,15 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
       {"MirroredInPlace", "gives other bits with output 0 in place of input 0"},
       {"Places", "gives another element 1 of output 0 in a layout of its formats() with inputs (1 0)"},
       {"NoOrder", "formats() gives input 0 of rank 0 a layout that is no order of its dimensions"},
+      {"BreaksOnSome", "more than it can (f32[2, 3, 5, 4], seed 1)"},
+      {"BreaksMoved", "fails with element 0 of input 0 moved"},
       {"GradientWrong", "of its gradient of input 1 is"},
       {"GradientUnknown", "its gradient: "},
       {"GradientNoHandle", "its gradient of input 0 is a handle that stands for no value"},
+      {"GradientGivesNothing", "its gradient gives none of its f32 inputs a gradient"},
       {"GradientThrows", "its gradient: threw an exception across the plugin boundary"},
-      {"NodesWrong", "of its gradient of input 1 is"}};
+      {"NodesWrong", "of its gradient of input 1 is"},
+      {"NodesMisspelt", "its gradient writes \\\"dA\\\", which is no gradient of an input and which no later node reads"}};
   for (const auto& [type, reason] : lies) {
     const Json verdict = verdicts["liars::" + type];
     EXPECT_EQ(verdict["status"], "fail") << type;
@@ -52,6 +56,55 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
   }
   for (const char* type : {"liars::Mirrored", "liars::Product"}) EXPECT_EQ(verdicts[type]["status"], "pass") << verdicts[type];
   EXPECT_EQ(object["totals"], Json({{"pass", 2}, {"fail", lies.size()}, {"not_run", 1}}));
+}
+
+// What refuses may refuse; what breaks, at whatever stage, fails the check.
+TEST(ToolPlugin, CheckTellsRefusalsFromFailures) {
+  struct Row {
+    const char *type, *status, *reason;
+  };
+  const std::vector<Row> rows = {{"InferThrows", "fail", "exception of unknown type"},
+                                 {"InferNegative", "fail", "[-5, 2], which is negative"},
+                                 {"InferHuge", "not-run", "does not fit in memory"},
+                                 {"InferLarge", "not-run", "more than 16.0 GiB"},
+                                 {"InferRank", "fail", "rank 99"},
+                                 {"InferDtype", "fail", "dtype"},
+                                 {"InferBoundedAxis", "fail", "axis"},
+                                 {"InferAbsent", "fail", "infer reads input 3, which is absent"},
+                                 {"InferUnknownAttribute", "fail", "declares no attribute"},
+                                 {"CostLies", "pass", ""},
+                                 {"CostNegative", "fail", "its cost is -1 flops"},
+                                 {"CostInfinite", "fail", "inf bytes"},
+                                 {"CostThrows", "fail", "cannot count"},
+                                 {"CostReadsAbsent", "fail", "input 7"},
+                                 {"RawCostThrows", "fail", "cost threw an exception across"},
+                                 {"ThrowsInCreate", "fail", "half-way through create"},
+                                 {"FailsInCreate", "not-run", "create refuses"},
+                                 {"NegativeTiles", "fail", "-3 tiles"},
+                                 {"HugeScratch", "fail", "18446744073709551615 bytes of scratch"},
+                                 {"CostIsNan", "fail", "a cost of nan"},
+                                 {"ThrowsInPrepare", "fail", "out of memory"},
+                                 {"ThrowsInFinish", "fail", "nothing to combine"},
+                                 {"ThrowsException", "fail", "the kernel gave up"},
+                                 {"ThrowsInt", "fail", "exception of unknown type"},
+                                 {"FailsLoudly", "not-run", "AAAA"},
+                                 {"FailsSilently", "fail", "failed with status 6 and no text"},
+                                 {"FailsUnknown", "fail", "a status nobody defined"},
+                                 {"Slow", "pass", ""},
+                                 {"BadExtent", "fail", "wrote extent 1048576"},
+                                 {"RawRunThrows", "fail", "threw an exception across"},
+                                 {"RawCreateThrows", "fail", "create threw an exception across"},
+                                 {"RawCreateFails", "not-run", "failed with status 1 and no text"},
+                                 {"RawDestroyThrows", "pass", ""},
+                                 {"RawPrepareThrows", "fail", "prepare threw an exception across"}};
+  const Json object = heddle_json({"plugin", "check", test_plugin("hostile_kernels")}, 1);
+  ASSERT_EQ(object["operators"].size(), rows.size()) << "an operator without a row";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Json& one = object["operators"][i];
+    EXPECT_EQ(one["operator"], std::string("hostile::") + rows[i].type);
+    EXPECT_EQ(one["status"], rows[i].status) << one;
+    EXPECT_NE(one["reason"].dump().find(rows[i].reason), std::string::npos) << one;
+  }
 }
 
 TEST(ToolPlugin, CheckSaysWhatItCouldNotRun) {

@@ -30,6 +30,17 @@ bool is_absent_input(const OperatorSchema& schema, const OperatorCall& call, con
   return false;
 }
 
+// Whether somebody asks for output `output` of emitted node `node`: it is the gradient of an input, or a later node reads it.
+bool is_read(const OperatorSchema& schema, const OperatorCall& call, uint32_t node, const std::string& output) {
+  const heddle_operator& op = *schema.op;
+  for (size_t i = 0; i < std::max<size_t>(call.inputs.size(), op.input_count); ++i)
+    if (output == "dx" + std::to_string(i) || (i < op.input_count && output == std::string("d") + op.inputs[i]->name)) return true;
+  for (uint32_t n = node + 1; n < op.gradient_node_count; ++n)
+    for (uint32_t i = 0; i < op.gradient_nodes[n]->input_count; ++i)
+      if (output == op.gradient_nodes[n]->inputs[i]) return true;
+  return false;
+}
+
 Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
                     const Blobs& output_gradients) {
   const heddle_operator& op = *schema.op;
@@ -70,7 +81,14 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
       result.wrong = "its gradient: " + ran.status().text();
       return result;
     }
-    for (uint32_t i = 0; i < node.output_count && i < ran->size(); ++i) values[node.outputs[i]] = (*ran)[i];
+    for (uint32_t i = 0; i < node.output_count && i < ran->size(); ++i) {
+      if (!is_read(schema, call, n, node.outputs[i])) {
+        result.wrong =
+            "its gradient writes " + quoted(node.outputs[i]) + ", which is no gradient of an input and which no later node reads";
+        return result;
+      }
+      values[node.outputs[i]] = (*ran)[i];
+    }
   }
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     auto it = values.find("dx" + std::to_string(i));
@@ -213,7 +231,7 @@ const float* floats(const Blob& blob) {
 double weighted_sum(const Blobs& outputs, const Blobs& weights) {
   double total = 0;
   for (size_t o = 0; o < outputs.size(); ++o)
-    for (int64_t i = 0; weights[o] && i < outputs[o]->shape.element_count(); ++i)
+    for (int64_t i = 0; weights[o] && i < std::min(outputs[o]->shape.element_count(), weights[o]->shape.element_count()); ++i)
       total += static_cast<double>(floats(*outputs[o])[i]) * static_cast<double>(floats(*weights[o])[i]);
   return total;
 }
@@ -226,15 +244,18 @@ std::string compare(const RegistrySnapshot& registry, OperatorCall call, size_t 
   if (gradient.dtype != DType::f32) return of_input + " is " + to_string(gradient.dtype) + ", the input f32";
   if (gradient.shape != x->shape) return of_input + " has shape " + gradient.shape.text() + ", the input " + x->shape.text();
   for (int64_t i = 0; i < std::min<int64_t>(x->shape.element_count(), 16); ++i) {
-    double slopes[2] = {};
+    double slopes[2] = {NAN, NAN};
     for (const int side : {0, 1}) {
       std::byte* data = nullptr;
       auto moved = Blob::allocate(DType::f32, x->shape, &data);
       std::memcpy(data, x->data, static_cast<size_t>(x->bytes));
       reinterpret_cast<float*>(data)[i] += side ? h : -h;
       call.inputs[input] = moved;
-      const auto result = run_operator(registry, call);
-      if (!result.ok()) return {};
+      CallEnd end;
+      const auto result = run_operator(registry, call, &end);
+      if (!result.ok() && end.refused()) continue;  // at the border of where it is defined
+      if (!result.ok())
+        return "fails with element " + std::to_string(i) + " of input " + std::to_string(input) + " moved: " + result.status().text();
       slopes[side] = (weighted_sum(*result, weights) - here) / static_cast<double>(side ? h : -h);
     }
     if (!std::isfinite(slopes[0]) || !std::isfinite(slopes[1])) continue;  // at the border of where it is defined
@@ -261,12 +282,16 @@ std::string examine_gradient(const RegistrySnapshot& registry, const OperatorSch
       schema.op->gradient ? run_callback(registry, schema, call, outputs, weights) : run_nodes(registry, schema, call, outputs, weights);
   if (!gradients.wrong.empty()) return gradients.wrong;
   const double here = weighted_sum(outputs, weights);
+  size_t candidates = 0, compared = 0;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (!call.inputs[i] || call.inputs[i]->dtype != DType::f32 || !gradients.of_inputs[i]) continue;
+    if (!call.inputs[i] || call.inputs[i]->dtype != DType::f32) continue;
+    ++candidates;
+    if (!gradients.of_inputs[i]) continue;
+    ++compared;
     const std::string wrong = compare(registry, call, i, *gradients.of_inputs[i], here, weights);
     if (!wrong.empty()) return wrong;
   }
-  return {};
+  return candidates > 0 && compared == 0 ? "its gradient gives none of its f32 inputs a gradient" : "";
 }
 
 }  // namespace heddle::tool

@@ -85,18 +85,17 @@ std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema&
   for (uint32_t i = 0; i < inputs; ++i)
     call.inputs.push_back(random_blob(fitting(*schema.op->inputs[i], dtype), shape, seed + i, index_bound(*schema.op->inputs[i], shape)));
   call.random_seed = seed;
-  const auto first = run_operator(registry, call);
+  const std::string where = std::string(" (") + to_string(dtype) + shape.text() + ", seed " + std::to_string(seed) + ")";
+  CallEnd end;
+  const auto first = run_operator(registry, call, &end);
   if (!first.ok()) {
-    // Refusing generic inputs is an operator's right; failing behind a successful inference is not.
-    const Code code = first.status().code();
-    const std::string text = first.status().text();
-    if (code == Code::kernel_failed && text.find("exception across") != std::string::npos) return text;
+    if (!end.refused()) return first.status().text() + where;
     if (shape.rank() > refusal->rank)
       *refusal = {shape.rank(), std::string(to_string(dtype)) + shape.text() + ": " + first.status().diagnostic().message};
     return {};
   }
   *fitted = true;
-  const std::string where = std::string(" (") + to_string(dtype) + shape.text() + ", seed " + std::to_string(seed) + ")";
+  if (const auto cost = operator_cost(registry, call); !cost.ok()) return "gives no cost: " + cost.status().text() + where;
   for (const uint64_t split : {uint64_t{3}, uint64_t{4}}) {
     OperatorCall again = call;
     again.split_seed = split;
@@ -118,16 +117,17 @@ std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema&
 
 }  // namespace
 
-std::string examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed) {
+Verdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed) {
   bool fitted = false;
   Refusal refusal;
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i32, DType::i64, DType::u8, DType::boolean})
     for (const Shape& shape : shapes) {
       const std::string wrong = examine_with(registry, schema, shape, dtype, seed, &fitted, &refusal);
-      if (!wrong.empty()) return wrong;
+      if (!wrong.empty()) return Verdict::of(wrong);
     }
   if (fitted) return {};
-  return not_run + (refusal.text.empty() ? "it has no outputs that are not optional" : "no generic inputs fit it, " + refusal.text);
+  return {Verdict::Kind::not_run,
+          refusal.text.empty() ? "it has no outputs that are not optional" : "no generic inputs fit it, " + refusal.text};
 }
 
 }  // namespace heddle::tool

@@ -30,20 +30,24 @@ struct Options {
 
 constexpr char end_of_verdict = '\n';
 
-// Runs the examination in a child and reads its text; empty: passed.
-std::string examine_in_child(const std::function<std::string()>& examine, int timeout_s) {
+using Examination = std::function<Verdict()>;
+
+// Runs the examination in a child and reads its verdict.
+Verdict examine_in_child(const Examination& examine, int timeout_s) {
+  const auto failed = [](std::string reason) { return Verdict{Verdict::Kind::fail, std::move(reason)}; };
   int pipe_ends[2];
-  if (::pipe(pipe_ends) != 0) return "no pipe for the child process";
+  if (::pipe(pipe_ends) != 0) return failed("no pipe for the child process");
   std::fflush(nullptr);  // or a child that exits says it once more
   const pid_t child = ::fork();
-  if (child < 0) return "no child process";
+  if (child < 0) return failed("no child process");
   if (child == 0) {
     // An interruption is the parent's to report; the child goes with it.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGBUS}) std::signal(signal, SIG_DFL);
     ::close(pipe_ends[0]);
-    const std::string verdict = examine() + end_of_verdict;
-    const ssize_t written = ::write(pipe_ends[1], verdict.data(), verdict.size());
+    const Verdict verdict = examine();
+    const std::string text = static_cast<char>(verdict.kind) + verdict.reason + end_of_verdict;
+    const ssize_t written = ::write(pipe_ends[1], text.data(), text.size());
     ::_exit(written >= 0 ? 0 : 1);
   }
   ::close(pipe_ends[1]);
@@ -66,12 +70,12 @@ std::string examine_in_child(const std::function<std::string()>& examine, int ti
   ::close(pipe_ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (late) return "did not finish in " + std::to_string(timeout_s) + " s";
-  if (WIFSIGNALED(status)) return std::string("crashed: ") + ::strsignal(WTERMSIG(status)) + (text.empty() ? "" : " behind: " + text);
-  if (text.empty() || text.back() != end_of_verdict)
-    return "ended the process with exit status " + std::to_string(WEXITSTATUS(status)) + " instead of returning";
+  if (late) return failed("did not finish in " + std::to_string(timeout_s) + " s");
+  if (WIFSIGNALED(status)) return failed(std::string("crashed: ") + ::strsignal(WTERMSIG(status)));
+  if (text.size() < 2 || text.back() != end_of_verdict)
+    return failed("ended the process with exit status " + std::to_string(WEXITSTATUS(status)) + " instead of returning");
   text.pop_back();
-  return text;
+  return {static_cast<Verdict::Kind>(text[0]), text.substr(1)};
 }
 
 class Suite {
@@ -81,7 +85,7 @@ class Suite {
 
  private:
   // `kind` is "operator" or "rule".
-  void examine(const char* kind, const std::string& name, const std::string& again, const std::function<std::string()>& examination);
+  void examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination);
 
   const Options& o_;
   Report& report_;
@@ -89,18 +93,17 @@ class Suite {
   int passed_ = 0, failed_ = 0, not_run_ = 0;
 };
 
-void Suite::examine(const char* kind, const std::string& name, const std::string& again, const std::function<std::string()>& examination) {
+void Suite::examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination) {
   if (!o_.only.empty() && o_.only != again) return;
-  std::string verdict = examine_in_child(examination, o_.timeout_s);
-  const bool skipped = verdict.starts_with(not_run), bad = !verdict.empty() && !skipped;
-  if (skipped) verdict.erase(0, std::strlen(not_run));
+  const auto [verdict, reason] = examine_in_child(examination, o_.timeout_s);
+  const bool skipped = verdict == Verdict::Kind::not_run, bad = verdict == Verdict::Kind::fail;
   ++(bad ? failed_ : skipped ? not_run_ : passed_);
   verdicts_[kind].push_back({{kind, name},
                              {"status", bad       ? "fail"
                                         : skipped ? "not-run"
                                                   : "pass"},
-                             {"reason", verdict.empty() ? Json(nullptr) : Json(verdict)}});
-  report_.say((bad ? "FAIL " : skipped ? "not run " : "ok   ") + name + (verdict.empty() ? "" : "  " + quoted(verdict)));
+                             {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
+  report_.say((bad ? "FAIL " : skipped ? "not run " : "ok   ") + name + (reason.empty() ? "" : "  " + quoted(reason)));
   if (bad) report_.say("     again: heddle plugin check " + o_.file + " --operator " + again + " --seed " + std::to_string(o_.seed));
 }
 

@@ -6,7 +6,6 @@
 #include "compare.h"
 #include "inputs.h"
 #include "load/json.h"
-#include "operator_examination.h"
 #include "run/session_impl.h"
 
 namespace heddle::tool {
@@ -65,13 +64,13 @@ bool says_types(const Net& pattern) {
 
 }  // namespace
 
-std::string examine_rule(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t seed) {
+Verdict examine_rule(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t seed) {
   const auto pattern = net_from_json(rule.pattern, {});
-  if (pattern.ok() && !says_types(*pattern)) return std::string(not_run) + "an input of the pattern says no dtype or no dims";
+  if (pattern.ok() && !says_types(*pattern)) return {Verdict::Kind::not_run, "an input of the pattern says no dtype or no dims"};
   std::string shapes;
   for (const int64_t extent : {1, 3, 16}) {
     const Status status = examine(runtime, rule, seed, extent, &shapes);
-    if (!status.ok()) return status.text() + shapes;
+    if (!status.ok()) return Verdict::of(status.text() + shapes);
   }
   return {};
 }

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "heddle/abi.h"
 #include "heddle/session.h"
+#include "verdict.h"
 
 namespace heddle::tool {
 
 // Runs pattern and replacement as nets of their own on the same random inputs, for several extents of the symbols in their shapes, and
-// compares (relative 1e-4, absolute 1e-5: another order of operations may round differently). Empty: they agree; `not_run`
-// (operator_examination.h) and why when the pattern's inputs say no dtype and shape to test with; else what is wrong, with the extents.
-std::string examine_rule(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t seed);
+// compares (relative 1e-4, absolute 1e-5: another order of operations may round differently). Not run, with the
+// reason, when the pattern's inputs say no dtype and shape to test with; else what is wrong, with the extents.
+Verdict examine_rule(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t seed);
 
 }  // namespace heddle::tool
