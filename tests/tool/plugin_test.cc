@@ -38,7 +38,7 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
   for (const Json& one : object["operators"]) verdicts[one["operator"]] = one;
   const std::map<std::string, std::string> lies = {
       {"MirroredInPlace", "gives other bits with output 0 in place of input 0"},
-      {"Places", "gives another element 1 of output 0 in a layout of its formats() with inputs (1 0)"},
+      {"Places", "output 0 in a layout of its formats() with inputs (1 0): element 1 is"},
       {"NoOrder", "formats() gives input 0 of rank 0 a layout that is no order of its dimensions"},
       {"BreaksOnSome", "more than it can (f32[2, 3, 5, 4], seed 1)"},
       {"BreaksMoved", "fails with element 0 of input 0 moved"},

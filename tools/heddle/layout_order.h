@@ -1,0 +1,20 @@
+// Tensors in another order of their dimensions than row-major. Shapes stay the logical ones.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "heddle/abi.h"
+#include "heddle/tensor.h"
+
+namespace heddle::tool {
+
+// An order of all the dimensions, or row-major; not blocks, nor what only its owner can read.
+bool is_order(const heddle_layout& layout, int rank);
+
+// The elements of a row-major tensor as `layout` wants them, which is_order().
+std::vector<std::byte> in_order(const TensorView& row_major, const heddle_layout& layout);
+// And back from it.
+std::vector<std::byte> row_major(const TensorView& ordered, const heddle_layout& layout);
+
+}  // namespace heddle::tool
