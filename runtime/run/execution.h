@@ -32,7 +32,6 @@ struct ExecutionOptions {
   const Workspace* workspace = nullptr;
   void* transient = nullptr;  // for the host's part: caller's buffer of at least plan.context_bytes(), 64-byte aligned
   int64_t transient_bytes = 0;
-  bool inside = false;  // it runs in a step of another execution
 };
 
 struct RunSettings {
@@ -107,7 +106,9 @@ class Execution {
   void build_views();
   void build_steps();
   void build_bindings();
-  Status build_nested(Execution* parent);
+  Status build_nested();
+  // It runs in that step of `parent`, and ends when that is to end.
+  void set_parent(Execution& parent, uint32_t step);
   Status reach_memory(const ExecutionOptions& options);
   void move_to(const Workspace& workspace);
   void rebase(std::byte* host);

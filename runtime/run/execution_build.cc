@@ -60,13 +60,12 @@ Status Execution::build(const ExecutionOptions& options) {
   build_views();
   build_steps();
   build_bindings();
-  HEDDLE_CHECK(build_nested(this));
+  HEDDLE_CHECK(build_nested());
   SchedulerOptions scheduling = options.scheduler;
   scheduling.max_threads = std::min<uint32_t>(plan_->max_threads, static_cast<uint32_t>(std::max(1, options.max_threads)));
   scheduler_ = std::make_unique<Scheduler>(plan_->graph, scheduling.max_threads > 1 ? options.executor : nullptr, scheduling);
   control_.failed = step_failed;
   control_.user = this;
-  if (options.inside) control_.outer_stops = outer_stops;
   failures_.reserve(16);
   info_.struct_size = sizeof(info_);
   return {};
@@ -224,7 +223,13 @@ std::byte* Execution::nested_memory(uint32_t step) const {
   return static_cast<std::byte*>(contexts_[step].abi.scratch) + align_up(plan_->steps[step].scratch_bytes, 64);
 }
 
-Status Execution::build_nested(Execution* parent) {
+void Execution::set_parent(Execution& parent, uint32_t step) {
+  parent_ = &parent;
+  parent_step_ = step;
+  control_.outer_stops = outer_stops;
+}
+
+Status Execution::build_nested() {
   const bool any = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
   if (!any && !plan_->has_late_steps) return {};
   nested_.resize(plan_->steps.size());
@@ -233,13 +238,11 @@ Status Execution::build_nested(Execution* parent) {
     const PlanStep& step = plan_->steps[i];
     for (const NestedPlan& nested : step.nested) {
       ExecutionOptions options;
-      options.inside = true;
       options.transient = nested_memory(static_cast<uint32_t>(i));
       options.transient_bytes = nested.plan->context_bytes();
       if (options.transient_bytes == 0) options.transient = nullptr;
       HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
-      execution->parent_ = parent;
-      execution->parent_step_ = static_cast<uint32_t>(i);
+      execution->set_parent(*this, static_cast<uint32_t>(i));
       execution->subnet_ = nested.subnet.get();
       nested_[i].push_back(std::move(execution));
     }

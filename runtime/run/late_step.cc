@@ -121,11 +121,8 @@ Result<Execution*> LateStep::compile(const Net* subnet, std::span<const heddle_t
     if (options.memory_limit == INT64_MAX) options.memory_limit = memory_for_growth();
     HEDDLE_TRY(auto plan, compile_subnet(*shared, owner_.plan().registry, inputs, outputs, options));
     HEDDLE_CHECK(make_room(plan->context_bytes(), options.memory_limit));
-    ExecutionOptions inside;
-    inside.inside = true;
-    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, inside));
-    execution->parent_ = &owner_;
-    execution->parent_step_ = step_;
+    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, {}));
+    execution->set_parent(owner_, step_);
     execution->subnet_ = subnet;
     nested = execution.get();
     owner_.nested_[step_].push_back(std::move(execution));
@@ -135,7 +132,7 @@ Result<Execution*> LateStep::compile(const Net* subnet, std::span<const heddle_t
   }
 }
 
-// Drops what was used longest ago; never the last one, where the values of the trip before still are.
+// Drops what was used longest ago; never the last one, whose results a kernel may still be reading.
 Status LateStep::make_room(int64_t bytes, int64_t limit) {
   auto& kept = owner_.nested_[step_];
   int64_t held = 0;
@@ -351,10 +348,8 @@ Status LateStep::execute() {
   } catch (...) {
     status = say_threw(&call.abi);
   }
-  if (status == HEDDLE_OK) {
-    HEDDLE_CHECK(close_extents());
-    return check_dynamic_outputs();
-  }
+  const Status extents = close_extents();  // also where the kernel failed: the views are as they were
+  if (status == HEDDLE_OK) return extents.ok() ? check_dynamic_outputs() : extents;
   return owner_.kernel_failure(step_, status);
 }
 
