@@ -54,9 +54,12 @@ void* allocate_output(const void* context, uint32_t output, const int64_t* dims,
   int64_t bytes = 0;
   if (!checked_byte_size(static_cast<DType>(view.dtype), Shape(dims, rank), &bytes) || bytes > call.limit_bytes) return nullptr;
   std::byte* data = nullptr;
-  auto blob = Blob::allocate(static_cast<DType>(view.dtype), Shape(dims, rank), &data);
+  try {
+    call.dynamic_outputs[output] = Blob::allocate(static_cast<DType>(view.dtype), Shape(dims, rank), &data);
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // nothing may be thrown across a plugin
+  }
   view.data = data;
-  call.dynamic_outputs[output] = std::move(blob);
   return data;
 }
 

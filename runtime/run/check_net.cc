@@ -58,7 +58,7 @@ class KernelCheck {
   bool has_rules_ = false;
 };
 
-// Positions of inputs that decide shapes and have no content.
+// Names of inputs that decide shapes and have no content.
 std::vector<std::string> unknown_contents(const Net& net, const PipelineOptions& options) {
   std::vector<std::string> names;
   for (const uint32_t i : shape_deciding_inputs(net, options.limits))
