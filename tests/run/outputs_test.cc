@@ -67,16 +67,22 @@ TEST(Outputs, AContextThatRunsMayBeAssignedOver) {
   const Runtime r = runtime(2);
   Session session = open(r, convolution_net(4));
   const auto x = blob(Shape{4, 8, 14, 14}, -1, 0.01f);
-  std::atomic<int> done{0};
+  std::atomic<int> done{0}, right{0};
   for (int i = 0; i < 20; ++i) {
     auto running = session.prepare(), other = session.prepare();
     ASSERT_TRUE(running.ok() && other.ok());
     ASSERT_TRUE(running->bind_input(0, x->data).ok() && other->bind_input(0, x->data).ok());
-    ASSERT_TRUE(running->run_async([&](Status status) { done += status.ok() ? 1 : 0; }).ok());
+    ASSERT_TRUE(running
+                    ->run_async([&](Status status) {
+                      right += status.ok() ? 1 : 0;
+                      ++done;
+                    })
+                    .ok());
     *running = std::move(*other);
     EXPECT_TRUE(running->run().ok());
   }
   while (done < 20) std::this_thread::yield();  // called behind the end of the run
+  EXPECT_EQ(right, 20);
 }
 
 }  // namespace

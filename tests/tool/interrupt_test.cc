@@ -37,11 +37,7 @@ TEST(ToolInterrupt, RepeatedRunsEnd) {
 
 TEST(ToolInterrupt, EverythingElseEndsAtOnce) {
   const TemporaryFolder folder;
-  std::string table = "id,lower,upper,size\n";
-  for (int i = 0; i < 300; ++i)
-    table += "b" + std::to_string(i) + "," + std::to_string(i * 7 % 50) + "," + std::to_string(i * 7 % 50 + 5 + i % 13) + "," +
-             std::to_string(1000 + i * 37 % 911) + "\n";
-  write_text(folder / "b.csv", table);
+  write_text(folder / "b.csv", hard_buffers());
   const Words search = {"plan", "--buffers", (folder / "b.csv").string(), "--time-limit",
                         "100",  "-o",        (folder / "o.csv").string(), "--json"};
   interrupt_a_run(search, SIGINT, false);

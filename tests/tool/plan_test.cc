@@ -220,11 +220,7 @@ TEST(ToolPlanBuffers, CapacityThatDoesNotDoIsALimit) {
 
 TEST(ToolPlanBuffers, TimeLimitEndsTheSearch) {
   const TemporaryFolder folder;
-  std::string text = "id,lower,upper,size\n";
-  for (int i = 0; i < 300; ++i)
-    text += "b" + std::to_string(i) + "," + std::to_string(i * 7 % 50) + "," + std::to_string(i * 7 % 50 + 5 + i % 13) + "," +
-            std::to_string(1000 + i * 37 % 911) + "\n";
-  write_text(folder / "b.csv", text);
+  write_text(folder / "b.csv", hard_buffers());
   const Words search = {"plan", "--buffers", (folder / "b.csv").string()};
   const Json quick = heddle_json(search);
   Words longer = search;

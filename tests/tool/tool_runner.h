@@ -246,6 +246,15 @@ inline size_t files_in(const std::filesystem::path& folder) {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
 }
 
+// 300 buffers for `plan --buffers` that no search packs to the lower bound at once.
+inline std::string hard_buffers() {
+  std::string table = "id,lower,upper,size\n";
+  for (int i = 0; i < 300; ++i)
+    table += "b" + std::to_string(i) + "," + std::to_string(i * 7 % 50) + "," + std::to_string(i * 7 % 50 + 5 + i % 13) + "," +
+             std::to_string(1000 + i * 37 % 911) + "\n";
+  return table;
+}
+
 // A folder with one net in it.
 struct NetFolder : TemporaryFolder {
   explicit NetFolder(const std::string& text) { write_text(*this / "net.json", text); }
