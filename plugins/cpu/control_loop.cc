@@ -67,7 +67,11 @@ Status infer_loop(InferContext& context) {
     HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(type.rank) + 1));
     context.set_dtype(output, type.dtype);
     if (!stable || !is_static(type) || trips < 0 || trips > planned_trips) {
+      std::vector<int64_t> dims = vector_of(dims_of(type));
+      if (!is_static(type)) dims.assign(dims.size(), HEDDLE_DYNAMIC_DIM);
+      dims.insert(dims.begin(), HEDDLE_DYNAMIC_DIM);
       context.set_dynamic(output, type.rank + 1);
+      context.set_dims(output, dims);  // of a slice: what a loop without a trip gives has them too
       continue;
     }
     std::vector<int64_t> dims = vector_of(dims_of(type));
@@ -139,8 +143,13 @@ class Loop {
  private:
   struct Trip {
     int64_t iteration = 0, most = INT64_MAX;
-    uint8_t goes_on = 1, next = 1;
+    uint8_t goes_on = 1;
     bool another() const { return iteration < most && goes_on; }
+    Status goes_by(const heddle_tensor& cond) {
+      if (cond.element_count != 1) return invalid("the body's first output says whether to go on: it is to be one bool");
+      goes_on = *static_cast<const uint8_t*>(cond.data);
+      return {};
+    }
   };
   // The arrays of one run, in scratch.
   struct Frame {
@@ -169,12 +178,14 @@ class Loop {
       for (uint32_t half = 0; half < 2; ++half) frame.carried[2 * i + half] = without_flags(*context.inputs[first_carried + i]);
       frame.take_buffers(area, i, context.inputs[first_carried + i]->byte_size);
     }
-    frame.outputs[0] = &(frame.results[0] = make_view(HEDDLE_BOOL, nullptr, 0, &trip.next));
+    frame.outputs[0] = &frame.results[0];
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
-    for (; trip.another(); ++trip.iteration, trip.goes_on = trip.next) {
+    for (; trip.another(); ++trip.iteration) {
+      frame.results[0] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
       for (uint32_t i = 0; i < ports_.carried; ++i) frame.outputs[1 + i] = &frame.carried[2 * i + trip.iteration % 2];
       for (uint32_t i = 0; i < ports_.scans; ++i) place_scan(context, frame, i, trip.iteration);
       HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
+      HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
       for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = frame.outputs[1 + i];
     }
     for (uint32_t i = 0; i < ports_.carried; ++i)
@@ -210,8 +221,7 @@ class Loop {
         frame.outputs[i] = wanted ? &frame.results[i] : nullptr;
       }
       HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
-      if (frame.results[0].element_count != 1) return invalid("the body's first output says whether to go on: it is to be one bool");
-      trip.goes_on = *static_cast<const uint8_t*>(frame.results[0].data);
+      HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
       for (uint32_t i = 0; i < ports_.carried; ++i) carried[i].copy(frame.results[1 + i]);
       for (uint32_t i = 0; i < ports_.scans; ++i)
         if (frame.outputs[1 + ports_.carried + i]) HEDDLE_PLUGIN_CHECK(stacks[i].append(frame.results[1 + ports_.carried + i]));
@@ -220,6 +230,8 @@ class Loop {
     for (uint32_t i = 0; i < ports_.scans; ++i) {
       const heddle_tensor* y = context.outputs[ports_.carried + i];
       if (!y) continue;
+      if (stacks[i].count == 0)
+        for (int32_t d = 1; d < y->rank; ++d) stacks[i].dims[d] = std::max<int64_t>(y->dims[d], 0);
       stacks[i].dims[0] = stacks[i].count;
       HEDDLE_PLUGIN_CHECK(give(context, ports_.carried + i, make_view(y->dtype, stacks[i].dims, y->rank, stacks[i].bytes.data())));
     }

@@ -120,6 +120,8 @@ Status lay_out(Draft& draft) {
   lay_out_graph(draft);
   plan.inputs = draft.typed.net.inputs;
   plan.outputs = draft.typed.net.outputs;
+  for (uint32_t i = 0; i < plan.inputs.size(); ++i)
+    if (const auto& content = draft.typed.known[plan.inputs[i].index]) plan.known_inputs.push_back({i, content});
   for (const Variable& v : draft.typed.net.variables) {
     plan.variables.push_back(v.name);
     if (const uint8_t device = draft.device_of(v.first); device != 0)

@@ -131,6 +131,12 @@ struct PlanDevice {
   std::vector<std::shared_ptr<const DeviceMemory>> constants;  // uploaded once
 };
 
+// An input whose content the plan was made for: shapes may depend on it.
+struct KnownInput {
+  uint32_t input = 0;
+  std::shared_ptr<const Blob> content;
+};
+
 struct Plan {
   std::string net_name;
   std::shared_ptr<const RegistrySnapshot> registry;
@@ -139,6 +145,7 @@ struct Plan {
   StepGraph graph;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+  std::vector<KnownInput> known_inputs;
   std::vector<std::shared_ptr<const Blob>> constants;
   std::vector<std::shared_ptr<const Blob>> packs;
   std::vector<std::string> variables;  // names, by Placement::index

@@ -96,11 +96,6 @@ class Preparer {
   std::vector<uint32_t> reads_;  // of constants that still need the original bytes
 };
 
-bool has_subnet(const Node& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(),
-                     [](const Attribute& a) { return std::holds_alternative<std::shared_ptr<const Net>>(a.value); });
-}
-
 heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
   const TensorType& type = draft_.typed.type(value);
   const auto& known = draft_.typed.known[value.index];
@@ -135,9 +130,13 @@ std::vector<const heddle_tensor*> Preparer::views(const std::vector<ValueId>& va
 // Runs inference of the node once more, this time with services that compile each subnet it asks about.
 Status Preparer::compile_subnets(NodeId id) {
   const Node& node = draft_.node(id);
-  if (!has_subnet(node) || draft_.nodes[id.index].late) return {};
+  if (!node.has_subnet() || draft_.nodes[id.index].late) return {};
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(node.inputs, {}, storage);
+  // As when the net was inferred: what is known of the net's inputs too.
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (inputs[i] && draft_.typed.known[node.inputs[i].index])
+      storage[i].data = const_cast<std::byte*>(draft_.typed.known[node.inputs[i].index]->data);
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
   std::vector<TensorType> outputs(node.outputs.size());

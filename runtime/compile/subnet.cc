@@ -25,15 +25,10 @@ Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std:
   inner.max_threads = 1;
   inner.default_device = "cpu:0";  // subnets run where their operator does
   inner.devices = nullptr;
-  InferOptions types;
-  types.evaluator = inner.evaluator;
-  types.limits = inner.limits;
-  for (const heddle_tensor* input : inputs)
-    types.inputs.push_back({{static_cast<DType>(input->dtype), Shape(input->dims, input->rank)}, nullptr});
-  HEDDLE_TRY(TypedNet typed, infer(subnet, registry, types));
+  HEDDLE_TRY(TypedNet typed, infer(subnet, registry, subnet_options(inputs, inner.evaluator, inner.limits)));
   if (typed.net.outputs.size() < outputs.size()) return Status(Code::subnet_mismatch, "the subnet has too few outputs");
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i]) *outputs[i] = to_abi(typed.type(typed.net.outputs[i]));
+    if (outputs[i]) *outputs[i] = subnet_output_type(typed.type(typed.net.outputs[i]));
   TransformOptions transforms;
   transforms.default_device = inner.default_device;
   transforms.limits = inner.limits;

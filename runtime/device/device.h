@@ -4,6 +4,7 @@
 // thread after the other.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,6 +63,9 @@ class Device : public std::enable_shared_from_this<Device> {
   const std::string& name() const { return name_; }  // "cuda:0"
   void* handle() const { return handle_; }
   const LoadedPlugin& plugin() const { return *plugin_; }
+  // Its plugin is being unloaded: who keeps memory on it for later lets go of it.
+  void retire() { retired_.store(true, std::memory_order_relaxed); }
+  bool retired() const { return retired_.load(std::memory_order_relaxed); }
   std::string description();
   Status memory_info(int64_t* free_bytes, int64_t* total_bytes);
 
@@ -97,6 +101,7 @@ class Device : public std::enable_shared_from_this<Device> {
   const heddle_device_backend& backend_;
   const std::string name_;
   void* const handle_;
+  std::atomic<bool> retired_{false};
   std::mutex mutex_;  // of what follows
   void* own_stream_ = nullptr;
   std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_;  // by content

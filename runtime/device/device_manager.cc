@@ -56,7 +56,11 @@ Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& regi
 
 void DeviceManager::drop(const std::string& plugin) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(devices_, [&](const auto& entry) { return entry.second->plugin().name == plugin; });
+  std::erase_if(devices_, [&](const auto& entry) {
+    const bool goes = entry.second->plugin().name == plugin;
+    if (goes) entry.second->retire();
+    return goes;
+  });
 }
 
 }  // namespace heddle

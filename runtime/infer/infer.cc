@@ -4,32 +4,12 @@
 
 #include "base/findings.h"
 #include "base/text.h"
+#include "infer/late_types.h"
+#include "infer/shape_operands.h"
 #include "plugin/infer_operator.h"
 
 namespace heddle {
 namespace {
-
-// Nodes from which a shape operand can be reached: only their content is worth following.
-std::vector<char> shape_relevant_values(const Net& net) {
-  std::vector<char> relevant(net.values.size(), 0);
-  for (size_t i = net.nodes.size(); i-- > 0;) {
-    const Node& node = net.nodes[i];
-    if (!node.schema) continue;
-    bool wanted = false;
-    for (const ValueId id : node.outputs) wanted = wanted || (id.valid() && relevant[id.index]);
-    const bool through = wanted && !node.schema->has_trait(HEDDLE_TRAIT_SHAPE_ONLY) && !node.schema->has_trait(HEDDLE_TRAIT_IMPURE);
-    for (size_t k = 0; k < node.inputs.size(); ++k) {
-      const heddle_port* port = node.schema->input_port(k);
-      const bool operand = port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND);
-      if (node.inputs[k].valid() && (operand || through)) relevant[node.inputs[k].index] = 1;
-    }
-  }
-  return relevant;
-}
-
-bool may_decide_shapes(DType dtype) {
-  return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::none;
-}
 
 class Inference : public CallServices {
  public:
@@ -48,10 +28,12 @@ class Inference : public CallServices {
                       uint32_t output_count) override;
 
  private:
+  void check_symbols();
   void bind_input(size_t position);
   void bind_symbol(const Value& value, const std::string& symbol, int64_t extent);
   Status follow_content(const Node& node);
-  Status infer_late_dtypes(const Node& node);
+  Status infer_late(const Node& node);
+  bool has_late_operand(const Node& node) const;
   void check_declared(const Node& node);
 
   TypedNet& typed_;
@@ -60,6 +42,8 @@ class Inference : public CallServices {
   Findings findings_;
   std::vector<std::pair<std::string, int64_t>> symbols_;
   std::vector<char> relevant_;
+  bool late_contents_ = true;     // a shape operand of unknown content gets it in the run, not from somebody who should have said it
+  bool guesses_extents_ = false;  // extents that an operator shows for a subnet's inputs mean nothing
 };
 
 void Inference::bind_symbol(const Value& value, const std::string& symbol, int64_t extent) {
@@ -73,6 +57,21 @@ void Inference::bind_symbol(const Value& value, const std::string& symbol, int64
     return;
   }
   symbols_.emplace_back(symbol, extent);
+}
+
+// Those that were given are the net's.
+void Inference::check_symbols() {
+  if (symbols_.empty()) return;
+  std::vector<std::string> names;
+  for (const ValueId id : typed_.net.inputs)
+    for (const Dim& dim : typed_.net[id].type.dims)
+      if (dim.kind == Dim::Kind::symbol && std::find(names.begin(), names.end(), dim.symbol) == names.end()) names.push_back(dim.symbol);
+  for (const auto& given : symbols_) {
+    if (std::find(names.begin(), names.end(), given.first) != names.end()) continue;
+    std::string hint = suggestion(given.first, names);
+    if (hint.empty()) hint = names.empty() ? "its inputs have no symbolic extents" : "its symbols are " + join(names, ", ");
+    findings_.add(Status(Code::unknown_name, "the net has no symbol " + quoted(given.first), std::move(hint)));
+  }
 }
 
 void Inference::bind_input(size_t position) {
@@ -89,6 +88,7 @@ void Inference::bind_input(size_t position) {
                  "input " + quoted(value.name) + " is " + to_string(given->type.dtype) + ", the net declares " + to_string(type.dtype),
                  "convert the feed"));
     type = given->type;
+    if (type.dynamic) return;
     if (value.type.ranked && value.type.dims.size() != static_cast<size_t>(type.shape.rank())) {
       findings_.add(Status(Code::shape_mismatch, "input " + quoted(value.name) + " has shape " + type.shape.text() +
                                                      ", the net declares rank " + std::to_string(value.type.dims.size())));
@@ -180,32 +180,26 @@ Status Inference::follow_content(const Node& node) {
   return {};
 }
 
-// Extents of an input are unknown: only dtypes and ranks can be told, by asking with extents of 1.
-Status Inference::infer_late_dtypes(const Node& node) {
-  std::vector<TensorType> types(node.inputs.size());
-  std::vector<heddle_tensor> views(node.inputs.size());
-  std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!node.inputs[i].valid()) continue;
-    types[i] = typed_.type(node.inputs[i]);
-    for (int k = 0; k < types[i].shape.rank(); ++k)
-      if (types[i].shape[k] < 0) types[i].shape[k] = 1;
-    const auto& known = typed_.known[node.inputs[i].index];
-    views[i] = tensor_view(types[i].dtype, types[i].shape, known ? const_cast<std::byte*>(known->data) : nullptr);
-    inputs[i] = &views[i];
-  }
-  std::vector<char> wanted;
-  for (const ValueId id : node.outputs) wanted.push_back(id.valid() ? 1 : 0);
+// Extents of inputs, or contents that decide extents, are the run's affair.
+Status Inference::infer_late(const Node& node) {
   std::vector<TensorType> outputs(node.outputs.size());
-  HEDDLE_CHECK(infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, outputs, this));
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i].valid()) continue;
-    outputs[i].dynamic = true;
-    outputs[i].bounded_axis = -1;
-    for (int k = 0; k < outputs[i].shape.rank(); ++k) outputs[i].shape[k] = -1;
-    typed_.types[node.outputs[i].index] = outputs[i];
-  }
+  const bool before = std::exchange(guesses_extents_, true);
+  Status status = infer_late_types(typed_, node, outputs, this);
+  guesses_extents_ = before;
+  HEDDLE_CHECK(std::move(status));
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i].valid()) typed_.types[node.outputs[i].index] = outputs[i];
   return {};
+}
+
+// Whether extents depend on content that differs from run to run.
+bool Inference::has_late_operand(const Node& node) const {
+  if (!late_contents_) return false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const heddle_port* port = node.schema->input_port(i);
+    if (port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND) && node.inputs[i].valid() && !typed_.known[node.inputs[i].index]) return true;
+  }
+  return false;
 }
 
 void Inference::check_declared(const Node& node) {
@@ -262,14 +256,16 @@ Status Inference::node(NodeId id) {
     views[i].extent_axis = type.bounded_axis;
     inputs[i] = &views[i];
   }
-  if (dynamic) return infer_late_dtypes(node);
+  if (dynamic) return infer_late(node);
   std::vector<char> wanted(node.outputs.size());
   for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = node.outputs[i].valid() ? 1 : 0;
   std::vector<TensorType> outputs(node.outputs.size());
-  HEDDLE_CHECK(infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), {inputs, count}, wanted, outputs, this));
+  Status status = infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), {inputs, count}, wanted, outputs, this);
+  if (status.code() == Code::shape_mismatch && has_late_operand(node)) return infer_late(node);
+  HEDDLE_CHECK(std::move(status));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!node.outputs[i].valid()) continue;
-    outputs[i].follows_bounded = bounded && !outputs[i].dynamic;
+    outputs[i].follows_bounded = bounded && !outputs[i].dynamic && outputs[i].shape.rank() > 0;
     if (outputs[i].byte_size() > options_.limits.tensor_bytes)
       return over_limit(options_.limits, &Limits::tensor_bytes,
                         "output " + quoted(typed_.net[node.outputs[i]].name) + " would take " + human_bytes(outputs[i].byte_size()));
@@ -281,11 +277,16 @@ Status Inference::node(NodeId id) {
 void Inference::run() {
   Net& net = typed_.net;
   symbols_ = options_.symbols;
+  check_symbols();
   typed_.types.assign(net.values.size(), {});
   typed_.known.assign(net.values.size(), nullptr);
   const bool has_operands =
       std::any_of(net.nodes.begin(), net.nodes.end(), [](const Node& n) { return n.schema && n.schema->has_shape_operand; });
   if (has_operands) relevant_ = shape_relevant_values(net);
+  for (size_t i = 0; has_operands && !options_.contents_vary && i < net.inputs.size(); ++i)
+    if (decides_shapes(net[net.inputs[i]], relevant_[net.inputs[i].index], options_.limits) &&
+        (i >= options_.inputs.size() || !options_.inputs[i].content))
+      late_contents_ = false;
   for (size_t i = 0; i < net.values.size(); ++i) {
     const Value& value = net.values[i];
     const Content* content = value.kind == Value::Kind::constant ? &value.content : nullptr;
@@ -323,27 +324,36 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor*
   if (net->inputs.size() != count)
     return refused(
         {Code::subnet_mismatch, "it takes " + std::to_string(net->inputs.size()) + " inputs, is given " + std::to_string(count)});
-  InferOptions options;
-  options.evaluator = options_.evaluator;
-  options.limits = options_.limits;
-  for (uint32_t i = 0; i < count; ++i) options.inputs.push_back(InputBinding::of(*inputs[i]));
+  InferOptions options = subnet_options({inputs, count}, options_.evaluator, options_.limits);
+  for (InputBinding& input : options.inputs) {
+    if (!guesses_extents_ || input.content || input.type.shape.rank() == 0) continue;
+    input.type.dynamic = true;
+    for (int k = 0; k < input.type.shape.rank(); ++k) input.type.shape[k] = -1;
+  }
   Result<TypedNet> typed = infer(*net, typed_.registry, options);
   if (!typed.ok()) return refused(std::move(typed).status());
   if (net->outputs.size() < output_count)
     return refused({Code::subnet_mismatch,
                     "it has " + std::to_string(net->outputs.size()) + " outputs, " + std::to_string(output_count) + " are wanted"});
   for (uint32_t i = 0; i < output_count; ++i)
-    if (outputs[i]) *outputs[i] = to_abi(typed->type(typed->net.outputs[i]));
+    if (outputs[i]) *outputs[i] = subnet_output_type(typed->type(typed->net.outputs[i]));
   return {};
 }
 
 }  // namespace
 
-InputBinding InputBinding::of(const heddle_tensor& view) {
-  InputBinding binding;
-  binding.type = {static_cast<DType>(view.dtype), Shape(view.dims, view.rank)};
-  if (view.data) binding.content = Blob::copy_of(binding.type.dtype, binding.type.shape, view.data);
-  return binding;
+InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evaluator* evaluator, const Limits& limits) {
+  InferOptions options;
+  options.evaluator = evaluator;
+  options.limits = limits;
+  options.contents_vary = true;
+  for (const heddle_tensor* view : inputs) {
+    InputBinding& input = options.inputs.emplace_back();
+    input.type = {static_cast<DType>(view->dtype), Shape(view->dims, view->rank)};
+    if (view->data && view->element_count <= limits.evaluated_elements)
+      input.content = Blob::copy_of(input.type.dtype, input.type.shape, view->data);
+  }
+  return options;
 }
 
 TypedNet infer_all(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options, Findings& findings) {
@@ -370,24 +380,6 @@ Status infer_node(TypedNet& net, NodeId node) {
   net.types.resize(net.net.values.size());
   net.known.resize(net.net.values.size());
   return Inference(net, options).node(node);
-}
-
-Status missing_content(const std::string& input) {
-  return {Code::missing_input, "the content of input " + quoted(input) + " decides shapes and must be known when the net is prepared",
-          "give it with --input " + input + "=FILE, or its data with the shapes"};
-}
-
-std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits) {
-  const std::vector<char> relevant = shape_relevant_values(net);
-  std::vector<uint32_t> positions;
-  for (size_t i = 0; i < net.inputs.size(); ++i) {
-    const Value& value = net[net.inputs[i]];
-    int64_t elements = 1;
-    for (const Dim& dim : value.type.dims) elements *= dim.value > 0 ? dim.value : 1;
-    if (relevant[net.inputs[i].index] && may_decide_shapes(value.type.dtype) && elements <= limits.evaluated_elements)
-      positions.push_back(static_cast<uint32_t>(i));
-  }
-  return positions;
 }
 
 }  // namespace heddle

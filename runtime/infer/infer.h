@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,6 @@ namespace heddle {
 struct InputBinding {
   TensorType type;                      // dtype none: as the net declares
   std::shared_ptr<const Blob> content;  // for inputs that decide shapes; null: unknown
-  // Type and content, if any, of what a plugin shows for an input of a subnet.
-  static InputBinding of(const heddle_tensor& view);
 };
 
 struct InferOptions {
@@ -28,7 +27,10 @@ struct InferOptions {
   std::vector<std::pair<std::string, int64_t>> symbols;  // extents of symbolic dims; symbols are also bound by the inputs' shapes
   Evaluator* evaluator = nullptr;                        // null: no content is followed
   Limits limits;
+  bool contents_vary = false;  // of inputs without content, from run to run; else what decides shapes has to be given
 };
+// For a subnet, from what a plugin shows for its inputs: types, and the contents of small ones that have data.
+InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evaluator* evaluator, const Limits& limits);
 
 // `net` must be resolved. All findings are reported: dtype_mismatch, shape_mismatch, unbound_symbol (naming input and symbol), ... Pure.
 Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options);
@@ -37,11 +39,5 @@ TypedNet infer_all(Net net, const std::shared_ptr<const RegistrySnapshot>& regis
 
 // Infers one node that was added to `net` (its outputs' types are written). For transforms.
 Status infer_node(TypedNet& net, NodeId node);
-
-// What to say where the content of an input decides shapes and is not known.
-Status missing_content(const std::string& input);
-
-// Positions of net inputs whose content decides extents: feeds of these are part of a plan's key. Depends on the net alone.
-std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits);
 
 }  // namespace heddle

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -47,6 +48,11 @@ const AttributeValue* Node::find(const std::string& attribute) const {
   for (const Attribute& a : attributes)
     if (a.name == attribute) return &a.value;
   return nullptr;
+}
+
+bool Node::has_subnet() const {
+  return std::any_of(attributes.begin(), attributes.end(),
+                     [](const Attribute& a) { return std::holds_alternative<std::shared_ptr<const Net>>(a.value); });
 }
 
 int64_t Node::int_attribute(const std::string& attribute, int64_t otherwise) const {

@@ -117,6 +117,7 @@ struct Node {
 
   const AttributeValue* find(const std::string& attribute) const;
   int64_t int_attribute(const std::string& attribute, int64_t otherwise) const;
+  bool has_subnet() const;
 };
 
 // State that lives in the session: parameters, running statistics, counters.

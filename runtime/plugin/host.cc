@@ -27,7 +27,7 @@ void set_error(const void* context, heddle_status code, const char* text, size_t
   if (!context) return;  // a plugin that lost its context still fails with its status
   CallError& error = call_of<Call>(context).error;
   error.code = code;
-  error.text.assign(text ? text : "", text ? std::min<size_t>(length, 4096) : 0);
+  error.text = kept_text(text, length);
   if (!error.text.empty()) error.cause = Status();
 }
 

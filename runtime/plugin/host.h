@@ -4,9 +4,11 @@
 // A function table per kind of context lets set_error(context) know what `context` is without a lookup or thread-local state.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +23,11 @@ struct CallError {
   std::string text;
   Status cause;  // of a subnet that the plugin asked about: the whole story, unless the plugin has a text of its own
 };
+
+// What of a plugin's text is kept. `text` may be null.
+inline std::string_view kept_text(const char* text, size_t length) {
+  return text ? std::string_view(text, std::min<size_t>(length, 4096)) : std::string_view();
+}
 
 // Log lines of plugins and of the runtime go here; null: dropped. Set by the embedding program; must be callable from any thread.
 using LogSink = void (*)(void* user, heddle_log_level level, const char* text, size_t length);

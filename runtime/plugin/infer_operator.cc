@@ -84,6 +84,14 @@ heddle_type to_abi(const TensorType& type) {
   return t;
 }
 
+heddle_type subnet_output_type(const TensorType& type) {
+  TensorType told = type;
+  told.dynamic = type.dynamic || type.follows_bounded;
+  if (told.dynamic) told.bounded_axis = -1;
+  for (int i = 0; told.dynamic && i < told.shape.rank(); ++i) told.shape[i] = HEDDLE_DYNAMIC_DIM;
+  return to_abi(told);
+}
+
 Status from_abi(const heddle_type& type, TensorType* out) {
   if (type.rank < 0 || type.rank > max_rank)
     return {Code::shape_mismatch,
@@ -111,6 +119,14 @@ bool makes_sense(const heddle_type& type) {
 }
 
 }  // namespace
+
+Status infer_dtypes(const OperatorSchema& schema, std::span<const heddle_tensor* const> inputs, std::span<TensorType> outputs) {
+  TypeVariables variables;
+  HEDDLE_CHECK(check_inputs(schema, inputs, variables));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const heddle_port* port = schema.output_port(i)) outputs[i].dtype = output_dtype(*port, variables);
+  return {};
+}
 
 Status infer_operator(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
                       std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services, CallEnd* end) {

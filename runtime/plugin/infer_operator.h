@@ -18,8 +18,13 @@ namespace heddle {
 Status infer_operator(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
                       std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services, CallEnd* end = nullptr);
 
+// Only the dtypes, as far as the schema's type variables and defaults say them; none where only an attribute does.
+Status infer_dtypes(const OperatorSchema& schema, std::span<const heddle_tensor* const> inputs, std::span<TensorType> outputs);
+
 // A type as the ABI's struct and back. from_abi refuses negative extents that are not marked dynamic, ranks and dtypes out of range.
 heddle_type to_abi(const TensorType& type);
 Status from_abi(const heddle_type& type, TensorType* out);
+// What an operator is told of its subnet's output: extents that follow a bounded value are not to be planned with.
+heddle_type subnet_output_type(const TensorType& type);
 
 }  // namespace heddle

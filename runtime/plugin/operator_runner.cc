@@ -22,6 +22,15 @@ struct AlignedBytes {
   std::shared_ptr<Blob> memory;
 };
 
+constexpr int64_t behind = 64;  // bytes that a Blob has at least behind its end
+
+void fill_with(std::byte* data, int64_t bytes, std::optional<uint8_t> fill) {
+  if (fill) std::memset(data, *fill, static_cast<size_t>(bytes + behind));
+}
+bool overrun(const std::byte* data, int64_t bytes, std::optional<uint8_t> fill) {
+  return fill && std::any_of(data + bytes, data + bytes + behind, [&](std::byte b) { return b != std::byte{*fill}; });
+}
+
 // One call's run context with what the host functions need behind it.
 struct RunCall {
   heddle_run_context abi = {};
@@ -38,7 +47,7 @@ RunCall& call_of(const void* context) {
 
 void set_error(const void* context, heddle_status code, const char* text, size_t length) {
   if (!context) return;
-  call_of(context).error = {code, std::string(text ? text : "", text ? std::min<size_t>(length, 4096) : 0), {}};
+  call_of(context).error = {code, std::string(kept_text(text, length)), {}};
 }
 
 void* thread_scratch(const void* context) {
@@ -198,6 +207,7 @@ Status Runner::allocate_outputs() {
     const TensorType& type = output_types[i];
     std::byte* data = nullptr;
     output_blobs.push_back(type.dynamic ? nullptr : Blob::allocate(type.dtype, type.shape, &data));
+    if (data) fill_with(data, output_blobs.back()->bytes, call.fill);
     heddle_tensor view = tensor_view(type.dtype, type.shape, data);
     if (i < call.output_layouts.size()) view.layout = call.output_layouts[i];
     view.extent_axis = type.bounded_axis;
@@ -244,6 +254,7 @@ Status Runner::make(const KernelEntry& first) {
 Status Runner::run() {
   end = {OperatorStage::allocate, HEDDLE_OK};
   const AlignedBytes scratch(made.scratch_bytes), thread_scratch_bytes(made.thread_scratch_bytes);
+  for (const AlignedBytes* memory : {&scratch, &thread_scratch_bytes}) fill_with(memory->data, memory->memory->bytes, call.fill);
   heddle_run_info info = {sizeof(info), 0, call.random_seed, call.step};
   RunCall run;
   run.thread_scratch = thread_scratch_bytes.data;
@@ -288,6 +299,12 @@ Status Runner::run() {
     end.answer = HEDDLE_ERROR_INTERNAL;
     return Status(Code::kernel_failed, "the kernel " + what);
   };
+  if (overrun(scratch.data, scratch.memory->bytes, call.fill)) return broken("wrote behind the end of its scratch");
+  if (overrun(thread_scratch_bytes.data, thread_scratch_bytes.memory->bytes, call.fill))
+    return broken("wrote behind the end of a thread's scratch");
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (output_blobs[i] && overrun(output_blobs[i]->data, output_blobs[i]->bytes, call.fill))
+      return broken("wrote behind the end of output " + std::to_string(i));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_types[i].dynamic) {
       if (!run.dynamic_outputs[i]) return broken("allocated no output " + std::to_string(i));

@@ -214,11 +214,7 @@ void Resolver::apply_updates(Net& net, Node& node) {
 
 // Random operators never share a stream, nor do the subnets of operators: a file that gives two the same id, or none, means no such thing.
 void separate_streams(Net& net) {
-  const auto draws = [](const Node& node) {
-    return node.schema && (node.schema->has_trait(HEDDLE_TRAIT_RANDOM) ||
-                           std::any_of(node.attributes.begin(), node.attributes.end(),
-                                       [](const Attribute& a) { return std::holds_alternative<std::shared_ptr<const Net>>(a.value); }));
-  };
+  const auto draws = [](const Node& node) { return node.schema && (node.schema->has_trait(HEDDLE_TRAIT_RANDOM) || node.has_subnet()); };
   uint32_t next = 0;
   for (const Node& node : net.nodes) next = std::max(next, node.random_stream);
   std::unordered_set<uint32_t> taken;

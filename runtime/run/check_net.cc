@@ -5,6 +5,7 @@
 #include "device/device_manager.h"
 #include "device/locations.h"
 #include "infer/registry_evaluator.h"
+#include "infer/shape_operands.h"
 #include "plugin/kernel_call.h"
 #include "plugin/library.h"
 #include "run/pipeline.h"

@@ -2,6 +2,7 @@
 #include <condition_variable>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "run/session_impl.h"
 
@@ -85,17 +86,35 @@ Context::~Context() {
   if (!state_->shared) state_->session->runtime->workspaces.give_back(std::move(state_->workspace));
 }
 
-Result<std::unique_lock<std::mutex>> Context::State::enter() {
-  if (!shared) return std::unique_lock<std::mutex>();
-  std::unique_lock lock(workspace->mutex());
+Result<Context::State::Turn> Context::State::enter(const RunSettings& settings) {
+  if (!shared) return Turn();
+  const uint64_t deadline = settings.deadline(), now = deadline ? ticks() : 0;
+  const int64_t ns = deadline ? static_cast<int64_t>(ticks_to_ns(deadline > now ? deadline - now : 0)) : -1;
+  if (!workspace->turns().lock_within(ns, settings.cancelled)) {
+    if (settings.cancelled && settings.cancelled->load())
+      return Status(Code::cancelled, "the run was cancelled while it waited for its turn");
+    return Status(Code::deadline_exceeded, "the deadline passed while the run waited for its turn in shared memory",
+                  "allow more time, or let fewer contexts share it");
+  }
+  Turn turn(workspace->turns(), std::adopt_lock);
   HEDDLE_CHECK(workspace->reserve(*entry->plan));
   execution->follow(*workspace);
-  return lock;
+  return turn;
 }
 
 Status Context::State::run(const RunSettings& settings) {
-  HEDDLE_TRY(const auto turn, enter());
+  HEDDLE_TRY(const auto turn, enter(settings));
   return execution->run(settings);
+}
+
+// What the caller asked for, from now on.
+RunSettings Context::State::settings(const RunOptions& options) const {
+  RunSettings made;
+  made.seed = options.seed.value_or(session->options.seed);
+  made.deadline_ns = options.deadline_ns;
+  if (made.deadline_ns > 0) made.asked_ticks = ticks();
+  made.cancelled = &async->cancelled;
+  return made;
 }
 
 size_t Context::input_count() const {
@@ -137,10 +156,8 @@ Status Context::bind_output(size_t i, void* data, int64_t bytes) {
 }
 
 Status Context::run(const RunOptions& options) {
-  RunSettings settings;
-  settings.seed = options.seed.value_or(state_->session->options.seed);
-  settings.deadline_ns = options.deadline_ns;
-  return state_->run(settings);
+  state_->async->cancelled.store(false, std::memory_order_relaxed);
+  return state_->run(state_->settings(options));
 }
 
 Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
@@ -155,9 +172,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
     async.running = true;
   }
   async.state = state_.get();
-  async.settings.seed = options.seed.value_or(state_->session->options.seed);
-  async.settings.deadline_ns = options.deadline_ns;
-  async.settings.cancelled = &async.cancelled;
+  async.settings = state_->settings(options);
   async.cancelled.store(false, std::memory_order_relaxed);
   async.done = std::move(done);
   executor->submit(async);
@@ -167,6 +182,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
 void Context::cancel() {
   state_->async->cancelled.store(true);
   state_->execution->cancel();
+  if (state_->shared) state_->workspace->turns().wake();
 }
 int64_t Context::planned_bytes() const {
   return state_->entry->plan->context_bytes();

@@ -126,7 +126,7 @@ void Execution::begin(const RunSettings& settings) {
     control_.stop.store(0, std::memory_order_seq_cst);
     if (settings.cancelled->load(std::memory_order_seq_cst)) request_stop(control_.stop, stop_cancelled);
   }
-  control_.deadline_ticks = settings.deadline_ns > 0 ? ticks() + ns_to_ticks(static_cast<double>(settings.deadline_ns)) : 0;
+  control_.deadline_ticks = settings.deadline();
   control_.profile = settings.profile;
   info_.seed = settings.seed;
   observed_ = 0;

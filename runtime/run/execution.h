@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "compile/plan.h"
 #include "heddle/executor.h"
 #include "heddle/status.h"
@@ -37,12 +38,17 @@ struct ExecutionOptions {
 struct RunSettings {
   uint64_t seed = 0;
   int64_t step = 0;             // for random operators, where the net has no step counter of its own
-  int64_t deadline_ns = 0;      // from the start of the run; 0: none
+  int64_t deadline_ns = 0;      // from when it was asked for; 0: none
+  uint64_t asked_ticks = 0;     // in base/clock.h ticks; 0: when it begins
   StepSpan* profile = nullptr;  // one per step; null: off
   // Set by who then calls cancel(): so that it counts even if it comes before the run begins. Null: only runs under way are cancelled.
   const std::atomic<bool>* cancelled = nullptr;
   // For dumps, numeric checks and comparisons: the steps run serially and this is called behind each; a failing status ends the run.
   const std::function<Status(uint32_t step)>* seen = nullptr;
+  // In ticks; 0: none.
+  uint64_t deadline() const {
+    return deadline_ns > 0 ? (asked_ticks ? asked_ticks : ticks()) + ns_to_ticks(static_cast<double>(deadline_ns)) : 0;
+  }
 };
 
 class DeviceRun;
@@ -129,6 +135,7 @@ class Execution {
   Status kernel_failure(uint32_t step, heddle_status status);
   heddle_status run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_tensor* const* outputs, uint32_t output_count);
+  bool made_for(std::span<const heddle_tensor* const> inputs);
   Execution* find_nested(uint32_t step, const Net* subnet, std::span<const heddle_tensor* const> inputs, size_t outputs);
   bool should_stop(uint32_t step);
   Status reach_devices();
@@ -195,6 +202,7 @@ class Execution {
   std::atomic<int64_t> subnet_runs_{0};    // in this run: held to the limit loop_trips
   uint32_t parent_step_ = 0;               // whose subnet it is
   const Net* subnet_ = nullptr;            // which of its subnets
+  std::vector<const void*> recognised_;    // by plan_->known_inputs: the constant that had that content when it was last bound
   std::vector<Shape> result_shapes_;       // of a subnet: what views of its results point to
   std::atomic<bool> running_{false};
   uint32_t observed_ = 0;  // steps done of a run that is observed

@@ -78,11 +78,11 @@ void Execution::note_failure(uint32_t step, heddle_status status, bool reported,
     if (f.step == step) {
       f.reported = f.reported || reported;
       if (reported) f.status = status;
-      if (text) f.text.assign(text, std::min<size_t>(length, 4096));
+      if (text) f.text = kept_text(text, length);
       if (text && length > 0) f.cause = Status();
       return;
     }
-  failures_.push_back({step, status, reported, text ? std::string(text, std::min<size_t>(length, 4096)) : std::string(), {}});
+  failures_.push_back({step, status, reported, std::string(kept_text(text, length)), {}});
 }
 
 void Execution::note_cause(uint32_t step, Status cause) {
@@ -133,17 +133,31 @@ uint64_t Execution::next_trip(uint32_t step, const Net* subnet) {
   return 0;
 }
 
-// The execution of a subnet for inputs of these types; null: there is none.
+// Whether the plan was made for inputs of these types, and of these contents where it depends on them.
+bool Execution::made_for(std::span<const heddle_tensor* const> inputs) {
+  if (plan_->inputs.size() != inputs.size()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& type = plan_->values[plan_->inputs[i].index].type;
+    if (static_cast<DType>(inputs[i]->dtype) != type.dtype || Shape(inputs[i]->dims, inputs[i]->rank) != type.shape) return false;
+  }
+  recognised_.resize(plan_->known_inputs.size());
+  for (size_t k = 0; k < recognised_.size(); ++k) {
+    const KnownInput& known = plan_->known_inputs[k];
+    const heddle_tensor& input = *inputs[known.input];
+    const bool constant = (input.flags & HEDDLE_TENSOR_CONSTANT) != 0;
+    if (constant && input.data == recognised_[k]) continue;
+    const auto bytes = static_cast<size_t>(known.content->bytes);
+    if (bytes > 0 && (!input.data || std::memcmp(input.data, known.content->data, bytes) != 0)) return false;
+    if (constant) recognised_[k] = input.data;
+  }
+  return true;
+}
+
+// The execution of a subnet for such inputs; null: there is none.
 Execution* Execution::find_nested(uint32_t step, const Net* subnet, std::span<const heddle_tensor* const> inputs, size_t outputs) {
   if (nested_.empty()) return nullptr;
   for (const auto& candidate : nested_[step]) {
-    const Plan& plan = candidate->plan();
-    bool fits = candidate->subnet_ == subnet && plan.inputs.size() == inputs.size() && plan.outputs.size() >= outputs;
-    for (size_t i = 0; fits && i < inputs.size(); ++i) {
-      const TensorType& type = plan.values[plan.inputs[i].index].type;
-      fits = static_cast<DType>(inputs[i]->dtype) == type.dtype && Shape(inputs[i]->dims, inputs[i]->rank) == type.shape;
-    }
-    if (!fits) continue;
+    if (candidate->subnet_ != subnet || candidate->plan().outputs.size() < outputs || !candidate->made_for(inputs)) continue;
     Execution* const found = candidate.get();
     // What a late step keeps is in the order of last use.
     auto& kept = nested_[step];
@@ -204,11 +218,19 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   const std::span<const heddle_tensor* const> given(inputs, input_count);
   Execution* nested = find_nested(step, net, given, output_count);
   if (!nested && plan_->steps[step].late) {
-    Result<Execution*> made = late_[step]->compile(net, given, {});
+    // Only what is the same in each run may be part of a plan.
+    std::vector<heddle_tensor> views(input_count);
+    std::vector<const heddle_tensor*> lasting(input_count);
+    for (uint32_t i = 0; i < input_count; ++i) {
+      views[i] = *inputs[i];
+      if (!(views[i].flags & HEDDLE_TENSOR_CONSTANT)) views[i].data = nullptr;
+      lasting[i] = &views[i];
+    }
+    Result<Execution*> made = late_[step]->compile(net, lasting, {});
     if (!made.ok()) return failed(from_outside(made.status()));
     nested = *made;
   }
-  if (!nested) return refuse(HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes for which it was not planned");
+  if (!nested) return refuse(HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes or contents for which it was not planned");
   if (nested->plan().outputs.size() < output_count) return refuse(HEDDLE_ERROR_INVALID, "the subnet has too few outputs");
   for (uint32_t i = 0; i < input_count; ++i) nested->bind_input(i, inputs[i]->data);
   for (uint32_t i = 0; i < output_count; ++i) {

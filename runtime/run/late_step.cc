@@ -13,6 +13,7 @@
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
+#include "run/control_groups.h"
 #include "run/execution.h"
 #include "run/step_call.h"
 
@@ -24,7 +25,11 @@ constexpr size_t most_subnets = 16;  // compiled ones that a step keeps
 // No plan has said how much memory these subnets take together: a loop whose values grow for ever must meet a limit before the machine
 // does.
 int64_t memory_for_growth() {
-  static const int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE) / 2;
+  static const int64_t bytes = [] {
+    const int64_t machine = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+    const int64_t allowed = cgroup_memory(own_memberships(), cgroup_mount);
+    return (allowed > 0 ? std::min(machine, allowed) : machine) / 2;
+  }();
   return bytes;
 }
 
@@ -110,7 +115,7 @@ Result<Execution*> LateStep::compile(const Net* subnet, std::span<const heddle_t
   Execution* nested = owner_.find_nested(step_, subnet, inputs, outputs.size());
   if (nested) {
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i]) *outputs[i] = to_abi(nested->plan().values[nested->plan().outputs[i].index].type);
+      if (outputs[i]) *outputs[i] = subnet_output_type(nested->plan().values[nested->plan().outputs[i].index].type);
     return nested;
   }
   const std::shared_ptr<const Net> shared = subnet_attribute(plan_step_.call->attributes()->values, subnet);
@@ -193,7 +198,14 @@ Status LateStep::infer_outputs() {
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
   LateServices services(*this, owner_.plan(), plan_step_);
-  return infer_operator(plan_step_.call->schema(), plan_step_.call->attributes()->table, inputs, wanted, types_, &services);
+  HEDDLE_CHECK(infer_operator(plan_step_.call->schema(), plan_step_.call->attributes()->table, inputs, wanted, types_, &services));
+  for (size_t i = 0; i < types_.size(); ++i) {
+    const DType planned = wanted[i] ? owner_.plan().values[plan_step_.outputs[i].value.index].type.dtype : types_[i].dtype;
+    if (types_[i].dtype != planned)
+      return {Code::dtype_mismatch,
+              "output " + std::to_string(i) + " is " + to_string(types_[i].dtype) + ", the plan took it for " + to_string(planned)};
+  }
+  return {};
 }
 
 Status LateStep::place_outputs() {

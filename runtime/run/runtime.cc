@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "infer/shape_operands.h"
 #include "load/load.h"
 #include "load/structure.h"
 #include "plugin/host.h"

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "infer/shape_operands.h"
 #include "run/session_impl.h"
 #include "weights/attach.h"
 
@@ -136,7 +137,7 @@ int64_t SessionAccess::held_bytes(const Context& context, uint8_t device) {
 
 RunContext::RunContext() : workspace_(std::make_shared<Workspace>()) {}
 int64_t RunContext::bytes() const {
-  const std::lock_guard lock(workspace_->mutex());
+  const std::lock_guard lock(workspace_->turns());
   return workspace_->bytes();
 }
 
@@ -167,7 +168,7 @@ Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<
   auto state = std::make_unique<Context::State>();
   state->workspace = SessionAccess::workspace(memory);
   state->shared = true;
-  const std::lock_guard lock(state->workspace->mutex());
+  const std::lock_guard lock(state->workspace->turns());
   HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
   state->session = impl_;
   state->entry = std::move(entry);

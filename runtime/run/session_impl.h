@@ -92,8 +92,10 @@ struct Context::State {
   std::shared_ptr<Workspace> workspace;  // null: over the caller's buffer, never given back for reuse
   bool shared = false;                   // other contexts have the same workspace
   // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own. Errors:
-  // another context's growth failed and left too little, and there is no more for this one either.
-  Result<std::unique_lock<std::mutex>> enter();
+  // cancelled, deadline_exceeded; another context's growth failed and left too little, and there is no more for this one either.
+  using Turn = std::unique_lock<Turns>;
+  Result<Turn> enter(const RunSettings& settings = {});
+  RunSettings settings(const RunOptions& options) const;
   // In the caller's thread or the executor's.
   Status run(const RunSettings& settings);
   struct Async;

@@ -1,5 +1,6 @@
 #include "run/workspace.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -73,6 +74,10 @@ int64_t Workspace::bytes() const {
   return total;
 }
 
+bool Workspace::keeps_retired() const {
+  return std::any_of(sides_.begin(), sides_.end(), [](const Side& s) { return s.device->retired(); });
+}
+
 std::shared_ptr<Workspace> WorkspacePool::take() {
   {
     const std::lock_guard lock(mutex_);
@@ -86,6 +91,7 @@ std::shared_ptr<Workspace> WorkspacePool::take() {
 }
 
 void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) {
+  if (workspace->keeps_retired()) return;
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(workspace));
 }

@@ -2,7 +2,7 @@
 // not the sum, on the host and on each device. What a RunContext of heddle/session.h holds.
 //
 // Grows when a plan asks for more, and then it is somewhere else: who keeps addresses compares place() before a run (Execution::follow).
-// Not synchronised, but for mutex(), which those hold who share one.
+// Not synchronised, but for turns(), which those hold who share one.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include "compile/plan.h"
 #include "device/device.h"
 #include "heddle/status.h"
+#include "run/turns.h"
 
 namespace heddle {
 
@@ -34,9 +35,11 @@ class Workspace {
   int64_t bytes_on(const Device& device) const;
   // On the host and on devices together.
   int64_t bytes() const;
+  // Whether it holds memory on a device whose plugin is being unloaded.
+  bool keeps_retired() const;
   // Another number whenever any of it is somewhere else, and in no other workspace; 0: never held anything.
   uint64_t place() const { return place_; }
-  std::mutex& mutex() { return mutex_; }
+  Turns& turns() { return turns_; }
 
  private:
   struct Side {
@@ -48,7 +51,7 @@ class Workspace {
   Status reserve_on(const std::shared_ptr<Device>& device, int64_t bytes);
   const Side* side(const Device& device) const;
 
-  std::mutex mutex_;
+  Turns turns_;
   std::shared_ptr<const Blob> memory_;
   std::byte* host_ = nullptr;
   int64_t host_bytes_ = 0;

@@ -12,12 +12,6 @@ bool may_fold(const Node& node) {
   return (node.schema->op->traits & never) == 0 && !node.schema->updates_variable() && node.epilogue.empty();
 }
 
-bool has_subnet(const Node& node) {
-  for (const Attribute& a : node.attributes)
-    if (std::holds_alternative<std::shared_ptr<const Net>>(a.value)) return true;
-  return false;
-}
-
 // Folding must not trade a small operator for a big constant.
 bool worth_folding(const TypedNet& net, const Node& node, const Limits& limits) {
   int64_t in = 0, out = 0;
@@ -53,7 +47,7 @@ Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits
     if (known) {
       for (const ValueId v : node.outputs) contents.push_back(v.valid() ? editor.net().known[v.index] : nullptr);
     } else {
-      bool constant = !has_subnet(node);
+      bool constant = !node.has_subnet();
       std::vector<std::shared_ptr<const Blob>> inputs;
       for (const ValueId v : node.inputs) {
         inputs.push_back(editor.constant(v));

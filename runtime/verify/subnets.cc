@@ -22,14 +22,11 @@ class SubnetServices : public CallServices {
                       uint32_t output_count) override {
     const Net& net = *from_abi(subnet);
     if (net.inputs.size() != count || net.outputs.size() < output_count) return {Code::subnet_mismatch, "it has other ports"};
-    InferOptions options;
-    options.evaluator = evaluator_;
-    options.limits = net_.limits;
-    for (uint32_t i = 0; i < count; ++i) options.inputs.push_back(InputBinding::of(*inputs[i]));
+    const InferOptions options = subnet_options({inputs, count}, evaluator_, net_.limits);
     Findings mistakes;  // have been told when the net around was inferred
     TypedNet typed = infer_all(net, net_.registry, options, mistakes);
     for (uint32_t i = 0; i < output_count && !mistakes.failed(); ++i)
-      if (outputs[i]) *outputs[i] = to_abi(typed.type(typed.net.outputs[i]));
+      if (outputs[i]) *outputs[i] = subnet_output_type(typed.type(typed.net.outputs[i]));
     if (visited_.insert(&net).second) {
       Findings inside;
       visit_(std::move(typed), !mistakes.failed(), inside);
@@ -57,9 +54,7 @@ bool has_types(const TypedNet& net, const Node& node) {
 
 void visit_subnets(const TypedNet& net, NodeId id, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit) {
   const Node& node = net.net[id];
-  if (std::none_of(node.attributes.begin(), node.attributes.end(),
-                   [](const Attribute& a) { return std::holds_alternative<std::shared_ptr<const Net>>(a.value); }))
-    return;
+  if (!node.has_subnet()) return;
   std::vector<heddle_tensor> views(node.inputs.size());
   std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
   for (size_t i = 0; i < node.inputs.size(); ++i) {

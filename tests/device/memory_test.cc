@@ -86,6 +86,18 @@ TEST(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
   EXPECT_EQ(runtime.impl().workspaces.idle_bytes(), 0);
 }
 
+TEST(DeviceMemory, NothingOfAnUnloadedPluginIsKeptForLater) {
+  Runtime runtime = proto_runtime();
+  {
+    const Chain c(runtime, 300);
+    auto context = Session(c.session).prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(runtime.unload_plugin("proto").ok());
+    ASSERT_TRUE(run(*context, c).ok());
+  }
+  EXPECT_EQ(runtime.impl().workspaces.idle_bytes(), 0);
+}
+
 TEST(DeviceMemory, GrowthThatFailsLeavesTheOtherContextsUsable) {
   const Setting little("HEDDLE_PROTO_MEMORY", "16384");
   const Runtime runtime = proto_runtime();

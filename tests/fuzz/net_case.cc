@@ -100,7 +100,9 @@ Outcome Target::go_on(const LoadedCase& loaded) const {
   ResourceTable resources(registry_);
   PipelineOptions options;
   options.inputs = bindings(*resolved);
-  options.symbols = {{"N", 3}, {"M", 2}};
+  for (const ValueId id : resolved->inputs)
+    for (const Dim& dim : (*resolved)[id].type.dims)
+      if (dim.kind == Dim::Kind::symbol && options.symbols.empty()) options.symbols = {{dim.symbol, 3}};
   options.limits = options.transform.limits = options.compile.limits = loaded.limits;
   options.compile.max_threads = 2;
   options.compile.resources = &resources;

@@ -1,4 +1,6 @@
 // Operators that bring the process down: only `heddle plugin check`, which runs them in a child process, may load this.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 
@@ -16,8 +18,15 @@ static Status leave(In<float>, Out<float>) {
   std::_Exit(0);
 }
 
+// Nobody hears from it again.
+static Status close_and_stay(In<float>, Out<float>) {
+  for (int file = 3; file < 256; ++file) ::close(file);
+  for (;;) ::pause();
+}
+
 HEDDLE_PLUGIN("hostile_crash", "1.0", plugin) {
   plugin.add(Op("Segfault", "hostile").in("x").out("y", same_as("x")).cpu<segfault>());
   plugin.add(Op("Abort", "hostile").in("x").out("y", same_as("x")).cpu<abort_here>());
   plugin.add(Op("Exit", "hostile").in("x").out("y", same_as("x")).cpu<leave>());
+  plugin.add(Op("ClosesAndStays", "hostile").in("x").out("y", same_as("x")).cpu<close_and_stay>());
 }

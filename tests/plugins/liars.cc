@@ -44,6 +44,27 @@ class NoOrder : public Places {
   }
 };
 
+// Leaves elements as they were, writes one more than there is, or behind its scratch.
+Status holes(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i)
+    if (i % 3 != 1) y[i] = x[i];
+  return {};
+}
+Status overrun(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size + 1; ++i) y[i] = 1;
+  return {};
+}
+class LongScratch {
+ public:
+  Status prepare(PrepareContext& c) { return c.set_scratch(8), Status(); }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const auto x = input<float>(c, 0);
+    static_cast<char*>(c.scratch)[8] = 1;
+    for (int64_t i = 0; i < x.size; ++i) output<float>(c, 0)[i] = x[i];
+    return {};
+  }
+};
+
 // Breaks on long inputs alone.
 Status short_only(In<float> x, Out<float> y) {
   if (x.size > 100) return {HEDDLE_ERROR_INTERNAL, "more than it can"};
@@ -115,6 +136,9 @@ HEDDLE_PLUGIN("liars", "1.0", plugin) {
   plugin.add(Op("Places", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<Places>());
   plugin.add(Op("NoOrder", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<NoOrder>());
   plugin.add(Op("BreaksOnSome", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<short_only>());
+  plugin.add(Op("Holes", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<holes>());
+  plugin.add(Op("Overrun", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<overrun>());
+  plugin.add(Op("LongScratch", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<LongScratch>());
   Op moved("BreaksMoved", "liars");
   moved.in("a", f32).in("b", f32).out("y", same_as("a"), f32).cpu<same_again>().gradient(right);
   plugin.add(moved);

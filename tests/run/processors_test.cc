@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "run/control_groups.h"
 #include "run/helper_pinning.h"
 
 namespace heddle {
@@ -45,6 +46,18 @@ TEST(Processors, ReadsLegacyQuotas) {
   folder.write("cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(cgroup_quota("9:memory:/job\n4:cpu,cpuacct:/job\n", folder.root), 2);
   EXPECT_EQ(cgroup_quota("4:cpuset:/job\n", folder.root), 0);
+}
+
+TEST(Processors, ReadsMemoryLimitsOfBothVersions) {
+  Folder folder;
+  folder.write("a/b/memory.max", "max\n");
+  EXPECT_EQ(cgroup_memory("0::/a/b\n", folder.root), 0);
+  folder.write("a/memory.max", "8589934592\n");
+  EXPECT_EQ(cgroup_memory("0::/a/b\n", folder.root), int64_t{8} << 30);
+  folder.write("memory/job/memory.limit_in_bytes", "1048576\n");
+  folder.write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(cgroup_memory("9:memory:/job\n4:cpu,cpuacct:/job\n", folder.root), 1 << 20);
+  EXPECT_EQ(cgroup_memory("9:memory:/\n", folder.root), 0);
 }
 
 TEST(Processors, OddTextIsNoQuota) {

@@ -96,6 +96,31 @@ TEST(RunContext, RunsOfManyThreadsTakeTurns) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
+// Runs that wait for memory that is in use are called off like runs under way.
+TEST(RunContext, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
+  const Runtime r = runtime(1);
+  const RunContext memory;
+  Prepared p = prepared(r, 1);
+  auto context = p.session.prepare_on(memory);
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  ASSERT_TRUE(context->bind_input(0, p.input.data()).ok());
+  std::unique_lock in_use(SessionAccess::workspace(memory)->turns());
+  RunOptions hurry;
+  hurry.deadline_ns = 1'000'000;
+  EXPECT_EQ(context->run(hurry).code(), Code::deadline_exceeded);
+  hurry.deadline_ns = 1;
+  EXPECT_EQ(context->run(hurry).code(), Code::deadline_exceeded);
+  std::atomic<bool> done{false};
+  std::thread waiting([&] {
+    EXPECT_EQ(context->run().code(), Code::cancelled);
+    done = true;
+  });
+  while (!done) context->cancel();  // whenever the other thread has come to wait
+  waiting.join();
+  in_use.unlock();
+  EXPECT_TRUE(right(*context, p));
+}
+
 TEST(RunContext, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
   const Runtime r = runtime(1);
   int64_t largest = 0;

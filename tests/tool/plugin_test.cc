@@ -27,6 +27,8 @@ TEST(ToolPlugin, CheckOutlivesWhatCrashesHangsAndLies) {
   EXPECT_EQ(one["operators"][0]["status"], "fail");
   const Json exits = heddle_json({"plugin", "check", test_plugin("hostile_crash"), "--operator", "Exit"}, 1);
   EXPECT_NE(exits["operators"][0]["reason"].dump().find("ended the process with exit status 0"), std::string::npos) << exits;
+  const Json stays = heddle_json({"plugin", "check", test_plugin("hostile_crash"), "--operator", "ClosesAndStays", "--timeout", "1"}, 1);
+  EXPECT_EQ(stays["operators"][0]["reason"], "did not finish in 1 s") << stays;
   EXPECT_EQ(codes(heddle_json({"plugin", "check", example_plugin, "--operator", "NoSuch"}, 2)), Words{"unknown-name"});
   EXPECT_EQ(heddle({"plugin", "check", example_plugin, "--timeout", "0"}).status, 2);
   EXPECT_EQ(codes(heddle_json({"plugin", "check", "/nowhere.so"}, 3)), Words{"plugin-unreadable"});
@@ -41,6 +43,9 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
       {"Places", "output 0 in a layout of its formats() with inputs (1 0): element 1 is"},
       {"NoOrder", "formats() gives input 0 of rank 0 a layout that is no order of its dimensions"},
       {"BreaksOnSome", "more than it can (f32[2, 3, 5, 4], seed 1)"},
+      {"Holes", "leaves elements unwritten, or reads what was in its memory before (f32[7], seed 1)"},
+      {"Overrun", "the kernel wrote behind the end of output 0 (f32[], seed 1)"},
+      {"LongScratch", "the kernel wrote behind the end of its scratch"},
       {"BreaksMoved", "fails with element 0 of input 0 moved"},
       {"GradientWrong", "of its gradient of input 1 is"},
       {"GradientUnknown", "its gradient: "},

@@ -105,6 +105,8 @@ TEST(ToolRun, ShapeAndSymbolBindWhatTheNetLeavesOpen) {
   const NetFolder folder(symbolic());
   EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1"}, 2)), Words{"unbound-symbol"});
   EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--symbol", "N=8"})["outputs"]["y"]["shape"], Json({8, 3}));
+  const Json misspelt = heddle_json({"run", folder.net(), "--random", "1", "--symbol", "N=8", "--symbol", "M=8"}, 2);
+  EXPECT_EQ(codes(misspelt), Words{"unknown-name"}) << misspelt;
   EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--shape", "x=5x3"})["outputs"]["y"]["shape"], Json({5, 3}));
   EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--shape", "x=5x4"}, 3)), Words{"shape-mismatch"});
   EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--shape", "x=-1x3"}, 2)), Words{"invalid-argument"});
@@ -266,6 +268,9 @@ TEST(ToolRun, DumpWritesOperatorsAndOnlyChoosesThem) {
   ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--dump", folder.file("one"), "--only", "p1"}).status, 0);
   EXPECT_EQ(files_in(folder / "one"), 1u);
   EXPECT_EQ(read_text(folder / "one/p1.npy"), read_text(folder / "dump/p1.npy"));
+  const Outcome none = heddle({"run", folder.net(), "--random", "1", "--dump", folder.file("none"), "--only", "p11"});
+  EXPECT_EQ(none.status, 2) << none.err;
+  EXPECT_NE(none.err.find("--only \"p11\": no operator of the plan has this name or type"), std::string::npos) << none.err;
   EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--only", "p1"}).status, 2);
 }
 

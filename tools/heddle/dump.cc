@@ -19,9 +19,32 @@ std::string FileNames::of(const std::string& name, const std::string& owner) {
   return file;
 }
 
-Status Dump::create(const std::string& folder, const std::string& only, Dump* dump) {
+namespace {
+
+// Whose outputs a step's are: the last operator's that was fused into it.
+const std::string& producer_of(const PlanStep& step) {
+  return step.fused.empty() ? step.name : step.fused.back();
+}
+bool is_named(const PlanStep& step, const std::string& only) {
+  return only.empty() || step.name == only || step.type == only ||
+         std::find(step.fused.begin(), step.fused.end(), only) != step.fused.end();
+}
+
+}  // namespace
+
+Status Dump::create(const std::string& folder, const std::string& only, const Plan& plan, Dump* dump) {
   dump->folder_ = folder;
   dump->only_ = only;
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return is_named(step, only); })) {
+    std::vector<std::string> names;
+    for (const PlanStep& step : plan.steps) {
+      names.push_back(step.name);
+      names.insert(names.end(), step.fused.begin(), step.fused.end());
+    }
+    const std::string hint = suggestion(only, names);
+    return {Code::unknown_name, "--only " + quoted(only) + ": no operator of the plan has this name or type",
+            hint.empty() ? "`heddle plan` lists the operators that are left after folding" : hint};
+  }
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   return error ? Status(Code::file_unwritable, "--dump " + quoted(folder) + ": " + error.message()) : Status();
@@ -29,15 +52,16 @@ Status Dump::create(const std::string& folder, const std::string& only, Dump* du
 
 Status Dump::write(Execution& execution, uint32_t step) {
   const PlanStep& s = execution.plan().steps[step];
-  if (!only_.empty() && s.name != only_ && s.type != only_) return {};
+  if (!is_named(s, only_)) return {};
+  const std::string& name = producer_of(s);
   for (size_t k = 0; k < s.outputs.size(); ++k) {
     if (!s.outputs[k].value.valid()) continue;
     const heddle_tensor& view = execution.view(s.outputs[k].value);
     if (!is_order(view.layout, view.rank))
       return {Code::unsupported,
-              "output " + std::to_string(k) + " of " + quoted(s.name) + " is in a layout of its own, which --dump can't write",
+              "output " + std::to_string(k) + " of " + quoted(name) + " is in a layout of its own, which --dump can't write",
               "choose other operators with --only"};
-    const std::string output = k == 0 ? s.name : s.name + "." + std::to_string(k);
+    const std::string output = k == 0 ? name : name + "." + std::to_string(k);
     TensorView tensor = true_view(view);
     std::vector<std::byte> staging;
     HEDDLE_TRY(tensor.data, execution.on_host(s.outputs[k].value, staging));
@@ -47,7 +71,7 @@ Status Dump::write(Execution& execution, uint32_t step) {
       tensor.data = ordered.data();
     }
     const std::string file = names_.of(output, std::to_string(step) + "." + std::to_string(k)) + ".npy";
-    HEDDLE_CHECK(write_tensor((std::filesystem::path(folder_) / file).string(), s.name, tensor));
+    HEDDLE_CHECK(write_tensor((std::filesystem::path(folder_) / file).string(), name, tensor));
   }
   return {};
 }

@@ -20,9 +20,11 @@ class FileNames {
 
 class Dump {
  public:
-  // Makes the folder. `only`: the operators of this name or type alone; empty: all.
-  static Status create(const std::string& folder, const std::string& only, Dump* dump);
-  // The outputs of a step that has just run, as .npy, row-major whatever their layout.
+  // Makes the folder. `only`: the operators of this name or type alone, fused ones by the step that they are in; empty: all. Errors:
+  // unknown_name, file_unwritable.
+  static Status create(const std::string& folder, const std::string& only, const Plan& plan, Dump* dump);
+  // The outputs of a step that has just run, as .npy, row-major whatever their layout. Files have the name of the operator that they are
+  // the outputs of: the last one of a fused step.
   Status write(Execution& execution, uint32_t step);
 
  private:

@@ -5,6 +5,7 @@
 
 #include "base/half.h"
 #include "base/text.h"
+#include "infer/shape_operands.h"
 #include "picture.h"
 #include "plugin/schema.h"
 #include "tensor_files.h"

@@ -103,6 +103,11 @@ std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema&
     if (!other.ok()) return "fails when its tiles are split: " + other.status().text() + where;
     if (!same_bits(*first, *other)) return "gives other bits when its tiles are split" + where;
   }
+  OperatorCall dirty = call;
+  dirty.fill = uint8_t{0xa5};
+  const auto over_other_bytes = run_operator(registry, dirty);
+  if (!over_other_bytes.ok()) return "fails over memory that holds something: " + over_other_bytes.status().text() + where;
+  if (!same_bits(*first, *over_other_bytes)) return "leaves elements unwritten, or reads what was in its memory before" + where;
   OperatorCall constant = call;
   constant.constant_inputs = true;
   const auto other = run_operator(registry, constant);

@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <functional>
@@ -53,23 +56,28 @@ Verdict examine_in_child(const Examination& examine, int timeout_s) {
   ::close(pipe_ends[1]);
   std::string text;
   char buffer[4096];
-  pollfd wait_for = {pipe_ends[0], POLLIN, 0};
-  bool late = false;
-  for (;;) {
-    const int ready = ::poll(&wait_for, 1, timeout_s * 1000);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) {
-      late = true;
-      ::kill(child, SIGKILL);
-      break;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(timeout_s);
+  const auto left = [&] { return std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count(); };
+  int status = 0;
+  bool ended = false, late = false;
+  // It may close its end of the pipe and go on.
+  for (bool open = true; !ended && !late;) {
+    pollfd wait_for = {open ? pipe_ends[0] : -1, POLLIN, 0};
+    const int ready = ::poll(&wait_for, 1, static_cast<int>(std::clamp<int64_t>(left(), 0, open ? INT_MAX : 10)));
+    if (ready > 0) {
+      const ssize_t n = ::read(pipe_ends[0], buffer, sizeof(buffer));
+      if (n > 0) text.append(buffer, static_cast<size_t>(n));
+      if (n == 0 || (n < 0 && errno != EINTR)) open = false;
     }
-    const ssize_t n = ::read(pipe_ends[0], buffer, sizeof(buffer));
-    if (n <= 0) break;
-    text.append(buffer, static_cast<size_t>(n));
+    if (!open) ended = ::waitpid(child, &status, WNOHANG) == child;
+    late = !ended && left() <= 0;
   }
   ::close(pipe_ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
+  if (late) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, &status, 0);
+  }
   if (late) return failed("did not finish in " + std::to_string(timeout_s) + " s");
   if (WIFSIGNALED(status)) return failed(std::string("crashed: ") + ::strsignal(WTERMSIG(status)));
   if (text.size() < 2 || text.back() != end_of_verdict)

@@ -142,7 +142,7 @@ Status Runner::prepare() {
   HEDDLE_TRY(context_, session_->prepare(views));
   for (const Diagnostic& warning : SessionAccess::execution(*context_).plan().warnings) report_.diagnose(warning);
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
-  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, &dump_);
+  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, SessionAccess::execution(*context_).plan(), &dump_);
 }
 
 Status Runner::execute() {

@@ -68,7 +68,7 @@ struct PortInfo {
 };
 
 struct RunOptions {
-  int64_t deadline_ns = 0;       // from the start of the run; 0: none
+  int64_t deadline_ns = 0;       // from the call, whatever the run waits for; 0: none
   std::optional<uint64_t> seed;  // of this run's random operators; none: the session's
 };
 
@@ -115,7 +115,8 @@ class HEDDLE_API Context {
   // Runs on a thread of the runtime's executor and calls `done` there, which may run the context again. The context must not be touched
   // before that; its destructor waits for the run. Errors: unsupported (no executor), busy.
   Status run_async(std::function<void(Status)> done, const RunOptions& options = {});
-  // [any thread] Ends the run under way, or asked for by run_async; it returns Code::cancelled when steps in flight are done.
+  // [any thread] Ends the run that was asked for, also one that waits for its turn in shared memory; it returns Code::cancelled when steps
+  // in flight are done.
   void cancel();
   // Planned peak bytes on the host: what the context's memory holds there.
   int64_t planned_bytes() const;

@@ -1,0 +1,85 @@
+#include "infer/late_types.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "plugin/attributes.h"
+#include "plugin/infer_operator.h"
+
+namespace heddle {
+namespace {
+
+// Extents to ask with: 1 broadcasts, those of other inputs fit beside them, and what operands say (sizes, counts) needs as much.
+std::vector<int64_t> likely_extents(const TypedNet& net, const Node& node) {
+  constexpr size_t most = 8;
+  std::vector<int64_t> extents = {1};
+  const auto add = [&](int64_t extent) {
+    if (extent > 0 && extents.size() < most && std::find(extents.begin(), extents.end(), extent) == extents.end())
+      extents.push_back(extent);
+  };
+  // Subnets are inferred with extents that are unknown whatever is asked, and those within them again.
+  if (node.has_subnet()) return extents;
+  for (const ValueId id : node.inputs) {
+    if (!id.valid()) continue;
+    const TensorType& type = net.type(id);
+    for (int k = 0; !type.dynamic && k < type.shape.rank(); ++k) add(type.shape[k]);
+    const auto& known = net.known[id.index];
+    if (!known || known->dtype != DType::i64) continue;
+    int64_t sum = 0;
+    for (int64_t k = 0; k < std::min<int64_t>(known->shape.element_count(), max_rank); ++k) {
+      int64_t element = 0;
+      std::memcpy(&element, known->data + k * int64_t{sizeof(element)}, sizeof(element));
+      add(element);
+      if (!__builtin_add_overflow(sum, element, &sum)) add(sum);
+    }
+  }
+  return extents;
+}
+
+}  // namespace
+
+Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorType> outputs, CallServices* services) {
+  std::vector<Shape> shapes(node.inputs.size());
+  std::vector<heddle_tensor> views(node.inputs.size());
+  std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
+  std::vector<char> wanted;
+  for (const ValueId id : node.outputs) wanted.push_back(id.valid() ? 1 : 0);
+  const AttributeTable attributes(*node.schema, node.attributes);
+  Status refusal;
+  for (const int64_t extent : likely_extents(net, node)) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.inputs[i].valid()) continue;
+      const TensorType& type = net.type(node.inputs[i]);
+      shapes[i] = type.shape;
+      for (int k = 0; k < shapes[i].rank(); ++k)
+        if (shapes[i][k] < 0) shapes[i][k] = extent;
+      const auto& known = net.known[node.inputs[i].index];
+      views[i] = tensor_view(type.dtype, shapes[i], known ? const_cast<std::byte*>(known->data) : nullptr);
+      inputs[i] = &views[i];
+    }
+    Status status = infer_operator(*node.schema, attributes, inputs, wanted, outputs, services);
+    if (!status.ok() && status.code() != Code::shape_mismatch) return status;
+    if (refusal.ok()) refusal = status;
+    if (status.ok()) {
+      refusal = {};
+      break;
+    }
+  }
+  if (!refusal.ok()) {
+    // The extents of the run may be right all the same.
+    HEDDLE_CHECK(infer_dtypes(*node.schema, inputs, outputs));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (wanted[i] && outputs[i].dtype == DType::none) return refusal;
+      outputs[i].shape = !node.inputs.empty() && node.inputs[0].valid() ? shapes[0] : Shape{};
+    }
+  }
+  for (TensorType& type : outputs) {
+    type.dynamic = true;
+    type.bounded_axis = -1;
+    for (int k = 0; k < type.shape.rank(); ++k) type.shape[k] = -1;
+  }
+  return {};
+}
+
+}  // namespace heddle
