@@ -1,8 +1,8 @@
 // Scan: a body run over the slices of its scanned inputs with state values, whose other outputs are stacked.
 //
 // Inputs: states..., scanned..., captures...; body: states..., a slice of each scanned..., captures... -> states..., scan outputs....
-// All extents are known beforehand: states live in two halves of the step's scratch, turn about; slices along the first axis are read
-// and written in place, those along another axis go through scratch.
+// States keep their extents and live in two halves of the step's scratch, turn about; slices along the first axis are read and written in
+// place, those along another axis go through scratch. Scan outputs whose extents the body finds out get memory with their first slice.
 #include <deque>
 
 #include "families.h"
@@ -77,10 +77,10 @@ Status infer_scan(InferContext& context) {
   std::vector<heddle_type> types;
   HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), inputs, ports.states + ports.scans, &types));
   for (uint32_t i = 0; i < ports.states + ports.scans; ++i) {
-    if (!is_static(types[i])) return unsupported("output " + std::to_string(i) + " of the body has extents that data decides");
     context.set_dtype(i, types[i].dtype);
     if (i < ports.states) {
-      if (!same_static(types[i], context.input(i).dtype, context.dims(i)))
+      const bool may_fit = !is_static(types[i]) && types[i].dtype == context.input(i).dtype;
+      if (!may_fit && !same_static(types[i], context.input(i).dtype, context.dims(i)))
         return invalid("state " + std::to_string(i) + " is " + dims_text(dims_of(types[i])) + " after the body and " +
                        dims_text(context.dims(i)) + " before, or differs in dtype");
       context.set_dims(i, context.dims(i));
@@ -90,8 +90,10 @@ Status infer_scan(InferContext& context) {
     const int64_t wanted = ports.output_axes[i - ports.states];
     if (!normalize_axis(wanted, types[i].rank + 1, &axis)) return axis_outside("scan_output_axes", wanted, types[i].rank + 1);
     std::vector<int64_t> stacked = vector_of(dims_of(types[i]));
+    if (!is_static(types[i])) stacked.assign(stacked.size(), HEDDLE_DYNAMIC_DIM);
     stacked.insert(stacked.begin() + axis, length);
     HEDDLE_PLUGIN_CHECK(check_rank(stacked.size()));
+    if (!is_static(types[i])) context.set_dynamic(i, static_cast<int>(stacked.size()));
     context.set_dims(i, stacked);
   }
   return {};
@@ -132,6 +134,33 @@ struct Sliced {
   StridedCopy copy;
 };
 
+// A scan output whose extents its first slice tells.
+class FoundStack {
+ public:
+  Status allocate(const RunContext& context, uint32_t output, std::vector<int64_t> dims, int64_t axis, bool backward) {
+    dims_ = std::move(dims);
+    const heddle_tensor& y = *context.outputs[output];
+    view_ = make_view(y.dtype, dims_.data(), static_cast<int>(dims_.size()), nullptr);
+    view_.data = context.host->allocate_output(&context, output, dims_.data(), view_.rank);
+    if (!view_.data && view_.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
+    sliced_ = Sliced(view_, axis, backward, false);
+    return {};
+  }
+  Status write(const heddle_tensor& slice, int64_t iteration) const {
+    if (!std::equal(sliced_.dims.begin(), sliced_.dims.end(), slice.dims, slice.dims + slice.rank))
+      return invalid("a scan output has shape " + dims_text({slice.dims, slice.rank}) + " in iteration " + std::to_string(iteration) +
+                     ", before it had " + dims_text(cpu::dims_of(sliced_.dims)));
+    sliced_.copy.run(static_cast<const char*>(slice.data), static_cast<char*>(view_.data) + sliced_.offset(iteration), 0,
+                     sliced_.copy.units());
+    return {};
+  }
+
+ private:
+  std::vector<int64_t> dims_;
+  heddle_tensor view_ = {};
+  Sliced sliced_;
+};
+
 class Scan {
  public:
   Status create(const CreateContext& context) {
@@ -145,9 +174,12 @@ class Scan {
     for (uint32_t i = 0; i < ports_.states; ++i) state_bytes_.push_back(context.input(i)->byte_size);
     for (uint32_t i = 0; i < ports_.scanned; ++i)
       scanned_.emplace_back(*context.input(ports_.states + i), ports_.input_axes[i], ports_.input_directions[i] != 0, true);
-    for (uint32_t i = 0; i < ports_.scans; ++i)
-      if (const heddle_tensor* y = context.output(ports_.states + i))
-        scans_[i] = Sliced(*y, ports_.output_axes[i], ports_.output_directions[i] != 0, false);
+    found_.assign(ports_.scans, 0);
+    for (uint32_t i = 0; i < ports_.scans; ++i) {
+      const heddle_tensor* y = context.output(ports_.states + i);
+      found_[i] = y && !is_planned(*y);
+      if (y && !found_[i]) scans_[i] = Sliced(*y, ports_.output_axes[i], ports_.output_directions[i] != 0, false);
+    }
     ScratchArea area;
     Frame frame(area, *this);
     context.set_scratch(area.used());
@@ -162,13 +194,24 @@ class Scan {
         frame.views[2 * i + half] =
             make_view(context.inputs[i]->dtype, context.inputs[i]->dims, context.inputs[i]->rank, frame.states[2 * i + half]);
     const int64_t length = scanned_[0].length;
+    std::vector<FoundStack> stacks(std::count(found_.begin(), found_.end(), 1) > 0 ? ports_.scans : 0);
+    for (uint32_t i = 0; length == 0 && i < stacks.size(); ++i)
+      if (found_[i]) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, {}, 0));
     for (int64_t iteration = 0; iteration < length; ++iteration) {
       for (uint32_t i = 0; i < ports_.states; ++i) frame.outputs[i] = &frame.views[2 * i + iteration % 2];
       for (uint32_t i = 0; i < ports_.scanned; ++i) read_slice(context, frame, i, iteration);
       for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);
       HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
       for (uint32_t i = 0; i < ports_.states; ++i) frame.inputs[i] = frame.outputs[i];
-      for (uint32_t i = 0; i < ports_.scans; ++i) write_slice(context, frame, i, iteration);
+      for (uint32_t i = 0; i < ports_.scans; ++i) {
+        if (!found_[i]) {
+          write_slice(context, frame, i, iteration);
+          continue;
+        }
+        const heddle_tensor& slice = *frame.outputs[ports_.states + i];
+        if (iteration == 0) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, vector_of({slice.dims, slice.rank}), length));
+        HEDDLE_PLUGIN_CHECK(stacks[i].write(slice, iteration));
+      }
     }
     for (uint32_t i = 0; i < ports_.states; ++i)
       if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, frame.inputs[i]->data, y->byte_size);
@@ -217,6 +260,12 @@ class Scan {
     const heddle_tensor* stack = context.outputs[ports_.states + i];
     frame.outputs[ports_.states + i] = nullptr;
     if (!stack) return;
+    if (found_[i]) {
+      heddle_tensor& slice = frame.views[2 * ports_.states + ports_.scanned + i];
+      slice = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
+      frame.outputs[ports_.states + i] = &slice;
+      return;
+    }
     void* data = sliced.in_place() ? static_cast<char*>(stack->data) + sliced.offset(iteration) : frame.slices[ports_.scanned + i];
     heddle_tensor& view = frame.views[2 * ports_.states + ports_.scanned + i];
     view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
@@ -229,9 +278,22 @@ class Scan {
     sliced.copy.run(frame.slices[ports_.scanned + i], static_cast<char*>(stack->data) + sliced.offset(iteration), 0, sliced.copy.units());
   }
 
+  // `slice`: extents of the first one; of none, what is known is taken and the rest is 0.
+  Status begin_stack(const RunContext& context, FoundStack& stack, uint32_t i, std::vector<int64_t> slice, int64_t length) const {
+    const heddle_tensor& y = *context.outputs[ports_.states + i];
+    int axis = 0;
+    if (!normalize_axis(ports_.output_axes[i], y.rank, &axis)) return axis_outside("scan_output_axes", ports_.output_axes[i], y.rank);
+    if (length == 0) slice.assign(static_cast<size_t>(y.rank - 1), 0);
+    if (slice.size() + 1 != static_cast<size_t>(y.rank))
+      return invalid("a scan output has " + std::to_string(slice.size()) + " dimensions, expected " + std::to_string(y.rank - 1));
+    slice.insert(slice.begin() + axis, length);
+    return stack.allocate(context, ports_.states + i, std::move(slice), axis, ports_.output_directions[i] != 0);
+  }
+
   const heddle_subnet* body_ = nullptr;
   ScanPorts ports_;
   std::vector<Sliced> scanned_, scans_;
+  std::vector<char> found_;  // by scan output: the body tells its extents
   std::vector<uint64_t> state_bytes_;
 };
 
@@ -250,7 +312,8 @@ void add_scan(Builder& plugin) {
                  .maybe("scan_output_axes", HEDDLE_ATTRIBUTE_INTS)
                  .maybe("scan_output_directions", HEDDLE_ATTRIBUTE_INTS)
                  .infer(infer_scan)
-                 .cpu<Scan>());
+                 .cpu<Scan>()
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
 }
 
 }  // namespace heddle::cpu

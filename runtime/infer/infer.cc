@@ -192,9 +192,10 @@ Status Inference::infer_late(const Node& node) {
   return {};
 }
 
-// Whether extents depend on content that differs from run to run.
+// Whether extents depend on content that differs from run to run. Operators with subnets know what to do without it, and asking them twice
+// at each depth of nets in nets takes for ever.
 bool Inference::has_late_operand(const Node& node) const {
-  if (!late_contents_) return false;
+  if (!late_contents_ || node.has_subnet()) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const heddle_port* port = node.schema->input_port(i);
     if (port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND) && node.inputs[i].valid() && !typed_.known[node.inputs[i].index]) return true;

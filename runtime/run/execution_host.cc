@@ -235,10 +235,9 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   for (uint32_t i = 0; i < input_count; ++i) nested->bind_input(i, inputs[i]->data);
   for (uint32_t i = 0; i < output_count; ++i) {
     const TensorType& type = nested->plan().values[nested->plan().outputs[i].index].type;
-    const bool where_it_is = !outputs[i] || !outputs[i]->data;
+    const bool where_it_is = !outputs[i] || !outputs[i]->data || type.late();
     nested->bind_output(i, where_it_is ? nullptr : outputs[i]->data);
-    if (where_it_is) continue;
-    if (type.late() || outputs[i]->byte_size < static_cast<uint64_t>(type.byte_size()))
+    if (!where_it_is && outputs[i]->byte_size < static_cast<uint64_t>(type.byte_size()))
       return refuse(HEDDLE_ERROR_INVALID, "an output of a subnet does not fit");
   }
   // Random operators of a subnet differ from those of other subnets, and from trip to trip.
@@ -250,8 +249,18 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   if (!status.ok()) return failed(from_outside(std::move(status)));
   nested->result_shapes_.resize(nested->outputs_.size());
   for (uint32_t i = 0; i < output_count; ++i) {
-    if (!outputs[i] || outputs[i]->data) continue;
+    const bool late = nested->plan().values[nested->plan().outputs[i].index].type.late();
+    if (!outputs[i] || (outputs[i]->data && !late)) continue;
     const TensorView result = nested->output(i);
+    if (outputs[i]->data) {
+      const Shape wanted(outputs[i]->dims, outputs[i]->rank);
+      if (result.shape != wanted || result.dtype != static_cast<DType>(outputs[i]->dtype))
+        return refuse(HEDDLE_ERROR_INVALID, "output " + std::to_string(i) + " of subnet " + quoted(net->name) + " is " +
+                                                to_string(result.dtype) + result.shape.text() + ", expected " +
+                                                to_string(static_cast<DType>(outputs[i]->dtype)) + wanted.text());
+      if (outputs[i]->byte_size > 0) std::memcpy(outputs[i]->data, result.data, outputs[i]->byte_size);
+      continue;
+    }
     Shape& shape = nested->result_shapes_[i] = result.shape;
     *outputs[i] = tensor_view(result.dtype, shape, result.data);
   }

@@ -134,6 +134,19 @@ INSTANTIATE_TEST_SUITE_P(
                            },
                            {{2, 2}, {3, 3, 12, 12}},
                            {{4, 2}, {3, 3, 12, 12, 21, 21, 30, 30}}},
+                    Behind{"Scan",
+                           [](NetBuilder& b, ValueId rows) {
+                             NetBuilder body("body");
+                             const ValueId sum = body.input("sum", DType::f32, Shape{3}), row = body.input("row", DType::f32, Shape{3});
+                             const ValueId next = body.add1("Add", "next", {sum, row});
+                             body.output(next);
+                             body.output(body.add1("Identity", "so_far", {next}));
+                             const auto out = b.add("Scan", "scan", {b.constant("zero", blob(Shape{3}, 0, 0)), rows}, 2,
+                                                    {{"body", subnet(body)}, {"num_scan_inputs", int64_t{1}}});
+                             return std::vector<ValueId>{out[1]};
+                           },
+                           {{2, 3}, {0, 1, 2, 3, 5, 7}},
+                           {{4, 3}, {0, 1, 2, 3, 5, 7, 9, 12, 15, 18, 22, 26}}},
                     Behind{"ShapeDecidedByARowCount",
                            [](NetBuilder& b, ValueId rows) {
                              const ValueId shape = b.add1("Shape", "shape", {rows});
@@ -173,6 +186,53 @@ TEST(LateOperands, TripsSliceByTheirNumber) {
                   {{"body", subnet(body)}, {"captured", int64_t{1}}}));
   Session session = open(runtime(), b.finish());
   EXPECT_EQ(given(session.run({view(twelve.data(), DType::f32, Shape{4, 3})})), (Given{{3}, {18, 22, 26}}));
+}
+
+// Each slice's non-zero places, which are as many, stacked along the second axis; and the sum of them all.
+TEST(LateOperands, ScansStackWhatTheirBodyFinds) {
+  NetBuilder body("body"), b("outer");
+  const ValueId sum = body.input("sum", DType::f32, Shape{1, 1}), row = body.input("row", DType::f32, Shape{3});
+  const ValueId where = body.add1("NonZero", "where", {row});
+  const ValueId places = body.add1("Cast", "places", {where}, {{"to", int64_t{1}}});
+  body.output(body.add1("Add", "next", {sum, body.add1("ReduceSum", "sums", {places})}));
+  body.output(where);
+  const auto out = b.add("Scan", "scan", {b.constant("zero", blob(Shape{1, 1}, 0, 0)), b.input("x", DType::f32, Shape{2, 3})}, 2,
+                         {{"body", subnet(body)}, {"num_scan_inputs", int64_t{1}}, {"scan_output_axes", std::vector<int64_t>{1}}});
+  b.output(out[1]);
+  b.output(out[0]);
+  Session session = open(runtime(), b.finish());
+  const float two_each[] = {0, 1, 2, 5, 0, 6}, one_each[] = {1, 0, 0, 0, 1, 0}, unequal[] = {1, 0, 0, 0, 1, 1};
+  const auto run = [&](const float* x) { return session.run({view(x, DType::f32, Shape{2, 3})}); };
+  const auto found = run(two_each);
+  EXPECT_EQ(given(found), (Given{{1, 2, 2}, {1, 2, 0, 2}}));
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(*static_cast<const float*>(found.value()[1].data()), 5);
+  EXPECT_EQ(given(run(one_each)), (Given{{1, 2, 1}, {0, 1}}));
+  const Status refused = run(unequal).status();
+  EXPECT_NE(refused.text().find("a scan output has shape [1, 2] in iteration 1, before it had [1, 1]"), std::string::npos)
+      << refused.text();
+  EXPECT_EQ(given(run(one_each)), (Given{{1, 2, 1}, {0, 1}}));
+}
+
+// A loop of no trip tells the extents of its slices, where they are known, though a carried value grows.
+TEST(LateOperands, LoopsWithoutATripStackNothingOfTheirSlicesExtents) {
+  NetBuilder body("body"), b("outer");
+  DeclaredType any;
+  any.dtype = DType::f32;
+  body.input("turn", DType::i64, Shape{});
+  body.output(body.input("go_on", DType::boolean, Shape{}));
+  const ValueId grown = body.input("grown", any), one = body.constant("one", blob(Shape{1, 5}, 1, 0));
+  body.output(
+      body.add1("Concat", "grow", {grown, body.add1("Reshape", "flat", {one, body.constant_ints("shape", {5})})}, {{"axis", int64_t{0}}}));
+  body.output(body.add1("Neg", "slice", {one}));
+  b.output(b.add("Loop", "loop", {b.input("turns", DType::i64, Shape{}), yes(b), b.input("x", DType::f32, Shape{1})}, 2,
+                 {{"body", subnet(body)}})[1]);
+  Session session = open(runtime(), b.finish());
+  const float x = 1;
+  for (const int64_t turns : {0, 2}) {
+    const auto out = session.run({view(&turns, DType::i64, Shape{}), view(&x, DType::f32, Shape{1})});
+    EXPECT_EQ(given(out), (Given{{turns, 1, 5}, std::vector<float>(static_cast<size_t>(turns * 5), -1)}));
+  }
 }
 
 // What a branch computes from a value with a bound has no bound outside of it.
