@@ -8,9 +8,6 @@ namespace {
 
 Status merge(uint32_t output, heddle_type* a, const heddle_type& b) {
   if (a->dtype != b.dtype) return invalid("output " + std::to_string(output) + " differs in dtype between the branches");
-  if (a->rank != b.rank)
-    return unsupported("output " + std::to_string(output) + " has " + std::to_string(a->rank) + " dimensions in one branch and " +
-                       std::to_string(b.rank) + " in the other");
   if (!is_static(*a) || !same_static(b, a->dtype, dims_of(*a))) a->flags |= HEDDLE_TYPE_DYNAMIC;
   return {};
 }

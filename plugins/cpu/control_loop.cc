@@ -53,7 +53,7 @@ Status infer_loop(InferContext& context) {
   for (uint32_t i = 0; i < ports.carried; ++i) {
     heddle_type& type = types[1 + i];
     const heddle_tensor& initial = context.input(first_carried + i);
-    if (type.dtype != initial.dtype || type.rank != initial.rank)
+    if (type.dtype != initial.dtype || (is_static(type) && type.rank != initial.rank))
       return invalid("carried value " + std::to_string(i) + " changes its dtype or its number of dimensions in the body");
     if (same_static(type, initial.dtype, dims_of(initial))) continue;
     type.flags |= HEDDLE_TYPE_DYNAMIC;
@@ -207,14 +207,15 @@ class Loop {
   }
 
   Status run_dynamic(const RunContext& context, const Frame& frame, Trip& trip) const {
-    std::deque<HeapValue> carried(ports_.carried);
+    // Two of each, turn about: what the body hands through is still read while others are written.
+    std::deque<HeapValue> carried(2 * size_t{ports_.carried});
+    const auto now = [&](uint32_t i) -> HeapValue& { return carried[2 * i + trip.iteration % 2]; };
+    const auto next = [&](uint32_t i) -> HeapValue& { return carried[2 * i + (trip.iteration + 1) % 2]; };
     std::deque<HeapStack> stacks(ports_.scans);
-    for (uint32_t i = 0; i < ports_.carried; ++i) {
-      carried[i].copy(*context.inputs[first_carried + i]);
-      frame.inputs[2 + i] = &carried[i].view;
-    }
+    for (uint32_t i = 0; i < ports_.carried; ++i) now(i).copy(*context.inputs[first_carried + i]);
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
     for (; trip.another(); ++trip.iteration) {
+      for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = &now(i).view;
       for (uint32_t i = 0; i < outputs; ++i) {
         frame.results[i] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
         const bool wanted = i <= ports_.carried || context.outputs[i - 1];
@@ -222,11 +223,11 @@ class Loop {
       }
       HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
-      for (uint32_t i = 0; i < ports_.carried; ++i) carried[i].copy(frame.results[1 + i]);
+      for (uint32_t i = 0; i < ports_.carried; ++i) next(i).copy(frame.results[1 + i]);
       for (uint32_t i = 0; i < ports_.scans; ++i)
         if (frame.outputs[1 + ports_.carried + i]) HEDDLE_PLUGIN_CHECK(stacks[i].append(frame.results[1 + ports_.carried + i]));
     }
-    for (uint32_t i = 0; i < ports_.carried; ++i) HEDDLE_PLUGIN_CHECK(give(context, i, carried[i].view));
+    for (uint32_t i = 0; i < ports_.carried; ++i) HEDDLE_PLUGIN_CHECK(give(context, i, now(i).view));
     for (uint32_t i = 0; i < ports_.scans; ++i) {
       const heddle_tensor* y = context.outputs[ports_.carried + i];
       if (!y) continue;

@@ -23,7 +23,7 @@ heddle_tensor make_view(heddle_dtype dtype, const int64_t* dims, int rank, void*
 
 // False for outputs of dynamic extents, which have no memory before they are given.
 inline bool is_planned(const heddle_tensor& output) {
-  return std::all_of(output.dims, output.dims + output.rank, [](int64_t dim) { return dim >= 0; });
+  return !(output.flags & HEDDLE_TENSOR_DYNAMIC);
 }
 
 // Types of all `count` outputs of a subnet.

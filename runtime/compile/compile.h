@@ -9,28 +9,13 @@
 #include "base/limits.h"
 #include "compile/plan.h"
 #include "compile/prepack.h"
+#include "compile/resources.h"
 #include "device/device_manager.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
 #include "plugin/host.h"
 
 namespace heddle {
-
-// Session-long objects that kernels ask for by name. Thread-safe.
-class ResourceTable {
- public:
-  explicit ResourceTable(std::shared_ptr<const RegistrySnapshot> registry);
-  ~ResourceTable();
-  ResourceTable(const ResourceTable&) = delete;
-  ResourceTable& operator=(const ResourceTable&) = delete;
-  // Made on first use; null with a sentence in `error` when nobody publishes it or making it failed.
-  // `opened`: null on cpu.
-  void* find(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened, std::string& error);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 struct CompileOptions {
   uint32_t max_threads = 1;

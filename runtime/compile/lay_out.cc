@@ -57,7 +57,10 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.late = d.late;
   step.updates_variable = node.schema->updates_variable();
   step.nested = std::move(d.nested);
-  for (const EpilogueStage& s : node.epilogue) step.fused.push_back(s.name);
+  for (const EpilogueStage& s : node.epilogue) {
+    step.fused.push_back(s.name);
+    step.fused_types.push_back(s.type);
+  }
   if (d.device != 0) lay_out_device_work(draft, id, step);
   for (size_t i = 0; i < node.inputs.size(); ++i)
     step.inputs.push_back({node.inputs[i], i < d.input_layouts.size() ? d.input_layouts[i] : heddle_layout{}});

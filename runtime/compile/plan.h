@@ -94,7 +94,8 @@ struct PlanStep {
   bool reads_extents = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable = false;
   std::vector<NestedPlan> nested;
-  std::vector<std::string> fused;         // names of the operators in its epilogue
+  std::vector<std::string> fused;  // names of the operators in its epilogue
+  std::vector<std::string> fused_types;
   std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
 };
 

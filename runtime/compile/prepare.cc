@@ -179,10 +179,12 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
 }
 
 // Creates and prepares the kernel that was chosen, or the next one when it answers that it does not do this node. Late steps are prepared
-// when they run.
+// when they run, and created then where nobody knows the ranks.
 Status Preparer::make(NodeId id) {
   const Node& node = draft_.node(id);
   NodeDraft& d = draft_.nodes[id.index];
+  const auto dynamic = [&](ValueId value) { return value.valid() && draft_.typed.type(value).dynamic; };
+  if (std::any_of(node.inputs.begin(), node.inputs.end(), dynamic)) return {};
   std::vector<heddle_tensor> inputs, outputs;
   const std::vector<const heddle_tensor*> input_pointers = views(node.inputs, d.input_layouts, inputs);
   const std::vector<const heddle_tensor*> output_pointers = views(node.outputs, d.output_layouts, outputs);

@@ -1,9 +1,11 @@
+#include "compile/resources.h"
+
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include "base/device_name.h"
 #include "base/text.h"
-#include "compile/compile.h"
 #include "plugin/host.h"
 
 namespace heddle {

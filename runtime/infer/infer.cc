@@ -62,10 +62,7 @@ void Inference::bind_symbol(const Value& value, const std::string& symbol, int64
 // Those that were given are the net's.
 void Inference::check_symbols() {
   if (symbols_.empty()) return;
-  std::vector<std::string> names;
-  for (const ValueId id : typed_.net.inputs)
-    for (const Dim& dim : typed_.net[id].type.dims)
-      if (dim.kind == Dim::Kind::symbol && std::find(names.begin(), names.end(), dim.symbol) == names.end()) names.push_back(dim.symbol);
+  const std::vector<std::string> names = symbol_names(typed_.net);
   for (const auto& given : symbols_) {
     if (std::find(names.begin(), names.end(), given.first) != names.end()) continue;
     std::string hint = suggestion(given.first, names);
@@ -281,13 +278,12 @@ void Inference::run() {
   check_symbols();
   typed_.types.assign(net.values.size(), {});
   typed_.known.assign(net.values.size(), nullptr);
-  const bool has_operands =
-      std::any_of(net.nodes.begin(), net.nodes.end(), [](const Node& n) { return n.schema && n.schema->has_shape_operand; });
-  if (has_operands) relevant_ = shape_relevant_values(net);
-  for (size_t i = 0; has_operands && !options_.contents_vary && i < net.inputs.size(); ++i)
-    if (decides_shapes(net[net.inputs[i]], relevant_[net.inputs[i].index], options_.limits) &&
-        (i >= options_.inputs.size() || !options_.inputs[i].content))
-      late_contents_ = false;
+  const bool has_operands = std::any_of(net.nodes.begin(), net.nodes.end(),
+                                        [](const Node& n) { return n.schema && (n.schema->has_shape_operand || n.has_subnet()); });
+  if (has_operands) relevant_ = shape_relevant_values(net, true);
+  if (has_operands && !options_.contents_vary)
+    for (const uint32_t i : shape_deciding_inputs(net, options_.limits))
+      late_contents_ = late_contents_ && i < options_.inputs.size() && options_.inputs[i].content;
   for (size_t i = 0; i < net.values.size(); ++i) {
     const Value& value = net.values[i];
     const Content* content = value.kind == Value::Kind::constant ? &value.content : nullptr;
@@ -327,7 +323,7 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor*
         {Code::subnet_mismatch, "it takes " + std::to_string(net->inputs.size()) + " inputs, is given " + std::to_string(count)});
   InferOptions options = subnet_options({inputs, count}, options_.evaluator, options_.limits);
   for (InputBinding& input : options.inputs) {
-    if (!guesses_extents_ || input.content || input.type.shape.rank() == 0) continue;
+    if (!guesses_extents_ || input.content) continue;
     input.type.dynamic = true;
     for (int k = 0; k < input.type.shape.rank(); ++k) input.type.shape[k] = -1;
   }
@@ -342,6 +338,14 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor*
 }
 
 }  // namespace
+
+std::vector<std::string> symbol_names(const Net& net) {
+  std::vector<std::string> names;
+  for (const ValueId id : net.inputs)
+    for (const Dim& dim : net[id].type.dims)
+      if (dim.kind == Dim::Kind::symbol && std::find(names.begin(), names.end(), dim.symbol) == names.end()) names.push_back(dim.symbol);
+  return names;
+}
 
 InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evaluator* evaluator, const Limits& limits) {
   InferOptions options;

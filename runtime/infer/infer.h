@@ -37,6 +37,9 @@ Result<TypedNet> infer(Net net, const std::shared_ptr<const RegistrySnapshot>& r
 // The same as far as it goes: what is behind a mistake has no dtype.
 TypedNet infer_all(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const InferOptions& options, Findings& findings);
 
+// Symbols of the extents of a net's inputs.
+std::vector<std::string> symbol_names(const Net& net);
+
 // Infers one node that was added to `net` (its outputs' types are written). For transforms.
 Status infer_node(TypedNet& net, NodeId node);
 

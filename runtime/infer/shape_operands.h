@@ -11,11 +11,10 @@
 
 namespace heddle {
 
-// By ValueId: whether a shape operand can be reached from it. Only such contents are worth following.
-std::vector<char> shape_relevant_values(const Net& net);
+// By ValueId: whether a shape operand can be reached from it, or, with `conditions`, what an operator with subnets decides by (If). Only
+// such contents are worth following.
+std::vector<char> shape_relevant_values(const Net& net, bool conditions);
 bool may_decide_shapes(DType dtype);
-// Whether the content of a net's input is followed.
-bool decides_shapes(const Value& input, bool relevant, const Limits& limits);
 
 // Positions of net inputs whose content decides extents: feeds of these are part of a plan's key. Depends on the net alone.
 std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits);

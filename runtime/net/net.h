@@ -98,7 +98,7 @@ struct EpilogueStage {
   std::string expression;
   int32_t operand_input = -1;  // among the node's inputs
   int32_t operand_kind = 0;    // HEDDLE_OPERAND_*
-  std::string name;            // of the operator that was fused, for plans and profiles
+  std::string name, type;      // of the operator that was fused, for plans and profiles
 };
 
 struct Node {

@@ -1,5 +1,7 @@
 #include "plugin/kernel_call.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "plugin/infer_operator.h"
 
@@ -21,6 +23,28 @@ KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device
   for (const ValueId id : node.inputs) add(id, input_dtypes_, input_present_);
   for (const ValueId id : node.outputs) add(id, output_dtypes_, output_present_);
   abi_.max_threads = max_threads;
+  link();
+}
+
+KernelCall::KernelCall(const KernelCall& of, const std::vector<int>& ranks)
+    : registry_(of.registry_),
+      schema_(of.schema_),
+      name_(of.name_),
+      device_(of.device_),
+      attributes_(of.attributes_),
+      stages_(of.stages_),
+      input_dtypes_(of.input_dtypes_),
+      output_dtypes_(of.output_dtypes_),
+      types_(of.types_),
+      input_present_(of.input_present_),
+      output_present_(of.output_present_) {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    if (types_[i].rank == ranks[i]) continue;
+    types_[i].rank = ranks[i];
+    std::fill_n(types_[i].dims, ranks[i], int64_t{HEDDLE_DYNAMIC_DIM});
+  }
+  abi_.max_threads = of.abi_.max_threads;
+  abi_.device_handle = of.abi_.device_handle;
   link();
 }
 

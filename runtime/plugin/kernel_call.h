@@ -27,6 +27,8 @@ class KernelCall {
   };
 
   KernelCall(const TypedNet& net, const Node& node, std::string device, uint32_t max_threads);
+  // A copy for operands of other ranks, inputs before outputs; extents of those that had none before stay unknown.
+  KernelCall(const KernelCall& of, const std::vector<int>& ranks);
   KernelCall(const KernelCall&) = delete;
   KernelCall& operator=(const KernelCall&) = delete;
 

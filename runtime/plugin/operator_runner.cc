@@ -69,6 +69,7 @@ void* allocate_output(const void* context, uint32_t output, const int64_t* dims,
     return nullptr;  // nothing may be thrown across a plugin
   }
   view.data = data;
+  view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_DYNAMIC);
   return data;
 }
 
@@ -211,6 +212,7 @@ Status Runner::allocate_outputs() {
     heddle_tensor view = tensor_view(type.dtype, type.shape, data);
     if (i < call.output_layouts.size()) view.layout = call.output_layouts[i];
     view.extent_axis = type.bounded_axis;
+    if (type.dynamic) view.flags |= HEDDLE_TENSOR_DYNAMIC;
     if (type.bounded_axis >= 0) view.extent = &extents.emplace_back(type.shape[type.bounded_axis]);
     output_views.push_back(view);
     outputs.push_back(&output_views.back());

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "plugin/host.h"
 #include "run/session_impl.h"
 
 namespace heddle {
@@ -40,7 +41,10 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
       running = false;
       finished.notify_all();
     }
-    if (callback) callback(status);
+    if (callback)
+      callback(status);
+    else if (!status.ok())
+      log_line(HEDDLE_LOG_ERROR, status.text());
   }
   void wait() {
     std::unique_lock lock(mutex);
@@ -125,12 +129,14 @@ size_t Context::output_count() const {
 }
 
 TensorView Context::input(size_t i) const {
+  if (i >= input_count()) return {};
   const Plan& plan = *state_->entry->plan;
   const TensorType& type = plan.values[plan.inputs[i].index].type;
   return {type.dtype, type.shape, nullptr};
 }
 
 TensorView Context::output(size_t i) const {
+  if (i >= output_count()) return {};
   const auto turn = state_->enter();
   return turn.ok() ? state_->execution->output(i) : TensorView();
 }

@@ -219,7 +219,11 @@ Status Execution::end(bool complete, Status stopped) {
 Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
   for (; observed_ < steps_.size(); ++observed_) {
     const uint32_t i = observed_;
-    if (control_.stop.load(std::memory_order_relaxed) != 0) return {};
+    // The updates of variables are all made or none.
+    if (i <= plan_->graph.tail_begin) {
+      if (control_.deadline_ticks != 0 && ticks() >= control_.deadline_ticks) request_stop(control_.stop, stop_deadline);
+      if (control_.stop.load(std::memory_order_relaxed) != 0) return {};
+    }
     const uint64_t before = ticks();
     heddle_status status = call_run(steps_[i], 0, steps_[i].tiles);
     if (status == HEDDLE_OK) status = call_finish(plan_->graph, steps_[i], i);

@@ -156,29 +156,19 @@ bool Execution::made_for(std::span<const heddle_tensor* const> inputs) {
 // The execution of a subnet for such inputs; null: there is none.
 Execution* Execution::find_nested(uint32_t step, const Net* subnet, std::span<const heddle_tensor* const> inputs, size_t outputs) {
   if (nested_.empty()) return nullptr;
-  for (const auto& candidate : nested_[step]) {
-    if (candidate->subnet_ != subnet || candidate->plan().outputs.size() < outputs || !candidate->made_for(inputs)) continue;
-    Execution* const found = candidate.get();
-    // What a late step keeps is in the order of last use.
-    auto& kept = nested_[step];
-    if (plan_->steps[step].late)
-      std::rotate(kept.begin() + (&candidate - kept.data()), kept.begin() + (&candidate - kept.data()) + 1, kept.end());
-    return found;
+  auto& kept = nested_[step];
+  auto found = kept.end();
+  for (auto candidate = kept.begin(); candidate != kept.end(); ++candidate) {
+    Execution& e = **candidate;
+    if (e.subnet_ != subnet || e.plan().outputs.size() < outputs || !e.made_for(inputs)) continue;
+    // The plan that knew most is the one that inference had meant.
+    if (found == kept.end() || e.plan().known_inputs.size() > (*found)->plan().known_inputs.size()) found = candidate;
   }
-  return nullptr;
-}
-
-// Nobody believes an extent beyond its bound.
-Status check_input_extents(const heddle_run_context& context) {
-  for (uint32_t i = 0; i < context.input_count; ++i) {
-    const heddle_tensor* in = context.inputs[i];
-    if (!in || !in->extent || in->extent_axis < 0) continue;
-    const int64_t extent = *in->extent, bound = in->dims[in->extent_axis];
-    if (extent < 0 || extent > bound)
-      return {Code::kernel_failed, "input " + std::to_string(i) + " has extent " + std::to_string(extent) + " where the bound is " +
-                                       std::to_string(bound) + ": the kernel that wrote it is wrong"};
-  }
-  return {};
+  if (found == kept.end()) return nullptr;
+  Execution* const chosen = found->get();
+  // What a late step keeps is in the order of last use.
+  if (plan_->steps[step].late) std::rotate(found, found + 1, kept.end());
+  return chosen;
 }
 
 // Stands before kernels that read extents themselves.

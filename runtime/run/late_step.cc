@@ -62,10 +62,27 @@ class LateServices : public CallServices {
 
 }  // namespace
 
+// Nobody believes an extent beyond its bound.
+Status check_input_extents(const heddle_run_context& context) {
+  for (uint32_t i = 0; i < context.input_count; ++i) {
+    const heddle_tensor* in = context.inputs[i];
+    if (!in || !in->extent || in->extent_axis < 0) continue;
+    const int64_t extent = *in->extent, bound = in->dims[in->extent_axis];
+    if (extent < 0 || extent > bound)
+      return {Code::kernel_failed, "input " + std::to_string(i) + " has extent " + std::to_string(extent) + " where the bound is " +
+                                       std::to_string(bound) + ": the kernel that wrote it is wrong"};
+  }
+  return {};
+}
+
 LateStep::LateStep(Execution& owner, uint32_t step) : owner_(owner), step_(step), plan_step_(owner.plan().steps[step]) {
   buffers_.resize(plan_step_.outputs.size());
   types_.resize(plan_step_.outputs.size());
   operand_contents_.resize(plan_step_.inputs.size());
+  known_.resize(plan_step_.inputs.size());
+  for (const KnownInput& known : owner.plan().known_inputs)
+    for (size_t i = 0; i < known_.size(); ++i)
+      if (plan_step_.inputs[i].value == owner.plan().inputs[known.input]) known_[i] = known.content->data;
 }
 
 heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t) {
@@ -188,13 +205,14 @@ std::vector<const heddle_tensor*> LateStep::views(std::vector<heddle_tensor>& st
   return pointers;
 }
 
-// Only what is compared from run to run may be read: shape operands and constants.
+// Only what is compared from run to run may be read: shape operands, constants, and inputs whose content the plan was made for.
 Status LateStep::infer_outputs() {
   const heddle_run_context& c = owner_.contexts_[step_].abi;
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(storage);
   for (uint32_t i = 0; i < c.input_count; ++i)
-    if (c.inputs[i] && !decides_shapes(i) && !(c.inputs[i]->flags & HEDDLE_TENSOR_CONSTANT)) storage[i].data = nullptr;
+    if (c.inputs[i] && !decides_shapes(i) && !(c.inputs[i]->flags & HEDDLE_TENSOR_CONSTANT))
+      storage[i].data = const_cast<std::byte*>(known_[i]);
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
   LateServices services(*this, owner_.plan(), plan_step_);
@@ -228,6 +246,17 @@ Status LateStep::place_outputs() {
   return {};
 }
 
+// Kernels look at ranks when they are created: the call that tells them, for those of this run.
+bool LateStep::adopt_ranks() {
+  std::vector<int> ranks;
+  for (size_t i = 0; i < input_shapes_.size(); ++i) ranks.push_back(owner_.contexts_[step_].abi.inputs[i] ? input_shapes_[i].rank() : 0);
+  for (const TensorType& type : types_) ranks.push_back(type.shape.rank());
+  if (call_ && ranks == ranks_) return false;
+  call_ = std::make_unique<KernelCall>(*plan_step_.call, ranks);
+  ranks_ = std::move(ranks);
+  return true;
+}
+
 // The kernel is made once, and again when it does not do the extents of this run.
 Status LateStep::prepare() {
   LateServices services(*this, owner_.plan(), plan_step_);
@@ -239,11 +268,12 @@ Status LateStep::prepare() {
   request.inputs = inputs;
   request.outputs = {c.outputs, c.output_count};
   request.scratch_limit = owner_.plan().limits.plan_bytes;
+  if (adopt_ranks()) made_ = {};
   if (made_.kernel) {
     const Status again = prepare_kernel(made_, request, &services);
     if (again.code() != Code::unsupported) return again;
   }
-  const KernelCall& call = *plan_step_.call;
+  const KernelCall& call = *call_;
   const auto next = [&](const KernelEntry& refused) {
     const KernelEntry* other = call.find(&refused);
     while (other && other->kernel->flags != plan_step_.kernel->kernel->flags) other = call.find(other);
@@ -257,6 +287,7 @@ void LateStep::hide_dynamic_outputs() {
   for (uint32_t i = 0; i < types_.size(); ++i) {
     heddle_tensor* view = owner_.contexts_[step_].abi.outputs[i];
     if (!view || !types_[i].dynamic) continue;
+    view->flags |= HEDDLE_TENSOR_DYNAMIC;
     view->data = nullptr;
     view->dims = types_[i].shape.data();
     view->rank = types_[i].shape.rank();
@@ -307,6 +338,7 @@ Status LateStep::close_extents() {
 void LateStep::set_extents(size_t output, const Shape& shape) {
   heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[output];
   buffers_[output].shape = shape;
+  view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_DYNAMIC);
   view.dims = buffers_[output].shape.data();
   view.rank = shape.rank();
   view.element_count = shape.element_count();
@@ -316,7 +348,7 @@ void LateStep::set_extents(size_t output, const Shape& shape) {
 Status LateStep::check_dynamic_outputs() const {
   for (uint32_t i = 0; i < types_.size(); ++i) {
     const heddle_tensor* view = owner_.contexts_[step_].abi.outputs[i];
-    if (view && types_[i].dynamic && view->dims == types_[i].shape.data())
+    if (view && (view->flags & HEDDLE_TENSOR_DYNAMIC))
       return {Code::kernel_failed, "the kernel allocated no output " + std::to_string(i), "mend the kernel"};
   }
   return {};
@@ -329,6 +361,7 @@ Status LateStep::execute() {
       ready_ = false;
       HEDDLE_CHECK(infer_outputs());
       HEDDLE_CHECK(place_outputs());
+      hide_dynamic_outputs();
       HEDDLE_CHECK(prepare());
       grow(scratch_, made_.scratch_bytes);
       grow(thread_scratch_, made_.thread_scratch_bytes);

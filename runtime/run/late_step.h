@@ -16,7 +16,7 @@ namespace heddle {
 
 class Execution;
 
-// Errors: kernel_failed, an input's extent lies beyond its bound.
+// Whether the inputs' extents keep to their bounds. Errors: kernel_failed.
 Status check_input_extents(const heddle_run_context& context);
 
 class LateStep {
@@ -48,6 +48,7 @@ class LateStep {
   Status prepare();
   Status make_room(int64_t bytes, int64_t limit);
   bool same_extents();
+  bool adopt_ranks();
   bool decides_shapes(uint32_t input) const;
   void hide_dynamic_outputs();
   bool has_own_extent(size_t output) const;
@@ -62,9 +63,12 @@ class LateStep {
   Execution& owner_;
   const uint32_t step_;
   const PlanStep& plan_step_;
+  std::unique_ptr<KernelCall> call_;  // outlives what is made
+  std::vector<int> ranks_;            // that it tells
   KernelInstance made_;
   std::vector<Shape> input_shapes_;
   std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed
+  std::vector<const std::byte*> known_;                   // by input: its content where the plan was made for that
   std::vector<TensorType> types_;
   std::vector<Buffer> buffers_;
   Buffer scratch_, thread_scratch_;

@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,20 +19,25 @@
 namespace heddle {
 namespace {
 
-// The folder of the library (or program) that this code is in.
+// The folder of the library (or program) that this code is in; empty: nobody knows.
 std::filesystem::path own_folder() {
   Dl_info info = {};
-  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || !info.dli_fname) return {};
+  link_map* map = nullptr;
+  if (::dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
+  // The program itself has no name here, and argv[0] may be anything.
+  const char* const file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
   std::error_code error;
-  return std::filesystem::canonical(info.dli_fname, error).parent_path();
+  const std::filesystem::path whole = std::filesystem::canonical(file, error);
+  return error ? std::filesystem::path() : whole.parent_path();
 }
 
 // The folder with the plugins that come with Heddle: named by the environment, or beside the library, installed or in a build tree.
 std::filesystem::path default_plugin_folder() {
   if (const char* named = std::getenv("HEDDLE_PLUGIN_DIR")) return named;
   const std::filesystem::path here = own_folder();
+  if (here.empty()) return {};  // never a folder of whoever's working directory
   std::error_code error;
-  for (const char* candidate : {"heddle/plugins", "../lib/heddle/plugins", "../heddle/plugins"})
+  for (const char* candidate : {"heddle/plugins", "../" HEDDLE_PLUGIN_INSTALL_DIR, "../lib/heddle/plugins"})
     if (std::filesystem::is_directory(here / candidate, error)) return here / candidate;
   return {};
 }

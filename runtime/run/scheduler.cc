@@ -21,9 +21,6 @@ bool has_asynchronous_steps(const StepGraph& graph) {
   return std::any_of(graph.flags.begin(), graph.flags.end(), [](uint8_t flags) { return (flags & step_async) != 0; });
 }
 
-// The judge of every other way to run: steps in plan order on the calling thread. No atomics beyond reading the stop word, no locks, no
-// allocation; about 1.2 ns a step.
-
 // What a run wants beside its results; none of it: the plain loop.
 struct SerialExtras {
   float* cost_ns = nullptr;  // writes how long each step took, nanoseconds
@@ -38,7 +35,8 @@ struct SerialExtras {
 using SerialLoop = heddle_status (*)(const StepGraph&, const Step*, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
                                      const SerialExtras&);
 
-// What a loop checks is decided once per run: each combination is a loop of its own.
+// The judge of every other way to run: steps in plan order on the calling thread. No atomics beyond reading the stop word, no locks, no
+// allocation. What a loop checks is decided once per run: each combination is a loop of its own.
 template <bool finishes>
 heddle_status plain_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
                          const SerialExtras&) {

@@ -193,6 +193,7 @@ Result<int64_t> Session::transient_bytes(const std::vector<TensorView>& inputs) 
 }
 
 Status Session::run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options) {
+  const uint64_t asked = options.deadline_ns > 0 ? ticks() : 0;
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count));
   if (output_count > entry->plan->outputs.size())
     return {Code::invalid_argument,
@@ -213,6 +214,7 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   RunSettings settings;
   settings.seed = options.seed.value_or(impl_->options.seed);
   settings.deadline_ns = options.deadline_ns;
+  settings.asked_ticks = asked;
   Status status = execution->run(settings);
   if (status.ok())
     for (size_t i = 0; i < output_count; ++i) {

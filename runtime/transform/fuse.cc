@@ -119,6 +119,7 @@ bool stage_of(const Editor& editor, const Node& node, const Node& reader, Epilog
   }
   stage.expression = expression::print(program);
   stage.name = reader.name;
+  stage.type = reader.type;
   stage.operand_input = operand.valid() ? static_cast<int32_t>(node.inputs.size()) : -1;
   return true;
 }

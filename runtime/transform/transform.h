@@ -3,7 +3,6 @@
 // `optimize` runs them in order; each can be run and tested alone. Constant folding takes an Evaluator, nothing else runs a kernel.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "base/evaluator.h"
@@ -22,8 +21,6 @@ struct TransformOptions {
   bool fuse_pointwise = true;
   std::string default_device = "cpu:0";
   Limits limits;
-  // Called with the name of each transform and its result, for tests; null: nobody looks.
-  std::function<void(const char*, const TypedNet&)> observer;
 };
 
 // Drops nodes whose results nobody reads and Identity nodes.

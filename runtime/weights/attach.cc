@@ -181,8 +181,4 @@ Status check_weights_whole(const Net& net) {
   return std::move(findings).status();
 }
 
-void release_pages(const Blob& blob) {
-  if (const Mapping* mapping = Mapping::of(blob)) mapping->release(blob.data, blob.bytes);
-}
-
 }  // namespace heddle

@@ -23,7 +23,4 @@ Status attach_weights(Net& net, const std::filesystem::path& folder, const Attac
 // and before another plan is prepared. Linear in the number of contents.
 Status check_weights_whole(const Net& net);
 
-// Lets the bytes of a mapped blob leave memory (after prepacking); no effect on others.
-void release_pages(const Blob& blob);
-
 }  // namespace heddle

@@ -244,6 +244,7 @@ class SubnetHost {
       view.element_count = outputs_[i] ? outputs_[i]->shape.element_count() : 0;
       view.byte_size = outputs_[i] ? static_cast<uint64_t>(outputs_[i]->bytes) : 0;
       view.extent_axis = type.bounded_axis;
+      if (type.flags & HEDDLE_TYPE_DYNAMIC) view.flags |= HEDDLE_TENSOR_DYNAMIC;
       if (type.bounded_axis >= 0) view.extent = &extents_[i];
       output_pointers_.push_back(&view);
       const_output_pointers_.push_back(&view);

@@ -83,77 +83,113 @@ TEST_P(LateShapes, OperatorsBehindThemAreNotRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, LateShapes,
-    testing::Values(Behind{"MatMul",
-                           [](NetBuilder& b, ValueId rows) {
-                             return b.add("MatMul", "y", {rows, b.constant("w", blob(Shape{3, 1}, 1, 0))}, 1);
-                           },
-                           {{2, 1}, {3, 12}},
-                           {{4, 1}, {3, 12, 21, 30}}},
-                    Behind{"Reshape",
-                           [](NetBuilder& b, ValueId rows) {
-                             return b.add("Reshape", "y", {rows, b.constant_ints("shape", {3, -1})}, 1);
-                           },
-                           {{3, 2}, {0, 1, 2, 3, 4, 5}},
-                           {{3, 4}, twelve}},
-                    Behind{"ReshapeToMoreThanWasGuessed",
-                           [](NetBuilder& b, ValueId rows) {
-                             const ValueId square = b.add1("Reshape", "square", {rows, b.constant_ints("shape", {-1, 6})});
-                             return b.add("ReduceSum", "y", {square, b.constant_ints("axes", {1})}, 1, {{"keepdims", int64_t{0}}});
-                           },
-                           {{1}, {15}},
-                           {{2}, {15, 51}}},
-                    Behind{"TopK",
-                           [](NetBuilder& b, ValueId rows) {
-                             return b.add("TopK", "y", {rows, b.constant_ints("k", {2})}, 2, {{"axis", int64_t{0}}});
-                           },
-                           {{2, 3}, {3, 4, 5, 0, 1, 2}},
-                           {{2, 3}, {9, 10, 11, 6, 7, 8}}},
-                    Behind{"Split",
-                           [](NetBuilder& b, ValueId rows) {
-                             return b.add("Split", "y", {rows, b.constant_ints("sizes", {1, 2})}, 2, {{"axis", int64_t{1}}});
-                           },
-                           {{2, 1}, {0, 3}},
-                           {{4, 1}, {0, 3, 6, 9}}},
-                    Behind{"PadByLessThanNothing",
-                           [](NetBuilder& b, ValueId rows) {
-                             return b.add("Pad", "y", {rows, b.constant_ints("pads", {-1, 0, 0, -2})}, 1);
-                           },
-                           {{1, 1}, {3}},
-                           {{3, 1}, {3, 6, 9}}},
-                    Behind{"Concat",
-                           [](NetBuilder& b, ValueId rows) {
-                             return b.add("Concat", "y", {rows, b.constant("more", blob(Shape{1, 3}, 7, 0))}, 1, {{"axis", int64_t{0}}});
-                           },
-                           {{3, 3}, {0, 1, 2, 3, 4, 5, 7, 7, 7}},
-                           {{5, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 7, 7, 7}}},
-                    Behind{"ConvWithAWideWindow",
-                           [](NetBuilder& b, ValueId rows) {
-                             const ValueId image = b.add1("Unsqueeze", "image", {rows, b.constant_ints("axes", {1})});
-                             const ValueId sums = b.add1("Conv", "sums", {image, b.constant("w", blob(Shape{2, 1, 3}, 1, 0))});
-                             return b.add("Squeeze", "y", {sums, b.constant_ints("last", {2})}, 1);
-                           },
-                           {{2, 2}, {3, 3, 12, 12}},
-                           {{4, 2}, {3, 3, 12, 12, 21, 21, 30, 30}}},
-                    Behind{"Scan",
-                           [](NetBuilder& b, ValueId rows) {
-                             NetBuilder body("body");
-                             const ValueId sum = body.input("sum", DType::f32, Shape{3}), row = body.input("row", DType::f32, Shape{3});
-                             const ValueId next = body.add1("Add", "next", {sum, row});
-                             body.output(next);
-                             body.output(body.add1("Identity", "so_far", {next}));
-                             const auto out = b.add("Scan", "scan", {b.constant("zero", blob(Shape{3}, 0, 0)), rows}, 2,
-                                                    {{"body", subnet(body)}, {"num_scan_inputs", int64_t{1}}});
-                             return std::vector<ValueId>{out[1]};
-                           },
-                           {{2, 3}, {0, 1, 2, 3, 5, 7}},
-                           {{4, 3}, {0, 1, 2, 3, 5, 7, 9, 12, 15, 18, 22, 26}}},
-                    Behind{"ShapeDecidedByARowCount",
-                           [](NetBuilder& b, ValueId rows) {
-                             const ValueId shape = b.add1("Shape", "shape", {rows});
-                             return b.add("Expand", "y", {b.constant("one", blob(Shape{1}, 5, 0)), shape}, 1);
-                           },
-                           {{2, 3}, {5, 5, 5, 5, 5, 5}},
-                           {{4, 3}, std::vector<float>(12, 5)}}),
+    testing::Values(
+        Behind{"MatMul",
+               [](NetBuilder& b, ValueId rows) {
+                 return b.add("MatMul", "y", {rows, b.constant("w", blob(Shape{3, 1}, 1, 0))}, 1);
+               },
+               {{2, 1}, {3, 12}},
+               {{4, 1}, {3, 12, 21, 30}}},
+        Behind{"Reshape",
+               [](NetBuilder& b, ValueId rows) {
+                 return b.add("Reshape", "y", {rows, b.constant_ints("shape", {3, -1})}, 1);
+               },
+               {{3, 2}, {0, 1, 2, 3, 4, 5}},
+               {{3, 4}, twelve}},
+        Behind{"ReshapeToMoreThanWasGuessed",
+               [](NetBuilder& b, ValueId rows) {
+                 const ValueId square = b.add1("Reshape", "square", {rows, b.constant_ints("shape", {-1, 6})});
+                 return b.add("ReduceSum", "y", {square, b.constant_ints("axes", {1})}, 1, {{"keepdims", int64_t{0}}});
+               },
+               {{1}, {15}},
+               {{2}, {15, 51}}},
+        Behind{"TopK",
+               [](NetBuilder& b, ValueId rows) {
+                 return b.add("TopK", "y", {rows, b.constant_ints("k", {2})}, 2, {{"axis", int64_t{0}}});
+               },
+               {{2, 3}, {3, 4, 5, 0, 1, 2}},
+               {{2, 3}, {9, 10, 11, 6, 7, 8}}},
+        Behind{"Split",
+               [](NetBuilder& b, ValueId rows) {
+                 return b.add("Split", "y", {rows, b.constant_ints("sizes", {1, 2})}, 2, {{"axis", int64_t{1}}});
+               },
+               {{2, 1}, {0, 3}},
+               {{4, 1}, {0, 3, 6, 9}}},
+        Behind{"PadByLessThanNothing",
+               [](NetBuilder& b, ValueId rows) {
+                 return b.add("Pad", "y", {rows, b.constant_ints("pads", {-1, 0, 0, -2})}, 1);
+               },
+               {{1, 1}, {3}},
+               {{3, 1}, {3, 6, 9}}},
+        Behind{"Concat",
+               [](NetBuilder& b, ValueId rows) {
+                 return b.add("Concat", "y", {rows, b.constant("more", blob(Shape{1, 3}, 7, 0))}, 1, {{"axis", int64_t{0}}});
+               },
+               {{3, 3}, {0, 1, 2, 3, 4, 5, 7, 7, 7}},
+               {{5, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 7, 7, 7}}},
+        Behind{"ConvWithAWideWindow",
+               [](NetBuilder& b, ValueId rows) {
+                 const ValueId image = b.add1("Unsqueeze", "image", {rows, b.constant_ints("axes", {1})});
+                 const ValueId sums = b.add1("Conv", "sums", {image, b.constant("w", blob(Shape{2, 1, 3}, 1, 0))});
+                 return b.add("Squeeze", "y", {sums, b.constant_ints("last", {2})}, 1);
+               },
+               {{2, 2}, {3, 3, 12, 12}},
+               {{4, 2}, {3, 3, 12, 12, 21, 21, 30, 30}}},
+        Behind{"Scan",
+               [](NetBuilder& b, ValueId rows) {
+                 NetBuilder body("body");
+                 const ValueId sum = body.input("sum", DType::f32, Shape{3}), row = body.input("row", DType::f32, Shape{3});
+                 const ValueId next = body.add1("Add", "next", {sum, row});
+                 body.output(next);
+                 body.output(body.add1("Identity", "so_far", {next}));
+                 const auto out = b.add("Scan", "scan", {b.constant("zero", blob(Shape{3}, 0, 0)), rows}, 2,
+                                        {{"body", subnet(body)}, {"num_scan_inputs", int64_t{1}}});
+                 return std::vector<ValueId>{out[1]};
+               },
+               {{2, 3}, {0, 1, 2, 3, 5, 7}},
+               {{4, 3}, {0, 1, 2, 3, 5, 7, 9, 12, 15, 18, 22, 26}}},
+        // Nobody guesses that there are four dimensions; kernels look at their number when they are created.
+        Behind{"MoreDimensionsThanAnybodyGuessed",
+               [](NetBuilder& b, ValueId rows) {
+                 const ValueId four = b.add1("Reshape", "four", {rows, b.constant_ints("shape", {3, 1, -1, 2})});
+                 return b.add("Gather", "y", {four, scalar(b, "first", 0)}, 1, {{"axis", int64_t{-1}}});
+               },
+               {{3, 1, 1}, {0, 2, 4}},
+               {{3, 1, 2}, {0, 2, 4, 6, 8, 10}}},
+        Behind{"Scalars",
+               [](NetBuilder& b, ValueId rows) {
+                 NetBuilder body("body");
+                 DeclaredType any;
+                 any.dtype = DType::f32;
+                 body.input("turn", DType::i64, Shape{});
+                 body.output(body.input("go_on", DType::boolean, Shape{}));
+                 const ValueId sum = body.input("sum", DType::f32, Shape{}), r = body.input("rows", any);
+                 body.output(body.add1("Add", "next", {sum, body.add1("ReduceSum", "all", {r}, {{"keepdims", int64_t{0}}})}));
+                 return b.add("Loop", "loop", {scalar(b, "turns", 2), yes(b), b.constant("zero", blob(Shape{}, 0, 0)), rows}, 1,
+                              {{"body", subnet(body)}, {"captured", int64_t{1}}});
+               },
+               {{}, {30}},
+               {{}, {132}}},
+        Behind{"LoopsThatStack",
+               [](NetBuilder& b, ValueId rows) {
+                 NetBuilder body("body");
+                 DeclaredType any;
+                 any.dtype = DType::f32;
+                 body.input("turn", DType::i64, Shape{});
+                 body.output(body.input("go_on", DType::boolean, Shape{}));
+                 const ValueId r = body.input("rows", any);
+                 body.output(body.add1("ReduceSum", "sums", {r, body.constant_ints("axes", {1})}, {{"keepdims", int64_t{0}}}));
+                 return b.add("Loop", "loop", {scalar(b, "turns", 2), yes(b), rows}, 1, {{"body", subnet(body)}, {"captured", int64_t{1}}});
+               },
+               {{2, 2}, {3, 12, 3, 12}},
+               {{2, 4}, {3, 12, 21, 30, 3, 12, 21, 30}}},
+        Behind{"ShapeDecidedByARowCount",
+               [](NetBuilder& b, ValueId rows) {
+                 const ValueId shape = b.add1("Shape", "shape", {rows});
+                 return b.add("Expand", "y", {b.constant("one", blob(Shape{1}, 5, 0)), shape}, 1);
+               },
+               {{2, 3}, {5, 5, 5, 5, 5, 5}},
+               {{4, 3}, std::vector<float>(12, 5)}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(LateOperands, ContentOfValuesThatOnlyTheRunKnowsDecidesExtents) {
@@ -212,6 +248,45 @@ TEST(LateOperands, ScansStackWhatTheirBodyFinds) {
   EXPECT_NE(refused.text().find("a scan output has shape [1, 2] in iteration 1, before it had [1, 1]"), std::string::npos)
       << refused.text();
   EXPECT_EQ(given(run(one_each)), (Given{{1, 2, 1}, {0, 1}}));
+}
+
+// What the body hands through is read until the trip is over.
+TEST(LateOperands, CarriedValuesMayChangePlaces) {
+  NetBuilder body("body"), b("outer");
+  DeclaredType any;
+  any.dtype = DType::f32;
+  body.input("turn", DType::i64, Shape{});
+  body.output(body.input("go_on", DType::boolean, Shape{}));
+  const ValueId first = body.input("first", any), second = body.input("second", any);
+  body.output(second);
+  body.output(first);
+  body.output(body.add1("NonZero", "where", {first}));
+  const auto out =
+      b.add("Loop", "loop", {scalar(b, "turns", 3), yes(b), b.input("x", DType::f32, Shape{2}), b.constant("twos", blob(Shape{2}, 2, 0))},
+            3, {{"body", subnet(body)}});
+  b.output(out[0]);
+  b.output(out[1]);
+  Session session = open(runtime(), b.finish());
+  const float x[] = {1, 3};
+  const auto found = session.run({view(x, DType::f32, Shape{2})});
+  EXPECT_EQ(given(found), (Given{{2}, {2, 2}}));
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(static_cast<const float*>(found.value()[1].data())[1], 3);
+}
+
+TEST(LateOperands, BranchesMayDifferInTheNumberOfDimensions) {
+  NetBuilder flat("flat"), square("square"), b("outer");
+  flat.output(flat.add1("Reshape", "flat", {flat.input("x", DType::f32, Shape{2, 3}), flat.constant_ints("shape", {6})}));
+  square.output(square.add1("Neg", "neg", {square.input("x", DType::f32, Shape{2, 3})}));
+  const ValueId either = b.add1("If", "if", {b.input("c", DType::boolean, Shape{}), b.input("x", DType::f32, Shape{2, 3})},
+                                {{"then_branch", subnet(flat)}, {"else_branch", subnet(square)}});
+  b.output(b.add1("Softmax", "y", {b.add1("Sub", "zero", {either, either})}));  // along the last axis, whichever that is
+  Session session = open(runtime(), b.finish());
+  for (const bool c : {true, false, true}) {
+    const auto out = given(session.run({view(&c, DType::boolean, Shape{}), view(twelve.data(), DType::f32, Shape{2, 3})}));
+    EXPECT_EQ(out.shape, c ? Shape({6}) : Shape({2, 3}));
+    for (const float v : out.values) EXPECT_NEAR(v, c ? 1.0 / 6 : 1.0 / 3, 1e-6);
+  }
 }
 
 // A loop of no trip tells the extents of its slices, where they are known, though a carried value grows.

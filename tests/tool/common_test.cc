@@ -14,6 +14,19 @@ std::string loaded_plugins(const Json& object) {
   return names;
 }
 
+// The shell finds it by PATH; what lies in the folder where somebody stands is not loaded.
+TEST(ToolCommon, PluginsAreFoundBesideTheProgramHoweverItIsCalled) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "heddle/plugins");
+  std::filesystem::create_symlink(std::filesystem::canonical(example_plugin), folder / "heddle/plugins/example.so");
+  const std::string command = "cd " + folder.path().string() +
+                              " && env -u HEDDLE_PLUGIN_DIR PATH=" HEDDLE_BINARY_DIR "/bin:$PATH heddle plugin list --json > list.json";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const Json list = Json::parse(read_text(folder / "list.json"), nullptr, false);
+  ASSERT_EQ(list["plugins"].size(), 1u) << list;
+  EXPECT_EQ(list["plugins"][0]["name"], "cpu");
+}
+
 TEST(ToolCommon, VersionNamesProductAbiFormatCommitAndBackends) {
   const Outcome outcome = heddle({"--version"});
   EXPECT_EQ(outcome.status, 0);

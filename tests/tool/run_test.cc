@@ -260,6 +260,15 @@ TEST(ToolRun, DumpsAndOutputsHaveAFileEach) {
   EXPECT_EQ(npy_values(folder / "lenet/pool2.npy"), npy_values(folder / "lenet/pool2_reorder.npy"));
 }
 
+TEST(ToolRun, DeadlinesHoldForRunsThatAreLookedAt) {
+  const NetFolder folder(slow_net(3));
+  for (const Words& looks : {Words{}, Words{"--check-numerics"}, Words{"--dump", folder.file("dump")}}) {
+    Words arguments = {"run", folder.net(), "--random", "1", "--deadline", "1e-9"};
+    arguments.insert(arguments.end(), looks.begin(), looks.end());
+    EXPECT_EQ(codes(heddle_json(arguments, 1)), Words{"deadline-exceeded"});
+  }
+}
+
 TEST(ToolRun, DumpWritesOperatorsAndOnlyChoosesThem) {
   const NetFolder folder(slow_net(3));
   ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--dump", folder.file("dump")}).status, 0);

@@ -118,7 +118,9 @@ TEST_F(Attach, ShrunkenFilesAreFoundBeforeTheyAreUsed) {
   const auto net = load();
   ASSERT_TRUE(net.ok());
   EXPECT_TRUE(check_weights_whole(*net).ok());
-  release_pages(*net->variables[0].initial.blob);
+  const Blob& blob = *net->variables[0].initial.blob;
+  ASSERT_NE(Mapping::of(blob), nullptr);
+  Mapping::of(blob)->release(blob.data, blob.bytes);
   EXPECT_EQ(first(*net->variables[0].initial.blob), 2.0f);
   std::filesystem::resize_file(folder_ / "n.safetensors", 1000);
   EXPECT_EQ(check_weights_whole(*net).code(), Code::file_truncated);

@@ -27,7 +27,8 @@ const std::string& producer_of(const PlanStep& step) {
 }
 bool is_named(const PlanStep& step, const std::string& only) {
   return only.empty() || step.name == only || step.type == only ||
-         std::find(step.fused.begin(), step.fused.end(), only) != step.fused.end();
+         std::find(step.fused.begin(), step.fused.end(), only) != step.fused.end() ||
+         std::find(step.fused_types.begin(), step.fused_types.end(), only) != step.fused_types.end();
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ bool is_named(const PlanStep& step, const std::string& only) {
 Status Dump::create(const std::string& folder, const std::string& only, const Plan& plan, Dump* dump) {
   dump->folder_ = folder;
   dump->only_ = only;
-  if (std::none_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return is_named(step, only); })) {
+  if (!only.empty() && std::none_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return is_named(step, only); })) {
     std::vector<std::string> names;
     for (const PlanStep& step : plan.steps) {
       names.push_back(step.name);

@@ -58,6 +58,7 @@ Result<NetCost> cost_of(const Net& net, const Options& o, Report& report) {
   Diagnostic note = cost.status().diagnostic();
   note.severity = Severity::note;
   note.message = "flops are not known: " + note.message;
+  for (Diagnostic& other : note.attached) other.severity = Severity::note;
   report.diagnose(note);
   return NetCost();
 }

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "compile/buffers_csv.h"
 #include "device_options.h"
+#include "infer/infer.h"
 #include "inputs.h"
 #include "limit_options.h"
 #include "load/load.h"
@@ -45,6 +46,12 @@ Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   HEDDLE_TRY(const SessionOptions options, session_options(o));
   HEDDLE_TRY(const Session session, runtime.open(file, options));
+  // Two nets that are compared need not have the same symbols.
+  if (!o.diff.empty()) {
+    const std::vector<std::string> names = symbol_names(session.impl().net);
+    std::erase_if(session.impl().pipeline.symbols,
+                  [&](const auto& given) { return std::find(names.begin(), names.end(), given.first) == names.end(); });
+  }
   InputRequest request;
   request.files = o.files;
   request.limits = options.limits;
@@ -116,7 +123,7 @@ int status_of_findings(const Diagnostic& first, bool readable) {
       file = true;
     else if (exit_status(d.code) == 4)
       limit = true;
-    else if (d.code == Code::unbound_symbol || d.code == Code::missing_input)
+    else if (d.code == Code::unbound_symbol || d.code == Code::unknown_name || d.code == Code::missing_input)
       option = true;
     else
       net = true;

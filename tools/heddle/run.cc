@@ -57,6 +57,7 @@ class Runner {
   Status set_params(Session& session) const;
   Status select_fetches();
   Status observe(uint32_t step);
+  int64_t deadline_ns() const { return o_.deadline_s > 0 ? static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18)) : 0; }
 
   const Options& o_;
   Report& report_;
@@ -150,7 +151,7 @@ Status Runner::execute() {
   const std::function<Status(uint32_t)> seen = [this](uint32_t step) { return observe(step); };
   RunSettings settings;
   settings.seed = o_.seed;
-  if (o_.deadline_s > 0) settings.deadline_ns = static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18));
+  settings.deadline_ns = deadline_ns();
   if (o_.check_numerics || !o_.dump_dir.empty()) settings.seen = &seen;
   const InterruptibleRun interruptible(&execution);
   report_.step("running");
@@ -189,6 +190,7 @@ Status Runner::compare_devices() {
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
   RunOptions run;
   run.seed = o_.seed;
+  run.deadline_ns = deadline_ns();
   for (int i = 0; i < o_.warmup + o_.repeat; ++i) HEDDLE_CHECK(context.run(run), "for --compare-device");
   const std::vector<PortInfo> ports = session_->outputs();
   Json outputs = Json::object();
@@ -249,7 +251,7 @@ void Runner::describe() {
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();
   report_.json["steady_state_allocations"] = {
-      {"heap", AllocationCount::available() && steady ? Json(AllocationCount::total()) : Json(nullptr)}, {"device", 0}};
+      {"heap", AllocationCount::available() && steady ? Json(AllocationCount::total()) : Json(nullptr)}, {"device", nullptr}};
   int64_t copied = 0;
   for (const ValueCopy& copy : plan.copies) copied += copy.bytes;
   report_.json["copies"] = {{"count", plan.copies.size()}, {"bytes", copied}};

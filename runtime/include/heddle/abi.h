@@ -93,6 +93,7 @@ typedef struct heddle_layout {
 
 enum {
   HEDDLE_TENSOR_CONSTANT = 1u, /* same bytes in every run of the session */
+  HEDDLE_TENSOR_DYNAMIC = 2u,  /* [prepare, run] an output without extents and memory before the kernel asks for them: allocate_output */
 };
 
 /* A view; never owned by the plugin, valid during the call it is passed to. */

@@ -29,9 +29,6 @@
 
 namespace heddle {
 
-class Execution;
-struct Net;
-
 // Where log lines of the library and of plugins go; none by default. The library itself never writes to stdout or stderr.
 using LogFunction = void (*)(void* user, int level, const char* text, size_t length);
 HEDDLE_API void set_log_function(LogFunction function, void* user);
@@ -68,11 +65,11 @@ struct PortInfo {
 };
 
 struct RunOptions {
-  int64_t deadline_ns = 0;       // from the call, whatever the run waits for; 0: none
+  int64_t deadline_ns = 0;       // from the call, also while it waits for its turn or a thread; 0: none
   std::optional<uint64_t> seed;  // of this run's random operators; none: the session's
 };
 
-// A tensor that owns its bytes.
+// A tensor that owns its bytes. Copies share them; copy_of makes new ones.
 class HEDDLE_API Tensor {
  public:
   Tensor() = default;
@@ -90,8 +87,8 @@ class HEDDLE_API Tensor {
   std::shared_ptr<void> owner_;
 };
 
-// One run context: an arena and bindings. Everything is allocated when it is made; run() on one thread allocates nothing, takes no lock and
-// makes no system call of ours (nets with variables take the session's reader/writer lock).
+// A prepared net: its bindings, and memory of its own or of a RunContext. Everything is allocated when it is made; run() on one thread
+// allocates nothing, takes no lock and makes no system call of ours (nets with variables take the session's reader/writer lock).
 class HEDDLE_API Context {
  public:
   Context(Context&&) noexcept;
@@ -99,7 +96,7 @@ class HEDDLE_API Context {
   ~Context();
   size_t input_count() const;
   size_t output_count() const;
-  // Exact types of this context's plan.
+  // Exact types of this context's plan; an empty view where there is no such input or output.
   TensorView input(size_t i) const;
   // dtype, true shape and bytes after a run; data null before the first unless bound, and when shared memory has moved since.
   TensorView output(size_t i) const;
@@ -113,7 +110,7 @@ class HEDDLE_API Context {
   // Errors: missing_input, busy, kernel_failed (operator, device, shapes, cause; others attached), cancelled, deadline_exceeded, hazard.
   Status run(const RunOptions& options = {});
   // Runs on a thread of the runtime's executor and calls `done` there, which may run the context again. The context must not be touched
-  // before that; its destructor waits for the run. Errors: unsupported (no executor), busy.
+  // before that; its destructor waits for the run. Without `done` a failure is a line in the log. Errors: unsupported (no executor), busy.
   Status run_async(std::function<void(Status)> done, const RunOptions& options = {});
   // [any thread] Ends the run that was asked for, also one that waits for its turn in shared memory; it returns Code::cancelled when steps
   // in flight are done.
@@ -142,6 +139,7 @@ class HEDDLE_API RunContext {
   std::shared_ptr<class Workspace> workspace_;
 };
 
+// An opened net with its weights, variables and plans. A handle: copies are the same session. Thread-safe.
 class HEDDLE_API Session {
  public:
   std::vector<PortInfo> inputs() const;
@@ -154,12 +152,15 @@ class HEDDLE_API Session {
   Result<Context> prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs = {});
   // The same in memory shared with other contexts. A run waits for theirs; what output() showed before may be overwritten by theirs.
   Result<Context> prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs = {});
+  // What prepare_in needs. Errors: those of prepare.
   Result<int64_t> transient_bytes(const std::vector<TensorView>& inputs = {});
   // Convenience: finds plan and context by the inputs' types, runs, leaves results in `outputs` (data non-null: written there; dtypes and
   // shapes are filled in). Allocates nothing once the shapes have been seen. Concurrent calls use a context each.
   Status run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options = {});
   // The same with results that own their bytes.
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
+  // Names of the net's variables. Reading and writing wait for runs that hold them. Errors: unknown_name; dtype_mismatch and shape_mismatch
+  // of what is written.
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name) const;
   Status write_variable(const std::string& name, const TensorView& value);
@@ -178,17 +179,20 @@ class HEDDLE_API Session {
   std::shared_ptr<Impl> impl_;
 };
 
+// Plugins, devices and threads. A handle: copies are the same runtime, which lives as long as a session of it. Thread-safe.
 class HEDDLE_API Runtime {
  public:
   // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration.
   static Result<Runtime> create(const RuntimeOptions& options);
-  // A .heddle or .json file with its weights.
+  // A .heddle or .json file with its weights. Errors: file_*, weights_*, syntax and all that is wrong with the net or with its operators.
   Result<Session> open(const std::string& path, const SessionOptions& options = {}) const;
   // The same from memory; weights are looked up beneath `folder`.
   Result<Session> open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options = {}) const;
+  // Sessions that are open keep the operators that they had. Errors: as create.
   Status load_plugin(const std::string& path);
-  // The plugin's library leaves the process when no session uses it.
+  // The plugin's library leaves the process when no session uses it. Errors: unknown_name.
   Status unload_plugin(const std::string& name);
+  // That a run may use, the calling one included.
   int threads() const;
 
   struct Impl;
