@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"
@@ -14,12 +15,10 @@
 namespace heddle {
 namespace {
 
-// A finalizer of good avalanche (splitmix64's): seeds that differ in one bit are unrelated.
+// Seeds that differ in one bit are unrelated.
 uint64_t mixed(uint64_t seed, uint64_t with) {
-  uint64_t x = seed + 0x9e3779b97f4a7c15ULL * (with + 1);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
+  uint64_t state = seed + 0x9e3779b97f4a7c15ULL * with;
+  return next_random(state);
 }
 
 }  // namespace

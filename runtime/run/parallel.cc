@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "run/random.h"
+#include "base/random.h"
 #include "run/step_call.h"
 
 namespace heddle {

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "run/parallel.h"
-#include "run/random.h"
+#include "base/random.h"
 #include "run/step_call.h"
 
 namespace heddle {

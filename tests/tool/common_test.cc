@@ -62,19 +62,44 @@ std::string documentation_of(const std::string& command) {
 
 TEST(ToolCommon, EveryOptionIsDocumented) {
   const std::regex option(R"((?:^|[ ,])(--?[a-z][a-z-]*))");
+  const std::string coverage = read_text(HEDDLE_SOURCE_DIR "/tests/COVERAGE.md");
   for (const std::string& command : commands) {
     const std::string documentation = documentation_of(command);
-    std::string help = heddle({command, "--help"}).out;
+    std::vector<Words> calls = {{command}};
     for (const char* inner : {"list", "check", "new", "run"})
-      if (command == "plugin") help += heddle({"plugin", inner, "--help"}).out;
-    help = help.substr(0, help.find("Example:"));
-    size_t options = 0;
-    for (std::sregex_iterator it(help.begin(), help.end(), option), end; it != end; ++it, ++options) {
-      const std::string name = (*it)[1].str();
-      if (name == "-h") continue;
-      EXPECT_NE(documentation.find("`" + name), std::string::npos) << command << " " << name << " is not documented";
+      if (command == "plugin") calls.push_back({command, inner});
+    for (const Words& call : calls) {
+      Words arguments = call;
+      arguments.push_back("--help");
+      std::string help = heddle(arguments).out;
+      help = help.substr(0, help.find("Example:"));
+      size_t options = 0;
+      for (std::sregex_iterator it(help.begin(), help.end(), option), end; it != end; ++it, ++options) {
+        const std::string name = (*it)[1].str();
+        if (name == "-h") continue;
+        EXPECT_NE(documentation.find("`" + name), std::string::npos) << command << " " << name << " is not documented";
+        const std::string who = call.size() > 1 ? call[0] + " " + call[1] : command;
+        if (name.rfind("--", 0) != 0) continue;  // the short form of one that is looked at
+        EXPECT_TRUE(coverage.find("| " + who + " " + name + " |") != std::string::npos ||
+                    coverage.find("| common " + name + " |") != std::string::npos)
+            << who << " " << name << " has no row in tests/COVERAGE.md";
+      }
+      EXPECT_GE(options, command == "plugin" ? 1u : 8u);
     }
-    EXPECT_GE(options, command == "plugin" ? 1u : 8u);
+  }
+}
+
+TEST(ToolCommon, DeviceOptionsAreThoseOfEveryCommandThatCompiles) {
+  const NetFolder folder(two_outputs());
+  for (const Words& command : {Words{"run", "--random", "1"}, Words{"check"}, Words{"plan"}}) {
+    const auto with = [&](const char* option, const char* value) {
+      Words arguments = command;
+      arguments.insert(arguments.end(), {folder.net(), option, value});
+      return heddle(arguments);
+    };
+    EXPECT_EQ(with("--streams", "0").status, 2) << command[0];
+    EXPECT_EQ(with("--copies", "sometimes").status, 2) << command[0];
+    EXPECT_NE(with("--device", "nowhere:0").err.find("no-such-device"), std::string::npos) << command[0];
   }
 }
 

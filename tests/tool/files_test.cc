@@ -36,6 +36,18 @@ TEST(ToolModel, TrainSaysThatItIsNotThere) {
   EXPECT_EQ(codes(heddle_json({"model", "lenet", "-o", (folder / "t.heddle").string(), "--train"}, 3)), Words{"unsupported"});
 }
 
+TEST(ToolInspect, FlopsTakeTheShapesThatAreGiven) {
+  const NetFolder folder(net_text("open", R"("x")", R"("y")", input("x", R"("N", "N")"), node("MatMul", R"("x", "x")", "y")));
+  const auto flops = [&](const Words& more) {
+    Words arguments = {"inspect", folder.net(), "--stats"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return heddle_json(arguments)["stats"]["flops"];
+  };
+  EXPECT_TRUE(flops({}).is_null());
+  EXPECT_EQ(flops({"--symbol", "N=4"}), 2 * 4 * 4 * 4);
+  EXPECT_EQ(flops({"--shape", "x=5x5"}), 2 * 5 * 5 * 5);
+}
+
 TEST(ToolImport, WritesNetAndWeights) {
   if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
   const TemporaryFolder folder;

@@ -124,6 +124,14 @@ TEST(ToolPlugin, CheckSaysWhatItCouldNotRun) {
   EXPECT_EQ(heddle(strict).status, 1);
 }
 
+TEST(ToolPlugin, CheckSaysHowToDoItAgain) {
+  const Words arguments = {"plugin", "check", test_plugin("liars"), "--operator", "BreaksOnSome", "--seed", "7"};
+  const std::string said = heddle(arguments).out;
+  EXPECT_NE(said.find(", seed 7)"), std::string::npos) << said;
+  EXPECT_NE(said.find("again: heddle plugin check " + test_plugin("liars") + " --operator BreaksOnSome --seed 7"), std::string::npos)
+      << said;
+}
+
 TEST(ToolPlugin, NewWritesAProject) {
   const TemporaryFolder folder;
   const Outcome outcome = Tool({"plugin", "new", "mine", "--json"}).in(folder.path()).run();

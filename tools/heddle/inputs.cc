@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "infer/shape_operands.h"
 #include "picture.h"
@@ -12,14 +13,6 @@
 
 namespace heddle::tool {
 namespace {
-
-// SplitMix64: the same numbers on every machine.
-uint64_t next(uint64_t& state) {
-  uint64_t z = (state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 
 template <class T>
 void store(std::byte* data, int64_t i, T value) {
@@ -140,7 +133,7 @@ std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_
   uint64_t state = seed;
   const int64_t count = shape.element_count();
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t r = next(state);
+    const uint64_t r = next_random(state);
     const float real = static_cast<float>(static_cast<int32_t>(r >> 40) - (1 << 23)) * 0x1p-23f;
     const auto integer = static_cast<int64_t>((r >> 16) % static_cast<uint64_t>(bound > 0 ? bound : 101));
     switch (dtype) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/random.h"
+
 namespace heddle::models {
 namespace {
 
@@ -11,13 +13,6 @@ uint64_t fnv1a(const std::string& text) {
   return hash;
 }
 
-uint64_t splitmix(uint64_t& state) {
-  uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 std::shared_ptr<const Blob> uniform(const std::string& name, const Shape& shape, float least, float most, uint64_t seed) {
@@ -25,12 +20,12 @@ std::shared_ptr<const Blob> uniform(const std::string& name, const Shape& shape,
   auto blob = Blob::allocate(DType::f32, shape, &bytes);
   auto* elements = reinterpret_cast<float*>(bytes);
   uint64_t state = seed ^ fnv1a(name);
-  state = splitmix(state);
+  state = next_random(state);
   const double centre = (static_cast<double>(least) + most) / 2;
   const double half = (static_cast<double>(most) - least) / 2;
   for (int64_t i = 0; i < shape.element_count(); ++i) {
     // A product of 24 + 25 significant bits is exact in double, so a fused multiply-add gives the same sum as two roundings.
-    const double unit = static_cast<double>(static_cast<int64_t>(splitmix(state) >> 40) * 2 - (1 << 24)) / (1 << 24);
+    const double unit = static_cast<double>(static_cast<int64_t>(next_random(state) >> 40) * 2 - (1 << 24)) / (1 << 24);
     elements[i] = static_cast<float>(centre + unit * half);
   }
   return blob;
