@@ -260,6 +260,16 @@ TEST(ToolRun, DumpsAndOutputsHaveAFileEach) {
   EXPECT_EQ(npy_values(folder / "lenet/pool2.npy"), npy_values(folder / "lenet/pool2_reorder.npy"));
 }
 
+TEST(ToolRun, IsaIsWhatTheKernelsWereChosenFor) {
+  const NetFolder folder(two_outputs());
+  const auto isa = [&](const std::string& most) {
+    const Outcome outcome = Tool({"run", folder.net(), "--random", "1", "--json"}).set("HEDDLE_CPU_ISA", most).run();
+    return checked_object(outcome, "run.json")["isa"].get<std::string>();
+  };
+  EXPECT_EQ(isa("v2"), "sse");
+  EXPECT_NE(isa("v3"), "avx512");
+}
+
 TEST(ToolRun, DeadlinesHoldForRunsThatAreLookedAt) {
   const NetFolder folder(slow_net(3));
   for (const Words& looks : {Words{}, Words{"--check-numerics"}, Words{"--dump", folder.file("dump")}}) {
