@@ -238,6 +238,30 @@ TEST(SchedulerOrder, LongAndWide) {
   }
 }
 
+// There are no tasks to be chained: who finishes a step goes on with the one behind it. A linear net is one thread's; of two chains each
+// changes its thread once at most, when a helper comes.
+TEST(SchedulerOrder, ChainsStayWithTheirThread) {
+  ThreadExecutor executor(2);
+  for (const uint32_t chains : {1u, 2u})
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      constexpr uint32_t length = 500;
+      TestNet net;
+      std::vector<uint32_t> by(size_t{chains} * length);
+      for (uint32_t i = 0; i < by.size(); ++i)
+        net.add(i >= chains ? std::vector<uint32_t>{i - chains} : std::vector<uint32_t>{},
+                [&by, i](int64_t, int64_t) { return by[i] = worker_index(), HEDDLE_OK; });
+      net.build();
+      Scheduler scheduler(net.graph(), &executor, testing::parallel(2));
+      RunControl control;
+      scheduler.run(net.steps(), control);
+      for (uint32_t c = 0; c < chains; ++c) {
+        uint32_t changes = 0;
+        for (uint32_t i = c + chains; i < by.size(); i += chains) changes += by[i] != by[i - chains];
+        EXPECT_LE(changes, chains - 1) << "chain " << c << " of " << chains;
+      }
+    }
+}
+
 // Threads of the run have distinct indices below the number of threads, and the caller is 0; the scheduler counts them.
 TEST(SchedulerOrder, EightThreadsReallyWork) {
   const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 8);
