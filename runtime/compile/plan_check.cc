@@ -1,0 +1,399 @@
+#include "compile/plan_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "compile/plan_check_graph.h"
+#include "plugin/registry.h"
+
+namespace heddle::compiling {
+namespace {
+
+constexpr int64_t alignment = 64;
+constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or by none
+
+// Bytes and who uses them: a value's, or the scratch of a step.
+struct Buffer {
+  std::string name;
+  const Placement* placement = nullptr;  // null: scratch
+  // Which memory: the arena of a device (0: the host), or variable `memory - first_variable`; -1: none that the plan lays out.
+  int64_t memory = -1;
+  int64_t begin = 0, end = 0;
+  uint32_t writer = nobody;       // for a view, of the value that it shows
+  std::vector<uint32_t> readers;  // without repeats
+  uint32_t source = nobody;       // the buffer whose content it is: itself, or for a view what it shows
+  bool written = false;           // by a step, not a view
+};
+constexpr int64_t first_variable = 256;  // above all devices
+
+bool overlap(const Buffer& a, const Buffer& b) {
+  return a.memory >= 0 && a.memory == b.memory && std::max(a.begin, b.begin) < std::min(a.end, b.end);
+}
+
+// Whether the planner means them to have the same bytes.
+bool share(const Buffer& a, const Buffer& b) {
+  return a.placement && b.placement && a.placement->kind == b.placement->kind && a.placement->device == b.placement->device &&
+         a.placement->index == b.placement->index;
+}
+
+class Judge {
+ public:
+  explicit Judge(const Plan& plan)
+      : plan_(plan), graph_(plan.graph), in_plan_order_(plan.max_threads <= 1 && plan.devices.empty()), order_(plan) {}
+
+  Status run() {
+    HEDDLE_CHECK(order_.read());
+    HEDDLE_CHECK(check_placements());
+    HEDDLE_CHECK(collect_buffers());
+    HEDDLE_CHECK(check_outputs());
+    HEDDLE_CHECK(check_tail());
+    HEDDLE_CHECK(check_subnets());
+    HEDDLE_CHECK(check_scratch());
+    HEDDLE_CHECK(check_sizes());
+    HEDDLE_CHECK(check_storages());
+    HEDDLE_CHECK(check_reads_after_writes());
+    return check_overwriting();
+  }
+
+ private:
+  Status check_tail() const;
+  Status check_placements() const;
+  Status check_placement(const PlanValue& value) const;
+  Status collect_buffers();
+  Status add_write(uint32_t step, ValueId value);
+  Status check_outputs() const;
+  Status check_subnets() const;
+  Status check_scratch();
+  Status check_sizes() const;
+  Status check_storages() const;
+  Status check_reads_after_writes();
+  Status find_shown(uint32_t view);
+  Status check_overwriting() const;
+  Status check_use(const Buffer& buffer, uint32_t user, const Buffer& written) const;
+  Status check_in_place(uint32_t step, const Buffer& taken, const Buffer& written) const;
+  bool may_take(const PlanStep& step, size_t input, size_t output) const;
+
+  std::string step_name(uint32_t step) const { return plan_step_name(plan_, step); }
+  bool reaches(uint32_t a, uint32_t b) const { return order_.reaches(a, b); }
+  std::string user_name(uint32_t user) const { return user == the_end ? "the caller" : step_name(user); }
+  bool exists(ValueId value) const { return value.index < plan_.values.size(); }
+  int64_t arena_bytes(int64_t device) const {
+    return device == 0 ? plan_.arena_bytes : plan_.devices[static_cast<size_t>(device) - 1].arena_bytes;
+  }
+  // In every run that there may be.
+  bool before(uint32_t a, uint32_t b, bool by_edges) const { return in_plan_order_ && !by_edges ? a < b : reaches(a, b); }
+
+  const Plan& plan_;
+  const StepGraph& graph_;
+  const bool in_plan_order_;
+  PlanOrder order_;
+  std::vector<Buffer> buffers_;  // of values, by ValueId; behind them scratches
+};
+
+// Updates with commit=late, and what depends on them, are the tail; without, there is none.
+Status Judge::check_tail() const {
+  std::vector<uint32_t> updates;
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    for (const Operand& out : plan_.steps[s].outputs)
+      if (out.value.valid() && plan_.values[out.value.index].placement.kind == Placement::Kind::variable &&
+          !plan_.steps[s].updates_variable)
+        return wrong_plan(step_name(s) + " writes a variable and is not marked as an update");
+    if (plan_.steps[s].updates_variable) updates.push_back(s);
+  }
+  if (plan_.has_variable_updates != !updates.empty()) return wrong_plan("whether there are updates of variables is not what the plan says");
+  if (graph_.tail_begin == graph_.count) return {};
+  if (!updates.empty() && updates.front() < graph_.tail_begin)
+    return wrong_plan(step_name(updates.front()) + " updates a variable before the tail");
+  for (uint32_t s = graph_.tail_begin; s < graph_.count; ++s)
+    if (std::none_of(updates.begin(), updates.end(), [&](uint32_t u) { return u == s || reaches(u, s); }))
+      return wrong_plan(step_name(s) + " is in the tail, but neither an update nor behind one");
+  return {};
+}
+
+Status Judge::check_placement(const PlanValue& value) const {
+  const Placement& at = value.placement;
+  const auto beyond = [&] { return wrong_plan(fmt::format("value {} lies in a memory that is not there", quoted(value.name))); };
+  if (at.device > plan_.devices.size()) return beyond();
+  switch (at.kind) {
+    case Placement::Kind::arena: {
+      const int64_t bytes = value.type.byte_size();
+      if (at.offset < 0) return wrong_plan(fmt::format("value {} lies at the negative offset {}", quoted(value.name), at.offset));
+      if (at.offset % alignment != 0)
+        return wrong_plan(fmt::format("value {} lies at {}, which is no multiple of {}", quoted(value.name), at.offset, alignment));
+      if (bytes < 0 || bytes > arena_bytes(at.device) - at.offset)
+        return wrong_plan(fmt::format("value {} ends beyond the arena of {} bytes", quoted(value.name), arena_bytes(at.device)));
+      return {};
+    }
+    case Placement::Kind::constant:
+      if (at.device == 0 ? at.index >= plan_.constants.size() || !plan_.constants[at.index]
+                         : at.index >= plan_.devices[at.device - 1u].constants.size())
+        return beyond();
+      return {};
+    case Placement::Kind::input:
+      return at.index < plan_.inputs.size() ? Status() : beyond();
+    case Placement::Kind::variable:
+      return at.index < plan_.variables.size() ? Status() : beyond();
+    default:
+      return {};
+  }
+}
+
+Status Judge::check_placements() const {
+  std::vector<char> taken(plan_.extent_slots, 0);
+  for (const PlanValue& value : plan_.values) {
+    HEDDLE_CHECK(check_placement(value));
+    const int32_t slot = value.extent_slot;
+    if ((slot >= 0) != (value.type.bounded_axis >= 0) || slot >= static_cast<int64_t>(taken.size()) || (slot >= 0 && taken[slot]++))
+      return wrong_plan(fmt::format("value {} has no slot of its own for its extent", quoted(value.name)));
+  }
+  return {};
+}
+
+Status Judge::add_write(uint32_t step, ValueId value) {
+  Buffer& buffer = buffers_[value.index];
+  const std::string names = step_name(step) + " writes " + buffer.name;
+  if (buffer.writer == step) return wrong_plan(names + " twice among its outputs");
+  if (buffer.writer != nobody) return wrong_plan(names + ", as does " + step_name(buffer.writer));
+  switch (buffer.placement->kind) {
+    case Placement::Kind::constant:
+      return wrong_plan(names + ", a constant");
+    case Placement::Kind::input:
+      return wrong_plan(names + ", an input of the net");
+    case Placement::Kind::none:
+      return wrong_plan(names + ", which has no memory");
+    default:
+      break;
+  }
+  buffer.writer = step;
+  buffer.source = value.index;
+  buffer.written = true;
+  return {};
+}
+
+Status Judge::collect_buffers() {
+  for (const PlanValue& value : plan_.values) {
+    Buffer& buffer = buffers_.emplace_back();
+    buffer.name = "value " + quoted(value.name);
+    buffer.placement = &value.placement;
+    if (value.placement.kind == Placement::Kind::arena) {
+      buffer.memory = value.placement.device;
+      buffer.begin = value.placement.offset;
+    } else if (value.placement.kind == Placement::Kind::variable) {
+      buffer.memory = first_variable + value.placement.index;
+    }
+    buffer.end = buffer.begin + value.type.byte_size();
+  }
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    for (const auto* operands : {&plan_.steps[s].inputs, &plan_.steps[s].outputs})
+      for (const Operand& operand : *operands)
+        if (operand.value.valid() && !exists(operand.value)) return wrong_plan(step_name(s) + " has an operand that is not there");
+    for (const Operand& in : plan_.steps[s].inputs) {
+      if (!in.value.valid()) continue;
+      std::vector<uint32_t>& readers = buffers_[in.value.index].readers;
+      if (readers.empty() || readers.back() != s) readers.push_back(s);
+    }
+    for (const Operand& out : plan_.steps[s].outputs)
+      if (out.value.valid()) HEDDLE_CHECK(add_write(s, out.value));
+  }
+  for (const ValueId output : plan_.outputs)
+    if (exists(output)) buffers_[output.index].readers.push_back(the_end);
+  return {};
+}
+
+Status Judge::check_outputs() const {
+  for (const auto* ports : {&plan_.inputs, &plan_.outputs})
+    for (const ValueId value : *ports)
+      if (!exists(value)) return wrong_plan("an input or output of the net is not there");
+  for (const ValueId output : plan_.outputs)
+    if (buffers_[output.index].placement->kind == Placement::Kind::none)
+      return wrong_plan("the output of the net " + buffers_[output.index].name + " has no memory");
+  return {};
+}
+
+Status Judge::check_subnets() const {
+  for (const PlanStep& step : plan_.steps)
+    for (const NestedPlan& nested : step.nested)
+      if (Status status = check(*nested.plan); !status.ok()) return std::move(status).during("in a subnet of step " + quoted(step.name));
+  return {};
+}
+
+// A subnet works in its step's scratch, behind the kernel's own.
+Status Judge::check_scratch() {
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    const PlanStep& step = plan_.steps[s];
+    int64_t nested = 0;
+    for (const NestedPlan& n : step.nested) nested = std::max(nested, n.plan->context_bytes());
+    if (step.scratch_bytes < 0) return wrong_plan(step_name(s) + " has scratch of a negative size");
+    int64_t bytes = 0;
+    if (!checked_add(align_up(step.scratch_bytes, alignment), nested, &bytes))
+      return wrong_plan("the scratch of " + step_name(s) + " ends beyond 63 bits");
+    if (bytes == 0) continue;
+    Buffer scratch;
+    scratch.name = "the scratch of " + step_name(s);
+    scratch.memory = step.on_device ? step.on_device->device : 0;
+    scratch.begin = step.scratch_offset;
+    if (scratch.begin < 0 || scratch.begin % alignment != 0)
+      return wrong_plan(fmt::format("{} lies at {}, which is no multiple of {}", scratch.name, scratch.begin, alignment));
+    if (bytes > arena_bytes(scratch.memory) - scratch.begin) return wrong_plan(scratch.name + " ends beyond the arena");
+    scratch.end = scratch.begin + bytes;
+    scratch.writer = s;
+    scratch.source = static_cast<uint32_t>(buffers_.size());
+    scratch.written = true;
+    buffers_.push_back(std::move(scratch));
+  }
+  return {};
+}
+
+// The arenas are exactly as large as what lies in them, and that is what is reported.
+Status Judge::check_sizes() const {
+  std::vector<int64_t> highest(plan_.devices.size() + 1, 0);
+  for (const Buffer& buffer : buffers_)
+    if (buffer.memory >= 0 && buffer.memory < first_variable && buffer.begin < buffer.end) {
+      int64_t& top = highest[static_cast<size_t>(buffer.memory)];
+      top = std::max(top, align_up(buffer.end, alignment));
+    }
+  for (size_t device = 0; device < highest.size(); ++device) {
+    const MemoryReport& memory = device == 0 ? plan_.memory : plan_.devices[device - 1].memory;
+    const int64_t bytes = arena_bytes(static_cast<int64_t>(device));
+    if (bytes != highest[device]) return wrong_plan(fmt::format("the arena has {} bytes, its content ends at {}", bytes, highest[device]));
+    if (memory.arena_bytes != bytes)
+      return wrong_plan(fmt::format("the arena is reported as {} bytes and has {}", memory.arena_bytes, bytes));
+    const int64_t peak = device == 0 ? plan_.context_bytes() : bytes;
+    if (memory.peak_bytes != peak)
+      return wrong_plan(fmt::format("the peak is reported as {}, arena and thread scratch have {} bytes", memory.peak_bytes, peak));
+  }
+  if (plan_.max_threads == 0) return wrong_plan("it is made for no thread");
+  for (uint32_t s = 0; s < graph_.count; ++s)
+    if (!plan_.steps[s].late && plan_.steps[s].thread_scratch_bytes > plan_.thread_scratch_bytes)
+      return wrong_plan(fmt::format("{} needs more thread scratch than the {} bytes there are", step_name(s), plan_.thread_scratch_bytes));
+  return {};
+}
+
+// Versions and views of one buffer have the same bytes.
+Status Judge::check_storages() const {
+  std::map<std::tuple<Placement::Kind, uint8_t, uint32_t>, const Buffer*> first;
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.memory < 0 || !buffer.placement) continue;
+    const auto [it, added] = first.try_emplace({buffer.placement->kind, buffer.placement->device, buffer.placement->index}, &buffer);
+    if (!added && (it->second->begin != buffer.begin || it->second->end != buffer.end))
+      return wrong_plan(fmt::format("{} shares a buffer with {} and has other bytes", buffer.name, it->second->name));
+  }
+  return {};
+}
+
+// What a value that no step writes shows: the content of a variable before the run, or the latest written value of the same buffer that all
+// its readers run after.
+Status Judge::find_shown(uint32_t view) {
+  Buffer& buffer = buffers_[view];
+  const bool given = buffer.placement->kind == Placement::Kind::variable;
+  if (given) buffer.source = view;
+  uint32_t missed = nobody;  // a writer and who does not run after it
+  uint32_t early = nobody;
+  for (uint32_t i = 0; i < plan_.values.size(); ++i) {
+    const Buffer& other = buffers_[i];
+    if (!other.written || !share(other, buffer)) continue;
+    const auto reader = std::find_if(buffer.readers.begin(), buffer.readers.end(), [&](uint32_t r) { return !reaches(other.writer, r); });
+    if (reader != buffer.readers.end()) {
+      missed = other.writer;
+      early = *reader;
+    } else if (buffer.writer == nobody || other.writer > buffer.writer) {
+      buffer.writer = other.writer;
+      buffer.source = i;
+    }
+  }
+  if (given || buffer.source != nobody) return {};
+  if (missed == nobody) return wrong_plan(fmt::format("{} reads {}, which nobody writes", user_name(buffer.readers.front()), buffer.name));
+  return wrong_plan(
+      fmt::format("{} reads {} and does not run after {}, which writes it", step_name(early), buffer.name, step_name(missed)));
+}
+
+Status Judge::check_reads_after_writes() {
+  for (uint32_t i = 0; i < plan_.values.size(); ++i) {
+    const Buffer& buffer = buffers_[i];
+    const Placement::Kind kind = buffer.placement->kind;
+    const bool lives = kind == Placement::Kind::arena || kind == Placement::Kind::variable || kind == Placement::Kind::unplanned;
+    if (!lives || buffer.readers.empty()) continue;
+    if (!buffer.written) {
+      HEDDLE_CHECK(find_shown(i));
+      continue;
+    }
+    for (const uint32_t reader : buffer.readers)
+      if (!reaches(buffer.writer, reader))
+        return wrong_plan(fmt::format("{} reads {} and does not run after {}, which writes it", step_name(reader), buffer.name,
+                                      step_name(buffer.writer)));
+  }
+  return {};
+}
+
+// The schema's word, of any version of the operator. An operator with an epilogue may take an operand of that instead, and nothing else:
+// those stand behind its own inputs, of which it has at least the required ones.
+bool Judge::may_take(const PlanStep& step, size_t input, size_t output) const {
+  const OperatorSchema* schema = plan_.registry->find_operator(step.domain, step.type);
+  while (schema) {
+    const heddle_port* port = schema->output_port(output);
+    const int32_t alias = port ? port->may_alias : -1;
+    if (!step.fused.empty() ? output == 0 && input >= schema->required_inputs
+                            : alias == HEDDLE_ALIAS_ANY || alias == static_cast<int32_t>(input))
+      return true;
+    const int32_t version = schema->version;
+    schema = version > 1 ? plan_.registry->find_operator(step.domain, step.type, version - 1) : nullptr;
+  }
+  return false;
+}
+
+// `step` reads `taken` and writes `written` over it.
+Status Judge::check_in_place(uint32_t step, const Buffer& taken, const Buffer& written) const {
+  const std::string names = fmt::format("{} writes {} over its input {}", step_name(step), written.name, taken.name);
+  if (!share(taken, written)) return wrong_plan(names + " without sharing its buffer");
+  const std::vector<Operand>& inputs = plan_.steps[step].inputs;
+  const std::vector<Operand>& outputs = plan_.steps[step].outputs;
+  size_t input = inputs.size(), reads = 0;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].value.valid() && overlap(buffers_[inputs[i].value.index], written)) {
+      input = i;
+      ++reads;
+    }
+  if (reads != 1) return wrong_plan(names + ", which another operand reads too");
+  const auto output = std::find_if(outputs.begin(), outputs.end(),
+                                   [&](const Operand& o) { return o.value.valid() && &buffers_[o.value.index] == &written; });
+  if (!may_take(plan_.steps[step], input, static_cast<size_t>(output - outputs.begin())))
+    return wrong_plan(names + ", which the operator does not declare");
+  return {};
+}
+
+// `buffer` must have its content at `user`: `written` is written before that content is or after it was used.
+Status Judge::check_use(const Buffer& buffer, uint32_t user, const Buffer& written) const {
+  const bool by_edges = buffer.memory >= first_variable || share(buffer, written);
+  if (buffer.writer != nobody && before(written.writer, buffer.writer, by_edges)) return {};
+  if (user != the_end && before(user, written.writer, by_edges)) return {};
+  if (user == written.writer && user != buffer.writer && written.placement) return check_in_place(user, buffer, written);
+  const char* does = user == buffer.writer ? "writes" : "reads";
+  return wrong_plan(fmt::format("{} may write {} over {} before {} {} it or while it does", step_name(written.writer), written.name,
+                                buffer.name, user_name(user), does));
+}
+
+Status Judge::check_overwriting() const {
+  for (uint32_t w = 0; w < buffers_.size(); ++w) {
+    const Buffer& written = buffers_[w];
+    if (!written.written) continue;
+    for (const Buffer& buffer : buffers_) {
+      if (buffer.source == nobody || buffer.source == w || !overlap(buffer, written)) continue;
+      if (buffer.written) HEDDLE_CHECK(check_use(buffer, buffer.writer, written));
+      for (const uint32_t reader : buffer.readers) HEDDLE_CHECK(check_use(buffer, reader, written));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check(const Plan& plan) {
+  return Judge(plan).run();
+}
+
+}  // namespace heddle::compiling

@@ -1,0 +1,80 @@
+#include "compile/plan_check_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace heddle::compiling {
+
+Status wrong_plan(const std::string& what) {
+  return {Code::internal, "the plan is wrong: " + what, "this is a defect of Heddle: please report it with the net"};
+}
+
+std::string plan_step_name(const Plan& plan, uint32_t step) {
+  return fmt::format("step {} ({})", quoted(plan.steps[step].name), step);
+}
+
+Status PlanOrder::check_arrays() const {
+  const uint32_t count = graph_.count;
+  if (plan_.steps.size() != count) return wrong_plan(fmt::format("the graph has {} steps, the plan {}", count, plan_.steps.size()));
+  const auto fits = [&](size_t size) { return size == count; };
+  if (graph_.successor_begin.size() != size_t{count} + 1 || graph_.successor_begin[0] != 0 ||
+      !std::is_sorted(graph_.successor_begin.begin(), graph_.successor_begin.end()) ||
+      graph_.successor_begin.back() != graph_.successors.size() || !fits(graph_.predecessor_count.size()) || !fits(graph_.cost_ns.size()) ||
+      !fits(graph_.flags.size()) || !(graph_.finish.empty() || fits(graph_.finish.size())))
+    return wrong_plan("the arrays of the graph do not fit together");
+  std::vector<uint32_t> incoming(count, 0);
+  for (uint32_t from = 0; from < count; ++from)
+    for (uint32_t e = graph_.successor_begin[from]; e < graph_.successor_begin[from + 1]; ++e) {
+      const uint32_t to = graph_.successors[e];
+      if (to >= count) return wrong_plan(plan_step_name(plan_, from) + " has a successor that is not there");
+      if (to <= from)
+        return wrong_plan(
+            fmt::format("the edge from {} to {} goes against plan order", plan_step_name(plan_, from), plan_step_name(plan_, to)));
+      ++incoming[to];
+    }
+  for (uint32_t s = 0; s < count; ++s)
+    if (incoming[s] != graph_.predecessor_count[s])
+      return wrong_plan(
+          fmt::format("{} counts {} predecessors and has {}", plan_step_name(plan_, s), graph_.predecessor_count[s], incoming[s]));
+  if (graph_.tail_begin > count) return wrong_plan("the tail begins behind the last step");
+  return {};
+}
+
+void PlanOrder::find_reach() {
+  words_ = (size_t{graph_.count} + 63) / 64;
+  reach_.assign(words_ * graph_.count, 0);
+  for (uint32_t from = graph_.count; from-- > 0;)
+    for (uint32_t e = graph_.successor_begin[from]; e < graph_.successor_begin[from + 1]; ++e) {
+      const uint32_t to = graph_.successors[e];
+      reach_[from * words_ + to / 64] |= uint64_t{1} << (to % 64);
+      for (size_t w = 0; w < words_; ++w) reach_[from * words_ + w] |= reach_[to * words_ + w];
+    }
+}
+
+// A step that only enqueues is complete for steps of its own device, whose streams wait; for others a fence is.
+Status PlanOrder::check_enqueued() const {
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    const DeviceWork* work = plan_.steps[s].on_device.get();
+    if (!work) continue;
+    if (work->device == 0 || work->device > plan_.devices.size())
+      return wrong_plan(plan_step_name(plan_, s) + " is on a device that is not there");
+    for (uint32_t e = graph_.successor_begin[s]; work->kind != DeviceWork::Kind::fence && e < graph_.successor_begin[s + 1]; ++e) {
+      const DeviceWork* next = plan_.steps[graph_.successors[e]].on_device.get();
+      if (!next || next->device != work->device)
+        return wrong_plan(
+            fmt::format("{} relies on {}, which is only enqueued", plan_step_name(plan_, graph_.successors[e]), plan_step_name(plan_, s)));
+    }
+  }
+  return {};
+}
+
+Status PlanOrder::read() {
+  HEDDLE_CHECK(check_arrays());
+  find_reach();
+  return check_enqueued();
+}
+
+}  // namespace heddle::compiling

@@ -1,0 +1,43 @@
+// The graph of a plan as its judge sees it: whether it is one, and which step is complete before which. Private to plan_check.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compile/plan.h"
+
+namespace heddle::compiling {
+
+// Code::internal: the plan is wrong in this way.
+Status wrong_plan(const std::string& what);
+// For messages: its name and place in plan order.
+std::string plan_step_name(const Plan& plan, uint32_t step);
+
+// Stands behind all steps: who reads the outputs of the net.
+constexpr uint32_t the_end = UINT32_MAX - 1;
+
+class PlanOrder {
+ public:
+  explicit PlanOrder(const Plan& plan) : plan_(plan), graph_(plan.graph) {}
+  // Before anything is asked. Errors: the arrays do not fit together, an edge goes against plan order (so there is no cycle), predecessor
+  // counts are not those of the edges, a step relies on work elsewhere that is merely enqueued.
+  Status read();
+  // Whether `a` is complete before `b` begins, by the edges alone, through other steps too. A step is not before itself.
+  bool reaches(uint32_t a, uint32_t b) const {
+    if (b == the_end) return a != the_end;
+    return a != the_end && ((reach_[a * words_ + b / 64] >> (b % 64)) & 1) != 0;
+  }
+
+ private:
+  Status check_arrays() const;
+  Status check_enqueued() const;
+  void find_reach();
+
+  const Plan& plan_;
+  const StepGraph& graph_;
+  size_t words_ = 0;             // of a row of reach_
+  std::vector<uint64_t> reach_;  // by step: bits of the steps behind it
+};
+
+}  // namespace heddle::compiling
