@@ -1,7 +1,5 @@
 #include "net/net.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,11 +7,6 @@
 #include "base/checked.h"
 
 namespace heddle {
-namespace {
-
-constexpr size_t mapped_blob_bytes = 256 * 1024;
-
-}  // namespace
 
 DeclaredType DeclaredType::of(DType dtype, const Shape& shape) {
   DeclaredType type;
