@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache pkg-config binutils                     # building
+  g++ cmake ninja-build make ccache pkg-config binutils                # building; make is what CMake takes for a plugin of `plugin new`
   libtbb-dev libboost-dev libfmt-dev libxxhash-dev                     # the runtime
   libflatbuffers-dev flatbuffers-compiler flatbuffers-compiler-dev     # net files
   nlohmann-json3-dev libcli11-dev libssl-dev libjpeg-dev libpng-dev    # the tool
