@@ -1,5 +1,5 @@
-// SplitMix64 (Steele, Lea, Flood 2014): the same seeded numbers on every machine, for shuffles, searches, invented inputs and the weights of
-// recipes. Operators of a net draw from Philox.
+// SplitMix64 (Steele, Lea, Flood 2014): the same seeded numbers on every machine, for shuffles, searches, invented inputs and the weights
+// of recipes. Operators of a net draw from Philox.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "run/parallel.h"
 #include "base/random.h"
+#include "run/parallel.h"
 #include "run/step_call.h"
 
 namespace heddle {
