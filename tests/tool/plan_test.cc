@@ -173,6 +173,12 @@ TEST(ToolPlan, DiffNamesWhatIsOther) {
   EXPECT_EQ(diff["only_in_other"], Json({"c"}));
   ASSERT_EQ(diff["changed"].size(), 1u);
   EXPECT_EQ(diff["changed"][0]["name"], "a");
+  // Each net takes the symbols that it has; one that neither has is a mistake.
+  const NetFolder open(symbolic());
+  EXPECT_EQ(heddle({"plan", open.net(), "--symbol", "N=2", "--diff", folder.net()}).status, 0);
+  EXPECT_EQ(heddle({"plan", folder.net(), "--symbol", "N=2", "--diff", open.net()}).status, 0);
+  EXPECT_EQ(codes(heddle_json({"plan", open.net(), "--symbol", "N=2", "--symbol", "M=2", "--diff", folder.net()}, 2)),
+            Words{"unknown-name"});
   const std::string text = heddle({"plan", folder.net(), "--diff", folder.file("other.json")}).out;
   EXPECT_NE(text.find("- \"b\"\n+ \"c\"\n~ \"a\"\n"), std::string::npos) << text;
 }

@@ -42,13 +42,15 @@ Status write_text(const std::string& file, const std::string& text) {
   return out.commit();
 }
 
-Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const Options& o, Report& report) {
+// `used`, when given, takes the symbols of the net's own, and others are nothing to it: two nets that are compared need not have the same.
+Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const Options& o, Report& report,
+                                                                     std::vector<std::string>* used) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   HEDDLE_TRY(const SessionOptions options, session_options(o));
   HEDDLE_TRY(const Session session, runtime.open(file, options));
-  // Two nets that are compared need not have the same symbols.
-  if (!o.diff.empty()) {
+  if (used) {
     const std::vector<std::string> names = symbol_names(session.impl().net);
+    used->insert(used->end(), names.begin(), names.end());
     std::erase_if(session.impl().pipeline.symbols,
                   [&](const auto& given) { return std::find(names.begin(), names.end(), given.first) == names.end(); });
   }
@@ -67,13 +69,19 @@ Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::
 }
 
 Status plan_net(const Options& o, Report& report) {
-  HEDDLE_TRY(const auto made, make_plan(o.net, o, report));
+  std::vector<std::string> symbols;
+  std::vector<std::string>* const used = o.diff.empty() ? nullptr : &symbols;
+  HEDDLE_TRY(const auto made, make_plan(o.net, o, report, used));
   const Plan& plan = *made.first;
   const Json described = plan_json(plan, made.second);
   for (const auto& [key, value] : described.items()) report.json[key] = value;
   if (!o.svg.empty()) HEDDLE_CHECK(write_text(o.svg, plan_svg(plan)));
   if (!o.diff.empty()) {
-    HEDDLE_TRY(const auto other, make_plan(o.diff, o, report));
+    HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, used));
+    HEDDLE_TRY(const auto given, parse_symbols(o.symbols));
+    for (const auto& symbol : given)
+      if (std::find(symbols.begin(), symbols.end(), symbol.first) == symbols.end())
+        return {Code::unknown_name, "neither net has a symbol " + quoted(symbol.first), "leave it out"};
     report.json["diff"] = plan_diff(plan, *other.first);
     report.say(plan_diff_text(plan, *other.first));
   } else if (o.dot) {
