@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
+
+#include "plugins/cpu/isa.h"
 
 namespace heddle::tool {
 namespace {
@@ -36,19 +36,15 @@ std::string latency_text(std::vector<double> ns) {
   return "median " + milliseconds(quantile(ns, 0.5)) + " (min " + milliseconds(ns[0]) + ", " + std::to_string(ns.size()) + " runs)";
 }
 
-// The cpu plugin chooses by the same rules (plugins/cpu/isa.cc), and oneDNN by much the same.
 const char* instruction_set() {
-#if defined(__x86_64__)
-  const char* wanted = std::getenv("HEDDLE_CPU_ISA");
-  const std::string_view most = wanted ? wanted : "";
-  if (most == "v2" || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return "sse";
-  if (most == "v3" || !__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512cd") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-    return "avx2";
-  return "avx512";
-#else
-  return "sse";
-#endif
+  switch (cpu::isa()) {
+    case cpu::Isa::v4:
+      return "avx512";
+    case cpu::Isa::v3:
+      return "avx2";
+    default:
+      return "sse";
+  }
 }
 
 }  // namespace heddle::tool
