@@ -180,9 +180,9 @@ Status Inference::follow_content(const Node& node) {
 // Extents of inputs, or contents that decide extents, are the run's affair.
 Status Inference::infer_late(const Node& node) {
   std::vector<TensorType> outputs(node.outputs.size());
-  const bool before = std::exchange(guesses_extents_, true);
+  guesses_extents_ = true;
   Status status = infer_late_types(typed_, node, outputs, this);
-  guesses_extents_ = before;
+  guesses_extents_ = false;
   HEDDLE_CHECK(std::move(status));
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i].valid()) typed_.types[node.outputs[i].index] = outputs[i];
@@ -278,10 +278,10 @@ void Inference::run() {
   check_symbols();
   typed_.types.assign(net.values.size(), {});
   typed_.known.assign(net.values.size(), nullptr);
-  const bool has_operands = std::any_of(net.nodes.begin(), net.nodes.end(),
-                                        [](const Node& n) { return n.schema && (n.schema->has_shape_operand || n.has_subnet()); });
-  if (has_operands) relevant_ = shape_relevant_values(net, true);
-  if (has_operands && !options_.contents_vary)
+  const bool content_matters = std::any_of(net.nodes.begin(), net.nodes.end(),
+                                           [](const Node& n) { return n.schema && (n.schema->has_shape_operand || n.has_subnet()); });
+  if (content_matters) relevant_ = shape_relevant_values(net, true);
+  if (content_matters && !options_.contents_vary)
     for (const uint32_t i : shape_deciding_inputs(net, options_.limits))
       late_contents_ = late_contents_ && i < options_.inputs.size() && options_.inputs[i].content;
   for (size_t i = 0; i < net.values.size(); ++i) {

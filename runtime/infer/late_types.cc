@@ -47,6 +47,7 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
   for (const ValueId id : node.outputs) wanted.push_back(id.valid() ? 1 : 0);
   const AttributeTable attributes(*node.schema, node.attributes);
   Status refusal;
+  bool fits = false;
   for (const int64_t extent : likely_extents(net, node)) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i].valid()) continue;
@@ -60,13 +61,11 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
     }
     Status status = infer_operator(*node.schema, attributes, inputs, wanted, outputs, services);
     if (!status.ok() && status.code() != Code::shape_mismatch) return status;
-    if (refusal.ok()) refusal = status;
-    if (status.ok()) {
-      refusal = {};
-      break;
-    }
+    fits = status.ok();
+    if (fits) break;
+    if (refusal.ok()) refusal = std::move(status);  // the first one speaks of the least odd extents
   }
-  if (!refusal.ok()) {
+  if (!fits) {
     // The extents of the run may be right all the same.
     HEDDLE_CHECK(infer_dtypes(*node.schema, inputs, outputs));
     for (size_t i = 0; i < outputs.size(); ++i) {
