@@ -175,6 +175,7 @@ void Execution::build_bindings() {
   }
   inputs_.assign(plan_->inputs.size(), nullptr);
   input_views_.resize(plan_->inputs.size());
+  recognised_.resize(plan_->known_inputs.size());
   unbound_inputs_ = inputs_.size();
   outputs_.resize(plan_->outputs.size());
   for (size_t o = 0; o < outputs_.size(); ++o) outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);

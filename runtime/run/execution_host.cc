@@ -139,12 +139,11 @@ bool Execution::made_for(std::span<const heddle_tensor* const> inputs) {
     const TensorType& type = plan_->values[plan_->inputs[i].index].type;
     if (static_cast<DType>(inputs[i]->dtype) != type.dtype || Shape(inputs[i]->dims, inputs[i]->rank) != type.shape) return false;
   }
-  recognised_.resize(plan_->known_inputs.size());
   for (size_t k = 0; k < recognised_.size(); ++k) {
     const KnownInput& known = plan_->known_inputs[k];
     const heddle_tensor& input = *inputs[known.input];
     const bool constant = (input.flags & HEDDLE_TENSOR_CONSTANT) != 0;
-    if (constant && input.data == recognised_[k]) continue;
+    if (constant && input.data && input.data == recognised_[k]) continue;
     const auto bytes = static_cast<size_t>(known.content->bytes);
     if (bytes > 0 && (!input.data || std::memcmp(input.data, known.content->data, bytes) != 0)) return false;
     if (constant) recognised_[k] = input.data;
