@@ -7,13 +7,24 @@ namespace heddle {
 namespace {
 
 using namespace testing_nets;
-using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
 
 std::shared_ptr<const Net> subnet(NetBuilder& b) {
   return std::make_shared<const Net>(b.finish());
 }
 ValueId scalar(NetBuilder& b, const std::string& name, int64_t value) {
   return b.constant(name, Blob::copy_of(DType::i64, Shape{}, &value));
+}
+// Of any shape.
+DeclaredType floats() {
+  DeclaredType type;
+  type.dtype = DType::f32;
+  return type;
+}
+// The first ports of a loop's body, which goes on as long as it did; the number of the trip.
+ValueId begin_loop(NetBuilder& body) {
+  const ValueId turn = body.input("turn", DType::i64, Shape{});
+  body.output(body.input("go_on", DType::boolean, Shape{}));
+  return turn;
 }
 ValueId yes(NetBuilder& b) {
   return b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
@@ -159,11 +170,8 @@ INSTANTIATE_TEST_SUITE_P(
         Behind{"Scalars",
                [](NetBuilder& b, ValueId rows) {
                  NetBuilder body("body");
-                 DeclaredType any;
-                 any.dtype = DType::f32;
-                 body.input("turn", DType::i64, Shape{});
-                 body.output(body.input("go_on", DType::boolean, Shape{}));
-                 const ValueId sum = body.input("sum", DType::f32, Shape{}), r = body.input("rows", any);
+                 begin_loop(body);
+                 const ValueId sum = body.input("sum", DType::f32, Shape{}), r = body.input("rows", floats());
                  body.output(body.add1("Add", "next", {sum, body.add1("ReduceSum", "all", {r}, {{"keepdims", int64_t{0}}})}));
                  return b.add("Loop", "loop", {scalar(b, "turns", 2), yes(b), b.constant("zero", blob(Shape{}, 0, 0)), rows}, 1,
                               {{"body", subnet(body)}, {"captured", int64_t{1}}});
@@ -173,11 +181,8 @@ INSTANTIATE_TEST_SUITE_P(
         Behind{"LoopsThatStack",
                [](NetBuilder& b, ValueId rows) {
                  NetBuilder body("body");
-                 DeclaredType any;
-                 any.dtype = DType::f32;
-                 body.input("turn", DType::i64, Shape{});
-                 body.output(body.input("go_on", DType::boolean, Shape{}));
-                 const ValueId r = body.input("rows", any);
+                 begin_loop(body);
+                 const ValueId r = body.input("rows", floats());
                  body.output(body.add1("ReduceSum", "sums", {r, body.constant_ints("axes", {1})}, {{"keepdims", int64_t{0}}}));
                  return b.add("Loop", "loop", {scalar(b, "turns", 2), yes(b), rows}, 1, {{"body", subnet(body)}, {"captured", int64_t{1}}});
                },
@@ -209,8 +214,7 @@ TEST(LateOperands, ContentOfValuesThatOnlyTheRunKnowsDecidesExtents) {
 // Rows of a matrix one by one, by the number of the trip.
 TEST(LateOperands, TripsSliceByTheirNumber) {
   NetBuilder body("body"), b("outer");
-  const ValueId turn = body.input("turn", DType::i64, Shape{});
-  body.output(body.input("go_on", DType::boolean, Shape{}));
+  const ValueId turn = begin_loop(body);
   const ValueId sum = body.input("sum", DType::f32, Shape{3}), x = body.input("x", DType::f32, Shape{4, 3});
   const ValueId from = body.add1("Reshape", "from", {turn, body.constant_ints("one", {1})});
   const ValueId to = body.add1("Add", "to", {from, body.constant_ints("next", {1})});
@@ -253,11 +257,8 @@ TEST(LateOperands, ScansStackWhatTheirBodyFinds) {
 // What the body hands through is read until the trip is over.
 TEST(LateOperands, CarriedValuesMayChangePlaces) {
   NetBuilder body("body"), b("outer");
-  DeclaredType any;
-  any.dtype = DType::f32;
-  body.input("turn", DType::i64, Shape{});
-  body.output(body.input("go_on", DType::boolean, Shape{}));
-  const ValueId first = body.input("first", any), second = body.input("second", any);
+  begin_loop(body);
+  const ValueId first = body.input("first", floats()), second = body.input("second", floats());
   body.output(second);
   body.output(first);
   body.output(body.add1("NonZero", "where", {first}));
@@ -292,11 +293,8 @@ TEST(LateOperands, BranchesMayDifferInTheNumberOfDimensions) {
 // A loop of no trip tells the extents of its slices, where they are known, though a carried value grows.
 TEST(LateOperands, LoopsWithoutATripStackNothingOfTheirSlicesExtents) {
   NetBuilder body("body"), b("outer");
-  DeclaredType any;
-  any.dtype = DType::f32;
-  body.input("turn", DType::i64, Shape{});
-  body.output(body.input("go_on", DType::boolean, Shape{}));
-  const ValueId grown = body.input("grown", any), one = body.constant("one", blob(Shape{1, 5}, 1, 0));
+  begin_loop(body);
+  const ValueId grown = body.input("grown", floats()), one = body.constant("one", blob(Shape{1, 5}, 1, 0));
   body.output(
       body.add1("Concat", "grow", {grown, body.add1("Reshape", "flat", {one, body.constant_ints("shape", {5})})}, {{"axis", int64_t{0}}}));
   body.output(body.add1("Neg", "slice", {one}));
@@ -329,10 +327,8 @@ TEST(LateOperands, ValuesComputedFromBoundedOnesLeaveBranches) {
 // If with a branch that reshapes by a captured constant: exporters leave such.
 Net reshape_by_capture(bool behind_late_value) {
   NetBuilder reshaped("reshaped"), kept("kept"), b("outer");
-  DeclaredType any;
-  any.dtype = DType::f32;
   for (NetBuilder* branch : {&reshaped, &kept}) {
-    const ValueId x = branch->input("x", any), shape = branch->input("shape", DType::i64, Shape{2});
+    const ValueId x = branch->input("x", floats()), shape = branch->input("shape", DType::i64, Shape{2});
     branch->output(branch->add1("Reshape", "reshape", {branch == &kept ? branch->add1("Neg", "neg", {x}) : x, shape}));
   }
   const ValueId rows = behind_late_value ? some_rows(b) : b.input("x", DType::f32, Shape{4, 3});
@@ -363,11 +359,8 @@ TEST(LateOperands, ContentsOfCapturedConstantsReachBranches) {
 // A constant that a loop starts with is not what its next trip has: 2, then 3, then 4 ones are appended.
 TEST(LateOperands, CarriedShapesAreReadAnewInEachTrip) {
   NetBuilder body("body"), b("outer");
-  DeclaredType any;
-  any.dtype = DType::f32;
-  body.input("turn", DType::i64, Shape{});
-  body.output(body.input("go_on", DType::boolean, Shape{}));
-  const ValueId shape = body.input("shape", DType::i64, Shape{1}), grown = body.input("grown", any);
+  begin_loop(body);
+  const ValueId shape = body.input("shape", DType::i64, Shape{1}), grown = body.input("grown", floats());
   const ValueId ones = body.add1("Expand", "ones", {body.constant("one", blob(Shape{1}, 1, 0)), shape});
   body.output(body.add1("Add", "longer", {shape, body.constant_ints("1", {1})}));
   body.output(body.add1("Concat", "grow", {grown, ones}, {{"axis", int64_t{0}}}));
