@@ -109,7 +109,7 @@ struct Sliced {
     length = tensor.dims[axis];
     dtype = tensor.dtype;
     const auto width = static_cast<int64_t>(byte_width(dtype));
-    int64_t whole[HEDDLE_MAX_RANK], part[HEDDLE_MAX_RANK];
+    int64_t whole[HEDDLE_MAX_RANK] = {}, part[HEDDLE_MAX_RANK] = {};
     dense_strides(dims_of(tensor), whole);
     dense_strides(heddle::cpu::dims_of(dims), part);
     stride = whole[axis] * width;

@@ -54,7 +54,7 @@ class ScratchArea {
   T* take(uint64_t count) {
     used_ = (used_ + 63) / 64 * 64;
     T* at = base_ ? reinterpret_cast<T*>(base_ + used_) : nullptr;
-    used_ += count * sizeof(T);
+    used_ += count * sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
     return at;
   }
   uint64_t used() const { return used_; }

@@ -13,7 +13,7 @@ struct Id {
   constexpr Id() = default;
   constexpr explicit Id(size_t i) : index(static_cast<uint32_t>(i)) {}
   constexpr bool valid() const { return index != UINT32_MAX; }
-  friend constexpr auto operator<=>(Id, Id) = default;
+  friend constexpr auto operator<=>(Id, Id) = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes its own 0 for ours
 };
 
 using NodeId = Id<struct NodeTag>;

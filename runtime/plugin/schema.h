@@ -42,7 +42,8 @@ struct OperatorSchema {
  private:
   static const heddle_port* port(const heddle_port* const* ports, uint32_t count, size_t i) {
     if (i < count) return ports[i];
-    return count > 0 && (ports[count - 1]->flags & HEDDLE_PORT_VARIADIC) ? ports[count - 1] : nullptr;
+    if (count == 0 || !ports[count - 1]) return nullptr;
+    return (ports[count - 1]->flags & HEDDLE_PORT_VARIADIC) ? ports[count - 1] : nullptr;
   }
 };
 

@@ -32,7 +32,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   bool running = false;
   std::atomic<bool> cancelled{false};
 
-  void execute() noexcept override {
+  void execute() noexcept override {                         // NOLINT(bugprone-exception-escape): a callback that throws ends the process
     const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
     const Status status = state->run(settings);
     const std::function<void(Status)> callback = std::move(done);

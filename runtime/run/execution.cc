@@ -183,13 +183,13 @@ Status Execution::check_extents() const {
     if (value.extent_slot < 0) continue;
     const int64_t extent = extents_[static_cast<size_t>(value.extent_slot)], bound = value.type.shape[value.type.bounded_axis];
     if (extent >= 0 && extent <= bound) continue;
-    const Status bad(Code::kernel_failed,
-                     "wrote extent " + std::to_string(extent) + ", the bound is " + std::to_string(bound) + ", for " + quoted(value.name),
-                     "mend the kernel");
+    Status bad(Code::kernel_failed,
+               "wrote extent " + std::to_string(extent) + ", the bound is " + std::to_string(bound) + ", for " + quoted(value.name),
+               "mend the kernel");
     for (const PlanStep& step : plan_->steps)
       for (const Operand& out : step.outputs)
         if (out.value.valid() && &plan_->values[out.value.index] == &value)
-          return Status(bad).at(step.name, display_name(step.domain, step.type)).in_net(plan_->net_name);
+          return std::move(bad).at(step.name, display_name(step.domain, step.type)).in_net(plan_->net_name);
     return bad;
   }
   return {};

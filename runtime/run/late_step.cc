@@ -270,7 +270,7 @@ Status LateStep::prepare() {
   request.scratch_limit = owner_.plan().limits.plan_bytes;
   if (adopt_ranks()) made_ = {};
   if (made_.kernel) {
-    const Status again = prepare_kernel(made_, request, &services);
+    Status again = prepare_kernel(made_, request, &services);
     if (again.code() != Code::unsupported) return again;
   }
   const KernelCall& call = *call_;

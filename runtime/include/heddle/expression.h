@@ -114,8 +114,8 @@ struct Program {
     // Equal instructions are one: keeps composed programs small.
     for (size_t k = 0; k < code.size(); ++k) {
       const Instruction& o = code[k];
-      if (o.op == i.op && o.a == i.a && o.b == i.b && o.c == i.c && std::memcmp(&o.literal, &i.literal, sizeof(double)) == 0)
-        return static_cast<int>(k);
+      const bool same_bits = std::memcmp(&o.literal, &i.literal, sizeof(double)) == 0;  // NOLINT: -0 is not 0 here
+      if (o.op == i.op && o.a == i.a && o.b == i.b && o.c == i.c && same_bits) return static_cast<int>(k);
     }
     code.push_back(i);
     return static_cast<int>(code.size()) - 1;

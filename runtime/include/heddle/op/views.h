@@ -56,8 +56,9 @@ struct Out {
   int64_t size = 0;
   Dims dims;
   heddle_tensor* tensor = nullptr;
-  explicit operator bool() const { return tensor != nullptr; }                    // false: an optional output nobody asked for
-  std::add_lvalue_reference_t<T> operator[](int64_t i) const { return data[i]; }  // none for Out<void>
+  explicit operator bool() const { return tensor != nullptr; }  // false: an optional output nobody asked for
+  // None for Out<void>.
+  std::add_lvalue_reference_t<T> operator[](int64_t i) const { return data[i]; }  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn)
 };
 template <class T>
 struct Outs {
