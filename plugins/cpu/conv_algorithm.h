@@ -15,13 +15,13 @@ struct ConvProblem {
   bool has_bias = false;  // a node input or the first fused stage
 };
 
-// Pointers of one tile. All are borrowed for the call.
+// Pointers of one tile. All are borrowed for the call. A tile has the output channels of its part (ConvTile::channel_part).
 struct ConvBuffers {
   const float* x;                // [tile's input pixels, input channels]
   const float* weights;          // the net's own, unless the algorithm packed them in prepare
-  const float* bias;             // [output channels], or null
-  const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, output channels], others whole
-  float* y;                      // [tile's output pixels, output channels]; may be the operand of in_place_stage()
+  const float* bias;             // [tile's channels], or null
+  const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
+  float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_stage()
   void* scratch;                 // scratch_bytes(), 64-byte aligned
 };
 

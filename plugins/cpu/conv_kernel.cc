@@ -21,8 +21,9 @@ uint64_t aligned(uint64_t bytes) {
 double flops_of(const ConvProblem& problem) {
   const Window& window = problem.window;
   const int64_t positions = problem.transposed ? window.input_count() : window.output_count();
+  const int64_t inputs = problem.input_channels / problem.groups;
   return 2.0 * static_cast<double>(problem.batch) * static_cast<double>(positions) * static_cast<double>(window.kernel_count()) *
-         static_cast<double>(problem.input_channels / problem.groups) * static_cast<double>(problem.output_channels);
+         static_cast<double>(inputs) * static_cast<double>(problem.output_channels);
 }
 
 // True for channels-last, also when row-major means the same order.
@@ -61,6 +62,16 @@ void transpose_pixels(const PixelLayout& layout, const float* source, float* tar
     first += n;
     count -= n;
   }
+}
+
+// How many parts the output channels are divided into. Where the weights outweigh the pixels, tiles of pixels would each read all of them;
+// divided channels read them once.
+int64_t channel_parts(const ConvProblem& problem, int64_t tiles) {
+  constexpr int64_t block = 64;  // output channels that oneDNN's kernels compute together
+  const int64_t weights = problem.output_channels * problem.input_channels * problem.window.kernel_count();
+  const int64_t pixels = problem.window.input_count() * problem.input_channels + problem.window.output_count() * problem.output_channels;
+  const bool divides = !problem.transposed && problem.groups == 1 && problem.batch == 1 && problem.output_channels % (tiles * block) == 0;
+  return divides && weights > pixels ? tiles : 1;
 }
 
 bool accepts_stages(const CreateContext& context, size_t most) {
@@ -119,18 +130,22 @@ Status ConvDriver::read_layouts(PrepareContext& context, const ConvProblem& prob
   return {};
 }
 
-Status ConvDriver::choose_algorithm(PrepareContext& context, ConvRequest request) {
+Status ConvDriver::choose_algorithm(PrepareContext& context, const ConvRequest& request) {
   algorithm_ = nullptr;
   if (problem_.input_channels == 0 || problem_.window.input_count() == 0) return {};
   if (is_depthwise_3x3(problem_)) return make_depthwise(request, context, &algorithm_);
   return make_onednn_conv(request, context, &algorithm_);
 }
 
-// Same-shape operands that are transposed, or that would be overwritten before they are read when the output takes their bytes.
+bool ConvDriver::read_in_place(size_t stage) const {
+  return algorithm_ && algorithm_->in_place_stage() == static_cast<int32_t>(stage);
+}
+
+// Same-shape operands that are transposed or read in part, or that would be overwritten before they are read when the output takes their
+// bytes. What the algorithm adds from scratch is gathered there at once.
 bool ConvDriver::wants_copy(size_t stage) const {
   if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return false;
-  const bool read_in_place = algorithm_ && algorithm_->in_place_stage() == static_cast<int32_t>(stage);
-  return !operand_channels_last_[stage] || !read_in_place;
+  return !read_in_place(stage) || (written_in_place() && !operand_channels_last_[stage]);
 }
 
 void ConvDriver::plan_scratch(PrepareContext& context) {
@@ -140,12 +155,12 @@ void ConvDriver::plan_scratch(PrepareContext& context) {
     output_pixels = std::max(output_pixels, tile.output_count);
   }
   const uint64_t x_bytes = aligned(static_cast<uint64_t>(input_pixels * problem_.input_channels) * sizeof(float));
-  const uint64_t y_bytes = aligned(static_cast<uint64_t>(output_pixels * problem_.output_channels) * sizeof(float));
+  const uint64_t y_bytes = aligned(static_cast<uint64_t>(output_pixels * tile_channels_) * sizeof(float));
   uint64_t end = algorithm_ ? aligned(algorithm_->scratch_bytes()) : 0;
   auto place = [&end](uint64_t bytes) { return std::exchange(end, end + bytes); };
   stage_offset_ = place(aligned(onednn::epilogue_scratch_bytes(epilogue_)));
   x_offset_ = place(x_layout_.channels_last ? 0 : x_bytes);
-  y_offset_ = place(y_layout_.channels_last ? 0 : y_bytes);
+  y_offset_ = place(written_in_place() ? 0 : y_bytes);
   operand_offset_ = end;
   operand_bytes_ = y_bytes;
   for (size_t i = 0; i < epilogue_.size(); ++i)
@@ -164,7 +179,10 @@ Status ConvDriver::prepare(PrepareContext& context) {
   const bool by_images_only = transposed_ || problem_.window.input_count() == 0;
   // Depthwise layers are bound by memory, not arithmetic: count each of their operations five times.
   const double weight = is_depthwise_3x3(problem_) ? 5.0 : 1.0;
-  tiling_ = divide_convolution(problem_.window, problem_.batch, tiles_for_flops(flops * weight), by_images_only);
+  const int64_t tiles = tiles_for_flops(flops * weight), parts = channel_parts(problem_, tiles);
+  tiling_ =
+      parts > 1 ? divide_channels(problem_.window, parts) : divide_convolution(problem_.window, problem_.batch, tiles, by_images_only);
+  tile_channels_ = problem_.output_channels / parts;
   context.set_tiles(static_cast<int64_t>(tiling_.tiles.size()));
   context.set_cost_ns(500.0 + flops * weight / flops_per_ns);
   ConvRequest request;
@@ -174,7 +192,7 @@ Status ConvDriver::prepare(PrepareContext& context) {
   request.first_stage = first_stage_;
   request.constant_weights = is_constant(context.input(1));
   request.weights = static_cast<const float*>(context.input(1)->data);
-  HEDDLE_PLUGIN_CHECK(choose_algorithm(context, std::move(request)));
+  HEDDLE_PLUGIN_CHECK(choose_algorithm(context, request));
   plan_scratch(context);
   return {};
 }
@@ -183,52 +201,70 @@ const float* ConvDriver::bias_of(const RunContext& context) const {
   return bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
 }
 
-const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, const float* y_tile,
-                                      float* copy) const {
-  const auto* operand = static_cast<const float*>(context.inputs[epilogue_[stage].operand_input]->data);
-  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;
-  if (!operand_channels_last_[stage]) {
-    transpose_pixels(y_layout_, operand, copy, tile.output_first, tile.output_count, true);
-    return copy;
+void ConvDriver::gather_tile(const PixelLayout& layout, const float* whole, const ConvTile& tile, float* tile_memory) const {
+  const int64_t channel = first_channel(tile);
+  if (!layout.channels_last) {
+    transpose_pixels({false, tile_channels_, layout.pixels}, whole + channel * layout.pixels, tile_memory, tile.output_first,
+                     tile.output_count, true);
+    return;
   }
-  operand += tile.output_first * problem_.output_channels;
-  if (operand != y_tile || !wants_copy(stage)) return operand;
-  std::memcpy(copy, operand, static_cast<size_t>(tile.output_count * problem_.output_channels) * sizeof(float));
-  return copy;
+  const float* from = whole + tile.output_first * layout.channels + channel;
+  for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
+    std::copy_n(from + pixel * layout.channels, tile_channels_, tile_memory + pixel * tile_channels_);
+}
+
+void ConvDriver::scatter_tile(const float* tile_memory, const ConvTile& tile, float* y) const {
+  const int64_t channel = first_channel(tile);
+  if (!y_layout_.channels_last) {
+    transpose_pixels({false, tile_channels_, y_layout_.pixels}, tile_memory, y + channel * y_layout_.pixels, tile.output_first,
+                     tile.output_count, false);
+    return;
+  }
+  float* to = y + tile.output_first * y_layout_.channels + channel;
+  for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
+    std::copy_n(tile_memory + pixel * tile_channels_, tile_channels_, to + pixel * y_layout_.channels);
+}
+
+const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const {
+  const auto* operand = static_cast<const float*>(context.inputs[epilogue_[stage].operand_input]->data);
+  if (epilogue_[stage].operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return operand + first_channel(tile);
+  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;
+  const PixelLayout layout = {operand_channels_last_[stage], y_layout_.channels, y_layout_.pixels};
+  const bool as_tile = layout.channels_last && tile_channels_ == layout.channels;
+  const float* in_place = operand + tile.output_first * layout.channels;
+  if (as_tile && (in_place != y_tile || read_in_place(stage))) return in_place;
+  float* target = wants_copy(stage) ? std::exchange(*copy, *copy + operand_bytes_ / sizeof(float)) : y_tile;
+  gather_tile(layout, operand, tile, target);
+  return target;
 }
 
 Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch) const {
   const auto* x = static_cast<const float*>(context.inputs[0]->data);
   auto* y = static_cast<float*>(context.outputs[0]->data);
   auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
-  float* y_tile =
-      y_layout_.channels_last ? y + tile.output_first * problem_.output_channels : reinterpret_cast<float*>(scratch + y_offset_);
+  float* y_tile = written_in_place() ? y + tile.output_first * problem_.output_channels : reinterpret_cast<float*>(scratch + y_offset_);
   ConvBuffers buffers = {};
   buffers.x = x_layout_.channels_last ? x + tile.input_first * problem_.input_channels : x_tile;
   if (!x_layout_.channels_last) transpose_pixels(x_layout_, x, x_tile, tile.input_first, tile.input_count, true);
   buffers.weights = static_cast<const float*>(context.inputs[1]->data);
-  buffers.bias = bias_of(context);
+  if (const float* bias = bias_of(context)) buffers.bias = bias + first_channel(tile);
   buffers.y = y_tile;
   buffers.scratch = scratch;
   std::array<const float*, most_stages> operands = {};
-  char* operand_scratch = scratch + operand_offset_;
-  for (size_t i = first_stage_; i < epilogue_.size(); ++i) {
-    if (epilogue_[i].operand_input < 0) continue;
-    operands[i] = tile_operand(context, i, tile, y_tile, reinterpret_cast<float*>(operand_scratch));
-    if (wants_copy(i)) operand_scratch += operand_bytes_;
-  }
+  auto* copy = reinterpret_cast<float*>(scratch + operand_offset_);
+  for (size_t i = first_stage_; i < epilogue_.size(); ++i)
+    if (epilogue_[i].operand_input >= 0) operands[i] = tile_operand(context, i, tile, y_tile, &copy);
   buffers.operands = operands.data();
   size_t done = first_stage_;
   if (algorithm_) {
     HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers));
     done += algorithm_->stages_done();
   } else {
-    for (int64_t i = 0; i < tile.output_count * problem_.output_channels; ++i)
-      y_tile[i] = buffers.bias ? buffers.bias[i % problem_.output_channels] : 0.0f;
+    for (int64_t i = 0; i < tile.output_count * tile_channels_; ++i) y_tile[i] = buffers.bias ? buffers.bias[i % tile_channels_] : 0.0f;
   }
-  const onednn::TileRegion region = {y_tile, problem_.output_channels, tile.output_count, problem_.output_channels, 0, 0};
+  const onednn::TileRegion region = {y_tile, tile_channels_, tile.output_count, tile_channels_, 0, 0};
   onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
-  if (!y_layout_.channels_last) transpose_pixels(y_layout_, y_tile, y, tile.output_first, tile.output_count, false);
+  if (!written_in_place()) scatter_tile(y_tile, tile, y);
   return {};
 }
 

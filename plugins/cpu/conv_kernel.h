@@ -32,13 +32,22 @@ class ConvDriver {
 
   Status read_problem(PrepareContext& context, ConvProblem* problem) const;
   Status read_layouts(PrepareContext& context, const ConvProblem& problem);
-  Status choose_algorithm(PrepareContext& context, ConvRequest request);
+  Status choose_algorithm(PrepareContext& context, const ConvRequest& request);
   void plan_scratch(PrepareContext& context);
   Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch) const;
   const float* bias_of(const RunContext& context) const;
+  // The algorithm adds this stage's operand from the memory that it writes.
+  bool read_in_place(size_t stage) const;
   bool wants_copy(size_t stage) const;
-  // The operand of a stage for this tile; same-shape ones at the tile's first element, in place or in `copy`.
-  const float* tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, const float* y_tile, float* copy) const;
+  // The tiles compute where the output lies, not in scratch.
+  bool written_in_place() const { return y_layout_.channels_last && tiling_.channel_parts == 1; }
+  int64_t first_channel(const ConvTile& tile) const { return static_cast<int64_t>(tile.channel_part) * tile_channels_; }
+  // Between a tensor of the output's shape and the memory of one tile, [its pixels, its channels].
+  void gather_tile(const PixelLayout& layout, const float* whole, const ConvTile& tile, float* tile_memory) const;
+  void scatter_tile(const float* tile_memory, const ConvTile& tile, float* y) const;
+  // The operand of a stage for this tile, at the tile's first element: where it lies, or gathered to *copy, which then moves on, or to
+  // y_tile.
+  const float* tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const;
 
   bool transposed_;
   WindowAttributes attributes_;
@@ -48,7 +57,8 @@ class ConvDriver {
   ConvTiling tiling_;
   std::unique_ptr<ConvAlgorithm> algorithm_;  // null when there is nothing to sum: the output is the bias
   int32_t bias_input_ = -1;
-  size_t first_stage_ = 0;  // behind the bias
+  size_t first_stage_ = 0;     // behind the bias
+  int64_t tile_channels_ = 0;  // output channels of a tile
   PixelLayout x_layout_, y_layout_;
   bool operand_channels_last_[most_stages] = {};
   uint64_t stage_offset_ = 0, x_offset_ = 0, y_offset_ = 0, operand_offset_ = 0, operand_bytes_ = 0;  // in the thread's scratch

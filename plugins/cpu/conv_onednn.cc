@@ -41,8 +41,9 @@ void weight_dims(const ConvProblem& problem, std::vector<int64_t>* dims, std::ve
   }
 }
 
-// One distinct packed form of the weights.
+// One distinct packed form of the weights of a part of the output channels.
 struct PackedWeights {
+  size_t part = 0;
   MemoryDesc desc = {};
   const void* constant = nullptr;  // prepacked, owned by the host
   Call pack;                       // else: the reorder each tile runs into its scratch
@@ -51,7 +52,7 @@ struct PackedWeights {
 struct TilePrimitive {
   Call call;
   FusedStages fused;
-  size_t weights = 0;  // index of the packed form
+  std::vector<size_t> weights;  // index of the packed form, by part of the output channels
 };
 
 class OnednnConv : public ConvAlgorithm {
@@ -72,11 +73,14 @@ class OnednnConv : public ConvAlgorithm {
     FusedStages fused;
   };
   // The primitive descriptor with as many of the first `limit` stages as oneDNN has a fast implementation for.
-  static Status choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice);
+  Status choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice) const;
   Status add_primitive(const ConvRequest& request, Choice choice, PrepareContext& context);
-  Status find_packed(const ConvRequest& request, const MemoryDesc& wanted, PrepareContext& context, size_t* index);
+  Status find_packed(const ConvRequest& request, size_t part, const MemoryDesc& wanted, PrepareContext& context, size_t* index);
+  int64_t weights_before(size_t part) const {
+    return static_cast<int64_t>(part) * problem_.output_channels * problem_.input_channels * problem_.window.kernel_count();
+  }
 
-  ConvProblem problem_;
+  ConvProblem problem_;  // of one tile: with a part of the output channels
   std::vector<std::unique_ptr<TilePrimitive>> primitives_;
   std::vector<std::unique_ptr<PackedWeights>> packed_;
   uint64_t primitive_scratch_ = 0, pack_scratch_ = 0, packed_bytes_ = 0;
@@ -115,8 +119,8 @@ Status OnednnConv::create_desc(const ConvProblem& problem, const ConvTileShape& 
   return desc->create(&operation, &post_ops);
 }
 
-Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice) {
-  HEDDLE_PLUGIN_CHECK(describe_tile(request.problem, shape, &choice->layouts));
+Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice) const {
+  HEDDLE_PLUGIN_CHECK(describe_tile(problem_, shape, &choice->layouts));
   OperandLayouts operands;
   operands.same_shape = &choice->layouts.y;
   operands.per_column = &choice->layouts.per_channel;
@@ -126,27 +130,30 @@ Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape
     FusedStages& fused = choice->fused;
     fused = FusedStages();
     HEDDLE_PLUGIN_CHECK(fuse_stages(*request.epilogue, request.first_stage, request.first_stage + limit, operands, &fused));
-    const Status status = create_desc(request.problem, shape, choice->layouts, fused.post_ops, &choice->desc);
+    Status status = create_desc(problem_, shape, choice->layouts, fused.post_ops, &choice->desc);
     if (status.ok() && (!choice->desc.is_reference() || fused.count == 0)) return {};
     if (fused.count == 0) return status;
     limit = fused.count - 1;
   }
 }
 
-Status OnednnConv::find_packed(const ConvRequest& request, const MemoryDesc& wanted, PrepareContext& context, size_t* index) {
+Status OnednnConv::find_packed(const ConvRequest& request, size_t part, const MemoryDesc& wanted, PrepareContext& context, size_t* index) {
   const std::string key = key_of(wanted);
   for (*index = 0; *index < packed_.size(); ++*index)
-    if (key_of(packed_[*index]->desc) == key) return {};
+    if (packed_[*index]->part == part && key_of(packed_[*index]->desc) == key) return {};
   auto packed = std::make_unique<PackedWeights>();
+  packed->part = part;
   packed->desc = wanted;
   std::vector<int64_t> dims, strides;
-  weight_dims(request.problem, &dims, &strides);
+  weight_dims(problem_, &dims, &strides);
   MemoryDesc plain;
   HEDDLE_PLUGIN_CHECK(describe(dims, strides, &plain));
   if (request.constant_weights) {
     Status packing;
-    packed->constant = context.prepack(1, (request.problem.transposed ? "deconv," : "conv,") + key, bytes_of(wanted),
-                                       [&](void* target) { packing = copy_once(plain, request.weights, wanted, target); });
+    const std::string of_part = (problem_.transposed ? "deconv," : "conv,") + std::to_string(part) + "," + key;
+    packed->constant = context.prepack(1, of_part, bytes_of(wanted), [&](void* target) {
+      packing = copy_once(plain, request.weights + weights_before(part), wanted, target);
+    });
     HEDDLE_PLUGIN_CHECK(packing);
     if (!packed->constant) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
   } else {
@@ -165,12 +172,14 @@ Status OnednnConv::find_packed(const ConvRequest& request, const MemoryDesc& wan
 Status OnednnConv::add_primitive(const ConvRequest& request, Choice choice, PrepareContext& context) {
   auto primitive = std::make_unique<TilePrimitive>();
   const MemoryDesc& weights = choice.desc.query(dnnl_query_weights_md);
-  HEDDLE_PLUGIN_CHECK(find_packed(request, weights, context, &primitive->weights));
+  primitive->weights.resize(static_cast<size_t>(request.tiling.channel_parts));
+  for (size_t part = 0; part < primitive->weights.size(); ++part)
+    HEDDLE_PLUGIN_CHECK(find_packed(request, part, weights, context, &primitive->weights[part]));
   std::vector<Argument> arguments = {{DNNL_ARG_SRC, choice.layouts.x},
                                      {DNNL_ARG_WEIGHTS, weights},
                                      {DNNL_ARG_DST, choice.layouts.y},
                                      {DNNL_ARG_SCRATCHPAD, choice.desc.query(dnnl_query_scratchpad_md)}};
-  if (request.problem.has_bias) arguments.push_back({DNNL_ARG_BIAS, choice.layouts.bias});
+  if (problem_.has_bias) arguments.push_back({DNNL_ARG_BIAS, choice.layouts.bias});
   arguments.insert(arguments.end(), choice.fused.arguments.begin(), choice.fused.arguments.end());
   primitive_scratch_ = std::max(primitive_scratch_, choice.desc.scratch_bytes());
   const uint32_t threads = std::min<uint32_t>(context.max_threads(), static_cast<uint32_t>(request.tiling.tiles.size()));
@@ -183,6 +192,7 @@ Status OnednnConv::add_primitive(const ConvRequest& request, Choice choice, Prep
 Status OnednnConv::build(const ConvRequest& request, PrepareContext& context) {
   const SerialSection serial;
   problem_ = request.problem;
+  problem_.output_channels /= request.tiling.channel_parts;
   // All tiles apply the same stages by the same means, or their seams would show.
   stages_done_ = request.epilogue->size() - request.first_stage;
   std::vector<Choice> choices(request.tiling.shapes.size());
@@ -201,11 +211,11 @@ Status OnednnConv::build(const ConvRequest& request, PrepareContext& context) {
 
 Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers) const {
   const TilePrimitive& primitive = *primitives_[tile.shape];
-  const PackedWeights& packed = *packed_[primitive.weights];
+  const PackedWeights& packed = *packed_[primitive.weights[tile.channel_part]];
   const void* weights = packed.constant;
   if (!weights) {
     weights = static_cast<char*>(buffers.scratch) + aligned(std::max(primitive_scratch_, pack_scratch_));
-    HEDDLE_PLUGIN_CHECK(packed.pack.run({buffers.weights, weights, buffers.scratch}));
+    HEDDLE_PLUGIN_CHECK(packed.pack.run({buffers.weights + weights_before(tile.channel_part), weights, buffers.scratch}));
   }
   Call::Pointers pointers = {buffers.x, weights, buffers.y, buffers.scratch};
   size_t count = 4;

@@ -113,4 +113,13 @@ ConvTiling divide_convolution(const Window& window, int64_t batch, int64_t tile_
   return divide_images(window, batch, tile_count);
 }
 
+ConvTiling divide_channels(const Window& window, int64_t parts) {
+  ConvTiling tiling;
+  tiling.channel_parts = parts;
+  const int64_t inputs = window.input_count(), outputs = window.output_count();
+  for (int64_t part = 0; part < parts; ++part)
+    append(whole_images(window, 1), {0, 0, inputs, 0, outputs, static_cast<size_t>(part)}, &tiling);
+  return tiling;
+}
+
 }  // namespace heddle::cpu

@@ -1,4 +1,5 @@
-// Division of a convolution into tiles: images, or rows of the first spatial dimension, or stretches of pixels.
+// Division of a convolution into tiles: images, or rows of the first spatial dimension, or stretches of pixels, or parts of the output
+// channels.
 //
 // Measured on two cores: few and large tiles reach 96-98% of one primitive on two threads, small ones less. A function of the
 // shape alone. Positions are counted in pixels: spatial positions of all images, one after the other; channels-last memory holds the
@@ -26,9 +27,11 @@ struct ConvTile {
   size_t shape = 0;  // index into ConvTiling::shapes
   int64_t input_first = 0, input_count = 0;
   int64_t output_first = 0, output_count = 0;
+  size_t channel_part = 0;
 };
 
 struct ConvTiling {
+  int64_t channel_parts = 1;  // equal parts of the output channels; with more than one, every tile has all pixels
   std::vector<ConvTileShape> shapes;
   std::vector<ConvTile> tiles;
 };
@@ -38,5 +41,8 @@ int64_t tiles_for_flops(double flops);
 
 // Tiles of a convolution over `batch` images, all extents positive. `by_images_only`: tiles of whole images.
 ConvTiling divide_convolution(const Window& window, int64_t batch, int64_t tile_count, bool by_images_only);
+
+// Tiles of one image that divide its output channels into `parts`.
+ConvTiling divide_channels(const Window& window, int64_t parts);
 
 }  // namespace heddle::cpu

@@ -153,6 +153,10 @@ TEST(Conv, EqualsPlainLoopsInEveryLayoutAndSplit) {
       {"3d", {1, 4, 9, 10, 11}, {6, 4, 3, 3, 3}, {1, 2, 1}, {}, {1, 1, 1, 1, 1, 1}},
       {"3d in tiles", {1, 8, 10, 12, 14}, {16, 8, 3, 3, 3}, {}, {}, {1, 1, 1, 1, 1, 1}},
       {"no bias", {1, 16, 14, 14}, {16, 16, 3, 3}, {}, {}, {1, 1, 1, 1}, 1, false},
+      {"divided channels", {1, 256, 5, 5}, {128, 256, 3, 3}, {}, {}, {1, 1, 1, 1}},
+      {"divided channels, 1x1", {1, 512, 7, 7}, {256, 512, 1, 1}, {}, {}, {}, 1, false},
+      {"divided channels, stride 2", {1, 256, 9, 9}, {512, 256, 1, 1}, {2, 2}, {}, {}},
+      {"divided channels, 1d", {1, 512, 16}, {256, 512, 3}, {}, {}, {1, 1}},
       {"empty batch", {0, 4, 5, 5}, {3, 4, 3, 3}, {}, {}, {}},
   };
   for (const Case& c : cases) check(c, "Conv");
@@ -218,8 +222,10 @@ Tensor unfused(Tensor y, const Fusion& fusion, const std::vector<Tensor>& inputs
 
 TEST(Conv, FusedStagesEqualSeparateOperators) {
   const Case depthwise = {"depthwise", {1, 40, 24, 24}, {40, 1, 3, 3}, {1, 1}, {}, {1, 1, 1, 1}, 40};
-  const Case cases[] = {
-      {"1x1", {1, 48, 30, 30}, {40, 48, 1, 1}, {}, {}, {}}, {"3x3", {2, 16, 24, 24}, {40, 16, 3, 3}, {}, {}, {1, 1, 1, 1}}, depthwise};
+  const Case cases[] = {{"1x1", {1, 48, 30, 30}, {40, 48, 1, 1}, {}, {}, {}},
+                        {"3x3", {2, 16, 24, 24}, {40, 16, 3, 3}, {}, {}, {1, 1, 1, 1}},
+                        {"divided channels", {1, 64, 7, 7}, {1024, 64, 1, 1}, {}, {}, {}},
+                        depthwise};
   const Fusion fusions[] = {
       {"relu", {{"max(acc, 0)"}}},
       {"residual and relu", {{"add(acc, operand)", 3, HEDDLE_OPERAND_SAME_SHAPE}, {"max(acc, 0)"}}},
@@ -262,7 +268,7 @@ TEST(Conv, FusedStagesEqualSeparateOperators) {
 TEST(Conv, RefusesWhatDoesNotFit) {
   const Tensor x = random_tensor(Shape{1, 4, 8, 8}, 1);
   auto error = [&](const Shape& w, std::vector<Attribute> attributes, Tensor bias = nullptr) {
-    return error_of(call_of("Conv", {x, random_tensor(w, 2), bias}, std::move(attributes)));
+    return error_of(call_of("Conv", {x, random_tensor(w, 2), std::move(bias)}, std::move(attributes)));
   };
   EXPECT_NE(error(Shape{2, 3, 3, 3}, {}).find("expected dimension 1 to be 4"), std::string::npos);
   EXPECT_NE(error(Shape{2, 4, 3}, {}).find("has rank 4"), std::string::npos);
