@@ -68,10 +68,10 @@ void transpose_pixels(const PixelLayout& layout, const float* source, float* tar
 // divided channels read them once.
 int64_t channel_parts(const ConvProblem& problem, int64_t tiles) {
   constexpr int64_t block = 64;  // output channels that oneDNN's kernels compute together
+  if (problem.transposed || problem.groups > 1 || problem.batch > 1 || problem.output_channels % (tiles * block) != 0) return 1;
   const int64_t weights = problem.output_channels * problem.input_channels * problem.window.kernel_count();
   const int64_t pixels = problem.window.input_count() * problem.input_channels + problem.window.output_count() * problem.output_channels;
-  const bool divides = !problem.transposed && problem.groups == 1 && problem.batch == 1 && problem.output_channels % (tiles * block) == 0;
-  return divides && weights > pixels ? tiles : 1;
+  return weights > pixels ? tiles : 1;
 }
 
 bool accepts_stages(const CreateContext& context, size_t most) {

@@ -1,7 +1,5 @@
 #include "net/net.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -18,31 +16,17 @@ DeclaredType DeclaredType::of(DType dtype, const Shape& shape) {
   return type;
 }
 
-namespace {
-
-// Weights are read once a run from end to end: in huge pages where the system gives them, whole ones only, so that none is wasted.
-constexpr size_t huge_page = size_t{2} << 20;
-
-std::shared_ptr<void> allocate_zeroed(size_t size) {
-  const std::align_val_t alignment{size >= huge_page ? huge_page : 64};
-  void* memory = ::operator new(size, alignment);
-  if (size >= huge_page) (void)::madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
-  std::memset(memory, 0, size);
-  return {memory, [alignment](void* p) { ::operator delete(p, alignment); }};
-}
-
-}  // namespace
-
 std::shared_ptr<Blob> Blob::allocate(DType dtype, const Shape& shape, std::byte** mutable_data) {
   auto blob = std::make_shared<Blob>();
   blob->dtype = dtype;
   blob->shape = shape;
   blob->bytes = byte_width(dtype) * shape.element_count();
-  const auto size = static_cast<size_t>(align_up(blob->bytes, 64) + 64);  // one line more: vector loads may read past the end
-  const std::shared_ptr<void> memory = allocate_zeroed(size);
-  blob->owner = memory;
-  *mutable_data = static_cast<std::byte*>(memory.get());
-  blob->data = *mutable_data;
+  const auto size = static_cast<size_t>(align_up(blob->bytes, 64)) + 64;  // one line more: vector loads may read past the end
+  void* memory = ::operator new (size, std::align_val_t{64});
+  std::memset(memory, 0, size);
+  blob->owner = std::shared_ptr<const void>(memory, [](const void* p) { ::operator delete (const_cast<void*>(p), std::align_val_t{64}); });
+  blob->data = static_cast<const std::byte*>(memory);
+  *mutable_data = static_cast<std::byte*>(memory);
   return blob;
 }
 

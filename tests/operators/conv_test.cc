@@ -260,6 +260,12 @@ TEST(Conv, FusedStagesEqualSeparateOperators) {
         call.input_layouts = {channels_last_layout(4), {}, {}, channels_last_layout(4)};
         call.output_layouts = {channels_last_layout(4)};
         expect_same_bits(reorder_channels(run(call)[0], false), fused[0], what + ", channels-last");
+        call.output_layouts = {};
+        expect_same_bits(run(call)[0], fused[0], what + ", channels-last to row-major");
+        call.inputs[3] = inputs[3];
+        call.input_layouts = {channels_last_layout(4)};
+        call.output_layouts = {channels_last_layout(4)};
+        expect_same_bits(reorder_channels(run(call)[0], false), fused[0], what + ", a row-major residual to channels-last");
       }
     }
   }
