@@ -1,7 +1,8 @@
 // The kernel classes of Conv and ConvTranspose for f32: layouts, tiles, epilogue and scratch around a ConvAlgorithm.
 //
 // Every tile is computed channels-last. Row-major inputs and outputs are transposed tile by tile in the executing thread's scratch, so
-// all layouts give the same bits. See op.h for the stages of a kernel.
+// all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the stages
+// of a kernel.
 #pragma once
 
 #include "conv_algorithm.h"

@@ -1,4 +1,5 @@
-// Convolutions and transposed convolutions by oneDNN: a primitive per tile shape, weights packed once per packed layout.
+// Convolutions and transposed convolutions by oneDNN: a primitive per tile shape, weights packed once per packed layout and part of
+// the output channels.
 //
 // A residual is added by the sum post-op, which adds what the output already holds: the tile is copied there first unless the runtime
 // let the output take the residual's bytes. (The binary post-op needs no copy but loses the fast NHWC kernels.) Both ways give the same

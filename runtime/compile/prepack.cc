@@ -8,6 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/checked.h"
+
 namespace heddle {
 namespace {
 
@@ -18,7 +20,8 @@ std::shared_ptr<Blob> allocate_packed(uint64_t bytes, std::byte** data) {
   const Shape shape = {static_cast<int64_t>(bytes)};
   if (bytes < huge_page) return Blob::allocate(DType::u8, shape, data);
   constexpr std::align_val_t alignment{huge_page};
-  const uint64_t size = (bytes + 63) / 64 * 64 + 64;  // one line more, as Blob::allocate does: vector loads may read past the end
+  const auto size = static_cast<uint64_t>(align_up(static_cast<int64_t>(bytes), 64) +
+                                          64);  // one line more, as Blob::allocate does: vector loads may read past the end
   const std::shared_ptr<void> memory(::operator new(size, alignment), [](void* p) { ::operator delete(p, alignment); });
   (void)::madvise(memory.get(), size / huge_page * huge_page, MADV_HUGEPAGE);
   std::memset(memory.get(), 0, size);
