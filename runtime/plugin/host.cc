@@ -1,6 +1,8 @@
 #include "plugin/host.h"
 
 #include <atomic>
+#include <limits>
+#include <new>
 
 #include "base/text.h"
 #include "plugin/attributes.h"
@@ -60,7 +62,17 @@ heddle_status infer_subnet(const void* context, const heddle_subnet* subnet, con
 
 const void* prepack(const void* context, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
   auto& call = call_of<PrepareCall>(context);
-  return call.services ? call.services->prepack(input, key, bytes, fill, user, call.error.text) : nullptr;
+  if (!call.services) return nullptr;
+  if (bytes > std::numeric_limits<int64_t>::max() / 2) {
+    call.error.text = std::to_string(bytes) + " bytes for a packed constant do not fit in memory";
+    return nullptr;
+  }
+  try {
+    return call.services->prepack(input, key, bytes, fill, user, call.error.text);
+  } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
+    call.error.text = "no memory for a packed constant of " + human_bytes(static_cast<int64_t>(bytes));
+    return nullptr;
+  }
 }
 
 // Calls that make no sense for a kind of context answer with nothing.

@@ -29,6 +29,7 @@ inline const Failure hostile_operators[] = {Failure{"InferThrows", Code::shape_m
                                             Failure{"FailsInCreate", Code::kernel_failed, "create refuses"},
                                             Failure{"NegativeTiles", Code::kernel_failed, "-3 tiles"},
                                             Failure{"HugeScratch", Code::limit_exceeded, "18446744073709551615 bytes of scratch"},
+                                            Failure{"HugePack", Code::out_of_memory, "was given no memory to pack"},
                                             Failure{"CostIsNan", Code::kernel_failed, "a cost of nan"},
                                             Failure{"ThrowsInPrepare", Code::out_of_memory, "out of memory"},
                                             Failure{"ThrowsInFinish", Code::kernel_failed, "nothing to combine"},

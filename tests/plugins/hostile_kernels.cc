@@ -94,6 +94,12 @@ struct NegativeTiles : Prepares {
 struct HugeScratch : Prepares {
   Status prepare(PrepareContext& c) { return c.set_scratch(~uint64_t{0}, 8), Status(); }
 };
+struct HugePack : Prepares {
+  Status prepare(PrepareContext& c) {
+    if (c.prepack(0, "huge", ~uint64_t{0}, [](void*) {})) return {};
+    return {HEDDLE_ERROR_OUT_OF_MEMORY, "was given no memory to pack"};
+  }
+};
 struct CostIsNan : Prepares {
   Status prepare(PrepareContext& c) { return c.set_cost_ns(std::numeric_limits<double>::quiet_NaN()), Status(); }
 };
@@ -203,6 +209,7 @@ HEDDLE_PLUGIN("hostile_kernels", "1.0", plugin) {
   plugin.add(operator_of("FailsInCreate").cpu<FailsInCreate>());
   plugin.add(operator_of("NegativeTiles").cpu<NegativeTiles>());
   plugin.add(operator_of("HugeScratch").cpu<HugeScratch>());
+  plugin.add(operator_of("HugePack").cpu<HugePack>());
   plugin.add(operator_of("CostIsNan").cpu<CostIsNan>());
   plugin.add(operator_of("ThrowsInPrepare").cpu<ThrowsInPrepare>());
   plugin.add(operator_of("ThrowsInFinish").cpu<ThrowsInFinish>());

@@ -87,6 +87,7 @@ TEST(ToolPlugin, CheckTellsRefusalsFromFailures) {
                                  {"FailsInCreate", "not-run", "create refuses"},
                                  {"NegativeTiles", "fail", "-3 tiles"},
                                  {"HugeScratch", "fail", "18446744073709551615 bytes of scratch"},
+                                 {"HugePack", "fail", "was given no memory to pack"},
                                  {"CostIsNan", "fail", "a cost of nan"},
                                  {"ThrowsInPrepare", "fail", "out of memory"},
                                  {"ThrowsInFinish", "fail", "nothing to combine"},
