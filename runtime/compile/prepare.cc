@@ -110,6 +110,7 @@ heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
   heddle_tensor t = tensor_view(type.dtype, type.shape, data);
   t.layout = layout;
   t.extent_axis = type.bounded_axis;
+  if (placement.device != 0) t.space = HEDDLE_SPACE_DEVICE;
   if (constant) t.flags |= HEDDLE_TENSOR_CONSTANT;
   return t;
 }

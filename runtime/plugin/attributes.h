@@ -40,7 +40,7 @@ heddle_attribute_type attribute_type(const AttributeValue& value);
 // "int", "list of floats", ...
 const char* attribute_type_name(heddle_attribute_type type);
 
-// A row-major view; `shape` and `data` stay owned by the caller.
+// A row-major view of host memory; `shape` and `data` stay owned by the caller.
 inline heddle_tensor tensor_view(DType dtype, const Shape& shape, void* data) {
   heddle_tensor t = {};
   t.struct_size = sizeof(t);

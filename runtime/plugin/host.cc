@@ -117,6 +117,7 @@ heddle_host make_base() {
   h.allocate_output = no_output;
   h.run_subnet = no_subnet_run;
   h.infer_subnet = no_subnet_infer;
+  h.abi_hash = HEDDLE_ABI_HASH;
   return h;
 }
 

@@ -1,6 +1,8 @@
 #include "plugin/library.h"
 
 #include <boost/dll/shared_library.hpp>
+#include <cinttypes>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -48,14 +50,31 @@ std::string abi_text(uint32_t major, uint32_t minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-Status abi_mismatch(const std::string& shown, const heddle_plugin& plugin) {
+std::string hash_text(uint64_t hash) {
+  char text[19];
+  std::snprintf(text, sizeof(text), "0x%016" PRIx64, hash);
+  return text;
+}
+
+// Another number: whatever else it says may mean something else.
+Status number_mismatch(const std::string& shown, const heddle_plugin& plugin) {
   // As one number, so that no comparison with a zero of ours is always false.
   const auto order = [](uint64_t major, uint64_t minor) { return major << 32 | minor; };
   const bool older = order(plugin.abi_major, plugin.abi_minor) < order(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR);
   return {Code::plugin_abi,
           "plugin " + shown + " was built for ABI " + abi_text(plugin.abi_major, plugin.abi_minor) + ", this host has ABI " +
               abi_text(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR),
-          older ? "rebuild the plugin with this version's headers" : "update Heddle, or rebuild the plugin with this version's headers"};
+          older ? "rebuild the plugin with this host's headers" : "update Heddle, or rebuild the plugin with this host's headers"};
+}
+
+// The same number, but other headers: a version between two releases.
+Status layout_mismatch(const std::string& shown, const heddle_plugin& plugin) {
+  const std::string number = abi_text(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR);
+  const std::string theirs = HEDDLE_HAS(heddle_plugin, &plugin, abi_hash) ? "with hash " + hash_text(plugin.abi_hash) : "without a hash";
+  return {Code::plugin_abi,
+          "plugin " + shown + " was built for another ABI " + number + " (" + theirs + ") than this host's (with hash " +
+              hash_text(HEDDLE_ABI_HASH) + ")",
+          "rebuild the plugin with this host's headers"};
 }
 
 }  // namespace
@@ -91,9 +110,10 @@ Status Library::Opened::shake_hands(const std::string& shown) {
   if (!answer || !HEDDLE_HAS(heddle_plugin, answer, abi_minor))
     return {Code::plugin_invalid, "plugin " + shown + " answered with no table" + said(),
             "an allocation failed in it, or it refuses this host"};
-  if (answer->abi_major != HEDDLE_ABI_MAJOR || answer->abi_minor != HEDDLE_ABI_MINOR) return abi_mismatch(shown, *answer);
+  if (answer->abi_major != HEDDLE_ABI_MAJOR || answer->abi_minor != HEDDLE_ABI_MINOR) return number_mismatch(shown, *answer);
   if (!HEDDLE_HAS(heddle_plugin, answer, shutdown))
     return {Code::plugin_invalid, "plugin " + shown + " answered with a table that is too short", "set struct_size of heddle_plugin"};
+  if (!HEDDLE_HAS(heddle_plugin, answer, abi_hash) || answer->abi_hash != HEDDLE_ABI_HASH) return layout_mismatch(shown, *answer);
   plugin = answer;
   return check_tables(*plugin).during("while loading plugin " + shown);
 }

@@ -14,10 +14,10 @@ namespace heddle {
 // called by any thread.
 class Library {
  public:
-  // Opens `path` and performs the handshake: the ABI numbers are compared before any other field is read or function called, every table
-  // is checked (check_tables.h) before initialize is called. After a refusal the library has left the process again.
-  // Errors: plugin_unreadable (no such file, not a library, unresolved symbols), plugin_invalid (no entry point, null or damaged
-  // tables, initialize failed), plugin_abi (both versions and the file are named).
+  // Opens `path` and performs the handshake: the ABI's numbers and hash are compared before any other field is read or function called,
+  // every table is checked (check_tables.h) before initialize is called. After a refusal the library has left the process again. Errors:
+  // plugin_unreadable (no such file, not a library, unresolved symbols), plugin_invalid (no entry point, null or damaged tables, initialize
+  // failed), plugin_abi (both versions or hashes and the file are named).
   static Result<std::unique_ptr<Library>> open(const std::filesystem::path& path);
   ~Library();
   Library(const Library&) = delete;

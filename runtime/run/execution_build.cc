@@ -96,6 +96,7 @@ void Execution::build_views() {
     heddle_tensor view = tensor_view(value.type.dtype, value.type.shape, home_of(value));
     view.layout = value.layout;
     view.extent_axis = value.type.bounded_axis;
+    if (value.placement.device != 0) view.space = HEDDLE_SPACE_DEVICE;
     if (value.extent_slot >= 0) view.extent = &extents_[static_cast<size_t>(value.extent_slot)];
     if (value.placement.kind == Placement::Kind::constant) view.flags = HEDDLE_TENSOR_CONSTANT;
     view_of_value_[i] = static_cast<uint32_t>(views_.size());

@@ -194,6 +194,9 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
   const Net* net = from_abi(subnet);
   for (uint32_t i = 0; i < input_count; ++i)
     if (!inputs[i]) return refuse(HEDDLE_ERROR_INVALID, "input " + std::to_string(i) + " of subnet " + quoted(net->name) + " is absent");
+  const auto elsewhere = [](const heddle_tensor* t) { return t && t->space != HEDDLE_SPACE_HOST; };
+  if (std::any_of(inputs, inputs + input_count, elsewhere) || std::any_of(outputs, outputs + output_count, elsewhere))
+    return refuse(HEDDLE_ERROR_INVALID, "subnet " + quoted(net->name) + " is given device memory, and subnets run on the host");
   const auto from_outside = [&](Status status) {
     const PlanStep& outer = plan_->steps[step];
     return from_subnet(std::move(status), net->name, plan_->net_name, outer.name, display_name(outer.domain, outer.type));

@@ -20,6 +20,7 @@ HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host) 
                                        .name = "c",
                                        .version = "1",
                                        .operators = operators,
-                                       .operator_count = 1};
+                                       .operator_count = 1,
+                                       .abi_hash = HEDDLE_ABI_HASH};
   return host ? &plugin : 0;
 }

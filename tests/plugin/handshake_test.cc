@@ -19,10 +19,20 @@ class Handshake : public testing::Test {
   void TearDown() override {
     if (library_) dlclose(library_);
   }
-  const heddle_plugin* ask(uint32_t major, uint32_t minor) {
+  const heddle_plugin* ask(uint32_t major, uint32_t minor, uint64_t hash = HEDDLE_ABI_HASH) {
     call_.abi.abi_major = major;
     call_.abi.abi_minor = minor;
+    call_.abi.abi_hash = hash;
     return query_(&call_.abi);
+  }
+  static void expect_numbers_only(const heddle_plugin* answer) {
+    ASSERT_NE(answer, nullptr);
+    EXPECT_EQ(answer->abi_major, static_cast<uint32_t>(HEDDLE_ABI_MAJOR));
+    EXPECT_EQ(answer->abi_minor, static_cast<uint32_t>(HEDDLE_ABI_MINOR));
+    EXPECT_EQ(answer->abi_hash, HEDDLE_ABI_HASH);
+    EXPECT_EQ(answer->operator_count, 0u);
+    EXPECT_EQ(answer->operators, nullptr);
+    EXPECT_EQ(answer->shutdown, nullptr);
   }
   LoadCall call_;
   void* library_ = nullptr;
@@ -44,15 +54,15 @@ TEST_F(Handshake, AHostOfTheSameVersionGetsTheTables) {
 TEST_F(Handshake, OlderAndNewerHostsGetNumbersOnly) {
   for (const auto& [major, minor] : {std::pair<uint32_t, uint32_t>{HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR - 1},
                                      {HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR + 1},
-                                     {HEDDLE_ABI_MAJOR + 1, 0}}) {
-    const heddle_plugin* answer = ask(major, minor);
-    ASSERT_NE(answer, nullptr);
-    EXPECT_EQ(answer->abi_major, static_cast<uint32_t>(HEDDLE_ABI_MAJOR));
-    EXPECT_EQ(answer->abi_minor, static_cast<uint32_t>(HEDDLE_ABI_MINOR));
-    EXPECT_EQ(answer->operator_count, 0u);
-    EXPECT_EQ(answer->operators, nullptr);
-    EXPECT_EQ(answer->shutdown, nullptr);
-  }
+                                     {HEDDLE_ABI_MAJOR + 1, 0}})
+    expect_numbers_only(ask(major, minor));
+}
+
+// A host between two releases: the number did not move, what it stands for did.
+TEST_F(Handshake, HostsOfOtherHeadersGetNumbersOnly) {
+  expect_numbers_only(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR, HEDDLE_ABI_HASH ^ 1));
+  call_.abi.struct_size = offsetof(heddle_host, abi_hash);  // one that knows of no hash
+  expect_numbers_only(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR));
 }
 
 TEST_F(Handshake, NoHostNoTables) {

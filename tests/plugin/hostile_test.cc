@@ -35,6 +35,9 @@ TEST_P(HostileLoad, IsRefusedAndLeavesNoTrace) {
   EXPECT_FALSE(is_mapped(GetParam().plugin)) << "the library stayed in the process";
 }
 
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number) TEXT_OF_(number)
+#define ABI_TEXT TEXT_OF(HEDDLE_ABI_MAJOR) "." TEXT_OF(HEDDLE_ABI_MINOR)
 constexpr Code invalid_plugin = Code::plugin_invalid;
 INSTANTIATE_TEST_SUITE_P(
     Plugins, HostileLoad,
@@ -44,9 +47,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"hostile_throws_initialize", invalid_plugin, "it threw an exception across"},
                     Refusal{"hostile_null_table", invalid_plugin, "answered with no table"},
                     Refusal{"hostile_short_answer", invalid_plugin, "answered with no table"},
-                    Refusal{"hostile_abi_older", Code::plugin_abi, "was built for ABI 0.0, this host has ABI 0.1"},
-                    Refusal{"hostile_abi_newer", Code::plugin_abi, "was built for ABI 7.1, this host has ABI 0.1"},
-                    Refusal{"hostile_abi_newer_minor", Code::plugin_abi, "was built for ABI 0.2, this host has ABI 0.1"},
+                    Refusal{"hostile_abi_older", Code::plugin_abi, "was built for ABI 0.0, this host has ABI " ABI_TEXT},
+                    Refusal{"hostile_abi_newer", Code::plugin_abi, "this host has ABI " ABI_TEXT "; update Heddle"},
+                    Refusal{"hostile_abi_newer_minor", Code::plugin_abi, "this host has ABI " ABI_TEXT "; update Heddle"},
+                    Refusal{"hostile_abi_other_headers", Code::plugin_abi, "was built for another ABI " ABI_TEXT " (with hash 0x"},
+                    Refusal{"hostile_abi_no_hash", Code::plugin_abi,
+                            "was built for another ABI " ABI_TEXT " (without a hash) than this host's (with hash 0x"},
                     Refusal{"hostile_short_plugin", invalid_plugin, "a table that is too short"},
                     Refusal{"hostile_no_name", invalid_plugin, "has no name"},
                     Refusal{"hostile_control_name", invalid_plugin, "other than printable ASCII"},

@@ -1,6 +1,8 @@
 /* A plugin whose tables are damaged in one way, chosen by HOSTILE_CASE when it is compiled: one library a case. Plain C11: what any
  * compiler might make of a mistake. */
+#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "heddle/abi.h"
 
@@ -11,6 +13,8 @@ enum {
   abi_older,
   abi_newer,
   abi_newer_minor,
+  abi_other_headers,
+  abi_no_hash,
   short_plugin,
   no_name,
   control_name,
@@ -96,7 +100,22 @@ static heddle_plugin plugin = {.struct_size = sizeof(heddle_plugin),
                                .version = "1",
                                .operators = operators,
                                .operator_count = 1,
-                               .initialize = initialize};
+                               .initialize = initialize,
+                               .abi_hash = HEDDLE_ABI_HASH};
+
+/* Of a plugin with another layout nothing but the numbers may be touched: not its tables, not its functions. */
+static heddle_status never_initialized(const heddle_host* host) {
+  (void)host;
+  abort();
+}
+static void never_shut_down(void) {
+  abort();
+}
+static void damage_tables(void) {
+  plugin.operators = (const heddle_operator* const*)16;
+  plugin.initialize = never_initialized;
+  plugin.shutdown = never_shut_down;
+}
 
 static void damage_plugin(void) {
   switch (HOSTILE_CASE) {
@@ -111,6 +130,12 @@ static void damage_plugin(void) {
       break;
     case abi_newer_minor:
       plugin.abi_minor = HEDDLE_ABI_MINOR + 1;
+      break;
+    case abi_other_headers:
+      damage_tables(), plugin.abi_hash = HEDDLE_ABI_HASH ^ 1;
+      break;
+    case abi_no_hash:
+      damage_tables(), plugin.struct_size = offsetof(heddle_plugin, abi_hash);
       break;
     case short_plugin:
       plugin.struct_size = 40;

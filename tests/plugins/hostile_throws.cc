@@ -25,6 +25,7 @@ extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_h
   plugin.struct_size = sizeof(plugin);
   plugin.abi_major = HEDDLE_ABI_MAJOR;
   plugin.abi_minor = HEDDLE_ABI_MINOR;
+  plugin.abi_hash = HEDDLE_ABI_HASH;
   plugin.name = "hostile_throws";
   plugin.initialize = initialize;
   plugin.shutdown = shutdown;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "heddle/op.h"
@@ -24,6 +25,7 @@ struct Operand {
 };
 
 Operand operand(const heddle_tensor& t) {
+  if (t.space != HEDDLE_SPACE_DEVICE) throw std::logic_error("a kernel was told that the device's memory is the host's");
   return {t.data, std::vector<int64_t>(t.dims, t.dims + t.rank), t.element_count, t.byte_size, nullptr};
 }
 
@@ -120,6 +122,8 @@ class MatMul {
   }
   Status prepare(PrepareContext& c) {
     c.set_scratch(c.input(1)->byte_size);
+    for (const heddle_tensor* t : {c.input(0), c.input(1), c.output(0)})
+      if (t->space != HEDDLE_SPACE_DEVICE) return invalid("prepare was told that the device's memory is the host's");
     return {};
   }
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -134,7 +138,7 @@ class SgdUpdate {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
     Work work = work_of(c, 2);
-    work.rate = *static_cast<const float*>(c.inputs[2]->data);
+    work.rate = host_input<float>(c, 2)[0];
     return enqueue(c, update, std::move(work));
   }
 

@@ -7,7 +7,7 @@
  * Rules of the boundary
  *  - Every struct begins with struct_size and grows only at its end. Read a field that may be newer than the other side with
  *    HEDDLE_HAS(type, pointer, field). Padding is explicit; no struct has tail padding.
- *  - ABI 0.x: both numbers must match exactly. From 1.0 on minor versions only append.
+ *  - ABI 0.x: both numbers and HEDDLE_ABI_HASH must match exactly. From 1.0 on minor versions only append.
  *  - No exception crosses. Functions return heddle_status; a failing one says why through host->set_error, which copies.
  *  - The side that allocates is the side that frees. Pointers handed over live as long as the comment beside them says.
  *  - Thread marks: [load] called once while loading, by one thread; [compile] may be called by several threads at once for
@@ -25,7 +25,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 1
+#define HEDDLE_ABI_MINOR 2
+/* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
+   moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
+#define HEDDLE_ABI_HASH UINT64_C(0x40141a4da0881289)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -96,19 +99,24 @@ enum {
   HEDDLE_TENSOR_DYNAMIC = 2u,  /* [prepare, run] an output without extents and memory before the kernel asks for them: allocate_output */
 };
 
+enum {
+  HEDDLE_SPACE_HOST = 0,
+  HEDDLE_SPACE_DEVICE = 1, /* of the node's device: an address for the device's own functions, nothing that the host may read or write */
+};
+
 /* A view; never owned by the plugin, valid during the call it is passed to. */
 typedef struct heddle_tensor {
   uint32_t struct_size;
   heddle_dtype dtype;
   int32_t rank;
   uint32_t flags;
-  void* data;          /* in the memory space of its device; null in infer when the value is not known */
+  void* data;          /* in the memory that `space` names; null in infer when the value is not known */
   const int64_t* dims; /* rank entries; during run() of a bounded value the true extents, unless the kernel reads extents itself */
   int64_t element_count;
   uint64_t byte_size;
   int64_t* extent;     /* bounded values: slot for the true extent along extent_axis, in the value's memory space; else null */
   int32_t extent_axis; /* -1: no bounded axis */
-  uint32_t reserved;
+  uint32_t space;      /* HEDDLE_SPACE_*; the same from prepare on */
   heddle_layout layout;
 } heddle_tensor;
 
@@ -177,7 +185,8 @@ typedef struct heddle_host {
   /* [any] Hands a line to the embedding program's log sink. */
   void (*log)(heddle_log_level level, const char* text, size_t length);
   /* [compile] A resource published by any plugin for the device of this node, made on first use, alive as long as the session.
-     Null when nobody publishes it; the error text names it. */
+     Null when nobody publishes it, when it can not be made, or when it needs what is being made itself; the error text says which. In a
+     resource's create `context` is the host table that create was given. */
   void* (*resource)(const void* context, const char* name);
   /* [compile, in prepare] Memory for a packed form of constant input `input`, shared by every plan and context that asks with the
      same content, layout, key and size. `fill` is called once to write it. Alive as long as the plan. Null on failure.
@@ -202,6 +211,7 @@ typedef struct heddle_host {
      data where the content is known). outputs[] are structs of the caller, filled by the host; null entries: not asked for. */
   heddle_status (*infer_subnet)(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                                 heddle_type* const* outputs, uint32_t output_count);
+  uint64_t abi_hash; /* HEDDLE_ABI_HASH of the host's headers */
 } heddle_host;
 
 /* ---------------------------------------------------------------- operators */
@@ -489,7 +499,7 @@ struct heddle_device_backend; /* device_plugin.h */
 
 typedef struct heddle_plugin {
   uint32_t struct_size;
-  uint32_t abi_major; /* what the plugin was built against; the host reads no further field when they differ from its own */
+  uint32_t abi_major; /* what the plugin was built against; when they differ from its own the host reads no field but abi_hash */
   uint32_t abi_minor;
   uint32_t reserved;
   const char* name;
@@ -508,6 +518,7 @@ typedef struct heddle_plugin {
   heddle_status (*initialize)(
       const heddle_host* host); /* [load] once, after the handshake and the check of the tables; null: nothing to do */
   void (*shutdown)(void);       /* [load] once, before the library closes, nothing of it in use; also after initialize failed */
+  uint64_t abi_hash;            /* HEDDLE_ABI_HASH: what the plugin was built against */
 } heddle_plugin;
 
 /* [load] The one exported symbol, called once while the library is open. `host` stays valid until shutdown returned; it is also the context

@@ -3,7 +3,7 @@
  * A backend is a plugin like any other; heddle_plugin.devices lists it. All calls return heddle_status and report text through
  * `error` (a buffer of HEDDLE_DEVICE_ERROR_BYTES, may be null). Work on a stream runs in order; the calls that enqueue return before the
  * work is done. Thread mark of all functions: [any], several threads for different streams at once; calls for one stream are made one
- * after the other, not always by the same thread.
+ * after the other and never overlap, not always by the same thread. Kernels are called like that too: run enqueues on its stream.
  *
  * Failure. The first work of a stream that fails makes the stream fail: what is enqueued behind it is skipped, except that records and
  * notifies still happen; a stream that waits for an event recorded behind a failure fails too. synchronize reports the failure and makes

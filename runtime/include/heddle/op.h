@@ -42,7 +42,7 @@
   extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host) {                               \
     static const heddle_plugin refused = ::heddle::plugin::detail::abi_answer();                                             \
     if (!host) return nullptr;                                                                                               \
-    if (!::heddle::plugin::abi_accepts(host->abi_major, host->abi_minor)) return &refused;                                   \
+    if (!::heddle::plugin::abi_accepts(*host)) return &refused;                                                              \
     return ::heddle::plugin::detail::open(heddle_plugin_builder_, heddle_plugin_users_, name, version, heddle_plugin_build_, \
                                           heddle_plugin_initialize_, heddle_plugin_shutdown_);                               \
   }                                                                                                                          \

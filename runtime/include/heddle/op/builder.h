@@ -24,6 +24,7 @@ class Builder {
     plugin_.struct_size = sizeof(plugin_);
     plugin_.abi_major = HEDDLE_ABI_MAJOR;
     plugin_.abi_minor = HEDDLE_ABI_MINOR;
+    plugin_.abi_hash = HEDDLE_ABI_HASH;
     plugin_.name = name;
     plugin_.version = version;
   }

@@ -49,8 +49,11 @@ struct ClassKernel {
       return {};
     });
   }
+  template <bool Host>
   static heddle_status prepare(heddle_prepare_context* c) {
     return guard(c->host, c, [&]() -> Status {
+      if constexpr (Host)
+        if (Status status = on_host(*c); !status.ok()) return status;
       if constexpr (has_prepare<K>::value) {
         PrepareContext context(c);
         return static_cast<K*>(c->state)->prepare(context);

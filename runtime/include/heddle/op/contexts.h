@@ -8,6 +8,7 @@
 
 #include "heddle/abi.h"
 #include "heddle/op/attributes.h"
+#include "heddle/op/status.h"
 #include "heddle/op/views.h"
 
 namespace heddle {
@@ -161,6 +162,33 @@ inline Out<T> output(const RunContext& c, uint32_t i) {
   if (!t) return {};
   return {static_cast<T*>(t->data), t->element_count, {t->dims, t->rank}, t};
 }
+
+// An input that this kernel reads itself, whatever device it runs on: a port declared with on_host(). Throws for one that lies in device
+// memory, where reading it would be a fault or, with unified memory, another run's value; the boundary turns that into the step's error.
+template <class T>
+inline In<T> host_input(const RunContext& c, uint32_t i) {
+  const In<T> view = input<T>(c, i);
+  if (view.tensor && view.tensor->space != HEDDLE_SPACE_HOST)
+    throw std::logic_error("the kernel reads input " + std::to_string(i) + " itself, which lies in device memory: declare it on_host()");
+  return view;
+}
+
+namespace detail {
+
+// Kernels for "cpu" read and write what they are given. Asked once, in prepare.
+inline Status on_host(const heddle_prepare_context& c) {
+  const auto elsewhere = [](const heddle_tensor* const* tensors, uint32_t count) {
+    uint32_t i = 0;
+    while (i < count && !(tensors[i] && tensors[i]->space != HEDDLE_SPACE_HOST)) ++i;
+    return i;
+  };
+  const uint32_t in = elsewhere(c.inputs, c.input_count), out = elsewhere(c.outputs, c.output_count);
+  if (in == c.input_count && out == c.output_count) return {};
+  return invalid("a kernel for \"cpu\" is given " + (in < c.input_count ? "input " + std::to_string(in) : "output " + std::to_string(out)) +
+                 " in device memory, which it can not touch");
+}
+
+}  // namespace detail
 
 }  // namespace plugin
 }  // namespace heddle

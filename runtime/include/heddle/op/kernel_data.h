@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct KernelData {
   heddle_status (*prepare_elementwise)(heddle_prepare_context*) = nullptr;
 };
 
+// Kernels of the host's own kind look in prepare whether they can reach what they are given.
+inline bool is_host(const char* device) {
+  return std::strcmp(device, "cpu") == 0;
+}
+
 template <auto F>
 KernelData function_kernel(const char* device) {
   using Fn = Function<F>;
@@ -39,10 +45,11 @@ KernelData function_kernel(const char* device) {
   k.device = device;
   k.checks_arity = !Fn::takes_context();
   if (Fn::has_state) k.create = Fn::create, k.destroy = Fn::destroy;
+  if (is_host(device)) k.prepare = Fn::prepare_on_host;
   k.run = Fn::run;
   Fn::sets(k.inputs, k.outputs, std::make_index_sequence<Fn::count>());
   k.run_elementwise = Fn::run_elementwise;
-  k.prepare_elementwise = Fn::prepare_elementwise;
+  k.prepare_elementwise = is_host(device) ? Fn::template prepare_elementwise<true> : Fn::template prepare_elementwise<false>;
   return k;
 }
 
@@ -56,7 +63,10 @@ KernelData class_kernel(const char* device, std::vector<heddle_dtype_set> input_
   k.create = C::create;
   k.destroy = C::destroy;
   k.run = C::run;
-  if (has_prepare<K>::value) k.prepare = C::prepare;
+  if (is_host(device))
+    k.prepare = C::template prepare<true>;
+  else if (has_prepare<K>::value)
+    k.prepare = C::template prepare<false>;
   if (has_finish<K>::value) k.finish = C::finish;
   if (has_formats<K>::value) k.formats = C::formats;
   if (has_epilogue<K>::value) k.accepts_epilogue = C::accepts_epilogue;

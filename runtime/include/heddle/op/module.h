@@ -10,9 +10,10 @@
 namespace heddle {
 namespace plugin {
 
-// The version rule of ABI 0.x, in one place: both numbers match exactly.
-inline bool abi_accepts(uint32_t host_major, uint32_t host_minor) {
-  return host_major == HEDDLE_ABI_MAJOR && host_minor == HEDDLE_ABI_MINOR;
+// The version rule of ABI 0.x, in one place: both numbers match exactly, and what they stand for.
+inline bool abi_accepts(const heddle_host& host) {
+  return host.abi_major == HEDDLE_ABI_MAJOR && host.abi_minor == HEDDLE_ABI_MINOR && HEDDLE_HAS(heddle_host, &host, abi_hash) &&
+         host.abi_hash == HEDDLE_ABI_HASH;
 }
 
 namespace detail {
@@ -23,6 +24,7 @@ inline heddle_plugin abi_answer() {
   answer.struct_size = sizeof(answer);
   answer.abi_major = HEDDLE_ABI_MAJOR;
   answer.abi_minor = HEDDLE_ABI_MINOR;
+  answer.abi_hash = HEDDLE_ABI_HASH;
   return answer;
 }
 
