@@ -2,7 +2,8 @@
 //
 //   same stream                  nothing: a stream works in order
 //   another stream, same device  an event, recorded behind the one and waited for by the other
-//   anything else                a fence, a step that is done when all that its stream was given before is done
+//   anything else                a fence, a step that is done when all that its stream was given before is done; the step before it asks
+//                                to be told so, right behind its own work: one thread, and before the stream is given anything else
 //
 // Of several edges from one stream only the last matters, its predecessors are complete by then. Each stream ends in a fence, and has one
 // before the tail of variable updates: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
@@ -31,7 +32,7 @@ class Fencer {
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
-  static constexpr float fence_cost_ns = 500;  // of the thread that asks for it; 0 would be "unknown"
+  static constexpr float fence_cost_ns = 500;  // from the device's word to the steps behind it; 0 would be "unknown"
   const DeviceWork* work(uint32_t step) const { return plan_.steps[step].on_device.get(); }
 
   void find_predecessors() {
@@ -121,9 +122,10 @@ class Fencer {
       for (const uint32_t v : behind_fence_[u]) behind.push_back(place[v]);
       if (fenced_[u]) successors.push_back(place[u] + 1);
       PlanStep fence = fenced_[u] ? fence_of(plan_.steps[u]) : PlanStep();
+      if (fenced_[u]) plan_.steps[u].on_device->fence = static_cast<int32_t>(place[u] + 1);
       add(std::move(plan_.steps[u]), std::move(successors), graph_.cost_ns[u], graph_.flags[u],
           graph_.finish.empty() ? nullptr : graph_.finish[u]);
-      if (fenced_[u]) add(std::move(fence), std::move(behind), fence_cost_ns, step_async, nullptr);
+      if (fenced_[u]) add(std::move(fence), std::move(behind), fence_cost_ns, step_awaited, nullptr);
     }
     graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
     plan_.steps = std::move(steps);

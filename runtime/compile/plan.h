@@ -62,7 +62,7 @@ struct DeviceWork {
   enum class Kind : uint8_t {
     kernel,
     copy,   // between host and device, or within a device
-    fence,  // is done when everything enqueued on the stream before it is done
+    fence,  // no work: the point at which everything that the stream was given up to the step before is done
   };
   Kind kind = Kind::kernel;
   uint8_t device = 1;  // `Plan::devices[device - 1]`
@@ -70,6 +70,7 @@ struct DeviceWork {
   int32_t copy_kind = 0;        // HEDDLE_COPY_*
   std::vector<uint32_t> waits;  // events of the device that the stream waits for first
   int32_t records = -1;         // the event that follows; -1: none
+  int32_t fence = -1;           // the step, a fence, that is done when the stream has come past this one; -1: none
 };
 
 struct PlanStep {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/text.h"
 
@@ -71,10 +73,37 @@ Status PlanOrder::check_enqueued() const {
   return {};
 }
 
+// Calls for a stream are made one after the other: each step of it is behind the one before. A fence makes no call, and is completed by
+// what its one predecessor asked for.
+Status PlanOrder::check_streams() const {
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> last;  // by device and stream
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    const DeviceWork* work = plan_.steps[s].on_device.get();
+    const bool is_fence = work && work->kind == DeviceWork::Kind::fence;
+    if (is_fence != ((graph_.flags[s] & step_awaited) != 0))
+      return wrong_plan(plan_step_name(plan_, s) + (is_fence ? " is a fence that is run" : " is awaited, and no fence"));
+    if (!work) continue;
+    if (is_fence) {
+      const DeviceWork* before = s > 0 ? plan_.steps[s - 1].on_device.get() : nullptr;
+      if (!before || before->fence != static_cast<int32_t>(s) || graph_.predecessor_count[s] != 1 || !reaches(s - 1, s))
+        return wrong_plan(plan_step_name(plan_, s) + " is a fence that nobody completes");
+      continue;
+    }
+    if (work->fence >= 0 && (work->fence != static_cast<int32_t>(s) + 1 || s + 1 >= graph_.count))
+      return wrong_plan(plan_step_name(plan_, s) + " completes a fence that is not there");
+    const auto [it, first] = last.try_emplace({work->device, work->stream}, s);
+    if (!first && !reaches(it->second, s))
+      return wrong_plan(plan_step_name(plan_, s) + " and " + plan_step_name(plan_, it->second) + " call for one stream in no order");
+    it->second = s;
+  }
+  return {};
+}
+
 Status PlanOrder::read() {
   HEDDLE_CHECK(check_arrays());
   find_reach();
-  return check_enqueued();
+  HEDDLE_CHECK(check_enqueued());
+  return check_streams();
 }
 
 }  // namespace heddle::compiling

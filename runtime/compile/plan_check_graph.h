@@ -21,7 +21,8 @@ class PlanOrder {
  public:
   explicit PlanOrder(const Plan& plan) : plan_(plan), graph_(plan.graph) {}
   // Before anything is asked. Errors: the arrays do not fit together, an edge goes against plan order (so there is no cycle), predecessor
-  // counts are not those of the edges, a step relies on work elsewhere that is merely enqueued.
+  // counts are not those of the edges, a step relies on work elsewhere that is merely enqueued, two steps may call for one stream at once,
+  // a fence is not that of the step before it.
   Status read();
   // Whether `a` is complete before `b` begins, by the edges alone, through other steps too. A step is not before itself.
   bool reaches(uint32_t a, uint32_t b) const {
@@ -32,6 +33,7 @@ class PlanOrder {
  private:
   Status check_arrays() const;
   Status check_enqueued() const;
+  Status check_streams() const;
   void find_reach();
 
   const Plan& plan_;

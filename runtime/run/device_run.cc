@@ -72,9 +72,8 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
   return refuse(context, status, error);
 }
 
-heddle_status DeviceRun::fence(uint32_t index, const heddle_run_context* context, heddle_stream_callback callback, void* user) {
+heddle_status DeviceRun::notify(uint32_t index, const heddle_run_context* context, heddle_stream_callback callback, void* user) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
-  if (observed_) return HEDDLE_OK;  // every step has waited for its own work
   char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
   return refuse(context, sides_[planned.device - 1u].device->notify(context->stream, callback, user, error), error);
 }

@@ -33,8 +33,10 @@ class DeviceRun {
   void begin(bool observed);
   // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`.
   heddle_status enqueue(uint32_t step, const heddle_run_context* context);
-  // A fence step: `callback(user, ...)` is called when the stream has come that far.
-  heddle_status fence(uint32_t step, const heddle_run_context* context, heddle_stream_callback callback, void* user);
+  // Right behind enqueue, by the same thread, for a step with a fence: `callback(user, ...)` is called when the stream has come that far.
+  // Not while observed.
+  heddle_status notify(uint32_t step, const heddle_run_context* context, heddle_stream_callback callback, void* user);
+  bool observed() const { return observed_; }
   // In the callback of a fence that did not fail.
   void passed(uint32_t fence);
 

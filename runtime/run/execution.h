@@ -144,7 +144,6 @@ class Execution {
   void note_device_failures();
   static heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end);
   static heddle_status enqueue(const heddle_run_context* context, int64_t begin, int64_t end);
-  static heddle_status start_fence(const heddle_run_context* context, int64_t begin, int64_t end);
   static void fence_passed(void* user, heddle_status failed, const char* text);
   static bool outer_stops(void* user);
   uint64_t next_trip(uint32_t step, const Net* subnet);

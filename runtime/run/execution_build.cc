@@ -157,7 +157,7 @@ void Execution::build_steps() {
     if (const DeviceWork* work = step.on_device.get()) {
       c.abi.stream = devices_->stream(*work);
       c.abi.scratch = devices_->arena(work->device) + step.scratch_offset;
-      steps_[i] = {work->kind == DeviceWork::Kind::fence ? start_fence : enqueue, &c.abi, 1};
+      steps_[i] = {work->kind == DeviceWork::Kind::fence ? run_nothing : enqueue, &c.abi, 1};
     }
   }
 }

@@ -45,12 +45,16 @@ Status Execution::freshen_variables() {
 
 heddle_status Execution::enqueue(const heddle_run_context* context, int64_t, int64_t) {
   const StepContext& c = context_of(context);
-  return c.owner->devices_->enqueue(c.step, context);
-}
-
-heddle_status Execution::start_fence(const heddle_run_context* context, int64_t, int64_t) {
-  StepContext& c = context_of(context);
-  return c.owner->devices_->fence(c.step, context, fence_passed, &c);
+  Execution& self = *c.owner;
+  const int32_t fence = self.plan_->steps[c.step].on_device->fence;
+  // An observed step has waited for its own work.
+  if (fence < 0 || self.devices_->observed()) return self.devices_->enqueue(c.step, context);
+  const auto awaited = static_cast<uint32_t>(fence);
+  self.scheduler_->expect(awaited);
+  heddle_status status = self.devices_->enqueue(c.step, context);
+  if (status == HEDDLE_OK) status = self.devices_->notify(c.step, context, fence_passed, &self.contexts_[awaited]);
+  if (status != HEDDLE_OK) self.scheduler_->unexpect();
+  return status;
 }
 
 void Execution::fence_passed(void* user, heddle_status failed, const char*) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "run/step_call.h"
+#include "run/worker.h"
 
 namespace heddle {
 namespace {
@@ -228,6 +229,12 @@ bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
   release_token();
   fail(step, status);
   return false;
+}
+
+// As if it had been started, by the thread that runs its predecessor.
+void ParallelEngine::expect(uint32_t step) noexcept {
+  if (timed_) note_span(workers_[worker_index()], step, ticks(), 0);
+  gain_token();
 }
 
 void ParallelEngine::complete(uint32_t step, heddle_status status) noexcept {

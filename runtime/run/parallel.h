@@ -38,6 +38,9 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   // Returns when every started step has finished. True: all of them ran and none failed. `measured_ns`: null, or by step, written with
   // the single-threaded time of each step.
   bool run(const Step* steps, RunControl& control, float* measured_ns) noexcept;
+  // [executing threads] An awaited step will be completed, or will not after all. The thread holds a token of its own.
+  void expect(uint32_t step) noexcept;
+  void unexpect() noexcept { release_token(); }
   // [any thread] An asynchronous step is done.
   void complete(uint32_t step, heddle_status status) noexcept;
 

@@ -18,7 +18,7 @@ uint32_t thread_count(Executor* executor, const SchedulerOptions& options) {
 }
 
 bool has_asynchronous_steps(const StepGraph& graph) {
-  return std::any_of(graph.flags.begin(), graph.flags.end(), [](uint8_t flags) { return (flags & step_async) != 0; });
+  return std::any_of(graph.flags.begin(), graph.flags.end(), [](uint8_t flags) { return (flags & (step_async | step_awaited)) != 0; });
 }
 
 // What a run wants beside its results; none of it: the plain loop.

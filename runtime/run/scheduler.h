@@ -45,8 +45,13 @@ class Scheduler {
   // its function throws counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles is the same in each run. Nothing is written to shared state.
   void run(const Step* steps, RunControl& control) noexcept;
 
-  // [any thread] Step `step` with step_async, started by the current run, is done. Exactly once for each such step whose function
-  // returned HEDDLE_OK, possibly before it did.
+  // [in run() of its predecessor] Step `step` with step_awaited will be completed; the run does not end before. `unexpect`: it will not
+  // after all, and the predecessor fails.
+  void expect(uint32_t step) noexcept { engine_->expect(step); }
+  void unexpect() noexcept { engine_->unexpect(); }
+
+  // [any thread] Step `step` is done: one with step_async that the current run has started, exactly once for each whose function returned
+  // HEDDLE_OK, possibly before it did; or one that is expected.
   void complete(uint32_t step, heddle_status status) noexcept { engine_->complete(step, status); }
 
   // Of the last run: did every step run and none fail? (A cancellation that came too late changes nothing.)

@@ -22,9 +22,10 @@ class StepTable {
     lengthy = 4,          // while it runs, nothing else that is ready may be hidden in a thread's own list
     shared = 8,           // its tiles are worth sharing
     asynchronous = 16,
+    awaited = 32,  // never run, never made ready by its predecessor
   };
   struct Entry {
-    uint32_t first = 0;  // successors()[first .. last)
+    uint32_t first = 0;  // successors()[first .. last): those that the step makes ready
     uint32_t last = 0;
     float rank_ns = 0;  // the longest remaining path, its own cost included
     float cost_ns = 0;

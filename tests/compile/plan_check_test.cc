@@ -109,6 +109,24 @@ std::vector<Corruption> corruptions() {
          s.plan.devices.emplace_back();
          s.step("q").on_device = std::make_unique<DeviceWork>();
        }},
+      {"two steps on one stream in no order", "call for one stream in no order",
+       [](Spoiled& s) {
+         s.plan.devices.emplace_back();
+         for (const char* name : {"u", "z"}) s.step(name).on_device = std::make_unique<DeviceWork>();
+       }},
+      {"a fence that the scheduler would run", "is a fence that is run",
+       [](Spoiled& s) {
+         s.plan.devices.emplace_back();
+         s.step("z").on_device = std::make_unique<DeviceWork>();
+         s.step("z").on_device->kind = DeviceWork::Kind::fence;
+       }},
+      {"a fence behind a step that does not ask for it", "is a fence that nobody completes",
+       [](Spoiled& s) {
+         s.plan.devices.emplace_back();
+         s.step("z").on_device = std::make_unique<DeviceWork>();
+         s.step("z").on_device->kind = DeviceWork::Kind::fence;
+         s.plan.graph.flags[s.number("z")] = step_awaited;
+       }},
       // Who writes what.
       {"an output written by nobody", "value \"p\", which nobody writes", [](Spoiled& s) { s.step("p").outputs.clear(); }},
       {"an output of the net written by nobody", "the caller reads value \"z\", which nobody writes",

@@ -100,8 +100,10 @@ void destroy_stream(void*, void* stream) {
   delete static_cast<Stream*>(stream);
 }
 
-heddle_status copy(void*, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind, char*) {
+heddle_status copy(void*, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind, char* error) {
   Stream& s = stream_of(stream);
+  const Stream::Call call(s);
+  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   s.enqueue([&memory = s.memory, destination, source, bytes, kind](std::string& why) -> heddle_status {
     void* to = kind == HEDDLE_COPY_DEVICE_TO_HOST ? destination : memory.shadow(destination, bytes);
     const void* from = kind == HEDDLE_COPY_HOST_TO_DEVICE ? source : memory.shadow(source, bytes);
@@ -112,8 +114,10 @@ heddle_status copy(void*, void* stream, void* destination, const void* source, u
   return HEDDLE_OK;
 }
 
-heddle_status fill(void*, void* stream, void* destination, int32_t value, uint64_t bytes, char*) {
+heddle_status fill(void*, void* stream, void* destination, int32_t value, uint64_t bytes, char* error) {
   Stream& s = stream_of(stream);
+  const Stream::Call call(s);
+  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   s.enqueue([&memory = s.memory, destination, value, bytes](std::string& why) -> heddle_status {
     char* to = memory.shadow(destination, bytes);
     if (!to) return why = "a fill touches memory that is not allocated", HEDDLE_ERROR_DEVICE;
@@ -124,6 +128,8 @@ heddle_status fill(void*, void* stream, void* destination, int32_t value, uint64
 }
 
 heddle_status synchronize(void*, void* stream, char* error) {
+  const Stream::Call call(stream_of(stream));
+  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   const Failure failure = stream_of(stream).synchronize();
   return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(error, failure.status, failure.text);
 }
@@ -137,22 +143,29 @@ void destroy_event(void*, void* event) {
   delete static_cast<Event*>(event);
 }
 
-heddle_status record(void*, void* stream, void* event, char*) {
+heddle_status record(void*, void* stream, void* event, char* error) {
+  const Stream::Call call(stream_of(stream));
+  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   stream_of(stream).record(*static_cast<Event*>(event));
   return HEDDLE_OK;
 }
 
-heddle_status wait(void*, void* stream, void* event, char*) {
+heddle_status wait(void*, void* stream, void* event, char* error) {
+  const Stream::Call call(stream_of(stream));
+  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   stream_of(stream).wait(*static_cast<Event*>(event));
   return HEDDLE_OK;
 }
 
-heddle_status notify(void*, void* stream, heddle_stream_callback callback, void* user, char*) {
+heddle_status notify(void*, void* stream, heddle_stream_callback callback, void* user, char* error) {
+  const Stream::Call call(stream_of(stream));
+  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   stream_of(stream).notify(callback, user);
   return HEDDLE_OK;
 }
 
 void label(void*, void* stream, uint64_t number) {
+  const Stream::Call call(stream_of(stream));  // an overlap is the next call's error
   stream_of(stream).label(number);
 }
 

@@ -1,6 +1,7 @@
 // Streams and events of a proto device: a thread for each stream, which takes its time when a seed says so.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -55,6 +56,28 @@ class Memory;
 
 class Stream {
  public:
+  // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
+  // after it.
+  class Call {
+   public:
+    explicit Call(Stream& stream) : stream_(stream), first_(!stream.inside_.exchange(true)) {
+      if (!first_) stream.overlapped_ = true;
+    }
+    ~Call() {
+      // Somebody who comes too early had better come now.
+      if (stream_.delays_) std::this_thread::yield();
+      if (first_) stream_.inside_ = false;
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    bool alone() const { return !stream_.overlapped_; }
+
+   private:
+    Stream& stream_;
+    const bool first_;
+  };
+  static constexpr const char* overlap = "two threads were in calls for one stream at once";
+
   using Job = std::function<heddle_status(std::string& why)>;
   // `delay_seed`: 0, or the stream pauses now and then, the same for the same seed.
   Stream(const Memory& device_memory, uint64_t delay_seed)
@@ -130,6 +153,7 @@ class Stream {
     }
   }
 
+  std::atomic<bool> inside_{false}, overlapped_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> queue_;

@@ -237,6 +237,54 @@ TEST(SchedulerAsync, FailsToStartOrCompletesBeforeItReturns) {
   EXPECT_EQ(after, 2);
 }
 
+// A chain of steps, each of which starts something that a consumer waits for, as work on a stream with copies to the host.
+TEST(SchedulerAsync, AwaitedStepsLetTheOtherSuccessorsGoOn) {
+  constexpr uint32_t links = 20;
+  ThreadExecutor executor(4);
+  for (const uint32_t threads : {0u, 1u, 2u, 4u}) {
+    Scheduler* current = nullptr;
+    Device device(current);
+    TestNet net;
+    std::atomic<uint32_t> enqueued{0}, consumed{0}, run_anyway{0};
+    uint32_t fails_at = links, refuses_at = links;
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < links; ++i) {
+      const uint32_t awaited = net.count() + 1;
+      // Nothing is completed before the whole chain has been enqueued, so it must not wait for completions.
+      const uint32_t step =
+          net.add(i == 0 ? std::vector<uint32_t>() : std::vector{before}, [&, i, awaited](int64_t, int64_t) -> heddle_status {
+            current->expect(awaited);
+            if (i == refuses_at) return current->unexpect(), HEDDLE_ERROR_DEVICE;
+            if (++enqueued < links && refuses_at == links) return HEDDLE_OK;
+            for (uint32_t k = 0; k <= i; ++k) device.start(3 * k + 1, k == fails_at ? HEDDLE_ERROR_DEVICE : HEDDLE_OK);
+            return HEDDLE_OK;
+          });
+      before = step;
+      net.add({step}, [&](int64_t, int64_t) { return ++run_anyway, HEDDLE_OK; });
+      net.set_awaited(awaited);
+      net.add({awaited}, [&](int64_t, int64_t) { return ++consumed, HEDDLE_OK; });
+    }
+    net.build();
+    Scheduler scheduler(net.graph(), threads == 0 ? nullptr : &executor, testing::parallel(threads));
+    current = &scheduler;
+    for (int run = 0; run < 12; ++run) {
+      enqueued = consumed = 0;
+      fails_at = run == 4 ? 7 : links;
+      refuses_at = run == 8 ? 0 : links;
+      RunControl control;
+      Failures failures;
+      failures.attach(control);
+      scheduler.run(net.steps(), control);
+      const bool fails = run == 4 || run == 8;
+      EXPECT_EQ(scheduler.last_run_complete(), !fails);
+      EXPECT_EQ(failures.first(), fails ? std::pair(run == 4 ? 22u : 0u, heddle_status{HEDDLE_ERROR_DEVICE})
+                                        : std::pair(UINT32_MAX, heddle_status{HEDDLE_OK}));
+      EXPECT_TRUE(fails ? consumed < links : consumed == links) << consumed;
+    }
+    EXPECT_EQ(run_anyway, 0u);
+  }
+}
+
 // ---------------------------------------------------------------- idling
 
 // The caller sleeps while a device works, and so do helpers: processor time, not wall time, is what is counted.

@@ -31,6 +31,7 @@ class TestNet {
   }
   void set_finish(uint32_t step, Finish finish) { nodes_[step]->finish = std::move(finish); }
   void set_asynchronous(uint32_t step) { nodes_[step]->asynchronous = true; }
+  void set_awaited(uint32_t step) { nodes_[step]->awaited = true; }
   void set_cost(uint32_t step, float ns) { nodes_[step]->cost_ns = ns; }
   void begin_tail() { tail_begin_ = static_cast<uint32_t>(nodes_.size()); }
 
@@ -47,6 +48,7 @@ class TestNet {
     int64_t tiles = 1;
     float cost_ns = 0;
     bool asynchronous = false;
+    bool awaited = false;
     std::vector<uint32_t> predecessors;
   };
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -39,7 +39,7 @@ const StepGraph& TestNet::build() {
   for (uint32_t s = 0; s < n; ++s) {
     for (const uint32_t p : nodes_[s]->predecessors) graph_.successors[next[p]++] = s;
     graph_.cost_ns.push_back(nodes_[s]->cost_ns);
-    graph_.flags.push_back(nodes_[s]->asynchronous ? static_cast<uint8_t>(step_async) : uint8_t{0});
+    graph_.flags.push_back(static_cast<uint8_t>((nodes_[s]->asynchronous ? step_async : 0) | (nodes_[s]->awaited ? step_awaited : 0)));
     finishes = finishes || nodes_[s]->finish;
   }
   steps_.clear();

@@ -1,0 +1,85 @@
+// What a stream is promised: calls for it never overlap, and the completion of its work is asked for where the work is enqueued.
+#include <algorithm>
+
+#include "device_support.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+// Each link of the chain is copied to the host: the stream has work and notifies by turns, and threads to make them at once.
+Net fenced_chains(int chains, int links) {
+  NetBuilder b("fenced_chains");
+  const Shape shape{16};
+  const ValueId x = b.input("x", DType::f32, shape);
+  for (int c = 0; c < chains; ++c) {
+    ValueId v = x;
+    for (int i = 0; i < links; ++i) {
+      const std::string name = std::to_string(c) + "_" + std::to_string(i);
+      v = on(b, "proto:0", b.add1("Add", "add" + name, {v, x}));
+      b.output(b.add1("Neg", "neg" + name, {v}));
+    }
+  }
+  return b.finish();
+}
+
+// The proto device refuses a call for a stream that another thread is in a call for.
+TEST(DeviceStreams, CallsForOneStreamNeverOverlap) {
+  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "11");
+  const Runtime runtime = proto_runtime(4);
+  for (int streams = 1; streams <= 3; ++streams)
+    for (const Net& net : {fenced_chains(1, 24), fenced_chains(4, 8), mixed_net()}) {
+      for (uint64_t shuffle = 0; shuffle <= 8; ++shuffle) {
+        // A session each: contexts are used again.
+        auto session = open_net(runtime, net, silent(streams));
+        ASSERT_TRUE(session.ok()) << session.status().text();
+        session->impl().scheduler.shuffle_seed = shuffle;
+        const auto inputs = inputs_of(*session);
+        auto context = session->prepare();
+        ASSERT_TRUE(context.ok()) << context.status().text();
+        for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(context->bind_input(i, inputs[i]->data).ok());
+        for (int run = 0; run < 4; ++run) {
+          const Status status = context->run();
+          ASSERT_TRUE(status.ok()) << status.text() << ", " << streams << " streams, shuffle " << shuffle;
+        }
+      }
+    }
+}
+
+// A stream with a value for the host, and much to do behind it that waits for what the host makes of the value.
+TEST(DeviceStreams, TheHostIsToldBeforeTheStreamIsDone) {
+  NetBuilder b("told");
+  const ValueId x = b.input("x", DType::f32, Shape{16});
+  const ValueId made = on(b, "proto:0", b.add1("Relu", "made", {x}));
+  b.output(b.add1("Open", "opened", {made}, {}, "proto"));
+  ValueId v = on(b, "proto:0", b.add1("Gate", "gate", {made}, {}, "proto"));
+  for (int i = 0; i < 30; ++i) v = on(b, "proto:0", b.add1("Add", "behind" + std::to_string(i), {v, v}));
+  b.output(v);
+  const Net net = b.finish();
+  for (const int threads : {1, 2}) {
+    const Runtime runtime = proto_runtime(threads);
+    // Whatever legal schedule: not only where the step that asks happens to come first.
+    for (uint64_t shuffle = 0; shuffle <= 6; ++shuffle) {
+      auto session = open_net(runtime, net, silent());
+      ASSERT_TRUE(session.ok()) << session.status().text();
+      session->impl().scheduler.shuffle_seed = shuffle;
+      const auto inputs = inputs_of(*session);
+      auto context = session->prepare();
+      ASSERT_TRUE(context.ok()) << context.status().text();
+      ASSERT_TRUE(context->bind_input(0, inputs[0]->data).ok());
+      // On the one stream the copy stands before the gate, else nobody could help.
+      const std::vector<PlanStep>& steps = SessionAccess::execution(*context).plan().steps;
+      const auto at = [&](const auto& is) { return std::find_if(steps.begin(), steps.end(), is) - steps.begin(); };
+      ASSERT_LT(at([](const PlanStep& s) { return s.on_device && s.on_device->copy_kind == HEDDLE_COPY_DEVICE_TO_HOST; }),
+                at([](const PlanStep& s) { return s.type == "Gate"; }));
+      for (int run = 0; run < 3; ++run) {
+        const Status status = context->run();
+        ASSERT_TRUE(status.ok()) << status.text() << ", " << threads << " threads, shuffle " << shuffle;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heddle
