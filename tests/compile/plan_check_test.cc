@@ -112,7 +112,7 @@ std::vector<Corruption> corruptions() {
       {"two steps on one stream in no order", "call for one stream in no order",
        [](Spoiled& s) {
          s.plan.devices.emplace_back();
-         for (const char* name : {"u", "z"}) s.step(name).on_device = std::make_unique<DeviceWork>();
+         for (const char* name : {"there", "z"}) s.step(name).on_device = std::make_unique<DeviceWork>();
        }},
       {"a fence that the scheduler would run", "is a fence that is run",
        [](Spoiled& s) {
