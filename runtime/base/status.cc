@@ -1,5 +1,8 @@
 #include "heddle/status.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "base/text.h"
 
 namespace heddle {
@@ -73,6 +76,18 @@ int exit_status(Code code) {
 }
 const char* to_string(Severity severity) {
   return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
+}
+
+// Nothing can be returned or thrown from here. The program ends, and its last words are the error.
+void detail::no_value(const Diagnostic* error) noexcept {
+  const std::string text = error ? error->text() : "nothing is known of why: its status is ok, or was taken out of it";
+  std::fprintf(stderr, "the value of a failed heddle::Result was used without asking ok(): %s\n", text.c_str());
+  std::abort();
+}
+
+void detail::no_diagnostic() noexcept {
+  std::fputs("the diagnostic of a heddle::Status that is ok was used without asking ok()\n", stderr);
+  std::abort();
 }
 
 std::string Diagnostic::text() const {

@@ -98,6 +98,12 @@ struct Diagnostic {
   HEDDLE_API std::string text() const;
 };
 
+namespace detail {
+// The end of a program that takes the value of a failed Result, or the diagnostic of an ok Status: the error's text on stderr, then abort.
+[[noreturn]] HEDDLE_API void no_value(const Diagnostic* error) noexcept;
+[[noreturn]] HEDDLE_API void no_diagnostic() noexcept;
+}  // namespace detail
+
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -117,9 +123,9 @@ class [[nodiscard]] Status {
 
   bool ok() const noexcept { return !diagnostic_; }
   Code code() const noexcept { return diagnostic_ ? diagnostic_->code : Code::ok; }
-  // Only when !ok().
-  const Diagnostic& diagnostic() const noexcept { return *diagnostic_; }
-  Diagnostic& diagnostic() noexcept { return *diagnostic_; }
+  // Only when !ok(): an ok status has none, and the program ends with a sentence that says so.
+  const Diagnostic& diagnostic() const noexcept { return diagnostic_ ? *diagnostic_ : (detail::no_diagnostic(), *diagnostic_); }
+  Diagnostic& diagnostic() noexcept { return diagnostic_ ? *diagnostic_ : (detail::no_diagnostic(), *diagnostic_); }
   std::string text() const { return diagnostic_ ? diagnostic_->text() : std::string("ok"); }
 
   // Fluent context; no effect on an ok status.
@@ -143,7 +149,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Diagnostic> diagnostic_;
 };
 
-// A T or the reason why there is none.
+// A T or the reason why there is none. Ask ok() first: taking the value of a failed result prints its error and ends the program.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -152,16 +158,22 @@ class [[nodiscard]] Result {
   bool ok() const noexcept { return value_.has_value(); }
   const Status& status() const& noexcept { return status_; }
   Status&& status() && noexcept { return std::move(status_); }
-  T& value() & noexcept { return *value_; }
-  const T& value() const& noexcept { return *value_; }
-  T&& value() && noexcept { return std::move(*value_); }
-  T& operator*() & noexcept { return *value_; }
-  const T& operator*() const& noexcept { return *value_; }
-  T&& operator*() && noexcept { return std::move(*value_); }
-  T* operator->() noexcept { return &*value_; }
-  const T* operator->() const noexcept { return &*value_; }
+  T& value() & noexcept { return *checked(); }
+  const T& value() const& noexcept { return *checked(); }
+  T&& value() && noexcept { return std::move(*checked()); }
+  T& operator*() & noexcept { return *checked(); }
+  const T& operator*() const& noexcept { return *checked(); }
+  T&& operator*() && noexcept { return std::move(*checked()); }
+  T* operator->() noexcept { return checked(); }
+  const T* operator->() const noexcept { return checked(); }
 
  private:
+  T* checked() noexcept {
+    if (!value_) detail::no_value(status_.ok() ? nullptr : &status_.diagnostic());
+    return &*value_;
+  }
+  const T* checked() const noexcept { return const_cast<Result*>(this)->checked(); }
+
   std::optional<T> value_;
   Status status_;
 };
