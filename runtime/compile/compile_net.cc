@@ -10,7 +10,7 @@ Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& 
   const std::string name = draft.typed.net.name;
   const auto stages = {compiling::find_devices,     compiling::select_kernels, compiling::assign_layouts, compiling::assign_storage,
                        compiling::upload_constants, compiling::order_steps,    compiling::assign_streams, compiling::prepare_kernels,
-                       compiling::plan_memory,      compiling::lay_out,        compiling::add_fences};
+                       compiling::plan_staging,     compiling::plan_memory,    compiling::lay_out,        compiling::add_fences};
   for (const auto stage : stages) {
     const uint64_t begin = ticks();
     Status status = stage(draft);

@@ -25,6 +25,7 @@ struct NodeDraft {
   bool tail = false;           // a variable update or behind one
   uint8_t device = 0;          // whose stream it is enqueued on; 0: it runs on the host
   uint32_t stream = 0;
+  int64_t staging = -1;  // as DeviceWork::staging
   KernelInstance made;
   OperatorCost cost;
   std::vector<NestedPlan> nested;
@@ -75,6 +76,7 @@ Status upload_constants(Draft& draft);
 Status order_steps(Draft& draft);      // order, hazard edges, tail
 Status assign_streams(Draft& draft);   // which stream each step is enqueued on, and their order
 Status prepare_kernels(Draft& draft);  // create, prepare, prepack, nested plans
+Status plan_staging(Draft& draft);     // what lies behind the arena
 Status plan_memory(Draft& draft);      // offsets, memory edges, report
 Status lay_out(Draft& draft);          // the flat plan
 Status add_fences(Draft& draft);       // makes dependences on streams hold: fences and events

@@ -30,6 +30,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   DeviceWork& work = *step.on_device;
   work.device = d.device;
   work.stream = d.stream;
+  work.staging = d.staging;
   if (!is_copy(node)) return;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;

@@ -146,13 +146,13 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
     plan.devices[device_ - 1].arena_bytes = solution.height;
   }
   MemoryReport& memory = device_ == 0 ? plan.memory : plan.devices[device_ - 1].memory;
-  const int64_t beside = a_thread * draft_.options.max_threads;
+  const int64_t beside = a_thread * draft_.options.max_threads + (device_ == 0 ? plan.staging_bytes : 0);
   memory.arena_bytes = solution.height;
   memory.peak_bytes = solution.height + beside;
   memory.lower_bound_bytes = solution.lower_bound + beside;
   memory.lower_bound_kind = solution.lower_bound_kind == offsets::LowerBoundKind::antichain ? "antichain" : "max-live";
   memory.sum_bytes = sum + beside;
-  memory.scratch_bytes = scratch + beside;
+  memory.scratch_bytes = scratch + a_thread * draft_.options.max_threads;
   const std::string what =
       "the plan needs " + human_bytes(memory.peak_bytes) + (device_ == 0 ? "" : " on " + plan.devices[device_ - 1].device->name());
   if (memory.peak_bytes > draft_.options.memory_limit)

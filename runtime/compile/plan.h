@@ -70,6 +70,7 @@ struct DeviceWork {
   int32_t copy_kind = 0;        // HEDDLE_COPY_*
   std::vector<uint32_t> waits;  // events of the device that the stream waits for first
   int32_t records = -1;         // the event that follows; -1: none
+  int64_t staging = -1;         // of a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
   int32_t fence = -1;           // the step, a fence, that is done when the stream has come past this one; -1: none
 };
 
@@ -101,9 +102,9 @@ struct PlanStep {
 };
 
 struct MemoryReport {
-  int64_t peak_bytes = 0;  // arena, step scratch and thread scratch: exactly what a context allocates
+  int64_t peak_bytes = 0;  // arena, step scratch, thread scratch and staging: exactly what a context allocates
   int64_t arena_bytes = 0;
-  int64_t lower_bound_bytes = 0;  // of arena_bytes, plus the thread scratch
+  int64_t lower_bound_bytes = 0;  // of arena_bytes, plus the thread scratch and staging
   const char* lower_bound_kind = "";
   int64_t sum_bytes = 0;         // without any sharing
   int64_t scratch_bytes = 0;     // largest step scratch plus thread scratch
@@ -156,6 +157,10 @@ struct Plan {
   int64_t arena_bytes = 0;           // values and step scratch
   int64_t thread_scratch_bytes = 0;  // per executing thread
   uint32_t max_threads = 1;
+  // Behind the thread scratch: what must not lie in memory of the caller or of the session. Feeds while a device reads them, and variables
+  // that leave the net, as they were at the end of the run.
+  int64_t staging_bytes = 0;
+  std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
   MemoryReport memory;              // of the host
   std::vector<PlanDevice> devices;  // beside the host
   std::vector<LayoutChange> reorders;
@@ -167,7 +172,8 @@ struct Plan {
   bool has_variable_updates = false;
 
   // On the host.
-  int64_t context_bytes() const { return arena_bytes + thread_scratch_bytes * max_threads; }
+  int64_t context_bytes() const { return staging_offset() + staging_bytes; }
+  int64_t staging_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }
 };
 
 // "row-major", "channels-last" or the order, e.g. "(0 2 1)".

@@ -1,0 +1,31 @@
+// Staging: memory of the context for what would otherwise be read from the caller, or shown to him, at a time that he does not know.
+//
+// A device reads a feed some time after the run was told of it, at the worst after the run was given up: it reads a copy. A variable that
+// leaves the net is changed by the next run that updates it: its content at the end of the run is kept.
+#include "base/checked.h"
+#include "compile/draft.h"
+
+namespace heddle::compiling {
+
+Status plan_staging(Draft& draft) {
+  Plan& plan = draft.plan;
+  const auto kind_of = [&](ValueId value) {
+    const uint32_t storage = draft.storage_of[value.index];
+    return storage == UINT32_MAX ? Placement::Kind::none : draft.storages[storage].placement.kind;
+  };
+  const auto take = [&](ValueId value) {
+    const int64_t at = plan.staging_bytes;
+    plan.staging_bytes += align_up(draft.typed.type(value).byte_size(), 64);
+    return at;
+  };
+  for (const NodeId id : draft.order) {
+    NodeDraft& d = draft.draft(id);
+    if (d.device != 0 && is_copy(draft.node(id)) && kind_of(draft.node(id).inputs[0]) == Placement::Kind::input)
+      d.staging = take(draft.node(id).inputs[0]);
+  }
+  for (const ValueId output : draft.typed.net.outputs)
+    plan.output_staging.push_back(kind_of(output) == Placement::Kind::variable ? take(output) : -1);
+  return {};
+}
+
+}  // namespace heddle::compiling
