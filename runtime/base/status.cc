@@ -61,6 +61,7 @@ constexpr CodeInfo codes[] = {
     {"cancelled", 1},
     {"deadline-exceeded", 1},
     {"device-failed", 1},
+    {"forked", 1},
     {"interrupted", 130},
     {"internal", 1},
 };

@@ -50,8 +50,8 @@ Device::Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_b
 
 Device::~Device() {
   quietly(name_, [&] {
-    if (own_stream_) backend_.destroy_stream(handle_, own_stream_);
-    backend_.close(handle_);
+    for (void* const stream : idle_streams_) backend_.destroy_stream(handle_, stream);
+    if (unanswered_.empty()) backend_.close(handle_);
   });
 }
 
@@ -99,11 +99,16 @@ Result<DeviceMemory> Device::allocate(int64_t bytes) {
   return DeviceMemory(shared_from_this(), memory);
 }
 
-Result<DeviceStream> Device::create_stream() {
+Result<void*> Device::make_stream() {
   char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
   void* stream = nullptr;
   const heddle_status status = guarded(text, [&] { return backend_.create_stream(handle_, &stream, text); });
   if (status != HEDDLE_OK || !stream) return error("made no stream", status, text);
+  return stream;
+}
+
+Result<DeviceStream> Device::create_stream() {
+  HEDDLE_TRY(void* const stream, make_stream());
   return DeviceStream(shared_from_this(), stream);
 }
 
@@ -134,23 +139,6 @@ Result<std::shared_ptr<const DeviceMemory>> Device::upload(const Blob& blob) {
   if (auto there = entry.lock()) return there;
   entry = made;
   return made;
-}
-
-Status Device::copy_now(void* destination, const void* source, int64_t bytes, int32_t kind) {
-  if (bytes == 0) return {};
-  char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
-  const std::lock_guard lock(mutex_);
-  heddle_status status = HEDDLE_OK;
-  if (!own_stream_) status = guarded(text, [&] { return backend_.create_stream(handle_, &own_stream_, text); });
-  if (status == HEDDLE_OK) status = copy(own_stream_, destination, source, bytes, kind, text);
-  if (status == HEDDLE_OK) status = synchronize(own_stream_, text);
-  return status == HEDDLE_OK ? Status() : error("failed to copy", status, text);
-}
-Status Device::write(void* device_memory, const void* host, int64_t bytes) {
-  return copy_now(device_memory, host, bytes, HEDDLE_COPY_HOST_TO_DEVICE);
-}
-Status Device::read(void* host, const void* device_memory, int64_t bytes) {
-  return copy_now(host, device_memory, bytes, HEDDLE_COPY_DEVICE_TO_HOST);
 }
 
 heddle_status Device::copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, char* error) noexcept {

@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
@@ -51,6 +52,15 @@ using DeviceMemory = DeviceObject<release_device_memory>;
 using DeviceStream = DeviceObject<destroy_device_stream>;
 using DeviceEvent = DeviceObject<destroy_device_event>;
 
+// How a copy is waited for.
+struct CopyWait {
+  uint64_t deadline = 0;                         // in base/clock.h ticks; 0: any time
+  const std::atomic<bool>* cancelled = nullptr;  // looked at now and then; null: never
+  // What keeps the memory of both sides when the wait ends before the copy does.
+  std::shared_ptr<const void> keep;
+  std::shared_ptr<const void> keep_host;
+};
+
 class Device : public std::enable_shared_from_this<Device> {
  public:
   // Errors: device_failed or out_of_memory with the backend's reason.
@@ -75,9 +85,10 @@ class Device : public std::enable_shared_from_this<Device> {
   Result<DeviceEvent> create_event();
   // Device memory with a blob's bytes, shared by all who ask with the same content and alive as long as one of them holds it.
   Result<std::shared_ptr<const DeviceMemory>> upload(const Blob& blob);
-  // Copies that are done when they return. Not for use while running.
-  Status write(void* device_memory, const void* host, int64_t bytes);
-  Status read(void* host, const void* device_memory, int64_t bytes);
+  // Copies that are done when they return. Errors: device_failed; deadline_exceeded and cancelled: the device may still be at it, and other
+  // copies are busy until it is done.
+  Status write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait = {});
+  Status read(void* host, const void* device_memory, int64_t bytes, const CopyWait& wait = {});
 
   // Enqueue; what a run does. A failing status has text in `error`, a buffer of HEDDLE_DEVICE_ERROR_BYTES.
   heddle_status copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, char* error) noexcept;
@@ -94,7 +105,18 @@ class Device : public std::enable_shared_from_this<Device> {
   friend void destroy_device_stream(Device& device, void* stream);
   friend void destroy_device_event(Device& device, void* event);
   Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle);
-  Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind);
+  struct Arrival;
+  // A copy that was given up, until the device has answered.
+  struct Unanswered {
+    void* stream = nullptr;
+    std::shared_ptr<Arrival> arrival;
+    std::shared_ptr<const void> keep, keep_host;
+  };
+  std::shared_ptr<Arrival> ask_for_arrival(void* stream, char* text);
+  Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait);
+  Result<void*> take_stream();
+  Result<void*> make_stream();
+  void give_back_stream(void* stream);
   Status error(const char* what, heddle_status status, const char* text) const;
 
   const std::shared_ptr<const LoadedPlugin> plugin_;
@@ -102,8 +124,9 @@ class Device : public std::enable_shared_from_this<Device> {
   const std::string name_;
   void* const handle_;
   std::atomic<bool> retired_{false};
-  std::mutex mutex_;  // of what follows
-  void* own_stream_ = nullptr;
+  std::mutex mutex_;                 // of what follows
+  std::vector<void*> idle_streams_;  // of copies that are waited for
+  std::vector<Unanswered> unanswered_;
   std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_;  // by content
 };
 

@@ -8,8 +8,8 @@
 
 namespace heddle {
 
-Result<std::unique_ptr<VariableStore>> VariableStore::create(const Net& net) {
-  auto store = std::make_unique<VariableStore>();
+Result<std::shared_ptr<VariableStore>> VariableStore::create(const Net& net) {
+  auto store = std::make_shared<VariableStore>();
   for (const Variable& variable : net.variables) {
     const std::shared_ptr<const Blob>& initial = variable.initial.blob;
     if (!initial)
@@ -31,24 +31,35 @@ int64_t VariableStore::bytes() const {
   return total;
 }
 
-Status VariableStore::read(size_t i, void* destination, int64_t bytes) const {
+Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, Turns::Patience patience) const {
+  switch (hold.enter(turns_, use, patience)) {
+    case Turns::Outcome::entered:
+      return unanswered_ ? unanswered_->status() : Status();
+    case Turns::Outcome::cancelled:
+      return {Code::cancelled, "cancelled while it waited for the session's variables"};
+    case Turns::Outcome::late:
+      return {Code::deadline_exceeded, "the deadline passed during the wait for the session's variables",
+              "allow more time, or let fewer runs update them"};
+    case Turns::Outcome::held:
+      break;
+  }
+  return {Code::busy, "the calling thread is in a run that holds the session's variables", "call it when the run is over"};
+}
+
+Status VariableStore::read(size_t i, void* destination, Turns::Patience patience) const {
   const Entry& e = entries_[i];
-  if (bytes != e.blob->bytes)
-    return {Code::shape_mismatch,
-            "variable " + quoted(e.name) + " has " + std::to_string(e.blob->bytes) + " bytes, the buffer has " + std::to_string(bytes)};
-  const std::shared_lock lock(mutex_);
-  HEDDLE_CHECK(freshen(i, nullptr));
-  if (bytes > 0) std::memcpy(destination, e.data, static_cast<size_t>(bytes));
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, Turns::Use::shared, patience));
+  HEDDLE_CHECK(freshen(i, nullptr, patience));
+  if (e.blob->bytes > 0) std::memcpy(destination, e.data, static_cast<size_t>(e.blob->bytes));
   return {};
 }
 
-Status VariableStore::write(size_t i, const void* source, int64_t bytes) {
+Status VariableStore::write(size_t i, const void* source, Turns::Patience patience) {
   Entry& e = entries_[i];
-  if (bytes != e.blob->bytes)
-    return {Code::shape_mismatch,
-            "variable " + quoted(e.name) + " has " + std::to_string(e.blob->bytes) + " bytes, the source has " + std::to_string(bytes)};
-  const std::unique_lock lock(mutex_);
-  if (bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(bytes));
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, Turns::Use::alone, patience));
+  if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
   e.torn = false;
   written(i, nullptr);
   return {};
@@ -57,42 +68,84 @@ Status VariableStore::write(size_t i, const void* source, int64_t bytes) {
 Status VariableStore::make_home(size_t i, const std::shared_ptr<Device>& device) {
   Entry& e = entries_[i];
   const std::lock_guard lock(homes_mutex_);
-  for (const Home& home : e.homes)
-    if (home.device == device) return {};
+  if (home_on(e, *device)) return {};
   HEDDLE_TRY(DeviceMemory memory, device->allocate(e.blob->bytes), "while variable " + quoted(e.name) + " was given a home there");
-  e.homes.push_back({device, std::move(memory), true});
+  auto home = std::make_unique<Home>();
+  home->device = device;
+  home->memory = std::move(memory);
+  e.homes.push_back(std::move(home));
   has_homes_.store(true, std::memory_order_release);
   return {};
 }
 
-std::byte* VariableStore::data_on(size_t i, const Device& device) const {
-  const std::lock_guard lock(homes_mutex_);
-  for (const Home& home : entries_[i].homes)
-    if (home.device.get() == &device) return static_cast<std::byte*>(home.memory.get());
-  return nullptr;
+VariableStore::Home* VariableStore::home_on(const Entry& e, const Device& device) {
+  const auto found = std::find_if(e.homes.begin(), e.homes.end(), [&](const auto& h) { return h->device.get() == &device; });
+  return found == e.homes.end() ? nullptr : found->get();
 }
 
-Status VariableStore::freshen(size_t i, const Device* device) const {
-  const Entry& e = entries_[i];
+std::byte* VariableStore::data_on(size_t i, const Device& device) const {
   const std::lock_guard lock(homes_mutex_);
-  const auto home = std::find_if(e.homes.begin(), e.homes.end(), [&](const Home& h) { return h.device.get() == device; });
-  if (device ? !home->stale : !e.stale) return {};
-  if (e.stale) {
-    const auto newest = std::find_if(e.homes.begin(), e.homes.end(), [](const Home& h) { return !h.stale; });
-    HEDDLE_CHECK(newest->device->read(e.data, newest->memory.get(), e.blob->bytes), "while variable " + quoted(e.name) + " was read");
-    e.stale = false;
+  const Home* const home = home_on(entries_[i], device);
+  return home ? static_cast<std::byte*>(home->memory.get()) : nullptr;
+}
+
+// By way of memory that only the device writes: a copy that was given up may come when the variable has another content.
+Status VariableStore::copy_to_host(const Entry& e, const CopyWait& wait) const {
+  Home* newest = nullptr;
+  {
+    const std::lock_guard lock(homes_mutex_);
+    if (!e.stale) return {};
+    newest = std::find_if(e.homes.begin(), e.homes.end(), [](const auto& h) { return !h->stale; })->get();
   }
-  if (!device) return {};
-  HEDDLE_CHECK(home->device->write(home->memory.get(), e.data, e.blob->bytes), "while variable " + quoted(e.name) + " was uploaded");
+  if (!newest->staging) newest->staging = Blob::allocate(DType::u8, Shape{e.blob->bytes}, &newest->staging_data);
+  CopyWait careful = wait;
+  careful.keep_host = newest->staging;
+  Status status = newest->device->read(newest->staging_data, newest->memory.get(), e.blob->bytes, careful);
+  if (!status.ok()) {
+    newest->staging = nullptr;
+    return std::move(status).during("while variable " + quoted(e.name) + " was read");
+  }
+  if (e.blob->bytes > 0) std::memcpy(e.data, newest->staging_data, static_cast<size_t>(e.blob->bytes));
+  const std::lock_guard lock(homes_mutex_);
+  e.stale = false;
+  return {};
+}
+
+Status VariableStore::copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const {
+  Home* home = nullptr;
+  {
+    const std::lock_guard lock(homes_mutex_);
+    home = home_on(e, device);
+    if (!home->stale) return {};
+  }
+  HEDDLE_CHECK(home->device->write(home->memory.get(), e.data, e.blob->bytes, wait), "while variable " + quoted(e.name) + " was uploaded");
+  const std::lock_guard lock(homes_mutex_);
   home->stale = false;
   return {};
+}
+
+Status VariableStore::freshen(size_t i, const Device* device, Turns::Patience patience) const {
+  const Entry& e = entries_[i];
+  {
+    const std::lock_guard lock(homes_mutex_);
+    if (device ? !home_on(e, *device)->stale : !e.stale) return {};
+  }
+  // Runs that read side by side may need the same: one of them copies.
+  Turns::Hold copying;
+  const Turns::Outcome outcome = copying.enter(copying_, Turns::Use::alone, patience);
+  if (outcome == Turns::Outcome::late || outcome == Turns::Outcome::cancelled)
+    return {outcome == Turns::Outcome::late ? Code::deadline_exceeded : Code::cancelled,
+            "the run ended while it waited for a copy of variable " + quoted(e.name) + " that another run makes"};
+  const CopyWait wait = {patience.deadline, patience.cancelled, shared_from_this(), nullptr};
+  HEDDLE_CHECK(copy_to_host(e, wait));
+  return device ? copy_to_home(e, *device, wait) : Status();
 }
 
 void VariableStore::written(size_t i, const Device* device) {
   Entry& e = entries_[i];
   const std::lock_guard lock(homes_mutex_);
   e.stale = device != nullptr;
-  for (Home& home : e.homes) home.stale = home.device.get() != device;
+  for (const auto& home : e.homes) home->stale = home->device.get() != device;
 }
 
 Status VariableStore::whole() const {

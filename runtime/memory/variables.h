@@ -1,26 +1,27 @@
 // VariableStore: the state of a session. Each variable has one buffer for as long as the session lives; runs read and write it in place.
 //
 // Runs that only read share the store; a run that updates has it alone; both wait their turn in order of arrival. Failed updates leave
-// marks: a torn variable refuses runs until somebody writes it.
+// marks: a torn variable refuses runs until it is written.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "base/turns.h"
 #include "device/device.h"
+#include "device/unanswered.h"
 #include "heddle/status.h"
 #include "net/net.h"
 
 namespace heddle {
 
-class VariableStore {
+class VariableStore : public std::enable_shared_from_this<VariableStore> {
  public:
   // Buffers for the variables of `net`, filled with their initial content. Code::weights_missing when one has none.
-  static Result<std::unique_ptr<VariableStore>> create(const Net& net);
+  static Result<std::shared_ptr<VariableStore>> create(const Net& net);
 
   size_t size() const { return entries_.size(); }
   const std::string& name(size_t i) const { return entries_[i].name; }
@@ -28,9 +29,10 @@ class VariableStore {
   const Shape& shape(size_t i) const { return entries_[i].blob->shape; }
   std::byte* data(size_t i) const { return entries_[i].data; }
   int64_t bytes() const;
-  // Copies in or out, waiting for runs that are under way. Sizes must match: Code::shape_mismatch. Writing mends a torn variable.
-  Status read(size_t i, void* destination, int64_t bytes) const;
-  Status write(size_t i, const void* source, int64_t bytes);
+  // Copies in or out of row-major bytes, in turn with runs. Writing mends a torn variable. Errors: busy (the calling thread is in a run
+  // that holds the variables, or a device does that did not answer), deadline_exceeded.
+  Status read(size_t i, void* destination, Turns::Patience patience = {}) const;
+  Status write(size_t i, const void* source, Turns::Patience patience = {});
 
   // Beside its bytes on the host a variable has a home on each device whose operators use it; whichever was not written last is stale
   // and is brought up to date when it is needed. Addresses stay as they are. Errors: out_of_memory, device_failed.
@@ -38,13 +40,18 @@ class VariableStore {
   // Of a home that was made.
   std::byte* data_on(size_t i, const Device& device) const;
   bool has_homes() const { return has_homes_.load(std::memory_order_acquire); }
-  // For runs, under mutex(); null: the host. `written` by those that have it alone.
-  Status freshen(size_t i, const Device* device) const;
+  // For runs, in their turn; null: the host. `written` by those that have it alone. Errors of freshen: device_failed; deadline_exceeded and
+  // cancelled, where a device does not answer.
+  Status freshen(size_t i, const Device* device, Turns::Patience patience = {}) const;
   void written(size_t i, const Device* device);
 
-  // For runs.
-  std::shared_mutex& mutex() const { return mutex_; }
+  // A turn with all variables. Errors: cancelled, deadline_exceeded, busy.
+  Status enter(Turns::Hold& hold, Turns::Use use, Turns::Patience patience = {}) const;
+  Turns& turns() const { return turns_; }
+  // In a turn alone.
   void mark_torn(size_t i) { entries_[i].torn = true; }
+  // In a turn alone: a device that does not answer may still write some of them. Turns are busy until it does.
+  void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
   // Ok, or Code::hazard naming the torn variable.
   Status whole() const;
 
@@ -53,6 +60,9 @@ class VariableStore {
     std::shared_ptr<Device> device;
     DeviceMemory memory;
     bool stale = true;
+    // For copies to the host; made when one is needed.
+    std::shared_ptr<const Blob> staging;
+    std::byte* staging_data = nullptr;
   };
   struct Entry {
     std::string name;
@@ -60,12 +70,17 @@ class VariableStore {
     std::byte* data = nullptr;
     bool torn = false;
     mutable bool stale = false;  // the host's bytes
-    mutable std::vector<Home> homes;
+    std::vector<std::unique_ptr<Home>> homes;
   };
+  static Home* home_on(const Entry& e, const Device& device);
+  Status copy_to_host(const Entry& e, const CopyWait& wait) const;
+  Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
   std::vector<Entry> entries_;
   std::atomic<bool> has_homes_{false};
   mutable std::mutex homes_mutex_;  // of homes and what is stale
-  mutable std::shared_mutex mutex_;
+  mutable Turns copying_;           // between the host and homes
+  mutable Turns turns_;
+  std::shared_ptr<const Unanswered> unanswered_;
 };
 
 }  // namespace heddle

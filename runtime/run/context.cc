@@ -39,6 +39,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
     {
       const std::lock_guard lock(mutex);
       running = false;
+      state->reserved.store(false, std::memory_order_release);
       finished.notify_all();
     }
     if (callback)
@@ -81,34 +82,49 @@ Context& Context::operator=(Context&& other) noexcept {
 
 Context::~Context() {
   if (!state_) return;
+  if (!state_->made.holds()) {
+    static_cast<void>(state_.release());  // in a forked child nothing is waited for or torn down
+    return;
+  }
   state_->async->wait();
-  if (!state_->workspace || !state_->execution) return;
+  if (!state_->execution) return;
+  Session::Impl& session = *state_->session;
+  // Over the caller's buffer no execution serves another context.
+  if (!state_->workspace && state_->execution->answered().ok()) return;
   // What was built serves the next context of the same plan, the memory that of any plan.
-  for (size_t i = 0; i < input_count(); ++i) state_->execution->bind_input(i, nullptr);
-  for (size_t i = 0; i < output_count(); ++i) state_->execution->bind_output(i, nullptr);
-  state_->session->give_back(*state_->entry, std::move(state_->execution));
-  if (!state_->shared) state_->session->runtime->workspaces.give_back(std::move(state_->workspace));
+  session.give_back(*state_->entry, std::move(state_->execution), state_->workspace);
+  if (!state_->shared && state_->workspace) session.runtime->workspaces.give_back(std::move(state_->workspace));
 }
 
-Result<Context::State::Turn> Context::State::enter(const RunSettings& settings) {
-  if (!shared) return Turn();
-  const uint64_t deadline = settings.deadline(), now = deadline ? ticks() : 0;
-  const int64_t ns = deadline ? static_cast<int64_t>(ticks_to_ns(deadline > now ? deadline - now : 0)) : -1;
-  if (!workspace->turns().lock_within(ns, settings.cancelled)) {
-    if (settings.cancelled && settings.cancelled->load())
-      return Status(Code::cancelled, "the run was cancelled while it waited for its turn");
-    return Status(Code::deadline_exceeded, "the deadline passed while the run waited for its turn in shared memory",
-                  "allow more time, or let fewer contexts share it");
+Status enter_shared(Workspace& workspace, Turns::Hold& turn, Turns::Patience patience) {
+  switch (turn.enter(workspace.turns(), Turns::Use::alone, patience)) {
+    case Turns::Outcome::entered:
+      return workspace.answered();
+    case Turns::Outcome::cancelled:
+      return {Code::cancelled, "the run was cancelled while it waited for its turn"};
+    case Turns::Outcome::late:
+      return {Code::deadline_exceeded, "the deadline passed while the run waited for its turn in shared memory",
+              "allow more time, or let fewer contexts share it"};
+    case Turns::Outcome::held:
+      break;
   }
-  Turn turn(workspace->turns(), std::adopt_lock);
+  return {Code::busy, "the calling thread is in a run that works in this memory", "call it when the run is over"};
+}
+
+Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
+  if (!shared) return {};
+  HEDDLE_CHECK(enter_shared(*workspace, turn, {settings.deadline(), settings.cancelled}));
   HEDDLE_CHECK(workspace->reserve(*entry->plan));
   execution->follow(*workspace);
-  return turn;
+  return {};
 }
 
 Status Context::State::run(const RunSettings& settings) {
-  HEDDLE_TRY(const auto turn, enter(settings));
-  return execution->run(settings);
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, settings));
+  Status status = execution->run(settings);
+  if (shared && !status.ok()) workspace->block(execution->unanswered());
+  return status;
 }
 
 // What the caller asked for, from now on.
@@ -137,8 +153,8 @@ TensorView Context::input(size_t i) const {
 
 TensorView Context::output(size_t i) const {
   if (i >= output_count()) return {};
-  const auto turn = state_->enter();
-  return turn.ok() ? state_->execution->output(i) : TensorView();
+  Turns::Hold turn;
+  return state_->enter(turn).ok() ? state_->execution->output(i) : TensorView();
 }
 
 Status Context::bind_input(size_t i, const void* data) {
@@ -161,25 +177,40 @@ Status Context::bind_output(size_t i, void* data, int64_t bytes) {
   return {};
 }
 
+namespace {
+
+Status busy_context() {
+  return {Code::busy, "this context is running already", "use a context per thread, or wait for its callback"};
+}
+
+}  // namespace
+
 Status Context::run(const RunOptions& options) {
-  state_->async->cancelled.store(false, std::memory_order_relaxed);
-  return state_->run(state_->settings(options));
+  State& state = *state_;
+  HEDDLE_CHECK(state.made.check());
+  if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
+  state.async->cancelled.store(false, std::memory_order_relaxed);
+  Status status = state.run(state.settings(options));
+  state.reserved.store(false, std::memory_order_release);
+  return status;
 }
 
 Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
-  Executor* executor = state_->session->runtime->executor;
+  State& state = *state_;
+  HEDDLE_CHECK(state.made.check());
+  Executor* executor = state.session->runtime->executor;
   if (!executor)
     return {Code::unsupported, "run_async needs an executor, this runtime has one thread",
             "create the runtime with two threads or more, or with an executor"};
-  State::Async& async = *state_->async;
+  if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
+  State::Async& async = *state.async;
   {
     const std::lock_guard lock(async.mutex);
-    if (async.running) return {Code::busy, "this context is running already", "wait for its callback"};
     async.running = true;
   }
-  async.state = state_.get();
-  async.settings = state_->settings(options);
+  async.state = &state;
   async.cancelled.store(false, std::memory_order_relaxed);
+  async.settings = state.settings(options);
   async.done = std::move(done);
   executor->submit(async);
   return {};
@@ -188,6 +219,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
 void Context::cancel() {
   state_->async->cancelled.store(true);
   state_->execution->cancel();
+  state_->session->variables->turns().wake();
   if (state_->shared) state_->workspace->turns().wake();
 }
 int64_t Context::planned_bytes() const {

@@ -1,8 +1,11 @@
 #include "run/device_run.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/text.h"
+#include "run/run_control.h"
 
 namespace heddle {
 namespace {
@@ -29,6 +32,8 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
       side.events.push_back(std::move(event));
     }
     side.passed = std::vector<std::atomic<uint32_t>>(planned.streams);
+    side.answers.resize(planned.streams);
+    for (Answer& answer : side.answers) answer.run = run.get();
   }
   return run;
 }
@@ -38,8 +43,10 @@ void DeviceRun::follow(const Workspace& workspace) {
   for (Side& side : sides_) side.arena = workspace.on(*side.device);
 }
 
-void DeviceRun::begin(bool observed) {
+void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
   observed_ = observed;
+  stops_ = stops;
+  user_ = user;
   for (Side& side : sides_)
     for (std::atomic<uint32_t>& passed : side.passed) passed.store(0, std::memory_order_relaxed);
 }
@@ -49,7 +56,9 @@ heddle_status DeviceRun::work(const DeviceWork& work, const PlanStep& step, cons
   if (work.kind == DeviceWork::Kind::copy) {
     const auto bytes = static_cast<int64_t>(context->outputs[0]->byte_size);
     if (bytes == 0) return HEDDLE_OK;
-    return device.copy(context->stream, context->outputs[0]->data, context->inputs[0]->data, bytes, work.copy_kind, error);
+    const void* from = context->inputs[0]->data;
+    if (work.staging >= 0) from = std::memcpy(staging_ + work.staging, from, static_cast<size_t>(bytes));
+    return device.copy(context->stream, context->outputs[0]->data, from, bytes, work.copy_kind, error);
   }
   const heddle_kernel& kernel = *step.kernel->kernel;
   const heddle_status status = step.tiles > 0 ? kernel.run(context, 0, step.tiles) : HEDDLE_OK;
@@ -68,7 +77,7 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
   if (status == HEDDLE_OK) status = work(planned, step, context, error);
   if (status == HEDDLE_OK && planned.records >= 0)
     status = side.device->record(context->stream, side.events[static_cast<size_t>(planned.records)].get(), error);
-  if (status == HEDDLE_OK && observed_) status = side.device->synchronize(context->stream, error);
+  if (status == HEDDLE_OK && observed_) status = wait_until_done(side, planned.stream, error);
   return refuse(context, status, error);
 }
 
@@ -83,15 +92,101 @@ void DeviceRun::passed(uint32_t fence) {
   sides_[planned.device - 1u].passed[planned.stream].store(fence + 1, std::memory_order_relaxed);
 }
 
-std::vector<DeviceRun::Failure> DeviceRun::drain() {
+// ---------------------------------------------------------------- the end of what is in flight
+
+void DeviceRun::answer(void* user, heddle_status, const char*) {
+  Answer& answer = *static_cast<Answer*>(user);
+  DeviceRun& run = *answer.run;
+  const std::lock_guard lock(run.mutex_);
+  answer.given = true;
+  if (run.unanswered_) run.unanswered_->answer();
+  run.answered_.notify_all();  // under the lock: behind it the run may be gone
+}
+
+void DeviceRun::ask(Side& side, uint32_t stream) {
+  Answer& asked = side.answers[stream];
+  if (std::exchange(asked.asked, true)) return;
+  asked.given = false;  // nothing else writes it before the stream is told
+  char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  if (side.device->notify(side.streams[stream].get(), answer, &asked, error) == HEDDLE_OK) return;
+  // A stream that takes no notify has failed: synchronize says how.
+  const std::lock_guard lock(mutex_);
+  asked.given = true;
+}
+
+template <class Given>
+bool DeviceRun::wait_for(double ns, const Given& given) {
+  std::unique_lock lock(mutex_);
+  return answered_.wait_for(lock, std::chrono::nanoseconds(static_cast<int64_t>(ns)), given);
+}
+
+// Of a run that is looked at step by step.
+heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, char* error) {
+  constexpr double look_again_ns = 5e6;
+  ask(side, stream);
+  Answer& asked = side.answers[stream];
+  while (!wait_for(look_again_ns, [&] { return asked.given; }))
+    if (stops_(user_) && !wait_for(answer_after_stop_ns, [&] { return asked.given; })) return HEDDLE_ERROR_CANCELLED;
+  asked.asked = false;
+  return side.device->synchronize(side.streams[stream].get(), error);
+}
+
+std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
+  for (Side& side : sides_)
+    for (uint32_t s = 0; s < side.streams.size(); ++s) ask(side, s);
+  wait_for(ns, [&] {
+    return std::all_of(sides_.begin(), sides_.end(), [](const Side& side) {
+      return std::all_of(side.answers.begin(), side.answers.end(), [](const Answer& a) { return a.given; });
+    });
+  });
   std::vector<Failure> failures;
   for (uint32_t d = 0; d < sides_.size(); ++d)
     for (uint32_t s = 0; s < sides_[d].streams.size(); ++s) {
+      Answer& asked = sides_[d].answers[s];
+      if (!wait_for(0, [&] { return asked.given; })) continue;
+      asked.asked = false;
       char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
       const heddle_status status = sides_[d].device->synchronize(sides_[d].streams[s].get(), error);
       if (status != HEDDLE_OK) failures.push_back(blame(sides_[d], d + 1, s, status, error));
     }
+  note_unanswered();
   return failures;
+}
+
+// Streams that were asked and not synchronised since. Some of them may have answered by now: they are synchronised by the next drain.
+void DeviceRun::note_unanswered() {
+  const std::lock_guard lock(mutex_);
+  uint32_t asked = 0, missing = 0;
+  for (const Side& side : sides_)
+    for (const Answer& answer : side.answers) {
+      asked += answer.asked ? 1 : 0;
+      missing += answer.asked && !answer.given ? 1 : 0;
+    }
+  if (asked == 0)
+    unanswered_ = nullptr;
+  else if (!unanswered_)
+    unanswered_ = std::make_shared<Unanswered>(missing, first_unanswered());
+}
+
+std::string DeviceRun::first_unanswered() const {
+  for (uint32_t d = 0; d < sides_.size(); ++d)
+    for (uint32_t s = 0; s < sides_[d].streams.size(); ++s) {
+      if (!sides_[d].answers[s].asked) continue;
+      const std::vector<uint32_t> steps = steps_behind(sides_[d], d + 1, s);
+      return "device " + quoted(sides_[d].device->name()) + " still runs " +
+             (steps.empty() ? "what it was given" : quoted(plan_.steps[steps.front()].name));
+    }
+  return {};
+}
+
+// Steps on the stream behind the last fence that went well.
+std::vector<uint32_t> DeviceRun::steps_behind(const Side& side, uint32_t device, uint32_t stream) const {
+  std::vector<uint32_t> steps;
+  for (uint32_t i = side.passed[stream].load(std::memory_order_relaxed); i < plan_.steps.size(); ++i) {
+    const DeviceWork* work = plan_.steps[i].on_device.get();
+    if (work && work->device == device && work->stream == stream && work->kind != DeviceWork::Kind::fence) steps.push_back(i);
+  }
+  return steps;
 }
 
 // Without the device's own word, any step behind the last fence that went well may have failed.
@@ -100,13 +195,10 @@ DeviceRun::Failure DeviceRun::blame(Side& side, uint32_t device, uint32_t stream
   if (label < plan_.steps.size()) return {static_cast<uint32_t>(label), status, text};
   Failure failure = {0, status, text};
   std::vector<std::string> suspects;
-  for (uint32_t i = side.passed[stream].load(std::memory_order_relaxed); i < plan_.steps.size(); ++i) {
-    const DeviceWork* work = plan_.steps[i].on_device.get();
-    if (!work || work->device != device || work->stream != stream || work->kind == DeviceWork::Kind::fence) continue;
-    if (suspects.empty()) failure.step = i;
-    suspects.push_back(quoted(plan_.steps[i].name));
-    constexpr size_t most_suspects = 8;
-    if (suspects.size() == most_suspects) break;
+  constexpr size_t most_suspects = 8;
+  for (const uint32_t step : steps_behind(side, device, stream)) {
+    if (suspects.empty()) failure.step = step;
+    if (suspects.size() < most_suspects) suspects.push_back(quoted(plan_.steps[step].name));
   }
   if (suspects.size() > 1) failure.text += " (the device does not say which of " + join(suspects, ", ") + " it was)";
   return failure;

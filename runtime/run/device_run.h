@@ -5,13 +5,16 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "compile/plan.h"
 #include "device/device.h"
+#include "device/unanswered.h"
 #include "heddle/status.h"
 #include "run/workspace.h"
 
@@ -27,10 +30,12 @@ class DeviceRun {
   std::byte* arena(uint8_t device) const { return sides_[device - 1u].arena; }
   // The arenas are in `workspace`, which has reserved for the plan.
   void follow(const Workspace& workspace);
+  // Where the plan's staging memory is.
+  void stage_in(std::byte* staging) { staging_ = staging; }
   void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream].get(); }
 
-  // Before a run. `observed`: each step waits until its work is done.
-  void begin(bool observed);
+  // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`.
+  void begin(bool observed, bool (*stops)(void* user), void* user);
   // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`.
   heddle_status enqueue(uint32_t step, const heddle_run_context* context);
   // Right behind enqueue, by the same thread, for a step with a fence: `callback(user, ...)` is called when the stream has come that far.
@@ -45,24 +50,48 @@ class DeviceRun {
     heddle_status status = HEDDLE_OK;
     std::string text;
   };
-  // Waits until nothing is in flight and makes every stream usable again. What failed, by stream.
-  std::vector<Failure> drain();
+  // Waits until nothing is in flight, at most `ns`, and makes every stream that has answered usable again. What failed, by stream.
+  std::vector<Failure> drain(double ns);
+  // After drain(): null when every stream has answered.
+  const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
 
  private:
+  // Whether a stream has come to its end: it is asked with a notify, which calls back when it has.
+  struct Answer {
+    DeviceRun* run = nullptr;
+    bool asked = false;  // of the thread that runs
+    bool given = false;  // under mutex_
+  };
   struct Side {
     Device* device = nullptr;  // the plan's
     std::byte* arena = nullptr;
     std::vector<DeviceStream> streams;
     std::vector<DeviceEvent> events;
     std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1
+    std::vector<Answer> answers;                // by stream
   };
   explicit DeviceRun(const Plan& plan) : plan_(plan) {}
+  void ask(Side& side, uint32_t stream);
+  // True when `given` is within `ns`, asked under the lock.
+  template <class Given>
+  bool wait_for(double ns, const Given& given);
+  heddle_status wait_until_done(Side& side, uint32_t stream, char* error);
+  void note_unanswered();
+  std::string first_unanswered() const;
+  std::vector<uint32_t> steps_behind(const Side& side, uint32_t device, uint32_t stream) const;
+  static void answer(void* user, heddle_status failed, const char* text);
   Failure blame(Side& side, uint32_t device, uint32_t stream, heddle_status status, const char* text);
   heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context, char* error);
 
   const Plan& plan_;
   std::vector<Side> sides_;
+  std::byte* staging_ = nullptr;
   bool observed_ = false;
+  bool (*stops_)(void* user) = nullptr;
+  void* user_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  std::shared_ptr<Unanswered> unanswered_;  // written under mutex_, by the thread that runs
 };
 
 }  // namespace heddle

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <shared_mutex>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -29,65 +28,7 @@ class RunningMark {
   const bool first_;
 };
 
-// Readers of the variables run side by side, a run that updates them runs alone. A net without variables locks nothing.
-class VariableLock {
- public:
-  VariableLock(VariableStore* variables, bool updates) : variables_(variables && variables->size() > 0 ? variables : nullptr) {
-    if (!variables_) return;
-    if (updates)
-      alone_ = std::unique_lock(variables_->mutex());
-    else
-      shared_ = std::shared_lock(variables_->mutex());
-  }
-  Status whole() const { return variables_ ? variables_->whole() : Status(); }
-
- private:
-  VariableStore* const variables_;
-  std::unique_lock<std::shared_mutex> alone_;
-  std::shared_lock<std::shared_mutex> shared_;
-};
-
 }  // namespace
-
-// ---------------------------------------------------------------- bindings
-
-void Execution::bind_input(size_t i, const void* data) {
-  if (!inputs_[i] && data) --unbound_inputs_;
-  if (inputs_[i] && !data) ++unbound_inputs_;
-  inputs_[i] = data;
-  for (const uint32_t v : input_views_[i]) views_[v].data = const_cast<void*>(data);
-}
-
-void Execution::bind_output(size_t i, void* data) {
-  OutputBinding& binding = outputs_[i];
-  if (binding.views.empty()) copies_ += (data ? 1 : 0) - (binding.user ? 1 : 0);
-  binding.user = data;
-  for (const uint32_t v : binding.views) views_[v].data = data ? data : binding.home;
-}
-
-TensorView Execution::output(size_t i) const {
-  const ValueId id = plan_->outputs[i];
-  const heddle_tensor& v = views_[view_of_value_[id.index]];
-  TensorView out;
-  out.dtype = static_cast<DType>(v.dtype);
-  out.shape = Shape(v.dims, v.rank);
-  if (v.extent && v.extent_axis >= 0) out.shape[v.extent_axis] = *v.extent;
-  const bool gone = left_behind_ && plan_->values[id.index].placement.kind == Placement::Kind::arena;
-  out.data = outputs_[i].user ? outputs_[i].user : gone ? nullptr : v.data;
-  return out;
-}
-
-void Execution::copy_outputs() {
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const OutputBinding& o = outputs_[i];
-    if (!o.user || !o.views.empty()) continue;
-    const heddle_tensor& v = views_[view_of_value_[plan_->outputs[i].index]];
-    int64_t bytes = byte_width(static_cast<DType>(v.dtype));
-    const TensorView out = output(i);
-    bytes *= out.shape.element_count();
-    if (bytes > 0 && v.data != o.user) std::memmove(o.user, v.data, static_cast<size_t>(bytes));
-  }
-}
 
 int64_t Execution::unplanned_bytes() const {
   int64_t total = 0;
@@ -106,18 +47,7 @@ int64_t Execution::allocated_bytes(uint8_t device) const {
 
 // ---------------------------------------------------------------- running
 
-Status Execution::admit() const {
-  if (unbound_inputs_ == 0) return {};
-  std::vector<std::string> missing;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const PlanValue& value = plan_->values[plan_->inputs[i].index];
-    if (!inputs_[i] && value.type.byte_size() > 0) missing.push_back(quoted(value.name));
-  }
-  if (missing.empty()) return {};
-  return {Code::missing_input, "no data for input " + join(missing, ", "), "bind every input of the net"};
-}
-
-void Execution::begin(const RunSettings& settings) {
+void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   control_.stop.store(0, std::memory_order_relaxed);
   subnet_runs_.store(0, std::memory_order_relaxed);
   if (settings.cancelled) {
@@ -126,14 +56,15 @@ void Execution::begin(const RunSettings& settings) {
     control_.stop.store(0, std::memory_order_seq_cst);
     if (settings.cancelled->load(std::memory_order_seq_cst)) request_stop(control_.stop, stop_cancelled);
   }
-  control_.deadline_ticks = settings.deadline();
+  control_.deadline_ticks = deadline;
+  control_.holds = Turns::held_here();
   control_.profile = settings.profile;
   info_.seed = settings.seed;
   observed_ = 0;
   left_behind_ = false;
   for (auto& of_step : trips_)
     for (Trips& trips : of_step) trips.count = 0;
-  if (devices_) devices_->begin(settings.seen != nullptr);
+  if (devices_) devices_->begin(settings.seen != nullptr, told_to_end_by, this);
   info_.step = settings.step;
   if (plan_->step_counter >= 0) std::memcpy(&info_.step, variables_->data(static_cast<size_t>(plan_->step_counter)), sizeof(info_.step));
   if (!failures_.empty()) failures_.clear();
@@ -199,7 +130,7 @@ Status Execution::check_extents() const {
 bool Execution::updates_begun() const {
   const uint32_t tail = plan_->graph.tail_begin;
   const bool early = tail == plan_->graph.count;
-  return early || observed_ > tail ||
+  return early || observed_ > tail || (unanswered() && scheduler_->last_run_reached_tail()) ||
          std::any_of(failures_.begin(), failures_.end(), [&](const Failure& f) { return f.reported && f.step >= tail; });
 }
 
@@ -212,7 +143,9 @@ Status Execution::end(bool complete, Status stopped) {
   }
   if (devices_) note_device_failures();
   if (!complete && plan_->has_variable_updates && updates_begun()) mark_torn();
-  return stopped.ok() ? failure() : stopped;
+  if (unanswered() && plan_->has_variable_updates) variables_->block(unanswered());
+  Status status = stopped.ok() ? failure() : std::move(stopped);
+  return unanswered() ? std::move(status).during(unanswered()->message()) : status;
 }
 
 // The plain loop, with somebody looking on. What it does is the judge of the scheduler.
@@ -220,10 +153,7 @@ Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
   for (; observed_ < steps_.size(); ++observed_) {
     const uint32_t i = observed_;
     // The updates of variables are all made or none.
-    if (i <= plan_->graph.tail_begin) {
-      if (control_.deadline_ticks != 0 && ticks() >= control_.deadline_ticks) request_stop(control_.stop, stop_deadline);
-      if (control_.stop.load(std::memory_order_relaxed) != 0) return {};
-    }
+    if (i <= plan_->graph.tail_begin && told_to_end()) return {};
     const uint64_t before = ticks();
     heddle_status status = call_run(steps_[i], 0, steps_[i].tiles);
     if (status == HEDDLE_OK) status = call_finish(plan_->graph, steps_[i], i);
@@ -238,21 +168,40 @@ Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
   return {};
 }
 
+// Whether the caller wants the run to end: its deadline has passed, or it was cancelled.
+bool Execution::told_to_end() {
+  if (control_.deadline_ticks != 0 && ticks() >= control_.deadline_ticks) request_stop(control_.stop, stop_deadline);
+  return control_.stop.load(std::memory_order_relaxed) != 0;
+}
+
 Status Execution::run(const RunSettings& settings) {
   const RunningMark mark(running_);
   if (!mark.first()) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
+  if (devices_) HEDDLE_CHECK(answered());
   HEDDLE_CHECK(admit());
-  const VariableLock variables(variables_, plan_->has_variable_updates);
-  HEDDLE_CHECK(variables.whole());
-  if (variables_ && variables_->has_homes()) [[unlikely]]
-    HEDDLE_CHECK(freshen_variables());
-  begin(settings);
-  if (settings.seen) [[unlikely]] {
-    Status stopped = run_observed(*settings.seen);
-    return end(observed_ == steps_.size(), std::move(stopped));
+  const uint64_t deadline = settings.deadline();
+  Turns::Hold turn;
+  if (variables_ && variables_->size() > 0) {
+    const Turns::Use use = plan_->has_variable_updates ? Turns::Use::alone : Turns::Use::shared;
+    const Turns::Patience patience = {deadline, settings.cancelled};
+    HEDDLE_CHECK(variables_->enter(turn, use, patience));
+    HEDDLE_CHECK(variables_->whole());
+    if (variables_->has_homes()) [[unlikely]]
+      HEDDLE_CHECK(freshen_variables(patience));
   }
-  scheduler_->run(steps_.data(), control_);
-  return end(scheduler_->last_run_complete(), {});
+  begin(settings, deadline);
+  Status stopped;
+  bool complete = false;
+  if (settings.seen) [[unlikely]] {
+    stopped = run_observed(*settings.seen);
+    complete = observed_ == steps_.size();
+  } else {
+    scheduler_->run(steps_.data(), control_);
+    complete = scheduler_->last_run_complete();
+  }
+  // Updates that were made stay made; results that came too late are none.
+  if (complete && !plan_->has_variable_updates && told_to_end()) complete = false;
+  return end(complete, std::move(stopped));
 }
 
 }  // namespace heddle

@@ -38,7 +38,7 @@ struct ExecutionOptions {
 struct RunSettings {
   uint64_t seed = 0;
   int64_t step = 0;             // for random operators, where the net has no step counter of its own
-  int64_t deadline_ns = 0;      // from when it was asked for; 0: none
+  int64_t deadline_ns = 0;      // from when it was asked for; 0: none; negative: it has passed
   uint64_t asked_ticks = 0;     // in base/clock.h ticks; 0: when it begins
   StepSpan* profile = nullptr;  // one per step; null: off
   // Set by who then calls cancel(): so that it counts even if it comes before the run begins. Null: only runs under way are cancelled.
@@ -47,11 +47,13 @@ struct RunSettings {
   const std::function<Status(uint32_t step)>* seen = nullptr;
   // In ticks; 0: none.
   uint64_t deadline() const {
-    return deadline_ns > 0 ? (asked_ticks ? asked_ticks : ticks()) + ns_to_ticks(static_cast<double>(deadline_ns)) : 0;
+    if (deadline_ns <= 0) return deadline_ns < 0 ? 1 : 0;
+    return (asked_ticks ? asked_ticks : ticks()) + ns_to_ticks(static_cast<double>(deadline_ns));
   }
 };
 
 class DeviceRun;
+class Unanswered;
 class LateStep;
 
 class Execution {
@@ -73,6 +75,8 @@ class Execution {
   void bind_input(size_t i, const void* data);
   // Where output `i` is to be left; null: in the arena, valid until the next run. Without a copy where its buffer is the arena's.
   void bind_output(size_t i, void* data);
+  // No input and no output is bound any more.
+  void unbind();
   // After a run: dtype, true shape and bytes of output `i`.
   TensorView output(size_t i) const;
   // Any value by its id, for dumps and checks; its bytes may have been overwritten by later steps.
@@ -83,7 +87,13 @@ class Execution {
   void cancel() {
     uint32_t running = 0;
     control_.stop.compare_exchange_strong(running, stop_cancelled);  // in one order with the accesses of begin()
+    scheduler_->wake();
   }
+  // A device of the last run did not answer in time, and may still read and write what the execution holds: it must stay, with its
+  // workspace and variables, and cannot run. [one thread at a time] Busy, naming device and step; ok once the device has answered.
+  Status answered();
+  // What others are told that work with the same memory or variables; null: nothing is unanswered.
+  std::shared_ptr<const Unanswered> unanswered() const;
   // Bytes of values that no plan could hold (dynamic extents).
   int64_t unplanned_bytes() const;
   // Bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, subnets' own.
@@ -120,10 +130,16 @@ class Execution {
   void rebase(std::byte* host);
   std::byte* nested_memory(uint32_t step) const;
   std::byte* home_of(const PlanValue& value) const;
+  std::byte* staged_output(size_t i) const;
   uint32_t view_index(const Operand& operand);
-  Status admit() const;
-  void begin(const RunSettings& settings);
+  Status admit();
+  Status check_inputs_bound() const;
+  Status check_contents() const;
+  Status check_overlaps();
+  void begin(const RunSettings& settings, uint64_t deadline);
   Status run_observed(const std::function<Status(uint32_t)>& seen);
+  bool told_to_end();
+  static bool told_to_end_by(void* self);
   Status end(bool complete, Status stopped);
   bool updates_begun() const;
   Status failure();
@@ -140,9 +156,14 @@ class Execution {
   bool should_stop(uint32_t step);
   Status reach_devices();
   void find_variables();
-  Status freshen_variables();
+  Status freshen_variables(Turns::Patience patience);
   void note_device_failures();
   static heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end);
+  struct TileSpan {
+    int64_t begin = 0, end = 0;
+  };
+  heddle_status run_tiles(uint32_t step, heddle_run_function run, const heddle_run_context* context, TileSpan tiles, double tile_ns);
+  static heddle_status run_in_ranges(const heddle_run_context* context, int64_t begin, int64_t end);
   static heddle_status enqueue(const heddle_run_context* context, int64_t begin, int64_t end);
   static void fence_passed(void* user, heddle_status failed, const char* text);
   static bool outer_stops(void* user);
@@ -161,7 +182,7 @@ class Execution {
   std::vector<VariableUse> variable_uses_;
   std::unique_ptr<Workspace> own_;  // null: it was given all that it needs
   uint64_t place_ = 0;              // of the workspace
-  bool left_behind_ = false;        // results of the last run, where the memory was then
+  bool left_behind_ = true;         // results of the last run, where the memory was then; and before the first one
   std::byte* arena_ = nullptr;
   std::byte* thread_scratch_ = nullptr;
   std::deque<int64_t> extents_;
@@ -185,7 +206,17 @@ class Execution {
     std::byte* home = nullptr;    // in the arena
   };
   std::vector<OutputBinding> outputs_;
-  int64_t copies_ = 0;  // outputs that are bound and must be copied
+  int64_t copies_ = 0;  // outputs that must be copied at the end: bound ones that come into being elsewhere, and variables
+  // Memory that a run reads or writes.
+  struct Region {
+    enum Kind : uint8_t { memory, input, output };
+    uintptr_t begin = 0, end = 0;
+    Kind kind = memory;
+    size_t index = 0;  // of the input or output
+  };
+  Status overlap(const Region& a, const Region& b) const;
+  std::vector<Region> regions_;
+  bool bindings_checked_ = false;
   heddle_run_info info_ = {};
   RunControl control_;
   std::unique_ptr<Scheduler> scheduler_;

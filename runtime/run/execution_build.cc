@@ -13,6 +13,9 @@
 namespace heddle {
 namespace {
 
+// From how long on, as far as anything is known, a step of several tiles looks between ranges of them whether the run is to end.
+constexpr double long_step_ns = 10e6;
+
 // A step whose shapes leave nothing to do.
 heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
   return HEDDLE_OK;
@@ -49,6 +52,7 @@ Status Execution::reach_memory(const ExecutionOptions& options) {
   arena_ = options.transient ? static_cast<std::byte*>(options.transient) : workspace->host();
   thread_scratch_ = arena_ + plan_->arena_bytes;
   if (devices_) devices_->follow(*workspace);
+  if (devices_) devices_->stage_in(arena_ + plan_->staging_offset());
   return {};
 }
 
@@ -150,6 +154,7 @@ void Execution::build_steps() {
     steps_[i] = {step.kernel->kernel->run, &c.abi, step.tiles};
     if (step.tiles == 0) steps_[i] = {run_nothing, &c.abi, 1};
     if (step.reads_extents && step.tiles > 0) steps_[i].run = run_with_extents;
+    if (step.tiles > 1 && (step.cost_ns <= 0 || step.cost_ns >= long_step_ns)) steps_[i].run = run_in_ranges;
     if (step.late) {
       late_[i] = std::make_unique<LateStep>(*this, c.step);
       steps_[i] = {LateStep::run, &c.abi, 1};
@@ -179,9 +184,19 @@ void Execution::build_bindings() {
   recognised_.resize(plan_->known_inputs.size());
   unbound_inputs_ = inputs_.size();
   outputs_.resize(plan_->outputs.size());
+  regions_.reserve(1 + inputs_.size() + outputs_.size());
+  copies_ = std::count_if(plan_->output_staging.begin(), plan_->output_staging.end(), [](int64_t at) { return at >= 0; });
   for (size_t o = 0; o < outputs_.size(); ++o) outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);
-  // The first output of a storage in the arena may move it; a second one of the same storage is copied.
+  // The first output of a storage in the arena may move it; a second one of the same storage is copied. What a device reads or writes stays
+  // in memory of ours: a run may end before the device does.
   std::unordered_map<uint32_t, OutputBinding*> mover;
+  for (const PlanStep& step : plan_->steps)
+    for (const auto* list : {&step.inputs, &step.outputs})
+      for (const Operand& operand : *list)
+        if (step.on_device && operand.value.valid()) {
+          const Placement& at = plan_->values[operand.value.index].placement;
+          if (at.kind == Placement::Kind::arena && at.device == 0) mover.emplace(at.index, nullptr);
+        }
   for (size_t o = 0; o < outputs_.size(); ++o) {
     const PlanValue& out = plan_->values[plan_->outputs[o].index];
     if (out.placement.kind == Placement::Kind::arena) mover.emplace(out.placement.index, out.type.late() ? nullptr : &outputs_[o]);
@@ -206,6 +221,7 @@ void Execution::move_to(const Workspace& workspace) {
 void Execution::rebase(std::byte* host) {
   arena_ = host;
   thread_scratch_ = arena_ + plan_->arena_bytes;
+  if (devices_) devices_->stage_in(arena_ + plan_->staging_offset());
   for (const ArenaView& v : arena_views_) views_[v.view].data = (v.device == 0 ? arena_ : devices_->arena(v.device)) + v.offset;
   for (size_t o = 0; o < outputs_.size(); ++o) {
     outputs_[o].home = home_of(plan_->values[plan_->outputs[o].index]);

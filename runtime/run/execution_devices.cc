@@ -1,4 +1,6 @@
 // An execution whose plan has steps on devices: what it has there, and what becomes of failures that come to light later.
+#include <thread>
+
 #include "run/device_run.h"
 #include "run/execution.h"
 
@@ -34,10 +36,10 @@ void Execution::find_variables() {
 }
 
 // Brings what the run reads to where it reads it. What it updates is older elsewhere from then on, however the run ends.
-Status Execution::freshen_variables() {
+Status Execution::freshen_variables(Turns::Patience patience) {
   // begin() reads the step counter on the host, whether or not a step does.
-  if (plan_->step_counter >= 0) HEDDLE_CHECK(variables_->freshen(static_cast<size_t>(plan_->step_counter), nullptr));
-  for (const VariableUse& use : variable_uses_) HEDDLE_CHECK(variables_->freshen(use.variable, use.device));
+  if (plan_->step_counter >= 0) HEDDLE_CHECK(variables_->freshen(static_cast<size_t>(plan_->step_counter), nullptr, patience));
+  for (const VariableUse& use : variable_uses_) HEDDLE_CHECK(variables_->freshen(use.variable, use.device, patience));
   for (const VariableUse& use : variable_uses_)
     if (use.updated) variables_->written(use.variable, use.device);
   return {};
@@ -73,9 +75,14 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
   return static_cast<void*>(staging.data());
 }
 
-// Nothing is in flight afterwards. A failed fence only says that something before it failed: what it was takes its place.
+// Nothing is in flight afterwards, or the execution is unanswered. A failed fence only says that something before it failed: what it was
+// takes its place.
 void Execution::note_device_failures() {
-  for (const DeviceRun::Failure& found : devices_->drain()) {
+  const uint32_t stop = control_.stop.load(std::memory_order_relaxed);
+  const bool impatient = stop == stop_deadline || stop == stop_cancelled;
+  const std::vector<DeviceRun::Failure> failures = devices_->drain(impatient ? answer_after_stop_ns : answer_after_failure_ns);
+  while (!unanswered() && !scheduler_->answered()) std::this_thread::yield();
+  for (const DeviceRun::Failure& found : failures) {
     const DeviceWork& failed = *plan_->steps[found.step].on_device;
     std::erase_if(failures_, [&](const Failure& f) {
       const DeviceWork* work = plan_->steps[f.step].on_device.get();
@@ -83,6 +90,23 @@ void Execution::note_device_failures() {
     });
     note_failure(found.step, found.status, true, found.text.data(), found.text.size());
   }
+}
+
+// What the device says by now of a run that has been reported already is nothing new.
+Status Execution::answered() {
+  if (!unanswered()) return {};
+  devices_->drain(0);
+  if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until the device answers"};
+  while (!scheduler_->answered()) std::this_thread::yield();  // threads of ours take in what has been answered
+  return {};
+}
+
+std::shared_ptr<const Unanswered> Execution::unanswered() const {
+  return devices_ ? devices_->unanswered() : nullptr;
+}
+
+bool Execution::told_to_end_by(void* self) {
+  return static_cast<Execution*>(self)->told_to_end();
 }
 
 }  // namespace heddle

@@ -180,6 +180,31 @@ heddle_status Execution::run_with_extents(const heddle_run_context* context, int
   return c.owner->plan_->steps[c.step].kernel->kernel->run(context, begin, end);
 }
 
+// Tiles in ranges of some milliseconds: between them the step looks whether the run is to end. `tile_ns`: what is known, or 0.
+heddle_status Execution::run_tiles(uint32_t step, heddle_run_function run, const heddle_run_context* context, TileSpan tiles, double tile_ns) {
+  constexpr double range_ns = 5e6;
+  for (uint64_t before = ticks(); tiles.begin < tiles.end;) {
+    const int64_t wanted = tile_ns > 0 ? std::max<int64_t>(1, static_cast<int64_t>(range_ns / tile_ns)) : 1;
+    const int64_t count = std::min(wanted, tiles.end - tiles.begin);
+    if (const heddle_status status = run(context, tiles.begin, tiles.begin + count); status != HEDDLE_OK) return status;
+    tiles.begin += count;
+    if (tiles.begin == tiles.end) break;
+    if (should_stop(step)) return HEDDLE_ERROR_CANCELLED;
+    const uint64_t now = ticks();
+    tile_ns = std::max(1.0, ticks_to_ns(now - before) / static_cast<double>(count));
+    before = now;
+  }
+  return HEDDLE_OK;
+}
+
+// Stands before kernels that may be at work for long.
+heddle_status Execution::run_in_ranges(const heddle_run_context* context, int64_t begin, int64_t end) {
+  const StepContext& c = context_of(context);
+  const PlanStep& step = c.owner->plan_->steps[c.step];
+  const heddle_run_function run = step.reads_extents ? run_with_extents : step.kernel->kernel->run;
+  return c.owner->run_tiles(c.step, run, context, {begin, end}, step.cost_ns / static_cast<double>(step.tiles));
+}
+
 heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                                     heddle_tensor* const* outputs, uint32_t output_count) {
   const auto refuse = [&](heddle_status code, const std::string& text) {

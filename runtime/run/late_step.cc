@@ -388,7 +388,8 @@ Status LateStep::execute() {
   const heddle_kernel& kernel = *made_.kernel->kernel;
   heddle_status status = HEDDLE_OK;
   try {
-    if (made_.tiles > 0) status = kernel.run(&call.abi, 0, made_.tiles);
+    if (made_.tiles > 0)
+      status = owner_.run_tiles(step_, kernel.run, &call.abi, {0, made_.tiles}, made_.cost_ns / static_cast<double>(made_.tiles));
     if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&call.abi);
   } catch (...) {
     status = say_threw(&call.abi);

@@ -52,6 +52,7 @@ bool ParallelEngine::run(const Step* steps, RunControl& control, float* measured
   measured_ns_ = measured_ns;
   timed_ = measured_ns != nullptr || control.profile != nullptr;
   tail_stop_.store(0, std::memory_order_relaxed);
+  given_up_.store(false, std::memory_order_relaxed);
   if (table_.count() != 0) std::memcpy(nodes_.data(), table_.initial_nodes().data(), nodes_.size() * sizeof(StepNode));
   ++shuffles_;
   for (Worker& w : workers_) {
@@ -87,11 +88,12 @@ bool ParallelEngine::run_phase(const std::vector<uint32_t>& roots, uint32_t expe
   } while (step != no_step);
   uint32_t finished = 0;
   for (const Worker& w : workers_) finished += w.finished;
-  return finished == expected;
+  return finished == expected && !given_up_.load(std::memory_order_relaxed);
 }
 
 // Runs `step` and all that it leads to, as long as this thread has work. The caller holds a token, which ends here.
 void ParallelEngine::work(Worker& w, uint32_t step) noexcept {
+  const Turns::Helping helping(control_->holds);
   while (step != no_step) step = execute(w, step) ? follow(w, step) : choose(w, no_step);
   release_token();
 }
@@ -206,6 +208,7 @@ bool ParallelEngine::stopped() noexcept {
 }
 
 void ParallelEngine::fail(uint32_t step, heddle_status status) noexcept {
+  if (given_up_.load()) return;  // the failures of the run have been told
   if (control_->failed) control_->failed(control_->user, step, status);
   request_stop(*stop_, stop_failed);
   // The caller's view of the run, too, when it was the tail that failed.
@@ -223,9 +226,11 @@ void ParallelEngine::note_span(const Worker& w, uint32_t step, uint64_t begin, u
 bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
   if (timed_) note_span(w, step, ticks(), 0);
   gain_token();
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
   const Step& s = steps_[step];
   const heddle_status status = call_run(s, 0, s.tiles);
   if (status == HEDDLE_OK) return false;
+  in_flight_.fetch_sub(1, std::memory_order_relaxed);
   release_token();
   fail(step, status);
   return false;
@@ -235,6 +240,12 @@ bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
 void ParallelEngine::expect(uint32_t step) noexcept {
   if (timed_) note_span(workers_[worker_index()], step, ticks(), 0);
   gain_token();
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ParallelEngine::unexpect() noexcept {
+  in_flight_.fetch_sub(1, std::memory_order_relaxed);
+  release_token();
 }
 
 void ParallelEngine::complete(uint32_t step, heddle_status status) noexcept {
@@ -256,17 +267,28 @@ void ParallelEngine::absorb_completed(Worker& w) noexcept {
   while (step != no_step) {
     const uint32_t next = nodes_[step].link;
     const Completion completion = completions_[step];
-    if (control_->profile) control_->profile[step].end = completion.at;
-    const heddle_status status = completion.status == HEDDLE_OK ? call_finish(graph_, steps_[step], step) : completion.status;
+    const bool over = given_up_.load();
+    if (!over && control_->profile) control_->profile[step].end = completion.at;
+    const bool finishes = completion.status == HEDDLE_OK && !over;
+    const heddle_status status = finishes ? call_finish(graph_, steps_[step], step) : completion.status;
     uint32_t behind = no_step;
     if (status != HEDDLE_OK) {
       fail(step, status);
     } else if (const uint32_t ready = count_down(w, step); ready != no_step) {
       keep(w, ready, behind);
     }
+    in_flight_.fetch_sub(1, std::memory_order_relaxed);
     release_token();
     step = next;
   }
+}
+
+bool ParallelEngine::answered() noexcept {
+  if (busy_.load(std::memory_order_acquire) == 0) return true;
+  // The run was told to end: what completions make ready is not begun.
+  gain_token();
+  work(workers_[0], choose(workers_[0], no_step));
+  return busy_.load(std::memory_order_acquire) == 0;
 }
 
 }  // namespace heddle

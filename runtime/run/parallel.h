@@ -13,8 +13,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "heddle/executor.h"
@@ -40,9 +42,15 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool run(const Step* steps, RunControl& control, float* measured_ns) noexcept;
   // [executing threads] An awaited step will be completed, or will not after all. The thread holds a token of its own.
   void expect(uint32_t step) noexcept;
-  void unexpect() noexcept { release_token(); }
+  void unexpect() noexcept;
   // [any thread] An asynchronous step is done.
   void complete(uint32_t step, heddle_status status) noexcept;
+  // [between runs] Whether nothing of the last run is in flight any more. Asynchronous steps that were given up complete later: nothing
+  // follows from them, and until then what they work with must stay.
+  bool answered() noexcept;
+  bool reached_tail() const noexcept { return stop_ == &tail_stop_; }
+  // [any thread] The calling thread of run() looks around, if it sleeps.
+  void wake_caller() noexcept;
 
   const StepTable& table() const { return table_; }
   // Threads that executed something in the last run.
@@ -111,8 +119,10 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool anything_to_take() const noexcept;
   uint32_t wait_as_caller() noexcept;
   uint32_t wait_as_helper(Worker& w) noexcept;
-  void park_caller() noexcept;
-  void wake_caller() noexcept;
+  void park_caller(uint64_t until) noexcept;
+  bool told_to_end() const noexcept;
+  double answer_ns() const noexcept;
+  bool give_up() noexcept;
   void gain_token() noexcept { busy_.fetch_add(1, std::memory_order_relaxed); }
   void release_token() noexcept;
   static constexpr uint32_t many_small = 16;  // small steps that are worth an offer
@@ -147,7 +157,11 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   alignas(64) std::atomic<int32_t> hungry_{0};
   alignas(64) std::atomic<uint32_t> busy_{0};
   alignas(64) std::atomic<uint32_t> running_{0};  // a run is going on: helpers stay longer
-  std::atomic<uint32_t> caller_parked_{0};        // the calling thread sleeps until somebody writes 0
+  std::atomic<uint32_t> caller_parked_{0};        // the calling thread sleeps until this is 0
+  std::mutex park_mutex_;
+  std::condition_variable parked_;
+  std::atomic<uint32_t> in_flight_{0};     // asynchronous steps that hold a token
+  std::atomic<bool> given_up_{false};      // the run is over although some are in flight
   std::atomic<uint32_t> completed_{no_step};      // a stack of finished asynchronous steps
   std::atomic<uint32_t> completing_{0};           // threads inside complete()
 };

@@ -5,9 +5,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/clock.h"
 #include "run/parallel.h"
+#include "run/step_call.h"
 
 namespace heddle {
 namespace {
@@ -49,6 +51,8 @@ class Patience {
 // During a run longer than the halves of a large step that was shared are ever apart: to sleep and be woken costs more than to yield.
 constexpr double patience_ns = 500000;
 constexpr double patience_between_runs_ns = 15000;
+
+constexpr double look_again_ns = 1000000;
 
 }  // namespace
 
@@ -191,34 +195,83 @@ void ParallelEngine::help(uint32_t worker) noexcept {
   for (uint32_t step = wait_as_helper(w); step != no_step; step = wait_as_helper(w)) work(w, step);
 }
 
-// A step and a token for it; no_step: the run is over.
+// A step and a token for it; no_step: the run is over, or what is in flight of it has been given up.
 uint32_t ParallelEngine::wait_as_caller() noexcept {
   if (busy_.load(std::memory_order_acquire) == 0) return no_step;
   Worker& w = workers_[0];
   hungry_.fetch_add(1, std::memory_order_relaxed);
   Patience patience(patience_ns);
+  uint64_t last = 0;  // when to stop waiting for asynchronous steps; 0: the run goes on
   do {
     const uint32_t joined = w.joined;
     const uint32_t step = take(w);
     if (step != no_step) return step;
     if (w.joined != joined) patience = Patience(patience_ns);
-    if (!patience.wait()) park_caller();
+    if (patience.wait()) continue;
+    if (!table_.has_asynchronous()) {
+      park_caller(0);  // threads of ours are at work
+      continue;
+    }
+    if (last == 0 && told_to_end()) last = ticks() + ns_to_ticks(answer_ns());
+    if (last != 0 && ticks() >= last && give_up()) break;
+    park_caller(last == 0 ? control_->deadline_ticks : std::max(last, ticks() + ns_to_ticks(look_again_ns)));
   } while (busy_.load(std::memory_order_acquire) != 0);
   hungry_.fetch_sub(1, std::memory_order_relaxed);
   return no_step;
 }
 
-void ParallelEngine::park_caller() noexcept {
+// Also in the tail, whose steps nothing keeps from beginning: there is no other end for those that never complete.
+bool ParallelEngine::told_to_end() const noexcept {
+  if (stop_->load() != 0 || control_->stop.load() != 0) return true;
+  if (control_->deadline_ticks == 0 || ticks() < control_->deadline_ticks) return false;
+  request_stop(control_->stop, stop_deadline);
+  return true;
+}
+
+// How long asynchronous steps may take to answer from now on. In the tail variables are at stake, and a failed step says nothing against
+// those that are still at work.
+double ParallelEngine::answer_ns() const noexcept {
+  const bool patient = reached_tail() || control_->stop.load(std::memory_order_relaxed) == stop_failed;
+  return patient ? answer_after_failure_ns : answer_after_stop_ns;
+}
+
+// True: nothing but asynchronous steps was left, and the run is over without them. A thread that takes a completion counts itself in before
+// it looks whether the run was given up: so it is seen here, or sees it.
+bool ParallelEngine::give_up() noexcept {
+  request_stop(*stop_, stop_failed);
+  request_stop(control_->stop, stop_deadline);
+  given_up_.store(true);
+  if (busy_.load() == in_flight_.load()) return true;
+  given_up_.store(false);
+  return false;
+}
+
+// Sleeps until there is something to do, the run is told to end, or `until` (ticks; 0: any time).
+void ParallelEngine::park_caller(uint64_t until) noexcept {
+  const bool told = control_->stop.load() != 0;
   caller_parked_.store(1, std::memory_order_seq_cst);
-  if (anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0)
+  if (anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0 || (!told && control_->stop.load() != 0)) {
     caller_parked_.store(0, std::memory_order_relaxed);
-  else
-    caller_parked_.wait(1, std::memory_order_relaxed);
+    return;
+  }
+  std::unique_lock lock(park_mutex_);
+  while (caller_parked_.load(std::memory_order_relaxed) != 0) {
+    if (until == 0) {
+      parked_.wait(lock);
+      continue;
+    }
+    const uint64_t now = ticks();
+    if (now >= until) break;
+    parked_.wait_for(lock, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(until - now))));
+  }
+  caller_parked_.store(0, std::memory_order_relaxed);
 }
 
 void ParallelEngine::wake_caller() noexcept {
   if (caller_parked_.load(std::memory_order_seq_cst) == 0) return;
-  if (caller_parked_.exchange(0, std::memory_order_seq_cst) == 1) caller_parked_.notify_one();
+  if (caller_parked_.exchange(0, std::memory_order_seq_cst) != 1) return;
+  { const std::lock_guard lock(park_mutex_); }  // it has looked at the mark or sleeps
+  parked_.notify_one();
 }
 
 void ParallelEngine::release_token() noexcept {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/turns.h"
 #include "compile/step_graph.h"
 #include "heddle/abi.h"
 
@@ -20,6 +21,11 @@ struct Step {
 
 // Why a run stops. Whoever finds 0 in RunControl::stop writes the reason; the first one stays.
 enum : uint32_t { stop_cancelled = 1, stop_failed = 2, stop_deadline = 3 };
+
+// How long devices and asynchronous steps have to answer once a run is told to end, before it ends without them: when its caller wants it
+// to, and when a step failed or updates of variables have begun.
+constexpr double answer_after_stop_ns = 100e6;
+constexpr double answer_after_failure_ns = 5e9;
 
 // What RunControl::profile points to, one per step. A step that several threads share has one span.
 struct StepSpan {
@@ -38,6 +44,8 @@ struct RunControl {
   // Of a run inside a step of another one: whether that one is to end. Asked between steps; null: there is none.
   bool (*outer_stops)(void* user) = nullptr;
   void* user = nullptr;
+  // What the thread that called run holds: helpers work in its name.
+  Turns::Hold* holds = nullptr;
 };
 
 }  // namespace heddle

@@ -50,6 +50,14 @@ Status load_plugins(Registry& registry, const RuntimeOptions& options) {
   return folder.empty() ? Status() : registry.load_folder(folder);
 }
 
+// oneTBB keeps threads for the whole process, and a forked child of one that used them has none.
+Status check_tbb_threads() {
+  static const uint32_t first_used = fork_generation();
+  if (first_used == fork_generation()) return {};
+  return {Code::forked, "this process was forked from one that had made helper threads, which are not here",
+          "use one thread, or an executor of your own, or make the first runtime behind fork()"};
+}
+
 }  // namespace
 
 void set_log_function(LogFunction function, void* user) {
@@ -57,11 +65,12 @@ void set_log_function(LogFunction function, void* user) {
 }
 
 Result<Runtime> Runtime::create(const RuntimeOptions& options) {
-  auto impl = std::make_shared<Impl>();
+  const std::shared_ptr<Impl> impl(new Impl(), [](Impl* made) { delete_unless_forked(made, made->made); });
   HEDDLE_CHECK(load_plugins(impl->registry, options));
   if (options.executor) {
     impl->executor = options.executor;
   } else if (options.threads != 1) {
+    HEDDLE_CHECK(check_tbb_threads());
     TbbExecutorOptions tbb;
     tbb.concurrency = options.threads;
     tbb.pin_helpers = options.pin_threads;
@@ -78,6 +87,7 @@ Result<Session> Runtime::open(const std::string& path, const SessionOptions& opt
   const uint64_t begin = ticks();
   LoadOptions load;
   load.limits = options.limits;
+  HEDDLE_CHECK(impl_->made.check());
   HEDDLE_TRY(Net net, load_net(path, load));
   const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
   auto session = open_loaded(*this, std::move(net), options);
@@ -88,6 +98,7 @@ Result<Session> Runtime::open(const std::string& path, const SessionOptions& opt
 Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options) const {
   LoadOptions load;
   load.limits = options.limits;
+  HEDDLE_CHECK(impl_->made.check());
   HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
   return open_loaded(*this, std::move(net), options);
 }
@@ -101,6 +112,10 @@ Status Runtime::unload_plugin(const std::string& name) {
   impl_->workspaces.trim(0);  // what they hold on a device keeps its plugin loaded
   return {};
 }
+void Runtime::trim(int64_t keep_bytes) {
+  impl_->quarantine.sweep();
+  impl_->workspaces.trim(keep_bytes);
+}
 int Runtime::threads() const {
   return impl_->threads;
 }
@@ -112,14 +127,16 @@ Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& 
 }
 
 Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
-  auto impl = std::make_shared<Session::Impl>();
-  impl->runtime = runtime.shared_impl();
+  if (options.idle_contexts < 0)
+    return Status(Code::invalid_argument, "SessionOptions::idle_contexts is " + std::to_string(options.idle_contexts), "use 0 or more");
+  const std::shared_ptr<Session::Impl> impl(new Session::Impl(runtime.shared_impl()),
+                                            [](Session::Impl* made) { delete_unless_forked(made, made->runtime->made); });
   impl->registry = impl->runtime->registry.snapshot();
   impl->options = options;
   const uint64_t begin = ticks();
   HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
   impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
-  impl->resources = std::make_unique<ResourceTable>(impl->registry);
+  impl->resources = std::make_shared<ResourceTable>(impl->registry);
   HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
   impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
   PipelineOptions& p = impl->pipeline;
@@ -135,7 +152,7 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   p.compile.commit_late = options.commit_late;
   p.compile.packs = &impl->packs;
   p.compile.resources = impl->resources.get();
-  return SessionAccess::make(std::move(impl));
+  return SessionAccess::make(impl);
 }
 
 }  // namespace heddle

@@ -40,8 +40,9 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Runs all steps and returns when every step that was started has finished. Once control.stop is set, by whomever, nothing new starts,
-  // except that the tail runs to its end once it has begun. A step that fails is reported to control.failed and sets control.stop; what
+  // Runs all steps and returns when every step that was started has finished. Once control.stop is set, nothing new starts, except that
+  // the tail runs to its end once it has begun. Asynchronous steps that do not answer some time after the run was told to end, or after
+  // its deadline, are given up: see answered(). A step that fails is reported to control.failed and sets control.stop; what
   // its function throws counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles is the same in each run. Nothing is written to shared state.
   void run(const Step* steps, RunControl& control) noexcept;
 
@@ -53,9 +54,17 @@ class Scheduler {
   // [any thread] Step `step` is done: one with step_async that the current run has started, exactly once for each whose function returned
   // HEDDLE_OK, possibly before it did; or one that is expected.
   void complete(uint32_t step, heddle_status status) noexcept { engine_->complete(step, status); }
+  // [any thread] After control.stop was set from outside: a thread that sleeps until something happens looks at it.
+  void wake() noexcept {
+    if (engine_) engine_->wake_caller();
+  }
+  // Asynchronous steps of a run that was given up did not answer. No run begins before they have: true once all of them did.
+  bool answered() noexcept { return !engine_ || engine_->answered(); }
 
   // Of the last run: did every step run and none fail? (A cancellation that came too late changes nothing.)
   bool last_run_complete() const { return last_complete_; }
+  // Whether it got as far as the tail; known of runs with asynchronous steps.
+  bool last_run_reached_tail() const { return engine_ && engine_->reached_tail(); }
   bool last_run_parallel() const { return last_parallel_; }
   // Threads that executed something in the last run.
   uint32_t last_run_threads() const { return last_parallel_ ? engine_->executing_threads() : 1; }

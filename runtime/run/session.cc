@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "infer/shape_operands.h"
 #include "run/session_impl.h"
@@ -115,9 +116,35 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
   return Execution::create(entry.plan, variables.get(), o);
 }
 
-void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution) {
+void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace) {
+  if (!execution->answered().ok()) {
+    runtime->quarantine.keep({variables, resources, std::move(workspace), std::move(execution)});
+    return;
+  }
+  execution->unbind();
   const std::lock_guard lock(entry.mutex);
-  entry.idle.push_back(std::move(execution));
+  // What does not fit goes behind the lock.
+  if (entry.idle.size() < static_cast<size_t>(options.idle_contexts)) entry.idle.push_back(std::move(execution));
+}
+
+Session::Impl::~Impl() {
+  plans.clear();
+  runtime->quarantine.sweep();
+  if (--runtime->sessions == 0) runtime->workspaces.trim(0);
+}
+
+ExecutionLoan::ExecutionLoan(Session::Impl& session, PlanEntry& entry)
+    : session_(session), entry_(entry), workspace_(session.runtime->workspaces.take()) {
+  auto taken = session_.take(entry_, *workspace_);
+  if (taken.ok())
+    execution_ = std::move(*taken);
+  else
+    status_ = std::move(taken).status();
+}
+
+ExecutionLoan::~ExecutionLoan() {
+  if (execution_) session_.give_back(entry_, std::move(execution_), workspace_);
+  if (workspace_) session_.runtime->workspaces.give_back(std::move(workspace_));
 }
 
 // ---------------------------------------------------------------- session
@@ -137,7 +164,8 @@ int64_t SessionAccess::held_bytes(const Context& context, uint8_t device) {
 
 RunContext::RunContext() : workspace_(std::make_shared<Workspace>()) {}
 int64_t RunContext::bytes() const {
-  const std::lock_guard lock(workspace_->turns());
+  Turns::Hold turn;  // when this thread holds it already, it is as good
+  turn.enter(workspace_->turns(), Turns::Use::alone);
   return workspace_->bytes();
 }
 
@@ -154,6 +182,7 @@ std::vector<PortInfo> Session::outputs() const {
 }
 
 Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   auto state = std::make_unique<Context::State>();
   state->workspace = impl_->runtime->workspaces.take();
@@ -164,11 +193,13 @@ Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
 }
 
 Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   auto state = std::make_unique<Context::State>();
   state->workspace = SessionAccess::workspace(memory);
   state->shared = true;
-  const std::lock_guard lock(state->workspace->turns());
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter_shared(*state->workspace, turn));
   HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
   state->session = impl_;
   state->entry = std::move(entry);
@@ -176,6 +207,8 @@ Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<
 }
 
 Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  if (!buffer) return Status(Code::invalid_argument, "the buffer to prepare in is null", "give one of transient_bytes(), aligned to 64");
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   ExecutionOptions o = impl_->execution_options();
   o.transient = buffer;
@@ -188,43 +221,37 @@ Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vect
 }
 
 Result<int64_t> Session::transient_bytes(const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   return entry->plan->context_bytes();
 }
 
 Status Session::run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options) {
-  const uint64_t asked = options.deadline_ns > 0 ? ticks() : 0;
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  RunSettings settings;
+  settings.seed = options.seed.value_or(impl_->options.seed);
+  settings.deadline_ns = options.deadline_ns;
+  if (options.deadline_ns > 0) settings.asked_ticks = ticks();
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count));
   if (output_count > entry->plan->outputs.size())
     return {Code::invalid_argument,
             "the net has " + std::to_string(entry->plan->outputs.size()) + " outputs, " + std::to_string(output_count) + " are asked for"};
-  WorkspaceLoan workspace(impl_->runtime->workspaces);
-  HEDDLE_TRY(auto execution, impl_->take(*entry, *workspace));
+  const ExecutionLoan execution(*impl_, *entry);
+  HEDDLE_CHECK(execution.status());
   for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
   for (size_t i = 0; i < output_count; ++i) {
     // A view without a type says nothing of its buffer.
     const int64_t bytes = outputs[i].dtype == DType::none ? -1 : outputs[i].byte_size();
-    if (Status fits = outputs[i].data ? check_output_buffer(*entry->plan, i, bytes) : Status(); !fits.ok()) {
-      for (size_t k = 0; k < i; ++k) execution->bind_output(k, nullptr);
-      impl_->give_back(*entry, std::move(execution));
-      return fits;
-    }
+    if (outputs[i].data) HEDDLE_CHECK(check_output_buffer(*entry->plan, i, bytes));
     execution->bind_output(i, outputs[i].data);
   }
-  RunSettings settings;
-  settings.seed = options.seed.value_or(impl_->options.seed);
-  settings.deadline_ns = options.deadline_ns;
-  settings.asked_ticks = asked;
-  Status status = execution->run(settings);
-  if (status.ok())
-    for (size_t i = 0; i < output_count; ++i) {
-      void* const data = outputs[i].data;
-      outputs[i] = execution->output(i);
-      outputs[i].data = data;  // what lies in the arena is anybody's from here on
-    }
-  for (size_t i = 0; i < output_count; ++i) execution->bind_output(i, nullptr);
-  impl_->give_back(*entry, std::move(execution));
-  return status;
+  HEDDLE_CHECK(execution->run(settings));
+  for (size_t i = 0; i < output_count; ++i) {
+    void* const data = outputs[i].data;
+    outputs[i] = execution->output(i);
+    outputs[i].data = data;  // the arena is used by the next run: its address is not shown
+  }
+  return {};
 }
 
 Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, const RunOptions& options) {
@@ -244,6 +271,12 @@ std::vector<std::string> Session::variables() const {
 
 namespace {
 
+uint64_t deadline_of(const RunOptions& options) {
+  RunSettings settings;
+  settings.deadline_ns = options.deadline_ns;
+  return settings.deadline();
+}
+
 Result<size_t> find_variable(const VariableStore& store, const std::string& name) {
   std::vector<std::string> names;
   for (size_t i = 0; i < store.size(); ++i) {
@@ -255,19 +288,26 @@ Result<size_t> find_variable(const VariableStore& store, const std::string& name
 
 }  // namespace
 
-Result<Tensor> Session::read_variable(const std::string& name) const {
+Result<Tensor> Session::read_variable(const std::string& name, const RunOptions& options) const {
+  HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
   Tensor tensor(impl_->variables->dtype(i), impl_->variables->shape(i));
-  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), tensor.byte_size()));
+  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), {deadline_of(options), nullptr}));
   return tensor;
 }
 
-Status Session::write_variable(const std::string& name, const TensorView& value) {
+Status Session::write_variable(const std::string& name, const TensorView& value, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
-  if (value.dtype != impl_->variables->dtype(i))
-    return {Code::dtype_mismatch,
-            "variable " + quoted(name) + " is " + to_string(impl_->variables->dtype(i)) + ", the value is " + to_string(value.dtype)};
-  return impl_->variables->write(i, value.data, value.byte_size());
+  const DType dtype = impl_->variables->dtype(i);
+  const Shape& shape = impl_->variables->shape(i);
+  if (value.dtype != dtype || value.shape != shape)
+    return {value.dtype != dtype ? Code::dtype_mismatch : Code::shape_mismatch, "variable " + quoted(name) + " is " + to_string(dtype) +
+                                                                                    shape.text() + ", the value is " +
+                                                                                    to_string(value.dtype) + value.shape.text()};
+  if (!value.data && value.byte_size() > 0)
+    return {Code::invalid_argument, "the value for variable " + quoted(name) + " has no data", "give its bytes"};
+  return impl_->variables->write(i, value.data, {deadline_of(options), nullptr});
 }
 
 int64_t Session::variable_bytes() const {

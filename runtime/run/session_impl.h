@@ -13,18 +13,23 @@
 #include "memory/variables.h"
 #include "plugin/registry.h"
 #include "run/execution.h"
+#include "run/forked.h"
 #include "run/pipeline.h"
+#include "run/quarantine.h"
 #include "run/workspace.h"
 
 namespace heddle {
 
 struct Runtime::Impl {
+  MadeInThisProcess made;
   Registry registry;
   DeviceManager devices;
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
   int threads = 1;
   WorkspacePool workspaces;
+  std::atomic<int64_t> sessions{0};  // that are open: the last one takes the idle workspaces with it
+  Quarantine quarantine;
 };
 
 // A plan and the executions that are idle, without memory; the cache holds it while it is recent, contexts while they live.
@@ -39,6 +44,10 @@ struct PlanEntry {
 };
 
 struct Session::Impl {
+  explicit Impl(std::shared_ptr<Runtime::Impl> of) : runtime(std::move(of)) { ++runtime->sessions; }
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
   std::shared_ptr<Runtime::Impl> runtime;
   std::shared_ptr<const RegistrySnapshot> registry;
   SessionOptions options;
@@ -47,17 +56,18 @@ struct Session::Impl {
   Net net;  // resolved
   StageTimes load_times;
   PackCache packs;
-  std::unique_ptr<ResourceTable> resources;
-  std::unique_ptr<VariableStore> variables;
+  std::shared_ptr<ResourceTable> resources;
+  std::shared_ptr<VariableStore> variables;
   std::vector<uint32_t> shape_inputs;
   mutable std::mutex mutex;                     // of what follows
   std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
 
   // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
   Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count);
-  // An execution of the plan in that memory.
+  // An execution of the plan in that memory, with nothing bound.
   Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
-  void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution);
+  // Keeps the execution for the next who takes one. One that a device still works for goes to the quarantine, and its workspace with it.
+  void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace);
   ExecutionOptions execution_options() const;
 
  private:
@@ -71,43 +81,51 @@ int64_t bytes_of_output(const Plan& plan, size_t i);
 // Whether a caller's buffer can be bound to it; `bytes`: what it holds, -1: as much as is needed.
 Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes);
 
-// A workspace of the pool for as long as this lives.
-class WorkspaceLoan {
+// An execution of a plan, in a workspace of the pool, for as long as this lives.
+class ExecutionLoan {
  public:
-  explicit WorkspaceLoan(WorkspacePool& pool) : pool_(pool), workspace_(pool.take()) {}
-  ~WorkspaceLoan() { pool_.give_back(std::move(workspace_)); }
-  WorkspaceLoan(const WorkspaceLoan&) = delete;
-  WorkspaceLoan& operator=(const WorkspaceLoan&) = delete;
-  Workspace& operator*() const { return *workspace_; }
+  ExecutionLoan(Session::Impl& session, PlanEntry& entry);
+  ~ExecutionLoan();
+  ExecutionLoan(const ExecutionLoan&) = delete;
+  ExecutionLoan& operator=(const ExecutionLoan&) = delete;
+  // Before anything else.
+  const Status& status() const { return status_; }
+  Execution* operator->() const { return execution_.get(); }
 
  private:
-  WorkspacePool& pool_;
+  Session::Impl& session_;
+  PlanEntry& entry_;
   std::shared_ptr<Workspace> workspace_;
+  std::unique_ptr<Execution> execution_;
+  Status status_;
 };
 
 struct Context::State {
+  MadeInThisProcess made;
   std::shared_ptr<Session::Impl> session;
   std::shared_ptr<PlanEntry> entry;
   std::unique_ptr<Execution> execution;
   std::shared_ptr<Workspace> workspace;  // null: over the caller's buffer, never given back for reuse
   bool shared = false;                   // other contexts have the same workspace
+  std::atomic<bool> reserved{false};     // a run is under way, or was accepted by run_async
   // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own. Errors:
-  // cancelled, deadline_exceeded; another context's growth failed and left too little, and there is no more for this one either.
-  using Turn = std::unique_lock<Turns>;
-  Result<Turn> enter(const RunSettings& settings = {});
+  // cancelled, deadline_exceeded, busy; another context's growth failed and left too little, and there is no more for this one either.
+  Status enter(Turns::Hold& turn, const RunSettings& settings = {});
   RunSettings settings(const RunOptions& options) const;
   // In the caller's thread or the executor's.
   Status run(const RunSettings& settings);
   struct Async;
   std::shared_ptr<Async> async;
 };
+// A turn in memory that contexts share. Errors: as Context::State::enter.
+Status enter_shared(Workspace& workspace, Turns::Hold& turn, Turns::Patience patience = {});
 
 // Opens a net that is in memory already: recipes, importer, tests. What load checks of a file is checked of it first, so that whatever a
 // builder was told ends in an error and not in memory that is somebody else's.
 Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options);
 // The same for a net that load has just checked.
 Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options);
-// The executions's state behind a context, for tools.
+// The state behind a context, for tools.
 struct SessionAccess {
   static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
   static Session make(std::shared_ptr<Session::Impl> impl);

@@ -11,10 +11,11 @@
 #include <mutex>
 #include <vector>
 
+#include "base/turns.h"
 #include "compile/plan.h"
 #include "device/device.h"
+#include "device/unanswered.h"
 #include "heddle/status.h"
-#include "run/turns.h"
 
 namespace heddle {
 
@@ -40,6 +41,9 @@ class Workspace {
   // Another number whenever any of it is somewhere else, and in no other workspace; 0: never held anything.
   uint64_t place() const { return place_; }
   Turns& turns() { return turns_; }
+  // In a turn: a device that does not answer may still read and write the memory. No other run may have it before.
+  void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
+  Status answered() const { return unanswered_ ? unanswered_->status() : Status(); }
 
  private:
   struct Side {
@@ -52,6 +56,7 @@ class Workspace {
   const Side* side(const Device& device) const;
 
   Turns turns_;
+  std::shared_ptr<const Unanswered> unanswered_;
   std::shared_ptr<const Blob> memory_;
   std::byte* host_ = nullptr;
   int64_t host_bytes_ = 0;

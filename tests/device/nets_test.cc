@@ -130,7 +130,7 @@ TEST(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
   EXPECT_EQ(warned->plan().warnings[0].severity, Severity::warning);
 }
 
-TEST(DeviceNets, CallersBuffersAreReadAndWrittenWithoutAnotherCopy) {
+TEST(DeviceNets, CallersBuffersAreReadAndWritten) {
   const Net net = mixed_net();
   const Runtime runtime = proto_runtime();
   auto prepared = prepare(runtime, net, silent());

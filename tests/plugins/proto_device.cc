@@ -2,8 +2,8 @@
 // user of device_plugin.h, what the tests in tests/device/ run on, and what docs/writing_a_device.md explains.
 //
 // Read when a device is counted or opened: HEDDLE_PROTO_DEVICES (2), HEDDLE_PROTO_MEMORY in bytes (64 MiB), HEDDLE_PROTO_DELAY_SEED
-// (0: no delays), HEDDLE_PROTO_BROKEN (set: open fails), HEDDLE_PROTO_FORGETFUL (set: nobody
-// knows what failed).
+// (0: no delays), HEDDLE_PROTO_BROKEN (set: open fails), HEDDLE_PROTO_FORGETFUL (set: the device does not know what failed),
+// HEDDLE_PROTO_HOLD (the name of a file: while there is one, streams begin nothing).
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +29,7 @@ struct Device {
   explicit Device(uint64_t bytes) : memory(bytes) {}
   Memory memory;
   uint64_t delay_seed = 0;
+  std::string hold;
   std::atomic<uint64_t> streams_made{0};
   std::string description;
 };
@@ -56,6 +57,7 @@ heddle_status open(int32_t index, void** device, char* error) {
   auto made = std::make_unique<Device>(setting("HEDDLE_PROTO_MEMORY", uint64_t{64} << 20));
   if (!made->memory.ok()) return fail(error, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
   made->delay_seed = setting("HEDDLE_PROTO_DELAY_SEED", 0);
+  if (const char* hold = std::getenv("HEDDLE_PROTO_HOLD")) made->hold = hold;
   made->description = "proto device " + std::to_string(index) + ", a thread for each stream";
   *device = made.release();
   return HEDDLE_OK;
@@ -92,7 +94,7 @@ void release(void* device, void* memory) {
 heddle_status create_stream(void* device, void** stream, char*) {
   Device& d = device_of(device);
   const uint64_t number = d.streams_made.fetch_add(1) + 1;
-  *stream = new Stream(d.memory, d.delay_seed == 0 ? 0 : d.delay_seed * 7919 + number);
+  *stream = new Stream(d.memory, d.delay_seed == 0 ? 0 : d.delay_seed * 7919 + number, d.hold);
   return HEDDLE_OK;
 }
 

@@ -1,6 +1,8 @@
 // Streams and events of a proto device: a thread for each stream, which takes its time when a seed says so.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -79,9 +81,10 @@ class Stream {
   static constexpr const char* overlap = "two threads were in calls for one stream at once";
 
   using Job = std::function<heddle_status(std::string& why)>;
-  // `delay_seed`: 0, or the stream pauses now and then, the same for the same seed.
-  Stream(const Memory& device_memory, uint64_t delay_seed)
-      : memory(device_memory), random_(delay_seed), delays_(delay_seed != 0), worker_([this] { work(); }) {}
+  // `delay_seed`: 0, or the stream pauses now and then, the same for the same seed. `hold`: while there is a file of this name, the stream
+  // begins nothing.
+  Stream(const Memory& device_memory, uint64_t delay_seed, std::string hold)
+      : memory(device_memory), random_(delay_seed), delays_(delay_seed != 0), hold_(std::move(hold)), worker_([this] { work(); }) {}
   ~Stream() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -146,6 +149,7 @@ class Stream {
       busy_ = true;
       lock.unlock();
       if (delays_) pause();
+      while (!hold_.empty() && ::access(hold_.c_str(), F_OK) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       next(state_);
       lock.lock();
       busy_ = false;
@@ -162,6 +166,7 @@ class Stream {
   uint64_t label_ = UINT64_MAX, failed_label_ = UINT64_MAX;
   uint64_t random_;
   const bool delays_;
+  const std::string hold_;
   std::thread worker_;  // last: it uses everything above
 };
 

@@ -1,6 +1,7 @@
 // Memory that contexts share : the maximum of what they need, one run at a time, and runs of the pool's.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -104,7 +105,15 @@ TEST(RunContext, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   auto context = p.session.prepare_on(memory);
   ASSERT_TRUE(context.ok()) << context.status().text();
   ASSERT_TRUE(context->bind_input(0, p.input.data()).ok());
-  std::unique_lock in_use(SessionAccess::workspace(memory)->turns());
+  // Another thread's: this one would be told that it holds the memory itself.
+  std::atomic<bool> in_use{false}, go{false};
+  std::thread holder([&] {
+    Turns::Hold turn;
+    EXPECT_EQ(turn.enter(SessionAccess::workspace(memory)->turns(), Turns::Use::alone), Turns::Outcome::entered);
+    in_use = true;
+    while (!go) std::this_thread::yield();
+  });
+  while (!in_use) std::this_thread::yield();
   RunOptions hurry;
   hurry.deadline_ns = 1'000'000;
   EXPECT_EQ(context->run(hurry).code(), Code::deadline_exceeded);
@@ -117,12 +126,14 @@ TEST(RunContext, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   });
   while (!done) context->cancel();  // whenever the other thread has come to wait
   waiting.join();
-  in_use.unlock();
+  go = true;
+  holder.join();
   EXPECT_TRUE(right(*context, p));
 }
 
 TEST(RunContext, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
   const Runtime r = runtime(1);
+  const Session open_all_along = open(r, convolution_net());  // idle memory goes with the last session
   int64_t largest = 0;
   for (int64_t batch = 1; batch <= 4; ++batch) {
     Prepared p = prepared(r, batch);

@@ -51,6 +51,7 @@ struct SessionOptions {
   int streams = 1;                   // of each device; the results do not depend on it
   int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device; and of subnets that grow while running
   int plan_cache = 8;                // plans kept, least recently used out
+  int idle_contexts = 8;             // of each plan, without memory, kept for the next prepare or Session::run
   bool commit_late = true;           // a failed or cancelled run leaves variables as they were
   uint64_t seed = 0;                 // of the net's random operators
   Limits limits;                     // what the net may ask for: sizes, depth, memory
@@ -65,7 +66,7 @@ struct PortInfo {
 };
 
 struct RunOptions {
-  int64_t deadline_ns = 0;       // from the call, also while it waits for its turn or a thread; 0: none
+  int64_t deadline_ns = 0;       // from the call, also while it waits for its turn or a thread; 0: none; negative: it has passed
   std::optional<uint64_t> seed;  // of this run's random operators; none: the session's
 };
 
@@ -98,19 +99,25 @@ class HEDDLE_API Context {
   size_t output_count() const;
   // Exact types of this context's plan; an empty view where there is no such input or output.
   TensorView input(size_t i) const;
-  // dtype, true shape and bytes after a run; data null before the first unless bound, and when shared memory has moved since.
+  // dtype, true shape and bytes after a run; data null before the first unless bound, and when shared memory has moved since. An output that
+  // is a variable: as it was at the end of the run.
   TensorView output(size_t i) const;
-  // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy.
+  // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy, but for a device. An input whose content
+  // decides shapes keeps the content that the context was prepared for.
   Status bind_input(size_t i, const void* data);
-  // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena.
+  // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena and
+  // that no device reads or writes. Memory that nothing else of the run is read from or written to.
   // `bytes`: how many the buffer holds; -1: at least output_bytes(i). Errors: invalid_argument, unsupported (the output has no bound).
   Status bind_output(size_t i, void* data, int64_t bytes = -1);
   // The most bytes that output `i` can take, whatever its extent turns out to be; -1: nobody knows before it is there.
   int64_t output_bytes(size_t i) const;
-  // Errors: missing_input, busy, kernel_failed (operator, device, shapes, cause; others attached), cancelled, deadline_exceeded, hazard.
+  // Errors: missing_input; shape_mismatch (another content than prepared for); invalid_argument (bound memory overlaps); busy (running
+  // already, called in a run that holds what it needs, or a device still works for a run that was given up); kernel_failed (operator,
+  // device, shapes, cause; others attached), cancelled, deadline_exceeded, hazard, forked.
   Status run(const RunOptions& options = {});
-  // Runs on a thread of the runtime's executor and calls `done` there, which may run the context again. The context must not be touched
-  // before that; its destructor waits for the run. Without `done` a failure is a line in the log. Errors: unsupported (no executor), busy.
+  // Runs on a thread of the runtime's executor and calls `done` there, which may run the context again. The context is reserved from here
+  // on: another run() or run_async() is busy. Its destructor waits for the run. Without `done` a failure is a line in the log. Errors:
+  // unsupported (no executor), busy, forked.
   Status run_async(std::function<void(Status)> done, const RunOptions& options = {});
   // [any thread] Ends the run that was asked for, also one that waits for its turn in shared memory; it returns Code::cancelled when steps
   // in flight are done.
@@ -159,11 +166,12 @@ class HEDDLE_API Session {
   Status run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options = {});
   // The same with results that own their bytes.
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
-  // Names of the net's variables. Reading and writing wait for runs that hold them. Errors: unknown_name; dtype_mismatch and shape_mismatch
-  // of what is written.
+  // Names of the net's variables. Reading and writing take their turn with runs, in order of arrival, within the deadline of `options`.
+  // Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded; busy (in a run
+  // that holds the variables, or a device still works for one that was given up).
   std::vector<std::string> variables() const;
-  Result<Tensor> read_variable(const std::string& name) const;
-  Status write_variable(const std::string& name, const TensorView& value);
+  Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
+  Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
   int64_t variable_bytes() const;
   // Frees cached plans with their packed constants, and run memory that nobody in the runtime uses, until about `keep_bytes` are held.
   // Never blocks runs under way.
@@ -192,6 +200,8 @@ class HEDDLE_API Runtime {
   Status load_plugin(const std::string& path);
   // The plugin's library leaves the process when no session uses it. Errors: unknown_name.
   Status unload_plugin(const std::string& name);
+  // Frees run memory that is idle, until about `keep_bytes` are held. It also goes with the last session.
+  void trim(int64_t keep_bytes = 0);
   // That a run may use, the calling one included.
   int threads() const;
 

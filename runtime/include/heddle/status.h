@@ -72,6 +72,7 @@ enum class Code : uint8_t {
   cancelled,
   deadline_exceeded,
   device_failed,
+  forked,
   interrupted,
   internal,
 };

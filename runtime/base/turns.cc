@@ -1,0 +1,115 @@
+#include "base/turns.h"
+
+#include <chrono>
+
+#include "base/clock.h"
+
+namespace heddle {
+namespace {
+
+thread_local Turns::Hold* innermost = nullptr;
+
+}  // namespace
+
+Turns::Hold* Turns::held_here() {
+  return innermost;
+}
+
+Turns::Helping::Helping(Hold* holds) : before_(innermost) {
+  innermost = holds;
+}
+Turns::Helping::~Helping() {
+  innermost = before_;
+}
+
+Turns::Outcome Turns::Hold::enter(Turns& turns, Use use, Patience patience) {
+  for (const Hold* hold = innermost; hold; hold = hold->outer_)
+    if (hold->turns_ == &turns) return Outcome::held;
+  const Outcome outcome = turns.wait(use, patience);
+  if (outcome != Outcome::entered) return outcome;
+  turns_ = &turns;
+  use_ = use;
+  outer_ = innermost;
+  innermost = this;
+  return outcome;
+}
+
+void Turns::Hold::leave() {
+  if (!turns_) return;
+  // The innermost as a rule; holds that end out of order are taken out of the middle.
+  for (Hold** at = &innermost; *at; at = &(*at)->outer_)
+    if (*at == this) {
+      *at = outer_;
+      break;
+    }
+  turns_->leave(use_);
+  turns_ = nullptr;
+}
+
+Turns::Outcome Turns::wait(Use use, const Patience& patience) {
+  std::unique_lock lock(mutex_);
+  if (!first_ && free_for(use)) {
+    admit(use);
+    return Outcome::entered;
+  }
+  Waiter waiter;
+  waiter.use = use;
+  *end_ = &waiter;
+  end_ = &waiter.next;
+  for (;;) {
+    if (waiter.admitted) return Outcome::entered;
+    const bool cancelled = patience.cancelled && patience.cancelled->load();
+    const uint64_t now = patience.deadline != 0 ? ticks() : 0;
+    if (cancelled || (patience.deadline != 0 && now >= patience.deadline)) {
+      remove(waiter);
+      return cancelled ? Outcome::cancelled : Outcome::late;
+    }
+    if (patience.deadline == 0)
+      waiter.called.wait(lock);
+    else
+      waiter.called.wait_for(lock, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(patience.deadline - now))));
+  }
+}
+
+void Turns::leave(Use use) {
+  const std::lock_guard lock(mutex_);
+  inside_ = use == Use::alone ? 0 : inside_ - 1;
+  admit_next();
+}
+
+// Waiters are told under the lock: once they know, they and what they wait on are gone.
+void Turns::admit_next() {
+  while (first_ && free_for(first_->use)) {
+    Waiter& next = *first_;
+    first_ = next.next;
+    if (!first_) end_ = &first_;
+    admit(next.use);
+    next.admitted = true;
+    next.called.notify_one();
+  }
+}
+
+// Of one that gives up; those behind it may have waited for it alone.
+void Turns::remove(const Waiter& waiter) {
+  for (Waiter** at = &first_; *at; at = &(*at)->next)
+    if (*at == &waiter) {
+      *at = waiter.next;
+      if (!*at) end_ = at;
+      break;
+    }
+  admit_next();
+}
+
+void Turns::wake() {
+  const std::lock_guard lock(mutex_);
+  for (Waiter* waiter = first_; waiter; waiter = waiter->next) waiter->called.notify_one();
+}
+
+size_t Turns::waiting() const {
+  const std::lock_guard lock(mutex_);
+  size_t count = 0;
+  for (const Waiter* waiter = first_; waiter; waiter = waiter->next) ++count;
+  return count;
+}
+
+}  // namespace heddle

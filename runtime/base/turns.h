@@ -1,0 +1,90 @@
+// Turns: a lock that readers share and a writer has alone, and that is fair. Who asks first is admitted first: a reader that comes behind a
+// waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
+//
+//   Turns::Hold hold;
+//   if (hold.enter(turns, Turns::Use::alone, {deadline, &cancelled}) != Turns::Outcome::entered) return ...;
+//
+// Allocates nothing. A thread that asks for what it holds already, directly or as a helper of a run that holds it, is told so instead of
+// waiting for itself.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace heddle {
+
+// How long a thread waits for its turn.
+struct TurnPatience {
+  uint64_t deadline = 0;                         // in base/clock.h ticks; 0: any time
+  const std::atomic<bool>* cancelled = nullptr;  // set before wake() is called; null: never
+};
+
+// Thread-safe. Outlives its holds.
+class Turns {
+ public:
+  enum class Use : uint8_t { shared, alone };
+  enum class Outcome : uint8_t { entered, late, cancelled, held };
+  using Patience = TurnPatience;
+
+  // A turn, from enter() until the object goes. Belongs to the thread that entered.
+  class Hold {
+   public:
+    Hold() = default;
+    ~Hold() { leave(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    // Not while it holds one.
+    Outcome enter(Turns& turns, Use use, Patience patience = {});
+    void leave();
+    bool entered() const { return turns_ != nullptr; }
+
+   private:
+    friend class Turns;
+    Turns* turns_ = nullptr;
+    Use use_ = Use::shared;
+    Hold* outer_ = nullptr;  // the hold that this thread had before
+  };
+
+  // What the calling thread holds: for the threads that help it.
+  static Hold* held_here();
+  // The calling thread works for one that holds `holds`, until this goes.
+  class Helping {
+   public:
+    explicit Helping(Hold* holds);
+    ~Helping();
+    Helping(const Helping&) = delete;
+    Helping& operator=(const Helping&) = delete;
+
+   private:
+    Hold* const before_;
+  };
+
+  // Those that wait look at what they were told to heed. [any thread]
+  void wake();
+  // How many wait now.
+  size_t waiting() const;
+
+ private:
+  struct Waiter {
+    Use use = Use::shared;
+    bool admitted = false;
+    std::condition_variable called;
+    Waiter* next = nullptr;
+  };
+  bool free_for(Use use) const { return use == Use::alone ? inside_ == 0 : inside_ >= 0; }
+  void admit(Use use) { inside_ = use == Use::alone ? -1 : inside_ + 1; }
+  Outcome wait(Use use, const Patience& patience);
+  void leave(Use use);
+  void admit_next();
+  void remove(const Waiter& waiter);
+
+  mutable std::mutex mutex_;
+  int64_t inside_ = 0;       // readers; -1: a writer
+  Waiter* first_ = nullptr;  // in order of arrival
+  Waiter** end_ = &first_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,111 @@
+// Copies that are waited for: to and from variables, constants and results that are looked at. Each has a stream to itself while it lasts,
+// and the wait ends with a deadline or a cancellation even when the device never answers.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "device/device.h"
+
+namespace heddle {
+
+// Shared with the callback, which may come when the copy has long been given up.
+struct Device::Arrival {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool arrived = false;
+
+  static void come(void* user, heddle_status, const char*) {
+    const std::unique_ptr<std::shared_ptr<Arrival>> arrival(static_cast<std::shared_ptr<Arrival>*>(user));
+    const std::lock_guard lock((*arrival)->mutex);
+    (*arrival)->arrived = true;
+    (*arrival)->changed.notify_all();
+  }
+  bool is_there() {
+    const std::lock_guard lock(mutex);
+    return arrived;
+  }
+  // False: the deadline passed, or the wait was cancelled, before.
+  bool wait(const CopyWait& patience) {
+    constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(5);
+    std::unique_lock lock(mutex);
+    while (!arrived) {
+      if (patience.cancelled && patience.cancelled->load()) return false;
+      std::chrono::nanoseconds slice = look_again;
+      if (patience.deadline != 0) {
+        const uint64_t now = ticks();
+        if (now >= patience.deadline) return false;
+        slice = std::min(slice, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(patience.deadline - now))));
+      }
+      changed.wait_for(lock, slice);
+    }
+    return true;
+  }
+};
+
+// Also takes in the streams of copies that have been answered by now. One that has not may still write: no other copy overtakes it.
+Result<void*> Device::take_stream() {
+  std::vector<Unanswered> done;  // what they kept goes behind the lock: it may be memory of this device
+  const std::lock_guard lock(mutex_);
+  for (Unanswered& copy : unanswered_)
+    if (copy.arrival->is_there()) {
+      char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+      static_cast<void>(synchronize(copy.stream, text));  // the copy was reported when it was given up
+      idle_streams_.push_back(copy.stream);
+      done.push_back(std::move(copy));
+    }
+  std::erase_if(unanswered_, [](const Unanswered& copy) { return !copy.arrival; });
+  if (!unanswered_.empty())
+    return Status(Code::busy, "device " + quoted(name_) + " still works on a copy that was given up", "wait until the device answers");
+  if (!idle_streams_.empty()) {
+    void* const stream = idle_streams_.back();
+    idle_streams_.pop_back();
+    return stream;
+  }
+  return make_stream();
+}
+
+void Device::give_back_stream(void* stream) {
+  const std::lock_guard lock(mutex_);
+  idle_streams_.push_back(stream);
+}
+
+// Told on a thread of the device's when the stream has come that far; null when the stream takes no notify.
+std::shared_ptr<Device::Arrival> Device::ask_for_arrival(void* stream, char* text) {
+  auto arrival = std::make_shared<Arrival>();
+  auto told = std::make_unique<std::shared_ptr<Arrival>>(arrival);
+  if (notify(stream, Arrival::come, told.get(), text) != HEDDLE_OK) return nullptr;
+  static_cast<void>(told.release());
+  return arrival;
+}
+
+Status Device::copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait) {
+  if (bytes == 0) return {};
+  char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  HEDDLE_TRY(void* const stream, take_stream());
+  heddle_status status = copy(stream, destination, source, bytes, kind, text);
+  // A stream that takes no copy or notify has failed, and does not keep synchronize waiting.
+  const auto arrival = status == HEDDLE_OK ? ask_for_arrival(stream, text) : nullptr;
+  if (arrival && !arrival->wait(wait)) {
+    const std::lock_guard lock(mutex_);
+    unanswered_.push_back({stream, arrival, wait.keep, wait.keep_host});
+    const bool cancelled = wait.cancelled && wait.cancelled->load();
+    return {cancelled ? Code::cancelled : Code::deadline_exceeded, "device " + quoted(name_) + " did not answer a copy in time",
+            "allow more time, or look what keeps the device busy"};
+  }
+  char end_text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  const heddle_status end = synchronize(stream, end_text);
+  give_back_stream(stream);
+  if (status == HEDDLE_OK && end == HEDDLE_OK) return {};
+  return status == HEDDLE_OK ? error("failed to copy", end, end_text) : error("failed to copy", status, text);
+}
+
+Status Device::write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait) {
+  return copy_now(device_memory, host, bytes, HEDDLE_COPY_HOST_TO_DEVICE, wait);
+}
+Status Device::read(void* host, const void* device_memory, int64_t bytes, const CopyWait& wait) {
+  return copy_now(host, device_memory, bytes, HEDDLE_COPY_DEVICE_TO_HOST, wait);
+}
+
+}  // namespace heddle

@@ -1,0 +1,30 @@
+// Whether this process is a fork of the one in which something was made. A forked child has none of its parent's threads, and locks that
+// they held stay locked: nothing that was made before may be run, waited for or torn down there.
+#pragma once
+
+#include <cstdint>
+
+#include "heddle/status.h"
+
+namespace heddle {
+
+// Another number in each child that was forked since the first call in this process. No system call.
+uint32_t fork_generation();
+
+class MadeInThisProcess {
+ public:
+  // Error `forked`, unless this is the process in which the object was made.
+  Status check() const;
+  bool holds() const { return generation_ == fork_generation(); }
+
+ private:
+  uint32_t generation_ = fork_generation();
+};
+
+// Deletes, but not in a forked child, where what the object would wait for is not there.
+template <class T>
+void delete_unless_forked(T* object, const MadeInThisProcess& made) {
+  if (made.holds()) delete object;
+}
+
+}  // namespace heddle

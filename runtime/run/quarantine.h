@@ -1,0 +1,36 @@
+// Quarantine: executions whose device has not answered when their run ended, with all that the device may still read or write. They leave
+// when it answers; what never does stays for as long as the process.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "memory/variables.h"
+#include "run/execution.h"
+#include "run/workspace.h"
+
+namespace heddle {
+
+// Thread-safe.
+class Quarantine {
+ public:
+  struct Kept {
+    std::shared_ptr<VariableStore> variables;
+    std::shared_ptr<void> resources;
+    std::shared_ptr<Workspace> workspace;  // null: memory of the caller's, who was told
+    std::unique_ptr<Execution> execution;  // the first to go
+  };
+  void keep(Kept kept);
+  // Lets go of those that have been answered.
+  void sweep();
+  size_t size() const;
+  // What is still there, with a line in the log for each, is never freed.
+  ~Quarantine();
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Kept> kept_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,259 @@
+// Devices that never answer: runs end all the same, nothing that the device may still touch is given away, and all is well once it answers.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "device_support.h"
+#include "load/temporary_folder.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+// While it is closed the streams of devices that are opened under it begin nothing.
+class Gate {
+ public:
+  Gate() : file_((folder_.path() / "hold").string()), setting_("HEDDLE_PROTO_HOLD", file_) {}
+  ~Gate() { open(); }
+  void close() const { std::ofstream(file_) << "held"; }
+  void open() const { std::filesystem::remove(file_); }
+
+ private:
+  const testing::TemporaryFolder folder_;
+  const std::string file_;
+  const Setting setting_;
+};
+
+RunOptions within(int64_t ns) {
+  RunOptions options;
+  options.deadline_ns = ns;
+  return options;
+}
+
+// The same as prepare(), which has run once, so that what it does on the device at first is done.
+Result<Prepared> prepared_and_warm(const Runtime& runtime, const Net& net) {
+  HEDDLE_TRY(Prepared made, prepare(runtime, net, silent(2)));
+  HEDDLE_CHECK(made.context.run());
+  return made;
+}
+
+void run_until_answered(Prepared& prepared) {
+  Status status = prepared.context.run();
+  while (status.code() == Code::busy) {
+    std::this_thread::yield();
+    status = prepared.context.run();
+  }
+  EXPECT_TRUE(status.ok()) << status.text();
+}
+
+TEST(Unanswered, ADeadlineEndsTheRunAndTheContextSaysWhatIsStillRun) {
+  const Gate gate;
+  for (const int threads : {1, 2}) {
+    const Runtime runtime = proto_runtime(threads);
+    auto right = prepare(runtime, on_the_host(mixed_net()), silent());
+    auto prepared = prepared_and_warm(runtime, mixed_net());
+    ASSERT_TRUE(right.ok() && prepared.ok()) << prepared.status().text();
+    ASSERT_TRUE(right->context.run().ok());
+    for (const int64_t deadline : {int64_t{-1}, int64_t{1}, int64_t{1'000'000}, int64_t{50'000'000}}) {
+      gate.close();
+      Status status = prepared->context.run(within(deadline));
+      EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+      // Where the deadline left time to begin, the device has been given work.
+      if (deadline == 50'000'000) {
+        EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
+        status = prepared->context.run();
+        EXPECT_EQ(status.code(), Code::busy) << status.text();
+        EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
+      }
+      gate.open();
+      run_until_answered(*prepared);
+      EXPECT_EQ(outputs(prepared->context), outputs(right->context));
+    }
+  }
+}
+
+TEST(Unanswered, ACancellationEndsTheRun) {
+  const Gate gate;
+  for (const int threads : {1, 2}) {
+    const Runtime runtime = proto_runtime(threads);
+    auto prepared = prepared_and_warm(runtime, mixed_net());
+    ASSERT_TRUE(prepared.ok());
+    gate.close();
+    std::atomic<bool> done{false};
+    std::thread canceller([&] {
+      while (!done) {
+        prepared->context.cancel();
+        std::this_thread::yield();
+      }
+    });
+    EXPECT_EQ(prepared->context.run().code(), Code::cancelled);
+    done = true;
+    canceller.join();
+    gate.open();
+    run_until_answered(*prepared);
+  }
+}
+
+// Memory that faults when it is touched after it has gone.
+class Region {
+ public:
+  explicit Region(size_t bytes) : bytes_(bytes) {
+    data_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  ~Region() { ::munmap(data_, bytes_); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  const size_t bytes_;
+  void* data_ = nullptr;
+};
+
+TEST(Unanswered, TheCallersBuffersAreHisBehindTheRun) {
+  const Gate gate;
+  const Runtime runtime = proto_runtime(2);
+  auto prepared = prepared_and_warm(runtime, mixed_net());
+  ASSERT_TRUE(prepared.ok());
+  {
+    const Region x(4096), y(4096), z(4096);
+    std::memcpy(x.data(), prepared->inputs[0]->data, static_cast<size_t>(prepared->inputs[0]->bytes));
+    ASSERT_TRUE(prepared->context.bind_input(0, x.data()).ok());
+    ASSERT_TRUE(prepared->context.bind_output(0, y.data()).ok() && prepared->context.bind_output(1, z.data()).ok());
+    gate.close();
+    EXPECT_EQ(prepared->context.run(within(50'000'000)).code(), Code::deadline_exceeded);
+  }
+  gate.open();
+  ASSERT_TRUE(prepared->context.bind_input(0, prepared->inputs[0]->data).ok());
+  ASSERT_TRUE(prepared->context.bind_output(0, nullptr).ok() && prepared->context.bind_output(1, nullptr).ok());
+  run_until_answered(*prepared);
+}
+
+TEST(Unanswered, HandlesMayGoAndTheRestStaysUntilTheDeviceAnswers) {
+  const Gate gate;
+  const Runtime runtime = proto_runtime(2);
+  {
+    auto prepared = prepared_and_warm(runtime, mixed_net());
+    ASSERT_TRUE(prepared.ok());
+    gate.close();
+    EXPECT_EQ(prepared->context.run(within(50'000'000)).code(), Code::deadline_exceeded);
+  }
+  // The session's own contexts, too.
+  {
+    auto prepared = prepare(runtime, on_the_host(mixed_net()), silent());
+    ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
+  }
+  EXPECT_EQ(runtime.impl().quarantine.size(), 1u);
+  gate.open();
+  while (runtime.impl().quarantine.size() != 0) {
+    Runtime(runtime).trim();
+    std::this_thread::yield();
+  }
+}
+
+TEST(Unanswered, ARuntimeThatGoesLeavesTheQuarantineBehindAndSaysSo) {
+  const Gate gate;
+  std::vector<std::string> lines;
+  set_log_function(
+      [](void* user, int, const char* text, size_t length) { static_cast<std::vector<std::string>*>(user)->emplace_back(text, length); },
+      &lines);
+  {
+    const Runtime runtime = proto_runtime(1);
+    auto prepared = prepared_and_warm(runtime, mixed_net());
+    ASSERT_TRUE(prepared.ok());
+    lines.clear();
+    gate.close();
+    EXPECT_EQ(prepared->context.run(within(50'000'000)).code(), Code::deadline_exceeded);
+  }
+  set_log_function(nullptr, nullptr);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find(R"(device "proto:0" still runs ")"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("left behind"), std::string::npos) << lines[0];
+}
+
+// Memory that contexts share is no other context's either.
+TEST(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
+  const Gate gate;
+  const Runtime runtime = proto_runtime(1);
+  auto one = open_net(runtime, mixed_net(), silent()), two = open_net(runtime, mixed_net("proto:1"), silent());
+  ASSERT_TRUE(one.ok() && two.ok());
+  const RunContext memory;
+  auto first = one->prepare_on(memory), second = two->prepare_on(memory);
+  ASSERT_TRUE(first.ok() && second.ok()) << second.status().text();
+  const auto inputs = inputs_of(*one);
+  ASSERT_TRUE(first->bind_input(0, inputs[0]->data).ok() && second->bind_input(0, inputs[0]->data).ok());
+  ASSERT_TRUE(first->run().ok() && second->run().ok());
+  gate.close();
+  EXPECT_EQ(first->run(within(50'000'000)).code(), Code::deadline_exceeded);
+  const Status status = second->run();
+  EXPECT_EQ(status.code(), Code::busy) << status.text();
+  EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
+  EXPECT_EQ(two->prepare_on(memory).status().code(), Code::busy);
+  gate.open();
+  while (second->run().code() == Code::busy) std::this_thread::yield();
+  EXPECT_TRUE(second->run().ok());
+  EXPECT_TRUE(first->run().ok());
+}
+
+// w += x on the device.
+Net counting_net() {
+  NetBuilder b("counting");
+  const float zeros[4] = {0, 0, 0, 0};
+  const ValueId w = b.variable("w", Blob::copy_of(DType::f32, Shape{4}, zeros));
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  const ValueId next = on(b, "proto:0", b.add1("AccumulateAdd", "count", {w, x}, {}, "heddle"));
+  b.updates(next, w);
+  return b.finish();
+}
+
+TEST(Unanswered, VariablesThatTheDeviceMayStillWriteAreNobodyElses) {
+  const Gate gate;
+  const Runtime runtime = proto_runtime(1);
+  SessionOptions early = silent();
+  early.commit_late = false;
+  auto prepared = prepare(runtime, counting_net(), early);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  ASSERT_TRUE(prepared->context.run().ok());
+  gate.close();
+  EXPECT_EQ(prepared->context.run(within(50'000'000)).code(), Code::deadline_exceeded);
+  const Status read = prepared->session.read_variable("w").status();
+  EXPECT_EQ(read.code(), Code::busy) << read.text();
+  EXPECT_EQ(prepared->context.run().code(), Code::busy);
+  gate.open();
+  Status status = prepared->context.run();
+  while (status.code() == Code::busy) {
+    std::this_thread::yield();
+    status = prepared->context.run();
+  }
+  EXPECT_EQ(status.code(), Code::hazard) << status.text();  // torn
+  float ones[4] = {1, 1, 1, 1};
+  ASSERT_TRUE(prepared->session.write_variable("w", {DType::f32, Shape{4}, ones}).ok());
+  EXPECT_TRUE(prepared->context.run().ok());
+}
+
+// Copies between the host's and the device's bytes of a variable wait for the device as well.
+TEST(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
+  const Gate gate;
+  const Runtime runtime = proto_runtime(1);
+  auto prepared = prepare(runtime, counting_net(), silent());
+  ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
+  gate.close();
+  EXPECT_EQ(prepared->session.read_variable("w", within(1'000'000)).status().code(), Code::deadline_exceeded);
+  EXPECT_EQ(prepared->session.read_variable("w", within(1'000'000)).status().code(), Code::busy);
+  gate.open();
+  auto w = prepared->session.read_variable("w");
+  while (w.status().code() == Code::busy) {
+    std::this_thread::yield();
+    w = prepared->session.read_variable("w");
+  }
+  ASSERT_TRUE(w.ok()) << w.status().text();
+  EXPECT_EQ(std::memcmp(w->data(), prepared->inputs[0]->data, 16), 0);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,75 @@
+// A process that forks: the child has none of its parent's threads, and every call of it returns.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+// What `child` returns in a forked child; -1 when it did not end by itself within a minute.
+template <class Child>
+int forked(const Child& child) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(60);
+    ::_exit(child());
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Fork, TheChildIsToldAndReturns) {
+  const auto x = blob(Shape{4, 8, 14, 14}, -1, 0.01f);
+  auto runtime = std::make_unique<Runtime>(testing_nets::runtime(2));
+  auto session = std::make_unique<Session>(open(*runtime, convolution_net(4)));
+  session->impl().scheduler.mode = ScheduleMode::parallel;
+  auto context = std::make_unique<Context>(std::move(*session->prepare()));
+  ASSERT_TRUE(context->bind_input(0, x->data).ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(context->run().ok());
+  std::atomic<bool> done{false};
+  ASSERT_TRUE(context->run_async([&](const Status&) { done = true; }).ok());
+  const int result = forked([&] {
+    const TensorView view = {DType::f32, Shape{4, 8, 14, 14}, const_cast<std::byte*>(x->data)};
+    if (context->run().code() != Code::forked) return 1;
+    if (context->run_async([](const Status&) {}).code() != Code::forked) return 2;
+    if (session->prepare().status().code() != Code::forked) return 3;
+    if (session->run({view}).status().code() != Code::forked) return 4;
+    if (runtime->open("net.heddle").status().code() != Code::forked) return 5;
+    RuntimeOptions threads;
+    threads.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so"};
+    threads.default_plugins = false;
+    threads.threads = 2;
+    if (Runtime::create(threads).status().code() != Code::forked) return 6;
+    context.reset();
+    session.reset();
+    runtime.reset();
+    // One thread needs none of what is missing.
+    Session own = open(testing_nets::runtime(1), convolution_net(4));
+    return own.run({view}).ok() ? 0 : 7;
+  });
+  EXPECT_EQ(result, 0);
+  while (!done) std::this_thread::yield();
+  EXPECT_TRUE(context->run().ok());
+}
+
+TEST(Fork, ARuntimeOfTheChildsOwnWorks) {
+  if (std::getenv("TSAN_OPTIONS")) GTEST_SKIP() << "ThreadSanitizer does not let a forked child make threads";
+  const int result = forked([] {
+    const auto x = blob(Shape{1, 8, 14, 14}, -1, 0.01f);
+    Session session = open(runtime(1), convolution_net());
+    return session.run({{DType::f32, Shape{1, 8, 14, 14}, const_cast<std::byte*>(x->data)}}).ok() ? 0 : 1;
+  });
+  EXPECT_EQ(result, 0);
+}
+
+}  // namespace
+}  // namespace heddle

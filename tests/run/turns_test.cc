@@ -1,0 +1,145 @@
+// Turns: order of arrival, waits that end, and threads that would wait for themselves.
+#include "base/turns.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+void until_waiting(const Turns& turns, size_t count) {
+  while (turns.waiting() != count) std::this_thread::yield();
+}
+
+TEST(Turns, AreGivenInOrderOfArrival) {
+  Turns turns;
+  std::mutex mutex;
+  std::string order;
+  std::vector<std::thread> threads;
+  {
+    Turns::Hold first;
+    ASSERT_EQ(first.enter(turns, Turns::Use::alone), Turns::Outcome::entered);
+    const std::string arrivals = "rwrrwr";
+    for (const char use : arrivals) {
+      threads.emplace_back([&, use] {
+        Turns::Hold hold;
+        EXPECT_EQ(hold.enter(turns, use == 'w' ? Turns::Use::alone : Turns::Use::shared), Turns::Outcome::entered);
+        const std::lock_guard lock(mutex);
+        order += use;
+      });
+      until_waiting(turns, threads.size());
+    }
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(order, "rwrrwr");
+}
+
+// Readers come and go all the time, and never all at once: a writer is still admitted before readers that come behind it.
+TEST(Turns, ReadersBehindAWriterDoNotOvertakeIt) {
+  Turns turns;
+  Turns::Hold early;
+  ASSERT_EQ(early.enter(turns, Turns::Use::shared), Turns::Outcome::entered);
+  std::atomic<int> readers_in{0}, readers_before{-1};
+  std::thread writer([&] {
+    Turns::Hold hold;
+    EXPECT_EQ(hold.enter(turns, Turns::Use::alone), Turns::Outcome::entered);
+    readers_before = readers_in.load();
+  });
+  until_waiting(turns, 1);
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      Turns::Hold hold;
+      EXPECT_EQ(hold.enter(turns, Turns::Use::shared), Turns::Outcome::entered);
+      ++readers_in;
+    });
+    until_waiting(turns, 2 + static_cast<size_t>(i));
+  }
+  early.leave();
+  writer.join();
+  for (std::thread& t : readers) t.join();
+  EXPECT_EQ(readers_before, 0);
+}
+
+TEST(Turns, WaitsEndWithDeadlineAndCancellation) {
+  Turns turns;
+  Turns::Hold first;
+  ASSERT_EQ(first.enter(turns, Turns::Use::shared), Turns::Outcome::entered);
+  std::atomic<bool> cancelled{false};
+  std::thread other([&] {
+    Turns::Hold late;
+    EXPECT_EQ(late.enter(turns, Turns::Use::alone, {ticks() + 1, nullptr}), Turns::Outcome::late);
+    EXPECT_EQ(late.enter(turns, Turns::Use::alone, {1, nullptr}), Turns::Outcome::late);
+    // A writer that gave up keeps no reader waiting.
+    EXPECT_EQ(late.enter(turns, Turns::Use::shared), Turns::Outcome::entered);
+    late.leave();
+    EXPECT_EQ(late.enter(turns, Turns::Use::alone, {0, &cancelled}), Turns::Outcome::cancelled);
+  });
+  cancelled = true;
+  std::atomic<bool> done{false};
+  std::thread waker([&] {
+    while (!done) {
+      turns.wake();
+      std::this_thread::yield();
+    }
+  });
+  other.join();
+  done = true;
+  waker.join();
+}
+
+TEST(Turns, AThreadDoesNotWaitForItself) {
+  Turns turns, others;
+  Turns::Hold outer, inner, third;
+  ASSERT_EQ(outer.enter(turns, Turns::Use::shared), Turns::Outcome::entered);
+  ASSERT_EQ(inner.enter(others, Turns::Use::alone), Turns::Outcome::entered);
+  EXPECT_EQ(third.enter(turns, Turns::Use::shared), Turns::Outcome::held);
+  EXPECT_EQ(third.enter(others, Turns::Use::alone), Turns::Outcome::held);
+  // Nor does one that helps it.
+  Turns::Hold* const holds = Turns::held_here();
+  std::thread helper([&] {
+    const Turns::Helping helping(holds);
+    Turns::Hold hold;
+    EXPECT_EQ(hold.enter(turns, Turns::Use::alone), Turns::Outcome::held);
+  });
+  helper.join();
+  outer.leave();  // out of order
+  EXPECT_EQ(third.enter(turns, Turns::Use::alone), Turns::Outcome::entered);
+}
+
+// Evaluators run without a pause; each write gets its turn.
+TEST(VariableTurns, WritersAreNotStarvedByReaders) {
+  const Runtime r = runtime();
+  NetBuilder b("evaluate");
+  const Shape shape{64, 64};
+  ValueId y = b.variable("w", blob(shape, 0, 0.01f));
+  for (int i = 0; i < 8; ++i) y = b.add1("MatMul", "m" + std::to_string(i), {y, y});
+  b.output(y);
+  Session session = open(r, b.finish());
+  std::atomic<bool> done{false};
+  std::atomic<int> failed{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i)
+    readers.emplace_back([&] {
+      auto context = session.prepare();
+      while (!done) failed += context.ok() && context->run().ok() ? 0 : 1;
+    });
+  const auto value = blob(shape, 0, 0.02f);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(session.write_variable("w", {DType::f32, shape, const_cast<std::byte*>(value->data)}).ok());
+  done = true;
+  for (std::thread& t : readers) t.join();
+  EXPECT_EQ(failed, 0);
+}
+
+}  // namespace
+}  // namespace heddle

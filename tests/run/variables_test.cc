@@ -1,0 +1,90 @@
+// Variables that leave the net, are written from outside, and are waited for.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+constexpr int64_t wide = 100000;
+
+// w += x; the output is w itself.
+Net counter() {
+  NetBuilder b("counter");
+  const ValueId x = b.input("x", DType::f32, Shape{wide});
+  const std::vector<float> zeros(wide, 0);
+  const ValueId w = b.variable("w", Blob::copy_of(DType::f32, Shape{wide}, zeros.data()));
+  const ValueId next = b.add1("AccumulateAdd", "add", {w, x}, {}, "heddle");
+  b.updates(next, w);
+  b.output(next);
+  return b.finish();
+}
+
+bool all_equal(const float* data) {
+  for (int64_t i = 1; i < wide; ++i)
+    if (data[i] != data[0]) return false;
+  return true;
+}
+
+TEST(VariableOutputs, AreWhatTheyWereAtTheEndOfTheirRun) {
+  const Runtime r = runtime();
+  Session session = open(r, counter());
+  const std::vector<float> ones(wide, 1);
+  const std::vector<TensorView> inputs = {{DType::f32, Shape{wide}, const_cast<float*>(ones.data())}};
+  std::atomic<int> torn{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 60; ++i) {
+        auto result = session.run(inputs);
+        if (!result.ok() || !all_equal(static_cast<const float*>((*result)[0].data()))) ++torn;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(torn, 0);
+}
+
+TEST(VariableOutputs, OfAContextDoNotMoveWithLaterRuns) {
+  const Runtime r = runtime();
+  Session session = open(r, counter());
+  const std::vector<float> ones(wide, 1);
+  const std::vector<TensorView> inputs = {{DType::f32, Shape{wide}, const_cast<float*>(ones.data())}};
+  auto context = session.prepare(inputs);
+  ASSERT_TRUE(context.ok());
+  EXPECT_EQ(context->output(0).data, nullptr);
+  ASSERT_TRUE(context->bind_input(0, ones.data()).ok());
+  ASSERT_TRUE(context->run().ok());
+  ASSERT_TRUE(session.run(inputs).ok());
+  const auto* data = static_cast<const float*>(context->output(0).data);
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(data[0], 1.0f);
+  EXPECT_EQ(data[wide - 1], 1.0f);
+  const auto now = session.read_variable("w");
+  ASSERT_TRUE(now.ok());
+  EXPECT_EQ(static_cast<const float*>(now->data())[0], 2.0f);
+  // What holds the snapshot is part of the plan.
+  EXPECT_GE(context->planned_bytes(), wide * 4);
+}
+
+TEST(WriteVariable, TakesTheShapeOfTheVariableAndNoOther) {
+  NetBuilder b("w");
+  const ValueId x = b.input("x", DType::f32, Shape{2, 3});
+  b.output(b.add1("Add", "y", {b.variable("w", blob(Shape{2, 3}, 0, 1)), x}));
+  Session session = open(runtime(), b.finish());
+  std::vector<float> six = {1, 2, 3, 4, 5, 6};
+  const Status turned = session.write_variable("w", {DType::f32, Shape{3, 2}, six.data()});
+  EXPECT_EQ(turned.code(), Code::shape_mismatch) << turned.text();
+  EXPECT_NE(turned.text().find(R"(variable "w" is f32[2, 3], the value is f32[3, 2])"), std::string::npos) << turned.text();
+  EXPECT_EQ(session.write_variable("w", {DType::f32, Shape{6}, six.data()}).code(), Code::shape_mismatch);
+  EXPECT_EQ(session.write_variable("w", {DType::f32, Shape{2, 3}, nullptr}).code(), Code::invalid_argument);
+  EXPECT_TRUE(session.write_variable("w", {DType::f32, Shape{2, 3}, six.data()}).ok());
+}
+
+}  // namespace
+}  // namespace heddle
