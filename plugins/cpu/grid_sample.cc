@@ -79,8 +79,11 @@ Taps find_taps(const GridOptions& options, double coordinate, int64_t extent) {
   double x = options.align_corners ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
   if (!(std::fabs(x) < 1e15)) x = -1e15;  // NaN and what no position is close to
   if (options.interpolation == Interpolation::nearest) x = std::nearbyint(x);
-  if (options.padding == Padding::border) x = std::clamp(x, 0.0, length - 1);
-  if (options.padding == Padding::reflection && (x < low || x > high)) x = reflect(x, low, high);
+  // A cubic interpolation keeps its place outside the border: each of its taps is brought inside (as in PyTorch), not the coordinate.
+  if (options.interpolation != Interpolation::cubic) {
+    if (options.padding == Padding::border) x = std::clamp(x, 0.0, length - 1);
+    if (options.padding == Padding::reflection && (x < low || x > high)) x = reflect(x, low, high);
+  }
   const double below = std::floor(x), rest = x - below;
   Taps taps;
   int64_t first = static_cast<int64_t>(below);

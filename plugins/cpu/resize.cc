@@ -2,6 +2,7 @@
 //
 // One output row (all axes but the last resized one fixed) at a time: the input rows that it reads are combined with the weights of the
 // outer axes into a buffer, then every output column is combined from the buffer. Tiles are ranges of rows.
+#include <cmath>
 #include <limits>
 
 #include "families.h"
@@ -20,24 +21,27 @@ Status infer_resize(InferContext& context) {
     if (operand && !operand->data) return context.set_dynamic(0, x.rank), Status();
   ResizeAxis axes[HEDDLE_MAX_RANK];
   HEDDLE_PLUGIN_CHECK(resolve_axes(node, x, operands, axes));
-  std::vector<int64_t> dims;
-  for (int i = 0; i < x.rank; ++i) dims.push_back(axes[i].output);
-  context.set_dims(0, dims);
+  Extents to;
+  for (int i = 0; i < x.rank; ++i) to.push(axes[i].output);
+  context.set_dims(0, to.dims());
   return {};
 }
 
-// Sums in double for f64, else in float.
+// Sums in double for f64 and for integers, whose rounding shows every error, else in float.
 template <class T>
-using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+using Sum = std::conditional_t<std::is_same_v<T, double> || std::is_integral_v<T>, double, float>;
 
-// To integers as ONNX's reference does it: towards zero; values beyond the type's range give its limit.
+// To integers as ONNX's reference does it (saturate_cast): to the nearest one, ties to the even one; values beyond the type's range give
+// its limit. Weights add up to 1 only nearly: cut off towards zero, a picture of 7s would have 6s in it.
 template <class T, class S>
 T from_sum(S value) {
   if constexpr (std::is_integral_v<T>) {
     if (!(value > static_cast<S>(std::numeric_limits<T>::min()))) return is_nan(value) ? T(0) : std::numeric_limits<T>::min();
     if (value >= static_cast<S>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    return static_cast<T>(std::nearbyint(value));
+  } else {
+    return from_arithmetic<T>(value);
   }
-  return from_arithmetic<T>(value);
 }
 
 // Adds weight * (the input rows that output row `row` reads) to `buffer`; false when the row lies outside a cropped input.
@@ -100,7 +104,7 @@ void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation,
   }
 }
 
-// W: an element moved as bytes.
+// Also for what no axis interpolates: every element is moved as it is. W: the type of an element.
 template <class W>
 void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::Range rows) {
   const ResizePlan::Axis& column = plan.column();
@@ -154,19 +158,20 @@ class Resize {
 
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
-    if (y.element_count == 0) return {};
+    if (fixed_ && y.element_count == 0) return {};
     auto* scratch = static_cast<char*>(
         fixed_ && node_.options.interpolation == Interpolation::nearest ? nullptr : context.host->thread_scratch(&context));
     ResizePlan late;
     if (!fixed_) {
       HEDDLE_PLUGIN_CHECK(plan(context.inputs, context.input_count, y, scratch, &late));
       scratch += table_bytes_;
+      if (y.element_count == 0) return {};
     }
     const ResizePlan& p = fixed_ ? plan_ : late;
     const Tiling::Range rows = tiling_.range(p.rows, begin, end);
     with_dtype(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if (node_.options.interpolation != Interpolation::nearest)
+      if (node_.options.interpolation != Interpolation::nearest && p.interpolates)
         interpolate(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), node_.options.extrapolation,
                     reinterpret_cast<Sum<T>*>(scratch), rows);
       else
@@ -191,12 +196,19 @@ class Resize {
   }
   Status plan(const heddle_tensor* const* inputs, uint32_t count, const heddle_tensor& y, void* tables, ResizePlan* plan) const {
     const heddle_tensor& x = *inputs[0];
+    const ResizeOperands operands = resize_operands(inputs, count);
     ResizeAxis axes[HEDDLE_MAX_RANK];
-    HEDDLE_PLUGIN_CHECK(resolve_axes(node_, dims_of(x), resize_operands(inputs, count), axes));
-    for (int i = 0; i < x.rank; ++i)
-      if (axes[i].output != y.dims[i]) return invalid("scales or sizes changed since the output was planned");
-    *plan = make_resize_plan(node_, axes, x, tables);
-    return {};
+    const auto resolve = [&](Extents* to) -> Status {
+      HEDDLE_PLUGIN_CHECK(resolve_axes(node_, dims_of(x), operands, axes));
+      for (int i = 0; i < x.rank; ++i) to->push(axes[i].output);
+      return {};
+    };
+    if (operands.sizes)
+      HEDDLE_PLUGIN_CHECK(check_planned({{"sizes", operands.sizes}}, y, resolve));
+    else
+      HEDDLE_PLUGIN_CHECK(check_planned({{"scales", operands.scales}}, y, resolve));
+    if (y.element_count == 0) return {};
+    return make_resize_plan(node_, axes, x, tables, table_bytes_, plan);
   }
 
   ResizeNode node_;

@@ -1,4 +1,5 @@
-// Coordinates and weights of Resize, computed in double: an axis has few positions.
+// Coordinates and weights of Resize. An axis has few positions: weights are computed in double. Nearest positions are computed in float, as
+// scales are given and as onnxruntime does it: 11 / 1.1f is 10 there, and a little less in double, which floor would make 9.
 #include "resize_axis.h"
 
 #include <cmath>
@@ -18,28 +19,36 @@ Status parse(const Attributes& attributes, const char* attribute, const char* co
 }
 
 // The input coordinate of output position x.
-double source_coordinate(Coordinates mode, const ResizeAxis& axis, int64_t x) {
-  const auto position = static_cast<double>(x), input = static_cast<double>(axis.input);
-  const double length = axis.scale * input;  // of the output, before it was rounded down
+template <class F>
+F source_coordinate(Coordinates mode, const ResizeAxis& axis, int64_t x) {
+  constexpr F half = F(0.5);
+  const auto position = static_cast<F>(x), input = static_cast<F>(axis.input), scale = static_cast<F>(axis.scale);
+  const F length = scale * input;  // of the output, before it was rounded down
   switch (mode) {
     case Coordinates::half_pixel:
-      return (position + 0.5) / axis.scale - 0.5;
+      return (position + half) / scale - half;
     case Coordinates::half_pixel_symmetric: {
-      const double adjustment = static_cast<double>(axis.output) / length;
-      return input / 2 * (1 - adjustment) + (position + 0.5) / axis.scale - 0.5;
+      const F adjustment = static_cast<F>(axis.output) / length;
+      return input / 2 * (1 - adjustment) + (position + half) / scale - half;
     }
     case Coordinates::pytorch_half_pixel:
-      return axis.output > 1 ? (position + 0.5) / axis.scale - 0.5 : 0;
+      return axis.output > 1 ? (position + half) / scale - half : 0;
     case Coordinates::align_corners:
       return length == 1 ? 0 : position * (input - 1) / (length - 1);
     case Coordinates::asymmetric:
-      return position / axis.scale;
+      return position / scale;
     default: {
-      const double crop = axis.end - axis.start;
-      const double inside = length == 1 ? crop * (input - 1) / 2 : position * crop * (input - 1) / (length - 1);
-      return inside + axis.start * (input - 1);
+      const auto start = static_cast<F>(axis.start), crop = static_cast<F>(axis.end) - start;
+      const F inside = length == 1 ? crop * (input - 1) / 2 : position * crop * (input - 1) / (length - 1);
+      return inside + start * (input - 1);
     }
   }
+}
+double coordinate_of(const ResizeOptions& options, const ResizeAxis& axis, int64_t x) {
+  constexpr int64_t exact_in_float = int64_t{1} << 23;
+  const bool in_float = options.interpolation == Interpolation::nearest && std::max(axis.input, axis.output) < exact_in_float;
+  if (in_float) return static_cast<double>(source_coordinate<float>(options.coordinates, axis, x));
+  return source_coordinate<double>(options.coordinates, axis, x);
 }
 
 double cubic_weight(double distance, double a) {
@@ -49,7 +58,8 @@ double cubic_weight(double distance, double a) {
   return 0;
 }
 
-int64_t nearest_position(NearestRounding rounding, double x) {
+int64_t nearest_position(NearestRounding rounding, bool shrinks, double x) {
+  if (rounding == NearestRounding::floor_or_ceil) rounding = shrinks ? NearestRounding::ceil : NearestRounding::floor;
   const double below = std::floor(x), rest = x - below;
   switch (rounding) {
     case NearestRounding::prefer_floor:
@@ -96,7 +106,7 @@ Status parse_resize_options(const Attributes& attributes, ResizeOptions* options
   static constexpr const char* interpolations[] = {"nearest", "linear", "cubic"};
   static constexpr const char* coordinates[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
                                                 "align_corners", "asymmetric",           "tf_crop_and_resize"};
-  static constexpr const char* roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  static constexpr const char* roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "floor_or_ceil"};
   HEDDLE_PLUGIN_CHECK(parse(attributes, "mode", interpolations, &options->interpolation));
   HEDDLE_PLUGIN_CHECK(parse(attributes, "coordinate_transformation_mode", coordinates, &options->coordinates));
   HEDDLE_PLUGIN_CHECK(parse(attributes, "nearest_mode", roundings, &options->rounding));
@@ -113,12 +123,13 @@ int64_t tap_count(const ResizeOptions& options, const ResizeAxis& axis) {
 
 void fill_taps(const ResizeOptions& options, const ResizeAxis& axis, int64_t taps, int32_t* positions, double* weights) {
   for (int64_t i = 0; i < axis.output; ++i, positions += taps, weights += taps) {
-    const double x = source_coordinate(options.coordinates, axis, i);
-    if (options.coordinates == Coordinates::tf_crop_and_resize && (x < 0 || x > static_cast<double>(axis.input - 1))) {
+    const double x = coordinate_of(options, axis, i);
+    // A roi may be NaN: that is nowhere.
+    if (options.coordinates == Coordinates::tf_crop_and_resize && !(x >= 0 && x <= static_cast<double>(axis.input - 1))) {
       std::fill(positions, positions + taps, -1);
       std::fill(weights, weights + taps, 0.0);
     } else if (options.interpolation == Interpolation::nearest) {
-      positions[0] = static_cast<int32_t>(std::clamp<int64_t>(nearest_position(options.rounding, x), 0, axis.input - 1));
+      positions[0] = static_cast<int32_t>(std::clamp<int64_t>(nearest_position(options.rounding, axis.scale < 1, x), 0, axis.input - 1));
       weights[0] = 1;
     } else {
       fill_weighted(options, axis, x, taps, positions, weights);

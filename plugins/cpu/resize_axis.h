@@ -18,7 +18,8 @@ enum class Coordinates : uint8_t {
   asymmetric,
   tf_crop_and_resize,
 };
-enum class NearestRounding : uint8_t { prefer_floor, prefer_ceil, floor, ceil };
+// floor_or_ceil is ours, for Resize of opset 10: floor along axes that grow, ceil along those that shrink.
+enum class NearestRounding : uint8_t { prefer_floor, prefer_ceil, floor, ceil, floor_or_ceil };
 
 struct ResizeOptions {
   Interpolation interpolation = Interpolation::nearest;

@@ -8,6 +8,8 @@
 namespace heddle::cpu {
 namespace {
 
+constexpr uint64_t table_entry_bytes = sizeof(double) + sizeof(int32_t);
+
 // The axes that scales and sizes speak of. Without heap memory: this runs in run as well.
 struct Selected {
   int axes[HEDDLE_MAX_RANK];
@@ -31,6 +33,12 @@ Status select_axes(const ResizeNode& node, int rank, Selected* selected) {
   return {};
 }
 
+Status set_output(double extent, ResizeAxis* axis) {
+  if (!(extent >= 0 && extent <= INT32_MAX)) return unsupported("Resize to an axis of more than 2^31 elements");
+  axis->output = static_cast<int64_t>(extent);
+  return {};
+}
+
 Status apply_scales(const heddle_tensor& scales, const Selected& selected, ResizeAxis* axes) {
   const auto* values = static_cast<const float*>(scales.data);
   for (int i = 0; i < selected.count; ++i) {
@@ -38,7 +46,7 @@ Status apply_scales(const heddle_tensor& scales, const Selected& selected, Resiz
     if (!(values[i] > 0) || values[i] > 1e9f)
       return invalid("the scale of axis " + std::to_string(selected.axes[i]) + " is not a positive number");
     // In f32, so that 10 * 0.7f is 7.
-    axis.output = static_cast<int64_t>(std::floor(static_cast<float>(axis.input) * values[i]));
+    HEDDLE_PLUGIN_CHECK(set_output(std::floor(static_cast<float>(axis.input) * values[i]), &axis));
     axis.scale = static_cast<double>(values[i]);
   }
   return {};
@@ -59,7 +67,7 @@ Status apply_sizes(const ResizeNode& node, const heddle_tensor& sizes, const Sel
   if (node.policy == ResizeNode::Policy::stretch) return {};
   for (int i : selected) {
     axes[i].scale = common;
-    axes[i].output = static_cast<int64_t>(std::floor(common * static_cast<double>(axes[i].input) + 0.5));
+    HEDDLE_PLUGIN_CHECK(set_output(std::floor(common * static_cast<double>(axes[i].input) + 0.5), &axes[i]));
   }
   return {};
 }
@@ -113,15 +121,17 @@ Status resolve_axes(const ResizeNode& node, Dims dims, const ResizeOperands& ope
 uint64_t table_bytes(const ResizeNode& node, Dims input, Dims output) {
   uint64_t entries = 0;
   for (int i = 0; i < input.rank; ++i) {
-    // The smallest scale that leads to this extent has the widest kernel.
-    const double scale = input[i] > 0 && output[i] > 0 ? static_cast<double>(output[i]) / static_cast<double>(input[i]) : 1;
+    // The smallest scale that leads to this extent has the widest kernel: with an aspect ratio to keep, extents are rounded.
+    const double rounded = node.policy == ResizeNode::Policy::stretch ? 0 : 0.5;
+    const double scale = input[i] > 0 && output[i] > 0 ? (static_cast<double>(output[i]) - rounded) / static_cast<double>(input[i]) : 1;
     entries += static_cast<uint64_t>(output[i] * tap_count(node.options, {input[i], output[i], scale * (1 - 1e-6), 0, 1}));
   }
-  return entries * (sizeof(double) + sizeof(int32_t));
+  return entries * table_entry_bytes;
 }
 
-ResizePlan make_resize_plan(const ResizeNode& node, const ResizeAxis* axes, const heddle_tensor& x, void* tables) {
-  ResizePlan plan;
+Status make_resize_plan(const ResizeNode& node, const ResizeAxis* axes, const heddle_tensor& x, void* tables, uint64_t bytes,
+                        ResizePlan* made) {
+  ResizePlan& plan = *made = {};
   const bool crops = node.options.coordinates == Coordinates::tf_crop_and_resize;
   int64_t entries = 0;
   for (int i = 0; i < x.rank; ++i) {
@@ -129,7 +139,10 @@ ResizePlan make_resize_plan(const ResizeNode& node, const ResizeAxis* axes, cons
     const bool moved = axis.scale != 1 || axis.input != axis.output || (crops && (axis.start != 0 || axis.end != 1));
     plan.axes[i] = {axis.input, axis.output, 1, moved ? tap_count(node.options, axis) : 0, nullptr, nullptr};
     entries += axis.output * plan.axes[i].taps;
+    plan.interpolates = plan.interpolates || moved;
   }
+  if (static_cast<uint64_t>(entries) > bytes / table_entry_bytes)
+    return invalid("the scales need a kernel wider than the extents of the output told: " + std::to_string(entries) + " weights");
   auto* weights = static_cast<double*>(tables);
   auto* positions = reinterpret_cast<int32_t*>(weights + entries);
   for (int i = 0; i < x.rank; ++i) {
@@ -150,7 +163,7 @@ ResizePlan make_resize_plan(const ResizeNode& node, const ResizeAxis* axes, cons
     stride *= plan.axes[i].input;
     if (i + 1 < plan.rank) plan.rows *= plan.axes[i].output;
   }
-  return plan;
+  return {};
 }
 
 }  // namespace heddle::cpu

@@ -34,7 +34,8 @@ struct ResizePlan {
     const int32_t* positions = nullptr;
     const double* weights = nullptr;
   };
-  int rank = 0;  // at least 1
+  int rank = 0;               // at least 1
+  bool interpolates = false;  // false: no axis has taps
   Axis axes[HEDDLE_MAX_RANK];
   int64_t block = 1;
   int64_t rows = 1;  // of the output: the product of the axes before the column
@@ -43,7 +44,8 @@ struct ResizePlan {
 
 // Bytes of tables for any operands that lead to this output.
 uint64_t table_bytes(const ResizeNode& node, Dims input, Dims output);
-// Fills `tables` and refers to them.
-ResizePlan make_resize_plan(const ResizeNode& node, const ResizeAxis* axes, const heddle_tensor& x, void* tables);
+// Fills `tables`, which hold `bytes`, and refers to them; an error where they do not fit.
+Status make_resize_plan(const ResizeNode& node, const ResizeAxis* axes, const heddle_tensor& x, void* tables, uint64_t bytes,
+                        ResizePlan* made);
 
 }  // namespace heddle::cpu

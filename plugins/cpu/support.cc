@@ -1,7 +1,36 @@
 // Error sentences, strides and formats that the shape, movement and indexing operators share. Pure.
 #include "support.h"
 
+#include <cstdio>
+
+#include "scalar.h"
+
 namespace heddle::cpu {
+namespace {
+
+std::string element_text(const heddle_tensor& tensor, int64_t i) {
+  if ((HEDDLE_DTYPE_BIT(tensor.dtype) & float_dtypes) == 0)
+    return with_dtype(tensor.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T>)
+        return std::to_string(static_cast<const T*>(tensor.data)[i]);
+      else
+        return std::string();
+    });
+  char text[32];
+  const int length = std::snprintf(text, sizeof(text), "%g", number_at(tensor, i));
+  return {text, static_cast<size_t>(length)};
+}
+
+std::string content_text(const heddle_tensor* tensor) {
+  if (!tensor) return "absent";
+  constexpr int64_t most = 16;
+  std::string text = "[";
+  for (int64_t i = 0; i < std::min(tensor->element_count, most); ++i) text += (i ? ", " : "") + element_text(*tensor, i);
+  return text + (tensor->element_count > most ? ", ...]" : "]");
+}
+
+}  // namespace
 
 Status axis_outside(const char* what, int64_t axis, int rank) {
   if (rank == 0) return invalid(std::string(what) + " is " + std::to_string(axis) + " but the input is a scalar");
@@ -19,6 +48,25 @@ Status normalize_axes(const char* what, const std::vector<int64_t>& axes, int ra
     normalized->push_back(position);
   }
   return {};
+}
+
+Status axis_set(const char* what, const heddle_tensor* axes, int rank, uint32_t* set) {
+  *set = 0;
+  for (int64_t i = 0; axes && i < axes->element_count; ++i) {
+    int axis = 0;
+    if (!normalize_axis(integer_at(*axes, i), rank, &axis)) return axis_outside(what, integer_at(*axes, i), rank);
+    if (*set >> axis & 1) return invalid(std::string(what) + " names axis " + std::to_string(axis) + " twice");
+    *set |= 1u << axis;
+  }
+  return {};
+}
+
+Status other_content(std::initializer_list<Operand> operands, const Status& rule, Dims given, Dims prepared) {
+  std::string text = "with ";
+  for (const Operand& operand : operands)
+    text += (&operand == operands.begin() ? "" : ", ") + std::string(operand.name) + " " + content_text(operand.content);
+  text += rule.ok() ? " the output would be " + dims_text(given) : ": " + rule.text;
+  return invalid(text + ", but it was prepared as " + dims_text(prepared) + ": prepare again with this content");
 }
 
 Status check_rank(size_t rank) {

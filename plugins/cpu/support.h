@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -59,6 +60,39 @@ inline int64_t integer_at(const heddle_tensor& tensor, int64_t i) {
 }
 inline bool is_constant(const heddle_tensor* tensor) {
   return !tensor || ((tensor->flags & HEDDLE_TENSOR_CONSTANT) && (tensor->data || tensor->element_count == 0));
+}
+
+// ---------------------------------------------------------------- operands whose content decides extents
+
+// Extents without heap memory: rules compute them while shapes are inferred, and kernels again while they run.
+struct Extents {
+  int64_t values[HEDDLE_MAX_RANK] = {};
+  int rank = 0;
+  void push(int64_t extent) { values[rank++] = extent; }
+  Dims dims() const { return {values, rank}; }
+};
+// The axes that `axes` (null: none) names, as bits; one outside the rank or named twice is an error.
+Status axis_set(const char* what, const heddle_tensor* axes, int rank, uint32_t* set);
+
+// An input as messages show it: "axes [0, 2]".
+struct Operand {
+  const char* name;
+  const heddle_tensor* content;  // null: absent
+};
+// Whether a run may see another content than the one that the plan was made for. Ask in prepare.
+inline bool varies(const PrepareContext& context, std::initializer_list<uint32_t> ports) {
+  return std::any_of(ports.begin(), ports.end(), [&](uint32_t port) { return !is_constant(context.input(port)); });
+}
+// The error of a run whose operands lead to other extents than the output has. `rule`: what the rule said to the content.
+Status other_content(std::initializer_list<Operand> operands, const Status& rule, Dims given, Dims prepared);
+// In run: whether the operands lead to the extents of `output`, by which the kernel bounds what it writes. `rule(Extents*)` computes them.
+template <class Rule>
+Status check_planned(std::initializer_list<Operand> operands, const heddle_tensor& output, Rule&& rule) {
+  Extents given;
+  const Status status = rule(&given);
+  const Dims dims = given.dims(), planned = dims_of(output);
+  if (status.ok() && std::equal(dims.begin(), dims.end(), planned.begin(), planned.end())) return {};
+  return other_content(operands, status, dims, planned);
 }
 
 // "index 7 is outside [-5, 4] (axis 1 of "data")"

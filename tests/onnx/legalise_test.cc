@@ -176,7 +176,11 @@ TEST(Legalise, UpsampleAndResizeOfOldAreAsymmetric) {
             "y = Resize/19(x, -, n/scales) mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor\n");
   OneNode shrinks(10, "Resize", {"x", "s"});
   shrinks.graph.floats("s", {2}, {0.5f, 1});
-  EXPECT_EQ(imported(shrinks), "s = f32[2][0.5, 1]\ny = Resize/19(x, -, s) coordinate_transformation_mode=asymmetric nearest_mode=ceil\n");
+  const std::string asymmetric = "y = Resize/19(x, -, s) coordinate_transformation_mode=asymmetric nearest_mode=floor_or_ceil\n";
+  EXPECT_EQ(imported(shrinks), "s = f32[2][0.5, 1]\n" + asymmetric);
+  OneNode at_run_time(10, "Resize", {"x", "s"});
+  at_run_time.graph.input("s", {2});
+  EXPECT_EQ(imported(at_run_time), asymmetric);
   OneNode empty(11, "Resize", {"x", "roi", "s"});
   empty.graph.floats("roi", {0}, {}).floats("s", {1}, {2});
   EXPECT_EQ(imported(empty), "roi = f32[0][]\ns = f32[1][2]\ny = Resize/19(x, -, s)\n");

@@ -1,8 +1,6 @@
 // Upsample, Resize and other sampling operators.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "onnx/legalise.h"
 
 namespace heddle::importer {
@@ -13,21 +11,13 @@ ValueId float_list(Rewrite& r, const std::string& label, const std::vector<doubl
   return r.constant(label, Blob::copy_of(DType::f32, Shape{static_cast<int64_t>(single.size())}, single.data()));
 }
 
-// Before opset 11 coordinates were asymmetric; nearest rounded towards the smaller index when growing.
+// Before opset 11 coordinates were asymmetric.
 void resize_as_before_11(Rewrite& r, ValueId scales, const char* nearest_mode) {
   r.node().type = "Resize";
   r.node().inputs = {r.input(0), ValueId(), scales};
   r.set("coordinate_transformation_mode", std::string("asymmetric"));
   if (r.find("mode") && std::get_if<std::string>(r.find("mode")) && std::get<std::string>(*r.find("mode")) != "nearest") return;
   r.set("nearest_mode", std::string(nearest_mode));
-}
-
-enum class Direction { grows, shrinks, mixed };
-Direction direction_of(const Blob& scales) {
-  const auto* values = reinterpret_cast<const float*>(scales.data);
-  const auto* end = values + scales.shape.element_count();
-  if (std::all_of(values, end, [](float s) { return s >= 1; })) return Direction::grows;
-  return std::all_of(values, end, [](float s) { return s <= 1; }) ? Direction::shrinks : Direction::mixed;
 }
 
 }  // namespace
@@ -46,15 +36,12 @@ Status upsample_to_resize(Rewrite& r) {
   return {};
 }
 
-// Opset 10 left the rounding open; runtimes agreed on down when growing and up when shrinking.
+// Opset 10 left the rounding open; runtimes agreed on down along axes that grow and up along those that shrink. The scales may be known
+// only when the net runs, so the operator decides axis by axis.
 Status resize_10(Rewrite& r) {
   const ValueId scales = r.input(1);
-  const Blob* content = r.content(scales);
   if (!scales.valid()) return {Code::arity_mismatch, "Resize of opset 10 has no scales"};
-  const Direction direction = content && content->dtype == DType::f32 ? direction_of(*content) : Direction::grows;
-  if (direction == Direction::mixed)
-    return {Code::unsupported, "Resize of opset 10 that grows one dimension and shrinks another", "convert the model to opset 11 or newer"};
-  resize_as_before_11(r, scales, direction == Direction::grows ? "floor" : "ceil");
+  resize_as_before_11(r, scales, "floor_or_ceil");
   return {};
 }
 
