@@ -85,11 +85,11 @@ class RowNormalization {
     for (int64_t r = first; r < last; ++r) {
       const T* x = as_working(*context.inputs[0], r * columns, columns, row);
       T* y = target(*context.outputs[0], r * columns, row);
-      const Moments m = centred ? row_moments(x, columns) : Moments{0, row_squares(x, columns, 0) / static_cast<double>(columns)};
+      const Moments<T> m = centred ? row_moments(x, columns) : Moments<T>{0, 0, row_squares(x, columns) / static_cast<double>(columns)};
       const double inverse = 1 / std::sqrt(m.variance + epsilon_);
-      row_apply(x, y, columns, static_cast<T>(m.mean), static_cast<T>(inverse), scale, bias);
+      row_apply(x, y, columns, m.shift, static_cast<T>(inverse), static_cast<T>(-m.rest * inverse), scale, bias);
       store_working(*context.outputs[0], r * columns, columns, y);
-      store_statistic(context, 1, r, m.mean);
+      store_statistic(context, 1, r, m.mean());
       store_statistic(context, 2, r, inverse);
     }
   }

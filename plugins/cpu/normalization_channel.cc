@@ -151,12 +151,13 @@ class GroupNormalization {
     for (int64_t g = first; g < last; ++g) {
       const T* from = as_working(x, g * elements, elements, buffer);
       T* to = target(y, g * elements, buffer);
-      const Moments m = row_moments(from, elements);
+      const Moments<T> m = row_moments(from, elements);
       const double inverse = 1 / std::sqrt(m.variance + epsilon_);
       for (int64_t k = 0; k < channels; ++k) {
         const int64_t c = g % groups * channels + k;
-        row_affine(from + k * shape.spatial, to + k * shape.spatial, shape.spatial, static_cast<T>(m.mean),
-                   static_cast<T>(inverse * parameter(*context.inputs[1], c)), static_cast<T>(parameter(*context.inputs[2], c)));
+        const double factor = inverse * parameter(*context.inputs[1], c);
+        row_affine(from + k * shape.spatial, to + k * shape.spatial, shape.spatial, m.shift, static_cast<T>(factor),
+                   static_cast<T>(parameter(*context.inputs[2], c) - m.rest * factor));
       }
       store_working(y, g * elements, elements, to);
     }

@@ -15,28 +15,65 @@ VF load_part(const float* x, int64_t count, float filler) {
   return v;
 }
 
-template <class F>
-double sum_over(const float* x, int64_t count, float shift, F f) {
-  double total = 0;
-  const VF s = splat<VF>(shift);
+// Sums over all elements in four interleaved accumulators. What the last vector lacks is filled up with `filler`, which adds nothing.
+template <class Sums>
+void sum_over(const float* x, int64_t count, float filler, const Sums& start, double* totals) {
   for (int64_t begin = 0; begin < count; begin += stretch) {
     const int64_t end = count - begin < stretch ? count : begin + stretch;
-    VF a[4] = {};
+    Sums a[4] = {start, start, start, start};
     int64_t i = begin;
     for (; i + 4 * n <= end; i += 4 * n)
-      for (int k = 0; k < 4; ++k) a[k] = f(a[k], load<VF>(x + i + k * n) - s);
-    for (; i + n <= end; i += n) a[0] = f(a[0], load<VF>(x + i) - s);
-    if (i < end) a[1] = f(a[1], load_part(x + i, end - i, shift) - s);
-    total += static_cast<double>(sum_lanes((a[0] + a[1]) + (a[2] + a[3])));
+      for (int k = 0; k < 4; ++k) a[k].add(load<VF>(x + i + k * n));
+    for (; i + n <= end; i += n) a[0].add(load<VF>(x + i));
+    if (i < end) a[1].add(load_part(x + i, end - i, filler));
+    a[0].join(a[1]);
+    a[2].join(a[3]);
+    a[0].join(a[2]);
+    a[0].store(totals);
   }
-  return total;
 }
 
-double sum(const float* x, int64_t count, float shift) {
-  return sum_over(x, count, shift, [](VF a, VF d) { return a + d; });
+struct Values {
+  VF sum;
+  void add(VF x) { sum += x; }
+  void join(const Values& b) { sum += b.sum; }
+  void store(double* totals) const { totals[0] += static_cast<double>(sum_lanes(sum)); }
+};
+struct Squares {
+  VF sum;
+  void add(VF x) { sum = fma(x, x, sum); }
+  void join(const Squares& b) { sum += b.sum; }
+  void store(double* totals) const { totals[0] += static_cast<double>(sum_lanes(sum)); }
+};
+struct Centred {
+  VF shift, sum, squares;
+  void add(VF x) {
+    const VF d = x - shift;
+    sum += d;
+    squares = fma(d, d, squares);
+  }
+  void join(const Centred& b) { sum += b.sum, squares += b.squares; }
+  void store(double* totals) const {
+    totals[0] += static_cast<double>(sum_lanes(sum));
+    totals[1] += static_cast<double>(sum_lanes(squares));
+  }
+};
+
+double sum(const float* x, int64_t count) {
+  double total = 0;
+  sum_over(x, count, 0, Values{}, &total);
+  return total;
 }
-double sum_of_squares(const float* x, int64_t count, float shift) {
-  return sum_over(x, count, shift, [](VF a, VF d) { return fma(d, d, a); });
+double sum_of_squares(const float* x, int64_t count) {
+  double total = 0;
+  sum_over(x, count, 0, Squares{}, &total);
+  return total;
+}
+void centred_sums(const float* x, int64_t count, float shift, double* sum, double* squares) {
+  double totals[2] = {0, 0};
+  sum_over(x, count, shift, Centred{splat<VF>(shift), {}, {}}, totals);
+  *sum = totals[0];
+  *squares = totals[1];
 }
 
 // f(vectors) for whole vectors, then once for what is left.
@@ -53,14 +90,14 @@ VF get(const float* x, int64_t i, int64_t count) {
   return count == n ? load<VF>(x + i) : load_part(x + i, count, 0);
 }
 
-void apply(const float* x, float* y, int64_t count, float shift, float factor, const float* scale, const float* bias) {
-  const VF s = splat<VF>(shift), k = splat<VF>(factor);
+void apply(const float* x, float* y, int64_t count, float shift, float factor, float offset, const float* scale, const float* bias) {
+  const VF s = splat<VF>(shift), k = splat<VF>(factor), c = splat<VF>(offset);
   if (scale && bias)
-    each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma((v - s) * k, get(scale, i, m), get(bias, i, m)); });
+    each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma(fma(v - s, k, c), get(scale, i, m), get(bias, i, m)); });
   else if (scale)
-    each(x, y, count, [&](VF v, int64_t i, int64_t m) { return (v - s) * k * get(scale, i, m); });
+    each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma(v - s, k, c) * get(scale, i, m); });
   else
-    each(x, y, count, [&](VF v, int64_t, int64_t) { return (v - s) * k; });
+    each(x, y, count, [&](VF v, int64_t, int64_t) { return fma(v - s, k, c); });
 }
 
 void affine(const float* x, float* y, int64_t count, float shift, float factor, float offset) {
@@ -81,6 +118,7 @@ void add_squares(const float* x, float* sums, int64_t count) {
 
 }  // namespace
 
-constinit const NormalizationTable normalizations = {sum, sum_of_squares, apply, affine, affine_each, local_response, add_squares};
+constinit const NormalizationTable normalizations = {sum,    sum_of_squares, centred_sums,   apply,
+                                                     affine, affine_each,    local_response, add_squares};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

@@ -1,5 +1,6 @@
-// The loops of normalisations on contiguous f32. Means and sums of squares are taken in two passes (mean first), so that rows far from zero
-// lose nothing. In place is safe. Stateless; any thread.
+// The loops of normalisations on contiguous f32. Moments are taken in two passes: first the sum, then about the mean that it gives, rounded
+// to f32. What the rounding (and the first sum's own error) left of the mean is found in the second pass, so that rows far from zero lose
+// nothing. In place is safe. Stateless; any thread.
 #pragma once
 
 #include <stddef.h>
@@ -10,11 +11,13 @@
 namespace heddle::cpu {
 
 struct NormalizationTable {
-  // The sum of (x - shift), and of (x - shift)^2.
-  double (*sum)(const float* x, int64_t count, float shift);
-  double (*sum_of_squares)(const float* x, int64_t count, float shift);
-  // y = (x - shift) * factor * scale + bias; scale and bias hold `count` values, null: 1 and 0.
-  void (*apply)(const float* x, float* y, int64_t count, float shift, float factor, const float* scale, const float* bias);
+  // The sum of x, and of x^2.
+  double (*sum)(const float* x, int64_t count);
+  double (*sum_of_squares)(const float* x, int64_t count);
+  // The sums of x - shift and of (x - shift)^2.
+  void (*centred_sums)(const float* x, int64_t count, float shift, double* sum, double* squares);
+  // y = ((x - shift) * factor + offset) * scale + bias; scale and bias hold `count` values, null: 1 and 0.
+  void (*apply)(const float* x, float* y, int64_t count, float shift, float factor, float offset, const float* scale, const float* bias);
   // y = (x - shift) * factor + offset, and y = x * factor + offset with one of each per element.
   void (*affine)(const float* x, float* y, int64_t count, float shift, float factor, float offset);
   void (*affine_each)(const float* x, float* y, int64_t count, const float* factors, const float* offsets);

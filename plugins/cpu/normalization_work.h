@@ -21,26 +21,35 @@ void with_working(heddle_dtype dtype, F&& f) {
 
 // Row functions of normalization_rows.h for both working types.
 inline double row_sum(const float* x, int64_t n) {
-  return isa_normalizations().sum(x, n, 0);
+  return isa_normalizations().sum(x, n);
 }
 inline double row_sum(const double* x, int64_t n) {
   double s = 0;
   for (int64_t i = 0; i < n; ++i) s += x[i];
   return s;
 }
-inline double row_squares(const float* x, int64_t n, float shift) {
-  return isa_normalizations().sum_of_squares(x, n, shift);
+inline double row_squares(const float* x, int64_t n) {
+  return isa_normalizations().sum_of_squares(x, n);
 }
-inline double row_squares(const double* x, int64_t n, double shift) {
+inline double row_squares(const double* x, int64_t n) {
   double s = 0;
-  for (int64_t i = 0; i < n; ++i) s += (x[i] - shift) * (x[i] - shift);
+  for (int64_t i = 0; i < n; ++i) s += x[i] * x[i];
   return s;
 }
-inline void row_apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale, const float* bias) {
-  isa_normalizations().apply(x, y, n, shift, factor, scale, bias);
+inline void row_centred(const float* x, int64_t n, float shift, double* sum, double* squares) {
+  isa_normalizations().centred_sums(x, n, shift, sum, squares);
 }
-inline void row_apply(const double* x, double* y, int64_t n, double shift, double factor, const double* scale, const double* bias) {
-  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) * factor * (scale ? scale[i] : 1) + (bias ? bias[i] : 0);
+inline void row_centred(const double* x, int64_t n, double shift, double* sum, double* squares) {
+  double s = 0, q = 0;
+  for (int64_t i = 0; i < n; ++i) s += x[i] - shift, q += (x[i] - shift) * (x[i] - shift);
+  *sum = s, *squares = q;
+}
+inline void row_apply(const float* x, float* y, int64_t n, float shift, float factor, float offset, const float* scale, const float* bias) {
+  isa_normalizations().apply(x, y, n, shift, factor, offset, scale, bias);
+}
+inline void row_apply(const double* x, double* y, int64_t n, double shift, double factor, double offset, const double* scale,
+                      const double* bias) {
+  for (int64_t i = 0; i < n; ++i) y[i] = ((x[i] - shift) * factor + offset) * (scale ? scale[i] : 1) + (bias ? bias[i] : 0);
 }
 inline void row_affine(const float* x, float* y, int64_t n, float shift, float factor, float offset) {
   isa_normalizations().affine(x, y, n, shift, factor, offset);
@@ -55,13 +64,21 @@ inline void row_affine_each(const double* x, double* y, int64_t n, const double*
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factors[i] + offsets[i];
 }
 
+// The mean is shift + rest. Elements are centred as (x - shift) - rest: near the mean the first difference is exact.
+template <class T>
 struct Moments {
-  double mean, variance;
+  T shift = 0;
+  double rest = 0, variance = 0;
+  double mean() const { return static_cast<double>(shift) + rest; }
 };
 template <class T>
-Moments row_moments(const T* x, int64_t n) {
-  const double mean = row_sum(x, n) / static_cast<double>(n);
-  return {mean, row_squares(x, n, static_cast<T>(mean)) / static_cast<double>(n)};
+Moments<T> row_moments(const T* x, int64_t n) {
+  const auto count = static_cast<double>(n);
+  const T shift = static_cast<T>(row_sum(x, n) / count);
+  double sum = 0, squares = 0;
+  row_centred(x, n, shift, &sum, &squares);
+  const double rest = sum / count, variance = squares / count - rest * rest;
+  return {shift, rest, variance < 0 ? 0 : variance};
 }
 
 // Element `i` of a tensor's bytes.

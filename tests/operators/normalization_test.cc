@@ -121,6 +121,52 @@ TEST(LayerNormalization, SeveralAxesOneScaleAndDoubles) {
             std::string::npos);
 }
 
+// Rows whose noise is a few thousand times below their mean: what is left of the f32 mean's rounding would show in every element.
+std::vector<float> near_constant(int64_t n, float centre, float spread, unsigned seed) {
+  std::vector<float> v = noise(n, seed);
+  for (float& f : v) f = centre + f * spread;
+  return v;
+}
+template <class Operator>
+void expect_exact_moments(int64_t length, Operator&& normalized) {
+  for (const float centre : {1000.0f, -3.0e4f, 7.0f})
+    for (const float spread : {1.0f, 1e-3f, 1e-5f, 0.0f}) {
+      const std::vector<float> x = near_constant(3 * length, centre, spread * std::fabs(centre) / 1000, 5);
+      const auto expected = along({3, length}, 1, doubles(x), [](Line& line) { normalize(line, 1e-5); });
+      const std::vector<float> y = normalized(x);
+      ASSERT_EQ(y.size(), expected.size());
+      // A few units in the last place: the differences from the mean are exact, their product with 1 / deviation is rounded.
+      for (size_t i = 0; i < y.size(); ++i)
+        ASSERT_NEAR(y[i], expected[i], 5e-7 * (1 + std::fabs(expected[i]))) << "length " << length << ", " << centre << " +- " << spread;
+    }
+}
+
+TEST(LayerNormalization, OfNearlyConstantRowsLosesNothing) {
+  for (const int64_t length : {7, 100, 768, 1000, 5000})
+    expect_exact_moments(length, [&](const std::vector<float>& x) {
+      return values<float>(*run1("LayerNormalization", {tensor<float>({3, length}, x), tensor<float>({1}, {1})}, {{"epsilon", 1e-5}}));
+    });
+  // Mean and deviation, as outputs.
+  const std::vector<float> x = near_constant(768, 1000, 1e-3f, 9);
+  const auto outputs = run(call_of("LayerNormalization", {tensor<float>({1, 768}, x), tensor<float>({1}, {1})}, {}, 3));
+  double mean = 0, variance = 0;
+  for (const float v : x) mean += static_cast<double>(v) / 768;
+  for (const float v : x) variance += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean) / 768;
+  EXPECT_EQ(values<float>(*outputs.at(1))[0], static_cast<float>(mean));
+  EXPECT_NEAR(values<float>(*outputs.at(2))[0] * std::sqrt(variance + 1e-5), 1, 1e-6);
+}
+
+TEST(GroupNormalization, OfNearlyConstantGroupsLosesNothing) {
+  const Tensor one = tensor<float>({3}, {1, 1, 1}), zero = tensor<float>({3}, {0, 0, 0});
+  for (const int64_t length : {49, 784})
+    for (const bool instance : {true, false})
+      expect_exact_moments(length, [&](const std::vector<float>& x) {
+        const std::vector<Attribute> attributes = instance ? std::vector<Attribute>{} : std::vector<Attribute>{{"num_groups", int64_t{3}}};
+        return values<float>(
+            *run1(instance ? "InstanceNormalization" : "GroupNormalization", {tensor<float>({1, 3, length}, x), one, zero}, attributes));
+      });
+}
+
 TEST(RmsNormalization, DividesByTheRootMeanSquare) {
   const std::vector<float> y =
       values<float>(*run1("RMSNormalization", {tensor<float>(Shape{1, 2}, {3, 4}), tensor<float>(Shape{2}, {1, 10})}, {{"epsilon", 0.0}}));
