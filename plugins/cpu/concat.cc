@@ -159,6 +159,7 @@ class Split {
     const uint32_t count = context.raw()->output_count;
     const int64_t part = (x.dims[axis_] + count - 1) / std::max<int64_t>(count, 1);
     const heddle_tensor* sizes = context.input(1);
+    varies_ = varies(context, {1});
     int64_t offset = 0;
     for (uint32_t i = 0; i < count; ++i) {
       const heddle_tensor* y = context.output(i);
@@ -176,6 +177,7 @@ class Split {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (varies_) HEDDLE_PLUGIN_CHECK(check_sizes(context));
     const char* whole = static_cast<const char*>(context.inputs[0]->data);
     parts_.visit(tiling_.range(parts_.units(), begin, end),
                  [&](size_t i, int64_t offset, const StridedCopy& copy, int64_t first, int64_t last) {
@@ -188,7 +190,21 @@ class Split {
   }
 
  private:
+  // Whether the outputs still have the extents that `split` gives them. None is absent where that may change.
+  Status check_sizes(const RunContext& context) const {
+    const heddle_tensor& sizes = *context.inputs[1];
+    for (uint32_t i = 0; i < context.output_count; ++i) {
+      const heddle_tensor& y = *context.outputs[i];
+      HEDDLE_PLUGIN_CHECK(check_planned({{"split", &sizes}}, y, [&](Extents* to) -> Status {
+        if (sizes.element_count != context.output_count) return invalid("there are " + std::to_string(context.output_count) + " outputs");
+        for (int d = 0; d < y.rank; ++d) to->push(d == axis_ ? integer_at(sizes, i) : context.inputs[0]->dims[d]);
+        return {};
+      }));
+    }
+    return {};
+  }
   int axis_ = 0;
+  bool varies_ = true;
   Parts parts_;
   std::vector<uint32_t> positions_;
   Tiling tiling_;

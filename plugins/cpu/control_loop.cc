@@ -132,6 +132,7 @@ class Loop {
     Trip trip;
     if (const heddle_tensor* trips = context.inputs[trips_port]) trip.most = *static_cast<const int64_t*>(trips->data);
     if (const heddle_tensor* cond = context.inputs[cond_port]) trip.goes_on = *static_cast<const uint8_t*>(cond->data);
+    if (planned_) HEDDLE_PLUGIN_CHECK(check_stacks(context, trip.most));
     ScratchArea area(context.scratch);
     Frame frame(area, ports_);
     frame.inputs[0] = &(frame.views[0] = make_view(HEDDLE_I64, nullptr, 0, &trip.iteration));
@@ -192,6 +193,18 @@ class Loop {
       if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, frame.inputs[2 + i]->data, y->byte_size);
     for (uint32_t i = ports_.carried; i < context.output_count; ++i)
       if (const heddle_tensor* y = context.outputs[i]; y && y->extent) *y->extent = trip.iteration;
+    return {};
+  }
+
+  // Every planned stack has room for the trips that M allows.
+  Status check_stacks(const RunContext& context, int64_t most) const {
+    for (uint32_t i = ports_.carried; i < context.output_count; ++i) {
+      const heddle_tensor* stack = context.outputs[i];
+      if (stack && most > stack->dims[0])
+        return invalid((context.inputs[trips_port] ? "with M [" + std::to_string(most) + "]" : std::string("without M")) +
+                       " there could be more iterations than the " + std::to_string(stack->dims[0]) + " that scan output " +
+                       std::to_string(i - ports_.carried) + " was prepared for: prepare again with this content");
+    }
     return {};
   }
 

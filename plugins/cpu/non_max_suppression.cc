@@ -57,6 +57,10 @@ class NonMaxSuppression {
     const Limits limits = {most, operand(overlap_port) ? static_cast<float>(number_at(*operand(overlap_port), 0)) : 0,
                            operand(score_port) != nullptr,
                            operand(score_port) ? static_cast<float>(number_at(*operand(score_port), 0)) : 0};
+    if (const int64_t rows = selected.dims[0]; most > 0 && boxes.dims[0] * classes > rows / most)
+      return invalid("with max_output_boxes_per_class [" + std::to_string(integer_at(*operand(most_port), 0)) + "] the output could have " +
+                     std::to_string(boxes.dims[0] * classes * most) + " rows, but it was prepared as [" + std::to_string(rows) +
+                     ", 3]: prepare again with this content");
     auto* order = static_cast<int64_t*>(context.scratch);
     auto* kept = order + count;
     auto* row = static_cast<int64_t*>(selected.data);

@@ -5,6 +5,14 @@
 namespace heddle::cpu {
 namespace {
 
+// The extents of `indices` with `depth` before `axis`.
+Status one_hot_extents(Dims indices, int axis, const heddle_tensor& operand, Extents* to) {
+  const double depth = number_at(operand, 0);
+  if (!(depth >= 0 && depth <= 4e18)) return invalid("depth is not a number of elements");
+  for (int i = 0; i <= indices.rank; ++i) to->push(i == axis ? static_cast<int64_t>(depth) : indices[i < axis ? i : i - 1]);
+  return {};
+}
+
 Status infer_one_hot(InferContext& context) {
   const Dims indices = context.dims(0);
   if (context.input(1).element_count != 1)
@@ -16,11 +24,9 @@ Status infer_one_hot(InferContext& context) {
     return axis_outside("axis", context.attributes.i("axis"), indices.rank + 1);
   HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(indices.rank) + 1));
   if (!context.known(1)) return context.set_dynamic(0, indices.rank + 1), Status();
-  const double depth = number_at(context.input(1), 0);
-  if (!(depth >= 0 && depth <= 4e18)) return invalid("depth is not a number of elements");
-  std::vector<int64_t> dims = vector_of(indices);
-  dims.insert(dims.begin() + axis, static_cast<int64_t>(depth));
-  context.set_dims(0, dims);
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(one_hot_extents(indices, axis, context.input(1), &to));
+  context.set_dims(0, to.dims());
   return {};
 }
 
@@ -31,12 +37,16 @@ class OneHot {
     return {};
   }
   Status prepare(PrepareContext& context) {
+    varies_ = varies(context, {1});
     tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size));
     return {};
   }
   // Output [before, depth, after]; a tile is a range of `before`.
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &indices = *context.inputs[0], &values = *context.inputs[2], &y = *context.outputs[0];
+    if (varies_)
+      HEDDLE_PLUGIN_CHECK(check_planned({{"depth", context.inputs[1]}}, y,
+                                        [&](Extents* to) { return one_hot_extents(dims_of(indices), axis_, *context.inputs[1], to); }));
     const Dims dims = dims_of(y);
     const int64_t depth = dims[axis_], after = dims.count(axis_ + 1, dims.rank);
     const Tiling::Range range = tiling_.range(dims.count(0, axis_), begin, end);
@@ -57,6 +67,7 @@ class OneHot {
 
  private:
   int axis_ = 0;
+  bool varies_ = true;
   Tiling tiling_;
 };
 

@@ -23,6 +23,8 @@ Status parse_mode(const Attributes& attributes, Mode* mode) {
   return {};
 }
 
+constexpr int64_t most_pad = int64_t{1} << 60;  // of an axis: positions are sums of pads and extents
+
 struct Pads {
   int64_t before[HEDDLE_MAX_RANK] = {}, after[HEDDLE_MAX_RANK] = {};
 };
@@ -41,6 +43,22 @@ Status read_pads(const heddle_tensor& pads, const heddle_tensor* axes, int rank,
     seen |= 1u << axis;
     result->before[axis] = integer_at(pads, i);
     result->after[axis] = integer_at(pads, i + count);
+    for (const int64_t pad : {result->before[axis], result->after[axis]})
+      if (pad < -most_pad || pad > most_pad) return invalid("pads has " + std::to_string(pad) + " for axis " + std::to_string(axis));
+  }
+  return {};
+}
+
+Status pad_extents(Dims from, const heddle_tensor& operand, const heddle_tensor* axes, Mode mode, Pads* pads, Extents* to) {
+  HEDDLE_PLUGIN_CHECK(read_pads(operand, axes, from.rank, pads));
+  for (int i = 0; i < from.rank; ++i) {
+    int64_t dim = from[i];
+    if (__builtin_add_overflow(dim, pads->before[i], &dim) || __builtin_add_overflow(dim, pads->after[i], &dim) || dim < 0)
+      return invalid("pads " + std::to_string(pads->before[i]) + " and " + std::to_string(pads->after[i]) + " do not fit axis " +
+                     std::to_string(i) + " of " + dims_text(from));
+    if (from[i] == 0 && dim > 0 && mode != Mode::constant)
+      return invalid("axis " + std::to_string(i) + " is empty: only mode constant can pad it");
+    to->push(dim);
   }
   return {};
 }
@@ -55,18 +73,9 @@ Status infer_pad(InferContext& context) {
     return invalid("constant_value has shape " + dims_text(context.dims(value_port)) + ", expected a scalar");
   if (!context.known(pads_port) || (has_axes && !context.known(axes_port))) return context.set_dynamic(0, from.rank), Status();
   Pads pads;
-  HEDDLE_PLUGIN_CHECK(read_pads(context.input(pads_port), has_axes ? &context.input(axes_port) : nullptr, from.rank, &pads));
-  std::vector<int64_t> dims;
-  for (int i = 0; i < from.rank; ++i) {
-    int64_t dim = from[i];
-    if (__builtin_add_overflow(dim, pads.before[i], &dim) || __builtin_add_overflow(dim, pads.after[i], &dim) || dim < 0)
-      return invalid("pads " + std::to_string(pads.before[i]) + " and " + std::to_string(pads.after[i]) + " do not fit axis " +
-                     std::to_string(i) + " of " + dims_text(from));
-    if (from[i] == 0 && dim > 0 && mode != Mode::constant)
-      return invalid("axis " + std::to_string(i) + " is empty: only mode constant can pad it");
-    dims.push_back(dim);
-  }
-  context.set_dims(0, dims);
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(pad_extents(from, context.input(pads_port), has_axes ? &context.input(axes_port) : nullptr, mode, &pads, &to));
+  context.set_dims(0, to.dims());
   return {};
 }
 
@@ -135,12 +144,12 @@ class Pad {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
-    if (y.element_count == 0) return {};
     const auto operand = [&](uint32_t port) { return port < context.input_count ? context.inputs[port] : nullptr; };
     Pads pads;
-    HEDDLE_PLUGIN_CHECK(read_pads(*context.inputs[pads_port], operand(axes_port), x.rank, &pads));
-    for (int i = 0; i < x.rank; ++i)
-      if (x.dims[i] + pads.before[i] + pads.after[i] != y.dims[i]) return invalid("pads changed since the output was planned");
+    HEDDLE_PLUGIN_CHECK(check_planned({{"pads", operand(pads_port)}, {"axes", operand(axes_port)}}, y, [&](Extents* to) {
+      return pad_extents(dims_of(x), *operand(pads_port), operand(axes_port), mode_, &pads, to);
+    }));
+    if (y.element_count == 0) return {};
     uint64_t constant = 0;
     const size_t width = byte_width(x.dtype);
     if (const heddle_tensor* value = operand(value_port)) std::memcpy(&constant, value->data, width);

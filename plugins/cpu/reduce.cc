@@ -115,15 +115,17 @@ Accumulator start_of(Fold fold, heddle_dtype dtype) {
 
 // The dimensions that `axes` names, as bits; none given means all, or none with noop_with_empty_axes.
 Status reduced_set(int rank, const heddle_tensor* axes, bool keep_when_empty, uint32_t* set) {
-  const int64_t count = axes ? axes->element_count : 0;
-  *set = count == 0 && !keep_when_empty ? (1u << rank) - 1 : 0;
-  for (int64_t i = 0; i < count; ++i) {
-    int axis = 0;
-    if (!normalize_axis(integer_at(*axes, i), rank, &axis)) return axis_outside("axes", integer_at(*axes, i), rank);
-    if (*set >> axis & 1) return invalid("axes names axis " + std::to_string(axis) + " twice");
-    *set |= 1u << axis;
-  }
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, rank, set));
+  if ((!axes || axes->element_count == 0) && !keep_when_empty) *set = (1u << rank) - 1;
   return {};
+}
+void reduced_extents(Dims from, uint32_t set, bool keeps_dims, Extents* to) {
+  for (int i = 0; i < from.rank; ++i) {
+    if (!(set >> i & 1))
+      to->push(from[i]);
+    else if (keeps_dims)
+      to->push(1);
+  }
 }
 
 class Reduce {
@@ -162,7 +164,7 @@ class Reduce {
   void run_partial(const ReducePlan& plan, const RunContext& context, int64_t part) const;
 
   Reduction reduction_ = reduce_sum;
-  bool keep_when_empty_ = false;
+  bool keep_when_empty_ = false, keeps_dims_ = true;
   bool known_axes_ = false;
   heddle_dtype dtype_ = HEDDLE_DTYPE_NONE, folded_dtype_ = HEDDLE_DTYPE_NONE;
   ReducePlan plan_;
@@ -171,6 +173,7 @@ class Reduce {
 Status Reduce::create(const CreateContext& context, Reduction reduction) {
   reduction_ = reduction;
   keep_when_empty_ = context.attributes.i("noop_with_empty_axes") != 0;
+  keeps_dims_ = context.attributes.i("keepdims") != 0;
   dtype_ = context.input(0)->dtype;
   folded_dtype_ = fold_dtype(dtype_);
   if (!isa_folds().functions[fold_type(folded_dtype_)][reduction.fold].row) return invalid("is not defined for integers");
@@ -206,7 +209,11 @@ Status Reduce::run(const RunContext& context, int64_t begin, int64_t end) const 
     const heddle_tensor& input = *context.inputs[0];
     uint32_t set = 0;
     const heddle_tensor* axes = context.input_count > 1 ? context.inputs[1] : nullptr;
-    if (Status s = reduced_set(input.rank, axes, keep_when_empty_, &set); !s.ok()) return s;
+    HEDDLE_PLUGIN_CHECK(check_planned({{"axes", axes}}, *context.outputs[0], [&](Extents* to) -> Status {
+      HEDDLE_PLUGIN_CHECK(reduced_set(input.rank, axes, keep_when_empty_, &set));
+      reduced_extents(dims_of(input), set, keeps_dims_, to);
+      return {};
+    }));
     ReducePlan plan = plan_of(input, set);
     plan.output_parts = std::min<int64_t>(plan.output_parts, 1);
     plan.folded_parts = 1;
@@ -283,6 +290,11 @@ void Reduce::end(const ReducePlan& plan, Accumulator* accumulators, const Accumu
   const heddle_dtype dtype = accumulator_dtype(folded_dtype_);
   for (int64_t i = 0; i < count; ++i) {
     Accumulator& a = accumulators[i];
+    if (reduction_.ending == Ending::mean && dtype != HEDDLE_F64) {
+      // In integers, towards zero: a double holds no sum of more than 53 bits.
+      if (plan.folded > 0) dtype == HEDDLE_U64 ? a.u /= static_cast<uint64_t>(plan.folded) : a.u = static_cast<uint64_t>(a.i / plan.folded);
+      continue;
+    }
     double value = dtype == HEDDLE_F64 ? a.f : (dtype == HEDDLE_U64 ? static_cast<double>(a.u) : static_cast<double>(a.i));
     if (reduction_.ending == Ending::mean) value /= static_cast<double>(plan.folded);
     if (reduction_.ending == Ending::square_root) value = std::sqrt(value);
@@ -367,14 +379,9 @@ Status infer_reduce(InferContext& context) {
   }
   uint32_t set = 0;
   if (Status s = reduced_set(dims.rank, axes, noop, &set); !s.ok()) return s;
-  std::vector<int64_t> result;
-  for (int i = 0; i < dims.rank; ++i) {
-    if (!(set >> i & 1))
-      result.push_back(dims[i]);
-    else if (keep)
-      result.push_back(1);
-  }
-  context.set_dims(0, result);
+  Extents to;
+  reduced_extents(dims, set, keep, &to);
+  context.set_dims(0, to.dims());
   return {};
 }
 

@@ -29,31 +29,28 @@ class ViewCopy {
   Tiling tiling_;
 };
 
-Status infer_reshape(InferContext& context) {
-  const Dims operand = context.dims(1);
-  if (operand.rank != 1) return not_one_dimensional("shape", operand);
-  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(operand[0])));
-  if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(operand[0])), Status();
-  std::vector<int64_t> dims = context.ints(1);
-  const Dims from = context.dims(0);
-  const bool keeps_zero = context.attributes.i("allowzero") != 0;
+// The extents that `operand` asks for. `keeps_zero`: 0 is an extent, not a copy of the input's.
+Status reshape_extents(Dims from, const heddle_tensor* operand, bool keeps_zero, Extents* to) {
   int unknown = -1;
   int64_t known = 1;
   bool has_zero = false;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] == 0 && !keeps_zero) {
-      if (static_cast<int>(i) >= from.rank)
+  for (int i = 0; i < static_cast<int>(operand->element_count); ++i) {
+    int64_t dim = integer_at(*operand, i);
+    if (dim == 0 && !keeps_zero) {
+      if (i >= from.rank)
         return invalid("shape copies dimension " + std::to_string(i) + " of an input of rank " + std::to_string(from.rank));
-      dims[i] = from[static_cast<int>(i)];
-    } else if (dims[i] == -1) {
-      if (unknown >= 0) return invalid("shape " + dims_text(dims_of(dims)) + " has more than one -1");
-      unknown = static_cast<int>(i);
+      dim = from[i];
+    } else if (dim == -1) {
+      if (unknown >= 0) return invalid("shape has more than one -1");
+      unknown = i;
+      to->push(-1);
       continue;
-    } else if (dims[i] < 0) {
-      return invalid("shape has the extent " + std::to_string(dims[i]) + ", expected -1 or more");
+    } else if (dim < 0) {
+      return invalid("shape has the extent " + std::to_string(dim) + ", expected -1 or more");
     }
-    has_zero = has_zero || dims[i] == 0;
-    if (__builtin_mul_overflow(known, dims[i], &known)) return invalid("shape " + dims_text(dims_of(dims)) + " overflows");
+    to->push(dim);
+    has_zero = has_zero || dim == 0;
+    if (__builtin_mul_overflow(known, dim, &known)) return invalid("shape overflows at the extent " + std::to_string(dim));
   }
   const int64_t elements = from.count(0, from.rank);
   if (unknown >= 0) {
@@ -61,12 +58,22 @@ Status infer_reshape(InferContext& context) {
     if (known == 0 ? elements != 0 : elements % known != 0)
       return invalid("cannot infer -1: " + std::to_string(elements) + " elements of " + dims_text(from) + " do not divide by " +
                      std::to_string(known));
-    dims[static_cast<size_t>(unknown)] = known == 0 ? 0 : elements / known;
+    to->values[unknown] = known == 0 ? 0 : elements / known;
   } else if (known != elements) {
-    return invalid("input " + dims_text(from) + " has " + std::to_string(elements) + " elements, shape " + dims_text(dims_of(dims)) +
-                   " has " + std::to_string(known));
+    return invalid("input " + dims_text(from) + " has " + std::to_string(elements) + " elements, shape " + dims_text(to->dims()) + " has " +
+                   std::to_string(known));
   }
-  context.set_dims(0, dims);
+  return {};
+}
+
+Status infer_reshape(InferContext& context) {
+  const Dims operand = context.dims(1);
+  if (operand.rank != 1) return not_one_dimensional("shape", operand);
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(operand[0])));
+  if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(operand[0])), Status();
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(reshape_extents(context.dims(0), &context.input(1), context.attributes.i("allowzero") != 0, &to));
+  context.set_dims(0, to.dims());
   return {};
 }
 
@@ -81,9 +88,20 @@ Status infer_flatten(InferContext& context) {
   return {};
 }
 
+// Without `axes` (null) all dimensions of one element go.
+Status squeeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
+  uint32_t set = 0;
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, from.rank, &set));
+  for (int i = 0; i < from.rank; ++i) {
+    const bool named = set >> i & 1;
+    if (named && from[i] != 1) return invalid("cannot squeeze axis " + std::to_string(i) + " of " + dims_text(from) + ": it is not 1");
+    if (!named && (axes || from[i] != 1)) to->push(from[i]);
+  }
+  return {};
+}
+
 Status infer_squeeze(InferContext& context) {
   const Dims from = context.dims(0);
-  std::vector<int> axes;
   if (context.has_input(1)) {
     const Dims operand = context.dims(1);
     if (operand.rank > 1) return not_one_dimensional("axes", operand);
@@ -92,16 +110,19 @@ Status infer_squeeze(InferContext& context) {
       if (removed > from.rank) return invalid("axes has " + std::to_string(removed) + " entries for an input " + dims_text(from));
       return context.set_dynamic(0, from.rank - static_cast<int>(removed)), Status();
     }
-    HEDDLE_PLUGIN_CHECK(normalize_axes("axes", context.ints(1), from.rank, &axes));
-    for (int axis : axes)
-      if (from[axis] != 1) return invalid("cannot squeeze axis " + std::to_string(axis) + " of " + dims_text(from) + ": it is not 1");
   }
-  std::vector<int64_t> dims;
-  for (int i = 0; i < from.rank; ++i) {
-    const bool removed = context.has_input(1) ? std::find(axes.begin(), axes.end(), i) != axes.end() : from[i] == 1;
-    if (!removed) dims.push_back(from[i]);
-  }
-  context.set_dims(0, dims);
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(squeeze_extents(from, context.has_input(1) ? &context.input(1) : nullptr, false, &to));
+  context.set_dims(0, to.dims());
+  return {};
+}
+
+Status unsqueeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
+  const int rank = from.rank + static_cast<int>(axes->element_count);
+  uint32_t set = 0;
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, rank, &set));
+  int next = 0;
+  for (int i = 0; i < rank; ++i) to->push(set >> i & 1 ? 1 : from[next++]);
   return {};
 }
 
@@ -112,14 +133,47 @@ Status infer_unsqueeze(InferContext& context) {
   const int64_t rank = from.rank + operand.count(0, operand.rank);
   HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(rank)));
   if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(rank)), Status();
-  std::vector<int> axes;
-  HEDDLE_PLUGIN_CHECK(normalize_axes("axes", context.ints(1), static_cast<int>(rank), &axes));
-  std::vector<int64_t> dims;
-  int next = 0;
-  for (int i = 0; i < static_cast<int>(rank); ++i) dims.push_back(std::find(axes.begin(), axes.end(), i) != axes.end() ? 1 : from[next++]);
-  context.set_dims(0, dims);
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(unsqueeze_extents(from, &context.input(1), false, &to));
+  context.set_dims(0, to.dims());
   return {};
 }
+
+// A view whose extents input 1 decides. A run copies what the output holds, and only when the operand still asks for it.
+struct ReshapeRule {
+  static constexpr const char* operand = "shape";
+  static constexpr auto extents = reshape_extents;
+};
+struct SqueezeRule {
+  static constexpr const char* operand = "axes";
+  static constexpr auto extents = squeeze_extents;
+};
+struct UnsqueezeRule {
+  static constexpr const char* operand = "axes";
+  static constexpr auto extents = unsqueeze_extents;
+};
+template <class Rule>
+class OperandView : public ViewCopy {
+ public:
+  Status create(const CreateContext& context) {
+    keeps_zero_ = context.attributes.declares("allowzero") && context.attributes.i("allowzero") != 0;
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    varies_ = varies(context, {1});
+    return ViewCopy::prepare(context);
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor* operand = context.input_count > 1 ? context.inputs[1] : nullptr;
+    if (varies_)
+      HEDDLE_PLUGIN_CHECK(check_planned({{Rule::operand, operand}}, *context.outputs[0],
+                                        [&](Extents* to) { return Rule::extents(dims_of(*context.inputs[0]), operand, keeps_zero_, to); }));
+    return ViewCopy::run(context, begin, end);
+  }
+
+ private:
+  bool keeps_zero_ = false, varies_ = true;
+};
 
 }  // namespace
 
@@ -135,7 +189,7 @@ void add_reshape(Builder& plugin) {
                  .infer(infer_reshape)
                  .gradient("Shape", {"data"}, {"t0"})
                  .gradient("Reshape", {"dreshaped", "t0"}, {"ddata"})
-                 .cpu<ViewCopy>());
+                 .cpu<OperandView<ReshapeRule>>());
   plugin.add(Op("Flatten", "", 13)
                  .doc("a matrix of the dimensions before axis and those from it on")
                  .in("input")
@@ -157,7 +211,7 @@ void add_reshape(Builder& plugin) {
                  .infer(infer_squeeze)
                  .gradient("Shape", {"data"}, {"t0"})
                  .gradient("Reshape", {"dsqueezed", "t0"}, {"ddata"})
-                 .cpu<ViewCopy>());
+                 .cpu<OperandView<SqueezeRule>>());
   plugin.add(Op("Unsqueeze", "", 13)
                  .doc("with dimensions of one element at the axes of the output")
                  .in("data")
@@ -168,7 +222,7 @@ void add_reshape(Builder& plugin) {
                  .infer(infer_unsqueeze)
                  .gradient("Shape", {"data"}, {"t0"})
                  .gradient("Reshape", {"dexpanded", "t0"}, {"ddata"})
-                 .cpu<ViewCopy>());
+                 .cpu<OperandView<UnsqueezeRule>>());
   plugin.add(Op("Identity", "", 16)
                  .doc("the input")
                  .in("input")

@@ -62,6 +62,9 @@ class Compress {
     char* to = static_cast<char*>(context.outputs[0]->data);
     int64_t chosen = 0;
     for (int64_t i = 0; i < condition.element_count; ++i) chosen += flags[i] != 0;
+    const heddle_tensor& y = *context.outputs[0];
+    const int64_t planned = y.dims[flat_ ? 0 : axis_];
+    if (y.extent ? chosen > planned : chosen != planned) return other_content({{"condition", &condition}}, {}, {&chosen, 1}, {&planned, 1});
     for (int64_t b = 0; b < before; ++b)
       for (int64_t i = 0; i < condition.element_count; ++i) {
         if (!flags[i]) continue;

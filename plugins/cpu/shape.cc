@@ -47,6 +47,15 @@ Status size(In<void> data, Out<int64_t> count) {
 
 // ---------------------------------------------------------------- ConstantOfShape
 
+Status constant_extents(const heddle_tensor& shape, Extents* to) {
+  for (int64_t i = 0; i < shape.element_count; ++i) {
+    const int64_t dim = integer_at(shape, i);
+    if (dim < 0) return invalid("the shape has the extent " + std::to_string(dim) + ", expected 0 or more");
+    to->push(dim);
+  }
+  return {};
+}
+
 Status infer_constant_of_shape(InferContext& context) {
   const heddle_tensor* value = context.attributes.tensor("value");
   if (value && value->element_count != 1) return invalid("value has " + std::to_string(value->element_count) + " elements, expected 1");
@@ -55,10 +64,9 @@ Status infer_constant_of_shape(InferContext& context) {
   if (operand.rank != 1) return not_one_dimensional("input", operand);
   HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(operand[0])));
   if (!context.known(0)) return context.set_dynamic(0, static_cast<int>(operand[0])), Status();
-  const std::vector<int64_t> dims = context.ints(0);
-  for (int64_t dim : dims)
-    if (dim < 0) return invalid("the shape has the extent " + std::to_string(dim) + ", expected 0 or more");
-  context.set_dims(0, dims);
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(constant_extents(context.input(0), &to));
+  context.set_dims(0, to.dims());
   return {};
 }
 
@@ -69,11 +77,15 @@ class ConstantOfShape {
     return {};
   }
   Status prepare(PrepareContext& context) {
+    varies_ = varies(context, {0});
     tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor& y = *context.outputs[0];
+    if (varies_)
+      HEDDLE_PLUGIN_CHECK(
+          check_planned({{"input", context.inputs[0]}}, y, [&](Extents* to) { return constant_extents(*context.inputs[0], to); }));
     const Tiling::Range range = tiling_.range(y.element_count, begin, end);
     with_width(byte_width(y.dtype), [&](auto tag) {
       using W = typename decltype(tag)::type;
@@ -86,6 +98,7 @@ class ConstantOfShape {
   }
 
  private:
+  bool varies_ = true;
   uint64_t value_ = 0;  // the bytes of one element
   Tiling tiling_;
 };
@@ -95,10 +108,7 @@ class ConstantOfShape {
 constexpr heddle_dtype_set range_dtypes = dtypes<float, double, int16_t, int32_t, int64_t>();
 
 template <class T>
-Status range_count(const InferContext& context, int64_t* count) {
-  T scalars[3];
-  for (uint32_t i = 0; i < 3; ++i) scalars[i] = *static_cast<const T*>(context.input(i).data);
-  const T start = scalars[0], limit = scalars[1], delta = scalars[2];
+Status range_count(T start, T limit, T delta, int64_t* count) {
   if (delta == T(0)) return invalid("delta is 0");
   if constexpr (std::is_floating_point_v<T>) {
     const double steps = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
@@ -128,8 +138,9 @@ Status infer_range(InferContext& context) {
   int64_t count = 0;
   HEDDLE_PLUGIN_CHECK(with_dtype(dtype, [&](auto tag) -> Status {
     using T = typename decltype(tag)::type;
+    const auto scalar = [&](uint32_t i) { return *static_cast<const T*>(context.input(i).data); };
     if constexpr (std::is_arithmetic_v<T>)
-      return range_count<T>(context, &count);
+      return range_count<T>(scalar(0), scalar(1), scalar(2), &count);
     else
       return invalid("Range needs numbers");
   }));
@@ -138,7 +149,12 @@ Status infer_range(InferContext& context) {
 }
 
 template <class T>
-Status range(In<T> start, In<T>, In<T> delta, Out<T> y) {
+Status range(In<T> start, In<T> limit, In<T> delta, Out<T> y) {
+  HEDDLE_PLUGIN_CHECK(
+      check_planned({{"start", start.tensor}, {"limit", limit.tensor}, {"delta", delta.tensor}}, *y.tensor, [&](Extents* to) {
+        to->push(0);
+        return range_count<T>(start[0], limit[0], delta[0], &to->values[0]);
+      }));
   if constexpr (std::is_floating_point_v<T>) {
     for (int64_t i = 0; i < y.size; ++i) y[i] = start[0] + static_cast<T>(i) * delta[0];
   } else {

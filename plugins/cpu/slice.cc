@@ -51,6 +51,13 @@ Status read_slices(const heddle_tensor* const* inputs, uint32_t input_count, Axi
   return {};
 }
 
+Status slice_extents(const heddle_tensor* const* inputs, uint32_t input_count, Extents* to) {
+  AxisSlice slices[HEDDLE_MAX_RANK];
+  HEDDLE_PLUGIN_CHECK(read_slices(inputs, input_count, slices));
+  for (int i = 0; i < inputs[0]->rank; ++i) to->push(slices[i].extent);
+  return {};
+}
+
 Status infer_slice(InferContext& context) {
   const Dims from = context.dims(0);
   for (uint32_t i = starts_port; i <= steps_port; ++i) {
@@ -58,11 +65,9 @@ Status infer_slice(InferContext& context) {
     if (context.dims(i).rank != 1) return not_one_dimensional("an operand", context.dims(i));
     if (!context.known(i)) return context.set_dynamic(0, from.rank), Status();
   }
-  AxisSlice slices[HEDDLE_MAX_RANK];
-  HEDDLE_PLUGIN_CHECK(read_slices(context.raw()->inputs, context.input_count(), slices));
-  std::vector<int64_t> dims;
-  for (int i = 0; i < from.rank; ++i) dims.push_back(slices[i].extent);
-  context.set_dims(0, dims);
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(slice_extents(context.raw()->inputs, context.input_count(), &to));
+  context.set_dims(0, to.dims());
   return {};
 }
 
@@ -78,6 +83,11 @@ class Slice {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const auto operand = [&](uint32_t port) { return port < context.input_count ? context.inputs[port] : nullptr; };
+    if (!planned_)
+      HEDDLE_PLUGIN_CHECK(check_planned(
+          {{"starts", operand(starts_port)}, {"ends", operand(ends_port)}, {"axes", operand(axes_port)}, {"steps", operand(steps_port)}},
+          *context.outputs[0], [&](Extents* to) { return slice_extents(context.inputs, context.input_count, to); }));
     Plan late;
     if (!planned_) HEDDLE_PLUGIN_CHECK(plan(context.inputs, context.input_count, *context.outputs[0], &late));
     const Plan& p = planned_ ? plan_ : late;
@@ -104,9 +114,6 @@ class Slice {
     if (y.element_count == 0) return plan->copy.add(0, 0, 0), plan->copy.finish(), Status();
     for (int axis = 0; axis < y.rank; ++axis) {
       const AxisSlice& s = slices[axis];
-      if (s.extent != y.dims[axis])
-        return invalid("the operands changed: axis " + std::to_string(axis) + " now has " + std::to_string(s.extent) + " elements, not " +
-                       std::to_string(y.dims[axis]));
       plan->offset += s.start * source[axis] * width;
       plan->copy.add(s.extent, s.extent > 1 ? s.step * source[axis] * width : 0, target[axis] * width);
     }

@@ -6,6 +6,14 @@
 namespace heddle::cpu {
 namespace {
 
+Status top_k_extents(Dims x, int axis, const heddle_tensor& operand, Extents* to) {
+  const int64_t k = integer_at(operand, 0);
+  if (k < 0 || k > x[axis])
+    return invalid("K is " + std::to_string(k) + ", axis " + std::to_string(axis) + " has " + std::to_string(x[axis]) + " elements");
+  for (int i = 0; i < x.rank; ++i) to->push(i == axis ? k : x[i]);
+  return {};
+}
+
 Status infer_top_k(InferContext& context) {
   const Dims x = context.dims(0);
   int axis = 0;
@@ -15,12 +23,9 @@ Status infer_top_k(InferContext& context) {
     for (uint32_t i = 0; i < 2; ++i) context.set_dynamic(i, x.rank);
     return {};
   }
-  const int64_t k = context.ints(1)[0];
-  if (k < 0 || k > x[axis])
-    return invalid("K is " + std::to_string(k) + ", axis " + std::to_string(axis) + " has " + std::to_string(x[axis]) + " elements");
-  std::vector<int64_t> dims = vector_of(x);
-  dims[static_cast<size_t>(axis)] = k;
-  for (uint32_t i = 0; i < 2; ++i) context.set_dims(i, dims);
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(top_k_extents(x, axis, context.input(1), &to));
+  for (uint32_t i = 0; i < 2; ++i) context.set_dims(i, to.dims());
   return {};
 }
 
@@ -33,11 +38,17 @@ class TopK {
   }
   Status prepare(PrepareContext& context) {
     const heddle_tensor& x = *context.input(0);
+    varies_ = varies(context, {1});
     tiling_.plan(context, static_cast<int64_t>(x.byte_size), 20.0);
     context.set_scratch(0, static_cast<uint64_t>(x.dims[axis_]) * sizeof(Entry<int64_t>));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor* any = context.outputs[0] ? context.outputs[0] : context.outputs[1];
+    if (varies_)
+      HEDDLE_PLUGIN_CHECK(check_planned({{"K", context.inputs[1]}}, *any, [&](Extents* to) {
+        return top_k_extents(dims_of(*context.inputs[0]), axis_, *context.inputs[1], to);
+      }));
     return with_dtype(context.inputs[0]->dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       select<T>(context, begin, end);
@@ -77,7 +88,7 @@ class TopK {
     }
   }
   int axis_ = 0;
-  bool largest_ = true;
+  bool largest_ = true, varies_ = true;
   Tiling tiling_;
 };
 

@@ -131,6 +131,15 @@ TEST(Reduce, OtherDtypes) {
             (std::vector<uint16_t>{0x6c00}));  // 4096 ones: f16 accumulation would stop at 2048
 }
 
+TEST(Reduce, AMeanOfLargeIntegersKeepsEveryBit) {
+  const int64_t large = (int64_t{1} << 60) + 1;
+  EXPECT_EQ(values<int64_t>(*run1("ReduceMean", {tensor<int64_t>(Shape{2}, {large, large})})), std::vector<int64_t>{large});
+  EXPECT_EQ(values<int64_t>(*run1("ReduceMean", {tensor<int64_t>(Shape{2}, {-7, -8})})), std::vector<int64_t>{-7});
+  const uint64_t unsigned_large = (uint64_t{1} << 62) + 3;
+  EXPECT_EQ(values<uint64_t>(*run1("ReduceMean", {tensor<uint64_t>(Shape{3}, {unsigned_large, unsigned_large, unsigned_large})})),
+            std::vector<uint64_t>{unsigned_large});
+}
+
 TEST(Reduce, NanAndLogSumExpOfInfinities) {
   EXPECT_TRUE(std::isnan(values<float>(*run1("ReduceMax", {tensor<float>(Shape{3}, {1, nan, 2})}))[0]));
   EXPECT_EQ(values<float>(*run1("ReduceLogSumExp", {tensor<float>(Shape{2}, {-inf, -inf})}))[0], -inf);

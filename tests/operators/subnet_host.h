@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 
+#include "operators/guarded_memory.h"
 #include "operators/pointwise_support.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"
@@ -20,6 +21,8 @@ struct ControlCall {
   std::vector<std::pair<std::string, SubnetFunction>> subnets;     // attributes
   std::vector<std::pair<std::string, std::vector<int64_t>>> ints;  // attributes; one entry for INT, any number for INTS
   size_t output_count = 1;
+  std::vector<Tensor> run_with = {};  // what the run sees instead of `inputs`; same shapes
+  std::optional<Guard> guard = {};    // planned outputs lie beside a page that nobody may touch
 };
 
 struct ControlResult {
@@ -143,9 +146,10 @@ class SubnetHost {
     std::vector<DType> dtypes;
     for (size_t i = 0; i < call_.inputs.size(); ++i) {
       const Tensor& input = call_.inputs[i];
+      const Tensor& later = call_.run_with.empty() ? input : call_.run_with[i];
       dtypes.push_back(input ? input->dtype : DType::none);
-      views_.push_back(input ? tensor_view(input->dtype, input->shape, const_cast<std::byte*>(input->data)) : heddle_tensor{});
-      blind_.push_back(views_.back());
+      blind_.push_back(input ? tensor_view(input->dtype, input->shape, const_cast<std::byte*>(input->data)) : heddle_tensor{});
+      views_.push_back(later ? tensor_view(later->dtype, later->shape, const_cast<std::byte*>(later->data)) : heddle_tensor{});
       if (std::find(call_.known.begin(), call_.known.end(), i) == call_.known.end()) blind_.back().data = nullptr;
       input_pointers_.push_back(input ? &views_.back() : nullptr);
       blind_pointers_.push_back(input ? &blind_.back() : nullptr);
@@ -218,6 +222,8 @@ class SubnetHost {
     if (status == HEDDLE_OK) status = kernel.run(&run, 0, 1);
     EXPECT_EQ(status == HEDDLE_OK, error_.empty()) << error_;
     kernel.destroy(state);
+    for (size_t i = 0; i < outputs_.size() && status == HEDDLE_OK && call_.guard; ++i)
+      if (outputs_[i]) outputs_[i] = Blob::copy_of(outputs_[i]->dtype, outputs_[i]->shape, output_views_[i].data);
     for (size_t i = 0; i < outputs_.size() && status == HEDDLE_OK; ++i)
       if (types_[i].bounded_axis >= 0) {
         Shape shape = outputs_[i]->shape;
@@ -234,6 +240,7 @@ class SubnetHost {
       std::byte* data = nullptr;
       if (!(type.flags & HEDDLE_TYPE_DYNAMIC))
         outputs_[i] = Blob::allocate(static_cast<DType>(type.dtype), Shape(type.dims, type.rank), &data);
+      if (data && call_.guard) data = guarded_.emplace_back(static_cast<uint64_t>(outputs_[i]->bytes), *call_.guard).data();
       heddle_tensor& view = output_views_.emplace_back();
       view = {};
       view.struct_size = sizeof(view);
@@ -264,6 +271,7 @@ class SubnetHost {
   std::vector<heddle_type> types_;
   std::vector<std::shared_ptr<const Blob>> outputs_;
   std::vector<int64_t> extents_;
+  std::deque<GuardedMemory> guarded_;
   std::vector<Tensor> last_;
 };
 

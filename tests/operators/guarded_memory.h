@@ -1,0 +1,106 @@
+// Memory between pages that nobody may touch, and functions run in a child process: reading or writing one byte too many ends the child,
+// and the test says which case it was.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heddle::testing {
+
+enum class Guard { front, behind };  // which end of the bytes touches its page
+
+class GuardedMemory {
+ public:
+  GuardedMemory(uint64_t bytes, Guard guard) {
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const uint64_t inside = (bytes + page - 1) / page * page;
+    size_ = inside + 2 * page;
+    void* const memory = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    pages_ = static_cast<std::byte*>(memory);
+    if (inside > 0 && mprotect(pages_ + page, inside, PROT_READ | PROT_WRITE) != 0) std::abort();
+    data_ = guard == Guard::front ? pages_ + page : pages_ + page + inside - bytes;
+  }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  ~GuardedMemory() { munmap(pages_, size_); }
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* pages_ = nullptr;
+  std::byte* data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+struct ChildResult {
+  std::string crash;   // how the child ended in the middle of the case; empty: it did not
+  std::string answer;  // what `work` returned
+};
+
+namespace detail {
+
+// The answers of cases [first, count) by one child, as far as it comes; `crash` says how it ended before the last.
+inline std::vector<std::string> answers_of_child(size_t first, size_t count, const std::function<std::string(size_t)>& work,
+                                                 std::string* crash) {
+  int ends[2];
+  if (pipe(ends) != 0) return *crash = "no pipe", std::vector<std::string>();
+  const pid_t child = fork();
+  if (child < 0) return *crash = "no child", std::vector<std::string>();
+  if (child == 0) {
+    close(ends[0]);
+    for (size_t i = first; i < count; ++i) {
+      const std::string answer = work(i);
+      const uint64_t length = answer.size();
+      const std::string record = std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + answer;
+      for (size_t written = 0; written < record.size();) {
+        const ssize_t n = write(ends[1], record.data() + written, record.size() - written);
+        if (n <= 0) _exit(3);
+        written += static_cast<size_t>(n);
+      }
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string all;
+  char buffer[4096];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof(buffer))) > 0;) all.append(buffer, static_cast<size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) *crash = "ended with signal " + std::to_string(WTERMSIG(status));
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) *crash = "ended with exit status " + std::to_string(WEXITSTATUS(status));
+  std::vector<std::string> answers;
+  for (size_t at = 0; at + sizeof(uint64_t) <= all.size();) {
+    uint64_t length = 0;
+    std::memcpy(&length, all.data() + at, sizeof(length));
+    answers.push_back(all.substr(at + sizeof(length), length));
+    at += sizeof(length) + length;
+  }
+  return answers;
+}
+
+}  // namespace detail
+
+// Runs cases 0 to count - 1 in children of this process: one does all of them, and another goes on behind a case that ended it.
+inline std::vector<ChildResult> in_children(size_t count, const std::function<std::string(size_t)>& work) {
+  std::vector<ChildResult> results;
+  while (results.size() < count) {
+    std::string crash;
+    for (std::string& answer : detail::answers_of_child(results.size(), count, work, &crash)) results.push_back({"", std::move(answer)});
+    if (results.size() < count) results.push_back({crash.empty() ? "ended too early" : crash, ""});
+  }
+  return results;
+}
+inline ChildResult in_child(const std::function<std::string()>& work) {
+  return in_children(1, [&](size_t) { return work(); }).front();
+}
+
+}  // namespace heddle::testing
