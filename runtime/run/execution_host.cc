@@ -253,8 +253,11 @@ heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, 
     const TensorType& type = nested->plan().values[nested->plan().outputs[i].index].type;
     const bool where_it_is = !outputs[i] || !outputs[i]->data || type.late();
     nested->bind_output(i, where_it_is ? nullptr : outputs[i]->data);
-    if (!where_it_is && outputs[i]->byte_size < static_cast<uint64_t>(type.byte_size()))
-      return refuse(HEDDLE_ERROR_INVALID, "an output of a subnet does not fit");
+    // A larger place would keep old bytes behind the result.
+    if (!where_it_is && outputs[i]->byte_size != static_cast<uint64_t>(type.byte_size()))
+      return refuse(HEDDLE_ERROR_INVALID, "output " + std::to_string(i) + " of subnet " + quoted(net->name) + " takes " +
+                                              std::to_string(type.byte_size()) + " bytes, its place has " +
+                                              std::to_string(outputs[i]->byte_size));
   }
   // Random operators of a subnet differ from those of other subnets, and from trip to trip.
   RunSettings settings;
