@@ -1,16 +1,18 @@
 // PackCache: packed forms of constants, shared by all plans and contexts of a session.
 //
-// Keyed by content (xxh64 of the bytes), dtype, shape, the kernel's key and the size. Thread-safe. Entries live as long as a plan holds
-// them.
+// Nets are not trusted, so a constant must not pass for another one. Found by a 128-bit hash of the content that is keyed at random per
+// process (base/content_hash.h), dtype, shape, the kernel's key and the size; where the bytes that an entry was packed from are still in
+// memory, they are compared too. Only a weak reference holds them: the original of a packed constant leaves memory as before.
+// Thread-safe. Entries live as long as a plan holds them, and leave the table with the last one.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <span>
 #include <string>
-#include <unordered_map>
 
+#include "base/content_hash.h"
 #include "heddle/status.h"
 #include "net/net.h"
 
@@ -18,15 +20,21 @@ namespace heddle {
 
 class PackCache {
  public:
+  // The part of an entry's key that the content gives; tests give one that collides.
+  using ContentKey = std::string (*)(std::span<const std::byte>);
+  explicit PackCache(ContentKey content_key = &heddle::content_key);
   // `fill` writes the packed bytes; called at most once per key. The result is 64-byte aligned. Null when fill fails.
   std::shared_ptr<const Blob> find_or_pack(const Blob& content, const std::string& key, uint64_t bytes,
                                            const std::function<bool(void*)>& fill);
-  // Bytes of the packed forms that are in use.
+  // Packed forms that are in use, and their bytes.
+  size_t size() const;
   int64_t bytes() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<const Blob>> entries_;
+  struct Table;
+  struct Use;
+  const ContentKey content_key_;
+  std::shared_ptr<Table> table_;  // what plans hold knows it weakly
 };
 
 }  // namespace heddle

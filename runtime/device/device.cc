@@ -1,11 +1,8 @@
 #include "device/device.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <cstdio>
-#include <random>
 
+#include "base/content_hash.h"
 #include "base/text.h"
 #include "plugin/host.h"
 
@@ -121,10 +118,8 @@ Result<DeviceEvent> Device::create_event() {
 }
 
 Result<std::shared_ptr<const DeviceMemory>> Device::upload(const Blob& blob) {
-  // Sessions share uploads, and nets are not trusted: without the seed nobody can make content that passes for another's.
-  static const uint64_t seed = std::random_device{}() | uint64_t{std::random_device{}()} << 32;
-  const XXH128_hash_t hash = XXH3_128bits_withSeed(blob.data, static_cast<size_t>(blob.bytes), seed);
-  const std::string key = std::to_string(hash.high64) + '.' + std::to_string(hash.low64) + '|' + to_string(blob.dtype) + blob.shape.text();
+  // Sessions share uploads, and nets are not trusted.
+  const std::string key = content_key({blob.data, static_cast<size_t>(blob.bytes)}) + to_string(blob.dtype) + blob.shape.text();
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(uploads_, [](const auto& upload) { return upload.second.expired(); });

@@ -1,0 +1,166 @@
+#include "compile/prepack.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "base/checksum.h"
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+constexpr int64_t depth = 64, columns = 16;
+
+uint64_t xxh64(const Blob& blob) {
+  return checksum({blob.data, static_cast<size_t>(blob.bytes)});
+}
+
+std::shared_ptr<const Blob> matrix(const std::vector<float>& values) {
+  return Blob::copy_of(DType::f32, Shape{depth, columns}, values.data());
+}
+
+// Two matrices with one XXH64 of seed 0. A lane of it takes word w as rotate(lane + w * prime, 31) * another: whatever is put into the
+// first word of a lane, the second takes back.
+std::pair<std::shared_ptr<const Blob>, std::shared_ptr<const Blob>> colliding_matrices() {
+  constexpr uint64_t prime1 = 0x9E3779B185EBCA87, prime2 = 0xC2B2AE3D27D4EB4F;
+  uint64_t inverse = 1;  // of prime2 modulo 2^64
+  for (int i = 0; i < 6; ++i) inverse *= 2 - prime2 * inverse;
+  const auto round = [](uint64_t lane, uint64_t word) {
+    lane += word * prime2;
+    return (lane << 31 | lane >> 33) * prime1;
+  };
+  std::vector<float> a(static_cast<size_t>(depth * columns)), b;
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 13) - 6;
+  const auto word_at = [&](const std::vector<float>& v, size_t word) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, v.data() + 2 * word, sizeof(bits));
+    return bits;
+  };
+  const uint64_t lane = prime1 + prime2, first = round(lane, word_at(a, 0));
+  std::mt19937 random(1);  // any numbers will do
+  for (;;) {
+    b = a;
+    b[0] = static_cast<float>(random() % 1000) - 500;
+    b[1] = static_cast<float>(random() % 1000) - 500;
+    const uint64_t second = word_at(a, 4) + (first - round(lane, word_at(b, 0))) * inverse;
+    std::memcpy(b.data() + 8, &second, sizeof(second));
+    if (b[0] != a[0] && std::fabs(b[8]) < 1e3f && std::fabs(b[9]) < 1e3f) return {matrix(a), matrix(b)};
+  }
+}
+
+std::shared_ptr<const Blob> packed(PackCache& cache, const Blob& content) {
+  return cache.find_or_pack(content, "copy", static_cast<uint64_t>(content.bytes), [&](void* to) {
+    std::memcpy(to, content.data, static_cast<size_t>(content.bytes));
+    return true;
+  });
+}
+
+bool holds(const Blob& packed, const Blob& content) {
+  return packed.bytes == content.bytes && std::memcmp(packed.data, content.data, static_cast<size_t>(content.bytes)) == 0;
+}
+
+TEST(PackCache, AConstantMadeToCollideIsPackedItself) {
+  const auto [a, b] = colliding_matrices();
+  ASSERT_EQ(xxh64(*a), xxh64(*b));
+  ASSERT_FALSE(holds(*a, *b));
+  PackCache cache;
+  const auto of_a = packed(cache, *a), of_b = packed(cache, *b);
+  EXPECT_TRUE(holds(*of_a, *a));
+  EXPECT_TRUE(holds(*of_b, *b));
+  EXPECT_EQ(cache.bytes(), 2 * a->bytes);
+}
+
+TEST(PackCache, TwoMatrixProductsHaveTheirOwnWeights) {
+  const auto [a, b] = colliding_matrices();
+  constexpr int64_t rows = 5;
+  NetBuilder builder("collision");
+  const ValueId x = builder.input("x", DType::f32, Shape{rows, depth});
+  builder.output(builder.add1("MatMul", "of_a", {x, builder.constant("a", a)}));
+  builder.output(builder.add1("MatMul", "of_b", {x, builder.constant("b", b)}));
+  Session session = open(runtime(), builder.finish());
+  std::vector<float> ones(static_cast<size_t>(rows * depth), 1);
+  auto results = session.run({{DType::f32, Shape{rows, depth}, ones.data()}});
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  const Blob* weights[] = {a.get(), b.get()};
+  for (size_t which = 0; which < 2; ++which)
+    for (int64_t column = 0; column < columns; ++column) {
+      double sum = 0;
+      for (int64_t k = 0; k < depth; ++k)
+        sum += static_cast<double>(reinterpret_cast<const float*>(weights[which]->data)[k * columns + column]);
+      EXPECT_NEAR(static_cast<const float*>((*results)[which].data())[column], sum, 1e-2) << which << ", column " << column;
+    }
+}
+
+TEST(PackCache, BytesAreComparedWhereBothAreAtHand) {
+  PackCache cache([](std::span<const std::byte>) { return std::string("all alike"); });
+  std::vector<float> values(static_cast<size_t>(depth * columns), 1);
+  auto a = matrix(values);
+  const auto again = matrix(values);
+  values[7] = 2;
+  const auto b = matrix(values);
+  const auto of_a = packed(cache, *a), of_b = packed(cache, *b);
+  EXPECT_NE(of_a, of_b);
+  EXPECT_TRUE(holds(*of_a, *a));
+  EXPECT_TRUE(holds(*of_b, *b));
+  EXPECT_EQ(packed(cache, *a), of_a);
+  EXPECT_EQ(packed(cache, *again), of_a);
+  EXPECT_EQ(packed(cache, *b), of_b);
+  EXPECT_EQ(cache.size(), 2u);
+  // The table keeps no original in memory.
+  const std::weak_ptr<const void> owner = a->owner;
+  a = nullptr;
+  EXPECT_TRUE(owner.expired());
+}
+
+TEST(PackCache, WhatNoPlanHoldsLeavesTheTable) {
+  PackCache cache;
+  std::vector<std::shared_ptr<const Blob>> held;
+  for (int i = 0; i < 100; ++i)
+    held.push_back(packed(cache, *matrix(std::vector<float>(static_cast<size_t>(depth * columns), static_cast<float>(i)))));
+  EXPECT_EQ(cache.size(), 100u);
+  held.resize(1);
+  EXPECT_EQ(cache.size(), 1u);
+  EXPECT_EQ(cache.bytes(), held[0]->bytes);
+  held.clear();
+  EXPECT_EQ(cache.size(), 0u);
+  EXPECT_EQ(cache.bytes(), 0);
+  const auto failed =
+      cache.find_or_pack(*matrix(std::vector<float>(static_cast<size_t>(depth * columns))), "fails", 64, [](void*) { return false; });
+  EXPECT_EQ(failed, nullptr);
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(PackCache, OutlivesNoPlanThatHoldsItsEntries) {
+  std::shared_ptr<const Blob> held;
+  const auto content = matrix(std::vector<float>(static_cast<size_t>(depth * columns), 3));
+  {
+    PackCache cache;
+    held = packed(cache, *content);
+  }
+  EXPECT_TRUE(holds(*held, *content));
+}
+
+TEST(PackCache, ThreadsThatLetGoAndAskAgain) {
+  PackCache cache;
+  std::vector<std::shared_ptr<const Blob>> contents;
+  for (int i = 0; i < 3; ++i) contents.push_back(matrix(std::vector<float>(static_cast<size_t>(depth * columns), static_cast<float>(i))));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        const Blob& content = *contents[static_cast<size_t>(i + t) % contents.size()];
+        EXPECT_TRUE(holds(*packed(cache, content), content));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+}  // namespace
+}  // namespace heddle
