@@ -29,16 +29,14 @@ struct ConvBuffers {
 class ConvAlgorithm {
  public:
   virtual ~ConvAlgorithm() = default;
-  virtual Status run_tile(const ConvTile& tile, const ConvBuffers& buffers) const = 0;
+  // `stages`: how many it applied, from the first on; the caller does the rest.
+  virtual Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const = 0;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
-  // Stages from the first on that run_tile applies; the caller does the rest.
-  size_t stages_done() const { return stages_done_; }
   // The stage whose operand may be the output's own memory; -1: none.
   int32_t in_place_stage() const { return in_place_stage_; }
 
  protected:
   uint64_t scratch_bytes_ = 0;
-  size_t stages_done_ = 0;
   int32_t in_place_stage_ = -1;
 };
 

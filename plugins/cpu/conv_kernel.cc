@@ -257,8 +257,9 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
   buffers.operands = operands.data();
   size_t done = first_stage_;
   if (algorithm_) {
-    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers));
-    done += algorithm_->stages_done();
+    size_t stages = 0;
+    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers, &stages));
+    done += stages;
   } else {
     for (int64_t i = 0; i < tile.output_count * tile_channels_; ++i) y_tile[i] = buffers.bias ? buffers.bias[i % tile_channels_] : 0.0f;
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "conv_algorithm.h"
+#include "onednn_guard.h"
 
 namespace heddle::cpu {
 namespace {
@@ -51,7 +52,7 @@ struct PackedWeights {
 };
 
 struct TilePrimitive {
-  Call call;
+  GuardedCall call;
   FusedStages fused;
   std::vector<size_t> weights;  // index of the packed form, by part of the output channels
 };
@@ -59,7 +60,7 @@ struct TilePrimitive {
 class OnednnConv : public ConvAlgorithm {
  public:
   Status build(const ConvRequest& request, PrepareContext& context);
-  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers) const override;
+  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const override;
 
  private:
   struct Layouts {
@@ -72,9 +73,12 @@ class OnednnConv : public ConvAlgorithm {
     Layouts layouts = {};
     PrimitiveDesc desc;
     FusedStages fused;
+    PrimitiveDesc nan_safe;  // without the stages that drop a NaN
   };
   // The primitive descriptor with as many of the first `limit` stages as oneDNN has a fast implementation for.
   Status choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice) const;
+  // The same primitive for when a NaN is met; false when oneDNN would compute that one in another way.
+  Status choose_nan_safe(const ConvRequest& request, const ConvTileShape& shape, Choice* choice, bool* same) const;
   Status add_primitive(const ConvRequest& request, Choice choice, PrepareContext& context);
   Status find_packed(const ConvRequest& request, size_t part, const MemoryDesc& wanted, PrepareContext& context, size_t* index);
   int64_t weights_before(size_t part) const {
@@ -132,10 +136,30 @@ Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape
     fused = FusedStages();
     HEDDLE_PLUGIN_CHECK(fuse_stages(*request.epilogue, request.first_stage, request.first_stage + limit, operands, &fused));
     Status status = create_desc(problem_, shape, choice->layouts, fused.post_ops, &choice->desc);
-    if (status.ok() && (!choice->desc.is_reference() || fused.count == 0)) return {};
+    if (status.ok() && (!choice->desc.is_reference() || fused.count == 0)) {
+      if (!drops_nan(fused)) return {};
+      bool same = false;
+      HEDDLE_PLUGIN_CHECK(choose_nan_safe(request, shape, choice, &same));
+      if (same) return {};
+      limit = fused.nan_safe;
+      continue;
+    }
     if (fused.count == 0) return status;
     limit = fused.count - 1;
   }
+}
+
+Status OnednnConv::choose_nan_safe(const ConvRequest& request, const ConvTileShape& shape, Choice* choice, bool* same) const {
+  Layouts layouts = choice->layouts;
+  layouts.weights = choice->desc.query(dnnl_query_weights_md);
+  OperandLayouts operands;  // of the stages that are left; none has an operand of the output's shape
+  operands.per_column = &layouts.per_channel;
+  operands.scalar = &layouts.scalar;
+  FusedStages kept;
+  HEDDLE_PLUGIN_CHECK(fuse_stages(*request.epilogue, request.first_stage, request.first_stage + choice->fused.nan_safe, operands, &kept));
+  const Status status = create_desc(problem_, shape, layouts, kept.post_ops, &choice->nan_safe);
+  *same = status.ok() && choice->nan_safe.implementation() == choice->desc.implementation();
+  return {};
 }
 
 Status OnednnConv::find_packed(const ConvRequest& request, size_t part, const MemoryDesc& wanted, PrepareContext& context, size_t* index) {
@@ -183,8 +207,9 @@ Status OnednnConv::add_primitive(const ConvRequest& request, Choice choice, Prep
   if (problem_.has_bias) arguments.push_back({DNNL_ARG_BIAS, choice.layouts.bias});
   arguments.insert(arguments.end(), choice.fused.arguments.begin(), choice.fused.arguments.end());
   primitive_scratch_ = std::max(primitive_scratch_, choice.desc.scratch_bytes());
+  if (drops_nan(choice.fused)) primitive_scratch_ = std::max(primitive_scratch_, choice.nan_safe.scratch_bytes());
   const uint32_t threads = std::min<uint32_t>(context.max_threads(), static_cast<uint32_t>(request.tiling.tiles.size()));
-  HEDDLE_PLUGIN_CHECK(primitive->call.create(choice.desc, std::move(arguments), threads));
+  HEDDLE_PLUGIN_CHECK(primitive->call.create(choice.desc, choice.fused, std::move(arguments), std::move(choice.nan_safe), threads));
   primitive->fused = std::move(choice.fused);
   primitives_.push_back(std::move(primitive));
   return {};
@@ -195,13 +220,14 @@ Status OnednnConv::build(const ConvRequest& request, PrepareContext& context) {
   problem_ = request.problem;
   problem_.output_channels /= request.tiling.channel_parts;
   // All tiles apply the same stages by the same means, or their seams would show.
-  stages_done_ = request.epilogue->size() - request.first_stage;
+  // Behind the post-ops of a transposed convolution oneDNN adds to zero, which takes the sign of a zero: none there.
+  size_t stages = problem_.transposed ? 0 : request.epilogue->size() - request.first_stage;
   std::vector<Choice> choices(request.tiling.shapes.size());
   for (size_t i = 0; i < choices.size(); ++i) {
     choices[i] = Choice();
-    HEDDLE_PLUGIN_CHECK(choose(request, request.tiling.shapes[i], stages_done_, &choices[i]));
-    if (choices[i].fused.count == stages_done_) continue;
-    stages_done_ = choices[i].fused.count;
+    HEDDLE_PLUGIN_CHECK(choose(request, request.tiling.shapes[i], stages, &choices[i]));
+    if (choices[i].fused.count == stages) continue;
+    stages = choices[i].fused.count;
     if (i > 0) i = static_cast<size_t>(-1);  // again from the first shape
   }
   if (!choices.empty()) in_place_stage_ = choices[0].fused.sum_stage;
@@ -210,7 +236,7 @@ Status OnednnConv::build(const ConvRequest& request, PrepareContext& context) {
   return {};
 }
 
-Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers) const {
+Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const {
   const TilePrimitive& primitive = *primitives_[tile.shape];
   const PackedWeights& packed = *packed_[primitive.weights[tile.channel_part]];
   const void* weights = packed.constant;
@@ -227,7 +253,7 @@ Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers) co
     const size_t bytes = static_cast<size_t>(tile.output_count * problem_.output_channels) * sizeof(float);
     if (residual != buffers.y) std::memcpy(buffers.y, residual, bytes);
   }
-  return primitive.call.run(pointers);
+  return primitive.call.run(pointers, stages);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "depthwise_rows.h"
-#include "onednn_patterns.h"
 
 namespace heddle::cpu {
 namespace {
@@ -21,7 +20,7 @@ void pack(const float* weights, int64_t channels, float* packed) {
 class Depthwise : public ConvAlgorithm {
  public:
   Status build(const ConvRequest& request, PrepareContext& context);
-  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers) const override;
+  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const override;
 
  private:
   void read_clamp(const onednn::Epilogue& epilogue, size_t first);
@@ -31,22 +30,15 @@ class Depthwise : public ConvAlgorithm {
   const float* packed_ = nullptr;  // of constant weights; owned by the host
   std::vector<float> no_bias_;
   float lower_ = -HUGE_VALF, upper_ = HUGE_VALF;
+  size_t stages_ = 0;  // in them
 };
 
 // A relu or clip right behind costs nothing here.
 void Depthwise::read_clamp(const onednn::Epilogue& epilogue, size_t first) {
-  if (first >= epilogue.size()) return;
-  const onednn::MatchedPostOp match = onednn::match_post_op(epilogue[first].expression);
-  if (match.kind != onednn::MatchedPostOp::Kind::eltwise) return;
-  if (match.algorithm == dnnl_eltwise_relu && match.alpha == 0) {
-    lower_ = 0;
-  } else if (match.algorithm == dnnl_eltwise_clip) {
-    lower_ = match.alpha;
-    upper_ = match.beta;
-  } else {
-    return;
-  }
-  stages_done_ = 1;
+  if (first >= epilogue.size() || !epilogue[first].clamps) return;
+  lower_ = epilogue[first].lower;
+  upper_ = epilogue[first].upper;
+  stages_ = 1;
 }
 
 Status Depthwise::build(const ConvRequest& request, PrepareContext& context) {
@@ -65,7 +57,7 @@ Status Depthwise::build(const ConvRequest& request, PrepareContext& context) {
   return {};
 }
 
-Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers) const {
+Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const {
   const ConvTileShape& shape = shapes_[tile.shape];
   const float* weights = packed_;
   if (!weights) {
@@ -90,6 +82,7 @@ Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers) con
     loops.y = buffers.y + image * loops.output_rows * loops.output_columns * loops.channels;
     isa_depthwise().run(loops);
   }
+  *stages = stages_;
   return {};
 }
 

@@ -130,7 +130,7 @@ template <class L, int S>
 void run_group(const DepthwiseTile& tile, const Lines& lines, int64_t channel, float* y) {
   Row<L, S> row;
   for (int i = 0; i < 9; ++i) row.taps[i] = L::load_at(tile.weights + i * tile.channels + channel);
-  row.bias = L::load_at(tile.bias + channel);
+  row.bias = L::load_at(tile.bias + channel) + 0.0f;  // not -0, which would outlast products that are all -0
   row.lower = L::broadcast(tile.lower);
   row.upper = L::broadcast(tile.upper);
   row.channels = tile.channels;

@@ -27,7 +27,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   primitives_.clear();
   tiles_.clear();
   bias_input_ = -1;
-  first_stage_ = stages_done_ = 0;
+  first_stage_ = 0;
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   plain_ = problem_.flops() <= plain_flops;
@@ -43,7 +43,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
     if (mixes_implementations()) HEDDLE_PLUGIN_CHECK(build(context, {{0, problem_.images(), 0, problem_.rows, 0, problem_.columns}}));
   }
   stage_offset_ = 0;
-  for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->desc().scratch_bytes());
+  for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->scratch_bytes());
   stage_offset_ = (stage_offset_ + alignment - 1) / alignment * alignment;
   context.set_scratch(0, stage_offset_ + epilogue_scratch_bytes(epilogue_));
   context.set_tiles(static_cast<int64_t>(tiles_.size()));
@@ -52,13 +52,13 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
 }
 
 Status MatMulDriver::choose_primitives() {
-  stages_done_ = epilogue_.size() - first_stage_;
+  size_t stages = epilogue_.size() - first_stage_;
   for (size_t i = 0; i < primitives_.size(); ++i) {
     MatMulPrimitive& primitive = *primitives_[i];
-    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_, packs_b(), bias_input_ >= 0, epilogue_, first_stage_, stages_done_));
-    if (primitive.stages_done() == stages_done_) continue;
+    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_, packs_b(), bias_input_ >= 0, epilogue_, first_stage_, stages));
+    if (primitive.stages() == stages) continue;
     // All tiles apply the same stages by the same means, or their seams would show.
-    stages_done_ = primitive.stages_done();
+    stages = primitive.stages();
     if (i > 0) i = static_cast<size_t>(-1);
   }
   return {};
@@ -134,6 +134,7 @@ Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& pla
   }
   float* y = static_cast<float*>(context.outputs[0]->data) + y_offset;
   int64_t images = 1;
+  size_t done = first_stage_;
   if (plain_) {
     run_plain(context, placed, image);
   } else {
@@ -150,9 +151,10 @@ Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& pla
     buffers.first_row = tile.first_row;
     buffers.first_column = tile.first_column;
     buffers.scratch = scratch;
-    HEDDLE_PLUGIN_CHECK(primitive.run(buffers));
+    size_t stages = 0;
+    HEDDLE_PLUGIN_CHECK(primitive.run(buffers, &stages));
+    done += stages;
   }
-  const size_t done = first_stage_ + stages_done_;
   for (int64_t i = 0; i < images && done < epilogue_.size(); ++i) {
     const TileRegion region = {y, problem_.y.row, tile.rows, tile.columns, tile.first_row, tile.first_column};
     apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);

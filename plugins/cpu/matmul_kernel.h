@@ -40,7 +40,6 @@ class MatMulDriver {
   bool plain_ = false;                // loops instead of oneDNN
   int32_t bias_input_ = -1;           // of the first stage, when it is the primitives' bias
   size_t first_stage_ = 0;            // behind the bias
-  size_t stages_done_ = 0;            // by the primitives, from first_stage_ on
   std::vector<std::unique_ptr<MatMulPrimitive>> primitives_;
   std::vector<PlacedTile> tiles_;
   uint64_t stage_offset_ = 0;  // in the thread's scratch, behind the primitives'

@@ -47,12 +47,36 @@ Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool 
     fused_ = FusedStages();
     HEDDLE_PLUGIN_CHECK(fuse_stages(epilogue, first_stage, first_stage + limit, operands, &fused_));
     const Status status = desc_.create(&operation, &fused_.post_ops);
-    if (status.ok() && (!desc_.is_reference() || fused_.count == 0)) break;
+    if (status.ok() && (!desc_.is_reference() || fused_.count == 0)) {
+      if (!drops_nan(fused_)) break;
+      bool same = false;
+      HEDDLE_PLUGIN_CHECK(choose_nan_safe(epilogue, first_stage, &same));
+      if (same) break;
+      limit = fused_.nan_safe;
+      continue;
+    }
     if (fused_.count == 0) return status;
     limit = fused_.count - 1;
   }
+  scratch_bytes_ = desc_.scratch_bytes();
+  if (drops_nan(fused_)) scratch_bytes_ = std::max(scratch_bytes_, nan_safe_.scratch_bytes());
   operand_kinds_.clear();
   for (size_t stage : fused_.stage_indices) operand_kinds_.push_back(epilogue[stage].operand_kind);
+  return {};
+}
+
+Status MatMulPrimitive::choose_nan_safe(const Epilogue& epilogue, size_t first_stage, bool* same) {
+  OperandLayouts operands;  // of the stages that are left; none has an operand of the output's shape
+  operands.per_column = &per_column_;
+  operands.per_row = &per_row_;
+  operands.scalar = &scalar_;
+  FusedStages kept;
+  HEDDLE_PLUGIN_CHECK(fuse_stages(epilogue, first_stage, first_stage + fused_.nan_safe, operands, &kept));
+  dnnl_matmul_desc_t operation;
+  HEDDLE_DNNL_CHECK("matrix product",
+                    dnnl_matmul_desc_init(&operation, &a_, &desc_.query(dnnl_query_weights_md), has_bias_ ? &per_column_ : nullptr, &y_));
+  const Status status = nan_safe_.create(&operation, &kept.post_ops);
+  *same = status.ok() && nan_safe_.implementation() == desc_.implementation();
   return {};
 }
 
@@ -63,10 +87,10 @@ Status MatMulPrimitive::create(uint32_t threads) {
                                      {DNNL_ARG_SCRATCHPAD, desc_.query(dnnl_query_scratchpad_md)}};
   if (has_bias_) arguments.push_back({DNNL_ARG_BIAS, per_column_});
   arguments.insert(arguments.end(), fused_.arguments.begin(), fused_.arguments.end());
-  return call_.create(desc_, std::move(arguments), threads);
+  return call_.create(desc_, fused_, std::move(arguments), std::move(nan_safe_), threads);
 }
 
-Status MatMulPrimitive::run(const Buffers& buffers) const {
+Status MatMulPrimitive::run(const Buffers& buffers, size_t* stages) const {
   Call::Pointers pointers = {buffers.a, buffers.b, buffers.y, buffers.scratch};
   size_t count = 4;
   if (has_bias_) pointers[count++] = buffers.bias + buffers.first_column;
@@ -76,7 +100,7 @@ Status MatMulPrimitive::run(const Buffers& buffers) const {
     if (operand_kinds_[i] == operand_per_row) operand += buffers.first_row;
     pointers[count++] = operand;
   }
-  return call_.run(pointers);
+  return call_.run(pointers, stages);
 }
 
 }  // namespace heddle::cpu

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "matmul_problem.h"
-#include "onednn_epilogue.h"
+#include "onednn_guard.h"
 
 namespace heddle::cpu {
 
@@ -30,23 +30,28 @@ class MatMulPrimitive {
   Status choose(const MatMulProblem& problem, bool packs_b, bool has_bias, const onednn::Epilogue& epilogue, size_t first_stage,
                 size_t limit);
   Status create(uint32_t threads);
-  // [run]
-  Status run(const Buffers& buffers) const;
+  // [run] `stages`: how many the tile has gone through.
+  Status run(const Buffers& buffers, size_t* stages) const;
 
   const Extents& extents() const { return extents_; }
   const onednn::PrimitiveDesc& desc() const { return desc_; }
-  size_t stages_done() const { return fused_.count; }
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  // Stages that the primitive applies where it meets no NaN.
+  size_t stages() const { return fused_.count; }
 
  private:
   Status describe(const MatMulProblem& problem, bool packs_b);
+  // The same primitive for when a NaN is met; false when oneDNN would compute that one in another way.
+  Status choose_nan_safe(const onednn::Epilogue& epilogue, size_t first_stage, bool* same);
 
   Extents extents_;
   bool has_bias_ = false;
   onednn::MemoryDesc a_, b_, y_, per_column_, per_row_, scalar_;
-  onednn::PrimitiveDesc desc_;
+  onednn::PrimitiveDesc desc_, nan_safe_;
   onednn::FusedStages fused_;
+  uint64_t scratch_bytes_ = 0;
   std::vector<int32_t> operand_kinds_;  // beside fused_.stage_indices
-  onednn::Call call_;
+  onednn::GuardedCall call_;
 };
 
 }  // namespace heddle::cpu

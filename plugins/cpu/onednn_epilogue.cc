@@ -1,6 +1,7 @@
 // Fused stages. See onednn_epilogue.h.
 #include "onednn_epilogue.h"
 
+#include "epilogue_loops.h"
 #include "onednn_patterns.h"
 
 namespace heddle::cpu::onednn {
@@ -29,12 +30,15 @@ Status append_stage(const Stage& stage, size_t index, const OperandLayouts& layo
   *done = false;
   const MatchedPostOp match = match_post_op(stage.expression);
   if (match.kind == MatchedPostOp::Kind::none) return {};
+  const bool same_shape = stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE;
+  const bool drops_nan = match.drops_nan || fused->nan_safe < fused->count;
+  if (drops_nan && (same_shape || fused->same_shape)) return {};
   if (match.kind == MatchedPostOp::Kind::eltwise) {
     HEDDLE_PLUGIN_CHECK(fused->post_ops.eltwise(match.algorithm, match.alpha, match.beta));
   } else {
     const MemoryDesc* layout = layout_of(layouts, stage.operand_kind);
     if (!layout) return {};
-    if (stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && layouts.add_by_sum) {
+    if (same_shape && layouts.add_by_sum) {
       if (match.algorithm != dnnl_binary_add || fused->sum_stage >= 0) return {};
       HEDDLE_PLUGIN_CHECK(fused->post_ops.sum());
       fused->sum_stage = static_cast<int32_t>(index);
@@ -46,6 +50,9 @@ Status append_stage(const Stage& stage, size_t index, const OperandLayouts& layo
     }
   }
   ++*post_op_count;
+  ++fused->count;
+  if (!drops_nan) ++fused->nan_safe;
+  fused->same_shape = fused->same_shape || same_shape;
   *done = true;
   return {};
 }
@@ -64,6 +71,7 @@ Status make_stage(const std::string& text, int32_t operand_input, int32_t operan
   program.inputs = {"acc", "operand"};
   program.input_dtypes = {HEDDLE_F32, HEDDLE_F32};
   program.output_dtype = HEDDLE_F32;
+  stage->clamps = is_clamp(match_post_op(stage->expression), &stage->lower, &stage->upper);
   return Program::compile(program, &stage->program);
 }
 
@@ -92,12 +100,12 @@ bool accepts(const CreateContext& context, std::initializer_list<int32_t> kinds)
 
 Status fuse_stages(const Epilogue& epilogue, size_t first, size_t last, const OperandLayouts& layouts, FusedStages* fused) {
   HEDDLE_PLUGIN_CHECK(fused->post_ops.create());
+  fused->first = first;
   int post_op_count = 0;
   for (size_t i = first; i < last; ++i) {
     bool done = false;
     HEDDLE_PLUGIN_CHECK(append_stage(epilogue[i], i, layouts, &post_op_count, fused, &done));
     if (!done) break;
-    ++fused->count;
   }
   return {};
 }
@@ -108,30 +116,50 @@ bool is_bias(const Stage& stage, int32_t kind) {
   return match.kind == MatchedPostOp::Kind::binary && match.algorithm == dnnl_binary_add;
 }
 
+namespace {
+
+void apply_stage(const Stage& stage, const float* operand, const TileRegion& region, void* scratch) {
+  if (stage.clamps) return isa_epilogue().clamp(region.data, region.row_stride, region.rows, region.columns, stage.lower, stage.upper);
+  Source source = {operand, 0, 0};
+  bool by_position = false;  // of the row or column
+  switch (stage.operand_kind) {
+    case HEDDLE_OPERAND_SAME_SHAPE:
+      source = {operand, region.row_stride, 1};
+      break;
+    case HEDDLE_OPERAND_PER_CHANNEL:
+    case HEDDLE_OPERAND_LAST_DIMENSION:
+      source = {operand + region.first_column, 0, 1};
+      by_position = true;
+      break;
+    case operand_per_row:
+      source = {operand + region.first_row, 1, 0};
+      by_position = true;
+      break;
+    default:
+      break;
+  }
+  const Source sources[] = {{region.data, region.row_stride, 1}, source};
+  const bool one_row = !by_position && region.row_stride == region.columns;
+  const int64_t rows = one_row ? 1 : region.rows, columns = one_row ? region.rows * region.columns : region.columns;
+  stage.program.run_rows(sources, region.data, region.row_stride, rows, columns, scratch);
+}
+
+}  // namespace
+
 void apply_stages(const Epilogue& epilogue, size_t first, const float* const* operands, const TileRegion& region, void* scratch) {
   if (first >= epilogue.size() || region.columns == 0) return;
-  const int64_t chunk_rows = std::max<int64_t>(1, chunk_elements / region.columns);
+  // Alone it needs no chunks that stay in the cache for the next one.
+  const bool one = first + 1 == epilogue.size();
+  const int64_t chunk_rows = one ? std::max<int64_t>(1, region.rows) : std::max<int64_t>(1, chunk_elements / region.columns);
   for (int64_t row = 0; row < region.rows; row += chunk_rows) {
-    const int64_t rows = std::min(chunk_rows, region.rows - row);
-    float* data = region.data + row * region.row_stride;
+    TileRegion chunk = region;
+    chunk.data += row * region.row_stride;
+    chunk.rows = std::min(chunk_rows, region.rows - row);
+    chunk.first_row += row;
     for (size_t i = first; i < epilogue.size(); ++i) {
-      Source operand = {operands[i], 0, 0};
-      switch (epilogue[i].operand_kind) {
-        case HEDDLE_OPERAND_SAME_SHAPE:
-          operand = {operands[i] + row * region.row_stride, region.row_stride, 1};
-          break;
-        case HEDDLE_OPERAND_PER_CHANNEL:
-        case HEDDLE_OPERAND_LAST_DIMENSION:
-          operand = {operands[i] + region.first_column, 0, 1};
-          break;
-        case operand_per_row:
-          operand = {operands[i] + region.first_row + row, 1, 0};
-          break;
-        default:
-          break;
-      }
-      const Source sources[] = {{data, region.row_stride, 1}, operand};
-      epilogue[i].program.run_rows(sources, data, region.row_stride, rows, region.columns, scratch);
+      const float* operand = operands[i];
+      if (epilogue[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) operand += row * region.row_stride;
+      apply_stage(epilogue[i], operand, chunk, scratch);
     }
   }
 }

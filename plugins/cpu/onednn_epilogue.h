@@ -1,16 +1,9 @@
 // What is applied to the hot output of a convolution or matrix product: stages fused by the runtime, run as oneDNN post-ops where oneDNN
 // has them and by the block interpreter (pointwise_program.h) otherwise.
 //
-// A stage is one expression in "acc" (the value so far) and "operand", canonical text of expression.h. Any expression is accepted; the
-// following shapes become post-ops (a, b: numbers; operands of commutative functions in either order):
-//   add(acc, operand)                              bias when first (PER_CHANNEL, LAST_DIMENSION); sum or binary otherwise
-//   mul|max|min(acc, operand), sub|div(acc, operand)   binary
-//   max(acc, 0)   select(lt(acc, 0), mul(a, acc), acc)   relu, leaky relu (also with gt, ge, le and the branches exchanged)
-//   max(acc, a)   min(acc, b)   min(max(acc, a), b)   max(min(acc, b), a)   clip
-//   sigmoid(acc)  tanh(acc)  abs(acc)  mul(acc, acc)  mul(acc, sigmoid(acc))  mul(acc, sigmoid(mul(a, acc)))
-//   mul(acc, a)   add(acc, b)   add(mul(acc, a), b)   sub(acc, b)
-//   gelu (erf): mul(mul(0.5, acc), add(1, erf(mul(acc, 0.7071...)))) in its associations, or with div(acc, 1.4142...)
-// Elu, exponentials and the rest keep the interpreter, whose values are closer to libm's.
+// A stage is one expression in "acc" (the value so far) and "operand", canonical text of expression.h. Any expression is accepted; those
+// of onednn_patterns.cc become post-ops, which give the same bits: additions, products, quotients with an operand or a number; relu, leaky
+// relu and clip; squares. The rest is interpreted, bounds behind a residual by a loop of their own.
 //
 // Objects are built in create / prepare by one thread and read-only in run.
 #pragma once
@@ -32,6 +25,9 @@ struct Stage {
   int32_t operand_kind = HEDDLE_OPERAND_NONE;
   expression::Program expression;
   Program program;  // of "acc" and "operand"
+  // The expression bounds acc: min(max(acc, lower), upper).
+  bool clamps = false;
+  float lower = 0, upper = 0;
 };
 using Epilogue = std::vector<Stage>;
 
@@ -54,12 +50,16 @@ struct OperandLayouts {
 // Stages [first, last) as post-ops of one primitive.
 struct FusedStages {
   PostOps post_ops;
+  size_t first = 0;                   // the first stage covered
   size_t count = 0;                   // stages covered from `first` on
+  size_t nan_safe = 0;                // of them, those before the first that would drop a NaN (onednn_guard.h)
+  bool same_shape = false;            // one of them has an operand of the output's shape
   int32_t sum_stage = -1;             // stage whose operand the output must hold before the primitive runs
   std::vector<Argument> arguments;    // further arguments of the primitive ...
   std::vector<size_t> stage_indices;  // ... and the stage whose operand each one is
 };
-// Covers as many of stages [first, last) as have a post-op.
+// Covers as many of stages [first, last) as have a post-op. One that would drop a NaN and one that reads an operand of the output's shape
+// are never covered together: when the primitive has to run again, the output may have overwritten that operand.
 Status fuse_stages(const Epilogue& epilogue, size_t first, size_t last, const OperandLayouts& layouts, FusedStages* fused);
 
 // True for add(acc, operand) with an operand of `kind`: may be the bias of the primitive.

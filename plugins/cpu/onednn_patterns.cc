@@ -19,6 +19,8 @@ struct Pattern {
 
 using Set = Pattern::Set;
 constexpr double no_bound = HUGE_VAL;
+// linear is a fused multiplication and addition: one factor with -0 added, or 1 with one term, so that only one of them rounds and a zero
+// keeps its sign.
 const Pattern patterns[] = {
     {"max(acc, 0)", dnnl_eltwise_relu, 0, 0},
     {"select(lt(acc, 0), a * acc, acc)", dnnl_eltwise_relu, 0, 0, Set::a},
@@ -29,22 +31,10 @@ const Pattern patterns[] = {
     {"max(min(acc, b), a)", dnnl_eltwise_clip, 0, 0, Set::ab},
     {"max(acc, a)", dnnl_eltwise_clip, 0, no_bound, Set::a},
     {"min(acc, b)", dnnl_eltwise_clip, -no_bound, 0, Set::b},
-    {"sigmoid(acc)", dnnl_eltwise_logistic, 0, 0},
-    {"tanh(acc)", dnnl_eltwise_tanh, 0, 0},
-    {"abs(acc)", dnnl_eltwise_abs, 0, 0},
     {"acc * acc", dnnl_eltwise_square, 0, 0},
-    {"acc * sigmoid(acc)", dnnl_eltwise_swish, 1, 0},
-    {"acc * sigmoid(a * acc)", dnnl_eltwise_swish, 0, 0, Set::a},
-    {"acc * a + b", dnnl_eltwise_linear, 0, 0, Set::ab},
-    {"acc * a", dnnl_eltwise_linear, 0, 0, Set::a},
+    {"acc * a", dnnl_eltwise_linear, 0, -0.0, Set::a},
     {"acc + b", dnnl_eltwise_linear, 1, 0, Set::b},
     {"acc - b", dnnl_eltwise_linear, 1, 0, Set::minus_b},
-    {"0.5 * acc * (1 + erf(acc * 0.7071067811865476))", dnnl_eltwise_gelu_erf, 0, 0},
-    {"0.5 * acc * (1 + erf(acc / 1.4142135623730951))", dnnl_eltwise_gelu_erf, 0, 0},
-    {"0.5 * (acc * (1 + erf(acc * 0.7071067811865476)))", dnnl_eltwise_gelu_erf, 0, 0},
-    {"0.5 * (acc * (1 + erf(acc / 1.4142135623730951)))", dnnl_eltwise_gelu_erf, 0, 0},
-    {"acc * (0.5 * (1 + erf(acc * 0.7071067811865476)))", dnnl_eltwise_gelu_erf, 0, 0},
-    {"acc * (0.5 * (1 + erf(acc / 1.4142135623730951)))", dnnl_eltwise_gelu_erf, 0, 0},
 };
 
 struct BinaryPattern {
@@ -56,8 +46,14 @@ const BinaryPattern binary_patterns[] = {
     {"min(acc, operand)", dnnl_binary_min}, {"acc - operand", dnnl_binary_sub}, {"acc / operand", dnnl_binary_div},
 };
 
+// Of zeros of both signs min and max give the second, so they do not commute.
 bool commutes(Opcode op) {
-  return op == Opcode::add || op == Opcode::mul || op == Opcode::min || op == Opcode::max;
+  return op == Opcode::add || op == Opcode::mul;
+}
+
+// The sign of a zero counts.
+bool same_number(double x, double y) {
+  return x == y && std::signbit(x) == std::signbit(y);
 }
 
 // Unifies a pattern with an expression, from the results down.
@@ -73,8 +69,7 @@ class Matcher {
     const Instruction& have = subject_.code[static_cast<size_t>(s)];
     if (want.op == Opcode::input) return match_name(pattern_.inputs[static_cast<size_t>(want.a)], have);
     if (want.op != have.op) return false;
-    // Constants of formulas are written with different numbers of digits.
-    if (want.op == Opcode::constant) return std::fabs(want.literal - have.literal) <= 1e-6 * std::fabs(want.literal);
+    if (want.op == Opcode::constant) return same_number(want.literal, have.literal);
     const double a = a_, b = b_;
     if (match_operands(want, have.a, have.b, have.c)) return true;
     a_ = a;
@@ -89,7 +84,7 @@ class Matcher {
     if (have.op != Opcode::constant) return false;
     double& bound = name == "a" ? a_ : b_;
     if (std::isnan(bound)) bound = have.literal;
-    return bound == have.literal;
+    return same_number(bound, have.literal);
   }
 
   const expression::Program& pattern_;
@@ -113,19 +108,48 @@ MatchedPostOp bound(const Pattern& pattern, double a, double b) {
   if (pattern.set == Set::a || pattern.set == Set::ab) alpha = a;
   if (pattern.set == Set::b || pattern.set == Set::ab) beta = b;
   if (pattern.set == Set::minus_b) beta = -b;
-  if (pattern.algorithm == dnnl_eltwise_clip && !(alpha <= beta)) return {};
-  return {MatchedPostOp::Kind::eltwise, pattern.algorithm, static_cast<float>(alpha), static_cast<float>(beta)};
+  MatchedPostOp match = {MatchedPostOp::Kind::eltwise, pattern.algorithm, static_cast<float>(alpha), static_cast<float>(beta)};
+  float lower = 0, upper = 0;
+  match.drops_nan = is_clamp(match, &lower, &upper);
+  // oneDNN's cache of primitives takes zeros of both signs for the same parameter: what depends on the sign is not asked for.
+  const bool negative_zero = (match.alpha == 0 && std::signbit(match.alpha)) || (match.beta == 0 && std::signbit(match.beta));
+  if (pattern.algorithm == dnnl_eltwise_clip && negative_zero) return {};
+  if (pattern.algorithm == dnnl_eltwise_linear && (match.alpha == 0 || (pattern.set != Set::a && match.beta == 0))) return {};
+  // Equal bounds depend on the order. oneDNN scales what is not above zero, also zeros, so that the sign of the factor shows; and a relu
+  // of factor 0 is one with a bound.
+  if (pattern.algorithm == dnnl_eltwise_clip && !(match.alpha < match.beta)) return {};
+  if (pattern.set == Set::a && pattern.algorithm == dnnl_eltwise_relu && !(match.alpha > 0 && std::isfinite(match.alpha))) return {};
+  return match;
 }
 
 }  // namespace
+
+bool is_clamp(const MatchedPostOp& match, float* lower, float* upper) {
+  if (match.kind != MatchedPostOp::Kind::eltwise) return false;
+  const bool relu = match.algorithm == dnnl_eltwise_relu && match.alpha == 0;
+  if (!relu && match.algorithm != dnnl_eltwise_clip) return false;
+  *lower = relu ? 0.0f : match.alpha;
+  *upper = relu ? HUGE_VALF : match.beta;
+  return true;
+}
 
 MatchedPostOp match_post_op(const expression::Program& program) {
   double a = 0, b = 0;
   for (const Pattern& pattern : patterns)
     if (matches(pattern.text, program, &a, &b)) return bound(pattern, a, b);
-  for (const BinaryPattern& pattern : binary_patterns)
-    if (matches(pattern.text, program, &a, &b)) return {MatchedPostOp::Kind::binary, pattern.algorithm, 0, 0};
+  for (const BinaryPattern& pattern : binary_patterns) {
+    if (!matches(pattern.text, program, &a, &b)) continue;
+    const bool drops_nan = pattern.algorithm == dnnl_binary_max || pattern.algorithm == dnnl_binary_min;
+    return {MatchedPostOp::Kind::binary, pattern.algorithm, 0, 0, drops_nan};
+  }
   return {};
+}
+
+std::vector<std::string> post_op_texts() {
+  std::vector<std::string> texts;
+  for (const Pattern& pattern : patterns) texts.emplace_back(pattern.text);
+  for (const BinaryPattern& pattern : binary_patterns) texts.emplace_back(pattern.text);
+  return texts;
 }
 
 }  // namespace heddle::cpu::onednn

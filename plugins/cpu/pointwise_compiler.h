@@ -41,8 +41,10 @@ class Program::Compiler {
   Status lower_constant(double literal, int* value);
   Status lower_operation(Opcode op, const int* operands, int count, int* value);
   bool simplify(Opcode op, const int* operands, int* value);
-  bool is_constant(int value, double number) const;
+  bool is_constant(int value, float number) const;
   bool is_step(int value, Opcode op) const;
+  int beside(int value, Opcode op, float number) const;
+  int match_gelu_sum(int value, bool* divides) const;
   bool match_gelu(const int* operands, int* value);
   int add(Value value);
   int add_constant(Bits bits);

@@ -26,7 +26,18 @@ struct InstructionOperand {
 using InstructionFunction = void (*)(const InstructionOperand* operands, void* out, int64_t bytes);
 
 // Opcodes beside expression.h's: copy, wrap to the range of a narrower type, and whole functions that are common enough.
-enum Extension : uint8_t { copy_value, wrap_i8, wrap_i16, wrap_u8, wrap_u16, wrap_u32, gelu_value, extension_count };
+// The six of gelu: by order of the factors (half of x first, half last, half of the sum first), as a product or a quotient of x.
+enum Extension : uint8_t {
+  copy_value,
+  wrap_i8,
+  wrap_i16,
+  wrap_u8,
+  wrap_u16,
+  wrap_u32,
+  gelu_value,
+  gelu_last = gelu_value + 5,
+  extension_count
+};
 
 constexpr int instruction_opcodes = 64;  // at least expression::opcode_count; checked where both are known
 

@@ -98,9 +98,15 @@ static inline VF erf(VF x) {
   return ((a < 0.921875f) | (x != x)) ? small : copy_sign(1.0f - exp_limited<true>(-tail), x);
 }
 
-// 0.5 * x * (1 + erf(x / sqrt(2)))
+// gelu, 0.5 * x * (1 + erf(x / sqrt(2))), as it is written: by a product or a quotient, and with the factors in one of three orders.
+// Each gives the bits of its operations one by one.
+enum class GeluOrder { half_of_x_first, half_last, half_of_sum_first };
+template <bool divides, GeluOrder order>
 static inline VF gelu(VF x) {
-  return 0.5f * x * (1.0f + erf(0.707106781186547524f * x));
+  const VF sum = erf(divides ? x / 1.41421356237309505f : x * 0.707106781186547524f) + 1.0f;
+  if constexpr (order == GeluOrder::half_of_x_first) return x * 0.5f * sum;
+  if constexpr (order == GeluOrder::half_last) return x * sum * 0.5f;
+  return x * (sum * 0.5f);
 }
 
 // ---------------------------------------------------------------- by way of double
@@ -153,16 +159,18 @@ static inline VD pow_double(VD x, VD y) {
   t = t > 200.0 ? splat<VD>(200.0) : (t < -200.0 ? splat<VD>(-200.0) : t);
   return exp_series(t);
 }
-// Lanes where x is not positive and finite or y not finite go through libm.
+// Lanes where x is not positive and finite or y not finite go through libm. Each lane for itself: an element's value must not depend on
+// those that happen to be computed with it. Powers of 1 and 2 are what the compiler of programs makes of them where y is a constant.
 static inline VF pow(VF x, VF y) {
   const float largest = 3.40282347e38f;
-  if (any(~((x > 0.0f) & (x <= largest) & (abs(y) <= largest)))) {
-    VF r;
-    for (int i = 0; i < lanes<float>; ++i) r[i] = __builtin_powf(x[i], y[i]);
-    return r;
-  }
+  const VI odd = ~((x > 0.0f) & (x <= largest) & (abs(y) <= largest));
   const Doubles a = widen(x), b = widen(y);
-  return narrow({pow_double(a.low, b.low), pow_double(a.high, b.high)});
+  VF r = narrow({pow_double(a.low, b.low), pow_double(a.high, b.high)});
+  if (any(odd))
+    for (int i = 0; i < lanes<float>; ++i)
+      if (odd[i]) r[i] = __builtin_powf(x[i], y[i]);
+  r = y == 2.0f ? x * x : r;
+  return y == 1.0f ? x : r;
 }
 
 static inline VD log1p_double(VD x) {
@@ -221,16 +229,17 @@ static inline VD tan_double(VD x) {
   const VD s = sine_series(q.r), c = cosine_series(q.r);
   return (q.n & 1) != 0 ? -c / s : s / c;
 }
+// Large arguments go through libm, each lane for itself.
 #define HEDDLE_TRIGONOMETRIC_(name, expression)                                      \
   static inline VF name(VF x) {                                                      \
-    if (any(~(abs(x) < 1048576.0f))) {                                               \
-      VF r;                                                                          \
-      for (int i = 0; i < lanes<float>; ++i) r[i] = __builtin_##name##f(x[i]);       \
-      return r;                                                                      \
-    }                                                                                \
+    const VI far = ~(abs(x) < 1048576.0f);                                           \
     const Doubles d = widen(x);                                                      \
     auto one = [](VD v) { return expression; };                                      \
-    return x == 0.0f ? (sign_of_zero_##name(x)) : narrow({one(d.low), one(d.high)}); \
+    VF r = x == 0.0f ? (sign_of_zero_##name(x)) : narrow({one(d.low), one(d.high)}); \
+    if (any(far))                                                                    \
+      for (int i = 0; i < lanes<float>; ++i)                                         \
+        if (far[i]) r[i] = __builtin_##name##f(x[i]);                                \
+    return r;                                                                        \
   }
 static inline VF sign_of_zero_sin(VF x) {
   return x;

@@ -1,4 +1,5 @@
-// Cheaper forms of operations, found while an expression is lowered.
+// Cheaper forms of operations, found while an expression is lowered. Each gives the same bits as the operations that it replaces: a net
+// computes the same whatever is fused.
 #include <algorithm>
 #include <cmath>
 
@@ -6,7 +7,7 @@
 
 namespace heddle::cpu {
 
-// Powers of 1 and 2 and choices that are made give the same result; gelu differs by an ulp or two.
+// pow itself gives x and x * x for powers of 1 and 2.
 bool Program::Compiler::simplify(Opcode op, const int* operands, int* value) {
   double number = 0;
   if (op == Opcode::select && constant_value(operands[0], &number)) {
@@ -26,48 +27,59 @@ bool Program::Compiler::simplify(Opcode op, const int* operands, int* value) {
   return false;
 }
 
-bool Program::Compiler::is_constant(int value, double number) const {
+bool Program::Compiler::is_constant(int value, float number) const {
   double found = 0;
-  return constant_value(value, &found) && std::fabs(found - number) <= 1e-6 * number;
+  return constant_value(value, &found) && static_cast<float>(found) == number;
 }
 bool Program::Compiler::is_step(int value, Opcode op) const {
   const Value& v = values_[static_cast<size_t>(value)];
   return v.kind == Value::step && v.op == op;
 }
 
-// A product of 0.5, x and 1 + erf(x / sqrt(2)) in any order is one step: the activation of transformers.
+// The other operand of a step of two with the constant `number`; -1: it is none.
+int Program::Compiler::beside(int value, Opcode op, float number) const {
+  if (!is_step(value, op)) return -1;
+  const int* operands = values_[static_cast<size_t>(value)].operands;
+  if (is_constant(operands[1], number)) return operands[0];
+  return op != Opcode::div && is_constant(operands[0], number) ? operands[1] : -1;
+}
+
+// 1 + erf(x / sqrt(2)): x; -1: it is something else. `divides`: a quotient, not a product.
+int Program::Compiler::match_gelu_sum(int value, bool* divides) const {
+  const int error_function = beside(value, Opcode::add, 1.0f);
+  if (error_function < 0 || !is_step(error_function, Opcode::erf)) return -1;
+  const int argument = values_[static_cast<size_t>(error_function)].operands[0];
+  const int product = beside(argument, Opcode::mul, 0.707106781186547524f), quotient = beside(argument, Opcode::div, 1.41421356237309505f);
+  *divides = quotient >= 0;
+  return std::max(product, quotient);
+}
+
+// A product of 0.5, x and 1 + erf(x / sqrt(2)) is one step: the activation of transformers.
 bool Program::Compiler::match_gelu(const int* operands, int* value) {
   if (!set_->extensions[gelu_value]) return false;
-  std::vector<int> factors;
   for (int i = 0; i < 2; ++i) {
-    const Value& v = values_[static_cast<size_t>(operands[i])];
-    if (is_step(operands[i], Opcode::mul))
-      factors.insert(factors.end(), v.operands, v.operands + 2);
-    else
-      factors.push_back(operands[i]);
+    const int a = operands[i], b = operands[1 - i];
+    int order = -1, x = -1;
+    bool divides = false;
+    if (const int half = beside(a, Opcode::mul, 0.5f); half >= 0 && half == match_gelu_sum(b, &divides)) {
+      order = 0;  // half of x, times the sum
+      x = half;
+    } else if (is_constant(a, 0.5f) && is_step(b, Opcode::mul)) {
+      const int* factors = values_[static_cast<size_t>(b)].operands;
+      for (int k = 0; k < 2 && order < 0; ++k) {
+        if (match_gelu_sum(factors[k], &divides) != factors[1 - k]) continue;
+        order = 1;
+        x = factors[1 - k];
+      }
+    } else if (const int sum = beside(b, Opcode::mul, 0.5f); sum >= 0 && match_gelu_sum(sum, &divides) == a) {
+      order = 2;  // x, times half of the sum
+      x = a;
+    }
+    if (order < 0) continue;
+    *value = add_step(set_->extensions[gelu_value + 2 * order + (divides ? 1 : 0)], &x, 1, 0.5);
+    return true;
   }
-  if (factors.size() != 3) return false;
-  const auto take = [&](auto&& fits) {
-    const auto found = std::find_if(factors.begin(), factors.end(), fits);
-    if (found == factors.end()) return -1;
-    const int taken = *found;
-    factors.erase(found);
-    return taken;
-  };
-  if (take([&](int f) { return is_constant(f, 0.5); }) < 0) return false;
-  const int sum = take([&](int f) { return is_step(f, Opcode::add); });
-  if (sum < 0) return false;
-  const int* terms = values_[static_cast<size_t>(sum)].operands;
-  const int erf = is_constant(terms[0], 1) ? terms[1] : (is_constant(terms[1], 1) ? terms[0] : -1);
-  if (erf < 0 || !is_step(erf, Opcode::erf)) return false;
-  const int argument = values_[static_cast<size_t>(erf)].operands[0], x = factors[0];
-  const int* scaled = values_[static_cast<size_t>(argument)].operands;
-  const bool fits = (is_step(argument, Opcode::mul) && ((scaled[0] == x && is_constant(scaled[1], std::sqrt(0.5))) ||
-                                                        (scaled[1] == x && is_constant(scaled[0], std::sqrt(0.5))))) ||
-                    (is_step(argument, Opcode::div) && scaled[0] == x && is_constant(scaled[1], std::sqrt(2.0)));
-  if (!fits) return false;
-  *value = add_step(set_->extensions[gelu_value], &x, 1, 0.5);
-  return true;
+  return false;
 }
 
 }  // namespace heddle::cpu

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/device_name.h"
 #include "base/text.h"
@@ -54,13 +55,14 @@ bool one_dtype(const TypedNet& net, const Node& node) {
   return true;
 }
 
-// Constants of one element become literals.
+// Constants of one element become literals; a NaN does not, which has more bits than its name.
 void inline_scalars(const Editor& editor, const std::vector<ValueId>& inputs, Program& program, std::vector<char>& literal) {
   literal.assign(inputs.size(), 0);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto blob = editor.constant(inputs[i]);
     if (!blob || blob->dtype != DType::f32 || blob->shape.element_count() != 1) continue;
     const auto value = static_cast<double>(*reinterpret_cast<const float*>(blob->data));
+    if (std::isnan(value)) continue;
     for (Instruction& instruction : program.code)
       if (instruction.op == Opcode::input && instruction.a == static_cast<int32_t>(i)) instruction = {Opcode::constant, -1, -1, -1, value};
     literal[i] = 1;
