@@ -25,13 +25,13 @@ struct CompileOptions {
   std::string default_device = "cpu:0";
   int64_t memory_limit = INT64_MAX;  // planned peak per device
   Limits limits;
-  Evaluator* evaluator = nullptr;      // for subnets
-  PackCache* packs = nullptr;          // null: packs live in the plan alone
-  int64_t* prepare_ns = nullptr;       // time spent in the kernels' create and prepare is added here
-  bool commit_late = true;             // updates of variables form the tail of the plan
-  ResourceTable* resources = nullptr;  // null: asking for one is an error
-  DeviceManager* devices = nullptr;    // null: every operator runs on the host
-  uint32_t streams = 1;                // of each device
+  Evaluator* evaluator = nullptr;            // for subnets
+  std::shared_ptr<PackCache> packs;          // null: packs live in the plan alone
+  int64_t* prepare_ns = nullptr;             // time spent in the kernels' create and prepare is added here
+  bool commit_late = true;                   // updates of variables form the tail of the plan
+  std::shared_ptr<ResourceTable> resources;  // null: asking for one is an error
+  DeviceManager* devices = nullptr;          // null: every operator runs on the host
+  uint32_t streams = 1;                      // of each device
 };
 
 // Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.

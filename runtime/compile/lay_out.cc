@@ -113,11 +113,14 @@ Status lay_out(Draft& draft) {
   plan.net_name = draft.typed.net.name;
   plan.limits = draft.options.limits;
   plan.registry = draft.typed.registry;
+  plan.resources = draft.options.resources;
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);
   if (plan.has_late_steps) {
     auto options = std::make_shared<CompileOptions>(draft.options);
-    options->evaluator = nullptr;  // these two belong to this compilation
+    // A plan may outlive its session: what it keeps it owns. These belong to this compilation; subnets run on the host.
+    options->evaluator = nullptr;
     options->prepare_ns = nullptr;
+    options->devices = nullptr;
     plan.late_options = std::move(options);
   }
   lay_out_values(draft);

@@ -20,6 +20,7 @@ namespace heddle {
 
 struct Plan;
 struct CompileOptions;
+class ResourceTable;
 
 // Where a value's bytes are.
 struct Placement {
@@ -143,6 +144,7 @@ struct KnownInput {
 struct Plan {
   std::string net_name;
   std::shared_ptr<const RegistrySnapshot> registry;
+  std::shared_ptr<ResourceTable> resources;  // what the states of kernels may point to; goes after them
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
   StepGraph graph;
@@ -168,7 +170,7 @@ struct Plan {
   std::vector<Diagnostic> warnings;  // what verify had to say; operators that moved to the host under Copies::automatic as notes
   Limits limits;                     // for values whose extents are known only while running
   bool has_late_steps = false;
-  std::shared_ptr<const CompileOptions> late_options;  // what late steps are made with while running; null without such
+  std::shared_ptr<const CompileOptions> late_options;  // what late steps are made with while running, kept by it; null without such
   bool has_variable_updates = false;
 
   // On the host.

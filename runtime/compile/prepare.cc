@@ -19,10 +19,9 @@ class NodeServices : public CallServices {
  public:
   NodeServices(Draft& draft, NodeId id) : draft_(draft), id_(id) {}
 
-  void* resource(const std::string& name, std::string& error) override {
-    if (draft_.options.resources) return draft_.options.resources->find(name, draft_.device(id_), draft_.opened(id_), error);
-    error = "resource " + quoted(name) + " needs a session";
-    return nullptr;
+  Result<void*> resource(const std::string& name) override {
+    if (draft_.options.resources) return draft_.options.resources->find(name, draft_.device(id_), draft_.opened(id_));
+    return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
   }
 
   const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,

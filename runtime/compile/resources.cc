@@ -1,8 +1,13 @@
 #include "compile/resources.h"
 
+#include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
 
 #include "base/device_name.h"
 #include "base/text.h"
@@ -11,54 +16,164 @@
 namespace heddle {
 
 struct ResourceTable::State {
+  struct Entry;
+  // What a resource is made with: its host table finds others.
+  struct Call : LoadCall {
+    State* table = nullptr;
+    Entry* entry = nullptr;
+  };
   struct Entry {
+    enum class Stage { making, made, failed };
+    std::string name, device_name;
     std::shared_ptr<const LoadedPlugin> owner;
     std::shared_ptr<Device> device;  // stays open as long as the resource
     const heddle_resource* resource = nullptr;
-    std::unique_ptr<LoadCall> call;  // the host it was made with, valid as long as it
+    Call call;  // the host it was made with, valid as long as it
+    Stage stage = Stage::making;
     void* object = nullptr;
+    Status failure;
+    std::vector<const Entry*> waits_for;  // while it is being made
+
+    Result<void*> answer() const {
+      if (stage == Stage::made) return object;
+      return failure;
+    }
+    // Calls the plugin; under no lock.
+    Status make();
   };
-  std::mutex mutex;
-  std::shared_ptr<const RegistrySnapshot> registry;
-  std::map<std::pair<std::string, std::string>, Entry> entries;
+
+  explicit State(std::shared_ptr<const RegistrySnapshot> snapshot) : registry(std::move(snapshot)) {}
+  ~State();
+  // `asker`: the resource whose create asks; null: a kernel.
+  Result<void*> find(Entry* asker, const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened);
+  Result<Entry*> begin(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened);
+  void finish(Entry& entry, Status status);
+  static std::vector<const Entry*> way(const Entry* from, const Entry* to);
+  static void* find_for_resource(const void* context, const char* name) noexcept;
+
+  const std::shared_ptr<const RegistrySnapshot> registry;
+  std::mutex mutex;  // of all that follows, and of what entries say of themselves
+  std::condition_variable changed;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Entry>> entries;
+  std::vector<Entry*> made;  // in the order in which they were ready: what a resource needs stands before it
 };
 
-ResourceTable::ResourceTable(std::shared_ptr<const RegistrySnapshot> registry) : state_(std::make_unique<State>()) {
-  state_->registry = std::move(registry);
-}
+ResourceTable::ResourceTable(std::shared_ptr<const RegistrySnapshot> registry) : state_(std::make_unique<State>(std::move(registry))) {}
+ResourceTable::~ResourceTable() = default;
 
-ResourceTable::~ResourceTable() {
-  for (auto& [key, entry] : state_->entries) try {
-      entry.resource->destroy(entry.object);
+ResourceTable::State::~State() {
+  for (auto entry = made.rbegin(); entry != made.rend(); ++entry) try {
+      (*entry)->resource->destroy((*entry)->object);
     } catch (...) {
-      log_line(HEDDLE_LOG_WARNING, "resource " + quoted(entry.resource->name) + " threw an exception out of destroy");
+      log_line(HEDDLE_LOG_WARNING, "resource " + quoted((*entry)->name) + " threw an exception out of destroy");
     }
 }
 
-void* ResourceTable::find(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened, std::string& error) {
-  const std::lock_guard lock(state_->mutex);
-  const auto key = std::make_pair(name, device);
-  if (const auto it = state_->entries.find(key); it != state_->entries.end()) return it->second.object;
-  State::Entry entry;
-  entry.device = opened;
-  entry.resource = state_->registry->find_resource(name, device_kind(device), &entry.owner);
-  if (!entry.resource) {
-    error = "no loaded plugin publishes resource " + quoted(name) + " for " + quoted(device_kind(device));
-    return nullptr;
-  }
-  entry.call = std::make_unique<LoadCall>();
+Status ResourceTable::State::Entry::make() {
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    status = entry.resource->create(&entry.call->abi, device.c_str(), opened ? opened->handle() : nullptr, &entry.object);
+    status = resource->create(&call.abi, device_name.c_str(), device ? device->handle() : nullptr, &object);
   } catch (...) {
-    entry.call->error.text = "create threw an exception across the plugin boundary";
+    call.error.text = "create threw an exception across the plugin boundary";
   }
-  if (status != HEDDLE_OK || !entry.object) {
-    error = "resource " + quoted(name) + " of plugin " + quoted(entry.owner->name) +
-            " could not be made: " + plugin_error(Code::missing_resource, status, entry.call->error).diagnostic().message;
-    return nullptr;
+  if (status == HEDDLE_OK && object) return {};
+  object = nullptr;
+  if (status == HEDDLE_OK && call.error.text.empty()) call.error.text = "create said that it was made, and gave nothing";
+  const Status why = plugin_error(Code::missing_resource, status, call.error);
+  // "unsupported" would send the host to look for another kernel.
+  const Code code = why.code() == Code::unsupported ? Code::missing_resource : why.code();
+  return {code, "resource " + quoted(name) + " of plugin " + quoted(owner->name) + " could not be made: " + why.diagnostic().message};
+}
+
+// From `from` to `to` by what each is waiting for, both included; empty: there is no way.
+std::vector<const ResourceTable::State::Entry*> ResourceTable::State::way(const Entry* from, const Entry* to) {
+  if (from == to) return {from};
+  for (const Entry* next : from->waits_for)
+    if (std::vector<const Entry*> rest = way(next, to); !rest.empty()) {
+      rest.insert(rest.begin(), from);
+      return rest;
+    }
+  return {};
+}
+
+// heddle_host::resource in a resource's create. Nothing may be thrown across it.
+void* ResourceTable::State::find_for_resource(const void* context, const char* name) noexcept {
+  auto& call = static_cast<Call&>(*static_cast<LoadCall*>(const_cast<void*>(context)));
+  try {
+    Result<void*> found = call.table->find(call.entry, name ? name : "", call.entry->device_name, call.entry->device);
+    if (found.ok()) return *found;
+    call.error.missing = found.status();
+  } catch (const std::bad_alloc&) {
+    call.error.text = "no memory";
   }
-  return state_->entries.emplace(key, std::move(entry)).first->second.object;
+  return nullptr;
+}
+
+// A new entry, to be made by who asked.
+Result<ResourceTable::State::Entry*> ResourceTable::State::begin(const std::string& name, const std::string& device,
+                                                                 const std::shared_ptr<Device>& opened) {
+  auto fresh = std::make_unique<Entry>();
+  fresh->resource = registry->find_resource(name, device_kind(device), &fresh->owner);
+  if (!fresh->resource)
+    return Status(Code::missing_resource, "no loaded plugin publishes resource " + quoted(name) + " for " + quoted(device_kind(device)),
+                  "load the plugin that does");
+  fresh->name = name;
+  fresh->device_name = device;
+  fresh->device = opened;
+  fresh->call.table = this;
+  fresh->call.entry = fresh.get();
+  fresh->call.abi.resource = find_for_resource;
+  made.reserve(entries.size() + 1);
+  return entries.emplace(std::make_pair(name, device), std::move(fresh)).first->second.get();
+}
+
+void ResourceTable::State::finish(Entry& entry, Status status) {
+  entry.stage = status.ok() ? Entry::Stage::made : Entry::Stage::failed;
+  if (status.ok()) made.push_back(&entry);
+  entry.failure = std::move(status);
+  changed.notify_all();
+}
+
+Result<void*> ResourceTable::State::find(Entry* asker, const std::string& name, const std::string& device,
+                                         const std::shared_ptr<Device>& opened) {
+  std::unique_lock lock(mutex);
+  if (asker && asker->stage != Entry::Stage::making)
+    return Status(Code::missing_resource, "resource " + quoted(asker->name) + " asks for " + quoted(name) + " when it is made already",
+                  "ask for it in create");
+  if (asker) asker->waits_for.reserve(asker->waits_for.size() + 1);
+  const auto known = entries.find({name, device});
+  const bool first = known == entries.end();
+  Entry* entry = first ? nullptr : known->second.get();
+  if (first) {
+    HEDDLE_TRY(entry, begin(name, device, opened));
+  }
+  if (entry->stage != Entry::Stage::making) return entry->answer();
+  if (asker && !first)
+    if (const std::vector<const Entry*> cycle = way(entry, asker); !cycle.empty()) {
+      std::string text = "resource " + quoted(asker->name) + " needs ";
+      for (size_t i = 0; i < cycle.size(); ++i) text += (i > 0 ? ", which needs " : "") + quoted(cycle[i]->name);
+      return Status(Code::missing_resource, text + ", so that none can be made first", "break the circle in the plugins");
+    }
+  if (asker) asker->waits_for.push_back(entry);
+  if (first) {
+    Status status(Code::out_of_memory, "no memory to make resource " + quoted(name));
+    lock.unlock();
+    try {
+      status = entry->make();
+    } catch (const std::bad_alloc&) {
+      // Those who wait are told all the same.
+    }
+    lock.lock();
+    finish(*entry, std::move(status));
+  } else {
+    changed.wait(lock, [&] { return entry->stage != Entry::Stage::making; });
+  }
+  if (asker) asker->waits_for.erase(std::find(asker->waits_for.begin(), asker->waits_for.end(), entry));
+  return entry->answer();
+}
+
+Result<void*> ResourceTable::find(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened) {
+  return state_->find(nullptr, name, device, opened);
 }
 
 }  // namespace heddle

@@ -19,9 +19,8 @@ class Inference : public CallServices {
   Status node(NodeId id);
   Findings& findings() { return findings_; }
 
-  void* resource(const std::string& name, std::string& error) override {
-    error = "resource " + quoted(name) + " is not available while shapes are inferred";
-    return nullptr;
+  Result<void*> resource(const std::string& name) override {
+    return Status(Code::missing_resource, "resource " + quoted(name) + " is not available while shapes are inferred");
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
   Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,

@@ -36,7 +36,15 @@ void set_error(const void* context, heddle_status code, const char* text, size_t
 template <class Call>
 void* resource(const void* context, const char* name) {
   Call& call = call_of<Call>(context);
-  return call.services ? call.services->resource(name, call.error.text) : nullptr;
+  if (!call.services) return nullptr;
+  try {
+    Result<void*> found = call.services->resource(name ? name : "");
+    if (found.ok()) return *found;
+    call.error.missing = found.status();
+  } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
+    call.error.text = "no memory to find a resource";
+  }
+  return nullptr;
 }
 
 template <class Call>
@@ -197,19 +205,32 @@ Status from_subnet(Status inner, const std::string& subnet, const std::string& n
   return inner;
 }
 
+namespace {
+
+// A plugin's text, which may quote data: one line, printable.
+std::string printable(const std::string& text) {
+  const std::string escaped = quoted(text);
+  std::string clean = escaped.substr(1, escaped.size() - 2);
+  for (size_t i = clean.find("\\\""); i != std::string::npos; i = clean.find("\\\"", i)) clean.erase(i, 1);
+  return clean;
+}
+
+}  // namespace
+
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {
   if (!error.cause.ok()) return error.cause;
+  // A plugin that can do without the resource says that the call is not for it, or does not fail.
+  if (!error.missing.ok() && code != HEDDLE_ERROR_UNSUPPORTED) {
+    Status missing = error.missing;
+    if (!error.text.empty()) missing.diagnostic().message = printable(error.text) + ": " + missing.diagnostic().message;
+    return missing;
+  }
   Code kind = otherwise;
   if (code == HEDDLE_ERROR_UNSUPPORTED) kind = Code::unsupported;
   if (code == HEDDLE_ERROR_OUT_OF_MEMORY) kind = Code::out_of_memory;
   if (code == HEDDLE_ERROR_DEVICE) kind = Code::device_failed;
   if (code == HEDDLE_ERROR_CANCELLED) kind = Code::cancelled;
-  std::string text = error.text.empty() ? "failed with status " + std::to_string(code) + " and no text" : error.text;
-  // The text comes from a plugin and may quote data: one line, printable.
-  std::string escaped = quoted(text);
-  std::string clean = escaped.substr(1, escaped.size() - 2);
-  for (size_t i = clean.find("\\\""); i != std::string::npos; i = clean.find("\\\"", i)) clean.erase(i, 1);
-  return {kind, std::move(clean)};
+  return {kind, printable(error.text.empty() ? "failed with status " + std::to_string(code) + " and no text" : error.text)};
 }
 
 }  // namespace heddle

@@ -21,7 +21,8 @@ namespace heddle {
 struct CallError {
   heddle_status code = HEDDLE_OK;
   std::string text;
-  Status cause;  // of a subnet that the plugin asked about: the whole story, unless the plugin has a text of its own
+  Status cause;      // of a subnet that the plugin asked about: the whole story, unless the plugin has a text of its own
+  Status missing{};  // the resource that it asked for in vain, told beside the plugin's own text
 };
 
 // What of a plugin's text is kept. `text` may be null.
@@ -38,7 +39,8 @@ void log_line(heddle_log_level level, const std::string& text);
 const heddle_host* base_host();
 
 // A table for query, initialize and resource creation, which have no other context: set_error(the table itself, ...) is remembered, log
-// works, everything else answers with nothing. Must outlive what it is given to; not movable once given away.
+// works, everything else answers with nothing (but resource() for resources: compile/resources.cc). Must outlive what it is given to; not
+// movable once given away.
 struct LoadCall {
   LoadCall();
   heddle_host abi;
@@ -49,8 +51,8 @@ struct LoadCall {
 class CallServices {
  public:
   virtual ~CallServices() = default;
-  // A session-long resource by name; error text in `error` when there is none.
-  virtual void* resource(const std::string& name, std::string& error) = 0;
+  // A session-long resource by name. Errors: missing_resource, or what kept it from being made.
+  virtual Result<void*> resource(const std::string& name) = 0;
   // Memory for a packed constant; see heddle_host::prepack.
   virtual const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                               std::string& error) = 0;

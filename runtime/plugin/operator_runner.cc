@@ -87,9 +87,8 @@ const heddle_host* run_host() {
 // Packed constants of this one call.
 class Packs : public CallServices {
  public:
-  void* resource(const std::string& name, std::string& error) override {
-    error = "resource " + quoted(name) + " needs a session";
-    return nullptr;
+  Result<void*> resource(const std::string& name) override {
+    return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
   }
   const void* prepack(uint32_t, const std::string&, uint64_t bytes, heddle_prepack_fill fill, void* user, std::string& error) override {
     AlignedBytes& memory = packs_.emplace_back(bytes);

@@ -37,10 +37,9 @@ int64_t memory_for_growth() {
 class LateServices : public CallServices {
  public:
   LateServices(LateStep& step, const Plan& plan, const PlanStep& plan_step) : step_(step), plan_(plan), plan_step_(plan_step) {}
-  void* resource(const std::string& name, std::string& error) override {
-    if (ResourceTable* resources = plan_.late_options->resources) return resources->find(name, plan_step_.device, nullptr, error);
-    error = "resource " + quoted(name) + " needs a session";
-    return nullptr;
+  Result<void*> resource(const std::string& name) override {
+    if (const auto& resources = plan_.late_options->resources) return resources->find(name, plan_step_.device, nullptr);
+    return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) override {
     error = "constants of a step with dynamic shapes are not packed";

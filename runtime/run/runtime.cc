@@ -136,6 +136,7 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   const uint64_t begin = ticks();
   HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
   impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  impl->packs = std::make_shared<PackCache>();
   impl->resources = std::make_shared<ResourceTable>(impl->registry);
   HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
   impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
@@ -150,8 +151,8 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   p.compile.max_threads = static_cast<uint32_t>(impl->runtime->threads);
   p.compile.memory_limit = options.memory_limit;
   p.compile.commit_late = options.commit_late;
-  p.compile.packs = &impl->packs;
-  p.compile.resources = impl->resources.get();
+  p.compile.packs = impl->packs;
+  p.compile.resources = impl->resources;
   return SessionAccess::make(impl);
 }
 

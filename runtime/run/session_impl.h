@@ -55,8 +55,8 @@ struct Session::Impl {
   SchedulerOptions scheduler;
   Net net;  // resolved
   StageTimes load_times;
-  PackCache packs;
-  std::shared_ptr<ResourceTable> resources;
+  std::shared_ptr<PackCache> packs;          // shared with plans
+  std::shared_ptr<ResourceTable> resources;  // likewise
   std::shared_ptr<VariableStore> variables;
   std::vector<uint32_t> shape_inputs;
   mutable std::mutex mutex;                     // of what follows

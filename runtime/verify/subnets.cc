@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "infer/infer.h"
 #include "plugin/attributes.h"
 #include "plugin/infer_operator.h"
@@ -16,7 +17,9 @@ class SubnetServices : public CallServices {
   SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit)
       : net_(net), node_(node), evaluator_(evaluator), findings_(findings), visit_(visit) {}
 
-  void* resource(const std::string&, std::string&) override { return nullptr; }
+  Result<void*> resource(const std::string& name) override {
+    return Status(Code::missing_resource, "resource " + quoted(name) + " is not available while shapes are inferred");
+  }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
   Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
                       uint32_t output_count) override {

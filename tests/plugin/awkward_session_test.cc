@@ -83,7 +83,7 @@ TEST_F(AwkwardSession, TicketsComeFromAnotherPluginsResource) {
 TEST_F(AwkwardSession, AMissingResourceNamesItself) {
   Session session = open(ticket_net, {"awkward"});
   const auto context = session.prepare();
-  EXPECT_FALSE(context.ok());
+  EXPECT_EQ(context.status().code(), Code::missing_resource);
   EXPECT_NE(context.status().text().find("awkward_provider.counter"), std::string::npos) << context.status().text();
   EXPECT_NE(context.status().text().find("number"), std::string::npos) << context.status().text();
 }
