@@ -33,11 +33,13 @@ const KernelEntry* fence_kernel() {
 }
 
 Status find_devices(Draft& draft) {
-  constexpr size_t most_devices = 255;
   auto locations = std::make_unique<Locations>(draft.typed.net, draft.options.default_device);
   if (locations->all_on_host()) return {};
   const std::vector<std::string>& names = locations->names();
-  if (names.size() > most_devices) return {Code::limit_exceeded, "the net names more than 254 devices", "use fewer"};
+  if (names.size() > size_t{most_devices} + 1)  // and the host
+    return {Code::limit_exceeded,
+            "the net names " + std::to_string(names.size() - 1) + " devices, at most " + std::to_string(most_devices) + " are possible",
+            "put operators on fewer devices"};
   if (!draft.options.devices)
     return {Code::unsupported, "an operator of a subnet is put on a device, but subnets run on the host", "leave its device out"};
   for (size_t i = 1; i < names.size(); ++i) {

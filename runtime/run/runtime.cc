@@ -1,7 +1,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 
@@ -58,6 +58,27 @@ Status check_tbb_threads() {
           "use one thread, or an executor of your own, or make the first runtime behind fork()"};
 }
 
+// Options are taken as they are or refused: never something else than what was asked for.
+Status check_range(const char* option, int64_t value, int64_t least, int64_t most, const char* hint) {
+  if (value >= least && value <= most) return {};
+  return {Code::invalid_argument,
+          std::string(option) + " is " + std::to_string(value) + ", not from " + std::to_string(least) + " to " + std::to_string(most),
+          hint};
+}
+
+Status check_options(const RuntimeOptions& options) {
+  HEDDLE_CHECK(check_range("RuntimeOptions::threads", options.threads, 0, most_threads, "0 is what affinity and cgroup allow"));
+  if (!options.executor) return {};
+  return check_range("the executor's concurrency()", options.executor->concurrency(), 1, most_threads,
+                     "it counts the threads that may work on one run, the calling one included");
+}
+
+Status check_options(const SessionOptions& options) {
+  HEDDLE_CHECK(check_range("SessionOptions::streams", options.streams, 1, most_streams, "1 is enough for any net"));
+  HEDDLE_CHECK(check_range("SessionOptions::plan_cache", options.plan_cache, 1, INT_MAX, "1 keeps the last plan alone"));
+  return check_range("SessionOptions::idle_contexts", options.idle_contexts, 0, INT_MAX, "0 keeps none");
+}
+
 }  // namespace
 
 void set_log_function(LogFunction function, void* user) {
@@ -65,6 +86,7 @@ void set_log_function(LogFunction function, void* user) {
 }
 
 Result<Runtime> Runtime::create(const RuntimeOptions& options) {
+  HEDDLE_CHECK(check_options(options));
   const std::shared_ptr<Impl> impl(new Impl(), [](Impl* made) { delete_unless_forked(made, made->made); });
   HEDDLE_CHECK(load_plugins(impl->registry, options));
   if (options.executor) {
@@ -127,8 +149,7 @@ Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& 
 }
 
 Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
-  if (options.idle_contexts < 0)
-    return Status(Code::invalid_argument, "SessionOptions::idle_contexts is " + std::to_string(options.idle_contexts), "use 0 or more");
+  HEDDLE_CHECK(check_options(options));
   const std::shared_ptr<Session::Impl> impl(new Session::Impl(runtime.shared_impl()),
                                             [](Session::Impl* made) { delete_unless_forked(made, made->runtime->made); });
   impl->registry = impl->runtime->registry.snapshot();
@@ -147,7 +168,7 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   p.transform.limits = p.compile.limits = options.limits;
   p.copies = options.copies;
   p.compile.devices = &impl->runtime->devices;
-  p.compile.streams = static_cast<uint32_t>(std::clamp(options.streams, 1, 64));
+  p.compile.streams = static_cast<uint32_t>(options.streams);
   p.compile.max_threads = static_cast<uint32_t>(impl->runtime->threads);
   p.compile.memory_limit = options.memory_limit;
   p.compile.commit_late = options.commit_late;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "heddle/limits.h"
 #include "run/step_call.h"
 #include "run/worker.h"
 
@@ -10,11 +11,10 @@ namespace heddle {
 namespace {
 
 uint32_t thread_count(Executor* executor, const SchedulerOptions& options) {
-  constexpr uint32_t most_threads = 64;
   if (!executor || options.mode == ScheduleMode::serial) return 1;
   const auto available = static_cast<uint32_t>(std::max(1, executor->concurrency()));
   const uint32_t wanted = options.max_threads == 0 ? available : options.max_threads;
-  return std::min({available, wanted, most_threads});
+  return std::min({available, wanted, uint32_t{most_threads}});
 }
 
 bool has_asynchronous_steps(const StepGraph& graph) {

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "heddle/limits.h"
 #include "run/helper_pinning.h"
 #include "run/processors.h"
 
@@ -21,7 +22,7 @@ namespace {
 // An arena wider than the process's limit gets no more threads for it, only a warning from TBB on stderr.
 int arena_width(int wanted) {
   const auto limit = static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
-  return std::max(1, std::min(wanted > 0 ? wanted : default_concurrency(), limit));
+  return std::max(1, std::min(wanted > 0 ? wanted : std::min(default_concurrency(), most_threads), limit));
 }
 
 // Pins each worker when it enters the arena. Workers stay pinned when they leave: they sleep outside.

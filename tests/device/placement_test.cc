@@ -117,6 +117,16 @@ TEST(DevicePlacement, ArenasArePackedOnEachDevice) {
   EXPECT_EQ(total - free, device.arena_bytes) << "exactly what was planned is allocated";
 }
 
+TEST(DevicePlacement, ANetHasSoManyDevicesAndNoMore) {
+  const Setting devices("HEDDLE_PROTO_DEVICES", "300");
+  NetBuilder b("wide");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  for (int i = 0; i <= most_devices; ++i) b.output(on(b, "proto:" + std::to_string(i), b.add1("Relu", "r" + std::to_string(i), {x})));
+  const Status status = prepare(proto_runtime(), b.finish(), silent()).status();
+  EXPECT_EQ(status.code(), Code::limit_exceeded) << status.text();
+  EXPECT_NE(status.text().find("the net names 255 devices, at most 254 are possible"), std::string::npos) << status.text();
+}
+
 TEST(DevicePlacement, UnloadingThePluginClosesItsDevices) {
   Runtime runtime = proto_runtime();
   {

@@ -129,7 +129,8 @@ TEST(ToolCommon, ThreadsAreAsAskedOrAsTheMachineAllows) {
   EXPECT_EQ(heddle_json({"run", folder.net(), "--random", "1", "--threads", "2"})["threads"], std::min(2, all.get<int>()));
   const Outcome alone = Tool({"run", folder.net(), "--random", "1", "--json"}).on_one_processor().run();
   EXPECT_EQ(checked_object(alone, "run.json")["threads"], 1);
-  EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--threads", "0"}, 2)), Words{"unknown-option"});
+  for (const char* threads : {"0", "-1", "65", "99999999999"})
+    EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--threads", threads}, 2)), Words{"unknown-option"}) << threads;
 }
 
 TEST(ToolCommon, QuietLeavesErrorsAndWhatIsAskedFor) {

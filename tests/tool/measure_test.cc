@@ -92,7 +92,11 @@ TEST(ToolBench, MeasuresWholeAndByOperator) {
   for (const Json& one : object["operators"]) EXPECT_EQ(one["flops"], 6) << one["name"] << ": one operation for each element";
   EXPECT_EQ(object["operators"][0]["bytes"], 2 * 6 * 4);
   EXPECT_TRUE(object["comparison"].is_null());
-  EXPECT_EQ(heddle({"bench", folder.net(), "--threads", "0"}).status, 2);
+  for (const char* threads : {"0", "-1", "65", "1,65"}) {
+    const auto refused = heddle({"bench", folder.net(), "--threads", threads});
+    EXPECT_EQ(refused.status, 2) << threads;
+    EXPECT_NE(refused.err.find("--threads"), std::string::npos) << refused.err;
+  }
   const NetFolder open(symbolic());
   EXPECT_EQ(heddle({"bench", open.net()}).status, 2);
   EXPECT_EQ(heddle({"bench", open.net(), "--symbol", "N=2"}).status, 0);

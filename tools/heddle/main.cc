@@ -33,7 +33,7 @@ void add_common_options(CLI::App& app, CommonOptions& common, bool threads_list)
   if (!threads_list)
     app.add_option("--threads", common.threads, "threads of a run (default: what affinity and cgroup allow)")
         ->type_name("N")
-        ->check(CLI::Range(1, 64));
+        ->check(CLI::Range(1, most_threads));
   app.add_flag("--json", common.json, "one JSON object on stdout");
   app.add_flag("--quiet", common.quiet, "no text but errors");
   app.add_flag("--no-progress", common.no_progress, "no progress on stderr");

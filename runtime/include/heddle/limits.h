@@ -22,4 +22,9 @@ struct Limits {
   int64_t loop_trips = 1'000'000'000;            // runs of subnets in one run
 };
 
+// What nothing raises. An option beyond it is Code::invalid_argument, a net is Code::limit_exceeded.
+inline constexpr int most_threads = 64;   // of a run, whatever an executor has
+inline constexpr int most_streams = 64;   // of each device
+inline constexpr int most_devices = 254;  // of a net, beside the host
+
 }  // namespace heddle

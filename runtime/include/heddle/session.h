@@ -40,7 +40,7 @@ struct RuntimeOptions {
   std::vector<std::string> plugin_folders;
   bool default_plugins = true;
   Executor* executor = nullptr;  // the program's own, outliving the runtime; null: one over oneTBB with `threads`
-  int threads = 0;               // 0: what affinity and cgroup allow; 1: no helper threads at all
+  int threads = 0;               // 1 to most_threads; 0: what affinity and cgroup allow of them; 1: no helper threads at all
   bool pin_threads = false;      // helpers stay pinned to processors: for programs that own the machine
 };
 
@@ -48,9 +48,9 @@ struct SessionOptions {
   std::vector<std::pair<std::string, int64_t>> symbols;  // extents of symbolic dims
   std::string device = "cpu:0";                          // where operators run that name none
   Copies copies = Copies::warn;      // warn: to the log sink; automatic and warn also let operators without a kernel there run on the host
-  int streams = 1;                   // of each device; the results do not depend on it
+  int streams = 1;                   // of each device, 1 to most_streams; the results do not depend on it
   int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device; and of subnets that grow while running
-  int plan_cache = 8;                // plans kept, least recently used out
+  int plan_cache = 8;                // plans kept, 1 or more, least recently used out
   int idle_contexts = 8;             // of each plan, without memory, kept for the next prepare or Session::run
   bool commit_late = true;           // a failed or cancelled run leaves variables as they were
   uint64_t seed = 0;                 // of the net's random operators

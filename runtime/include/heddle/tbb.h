@@ -5,6 +5,7 @@
 #include <tbb/task_arena.h>
 
 #include "heddle/executor.h"
+#include "heddle/limits.h"
 
 namespace heddle {
 
@@ -15,7 +16,7 @@ namespace heddle {
 class TbbArenaExecutor final : public Executor {
  public:
   explicit TbbArenaExecutor(tbb::task_arena& arena) : arena_(arena) { arena_.initialize(); }
-  int concurrency() const noexcept override { return arena_.max_concurrency(); }
+  int concurrency() const noexcept override { return arena_.max_concurrency() < most_threads ? arena_.max_concurrency() : most_threads; }
   void submit(HelperTask& task) noexcept override {
     arena_.enqueue([&task] { task.execute(); });
   }
