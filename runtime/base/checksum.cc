@@ -13,6 +13,11 @@ uint64_t checksum(std::span<const std::byte> bytes) {
   return XXH64(bytes.data(), bytes.size(), 0);
 }
 
+Digest128 digest128(std::span<const std::byte> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {hash.high64, hash.low64};
+}
+
 RunningChecksum::RunningChecksum() : state_(std::make_unique<State>()) {
   XXH64_reset(&state_->xxh, 0);
 }

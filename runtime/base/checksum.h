@@ -1,4 +1,5 @@
-// xxh64 with seed 0: the checksum of net files and weights. It finds damage, not malice.
+// Checksums of net files and weights: xxh64 with seed 0 of bytes, XXH3-128 of what tells files apart. They find damage and mistakes, not
+// malice.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,11 @@
 namespace heddle {
 
 uint64_t checksum(std::span<const std::byte> bytes);
+
+struct Digest128 {
+  uint64_t high = 0, low = 0;
+};
+Digest128 digest128(std::span<const std::byte> bytes);
 
 // The same over pieces. One thread at a time.
 class RunningChecksum {

@@ -150,6 +150,18 @@ std::string shortest(float value) {
   return shortest_of(value);
 }
 
+std::string hex(uint64_t value) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out(16, '0');
+  for (size_t i = 16; i-- > 0; value >>= 4) out[i] = digits[value & 15];
+  return out;
+}
+
+bool parse_hex(std::string_view text, uint64_t* value) {
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
+  return text.size() == 16 && r.ec == std::errc() && r.ptr == text.data() + text.size();
+}
+
 std::string human_bytes(int64_t bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

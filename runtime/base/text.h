@@ -32,6 +32,10 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& ca
 // Shortest decimal that reads back as the same double; "inf", "-inf" and "nan" as text.
 std::string shortest(double value);
 std::string shortest(float value);
+// 16 hexadecimal digits, as checksums are written.
+std::string hex(uint64_t value);
+// The number of exactly 16 hexadecimal digits; false when `text` is something else.
+bool parse_hex(std::string_view text, uint64_t* value);
 // "1.5 MiB"
 std::string human_bytes(int64_t bytes);
 // Parses "512MiB", "2GB", "64k" or a number of bytes; false when it is none or does not fit.

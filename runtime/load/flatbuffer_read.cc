@@ -139,6 +139,7 @@ class Decoder {
     text(in.file(), &out->reference.file);
     text(in.tensor(), &out->reference.tensor);
     out->reference.checksum = in.checksum();
+    out->reference.identity = {in.identity_high(), in.identity_low()};
     if (in.data() == nullptr || !spend(in.data()->size())) return;
     Shape shape;
     for (const Dim& dim : declared.dims) shape.push_back(dim.value);

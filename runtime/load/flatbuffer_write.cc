@@ -95,7 +95,7 @@ class Encoder {
     if (reference == nullptr) return file::CreateContent(builder_, bytes(c.blob->data, static_cast<size_t>(c.blob->bytes)));
     const TextOffset name = shared_text(reference->file);
     const TextOffset tensor = text(reference->tensor);
-    return file::CreateContent(builder_, 0, name, tensor, reference->checksum);
+    return file::CreateContent(builder_, 0, name, tensor, reference->checksum, reference->identity.high, reference->identity.low);
   }
 
   static file::ValueKind kind_of(Value::Kind kind) {

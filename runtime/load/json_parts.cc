@@ -52,7 +52,7 @@ Result<Shape> fixed_shape(const DeclaredType& type) {
 }
 
 Status read_weights(JsonValue value, WeightReference* reference) {
-  static constexpr std::string_view keys[] = {"file", "tensor", "checksum"};
+  static constexpr std::string_view keys[] = {"file", "tensor", "checksum", "identity"};
   Status status;
   const JsonFields fields(value, keys);
   HEDDLE_CHECK(fields.status());
@@ -60,9 +60,13 @@ Status read_weights(JsonValue value, WeightReference* reference) {
   reference->tensor = std::string(fields.text("tensor", &status));
   if (fields.get("checksum")) {
     const std::string_view hex = fields.text("checksum", &status);
-    const auto r = std::from_chars(hex.data(), hex.data() + hex.size(), reference->checksum, 16);
-    if (status.ok() && (r.ec != std::errc() || r.ptr != hex.data() + hex.size() || hex.size() != 16))
+    if (status.ok() && !parse_hex(hex, &reference->checksum))
       return Status(Code::syntax, "the checksum " + quoted(hex) + " is not 16 hexadecimal digits");
+  }
+  if (fields.get("identity")) {
+    const std::string_view identity = fields.text("identity", &status);
+    if (status.ok() && !WeightsIdentity::parse(identity, &reference->identity))
+      return Status(Code::syntax, "the identity " + quoted(identity) + " is not 32 hexadecimal digits");
   }
   if (status.ok() && (reference->file.empty() || reference->tensor.empty()))
     return Status(Code::syntax, "\"weights\" needs \"file\" and \"tensor\"");

@@ -7,13 +7,6 @@
 namespace heddle {
 namespace {
 
-std::string hex(uint64_t value) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out(16, '0');
-  for (size_t i = 16; i-- > 0; value >>= 4) out[i] = digits[value & 15];
-  return out;
-}
-
 // Members that have their default are left out.
 class JsonWriter {
  public:
@@ -111,6 +104,7 @@ class JsonWriter {
     out_ += ", \"tensor\": ";
     text(reference->tensor);
     if (reference->checksum != 0) out_ += ", \"checksum\": \"" + hex(reference->checksum) + "\"";
+    if (reference->identity.known()) out_ += ", \"identity\": \"" + reference->identity.text() + "\"";
     out_ += '}';
   }
   void variable(const Variable& v) {

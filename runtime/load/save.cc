@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/checksum.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "load/flatbuffer.h"
@@ -47,6 +46,13 @@ class WeightsPlan {
     return {};
   }
   const std::vector<TensorToWrite>& tensors() const { return tensors_; }
+  // After the tensors were written: which file it is that the net belongs to.
+  void complete(const WrittenWeights& written) {
+    for (const auto& [reference, tensor] : unwritten_) {
+      reference->checksum = written.checksums[tensor];
+      reference->identity = written.identity;
+    }
+  }
   const WeightReference* operator()(const Content& content) const {
     const std::optional<WeightReference>& reference = placed_.at(&content);
     return reference ? &*reference : nullptr;
@@ -71,15 +77,14 @@ class WeightsPlan {
           .in_net(net.name);
     if (content.blob->bytes <= options_.inline_bytes) return {};
     const auto [at, added] = by_bytes_.try_emplace(content.blob->data, tensors_.size());
+    size_t tensor = at->second;
     // Shared bytes are written once; a view of the same bytes under another type is a tensor of its own.
-    if (!added && same_type(tensors_[at->second], *content.blob)) {
-      placed = WeightReference{file_, tensors_[at->second].name, checksums_[at->second]};
-      return {};
+    if (added || !same_type(tensors_[tensor], *content.blob)) {
+      tensor = tensors_.size();
+      tensors_.push_back({unused(name), content.blob->dtype, content.blob->shape, content.blob->data});
     }
-    const std::string tensor = unused(name);
-    tensors_.push_back({tensor, content.blob->dtype, content.blob->shape, content.blob->data});
-    checksums_.push_back(checksum({content.blob->data, static_cast<size_t>(content.blob->bytes)}));
-    placed = WeightReference{file_, tensor, checksums_.back()};
+    placed = WeightReference{file_, tensors_[tensor].name, 0, {}};
+    unwritten_.emplace_back(&*placed, tensor);
     return {};
   }
   static bool same_type(const TensorToWrite& tensor, const Blob& blob) { return tensor.dtype == blob.dtype && tensor.shape == blob.shape; }
@@ -99,7 +104,7 @@ class WeightsPlan {
   std::unordered_map<const std::byte*, size_t> by_bytes_;
   std::unordered_set<std::string> names_;
   std::vector<TensorToWrite> tensors_;
-  std::vector<uint64_t> checksums_;  // of tensors_
+  std::vector<std::pair<WeightReference*, size_t>> unwritten_;  // in placed_, to one of tensors_
 };
 
 Status write_net(const Net& net, const std::filesystem::path& path, const ContentPlacement& placement) {
@@ -116,11 +121,20 @@ Status write_net(const Net& net, const std::filesystem::path& path, const Conten
   });
 }
 
+// The file that a name leads to, wherever links lead.
+std::filesystem::path target_of(const std::filesystem::path& path) {
+  std::error_code unknown;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  return unknown ? path : target;
+}
+
 Status save_checked(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
+  const std::filesystem::path weights = weights_path(path);
+  if (target_of(weights) == target_of(path))
+    return Status(Code::invalid_argument, quoted(path.native()) + " is where the weights of the net go",
+                  "let its name end in .heddle or .json");
   HEDDLE_CHECK(check_whole_net(net, options.limits));
   HEDDLE_CHECK(check_weights_whole(net));
-  std::filesystem::path weights = path;
-  weights.replace_extension(".safetensors");
   WeightsPlan plan(weights.filename().native(), options);
   plan.find_new(net);
   HEDDLE_CHECK(plan.gather(net, ""));
@@ -128,7 +142,8 @@ Status save_checked(const Net& net, const std::filesystem::path& path, const Sav
     if (!is_utf8(weights.filename().native()))
       return Status(Code::file_unwritable,
                     "the file name " + quoted(weights.filename().native()) + " is not UTF-8, the net could not refer to it");
-    HEDDLE_CHECK(write_safetensors(weights, plan.tensors()));
+    HEDDLE_TRY(const WrittenWeights written, write_safetensors(weights, plan.tensors()));
+    plan.complete(written);
   }
   return write_net(net, path, [&](const Content& content) { return plan(content); });
 }
@@ -140,6 +155,10 @@ Status check_for_bytes(const Net& net, const Limits& limits) {
 }
 
 }  // namespace
+
+std::filesystem::path weights_path(const std::filesystem::path& net) {
+  return std::filesystem::path(net).replace_extension(".safetensors");
+}
 
 Status save_net(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
   const std::string what = "while saving " + quoted(path.native());

@@ -1,7 +1,8 @@
 // save: Net → file. The inverse of load; what is written loads again into an equal net.
 //
 // The bytes are a function of the net and the options alone. Files are replaced as a whole (written beside, synced, renamed), the
-// weights file before the net. Threads: concurrent calls for different paths.
+// weights file before the net. The net keeps the identity of its weights: when a crash or another writer comes between the two, what is
+// left does not load (weights_mismatch) instead of running with another's numbers. Threads: concurrent calls for different paths.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +25,12 @@ struct SaveOptions {
   Limits limits;
 };
 
+// Where save_net puts the large contents of a net: beside it, NET.safetensors.
+std::filesystem::path weights_path(const std::filesystem::path& net);
+
 // Writes `path`: the JSON text form when it ends in ".json", else the binary form. Without keep_references every content must be
-// attached. Errors: file_unwritable, weights_missing, limit_exceeded (2 GiB per net file), and what load finds wrong in a net.
+// attached. Errors: invalid_argument (the weights would go to the same file), file_unwritable, weights_missing, limit_exceeded (2 GiB per
+// net file), and what load finds wrong in a net.
 Status save_net(const Net& net, const std::filesystem::path& path, const SaveOptions& options = {});
 
 // The two forms as bytes. Content with a reference is written as reference, all other content as literal.

@@ -5,8 +5,16 @@
 #include <new>
 
 #include "base/checked.h"
+#include "base/text.h"
 
 namespace heddle {
+
+std::string WeightsIdentity::text() const {
+  return hex(high) + hex(low);
+}
+bool WeightsIdentity::parse(std::string_view text, WeightsIdentity* identity) {
+  return text.size() == 32 && parse_hex(text.substr(0, 16), &identity->high) && parse_hex(text.substr(16), &identity->low);
+}
 
 DeclaredType DeclaredType::of(DType dtype, const Shape& shape) {
   DeclaredType type;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -59,11 +60,22 @@ struct Blob {
   static std::shared_ptr<Blob> copy_of(DType dtype, const Shape& shape, const void* data);
 };
 
+// Which weights a file holds: XXH3-128 of its header, where the header has the checksum of every tensor. All zero: not known.
+struct WeightsIdentity {
+  uint64_t high = 0, low = 0;
+  bool known() const { return (high | low) != 0; }
+  std::string text() const;  // 32 hexadecimal digits
+  // False when `text` is something else.
+  static bool parse(std::string_view text, WeightsIdentity* identity);
+  friend bool operator==(const WeightsIdentity&, const WeightsIdentity&) = default;
+};
+
 // Bytes in a weights file beneath the net's folder.
 struct WeightReference {
-  std::string file;       // relative to the net's folder; empty: bytes are in the net itself
-  std::string tensor;     // name in the safetensors file
-  uint64_t checksum = 0;  // xxh64 of the tensor's bytes
+  std::string file;          // relative to the net's folder; empty: bytes are in the net itself
+  std::string tensor;        // name in the safetensors file
+  uint64_t checksum = 0;     // xxh64 of the tensor's bytes; 0: not recorded
+  WeightsIdentity identity;  // of the file when the net was written; compared when the weights are attached
   friend bool operator==(const WeightReference&, const WeightReference&) = default;
 };
 

@@ -89,16 +89,39 @@ class Attacher {
   void attach(Content& content, const Place& place) {
     if (!lacks(content)) return;
     const Result<Safetensors>& file = open(content.reference.file);
-    if (!file.ok()) {
+    Status status = file.ok() ? check_identity(content.reference, *file) : Status(file.status());
+    if (!status.ok()) {
       UnusableFile& unusable = unusable_[content.reference.file];
-      if (++unusable.count == 1) unusable.status = Status(file.status()).in_net(place.net.name);
+      if (++unusable.count == 1) unusable.status = std::move(status).in_net(place.net.name);
       if (unusable.first.size() < 3) unusable.first.push_back(std::string(place.kind) + " " + quoted(place.name));
       return;
     }
-    Status status = fill(content, place, *file);
+    status = fill(content, place, *file);
     if (status.ok()) return;
     status.diagnostic().message = std::string(place.kind) + " " + quoted(place.name) + ": " + status.diagnostic().message;
     findings_.add(std::move(status).in_net(place.net.name));
+  }
+  static Status check_identity(const WeightReference& reference, const Safetensors& file) {
+    if (!reference.identity.known() || !file.identity().known() || reference.identity == file.identity()) return {};
+    return Status(Code::weights_mismatch,
+                  "the weights file " + quoted(reference.file) + " has the identity " + file.identity().text() +
+                      ", the net was written with " + reference.identity.text(),
+                  "another net of this name was written since: write the net again, or bring its own weights file back");
+  }
+  // The bytes of a tensor against what the net and the file say of them.
+  Status check_sum(const WeightReference& reference, const Safetensors& file, const TensorEntry& entry) const {
+    if (reference.checksum == 0) return {};
+    bool same = !entry.checksum || *entry.checksum == reference.checksum;
+    // The header of a file without checksums says nothing of its bytes.
+    if (same && (options_.verify_checksums || (reference.identity.known() && !file.identity().known()))) {
+      HEDDLE_TRY(const uint64_t actual, file.checksum_of(entry));
+      same = actual == reference.checksum;
+    }
+    if (same) return {};
+    return Status(
+        Code::weights_mismatch,
+        "tensor " + quoted(reference.tensor) + " of " + quoted(reference.file) + " is not what it was when the net was written (checksum)",
+        "use the weights that were written with this net");
   }
   Status fill(Content& content, const Place& place, const Safetensors& file) {
     const WeightReference& reference = content.reference;
@@ -113,12 +136,7 @@ class Attacher {
                     "use the weights that were written with this net");
     if (entry->bytes > options_.limits.tensor_bytes)
       return over_limit(options_.limits, &Limits::tensor_bytes, where + " has " + human_bytes(entry->bytes));
-    if (options_.verify_checksums && reference.checksum != 0) {
-      HEDDLE_TRY(const uint64_t actual, file.checksum_of(*entry));
-      if (actual != reference.checksum)
-        return Status(Code::weights_mismatch, where + " is not what it was when the net was written (checksum)",
-                      "use the weights that were written with this net");
-    }
+    HEDDLE_CHECK(check_sum(reference, file, *entry));
     HEDDLE_TRY(content.blob, file.blob(*entry, options_.map));
     return {};
   }

@@ -16,7 +16,10 @@ struct AttachOptions {
 };
 
 // Fills the blobs of all contents (subnets too) that have a reference and no blob. All findings at once: the first, others attached.
-// Errors: weights_missing (file or tensor), weights_outside, weights_mismatch (dtype, shape, checksum), file_*, unsupported.
+// A file with an identity must have the one that the net was written with; tensors of a file without one (weights of others, or written
+// over with them) are read and compared with the checksums of the net, if it knows an identity. Where net and file both have a checksum of
+// a tensor, they must agree.
+// Errors: weights_missing (file or tensor), weights_outside, weights_mismatch (identity, dtype, shape, checksum), file_*, unsupported.
 Status attach_weights(Net& net, const std::filesystem::path& folder, const AttachOptions& options = {});
 
 // Mapping::still_whole of every weights file that the net has mapped. To be called where a session is opened, before prepacking

@@ -42,6 +42,11 @@ Result<Safetensors> Safetensors::open(const std::filesystem::path& folder, std::
   std::string header(static_cast<size_t>(length), '\0');
   HEDDLE_CHECK(file.mapping_->read(8, std::as_writable_bytes(std::span(header.data(), header.size()))));
   HEDDLE_TRY(std::vector<TensorEntry> entries, parse_safetensors_header(header, 8 + length, size, &file.metadata_), what);
+  const bool told = !entries.empty() && std::all_of(entries.begin(), entries.end(), [](const TensorEntry& e) { return e.checksum; });
+  if (told) {
+    const Digest128 digest = digest128(std::as_bytes(std::span(header.data(), header.size())));
+    file.identity_ = {digest.high, digest.low};
+  }
   file.tensors_ = std::make_shared<const std::vector<TensorEntry>>(std::move(entries));
   std::vector<std::string_view> names;
   names.reserve(file.tensors_->size());

@@ -1,12 +1,14 @@
 // safetensors: named tensors in one file: 8 bytes header length (little-endian), a JSON header, the bytes.
 // Format: https://github.com/huggingface/safetensors. Read strictly as its reference implementation does: offsets cover the bytes
-// exactly, without holes and overlaps. Ours begin their data and every tensor at a multiple of 64 bytes (docs/net_format.md).
+// exactly, without holes and overlaps. Ours begin their data and every tensor at a multiple of 64 bytes and carry the checksum of every
+// tensor in their metadata, so that their header alone tells which weights they are (docs/net_format.md).
 // Threads: reading members are safe to call concurrently.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,10 +33,12 @@ struct TensorEntry {
   Shape shape;
   int64_t offset = 0;  // from the beginning of the file
   int64_t bytes = 0;
+  std::optional<uint64_t> checksum;  // xxh64 of its bytes, as the file says; files of others say none
 };
 
 // The tensors of a header (the JSON text alone), by offset, checked against the bytes that the file has behind it.
-// `data_begin` is the offset of those bytes in the file. `metadata` receives __metadata__; entries that only pad are left out.
+// `data_begin` is the offset of those bytes in the file. `metadata` receives __metadata__ without the checksums of tensors; entries that
+// only pad are left out.
 // Errors: file_corrupt, file_truncated, duplicate_name, limit_exceeded.
 Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view header, int64_t data_begin, int64_t file_bytes,
                                                           TextPairs* metadata);
@@ -45,6 +49,8 @@ class Safetensors {
   static Result<Safetensors> open(const std::filesystem::path& folder, std::string_view name, const Limits& limits);
   const std::vector<TensorEntry>& tensors() const { return *tensors_; }
   const TextPairs& metadata() const { return metadata_; }
+  // Known when the file has the checksum of every tensor: the digest of its header.
+  const WeightsIdentity& identity() const { return identity_; }
   const TensorEntry* find(std::string_view tensor) const;
   const Mapping& mapping() const { return *mapping_; }
 
@@ -62,6 +68,7 @@ class Safetensors {
   std::shared_ptr<const std::vector<TensorEntry>> tensors_;  // behind a pointer: index_ refers to the names
   NameIndex index_;
   TextPairs metadata_;
+  WeightsIdentity identity_;
 };
 
 // A tensor to write: bytes of somebody else, valid during the call.
@@ -72,9 +79,17 @@ struct TensorToWrite {
   const std::byte* data = nullptr;
 };
 
+// What a net keeps of a file that was written for it.
+struct WrittenWeights {
+  WeightsIdentity identity;
+  std::vector<uint64_t> checksums;  // of the tensors, in the order in which they were given
+};
+
 // Replaces `path` by a file of these tensors. Those whose size is a multiple of 64 come first, in the given order; between the
 // others stand padding tensors of type U8 named "__padding__.<n>", because the format allows no holes.
-// Errors: file_unwritable, duplicate_name, invalid_argument.
-Status write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors, const TextPairs& metadata = {});
+// Their bytes are read twice: for the checksums in the header, and to be written. Errors: file_unwritable, duplicate_name,
+// invalid_argument (also: a key of `metadata` is that of a checksum).
+Result<WrittenWeights> write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
+                                         const TextPairs& metadata = {});
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// What reader and writer of safetensors share: names of dtypes, names of padding.
+// What reader and writer of safetensors share: names of dtypes, of padding, of checksums.
 #pragma once
 
 #include <string_view>
@@ -28,5 +28,7 @@ inline std::string_view safetensors_dtype(DType wanted) {
 
 // Tensors whose names begin so exist only to align the next one.
 inline constexpr std::string_view safetensors_padding = "__padding__.";
+// "xxh64:NAME" in the metadata is the checksum of tensor NAME, in 16 hexadecimal digits.
+inline constexpr std::string_view safetensors_checksum = "xxh64:";
 
 }  // namespace heddle

@@ -69,24 +69,34 @@ Result<TensorEntry> parse_entry(std::string_view name, JsonValue value, int64_t 
   return entry;
 }
 
-Status parse_metadata(JsonValue value, TextPairs* metadata) {
+Status parse_metadata(JsonValue value, TextPairs* pairs) {
   if (!value.is(Kind::object)) return corrupt("__metadata__ is no object");
   for (JsonValue::Iterator at = value.begin(); !(at == value.end()); ++at) {
     const std::string_view key = (*at).text();
     ++at;
     if (!(*at).is(Kind::string)) return corrupt("the metadata " + quoted(key) + " is no text");
-    if (metadata != nullptr) metadata->emplace_back(key, (*at).text());
+    pairs->emplace_back(key, (*at).text());
   }
   return {};
 }
 
-Status check_unique(const std::vector<TensorEntry>& entries) {
+NameIndex index_of(const std::vector<TensorEntry>& entries) {
   std::vector<std::string_view> names;
   names.reserve(entries.size());
   for (const TensorEntry& entry : entries) names.emplace_back(entry.name);
-  const NameIndex index(std::move(names));
-  if (index.duplicates().empty()) return {};
-  return Status(Code::duplicate_name, "two tensors of the file are called " + quoted(entries[index.duplicates().front().second].name));
+  return NameIndex(std::move(names));
+}
+
+// Checksums go from the metadata to their tensors. What only looks like one stays.
+void take_checksums(const NameIndex& index, TextPairs& metadata, std::vector<TensorEntry>& entries) {
+  std::erase_if(metadata, [&](const std::pair<std::string, std::string>& pair) {
+    if (!pair.first.starts_with(safetensors_checksum)) return false;
+    const std::optional<uint32_t> position = index.find(std::string_view(pair.first).substr(safetensors_checksum.size()));
+    uint64_t checksum = 0;
+    if (!position || !parse_hex(pair.second, &checksum)) return false;
+    entries[*position].checksum = checksum;
+    return true;
+  });
 }
 
 // "The byte buffer needs to be entirely indexed, and cannot contain holes."
@@ -111,18 +121,25 @@ Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view heade
   std::vector<TensorEntry> entries;
   entries.reserve(root.size());
   bool metadata_seen = false;
+  TextPairs pairs;
   for (JsonValue::Iterator at = root.begin(); !(at == root.end()); ++at) {
     const std::string_view name = (*at).text();
     ++at;
     if (name == "__metadata__") {
       if (std::exchange(metadata_seen, true)) return corrupt("it has two __metadata__");
-      HEDDLE_CHECK(parse_metadata(*at, metadata));
+      HEDDLE_CHECK(parse_metadata(*at, &pairs));
       continue;
     }
     HEDDLE_TRY(TensorEntry entry, parse_entry(name, *at, data_begin, file_bytes));
     entries.push_back(std::move(entry));
   }
-  HEDDLE_CHECK(check_unique(entries));
+  {
+    const NameIndex index = index_of(entries);  // refers to the names until they are sorted
+    if (!index.duplicates().empty())
+      return Status(Code::duplicate_name, "two tensors of the file are called " + quoted(entries[index.duplicates().front().second].name));
+    take_checksums(index, pairs, entries);
+  }
+  if (metadata != nullptr) *metadata = std::move(pairs);
   std::stable_sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
     return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;  // empty tensors before the one that begins there
   });

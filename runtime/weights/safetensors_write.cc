@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/checksum.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "weights/safetensors.h"
@@ -18,6 +19,10 @@ struct Piece {
   int64_t begin = 0;  // in the data
   int64_t bytes = 0;
 };
+
+size_t byte_size(const TensorToWrite& tensor) {
+  return static_cast<size_t>(byte_width(tensor.dtype) * tensor.shape.element_count());
+}
 
 Result<std::vector<Piece>> layout(std::span<const TensorToWrite> tensors) {
   std::vector<std::string_view> names;
@@ -48,7 +53,7 @@ Result<std::vector<Piece>> layout(std::span<const TensorToWrite> tensors) {
   return pieces;
 }
 
-// The header with its length field, padded with spaces (as the format allows) so that the data begins aligned.
+// The header without its length field, padded with spaces (as the format allows) so that the data begins aligned.
 std::string header_of(const std::vector<Piece>& pieces, const TextPairs& metadata) {
   std::string json = "{";
   for (const auto& [key, value] : metadata) json += (json.size() == 1 ? "\"__metadata__\":{" : ",") + quoted(key) + ":" + quoted(value);
@@ -61,21 +66,43 @@ std::string header_of(const std::vector<Piece>& pieces, const TextPairs& metadat
   }
   json += "}";
   json.resize(static_cast<size_t>(align_up(static_cast<int64_t>(json.size()) + 8, alignment)) - 8, ' ');
-  std::string header;
-  for (int shift = 0; shift < 64; shift += 8) header += static_cast<char>((json.size() >> shift) & 0xFF);
-  return header + json;
+  return json;
+}
+
+// Checksums behind what the caller says of the file.
+Result<TextPairs> with_checksums(const TextPairs& metadata, std::span<const TensorToWrite> tensors,
+                                 const std::vector<uint64_t>& checksums) {
+  for (const auto& [key, value] : metadata)
+    if (key.starts_with(safetensors_checksum))
+      return Status(Code::invalid_argument, "the metadata " + quoted(key) + " would be taken for a tensor's checksum", "rename it");
+  TextPairs all = metadata;
+  for (size_t i = 0; i < tensors.size(); ++i) all.emplace_back(std::string(safetensors_checksum) + tensors[i].name, hex(checksums[i]));
+  return all;
 }
 
 }  // namespace
 
-Status write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors, const TextPairs& metadata) {
+Result<WrittenWeights> write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
+                                         const TextPairs& metadata) {
   static constexpr std::byte zeros[alignment] = {};
   HEDDLE_TRY(const std::vector<Piece> pieces, layout(tensors));
+  WrittenWeights written;
+  for (const TensorToWrite& tensor : tensors) written.checksums.push_back(checksum({tensor.data, byte_size(tensor)}));
+  HEDDLE_TRY(const TextPairs pairs, with_checksums(metadata, tensors, written.checksums));
+  const std::string header = header_of(pieces, pairs);
+  if (!tensors.empty()) {
+    const Digest128 digest = digest128(std::as_bytes(std::span(header.data(), header.size())));
+    written.identity = {digest.high, digest.low};
+  }
+  std::string length;
+  for (int shift = 0; shift < 64; shift += 8) length += static_cast<char>((header.size() >> shift) & 0xFF);
   HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
-  HEDDLE_CHECK(file.write(header_of(pieces, metadata)));
+  HEDDLE_CHECK(file.write(length));
+  HEDDLE_CHECK(file.write(header));
   for (const Piece& piece : pieces)
     HEDDLE_CHECK(file.write({piece.source != nullptr ? piece.source->data : zeros, static_cast<size_t>(piece.bytes)}));
-  return file.commit();
+  HEDDLE_CHECK(file.commit());
+  return written;
 }
 
 }  // namespace heddle

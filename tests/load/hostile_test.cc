@@ -298,7 +298,7 @@ TEST(Limits, SubnetsNestAsDeepAsTheLimitAndNoDeeper) {
 
 TEST(Hostile, WeightsAreMissedWithoutAFolder) {
   Net net = sample_net();
-  net.values[5].content.reference = {"w.safetensors", "f32", 1};
+  net.values[5].content.reference = {"w.safetensors", "f32", 1, {}};
   const Bytes bytes = unchecked_bytes(net);
   EXPECT_EQ(code_of(bytes), Code::weights_missing);
   LoadOptions detached;

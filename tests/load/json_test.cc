@@ -107,6 +107,8 @@ const Mistake mistakes[] = {
     {"WeightsWithoutTensor", constant(R"("dtype": "f32", "dims": [1], "weights": {"file": "a"})"), Code::syntax, "needs"},
     {"ChecksumTooShort", constant(R"("dtype": "f32", "dims": [1], "weights": {"file": "a", "tensor": "t", "checksum": "12"})"),
      Code::syntax, "16 hex"},
+    {"IdentityTooShort", constant(R"("dtype": "f32", "dims": [1], "weights": {"file": "a", "tensor": "t", "identity": "12"})"),
+     Code::syntax, "32 hex"},
     {"DimIsAList", constant(R"("dtype": "f32", "dims": [[]], "data": [])"), Code::syntax, "a dim is none of"},
     {"NoSuchKind", R"({"heddle": 1, "values": [{"name": "v", "kind": "magic"}]})", Code::syntax, "\"magic\""},
     {"VersionWithoutVariable", R"({"heddle": 1, "values": [{"name": "v", "version": 1}]})", Code::syntax, "belong to"},

@@ -6,6 +6,7 @@
 #include "load/sample_net.h"
 #include "load/save.h"
 #include "load/temporary_folder.h"
+#include "weights/safetensors.h"
 
 namespace heddle {
 namespace {
@@ -175,6 +176,8 @@ TEST(RoundTrip, LargeContentGoesToTheWeightsFile) {
   EXPECT_EQ(f32.content.reference.tensor, "f32");
   const std::span<const std::byte> content(f32.content.blob->data, static_cast<size_t>(f32.content.blob->bytes));
   EXPECT_EQ(f32.content.reference.checksum, checksum(content));
+  EXPECT_TRUE(f32.content.reference.identity.known());
+  EXPECT_EQ(f32.content.reference.identity, Safetensors::open(folder.path(), "a.safetensors", {})->identity());
   EXPECT_EQ((*loaded)[*loaded->find_value("i32")].content.reference.file, "");
   for (Value& value : loaded->values) value.content.reference = {};
   for (Variable& variable : loaded->variables) variable.initial.reference = {};
@@ -194,6 +197,7 @@ TEST(RoundTrip, ConvertIsByteIdenticalWithoutReadingWeights) {
   ASSERT_TRUE(save_net(*load_net(folder / "a.heddle", detached), folder / "b.json", options).ok());
   ASSERT_TRUE(save_net(*load_net(folder / "b.json", detached), folder / "c.heddle", options).ok());
   EXPECT_EQ(read_text(folder / "a.heddle"), read_text(folder / "c.heddle"));
+  EXPECT_NE(read_text(folder / "b.json").find("\"identity\": \""), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "b.safetensors"));
   // Without keep_references the weights are needed, and their absence is said.
   options.keep_references = false;

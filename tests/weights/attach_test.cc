@@ -43,6 +43,22 @@ class Attach : public ::testing::Test {
     const TensorToWrite tensors[] = {{"w", dtype, shape, blob->data}, {"if.then/w", dtype, shape, blob->data}};
     ASSERT_TRUE(write_safetensors(folder_ / "n.safetensors", tensors).ok());
   }
+  // As nets of before were: their references name a file and a tensor alone.
+  void forget_identity() const {
+    LoadOptions detached;
+    detached.attach_weights = false;
+    Net net = *load_net(folder_ / "n.heddle", detached);
+    auto& branch = std::get<std::shared_ptr<const Net>>(net.nodes[0].attributes[0].value);
+    auto inner = std::make_shared<Net>(*branch);
+    for (WeightReference* reference : {&net.variables[0].initial.reference, &inner->values[1].content.reference}) {
+      reference->identity = {};
+      reference->checksum = 0;
+    }
+    branch = std::move(inner);
+    SaveOptions keep;
+    keep.keep_references = true;
+    ASSERT_TRUE(save_net(net, folder_ / "n.heddle", keep).ok());
+  }
   static float first(const Blob& blob) { return reinterpret_cast<const float*>(blob.data)[0]; }
   TemporaryFolder folder_;
 };
@@ -78,6 +94,13 @@ TEST_F(Attach, AllThatIsWrongIsReported) {
       << missing.text();
   EXPECT_TRUE(missing.diagnostic().attached.empty());  // the subnet's needs the same file
 
+  const Status other = (write_weights(DType::f32, Shape{8192}, 2.5f), load().status());
+  EXPECT_EQ(other.code(), Code::weights_mismatch);
+  EXPECT_NE(other.text().find("has the identity"), std::string::npos) << other.text();
+  EXPECT_NE(other.text().find("needed for 2 tensors"), std::string::npos) << other.text();
+  EXPECT_TRUE(other.diagnostic().attached.empty());
+
+  forget_identity();
   const Status wrong_shape = (write_weights(DType::f32, Shape{64, 64}, 2.0f), load().status());
   EXPECT_EQ(wrong_shape.code(), Code::weights_mismatch);
   EXPECT_NE(wrong_shape.text().find("F32 [64, 64], the net declares f32 [8192]"), std::string::npos) << wrong_shape.text();
@@ -87,14 +110,35 @@ TEST_F(Attach, AllThatIsWrongIsReported) {
 }
 
 TEST_F(Attach, ChangedBytesAreFoundWhenAsked) {
-  write_weights(DType::f32, Shape{8192}, 2.5f);
+  std::string bytes = testing::read_text(folder_ / "n.safetensors");
+  bytes[bytes.size() - 3] = static_cast<char>(bytes[bytes.size() - 3] ^ 1);
+  testing::write_text(folder_ / "n.safetensors", bytes);
   EXPECT_TRUE(load(false).ok());
   const Status status = load(true).status();
   EXPECT_EQ(status.code(), Code::weights_mismatch);
   EXPECT_NE(status.text().find("checksum"), std::string::npos);
 }
 
+// A net without an identity, beside weights of ours that have checksums: those that are another's are found without reading them.
+TEST_F(Attach, RecordedChecksumsAreCompared) {
+  auto net = load();
+  ASSERT_TRUE(net.ok());
+  const auto again = [&](uint64_t checksum) {
+    LoadOptions detached;
+    detached.attach_weights = false;
+    Net older = *load_net(folder_ / "n.heddle", detached);
+    older.variables[0].initial.reference.identity = {};
+    older.variables[0].initial.reference.checksum = checksum;
+    return attach_weights(older, folder_.path()).code();
+  };
+  const uint64_t checksum = net->variables[0].initial.reference.checksum;
+  EXPECT_EQ(again(checksum), Code::ok);
+  EXPECT_EQ(again(checksum + 1), Code::weights_mismatch);
+  EXPECT_EQ(again(0), Code::ok);
+}
+
 TEST_F(Attach, ATensorMayBeMissing) {
+  forget_identity();
   const std::byte byte{};
   const TensorToWrite other[] = {{"other", DType::u8, Shape{1}, &byte}};
   ASSERT_TRUE(write_safetensors(folder_ / "n.safetensors", other).ok());

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/checksum.h"
+#include "base/text.h"
 #include "load/temporary_folder.h"
 
 namespace heddle {
@@ -63,6 +64,7 @@ TEST(Safetensors, EveryDTypeReadsBackAligned) {
       EXPECT_EQ(std::memcmp((*blob)->data, tensor.data, static_cast<size_t>((*blob)->bytes)), 0);
       EXPECT_EQ(Mapping::of(**blob) != nullptr, map && entry->bytes > Safetensors::small_tensor_bytes);
     }
+    EXPECT_EQ(entry->checksum, checksum({tensor.data, static_cast<size_t>(entry->bytes)}));
     EXPECT_EQ(*file->checksum_of(*entry), checksum({tensor.data, static_cast<size_t>(entry->bytes)}));
   }
 }
@@ -76,8 +78,11 @@ TEST(Safetensors, TheFileIsWhatTheFormatSays) {
                                    {"a", DType::f32, Shape{4, 4}, reinterpret_cast<const std::byte*>(line.data())},
                                    {"c", DType::u8, Shape{}, reinterpret_cast<const std::byte*>("\x07")}};
   ASSERT_TRUE(write_safetensors(folder / "w.safetensors", tensors).ok());
+  const auto sum = [](const auto& values, size_t bytes) { return hex(checksum(std::as_bytes(std::span(values)).first(bytes))); };
   std::string header =
-      R"({"a":{"dtype":"F32","shape":[4, 4],"data_offsets":[0,64]},"b":{"dtype":"F32","shape":[2],"data_offsets":[64,72]},)"
+      R"({"__metadata__":{"xxh64:b":")" + sum(numbers, 8) + R"(","xxh64:a":")" + sum(line, 64) + R"(","xxh64:c":")" +
+      sum(std::vector<char>{7}, 1) +
+      R"("},"a":{"dtype":"F32","shape":[4, 4],"data_offsets":[0,64]},"b":{"dtype":"F32","shape":[2],"data_offsets":[64,72]},)"
       R"("__padding__.2":{"dtype":"U8","shape":[56],"data_offsets":[72,128]},"c":{"dtype":"U8","shape":[],"data_offsets":[128,129]}})";
   header.resize((header.size() + 8 + 63) / 64 * 64 - 8, ' ');
   std::string expected = file_with(header, 129);
@@ -85,6 +90,38 @@ TEST(Safetensors, TheFileIsWhatTheFormatSays) {
   std::memcpy(expected.data() + 8 + header.size() + 64, numbers, 8);
   expected.back() = 7;
   EXPECT_EQ(testing::read_text(folder / "w.safetensors"), expected);
+}
+
+// The header alone tells which weights they are; what only looks like a checksum is metadata.
+TEST(Safetensors, IdentityIsOfFilesThatHaveEveryChecksum) {
+  const TemporaryFolder folder;
+  const float numbers[] = {1, 2};
+  const auto* data = reinterpret_cast<const std::byte*>(numbers);
+  const TensorToWrite two[] = {{"a", DType::f32, Shape{1}, data}, {"b", DType::f32, Shape{1}, data + 4}};
+  const TensorToWrite exchanged[] = {{"a", DType::f32, Shape{1}, data + 4}, {"b", DType::f32, Shape{1}, data}};
+  const auto identity = [&](std::span<const TensorToWrite> tensors, const TextPairs& metadata = {}) {
+    const auto written = write_safetensors(folder / "w.safetensors", tensors, metadata);
+    EXPECT_TRUE(written.ok()) << written.status().text();
+    const auto file = Safetensors::open(folder.path(), "w.safetensors", {});
+    EXPECT_EQ(written->identity, file->identity());
+    EXPECT_EQ(file->metadata(), metadata);
+    return file->identity();
+  };
+  EXPECT_TRUE(identity(two).known());
+  EXPECT_EQ(identity(two), identity(two));
+  EXPECT_NE(identity(two), identity(exchanged));
+  EXPECT_NE(identity(two), identity(two, {{"xxh", "1"}}));
+  EXPECT_FALSE(identity({}).known());
+  EXPECT_EQ(write_safetensors(folder / "w.safetensors", two, {{"xxh64:c", "1"}}).status().code(), Code::invalid_argument);
+  const auto foreign = [&](const std::string& metadata) {
+    write_text(folder / "f.safetensors",
+               file_with("{\"__metadata__\":{" + metadata + R"(},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 2));
+    return *Safetensors::open(folder.path(), "f.safetensors", {});
+  };
+  EXPECT_FALSE(foreign(R"("a":"b")").identity().known());
+  EXPECT_FALSE(foreign(R"("xxh64:a":"12")").identity().known());
+  EXPECT_EQ(foreign(R"("xxh64:b":"0123456789abcdef")").metadata().size(), 1u);
+  EXPECT_EQ(foreign(R"("xxh64:a":"0123456789abcdef")").tensors()[0].checksum, 0x0123456789abcdefu);
 }
 
 // Files of others: the header may end anywhere, so tensors may stand at any byte.
@@ -169,14 +206,16 @@ TEST(Safetensors, BooleansAreZeroOrOne) {
 TEST(Safetensors, TheWriterRefusesWhatCouldNotBeRead) {
   const TemporaryFolder folder;
   const std::byte bytes[8] = {};
-  const auto code = [&](std::vector<TensorToWrite> tensors) { return write_safetensors(folder / "w.safetensors", tensors).code(); };
+  const auto code = [&](std::vector<TensorToWrite> tensors) {
+    return write_safetensors(folder / "w.safetensors", tensors).status().code();
+  };
   EXPECT_EQ(code({{"a", DType::u8, Shape{1}, bytes}, {"a", DType::u8, Shape{1}, bytes}}), Code::duplicate_name);
   EXPECT_EQ(code({{"__metadata__", DType::u8, Shape{1}, bytes}}), Code::invalid_argument);
   EXPECT_EQ(code({{"a", DType::none, Shape{1}, bytes}}), Code::invalid_argument);
   EXPECT_EQ(code({{"a", DType::u8, Shape{-1}, bytes}}), Code::invalid_argument);
   EXPECT_EQ(code({{"a\xFF", DType::u8, Shape{1}, bytes}}), Code::invalid_argument);
   EXPECT_FALSE(std::filesystem::exists(folder / "w.safetensors"));
-  EXPECT_EQ(write_safetensors(folder / "absent/w.safetensors", {}).code(), Code::file_unwritable);
+  EXPECT_EQ(write_safetensors(folder / "absent/w.safetensors", {}).status().code(), Code::file_unwritable);
 }
 
 }  // namespace

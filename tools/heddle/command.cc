@@ -32,7 +32,7 @@ const Keys keys_of_forms[] = {
     {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}},
     {"import", {"net"}},
     {"verify-onnx", {"folders", "totals"}},
-    {"inspect", {"net", "stats", "tensors", "plugin", "dot"}},
+    {"inspect", {"net", "stats", "tensors", "identity", "plugin", "dot"}},
     {"convert", {"net"}},
     {"model", {"net", "recipes"}},
     {"bench", {"runs", "operators", "comparison"}},

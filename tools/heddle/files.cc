@@ -10,6 +10,7 @@
 #include "onnx/import.h"
 #include "resolve/resolve.h"
 #include "run/session_impl.h"
+#include "weights/record_checksums.h"
 
 namespace heddle::tool {
 namespace {

@@ -145,6 +145,11 @@ Status inspect_weights(const Options& o, Report& report) {
     std::string line = quoted(e.name) + " " + e.file_dtype + e.shape.text() + " " + human_bytes(e.bytes);
     if (o.verify) {
       HEDDLE_TRY(const uint64_t sum, tensors.checksum_of(e));
+      if (e.checksum && *e.checksum != sum)
+        return {
+            Code::weights_mismatch,
+            "tensor " + quoted(e.name) + " of " + quoted(o.file) + " has the checksum " + hex(sum) + ", the file says " + hex(*e.checksum),
+            "the file is damaged: fetch or write it again"};
       row["xxh64"] = std::to_string(sum);
       line += " xxh64 " + std::to_string(sum);
     }
@@ -152,6 +157,9 @@ Status inspect_weights(const Options& o, Report& report) {
     report.say(line);
   }
   report.json["tensors"] = list;
+  if (!tensors.identity().known()) return {};
+  report.json["identity"] = tensors.identity().text();
+  report.say("identity " + tensors.identity().text());
   return {};
 }
 

@@ -73,7 +73,7 @@ Status write_tensor(const std::string& file, const std::string& name, const Tens
   if (extension == ".npy") return write_npy(file, tensor);
   if (extension == ".safetensors") {
     const TensorToWrite one{name, tensor.dtype, tensor.shape, static_cast<const std::byte*>(tensor.data)};
-    return write_safetensors(file, {&one, 1});
+    return write_safetensors(file, {&one, 1}).status();
   }
   return {Code::invalid_argument, quoted(file) + ": no writer for " + quoted(extension), "use .npy or .safetensors"};
 }

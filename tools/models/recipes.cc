@@ -55,7 +55,7 @@ Status write_weights(const Net& net, const std::filesystem::path& file) {
   std::vector<TensorToWrite> tensors;
   for (const Value& value : net.values)
     if (is_weight(value)) tensors.push_back({value.name, value.type.dtype, value.content.blob->shape, value.content.blob->data});
-  return write_safetensors(file, tensors);
+  return write_safetensors(file, tensors).status();
 }
 
 int64_t parameter_count(const Net& net) {

@@ -1,0 +1,16 @@
+// Nets written by hand refer to weights without saying which: their checksums are recorded when such a net is converted.
+#pragma once
+
+#include <filesystem>
+
+#include "base/limits.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle {
+
+// For every reference without a checksum (subnets too): that of the tensor as it is now, read once where the file does not tell it, and the
+// file's identity. References to files or tensors that are not there stay as they are: who attaches them reports it. Errors: file_*.
+Status record_checksums(Net& net, const std::filesystem::path& folder, const Limits& limits);
+
+}  // namespace heddle
