@@ -99,7 +99,7 @@ std::string Diagnostic::text() const {
   for (const std::string& c : context) out += ", " + c;
   if (!hint.empty()) out += "; " + hint;
   if (!attached.empty()) out += " (and " + std::to_string(attached.size()) + " more of the same run)";
-  return out;
+  return printable_line(out);
 }
 
 }  // namespace heddle

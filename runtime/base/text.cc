@@ -24,9 +24,66 @@ size_t utf8_length(std::string_view s) {
 }
 
 void append_escape(std::string& out, unsigned value) {
-  static constexpr char hex[] = "0123456789abcdef";
+  static constexpr char hex_digits[] = "0123456789abcdef";
   out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) out += hex[(value >> shift) & 15];
+  for (int shift = 12; shift >= 0; shift -= 4) out += hex_digits[(value >> shift) & 15];
+}
+
+// The code point of the sequence of `n` bytes at `s`.
+unsigned code_point(std::string_view s, size_t n) {
+  unsigned code = static_cast<unsigned char>(s[0]);
+  if (n > 1) code &= 0xFFu >> (n + 1);
+  for (size_t i = 1; i < n; ++i) code = code << 6 | (static_cast<unsigned char>(s[i]) & 0x3Fu);
+  return code;
+}
+
+// Code points that show nothing themselves but change what a terminal or a reader makes of the others.
+bool is_hidden(unsigned code) {
+  struct Range {
+    unsigned first, last;
+  };
+  static constexpr Range hidden[] = {
+      {0x0000, 0x001F},    // controls
+      {0x007F, 0x009F},    // delete, C1 controls
+      {0x00AD, 0x00AD},    // soft hyphen
+      {0x061C, 0x061C},    // Arabic letter mark
+      {0x180E, 0x180E},    // Mongolian vowel separator
+      {0x200B, 0x200F},    // zero width, marks of direction
+      {0x2028, 0x202E},    // line and paragraph separators, embeddings and overrides of direction
+      {0x2060, 0x206F},    // invisible operators, isolates of direction
+      {0xFEFF, 0xFEFF},    // byte order mark
+      {0xFFF9, 0xFFFB},    // interlinear annotation
+      {0xE0000, 0xE0FFF},  // tags
+  };
+  return std::any_of(std::begin(hidden), std::end(hidden), [=](const Range& r) { return code >= r.first && code <= r.last; });
+}
+
+// Hidden code points as JSON escapes them; beyond 16 bits as a pair of surrogates.
+void append_hidden(std::string& out, unsigned code) {
+  if (code < 0x10000) return append_escape(out, code);
+  append_escape(out, 0xD800 + ((code - 0x10000) >> 10));
+  append_escape(out, 0xDC00 + ((code - 0x10000) & 0x3FF));
+}
+
+// `text` with what is hidden escaped; `plain(c)` says what becomes of other characters of one byte: it appends them or something else.
+template <class Plain>
+void append_escaped(std::string& out, std::string_view text, Plain plain) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t n = utf8_length(text.substr(i));
+    if (n == 0) {
+      append_escape(out, 0xDC00u + static_cast<unsigned char>(text[i++]));  // a lone surrogate stands for a byte that is not UTF-8
+      continue;
+    }
+    const unsigned code = code_point(text.substr(i), n);
+    if (n == 1 && plain(text[i])) {
+      // written
+    } else if (is_hidden(code)) {
+      append_hidden(out, code);
+    } else {
+      out.append(text.substr(i, n));
+    }
+    i += n;
+  }
 }
 
 template <class T>
@@ -55,44 +112,53 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  append_escaped(out, text, [&](char c) {
+    if (c == '\n') out += c;
+    return c == '\n';
+  });
+  return out;
+}
+
+std::string printable_line(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  append_escaped(out, text, [&](char c) {
+    if (c == '\n') out += "\\n";
+    return c == '\n';
+  });
+  return out;
+}
+
 std::string quoted(std::string_view text) {
   std::string out = "\"";
+  append_escaped(out, text, [&](char c) {
+    const char letter = c == '\n' ? 'n' : c == '\t' ? 't' : c == '"' || c == '\\' ? c : '\0';
+    if (letter != '\0') (out += '\\') += letter;
+    return letter != '\0';
+  });
+  return out + '"';
+}
+
+std::string file_name_of(std::string_view text) {
+  constexpr size_t longest_bytes = 200;  // names of files end at 255: endings, numbers and those of temporary files fit behind it
+  std::string out;
   for (size_t i = 0; i < text.size();) {
     const size_t n = utf8_length(text.substr(i));
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (n == 0) {
-      append_escape(out, 0xDC00 + c);  // a lone surrogate stands for a byte that is not UTF-8
-      ++i;
-    } else if (n == 1) {
-      if (c == '"' || c == '\\') {
-        out += '\\';
-        out += static_cast<char>(c);
-      } else if (c == '\n') {
-        out += "\\n";
-      } else if (c == '\t') {
-        out += "\\t";
-      } else if (c < 0x20 || c == 0x7F) {
-        append_escape(out, c);
-      } else {
-        out += static_cast<char>(c);
-      }
-      ++i;
-    } else {
-      // C1 controls, bidirectional overrides and line separators could rewrite a terminal's line.
-      const unsigned code = n == 2   ? ((c & 0x1Fu) << 6) | (static_cast<unsigned char>(text[i + 1]) & 0x3Fu)
-                            : n == 3 ? ((c & 0x0Fu) << 12) | ((static_cast<unsigned char>(text[i + 1]) & 0x3Fu) << 6) |
-                                           (static_cast<unsigned char>(text[i + 2]) & 0x3Fu)
-                                     : 0x10000u;
-      const bool hidden = code < 0xA0 || (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-                          (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
-      if (hidden)
-        append_escape(out, code);
-      else
-        out.append(text.substr(i, n));
-      i += n;
-    }
+    const bool kept = n > 0 && !is_hidden(code_point(text.substr(i), n)) &&
+                      std::string_view("/\\:*?\"<>|'`$&;!#(){}[]").find(text[i]) == std::string_view::npos;
+    const bool first = out.empty() && std::string_view(".-~ ").find(text[i]) != std::string_view::npos;
+    const size_t length = std::max<size_t>(n, 1);
+    if (out.size() + length > longest_bytes) break;
+    if (kept && !first)
+      out.append(text.substr(i, length));
+    else
+      out += '_';
+    i += length;
   }
-  return out + '"';
+  return out.empty() ? "_" : out;
 }
 
 std::string word(std::string_view text) {
@@ -119,6 +185,18 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
     out += part;
   }
   return out;
+}
+
+std::string words(const std::vector<std::string>& texts, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts) parts.push_back(word(text));
+  return join(parts, separator);
+}
+
+std::string all_quoted(const std::vector<std::string>& texts, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts) parts.push_back(quoted(text));
+  return join(parts, separator);
 }
 
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates, size_t limit) {

@@ -8,7 +8,17 @@
 
 namespace heddle {
 
-// `text` as a JSON string with its quotes; control characters, invalid UTF-8 and non-printing code points are escaped.
+// What may reach a terminal, a page or a log: all but hidden code points (controls, C1 controls, marks of direction, invisible and
+// ignorable ones, line separators) and bytes that are not UTF-8. Those are written as \uXXXX, as in JSON; a byte that is not UTF-8 as
+// \udcXX. Everything that the tool prints and every diagnostic and log line goes through these.
+//   printable: may have several lines, so line feeds stay; JSON text stays JSON of the same value.
+//   printable_line: one line, line feeds are escaped too.
+std::string printable(std::string_view text);
+std::string printable_line(std::string_view text);
+// A name for a file, made of any text: no '/', '\\', ':', no characters that shells know, nothing that is not printable; does not begin
+// with '.', '-' or '~'; not empty; at most 200 bytes. Different texts may give the same name (FileNames in tools/heddle/dump.h).
+std::string file_name_of(std::string_view text);
+// `text` as a JSON string with its quotes; what printable escapes is escaped here too.
 std::string quoted(std::string_view text);
 // Exact overloads: argument-dependent lookup would otherwise prefer std::quoted.
 inline std::string quoted(const std::string& text) {
@@ -22,6 +32,9 @@ inline std::string quoted(const char* text) {
 }
 // `text` as it stands when it is a plain word (letters, digits and _.:/+-), else quoted: types and devices, which files name too.
 std::string word(std::string_view text);
+// Several, each as word() and quoted() write it.
+std::string words(const std::vector<std::string>& texts, std::string_view separator);
+std::string all_quoted(const std::vector<std::string>& texts, std::string_view separator = ", ");
 // Whether `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);

@@ -16,7 +16,14 @@ void* log_user = nullptr;
 
 void log_function(heddle_log_level level, const char* text, size_t length) {
   const std::lock_guard lock(log_mutex);
-  if (log_sink) log_sink(log_user, level, text, length);
+  if (!log_sink) return;
+  try {
+    const std::string line = printable_line(text ? std::string_view(text, length) : std::string_view());
+    log_sink(log_user, level, line.data(), line.size());
+  } catch (const std::bad_alloc&) {  // a plugin that logs must not be thrown through
+    constexpr std::string_view lost = "no memory for a line of the log";
+    log_sink(log_user, HEDDLE_LOG_WARNING, lost.data(), lost.size());
+  }
 }
 
 template <class Call>

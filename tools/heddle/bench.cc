@@ -126,7 +126,7 @@ Status bench(const Options& o, Report& report) {
                            {"median_ns", static_cast<int64_t>(median(times))},
                            {"bytes", step.bytes},
                            {"flops", step.flops ? Json(*step.flops) : Json(nullptr)}});
-      lines.emplace_back(median(times), step.name + " (" + step.type + ")");
+      lines.emplace_back(median(times), word(step.name) + " (" + word(step.type) + ")");
     }
     std::sort(lines.rbegin(), lines.rend());
     for (size_t i = 0; i < lines.size() && i < 15; ++i)

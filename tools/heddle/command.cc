@@ -97,11 +97,15 @@ int Report::fail(const Status& status) {
 }
 
 void Report::say(const std::string& line) const {
-  if (!common.json && !common.quiet) std::printf("%s\n", line.c_str());
+  if (!common.json && !common.quiet) std::printf("%s\n", printable_line(line).c_str());
+}
+
+void Report::say_lines(const std::string& text) const {
+  if (!common.json && !common.quiet) std::printf("%s\n", printable(text).c_str());
 }
 
 void Report::print(const std::string& text) const {
-  if (!common.json) std::printf("%s\n", text.c_str());
+  if (!common.json) std::printf("%s\n", printable(text).c_str());
 }
 
 bool Report::progress() const {
@@ -109,7 +113,7 @@ bool Report::progress() const {
 }
 
 void Report::step(const std::string& text) const {
-  if (progress()) std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  if (progress()) std::fprintf(stderr, "\r\033[K%s", printable_line(text).c_str());
 }
 
 std::string Report::object_text(int exit_code) const {
@@ -119,7 +123,8 @@ std::string Report::object_text(int exit_code) const {
                  {"exit_code", exit_code},
                  {"diagnostics", diagnostics_}};
   for (const auto& [key, value] : json.items()) object[key] = value;
-  return object.dump(2, ' ', false, replace_invalid) + "\n";
+  // Controls and marks of direction that JSON allows as they are become its escapes: the same object, on a terminal too.
+  return printable(object.dump(2, ' ', false, replace_invalid)) + "\n";
 }
 
 int Report::finish(int exit_code) {

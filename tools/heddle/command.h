@@ -27,6 +27,8 @@ struct CommonOptions {
 
 // Collects what a command has to say. Diagnostics go to stderr as they come (and into the object); text goes to stdout unless --json or
 // --quiet; finish() prints the object and gives the exit status.
+// The one way to the terminal: whatever the text is made of, it is printable (base/text.h), in the object too. Names in texts of several
+// lines must be quoted by who writes them, because a line feed may stay.
 class Report {
  public:
   explicit Report(std::string command) : command_(std::move(command)) {}
@@ -42,6 +44,8 @@ class Report {
   int fail(const Status& status);
   // A line on stdout for people.
   void say(const std::string& line) const;
+  // Several.
+  void say_lines(const std::string& text) const;
   // The same for what was asked for by name (--print, --dot): --quiet does not hide it.
   void print(const std::string& text) const;
   // Whether progress may be drawn: a terminal, and nobody said no.

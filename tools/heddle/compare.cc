@@ -118,7 +118,7 @@ Status NumericsCheck::look(const Execution& execution, uint32_t step) {
     if (out.value.valid()) not_finite_[out.value.index] = at >= 0;
     if (at < 0 || passes_on) continue;
     Status bad(Code::numerics, "element " + std::to_string(at) + " of its output is " + shortest(value),
-               "look at its inputs with --dump DIR --only " + s.name);
+               "look at its inputs with --dump DIR --only " + word(s.name));
     return std::move(bad).at(s.name, s.type).in_net(execution.plan().net_name);
   }
   return {};

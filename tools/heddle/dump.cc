@@ -11,9 +11,7 @@
 namespace heddle::tool {
 
 std::string FileNames::of(const std::string& name, const std::string& owner) {
-  std::string plain = name;
-  std::replace_if(
-      plain.begin(), plain.end(), [](char c) { return c == '/' || c == '\\' || c == ':'; }, '_');
+  const std::string plain = file_name_of(name);
   std::string file = plain;
   for (int n = 2; owners_.try_emplace(file, owner).first->second != owner; ++n) file = plain + "_" + std::to_string(n);
   return file;

@@ -1,6 +1,7 @@
 // run --dump: every operator's outputs as files.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -8,8 +9,8 @@
 
 namespace heddle::tool {
 
-// A name of its own for every tensor of a folder: characters that file systems know otherwise become '_', and who comes second to a name
-// gets a number. The same `owner` always gets the same name.
+// A name of its own for every tensor of a folder: file_name_of (base/text.h), and who comes second to a name gets a number. The same
+// `owner` always gets the same name.
 class FileNames {
  public:
   std::string of(const std::string& name, const std::string& owner);

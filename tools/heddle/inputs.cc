@@ -26,7 +26,8 @@ Result<Shape> parse_shape(const std::string& name, const std::string& text) {
     const size_t end = std::min(text.find('x', i), text.size());
     int64_t dim = 0;
     if (!parse_int(std::string_view(text).substr(i, end - i), &dim) || dim < 0 || shape.rank() == max_rank)
-      return Status(Code::invalid_argument, "--shape " + name + "=" + text + " is not a shape", "write it like " + name + "=1x3x224x224");
+      return Status(Code::invalid_argument, "--shape " + quoted(name + "=" + text) + " is not a shape",
+                    "write it like " + word(name) + "=1x3x224x224");
     shape.push_back(dim);
     i = end + 1;
   }
@@ -63,7 +64,7 @@ Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request,
   Shape shape;
   if (!value.type.ranked)
     return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
-                  "give it with --shape " + value.name + "=...");
+                  "give it with --shape " + word(value.name) + "=...");
   for (const Dim& dim : value.type.dims) {
     if (dim.kind == Dim::Kind::constant || dim.kind == Dim::Kind::bounded) {
       shape.push_back(dim.value);
@@ -74,8 +75,8 @@ Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request,
       return Status(
           Code::unbound_symbol,
           "an extent of input " + quoted(value.name) + " is not known" + (dim.symbol.empty() ? "" : ": symbol " + quoted(dim.symbol)),
-          dim.symbol.empty() ? "give --shape " + value.name + "=..."
-                             : "give --symbol " + dim.symbol + "=N or --shape " + value.name + "=...");
+          dim.symbol.empty() ? "give --shape " + word(value.name) + "=..."
+                             : "give --symbol " + word(dim.symbol) + "=N or --shape " + word(value.name) + "=...");
     shape.push_back(bound->second);
   }
   return shape;
@@ -89,7 +90,7 @@ Result<size_t> position_of(const Net& net, const std::string& option, const std:
   }
   const std::string hint = suggestion(name, names);
   return Status(Code::unknown_name, option + ": the net has no input " + quoted(name),
-                hint.empty() ? "its inputs are " + join(names, ", ") : hint);
+                hint.empty() ? "its inputs are " + words(names, ", ") : hint);
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ Status inspect_weights(const Options& o, Report& report) {
     Json shape = Json::array();
     for (const int64_t d : e.shape) shape.push_back(d);
     Json row = {{"name", e.name}, {"dtype", e.file_dtype}, {"shape", shape}, {"bytes", e.bytes}, {"xxh64", nullptr}};
-    std::string line = quoted(e.name) + " " + e.file_dtype + e.shape.text() + " " + human_bytes(e.bytes);
+    std::string line = quoted(e.name) + " " + word(e.file_dtype) + e.shape.text() + " " + human_bytes(e.bytes);
     if (o.verify) {
       HEDDLE_TRY(const uint64_t sum, tensors.checksum_of(e));
       if (e.checksum && *e.checksum != sum)
@@ -167,8 +167,8 @@ Status inspect_plugin(const Options& o, Report& report) {
   Registry registry;
   HEDDLE_CHECK(registry.load(o.file));
   const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
-  report.say("plugin " + quoted(plugin.name) + " " + plugin.version + ": " + std::to_string(plugin.operators.size()) + " operators, " +
-             std::to_string(plugin.kernels.size()) + " kernels");
+  report.say("plugin " + quoted(plugin.name) + " " + word(plugin.version) + ": " + std::to_string(plugin.operators.size()) +
+             " operators, " + std::to_string(plugin.kernels.size()) + " kernels");
   Json operators = Json::array();
   for (const OperatorSchema& s : plugin.operators) {
     operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}, {"doc", s.op->doc ? s.op->doc : ""}});

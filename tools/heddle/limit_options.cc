@@ -19,7 +19,7 @@ Result<Limits> LimitOptions::limits() const {
     HEDDLE_CHECK(set_limit(limits, name, 0), "in --limit " + quoted(name + "=" + text));  // an unknown name comes before a wrong value
     if (!(size ? parse_size(text, &value) : parse_int(text, &value)))
       return Status(Code::invalid_argument, "--limit " + quoted(name + "=" + text) + " is no " + (size ? "size" : "whole number"),
-                    "write it like " + name + (size ? "=512MiB" : "=1000000"));
+                    "write it like " + word(name) + (size ? "=512MiB" : "=1000000"));
     HEDDLE_CHECK(set_limit(limits, name, value), "in --limit " + quoted(name + "=" + text));
   }
   return limits;

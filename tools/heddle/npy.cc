@@ -70,7 +70,7 @@ Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limi
   for (const Format& f : formats)
     if (descr == "'" + std::string(f.descr) + "'") dtype = f.dtype;
   if (dtype == DType::none)
-    return Status(Code::unsupported, quoted(file) + " has element type " + descr, "convert it to a little-endian number type");
+    return Status(Code::unsupported, quoted(file) + " has element type " + quoted(descr), "convert it to a little-endian number type");
   if (field(header, "fortran_order") != "False")
     return Status(Code::unsupported, quoted(file) + " is in Fortran order", "save numpy.ascontiguousarray of it");
   Shape shape;

@@ -75,7 +75,7 @@ Status decode_png(const std::string& file, const FileBytes& bytes, Pixels& pixel
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
   if (!png_image_begin_read_from_memory(&image, bytes.data.get(), bytes.size))
-    return {Code::file_corrupt, quoted(file) + ": " + image.message};
+    return {Code::file_corrupt, quoted(file) + ": " + quoted(image.message)};
   if (int64_t{image.width} * image.height > most_pixels) {
     png_image_free(&image);
     return too_large(file);
@@ -86,7 +86,7 @@ Status decode_png(const std::string& file, const FileBytes& bytes, Pixels& pixel
   pixels.rgb.resize(PNG_IMAGE_SIZE(image));
   png_color black = {0, 0, 0};
   if (!png_image_finish_read(&image, &black, pixels.rgb.data(), 0, nullptr))
-    return {Code::file_corrupt, quoted(file) + ": " + image.message};
+    return {Code::file_corrupt, quoted(file) + ": " + quoted(image.message)};
   return {};
 }
 
@@ -100,7 +100,7 @@ Result<Pixels> decode(const std::string& file) {
   JpegFailure failure;
   bool large = false;
   if (!decode_jpeg(reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size, pixels, failure, large))
-    return large ? too_large(file) : Status(Code::file_corrupt, quoted(file) + " is no JPEG or PNG picture: " + failure.text);
+    return large ? too_large(file) : Status(Code::file_corrupt, quoted(file) + " is no JPEG or PNG picture: " + quoted(failure.text));
   return pixels;
 }
 

@@ -83,12 +83,12 @@ Status plan_net(const Options& o, Report& report) {
       if (std::find(symbols.begin(), symbols.end(), symbol.first) == symbols.end())
         return {Code::unknown_name, "neither net has a symbol " + quoted(symbol.first), "leave it out"};
     report.json["diff"] = plan_diff(plan, *other.first);
-    report.say(plan_diff_text(plan, *other.first));
+    report.say_lines(plan_diff_text(plan, *other.first));
   } else if (o.dot) {
     report.json["dot"] = plan_dot(plan);
     report.print(plan_dot(plan));
   } else {
-    report.say(plan_text(plan));
+    report.say_lines(plan_text(plan));
   }
   return {};
 }
@@ -114,7 +114,7 @@ Status plan_buffers(const Options& o, Report& report) {
   if (!o.output.empty()) HEDDLE_CHECK(write_text(o.output, text));
   report.say("peak " + std::to_string(solution.height) + " bytes, lower bound " + std::to_string(solution.lower_bound) +
              (solution.optimal ? ", optimal" : "") + ", by " + solution.method);
-  if (o.output.empty()) report.say(text);
+  if (o.output.empty()) report.say_lines(text);
   return {};
 }
 

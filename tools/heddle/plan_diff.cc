@@ -15,8 +15,9 @@ std::string operand_text(const Plan& plan, const Operand& operand) {
 
 // What a step is but its name and where its values lie.
 std::string step_text(const Plan& plan, const PlanStep& step) {
-  std::string out = step.type + " kernel " + step.kernel->name + " on " + step.device + " tiles " + std::to_string(step.tiles);
-  if (!step.fused.empty()) out += " fused " + join(step.fused, "+");
+  std::string out =
+      word(step.type) + " kernel " + word(step.kernel->name) + " on " + word(step.device) + " tiles " + std::to_string(step.tiles);
+  if (!step.fused.empty()) out += " fused " + words(step.fused, "+");
   for (const Operand& o : step.inputs) out += ", " + operand_text(plan, o);
   out += " ->";
   for (const Operand& o : step.outputs) out += " " + operand_text(plan, o);

@@ -12,7 +12,7 @@ namespace {
 std::string operand_text(const Plan& plan, const Operand& operand) {
   if (!operand.value.valid()) return "-";
   const PlanValue& v = plan.values[operand.value.index];
-  return v.name + ":" + to_string(v.type.dtype) + v.type.shape.text() + (v.layout.rank ? "/" + layout_text(v.layout) : "");
+  return word(v.name) + ":" + to_string(v.type.dtype) + v.type.shape.text() + (v.layout.rank ? "/" + layout_text(v.layout) : "");
 }
 
 Json placement_json(const PlanValue& v) {
@@ -95,7 +95,7 @@ std::string memory_text(const std::string& device, const MemoryReport& m) {
 
 std::string escape_xml(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable_line(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -104,8 +104,6 @@ std::string escape_xml(const std::string& text) {
       out += "&gt;";
     else if (c == '"')
       out += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += ' ';
     else
       out += c;
   }
@@ -144,9 +142,9 @@ std::string plan_text(const Plan& plan) {
   std::string out;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& s = plan.steps[i];
-    out += std::to_string(i) + " " + quoted(s.name) + " " + s.type + " kernel " + s.kernel->name + " on " + s.device + " tiles " +
-           std::to_string(s.tiles) + (s.flops ? " flops " + shortest(*s.flops) : "");
-    if (!s.fused.empty()) out += " fused " + join(s.fused, "+");
+    out += std::to_string(i) + " " + quoted(s.name) + " " + word(s.type) + " kernel " + word(s.kernel->name) + " on " + word(s.device) +
+           " tiles " + std::to_string(s.tiles) + (s.flops ? " flops " + shortest(*s.flops) : "");
+    if (!s.fused.empty()) out += " fused " + words(s.fused, "+");
     if (s.late) out += " late";
     if (const DeviceWork* work = s.on_device.get()) {
       out += " stream " + std::to_string(work->stream);
@@ -166,7 +164,7 @@ std::string plan_text(const Plan& plan) {
   for (const LayoutChange& r : plan.reorders)
     out += "reorder " + quoted(r.value) + " " + r.from + " -> " + r.to + " " + human_bytes(r.bytes) + "\n";
   for (const ValueCopy& c : plan.copies)
-    out += "copy " + quoted(c.value) + " " + c.from + " -> " + c.to + " " + human_bytes(c.bytes) + "\n";
+    out += "copy " + quoted(c.value) + " " + word(c.from) + " -> " + word(c.to) + " " + human_bytes(c.bytes) + "\n";
   out += memory_text("cpu", plan.memory);
   for (const PlanDevice& d : plan.devices) out += "\n" + memory_text(d.device->name(), d.memory);
   return out;

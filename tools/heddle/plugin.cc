@@ -51,7 +51,7 @@ int list(Report& report) {
   const auto registry = runtime->impl().registry.snapshot();
   for (const auto& plugin : registry->plugins()) {
     plugins.push_back(plugin_json(*registry, *plugin));
-    report.say(quoted(plugin->name) + " " + plugin->version + " from " + quoted(plugin->library->path().string()) + ": " +
+    report.say(quoted(plugin->name) + " " + word(plugin->version) + " from " + quoted(plugin->library->path().string()) + ": " +
                std::to_string(plugin->operators.size()) + " operators, " + std::to_string(plugin->kernels.size()) + " kernels");
   }
   report.json["plugins"] = plugins;

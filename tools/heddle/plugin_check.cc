@@ -111,8 +111,9 @@ void Suite::examine(const char* kind, const std::string& name, const std::string
                                         : skipped ? "not-run"
                                                   : "pass"},
                              {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
-  report_.say((bad ? "FAIL " : skipped ? "not run " : "ok   ") + name + (reason.empty() ? "" : "  " + quoted(reason)));
-  if (bad) report_.say("     again: heddle plugin check " + o_.file + " --operator " + again + " --seed " + std::to_string(o_.seed));
+  report_.say((bad ? "FAIL " : skipped ? "not run " : "ok   ") + word(name) + (reason.empty() ? "" : "  " + quoted(reason)));
+  if (bad)
+    report_.say("     again: heddle plugin check " + word(o_.file) + " --operator " + word(again) + " --seed " + std::to_string(o_.seed));
 }
 
 int Suite::run() {
@@ -143,7 +144,7 @@ int Suite::run() {
   report_.say(std::to_string(passed_) + " of " + std::to_string(examined) + (rules ? " operators and rules" : " operators") + " passed" +
               (not_run_ > 0 ? ", " + std::to_string(not_run_) + " not run" : ""));
   if (examined == 0)
-    return report_.fail(Status(Code::unknown_name, "nothing to check in " + quoted(o_.file), "see heddle inspect " + o_.file));
+    return report_.fail(Status(Code::unknown_name, "nothing to check in " + quoted(o_.file), "see heddle inspect " + word(o_.file)));
   return failed_ > 0 || (o_.strict && not_run_ > 0) ? 1 : 0;
 }
 

@@ -94,7 +94,7 @@ Status run_one(const Options& o, Report& report) {
   Json list = Json::array();
   for (const auto& blob : outputs) {
     const TensorView view{blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)};
-    report.say(tensor_text(view));
+    report.say_lines(tensor_text(view));
     Json shape = Json::array();
     for (const int64_t d : blob->shape) shape.push_back(d);
     list.push_back(

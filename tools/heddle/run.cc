@@ -108,7 +108,7 @@ Status Runner::select_fetches() {
     if (it != names.end()) return static_cast<size_t>(it - names.begin());
     std::string hint = suggestion(name, names);
     return Status(Code::unknown_name, option + ": the net has no output " + quoted(name),
-                  hint.empty() ? "its outputs are " + join(names, ", ") : hint);
+                  hint.empty() ? "its outputs are " + words(names, ", ") : hint);
   };
   for (const std::string& name : o_.fetches) {
     HEDDLE_TRY(const size_t i, find("--fetch", name));

@@ -20,7 +20,7 @@ Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& fil
   HEDDLE_TRY(const Safetensors tensors, Safetensors::open(folder, path.filename().string(), limits));
   if (tensor.empty() && tensors.tensors().size() != 1)
     return Status(Code::unknown_name, quoted(file) + " holds " + std::to_string(tensors.tensors().size()) + " tensors",
-                  "name one: " + file + ":NAME");
+                  "name one: " + word(file) + ":NAME");
   const TensorEntry* entry = tensor.empty() ? &tensors.tensors()[0] : tensors.find(tensor);
   if (!entry) {
     std::vector<std::string> names;

@@ -12,7 +12,7 @@ namespace heddle::tool {
 
 // By the file's extension, held to weight_file_bytes and tensor_bytes. "weights.safetensors:fc1" names one tensor; without a name the file
 // must hold exactly one.
-Result<std::shared_ptr<const Blob>> read_tensor(const std::string& file, const Limits& limits = {});
+Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits = {});
 // .npy or .safetensors (tensor named `name`), replaced as a whole.
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor);
 // At most `limit` elements, row by row.
