@@ -14,7 +14,7 @@ numpy.save(f"{sys.argv[1]}/tokens.npy", (numpy.arange(128, dtype=numpy.int64) * 
 PYTHON
 for pair in resnet50:image encoder:tokens; do
   net=${pair%:*} input=${pair#*:}
-  "$heddle" model "$net" -o "$work/$net.heddle" --weights "$work/$net.safetensors" --quiet
-  python3 "$here/../../tools/models/reference_logits.py" "$net" "$work/$net.safetensors" "$work/$input.npy" "$work/$net.npy"
+  "$heddle" model "$net" -o "$work/$net.heddle" --weights "$work/$net.parameters.safetensors" --quiet
+  python3 "$here/../../tools/models/reference_logits.py" "$net" "$work/$net.parameters.safetensors" "$work/$input.npy" "$work/$net.npy"
   python3 -c "import numpy, sys; numpy.load(sys.argv[1]).reshape(-1)[:1000].astype('f4').tofile(sys.argv[2])" "$work/$net.npy" "$here/$net.f32"
 done

@@ -31,7 +31,13 @@ bool is_named(const PlanStep& step, const std::string& only) {
 
 }  // namespace
 
-Status Dump::create(const std::string& folder, const std::string& only, const Plan& plan, Dump* dump) {
+std::filesystem::path Dump::file(const PlanStep& plan_step, uint32_t step, size_t k) {
+  const std::string& name = producer_of(plan_step);
+  const std::string output = k == 0 ? name : name + "." + std::to_string(k);
+  return std::filesystem::path(folder_) / (names_.of(output, std::to_string(step) + "." + std::to_string(k)) + ".npy");
+}
+
+Status Dump::create(const std::string& folder, const std::string& only, const Plan& plan, FileRoles& roles, Dump* dump) {
   dump->folder_ = folder;
   dump->only_ = only;
   if (!only.empty() && std::none_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return is_named(step, only); })) {
@@ -44,6 +50,10 @@ Status Dump::create(const std::string& folder, const std::string& only, const Pl
     return {Code::unknown_name, "--only " + quoted(only) + ": no operator of the plan has this name or type",
             hint.empty() ? "`heddle plan` lists the operators that are left after folding" : hint};
   }
+  for (uint32_t step = 0; step < plan.steps.size(); ++step)
+    for (size_t k = 0; k < plan.steps[step].outputs.size(); ++k)
+      if (is_named(plan.steps[step], only) && plan.steps[step].outputs[k].value.valid())
+        HEDDLE_CHECK(roles.writes("--dump", dump->file(plan.steps[step], step, k)));
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   return error ? Status(Code::file_unwritable, "--dump " + quoted(folder) + ": " + error.message()) : Status();
@@ -60,7 +70,6 @@ Status Dump::write(Execution& execution, uint32_t step) {
       return {Code::unsupported,
               "output " + std::to_string(k) + " of " + quoted(name) + " is in a layout of its own, which --dump can't write",
               "choose other operators with --only"};
-    const std::string output = k == 0 ? name : name + "." + std::to_string(k);
     TensorView tensor = true_view(view);
     std::vector<std::byte> staging;
     HEDDLE_TRY(tensor.data, execution.on_host(s.outputs[k].value, staging));
@@ -69,8 +78,7 @@ Status Dump::write(Execution& execution, uint32_t step) {
       ordered = row_major(tensor, view.layout);
       tensor.data = ordered.data();
     }
-    const std::string file = names_.of(output, std::to_string(step) + "." + std::to_string(k)) + ".npy";
-    HEDDLE_CHECK(write_tensor((std::filesystem::path(folder_) / file).string(), name, tensor));
+    HEDDLE_CHECK(write_tensor(file(s, step, k).string(), name, tensor));
   }
   return {};
 }

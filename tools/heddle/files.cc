@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "command.h"
+#include "file_roles.h"
 #include "limit_options.h"
 #include "load/load.h"
 #include "load/save.h"
@@ -23,11 +24,25 @@ Json net_summary(const Net& net, const std::string& file) {
           {"parameters", models::parameter_count(net)}};
 }
 
+// The net and the weights beside it.
+Status writes_net(FileRoles& roles, const std::string& output) {
+  HEDDLE_CHECK(roles.writes("the net", output));
+  return roles.writes("the weights of the net", weights_path(output));
+}
+
 Status import_model(const std::string& model, const std::string& output, const LimitOptions& limits, Report& report) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   ImportOptions import;
   HEDDLE_TRY(import.limits, limits.limits());
+  FileRoles roles;
+  roles.reads(model);
+  HEDDLE_CHECK(writes_net(roles, output));
+  std::vector<std::filesystem::path> external;
+  import.files_read = &external;
   HEDDLE_TRY(const Net net, import_onnx(model, import));
+  FileRoles of_data;  // known only now
+  for (const std::filesystem::path& file : external) of_data.reads(file);
+  HEDDLE_CHECK(writes_net(of_data, output));
   // Operators that no loaded plugin has are named now, all of them, rather than when the net is run.
   HEDDLE_CHECK(resolve(net, runtime.impl().registry.snapshot(), import.limits).status(), "while importing " + quoted(model));
   SaveOptions save;
@@ -48,7 +63,13 @@ Status convert(const std::string& from, const std::string& to, const LimitOption
   LoadOptions load;
   HEDDLE_TRY(load.limits, limits.limits());
   load.attach_weights = !same_folder;
-  HEDDLE_TRY(const Net net, load_net(from, load));
+  HEDDLE_TRY(Net net, load_net(from, load));
+  if (same_folder) HEDDLE_CHECK(record_checksums(net, folder(from), load.limits));
+  FileRoles roles;
+  roles.reads_net(from, net);
+  HEDDLE_CHECK(roles.writes("the net", to));
+  // In one folder the weights stay as they are; both nets refer to them.
+  if (!same_folder) HEDDLE_CHECK(roles.writes("the weights of the net", weights_path(to)));
   SaveOptions save;
   save.limits = load.limits;
   save.keep_references = same_folder;
@@ -79,6 +100,9 @@ Status write_model(const ModelOptions& o, Report& report) {
     return {Code::unsupported, "--train: training forms of recipes are not implemented", "leave --train out for the inference form"};
   if (o.name.empty() || o.output.empty())
     return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
+  FileRoles roles;
+  HEDDLE_CHECK(writes_net(roles, o.output));
+  if (!o.weights.empty()) HEDDLE_CHECK(roles.writes("--weights", o.weights));
   HEDDLE_TRY(const Net net, models::build(o.name, o.recipe));
   HEDDLE_CHECK(save_net(net, o.output));
   if (!o.weights.empty()) HEDDLE_CHECK(models::write_weights(net, o.weights));

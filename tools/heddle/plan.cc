@@ -8,6 +8,7 @@
 #include "command.h"
 #include "compile/buffers_csv.h"
 #include "device_options.h"
+#include "file_roles.h"
 #include "infer/infer.h"
 #include "inputs.h"
 #include "limit_options.h"
@@ -15,6 +16,7 @@
 #include "plan_diff.h"
 #include "plan_text.h"
 #include "run/session_impl.h"
+#include "tensor_files.h"
 
 namespace heddle::tool {
 namespace {
@@ -42,12 +44,14 @@ Status write_text(const std::string& file, const std::string& text) {
   return out.commit();
 }
 
-// `used`, when given, takes the symbols of the net's own, and others are nothing to it: two nets that are compared need not have the same.
+// `roles` learns what is read. `used`, when given, takes the symbols of the net's own, and others are nothing to it: two nets that are
+// compared need not have the same.
 Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const Options& o, Report& report,
-                                                                     std::vector<std::string>* used) {
+                                                                     FileRoles& roles, std::vector<std::string>* used) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   HEDDLE_TRY(const SessionOptions options, session_options(o));
   HEDDLE_TRY(const Session session, runtime.open(file, options));
+  roles.reads_net(file, session.impl().net);
   if (used) {
     const std::vector<std::string> names = symbol_names(session.impl().net);
     used->insert(used->end(), names.begin(), names.end());
@@ -71,13 +75,15 @@ Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::
 Status plan_net(const Options& o, Report& report) {
   std::vector<std::string> symbols;
   std::vector<std::string>* const used = o.diff.empty() ? nullptr : &symbols;
-  HEDDLE_TRY(const auto made, make_plan(o.net, o, report, used));
+  FileRoles roles;
+  HEDDLE_TRY(const std::vector<NameValue> inputs, split_name_values("--input", o.files));
+  for (const NameValue& input : inputs) roles.reads(file_of_tensor(input.second));
+  HEDDLE_TRY(const auto made, make_plan(o.net, o, report, roles, used));
   const Plan& plan = *made.first;
   const Json described = plan_json(plan, made.second);
   for (const auto& [key, value] : described.items()) report.json[key] = value;
-  if (!o.svg.empty()) HEDDLE_CHECK(write_text(o.svg, plan_svg(plan)));
   if (!o.diff.empty()) {
-    HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, used));
+    HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, roles, used));
     HEDDLE_TRY(const auto given, parse_symbols(o.symbols));
     for (const auto& symbol : given)
       if (std::find(symbols.begin(), symbols.end(), symbol.first) == symbols.end())
@@ -90,11 +96,16 @@ Status plan_net(const Options& o, Report& report) {
   } else {
     report.say_lines(plan_text(plan));
   }
-  return {};
+  if (o.svg.empty()) return {};
+  HEDDLE_CHECK(roles.writes("--svg", o.svg));
+  return write_text(o.svg, plan_svg(plan));
 }
 
 Status plan_buffers(const Options& o, Report& report) {
   HEDDLE_TRY(const Limits limits, o.limits.limits());
+  FileRoles roles;
+  roles.reads(o.buffers);
+  if (!o.output.empty()) HEDDLE_CHECK(roles.writes("-o", o.output));
   HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers, limits));
   offsets::PackOptions options;
   if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))

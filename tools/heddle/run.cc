@@ -8,6 +8,7 @@
 #include "compare.h"
 #include "device_options.h"
 #include "dump.h"
+#include "file_roles.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "latency.h"
@@ -56,6 +57,7 @@ class Runner {
   Result<SessionOptions> session_options() const;
   Status set_params(Session& session) const;
   Status select_fetches();
+  Status check_files();
   Status observe(uint32_t step);
   int64_t deadline_ns() const { return o_.deadline_s > 0 ? static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18)) : 0; }
 
@@ -68,6 +70,8 @@ class Runner {
   NumericsCheck numerics_;
   std::vector<size_t> fetched_;
   std::vector<double> latencies_ns_;
+  FileRoles roles_;
+  std::vector<std::filesystem::path> output_files_;  // of fetched_, for --output-dir
   Dump dump_;
 };
 
@@ -124,6 +128,32 @@ Status Runner::select_fetches() {
   return {};
 }
 
+// Names every file that is read and written, before the first is.
+Status Runner::check_files() {
+  roles_.reads_net(o_.net, session_->impl().net);
+  for (const auto& [option, texts] : {std::pair("--input", &o_.inputs.files), std::pair("--param", &o_.params)}) {
+    HEDDLE_TRY(const std::vector<NameValue> given, split_name_values(option, *texts));
+    for (const NameValue& file : given) roles_.reads(file_of_tensor(file.second));
+  }
+  for (const std::string& text : o_.outputs) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--output", text));
+    HEDDLE_CHECK(roles_.writes("--output", given.second));
+  }
+  if (!o_.output_dir.empty()) {
+    const std::vector<PortInfo> ports = session_->outputs();
+    FileNames names;
+    for (const size_t i : fetched_) {
+      const std::filesystem::path file = std::filesystem::path(o_.output_dir) / (names.of(ports[i].name, std::to_string(i)) + ".npy");
+      const bool again = std::find(output_files_.begin(), output_files_.end(), file) != output_files_.end();  // --fetch twice
+      output_files_.push_back(file);
+      if (!again) HEDDLE_CHECK(roles_.writes("--output-dir", file));
+    }
+  }
+  if (!o_.trace.empty()) HEDDLE_CHECK(roles_.writes("--trace", o_.trace));
+  if (!o_.report_file.empty()) HEDDLE_CHECK(roles_.writes("--report", o_.report_file));
+  return {};
+}
+
 // Behind each step of a run that is looked at.
 Status Runner::observe(uint32_t step) {
   if (o_.check_numerics) HEDDLE_CHECK(numerics_.look(SessionAccess::execution(*context_), step));
@@ -132,6 +162,7 @@ Status Runner::observe(uint32_t step) {
 
 Status Runner::prepare() {
   HEDDLE_CHECK(select_fetches());
+  HEDDLE_CHECK(check_files());
   InputRequest request = o_.inputs;
   request.random_seed = o_.random;
   request.invent_shapes = true;
@@ -143,7 +174,7 @@ Status Runner::prepare() {
   HEDDLE_TRY(context_, session_->prepare(views));
   for (const Diagnostic& warning : SessionAccess::execution(*context_).plan().warnings) report_.diagnose(warning);
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
-  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, SessionAccess::execution(*context_).plan(), &dump_);
+  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, SessionAccess::execution(*context_).plan(), roles_, &dump_);
 }
 
 Status Runner::execute() {
@@ -224,11 +255,8 @@ Status Runner::write_outputs() {
     std::error_code error;
     std::filesystem::create_directories(o_.output_dir, error);
     if (error) return {Code::file_unwritable, "--output-dir " + quoted(o_.output_dir) + ": " + error.message()};
-    FileNames names;
-    for (const size_t i : fetched_) {
-      const std::string file = names.of(ports[i].name, std::to_string(i)) + ".npy";
-      HEDDLE_CHECK(write_tensor((std::filesystem::path(o_.output_dir) / file).string(), ports[i].name, context_->output(i)));
-    }
+    for (size_t k = 0; k < fetched_.size(); ++k)
+      HEDDLE_CHECK(write_tensor(output_files_[k].string(), ports[fetched_[k]].name, context_->output(fetched_[k])));
   }
   for (const std::string& name : o_.prints) {
     const std::string text = tensor_text(output(name));

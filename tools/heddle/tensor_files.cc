@@ -52,13 +52,15 @@ std::string element_text(const TensorView& tensor, int64_t i) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Blob>> read_tensor(const std::string& file, const Limits& limits) {
-  const size_t suffix = file.find(".safetensors");
-  if (suffix != std::string::npos) {
-    const size_t end = suffix + std::strlen(".safetensors");
-    if (end == file.size()) return read_from_safetensors(file, {}, limits);
-    if (file[end] == ':') return read_from_safetensors(file.substr(0, end), file.substr(end + 1), limits);
-  }
+std::string file_of_tensor(const std::string& text) {
+  const size_t end = text.find(".safetensors:");
+  return end == std::string::npos ? text : text.substr(0, end + std::strlen(".safetensors"));
+}
+
+Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits) {
+  const std::string file = file_of_tensor(text);
+  if (file.size() < text.size()) return read_from_safetensors(file, text.substr(file.size() + 1), limits);
+  if (file.ends_with(".safetensors")) return read_from_safetensors(file, {}, limits);
   const std::string extension = std::filesystem::path(file).extension().string();
   if (extension == ".npy") return read_npy(file, limits);
   if (extension == ".pb") {

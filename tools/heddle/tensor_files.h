@@ -10,6 +10,8 @@
 
 namespace heddle::tool {
 
+// The file of what read_tensor takes.
+std::string file_of_tensor(const std::string& text);
 // By the file's extension, held to weight_file_bytes and tensor_bytes. "weights.safetensors:fc1" names one tensor; without a name the file
 // must hold exactly one.
 Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits = {});

@@ -33,7 +33,7 @@ AttributeProto::AttributeType type_of(const AttributeProto& attribute) {
   return AttributeProto::UNDEFINED;
 }
 
-Result<AttributeValue> value_of(const AttributeProto& attribute, const std::filesystem::path& folder, const Limits& limits) {
+Result<AttributeValue> value_of(const AttributeProto& attribute, ExternalData& external, const Limits& limits) {
   switch (type_of(attribute)) {
     case AttributeProto::FLOAT:
       return AttributeValue(static_cast<double>(attribute.f()));
@@ -48,7 +48,7 @@ Result<AttributeValue> value_of(const AttributeProto& attribute, const std::file
     case AttributeProto::STRINGS:
       return list_of<std::string>(attribute, attribute.strings(), limits);
     case AttributeProto::TENSOR: {
-      HEDDLE_TRY(auto blob, content_of(attribute.t(), folder, limits), "in attribute " + quoted(attribute.name()));
+      HEDDLE_TRY(auto blob, content_of(attribute.t(), external, limits), "in attribute " + quoted(attribute.name()));
       return AttributeValue(std::move(blob));
     }
     case AttributeProto::UNDEFINED:

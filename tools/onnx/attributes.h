@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "heddle/status.h"
 #include "net/net.h"
+#include "onnx/external_data.h"
 
 namespace heddle::importer {
 
@@ -16,6 +17,6 @@ namespace heddle::importer {
 
 // Numbers, texts, their lists and dense tensors. Errors: unsupported (graphs, sparse tensors, types and lists of these), limit_exceeded,
 // those of content_of.
-Result<AttributeValue> value_of(const ::onnx::AttributeProto& attribute, const std::filesystem::path& folder, const Limits& limits);
+Result<AttributeValue> value_of(const ::onnx::AttributeProto& attribute, ExternalData& external, const Limits& limits);
 
 }  // namespace heddle::importer

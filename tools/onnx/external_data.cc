@@ -61,9 +61,9 @@ Status check_extent(const Location& location, int64_t wanted, int64_t file_bytes
 }  // namespace
 
 Result<std::shared_ptr<Blob>> read_external_data(const ::onnx::TensorProto& tensor, DType dtype, const Shape& shape,
-                                                 const std::filesystem::path& folder) {
+                                                 ExternalData& external) {
   HEDDLE_TRY(const Location location, location_of(tensor));
-  const std::filesystem::path root = folder.empty() ? std::filesystem::path(".") : folder;
+  const std::filesystem::path root = external.folder.empty() ? std::filesystem::path(".") : external.folder;
   HEDDLE_TRY(const FileDescriptor file, open_beneath(root, location.file), "for tensor " + quoted(tensor.name()));
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
@@ -75,6 +75,7 @@ Result<std::shared_ptr<Blob>> read_external_data(const ::onnx::TensorProto& tens
   std::byte* data = nullptr;
   auto blob = Blob::allocate(dtype, shape, &data);
   HEDDLE_CHECK(read_fully(file.get(), location.offset, data, bytes, location.file));
+  external.read.insert(root / location.file);
   if (dtype == DType::boolean)
     for (int64_t i = 0; i < bytes; ++i) data[i] = std::byte{data[i] != std::byte{0}};
   return blob;

@@ -55,7 +55,7 @@ Status GraphImporter::import_initializers(const ::onnx::GraphProto& graph) {
   for (int i = 0; i < graph.initializer_size(); ++i) {
     const auto& initializer = graph.initializer(i);
     if (initializer.name().empty()) return {Code::syntax, "an initializer of the graph has no name", "export the model again"};
-    HEDDLE_TRY(auto blob, content_of(initializer, model_.folder, model_.options.limits));
+    HEDDLE_TRY(auto blob, content_of(initializer, model_.external, model_.options.limits));
     HEDDLE_CHECK(define(initializer.name(), writer_.constant(initializer.name(), std::move(blob))));
     if (&graph == model_.main_graph) model_.main_graph->mutable_initializer(i)->clear_raw_data();  // not in memory twice
   }
@@ -138,7 +138,7 @@ Status GraphImporter::import_constant(const ::onnx::NodeProto& node, const std::
   HEDDLE_TRY(const auto attributes, attributes_of(node));
   for (const auto& [label, proto] : attributes) {
     if (!label->starts_with("value") && *label != "sparse_value") continue;
-    HEDDLE_TRY(AttributeValue value, value_of(*proto, model_.folder, model_.options.limits));
+    HEDDLE_TRY(AttributeValue value, value_of(*proto, model_.external, model_.options.limits));
     HEDDLE_TRY(auto blob, constant_content({*label, std::move(value)}));
     return define(node.output(0), writer_.constant(net_name(node.output(0)), std::move(blob)));
   }
@@ -161,7 +161,7 @@ Status GraphImporter::import_operator(const ::onnx::NodeProto& proto, const std:
       subgraphs.push_back(std::move(subgraph));
       continue;
     }
-    HEDDLE_TRY(AttributeValue value, value_of(*attribute, model_.folder, model_.options.limits));
+    HEDDLE_TRY(AttributeValue value, value_of(*attribute, model_.external, model_.options.limits));
     node.attributes.push_back({*label, std::move(value)});
   }
   for (const std::string& output : proto.output()) node.outputs.push_back(net_name(output));

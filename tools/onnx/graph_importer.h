@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/external_data.h"
 #include "onnx/import.h"
 #include "onnx/legalise.h"
 #include "onnx/net_writer.h"
@@ -27,7 +28,7 @@ using Opsets = std::map<std::string, int32_t>;  // by domain, ONNX's own as ""
 // What all scopes of one import share. Outlives them.
 struct ModelContext {
   const ImportOptions& options;
-  std::filesystem::path folder;
+  ExternalData external;
   std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions;  // by domain and name
   ::onnx::GraphProto* main_graph = nullptr;  // its initializers' bytes are released once they are copied
   int64_t nodes = 0;                         // written so far

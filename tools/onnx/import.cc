@@ -56,12 +56,13 @@ Result<Net> import_model(::onnx::ModelProto& model, const std::filesystem::path&
   HEDDLE_CHECK(check_model(model));
   HEDDLE_TRY(const Opsets opsets, opsets_of(model));
   HEDDLE_CHECK(check_operators(model, opsets.at("")));
-  ModelContext context{options, file.parent_path(), {}, model.mutable_graph()};
+  ModelContext context{options, {file.parent_path()}, {}, model.mutable_graph()};
   HEDDLE_CHECK(collect_functions(model, context));
   NetWriter writer(model.graph().name().empty() ? file.stem().string() : model.graph().name());
   GraphImporter graph(context, writer, opsets, nullptr);
   HEDDLE_CHECK(graph.import_graph(model.graph()));
   describe(model, opsets, writer.net());
+  if (options.files_read) options.files_read->assign(context.external.read.begin(), context.external.read.end());
   return writer.take();
 }
 

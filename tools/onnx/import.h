@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "base/limits.h"
 #include "heddle/status.h"
@@ -15,7 +16,8 @@
 namespace heddle {
 
 struct ImportOptions {
-  Limits limits;  // file and tensor bytes, nodes, subnet depth, name bytes
+  Limits limits;                                             // file and tensor bytes, nodes, subnet depth, name bytes
+  std::vector<std::filesystem::path>* files_read = nullptr;  // receives the files of the model's external data
 };
 
 // The net of the model at `model`, with all weights loaded (external data is read from beneath the model's folder only).

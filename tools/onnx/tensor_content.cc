@@ -127,18 +127,18 @@ Status check_kind(const TensorProto& tensor) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Blob>> content_of(const TensorProto& tensor, const std::filesystem::path& folder, const Limits& limits) {
+Result<std::shared_ptr<const Blob>> content_of(const TensorProto& tensor, ExternalData& external, const Limits& limits) {
   HEDDLE_CHECK(check_kind(tensor));
   const DType dtype = dtype_from_onnx(tensor.data_type());
   HEDDLE_TRY(const Shape shape, shape_of(tensor));
   int64_t bytes = 0;
   if (!checked_byte_size(dtype, shape, &bytes) || bytes > limits.tensor_bytes)
     return over_limit(limits, &Limits::tensor_bytes, fmt::format("tensor {} has shape {}", quoted(tensor.name()), shape.text()));
-  const bool external = tensor.data_location() == TensorProto::EXTERNAL;
-  const bool raw = tensor.has_raw_data() && !external;
+  const bool is_external = tensor.data_location() == TensorProto::EXTERNAL;
+  const bool raw = tensor.has_raw_data() && !is_external;
   const int64_t count = shape.element_count();
-  if (external) {
-    HEDDLE_TRY(auto blob, read_external_data(tensor, dtype, shape, folder));
+  if (is_external) {
+    HEDDLE_TRY(auto blob, read_external_data(tensor, dtype, shape, external));
     return std::shared_ptr<const Blob>(std::move(blob));
   }
   if (raw && static_cast<int64_t>(tensor.raw_data().size()) != bytes)

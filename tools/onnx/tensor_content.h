@@ -9,12 +9,12 @@
 #include "base/limits.h"
 #include "heddle/status.h"
 #include "net/net.h"
+#include "onnx/external_data.h"
 
 namespace heddle::importer {
 
-// `folder` is where external data may lie. The element count of the data must be exactly that of the dims. Errors: file_corrupt
+// `external` says where external data may lie. The element count of the data must be exactly that of the dims. Errors: file_corrupt
 // (dims, counts, values out of the type's range), limit_exceeded, unsupported, and those of read_external_data.
-Result<std::shared_ptr<const Blob>> content_of(const ::onnx::TensorProto& tensor, const std::filesystem::path& folder,
-                                               const Limits& limits);
+Result<std::shared_ptr<const Blob>> content_of(const ::onnx::TensorProto& tensor, ExternalData& external, const Limits& limits);
 
 }  // namespace heddle::importer

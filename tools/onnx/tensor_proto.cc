@@ -11,7 +11,8 @@
 namespace heddle {
 Result<NamedTensor> read_tensor_proto(const std::filesystem::path& file, const Limits& limits) {
   HEDDLE_TRY(const auto tensor, importer::read_tensor(file, limits));
-  auto blob = importer::content_of(*tensor, file.parent_path(), limits);
+  importer::ExternalData external{file.parent_path()};
+  auto blob = importer::content_of(*tensor, external, limits);
   if (!blob.ok()) return std::move(blob).status().during("while reading " + quoted(file.string()));
   return NamedTensor{tensor->name(), std::move(blob).value()};
 }

@@ -1,0 +1,159 @@
+// No command writes over what it reads, nor two things into one file: refused before anything is written.
+#include <map>
+
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data";
+
+std::map<std::string, std::string> contents(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files[entry.path().string()] = read_text(entry.path());
+  return files;
+}
+
+// Exit 2 and one diagnostic that says so; every file stays as it is.
+void expect_refused(const std::filesystem::path& folder, const Words& arguments) {
+  const auto before = contents(folder);
+  const Json object = heddle_json(arguments, 2);
+  EXPECT_EQ(codes(object), Words{"invalid-argument"}) << Json(arguments).dump();
+  EXPECT_TRUE(contents(folder) == before) << Json(arguments).dump() << " changed the files";
+}
+
+// x [2] -> y = x + w, where w lies in a weights file of the net's name.
+struct WeightsFolder : TemporaryFolder {
+  WeightsFolder() {
+    std::string data;
+    for (int i = 0; i < 2000; ++i) data += (i == 0 ? "" : ", ") + std::to_string(i);
+    write_text(
+        *this / "n.json",
+        net_text("n", R"("x")", R"("y")",
+                 input("x", "2000") + R"(, {"name": "w", "kind": "constant", "dtype": "f32", "dims": [2000], "data": [)" + data + "]}",
+                 node("Add", R"("x", "w")", "y")));
+    EXPECT_EQ(heddle({"convert", file("n.json"), file("n.heddle")}).status, 0);
+    EXPECT_TRUE(std::filesystem::exists(*this / "n.safetensors"));
+    write_text(*this / "x.npy", npy("2000,", std::vector<float>(2000, 1)));
+  }
+  std::string file(const std::string& name) const { return (path() / name).string(); }
+};
+
+TEST(ToolOverwrite, ImportKeepsTheModelAndItsData) {
+  if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const TemporaryFolder folder;
+  const auto file = [&](const std::string& name) { return (folder / name).string(); };
+  std::filesystem::copy_file(onnx_data / "pytorch-converted/test_Conv2d/model.onnx", folder / "m.onnx");
+  std::filesystem::copy_file(folder / "m.onnx", folder / "w.safetensors");
+  std::filesystem::create_symlink("m.onnx", folder / "link.heddle");
+  std::filesystem::create_hard_link(folder / "m.onnx", folder / "hard.heddle");
+  std::filesystem::create_symlink(".", folder / "here");
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("m.onnx")});
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("here/m.onnx")});
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("link.heddle")});
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("hard.heddle")});
+  expect_refused(folder.path(), {"import", file("w.safetensors"), "-o", file("w.heddle")});
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("x.safetensors")});
+}
+
+// A model whose weights lie beside it, as exporters write those over 2 GiB.
+TEST(ToolOverwrite, ImportKeepsExternalData) {
+  const auto field = [](int number, const std::string& text) {
+    std::string out(1, static_cast<char>(number << 3 | 2));
+    for (size_t n = text.size();; n >>= 7) {
+      out += static_cast<char>(n >= 0x80 ? n | 0x80 : n);
+      if (n < 0x80) break;
+    }
+    return out + text;
+  };
+  const auto number = [](int key, char value) { return std::string{static_cast<char>(key << 3), value}; };
+  // dims [32, 64], FLOAT, in a file of its own
+  const std::string tensor = number(1, 32) + number(1, 64) + number(2, 1) + field(8, "w") +
+                             field(13, field(1, "location") + field(2, "w.safetensors")) + number(14, 1);
+  const auto value = [&](const std::string& name) {
+    const std::string shape = field(1, number(1, 1)) + field(1, number(1, 32));
+    return field(1, name) + field(2, field(1, number(1, 1) + field(2, shape)));
+  };
+  const std::string graph = field(1, field(1, "x") + field(1, "w") + field(2, "y") + field(4, "MatMul")) + field(2, "g") +
+                            field(5, tensor) + field(11, value("x"));
+  const std::string output = field(1, "y") + field(2, field(1, number(1, 1)));
+  const TemporaryFolder folder;
+  const auto file = [&](const std::string& name) { return (folder / name).string(); };
+  write_text(folder / "m.onnx", number(1, 8) + field(7, graph + field(12, output)) + field(8, number(2, 17)));
+  write_text(folder / "w.safetensors", std::string(32 * 64 * 4, '\0'));
+  std::filesystem::create_symlink("w.safetensors", folder / "l.safetensors");
+  std::filesystem::create_hard_link(folder / "w.safetensors", folder / "h.heddle");
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("w.heddle")});
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("l.heddle")});
+  expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("h.heddle")});
+  EXPECT_EQ(heddle({"import", file("m.onnx"), "-o", file("m.heddle")}).status, 0);
+  EXPECT_EQ(heddle({"run", file("m.heddle"), "--random", "1"}).status, 0);
+}
+
+TEST(ToolOverwrite, ConvertKeepsTheNetAndItsWeights) {
+  const WeightsFolder folder;
+  std::filesystem::create_directory(folder / "sub");
+  std::filesystem::create_symlink(folder / "n.heddle", folder / "sub/link.heddle");
+  std::filesystem::create_hard_link(folder / "n.safetensors", folder / "sub/m.safetensors");
+  std::filesystem::create_symlink("../n.safetensors", folder / "sub/s.safetensors");
+  expect_refused(folder.path(), {"convert", folder.file("n.heddle"), folder.file("n.heddle")});
+  expect_refused(folder.path(), {"convert", folder.file("n.heddle"), folder.file("sub/link.heddle")});
+  expect_refused(folder.path(), {"convert", folder.file("n.heddle"), folder.file("n.safetensors")});
+  expect_refused(folder.path(), {"convert", folder.file("n.heddle"), folder.file("sub/o.safetensors")});
+  expect_refused(folder.path(), {"convert", folder.file("n.heddle"), folder.file("sub/m.heddle")});
+  expect_refused(folder.path(), {"convert", folder.file("n.heddle"), folder.file("sub/s.json")});
+  EXPECT_EQ(heddle({"convert", folder.file("n.heddle"), folder.file("back.json")}).status, 0);
+  EXPECT_EQ(heddle({"convert", folder.file("n.heddle"), folder.file("sub/o.heddle")}).status, 0);
+  EXPECT_EQ(heddle({"run", folder.file("sub/o.heddle"), "--random", "1"}).status, 0);
+}
+
+TEST(ToolOverwrite, ModelWritesEachThingToAFileOfItsOwn) {
+  const TemporaryFolder folder;
+  const auto file = [&](const std::string& name) { return (folder / name).string(); };
+  expect_refused(folder.path(), {"model", "lenet", "-o", file("n.safetensors")});
+  expect_refused(folder.path(), {"model", "lenet", "-o", file("n.heddle"), "--weights", file("n.safetensors")});
+  expect_refused(folder.path(), {"model", "lenet", "-o", file("n.heddle"), "--weights", file("n.heddle")});
+  // The weights' name leads to the net's.
+  std::filesystem::create_symlink("n.heddle", folder / "n.safetensors");
+  write_text(folder / "n.heddle", "before");
+  expect_refused(folder.path(), {"model", "lenet", "-o", file("n.heddle")});
+}
+
+TEST(ToolOverwrite, RunKeepsTheNetItsWeightsAndInputs) {
+  const WeightsFolder folder;
+  const std::string net = folder.file("n.heddle"), given = "x=" + folder.file("x.npy");
+  std::filesystem::create_symlink("n.heddle", folder / "link.html");
+  std::filesystem::create_directory(folder / "out");
+  std::filesystem::create_symlink("../x.npy", folder / "out/y.npy");
+  const auto refused = [&](Words more) {
+    Words arguments = {"run", net, "--input", given};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_refused(folder.path(), arguments);
+  };
+  refused({"--output", "y=" + folder.file("n.safetensors")});
+  refused({"--output", "y=" + folder.file("x.npy")});
+  refused({"--output", "y=" + folder.file("a.npy"), "--output", "y=" + folder.file("out/../a.npy")});
+  refused({"--trace", net});
+  refused({"--report", folder.file("link.html")});
+  refused({"--trace", folder.file("t"), "--report", folder.file("t")});
+  refused({"--output-dir", folder.file("out")});
+  refused({"--dump", folder.file("out")});
+  EXPECT_EQ(heddle({"run", net, "--input", given, "--output", "y=" + folder.file("a.npy"), "--output", "y=" + folder.file("b.npy"),
+                    "--output-dir", folder.file("results"), "--trace", folder.file("t.json")})
+                .status,
+            0);
+  EXPECT_EQ(heddle({"run", net, "--input", given, "--trace", "/dev/null"}).status, 3) << "a device is no file to replace";
+}
+
+TEST(ToolOverwrite, PlanKeepsWhatItPlans) {
+  const WeightsFolder folder;
+  write_text(folder / "b.csv", "id,lower,upper,size\na,0,1,8\n");
+  expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--svg", folder.file("n.heddle")});
+  expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--svg", folder.file("n.safetensors")});
+  expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--diff", folder.file("n.json"), "--svg", folder.file("n.json")});
+  expect_refused(folder.path(), {"plan", "--buffers", folder.file("b.csv"), "-o", folder.file("b.csv")});
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests
