@@ -22,6 +22,12 @@ struct Material {
 // Mostly small numbers, some at an edge.
 std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, Dice& dice);
 
+// Up to 4,096 elements, odd and empty extents among them.
+Shape random_shape(Dice& dice);
+
+// A value of the kind that a schema asks for: numbers at edges, words that operators know, lists, tensors, nets.
+AttributeValue random_attribute(heddle_attribute_type type, const Material& material, Dice& dice);
+
 // One to six changes; the links that a net's writer checks are kept true, everything else may be wrong.
 void mutate_net(Net& net, const Material& material, Dice& dice);
 

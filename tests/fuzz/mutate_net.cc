@@ -12,48 +12,6 @@ constexpr int64_t most_elements = 4096;
 constexpr DType dtypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,    DType::i32,
                             DType::i64, DType::u8,   DType::u16, DType::u32, DType::u64, DType::boolean};
 
-Shape random_shape(Dice& dice) {
-  static constexpr int64_t extents[] = {0, 1, 1, 2, 2, 3, 4, 5, 7, 8, 16, 17, 64};
-  Shape shape;
-  for (size_t left = dice.below(dice.one_in(8) ? 9 : 5); left > 0; --left) shape.push_back(dice.pick(extents));
-  return shape.element_count() <= most_elements ? shape : Shape{2};
-}
-
-AttributeValue random_attribute(heddle_attribute_type type, const Material& material, Dice& dice) {
-  static const char* const words[] = {"",           "constant",   "reflect",    "edge",       "nearest",  "linear",  "cubic",
-                                      "sum",        "NOTSET",     "SAME_UPPER", "SAME_LOWER", "VALID",    "none",    "mean",
-                                      "max",        "add",        "mul",        "DCR",        "forward",  "reverse", "bidirectional",
-                                      "asymmetric", "half_pixel", "floor",      "x0 + x1",    "ij,jk->ik"};
-  const size_t count = dice.below(dice.one_in(10) ? 40 : 5);
-  switch (type) {
-    case HEDDLE_ATTRIBUTE_FLOAT:
-      return dice.real();
-    case HEDDLE_ATTRIBUTE_STRING:
-      return std::string(dice.pick(words));
-    case HEDDLE_ATTRIBUTE_INTS: {
-      std::vector<int64_t> list(count);
-      for (int64_t& i : list) i = dice.integer();
-      return list;
-    }
-    case HEDDLE_ATTRIBUTE_FLOATS: {
-      std::vector<double> list(count);
-      for (double& f : list) f = dice.real();
-      return list;
-    }
-    case HEDDLE_ATTRIBUTE_STRINGS: {
-      std::vector<std::string> list(count);
-      for (std::string& s : list) s = dice.pick(words);
-      return list;
-    }
-    case HEDDLE_ATTRIBUTE_TENSOR:
-      return random_blob(dice.pick(dtypes), random_shape(dice), dice);
-    case HEDDLE_ATTRIBUTE_SUBNET:
-      return std::make_shared<const Net>(dice.pick(material.seeds));
-    default:
-      return dice.integer();
-  }
-}
-
 class Mutation {
  public:
   Mutation(Net& net, const Material& material, Dice& dice) : net_(net), material_(material), dice_(dice) {}
@@ -399,6 +357,48 @@ void Mutation::one_change() {
 }
 
 }  // namespace
+
+Shape random_shape(Dice& dice) {
+  static constexpr int64_t extents[] = {0, 1, 1, 2, 2, 3, 4, 5, 7, 8, 16, 17, 64};
+  Shape shape;
+  for (size_t left = dice.below(dice.one_in(8) ? 9 : 5); left > 0; --left) shape.push_back(dice.pick(extents));
+  return shape.element_count() <= most_elements ? shape : Shape{2};
+}
+
+AttributeValue random_attribute(heddle_attribute_type type, const Material& material, Dice& dice) {
+  static const char* const words[] = {"",           "constant",   "reflect",    "edge",       "nearest",  "linear",  "cubic",
+                                      "sum",        "NOTSET",     "SAME_UPPER", "SAME_LOWER", "VALID",    "none",    "mean",
+                                      "max",        "add",        "mul",        "DCR",        "forward",  "reverse", "bidirectional",
+                                      "asymmetric", "half_pixel", "floor",      "x0 + x1",    "ij,jk->ik"};
+  const size_t count = dice.below(dice.one_in(10) ? 40 : 5);
+  switch (type) {
+    case HEDDLE_ATTRIBUTE_FLOAT:
+      return dice.real();
+    case HEDDLE_ATTRIBUTE_STRING:
+      return std::string(dice.pick(words));
+    case HEDDLE_ATTRIBUTE_INTS: {
+      std::vector<int64_t> list(count);
+      for (int64_t& i : list) i = dice.integer();
+      return list;
+    }
+    case HEDDLE_ATTRIBUTE_FLOATS: {
+      std::vector<double> list(count);
+      for (double& f : list) f = dice.real();
+      return list;
+    }
+    case HEDDLE_ATTRIBUTE_STRINGS: {
+      std::vector<std::string> list(count);
+      for (std::string& s : list) s = dice.pick(words);
+      return list;
+    }
+    case HEDDLE_ATTRIBUTE_TENSOR:
+      return random_blob(dice.pick(dtypes), random_shape(dice), dice);
+    case HEDDLE_ATTRIBUTE_SUBNET:
+      return std::make_shared<const Net>(dice.pick(material.seeds));
+    default:
+      return dice.integer();
+  }
+}
 
 std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, Dice& dice) {
   std::byte* data = nullptr;

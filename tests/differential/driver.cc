@@ -1,0 +1,98 @@
+// heddle_differential_driver: runs ONNX models that come on stdin, one after the other, and answers with their results (wire.h).
+//
+//   heddle_differential_driver --operators    names the operators of ONNX's domain that the importer and the CPU plugin both have
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "differential/wire.h"
+#include "onnx/import.h"
+#include "onnx/operators.h"
+#include "run/session_impl.h"
+
+namespace {
+
+using namespace heddle;
+using namespace heddle::differential;
+
+Limits limits() {
+  Limits limits;
+  limits.tensor_bytes = int64_t{1} << 30;
+  limits.plan_bytes = int64_t{2} << 30;
+  limits.loop_trips = 100'000;
+  return limits;
+}
+
+// The importer reads files; this one has no name in any folder.
+class ModelFile {
+ public:
+  ModelFile() : file_(memfd_create("model", MFD_CLOEXEC)) {
+    if (file_ < 0) {
+      std::perror("memfd_create");
+      std::exit(2);
+    }
+  }
+  ~ModelFile() { close(file_); }
+  ModelFile(const ModelFile&) = delete;
+  ModelFile& operator=(const ModelFile&) = delete;
+  std::string hold(const std::string& bytes) const {
+    if (ftruncate(file_, 0) != 0 || pwrite(file_, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+      std::perror("model");
+      std::exit(2);
+    }
+    return "/proc/self/fd/" + std::to_string(file_);
+  }
+
+ private:
+  int file_;
+};
+
+void answer(const Runtime& runtime, const ModelFile& file, const Request& request) {
+  ImportOptions import;
+  import.limits = limits();
+  Result<Net> net = import_onnx(file.hold(request.model), import);
+  if (!net.ok()) return write_error(stdout, "import", net.status());
+  SessionOptions options;
+  options.limits = limits();
+  Result<Session> session = open_net(runtime, std::move(net).value(), options);
+  if (!session.ok()) return write_error(stdout, "open", session.status());
+  std::vector<TensorView> views;
+  for (const Tensor& tensor : request.inputs) views.push_back(tensor.view());
+  RunOptions run;
+  run.deadline_ns = 5'000'000'000;
+  const auto results = session->run(views, run);
+  if (!results.ok()) return write_error(stdout, "run", results.status());
+  write_results(stdout, *results);
+}
+
+void print_operators(const Runtime& runtime) {
+  std::set<std::string> names;
+  const std::vector<std::string> have = runtime.impl().registry.snapshot()->operator_names("");
+  for (const std::string& name : importer::known_names())
+    if (importer::implemented_version(name) == 0 || std::find(have.begin(), have.end(), name) != have.end()) names.insert(name);
+  for (const std::string& name : names) std::printf("%s\n", name.c_str());
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so"};
+  options.default_plugins = false;
+  options.threads = 1;
+  const auto runtime = Runtime::create(options);
+  if (!runtime.ok()) {
+    std::fprintf(stderr, "%s\n", runtime.status().text().c_str());
+    return 2;
+  }
+  if (count > 1 && std::strcmp(words[1], "--operators") == 0) return print_operators(*runtime), 0;
+  const ModelFile file;
+  while (const auto request = read_request(stdin)) answer(*runtime, file, *request);
+  return 0;
+}

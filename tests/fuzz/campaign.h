@@ -1,0 +1,70 @@
+// What the fuzzers' programs have in common: options, the file that holds the case under way, the limits on the time of a case, counting.
+//
+//   PROGRAM [--seed S] [--cases N] [--seconds T] [--only CASE] [--keep FILE] [--file FILE] [--run]
+//
+// A case is a function of the seed and its number alone. The case under way is in --keep when the process dies; `--only` and `--file`
+// repeat one case. A case that takes more than its limit of processor time is a finding, one that takes five times as long ends the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heddle/status.h"
+
+namespace heddle::fuzz {
+
+struct CampaignOptions {
+  uint64_t seed = 1;
+  size_t cases = SIZE_MAX;
+  double seconds = 60;
+  size_t only = SIZE_MAX;
+  bool run = false;
+  std::string keep;  // empty: nowhere
+  std::string file;
+};
+
+// False, with the usage on stderr, when the words make no sense. `keep` is the default of --keep.
+bool parse_options(int count, char** words, const char* keep, CampaignOptions* options);
+
+// Where a case was refused ("" when it came through), and why.
+struct Ending {
+  std::string stage;
+  Status status;
+};
+
+class Campaign {
+ public:
+  // `limit_s`: of processor time, for one case.
+  Campaign(const CampaignOptions& options, double limit_s);
+  ~Campaign();
+  Campaign(const Campaign&) = delete;
+  Campaign& operator=(const Campaign&) = delete;
+
+  // Runs case after case; `least_through`: of a thousand, how many must come through, or the fuzzer tests too little.
+  // Ends with 0 when no case was a finding.
+  int run(const std::function<Ending(size_t number)>& one_case, size_t least_through);
+  // One case, whatever it is: what --file repeats.
+  int run_file(const std::function<Ending(const std::vector<std::byte>&)>& one_case);
+  // Writes the case to --keep before it is tried.
+  void keep(std::span<const std::byte> bytes) const;
+  const CampaignOptions& options() const { return options_; }
+
+ private:
+  void measure(size_t number, const std::function<Ending()>& one_case);
+  int finish(size_t done) const;
+
+  CampaignOptions options_;
+  double limit_s_;
+  int keep_ = -1;
+  std::map<std::string, size_t> stages_;
+  std::map<Code, size_t> codes_;
+  double slowest_ = 0;
+  size_t slow_ = 0, through_ = 0, broken_ = 0;
+};
+
+}  // namespace heddle::fuzz

@@ -1,0 +1,152 @@
+#include "fuzz/session_case.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "fuzz/guarded_buffer.h"
+#include "fuzz/mutate.h"
+#include "fuzz/net_case.h"
+#include "run/session_impl.h"
+
+namespace heddle::fuzz {
+namespace {
+
+using Guard = GuardedBuffer::Guard;
+using Blobs = std::vector<std::shared_ptr<const Blob>>;
+constexpr int64_t most_input_bytes = 4 << 20;
+
+struct Buffers {
+  std::vector<std::unique_ptr<GuardedBuffer>> inputs, outputs;
+};
+
+std::unique_ptr<GuardedBuffer> buffer(int64_t bytes, Dice& dice) {
+  return std::make_unique<GuardedBuffer>(static_cast<size_t>(bytes), dice.one_in(3) ? Guard::in_front : Guard::behind);
+}
+
+// Symbols and open extents become small numbers, an unknown rank [2, 3].
+TensorView input_view(const PortInfo& port) {
+  TensorView view;
+  view.dtype = port.dtype == DType::none ? DType::f32 : port.dtype;
+  view.shape = port.ranked ? port.shape : Shape{2, 3};
+  for (int i = 0; i < view.shape.rank(); ++i)
+    if (view.shape[i] < 0) view.shape[i] = 3;
+  return view;
+}
+
+void check_intact(const Buffers& buffers) {
+  for (const auto* list : {&buffers.inputs, &buffers.outputs})
+    for (const auto& one : *list)
+      if (one && !one->intact()) {
+        std::fprintf(stderr, "something was written outside a buffer of the caller\n");
+        std::abort();
+      }
+}
+
+bool is_integer(DType dtype) {
+  return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64;
+}
+
+// Where the inputs of one run lie; null when one of them is too large to be given.
+Status make_inputs(const std::vector<PortInfo>& ports, const Blobs& feeds, Dice& dice, Buffers* buffers, std::vector<TensorView>* views) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    TensorView view = input_view(ports[i]);
+    const Blob* feed = i < feeds.size() ? feeds[i].get() : nullptr;
+    if (feed && !dice.one_in(16)) view.dtype = feed->dtype, view.shape = feed->shape;
+    int64_t bytes = 0;
+    if (!checked_byte_size(view.dtype, view.shape, &bytes) || bytes > most_input_bytes) {
+      views->push_back(view);  // no content: it can be prepared, not run
+      buffers->inputs.push_back(nullptr);
+      continue;
+    }
+    buffers->inputs.push_back(buffer(bytes, dice));
+    const auto content = feed && feed->bytes == bytes ? nullptr : random_blob(view.dtype, view.shape, dice);
+    std::memcpy(buffers->inputs.back()->data(), content ? content->data : feed->data, static_cast<size_t>(bytes));
+    view.data = buffers->inputs.back()->data();
+    views->push_back(view);
+  }
+  return {};
+}
+
+// Another content of the integer inputs, which may be shapes, axes or indices: some elements of each, or all.
+void change_contents(const std::vector<TensorView>& views, Dice& dice) {
+  for (const TensorView& view : views) {
+    if (!view.data || !is_integer(view.dtype) || view.byte_size() == 0 || view.byte_size() > 65536) continue;
+    const auto other = random_blob(view.dtype, view.shape, dice);
+    const int64_t width = byte_width(view.dtype);
+    for (int64_t i = 0; i < view.shape.element_count(); ++i)
+      if (dice.one_in(2)) std::memcpy(static_cast<std::byte*>(view.data) + i * width, other->data + i * width, static_cast<size_t>(width));
+  }
+}
+
+RunOptions run_options() {
+  RunOptions options;
+  options.deadline_ns = 500'000'000;
+  return options;
+}
+
+Status run_context(Context& context, const std::vector<TensorView>& views, Dice& dice, Buffers* buffers) {
+  for (size_t i = 0; i < views.size(); ++i)
+    if (views[i].data) HEDDLE_CHECK(context.bind_input(i, views[i].data));
+  for (size_t i = 0; i < context.output_count(); ++i) {
+    const int64_t bytes = context.output_bytes(i);
+    if (bytes < 0 || bytes > most_input_bytes || dice.one_in(4)) continue;
+    buffers->outputs.push_back(buffer(bytes, dice));
+    const Status bound = context.bind_output(i, buffers->outputs.back()->data(), bytes);
+    if (!bound.ok() && bound.code() != Code::unsupported && bound.code() != Code::invalid_argument) return bound;
+  }
+  HEDDLE_CHECK(context.run(run_options()));
+  // Every byte of the results is there.
+  for (size_t i = 0; i < context.output_count(); ++i) {
+    const TensorView result = context.output(i);
+    unsigned sum = 0;
+    for (int64_t k = 0; result.data && k < result.byte_size(); ++k) sum += static_cast<const uint8_t*>(result.data)[k];
+    if (sum == 0xFFFFFFFFu) std::fputs("", stderr);  // keeps the reads
+  }
+  return {};
+}
+
+}  // namespace
+
+Runtime cpu_runtime() {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so"};
+  options.default_plugins = false;
+  options.threads = 1;
+  const auto runtime = Runtime::create(options);
+  if (!runtime.ok()) {
+    std::fprintf(stderr, "%s\n", runtime.status().text().c_str());
+    std::exit(2);
+  }
+  return *runtime;
+}
+
+Limits case_limits() {
+  return Target::limits();
+}
+
+Ending run_in_session(const Runtime& runtime, Net net, const Blobs& feeds, Dice& dice) {
+  SessionOptions options;
+  options.limits = case_limits();
+  options.memory_limit = 16 << 20;
+  Result<Session> session = open_net(runtime, std::move(net), options);
+  if (!session.ok()) return {"open", session.status()};
+  for (const PortInfo& port : session->inputs())
+    if (!port.ranked) continue;
+  Buffers buffers;
+  std::vector<TensorView> views;
+  Status status = make_inputs(session->inputs(), feeds, dice, &buffers, &views);
+  if (!status.ok()) return {"inputs", status};
+  Result<Context> context = session->prepare(views);
+  if (!context.ok()) return {"prepare", context.status()};
+  status = run_context(*context, views, dice, &buffers);
+  check_intact(buffers);
+  const Ending first = status.ok() ? Ending{} : Ending{"run", status};
+  change_contents(views, dice);
+  status = dice.one_in(2) ? context->run(run_options()) : session->run(views, run_options()).status();
+  check_intact(buffers);
+  if (!status.ok() && status.code() == Code::internal) return {"second run", status};
+  return first;
+}
+
+}  // namespace heddle::fuzz
