@@ -3,6 +3,7 @@
 // Tiles are ranges of positions. Sums over all positions are made tile by tile in double and combined in tile order, so the result does
 // not depend on the number of threads.
 #include <cmath>
+#include <limits>
 
 #include "families.h"
 #include "scalar.h"
@@ -128,7 +129,7 @@ class Loss {
     using A = Arithmetic<T>;
     A largest = to_arithmetic(column[0]);
     for (int64_t c = 1; c < classes; ++c) largest = std::max(largest, to_arithmetic(column[c * stride]));
-    if (std::isinf(largest)) return static_cast<double>(largest);
+    if (std::isinf(largest)) return std::numeric_limits<double>::quiet_NaN();  // inf - inf, as LogSoftmax of the same scores
     double sum = 0;
     for (int64_t c = 0; c < classes; ++c) sum += static_cast<double>(std::exp(to_arithmetic(column[c * stride]) - largest));
     return static_cast<double>(largest) + std::log(sum);

@@ -118,6 +118,7 @@ def softmax(t, a, o):
 
 @judge("Gemm")
 def gemm(t, a, o):
+    need(t[0].is_floating_point())
     x = (t[0].T if a.get("transA") else t[0]) @ (t[1].T if a.get("transB") else t[1]) * a.get("alpha", 1.0)
     return [x + a.get("beta", 1.0) * t[2] if len(t) > 2 and t[2] is not None else x]
 

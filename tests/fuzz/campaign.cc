@@ -88,11 +88,14 @@ bool parse_options(int count, char** words, const char* keep, CampaignOptions* o
 Campaign::Campaign(const CampaignOptions& options, double limit_s) : options_(options), limit_s_(limit_s) {
   std::signal(SIGPROF, hangs);
   std::signal(SIGALRM, sleeps);
-  if (!options.keep.empty()) keep_ = open(options.keep.c_str(), O_RDWR | O_CREAT, 0644);
+  if (options.keep.empty()) return;
+  keep_ = open(options.keep.c_str(), O_RDWR | O_CREAT, 0644);
+  number_ = open((options.keep + ".txt").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
 }
 
 Campaign::~Campaign() {
   if (keep_ >= 0) close(keep_);
+  if (number_ >= 0) close(number_);
 }
 
 // Written over, never emptied: some file systems sync a file that is replaced.
@@ -127,26 +130,29 @@ int Campaign::run_file(const std::function<Ending(const std::vector<std::byte>&)
 }
 
 void Campaign::measure(size_t number, const std::function<Ending()>& one_case) {
+  char text[64];
+  const int length = std::snprintf(text, sizeof(text), "--seed %llu --only %-12zu\n", static_cast<unsigned long long>(options_.seed), number);
+  if (number_ >= 0 && pwrite(number_, text, static_cast<size_t>(length), 0) != length) std::perror(options_.keep.c_str());
   const double begin = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
   watch(5 * limit_s_);
   const Ending ending = one_case();
   watch(0);
   const double took = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
-  const std::string text = ending.status.text();
+  const std::string why = ending.status.text();
   ++stages_[ending.stage.empty() ? "nowhere" : ending.stage];
   through_ += ending.stage.empty();
   ++codes_[ending.status.code()];
   slowest_ = std::max(slowest_, took);
   if (took > limit_s_) {
     ++slow_;
-    std::fprintf(stderr, "case %zu took %.2f s (stopped at %s: %s)\n", number, took, ending.stage.c_str(), text.c_str());
+    std::fprintf(stderr, "case %zu took %.2f s (stopped at %s: %s)\n", number, took, ending.stage.c_str(), why.c_str());
   }
   if (ending.status.code() == Code::internal || (!ending.status.ok() && ending.status.diagnostic().message.empty())) {
     ++broken_;
-    std::fprintf(stderr, "case %zu: at %s an error that is a defect: %s\n", number, ending.stage.c_str(), text.c_str());
+    std::fprintf(stderr, "case %zu: at %s an error that is a defect: %s\n", number, ending.stage.c_str(), why.c_str());
   }
   if (options_.only != SIZE_MAX || !options_.file.empty())
-    std::printf("stopped at %s: %s\n", ending.stage.empty() ? "nowhere" : ending.stage.c_str(), text.c_str());
+    std::printf("stopped at %s: %s\n", ending.stage.empty() ? "nowhere" : ending.stage.c_str(), why.c_str());
 }
 
 int Campaign::finish(size_t done) const {

@@ -25,7 +25,7 @@ Status coerced_softmax(Rewrite& r) {
   const ValueId shape = r.emit("shape", "Shape", {x});
   r.node().type = "Reshape";
   r.node().inputs = {rows, shape};
-  r.node().attributes.clear();
+  r.node().attributes = {{"allowzero", int64_t{1}}};  // an extent of 0 is one, and not "as it was"
   return {};
 }
 

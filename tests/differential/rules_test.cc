@@ -1,0 +1,224 @@
+// What Heddle does where other implementations do something else: one test for each rule of classes.toml.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "operators/pointwise_support.h"
+
+namespace heddle::testing {
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+using Ints = std::vector<int64_t>;
+
+Tensor floats(const Shape& shape, const std::vector<float>& v) {
+  return tensor<float>(shape, v);
+}
+Tensor ints(const Ints& v) {
+  return tensor<int64_t>(Shape{static_cast<int64_t>(v.size())}, v);
+}
+std::vector<float> run_floats(const std::string& type, std::vector<Tensor> inputs, std::vector<Attribute> attributes = {}) {
+  return values<float>(*run1(type, std::move(inputs), std::move(attributes)));
+}
+bool all_nan(const std::vector<float>& v) {
+  for (const float f : v)
+    if (!std::isnan(f)) return false;
+  return !v.empty();
+}
+
+// ---------------------------------------------------------------- limitations
+
+TEST(DifferentialRules, DtypesWithoutKernelAreRefusedByName) {
+  EXPECT_NE(error_of(call_of("Shrink", {tensor<int32_t>({2}, {1, 2})})).find("dtype-mismatch"), std::string::npos);
+  EXPECT_NE(error_of(call_of("ReduceLogSumExp", {tensor<int64_t>({2}, {1, 2})})).find("must be one of f16, bf16, f32, f64"), std::string::npos);
+  EXPECT_NE(error_of(call_of("Erf", {tensor<int8_t>({2}, {1, 2})})).find("insert a Cast"), std::string::npos);
+}
+
+TEST(DifferentialRules, LateExtentsAreInferredAtTheirBound) {
+  const Tensor found = run1("Compress", {floats({3}, {1, 2, 3}), booleans({3}, {0, 1, 0})});
+  EXPECT_EQ(found->shape, (Shape{1}));  // the true extent; a plan has 3, its bound
+}
+
+// ---------------------------------------------------------------- integers
+
+TEST(DifferentialRules, IntegerReductionsWrap) {
+  const Tensor big = tensor<int32_t>({2}, {INT32_MAX, 1});
+  EXPECT_EQ(values<int32_t>(*run1("ReduceSum", {big})), std::vector<int32_t>{INT32_MIN});
+  EXPECT_EQ(values<int32_t>(*run1("ReduceProd", {tensor<int32_t>({2}, {65536, 65537})})), std::vector<int32_t>{65536});
+  EXPECT_EQ(run1("ReduceSumSquare", {tensor<uint32_t>({1}, {3})})->dtype, DType::u32);
+  const int64_t odd = (int64_t{1} << 53) + 1;  // a double does not hold it
+  EXPECT_EQ(values<int64_t>(*run1("ReduceSum", {tensor<int64_t>({2}, {odd, 2})})), Ints{odd + 2});
+}
+
+TEST(DifferentialRules, IntegerNormsAreComputedInDouble) {
+  EXPECT_EQ(values<uint32_t>(*run1("ReduceL2", {tensor<uint32_t>({2}, {3'000'000'000u, 400'000'000u})})), std::vector<uint32_t>{3026549190u});
+}
+
+TEST(DifferentialRules, IntegerProductsWrap) {
+  EXPECT_EQ(values<int32_t>(*run1("Gemm", {tensor<int32_t>({1, 1}, {65536}), tensor<int32_t>({1, 1}, {65537})})),
+            std::vector<int32_t>{65536});
+}
+
+TEST(DifferentialRules, IntegerPowers) {
+  const Tensor base = tensor<int32_t>({4}, {0, 2, 2, -1});
+  EXPECT_EQ(values<int32_t>(*run1("Pow", {base, tensor<int32_t>({4}, {-1, -1, 3, -3})})), (std::vector<int32_t>{0, 0, 8, -1}));
+}
+
+TEST(DifferentialRules, IntegerResizeKeepsConstants) {
+  for (const char* mode : {"linear", "cubic"})
+    for (const int64_t size : {int64_t{4}, int64_t{7}, int64_t{9}}) {
+      const Tensor sevens = tensor<int32_t>({4}, {7, 7, 7, 7});
+      const Tensor y = run1("Resize", {sevens, nullptr, nullptr, ints({size})}, {{"mode", std::string(mode)}});
+      EXPECT_EQ(values<int32_t>(*y), std::vector<int32_t>(static_cast<size_t>(size), 7)) << mode << " " << size;
+    }
+}
+
+// ---------------------------------------------------------------- nothing
+
+TEST(DifferentialRules, ReductionsOverNothing) {
+  const Tensor none = floats({2, 0}, {});
+  EXPECT_EQ(run_floats("ReduceSum", {none, ints({1})}), (std::vector<float>{0, 0}));
+  EXPECT_EQ(run_floats("ReduceProd", {none, ints({1})}), (std::vector<float>{1, 1}));
+  EXPECT_EQ(run_floats("ReduceMax", {none, ints({1})}), (std::vector<float>{-inf, -inf}));
+  EXPECT_EQ(run_floats("ReduceMin", {none, ints({1})}), (std::vector<float>{inf, inf}));
+  EXPECT_TRUE(all_nan(run_floats("ReduceMean", {none, ints({1})})));
+  EXPECT_EQ(run1("ReduceSum", {floats({2, 0, 3}, {}), ints({0, 1})})->shape, (Shape{1, 1, 3}));
+  EXPECT_EQ(run1("ArgMax", {floats({2, 0, 3}, {})}, {{"axis", int64_t{0}}})->shape, (Shape{1, 0, 3}));
+}
+
+TEST(DifferentialRules, ProductsOverNothing) {
+  EXPECT_EQ(run_floats("MatMul", {floats({2, 0}, {}), floats({0}, {})}), (std::vector<float>{0, 0}));
+  EXPECT_EQ(run_floats("Gemm", {floats({1, 0}, {}), floats({0, 1}, {}), floats({1}, {3})}, {{"beta", 2.0}}), std::vector<float>{6});
+}
+
+TEST(DifferentialRules, LayerNormalizationOverNothing) {
+  const auto outputs = run(call_of("LayerNormalization", {floats({0, 3}, {}), floats({0, 3}, {})}, {{"axis", int64_t{0}}}, 3));
+  ASSERT_EQ(outputs.size(), 3u);
+  EXPECT_TRUE(all_nan(values<float>(*outputs[1]))) << values<float>(*outputs[1])[0];
+}
+
+// ---------------------------------------------------------------- NaN, infinity, signs
+
+TEST(DifferentialRules, NanWinsExtremes) {
+  for (const std::vector<float>& x : {std::vector<float>{nan, 1, 2}, {1, nan, 2}, {1, 2, nan}}) {
+    for (const char* type : {"ReduceMax", "ReduceMin"}) EXPECT_TRUE(all_nan(run_floats(type, {floats({3}, x)}))) << type;
+    EXPECT_TRUE(all_nan(run_floats("GlobalMaxPool", {floats({1, 1, 3}, x)})));
+    EXPECT_TRUE(all_nan(run_floats("MaxPool", {floats({1, 1, 3}, x)}, {{"kernel_shape", Ints{3}}})));
+  }
+  for (const char* reduction : {"max", "min"}) {
+    const std::vector<Attribute> how = {{"reduction", std::string(reduction)}};
+    EXPECT_TRUE(all_nan(run_floats("ScatterElements", {floats({1}, {1}), ints({0}), floats({1}, {nan})}, how))) << reduction;
+    EXPECT_TRUE(all_nan(run_floats("ScatterElements", {floats({1}, {nan}), ints({0}), floats({1}, {1})}, how))) << reduction;
+  }
+}
+
+TEST(DifferentialRules, NanBoundsOfClip) {
+  EXPECT_TRUE(all_nan(run_floats("Clip", {floats({2}, {1, 2}), floats({}, {nan})})));
+  EXPECT_TRUE(all_nan(run_floats("Clip", {floats({2}, {1, 2}), nullptr, floats({}, {nan})})));
+}
+
+TEST(DifferentialRules, OddRowsOfSoftmax) {
+  EXPECT_TRUE(all_nan(run_floats("LogSoftmax", {floats({1, 3}, {1, nan, 2})})));
+  EXPECT_TRUE(std::isnan(run_floats("LogSoftmax", {floats({1, 2}, {1, inf})})[1]));
+}
+
+// The loss is made of LogSoftmax, whose row is NaN where a score is infinite.
+TEST(DifferentialRules, LossOfInfiniteScores) {
+  for (const float odd : {inf, nan}) {
+    const auto outputs = run(call_of("SoftmaxCrossEntropyLoss", {floats({1, 2}, {1.5f, odd}), ints({0})}, {}, 2));
+    ASSERT_EQ(outputs.size(), 2u);
+    EXPECT_TRUE(all_nan(values<float>(*outputs[0])));
+    EXPECT_TRUE(all_nan(values<float>(*outputs[1])));
+  }
+}
+
+TEST(DifferentialRules, NanGoesThroughRecurrentLayers) {
+  const auto layer = [](const char* type, int64_t gates) {
+    const auto n = static_cast<size_t>(gates);
+    return run_floats(type, {floats({1, 1, 1}, {nan}), floats({1, gates, 1}, std::vector<float>(n, 0.5f)),
+                             floats({1, gates, 1}, std::vector<float>(n, 0.5f))},
+                      {{"hidden_size", int64_t{1}}});
+  };
+  EXPECT_TRUE(all_nan(layer("RNN", 1)));
+  EXPECT_TRUE(all_nan(layer("GRU", 3)));
+  EXPECT_TRUE(all_nan(layer("LSTM", 4)));
+}
+
+TEST(DifferentialRules, InfiniteScaleOfInstanceNormalization) {
+  EXPECT_EQ(run_floats("InstanceNormalization", {floats({1, 1, 2}, {1, 2}), floats({1}, {-inf}), floats({1}, {0.5f})}),
+            (std::vector<float>{inf, -inf}));
+}
+
+TEST(DifferentialRules, ConstantRowsOfMeanVarianceNormalization) {
+  EXPECT_EQ(run_floats("MeanVarianceNormalization", {floats({1, 1, 1, 3}, {2, 2, 2})}), (std::vector<float>{0, 0, 0}));
+}
+
+TEST(DifferentialRules, GeluOfInfinity) {
+  EXPECT_EQ(run_floats("Gelu", {floats({1}, {inf})}), std::vector<float>{inf});
+}
+
+TEST(DifferentialRules, WhereKeepsTheSignOfZero) {
+  EXPECT_TRUE(std::signbit(run_floats("Where", {booleans({1}, {1}), floats({1}, {-0.0f}), floats({1}, {0})})[0]));
+}
+
+// ---------------------------------------------------------------- precision
+
+TEST(DifferentialRules, DoubleStaysDouble) {
+  EXPECT_EQ(values<double>(*run1("Shrink", {tensor<double>({1}, {1.1})}, {{"bias", 0.5}, {"lambd", 0.5}}))[0], 1.1 - 0.5);
+  EXPECT_NEAR(values<double>(*run1("Erf", {tensor<double>({1}, {0.3})}))[0], std::erf(0.3), 1e-15);
+  EXPECT_NEAR(values<double>(*run1("Gelu", {tensor<double>({1}, {0.3})}))[0], 0.15 * (1 + std::erf(0.3 / std::sqrt(2.0))), 1e-15);
+}
+
+TEST(DifferentialRules, DefaultAttributesAreDecimal) {
+  EXPECT_EQ(values<double>(*run1("LeakyRelu", {tensor<double>({1}, {-1})}))[0], -0.01);
+}
+
+// ---------------------------------------------------------------- windows
+
+TEST(DifferentialRules, SamePaddingOfDilatedWindows) {
+  const Tensor x = floats({1, 1, 5}, {1, 2, 3, 4, 5});
+  const std::vector<Attribute> same = {{"kernel_shape", Ints{3}}, {"dilations", Ints{2}}, {"auto_pad", std::string("SAME_UPPER")}};
+  EXPECT_EQ(run_floats("MaxPool", {x}, same), (std::vector<float>{3, 4, 5, 4, 5}));
+  EXPECT_EQ(run1("AveragePool", {x}, same)->shape, (Shape{1, 1, 5}));
+  EXPECT_EQ(run1("LpPool", {x}, same)->shape, (Shape{1, 1, 5}));
+}
+
+TEST(DifferentialRules, EvenSizeOfLrn) {
+  const auto y = run_floats("LRN", {floats({1, 2, 1}, {1, 2})}, {{"size", int64_t{2}}, {"alpha", 2.0}, {"beta", 1.0}, {"bias", 1.0}});
+  EXPECT_FLOAT_EQ(y[0], 1.0f / (1 + (1 + 4)));
+  EXPECT_FLOAT_EQ(y[1], 2.0f / (1 + 4));
+}
+
+TEST(DifferentialRules, GlobalMaxPoolKeepsRank) {
+  EXPECT_EQ(run1("GlobalMaxPool", {floats({1, 2, 3}, {1, 2, 3, 4, 5, 6})})->shape, (Shape{1, 2, 1}));
+}
+
+TEST(DifferentialRules, ResizeCoordinates) {
+  const Tensor x = floats({2}, {0, 1});
+  const std::vector<Attribute> linear = {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("asymmetric")}};
+  // The extent stays 2, the coordinates are divided by the scale that was given.
+  EXPECT_FLOAT_EQ(run_floats("Resize", {x, nullptr, floats({1}, {1.25f})}, linear)[1], 0.8f);
+  // A tap of weight 0 is not read.
+  EXPECT_EQ(run_floats("Resize", {floats({2}, {3, nan}), nullptr, floats({1}, {1})}, linear)[0], 3.0f);
+}
+
+// ---------------------------------------------------------------- the rest
+
+TEST(DifferentialRules, OneHotPutsValuesUnchanged) {
+  EXPECT_EQ(run_floats("OneHot", {ints({1}), ints({2}), floats({2}, {0.1f, inf})}), (std::vector<float>{0.1f, inf}));
+}
+
+TEST(DifferentialRules, SlicesToTheEndsOfIntegers) {
+  const Tensor x = floats({3}, {1, 2, 3});
+  const auto sliced = [&](int64_t start, int64_t end, int64_t step) {
+    return run_floats("Slice", {x, ints({start}), ints({end}), ints({0}), ints({step})});
+  };
+  EXPECT_EQ(sliced(0, INT64_MAX, 1), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(sliced(INT64_MAX, INT64_MIN, -1), (std::vector<float>{3, 2, 1}));
+  EXPECT_EQ(sliced(1, 2, INT64_MIN), std::vector<float>{});
+  EXPECT_EQ(sliced(0, INT64_MAX, INT32_MAX), std::vector<float>{1});
+}
+
+}  // namespace
+}  // namespace heddle::testing

@@ -1,0 +1,60 @@
+#!/bin/bash
+# tests/fuzz/planted/hunt.sh [--preset NAME] [--seed S] [PATCH...]
+#
+# Puts one planted bug after the other into a copy of the sources, builds what it touches, and runs the fuzzer that should find it, until it
+# does. Prints after how many cases; ends with 1 when one was not found. Started by tools/soak.sh --planted.
+set -uo pipefail
+cd "$(dirname "$0")/../../.."
+root=$PWD
+preset=asan
+seed=1
+patches=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --preset) preset=${2:?}; shift 2 ;;
+    --seed) seed=${2:?}; shift 2 ;;
+    *) patches+=("$1"); shift ;;
+  esac
+done
+[ ${#patches[@]} -gt 0 ] || patches=(tests/fuzz/planted/*.patch)
+
+copy=build/planted
+mkdir -p $copy build/soak
+git ls-files -z --cached --others --exclude-standard | rsync -a --from0 --files-from=- --delete-missing-args . $copy/ || exit 2
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root/$copy}
+(cd $copy && cmake --preset "$preset" >/dev/null) || exit 2
+bin=$copy/build/$preset/bin
+python=build/soak/venv/bin/python
+
+build() {
+  cmake --build $copy/build/"$preset" -j "${HEDDLE_BUILD_JOBS:-2}" --target heddle_differential_driver heddle_operator_fuzz heddle_onnx_fuzz cpu >$copy/build.log 2>&1 ||
+    { tail -20 $copy/build.log; exit 2; }
+}
+differential() { $python $copy/tests/differential/fuzz.py --driver $bin/heddle_differential_driver --seed "$seed" --keep $copy/cases "$@"; }
+
+build
+echo "planted: what the fuzzers say of the sources as they are"
+differential --cases "${HEDDLE_PLANTED_CASES:-4000}" --write-unclassified $copy/known >$copy/baseline.log
+echo "  differential: $(wc -l <$copy/known) cases with differences that are not the planted bugs'"
+
+lost=0
+for patch in "${patches[@]}"; do
+  name=$(basename "$patch" .patch)
+  patch -d $copy -p1 -F3 -s <"$patch" || { echo "$name: the patch no longer fits"; lost=1; continue; }
+  build
+  found=
+  case $name in
+    0[1-6]_*)
+      differential --cases "${HEDDLE_PLANTED_CASES:-4000}" --ignore $copy/known --stop-at-first >$copy/$name.log
+      [ $? -eq 1 ] && found="case $(sed -n 's/^case \([0-9]*\):.*/\1/p' $copy/$name.log | head -1) of the differential fuzzer, $(sed -n 's/^case [0-9]*: //p' $copy/$name.log | head -1)" ;;
+    07_* | 08_*)
+      timeout 900 $bin/heddle_operator_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/operator.case >$copy/$name.log 2>&1 ||
+        found="heddle_operator_fuzz $(cat $copy/operator.case.txt)" ;;
+    *)
+      timeout 900 $bin/heddle_onnx_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/onnx.case >$copy/$name.log 2>&1 ||
+        found="heddle_onnx_fuzz $(cat $copy/onnx.case.txt)" ;;
+  esac
+  if [ -n "$found" ]; then echo "$name: found, $found"; else echo "$name: NOT FOUND"; lost=1; fi
+  patch -d $copy -p1 -R -F3 -s <"$patch"
+done
+exit $lost
