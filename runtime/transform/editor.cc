@@ -161,6 +161,11 @@ void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {
   if (std::none_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v.valid(); })) remove(producer);
 }
 
+Status Editor::infer_again(NodeId node) {
+  changed_ = true;
+  return infer_node(net_, node);
+}
+
 void Editor::take_over_output(NodeId node, NodeId swallowed) {
   changed_ = true;
   const ValueId inner = net_.net[node].outputs[0];

@@ -44,6 +44,8 @@ class Editor {
   void set_output(size_t index, ValueId to);
   // The value becomes a constant; its producer dies when nothing else of it is used.
   void make_constant(ValueId id, std::shared_ptr<const Blob> blob);
+  // The types of the node's outputs, inferred again from those that its inputs have now.
+  Status infer_again(NodeId node);
   // `node` takes over output 0 of `swallowed`, which dies: fusion of a node with its only reader.
   void take_over_output(NodeId node, NodeId swallowed);
   void remove(NodeId node);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.h"
 #include "plugin/schema.h"
 #include "transform/editor.h"
@@ -31,15 +33,47 @@ void release_unused(const Editor& editor, const std::vector<ValueId>& values) {
   }
 }
 
+// A value whose extent was inferred at its bound has its true one once it is folded, and so has what follows from it.
+class Retyped {
+ public:
+  explicit Retyped(Editor& editor) : editor_(editor), changed_(editor.graph().values.size()) {}
+  // `id` is folded: its type was `before`.
+  void note(ValueId id, const TensorType& before) {
+    if (!before.late()) return;
+    changed_[id.index] = 1;
+    any_ = true;
+  }
+  // To be called for every node, in order.
+  Status follow(NodeId id) {
+    const Node& node = editor_.node(id);
+    const auto is_changed = [&](ValueId v) { return v.valid() && v.index < changed_.size() && changed_[v.index]; };
+    if (!any_ || std::none_of(node.inputs.begin(), node.inputs.end(), is_changed)) return {};
+    std::vector<TensorType> before;
+    for (const ValueId v : node.outputs) before.push_back(v.valid() ? editor_.net().type(v) : TensorType());
+    HEDDLE_CHECK(editor_.infer_again(id));
+    for (size_t i = 0; i < before.size(); ++i)
+      if (const ValueId v = editor_.node(id).outputs[i]; v.valid() && editor_.net().type(v) != before[i]) changed_[v.index] = 1;
+    return {};
+  }
+
+ private:
+  Editor& editor_;
+  std::vector<char> changed_;
+  bool any_ = false;
+};
+
 }  // namespace
 
 Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits) {
   Editor editor(std::move(net));
+  Retyped retyped(editor);
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
     const NodeId id(i);
     const Node& node = editor.node(id);
-    if (editor.dead(id) || !may_fold(node)) continue;
+    if (editor.dead(id)) continue;
+    if (Status s = retyped.follow(id); !s.ok()) return std::move(s).at(node.name, display_name(node.domain, node.type));
+    if (!may_fold(node)) continue;
     bool known = !node.outputs.empty();
     for (const ValueId v : node.outputs)
       known = known && (!v.valid() || (editor.net().known[v.index] && editor.graph()[v].kind == Value::Kind::node_output));
@@ -64,8 +98,11 @@ Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits
       contents = std::move(result).value();
     }
     const std::vector<ValueId> inputs = node.inputs, outputs = node.outputs;
-    for (size_t k = 0; k < outputs.size() && k < contents.size(); ++k)
-      if (outputs[k].valid()) editor.make_constant(outputs[k], contents[k]);
+    for (size_t k = 0; k < outputs.size() && k < contents.size(); ++k) {
+      if (!outputs[k].valid()) continue;
+      retyped.note(outputs[k], editor.net().type(outputs[k]));
+      editor.make_constant(outputs[k], contents[k]);
+    }
     release_unused(editor, inputs);
   }
   return editor.finish();

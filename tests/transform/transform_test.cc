@@ -60,6 +60,29 @@ TEST(Transform, FoldedWeightsAreScaledByHand) {
   }
 }
 
+// Two of three elements are distinct: what was inferred at the bound, three, is two once that is folded.
+TEST(Transform, WhatFollowsAFoldedExtentIsInferredAgain) {
+  for (const bool late_operand : {false, true}) {
+    NetBuilder b("found");
+    const float content[] = {1, 0, 1};
+    const ValueId found = b.add1("Unique", "found", {b.constant("x", Blob::copy_of(DType::f32, Shape{3}, content))});
+    const ValueId s = b.input("s", DType::f32, Shape{});
+    const ValueId y = b.add1("Max", "max", {found, late_operand ? b.add1("Unique", "other", {s}) : s});
+    b.output(b.add1("Neg", "neg", {y}));
+    const Runtime r = runtime();
+    Session session = open(r, b.finish());
+    const float half = 0.5f;
+    TensorView input;
+    input.dtype = DType::f32;
+    input.data = const_cast<float*>(&half);
+    const auto results = session.run({input});
+    ASSERT_TRUE(results.ok()) << results.status().text();
+    ASSERT_EQ((*results)[0].shape(), (Shape{2}));
+    EXPECT_EQ(static_cast<const float*>((*results)[0].data())[0], -0.5f);
+    EXPECT_EQ(static_cast<const float*>((*results)[0].data())[1], -1.0f);
+  }
+}
+
 TEST(Transform, ChainsOfPointwiseOperatorsBecomeOne) {
   NetBuilder b("chain");
   const ValueId x = b.input("x", DType::f32, Shape{4, 8});
