@@ -2,6 +2,7 @@
 //
 // Rows are independent; a tile is a range of rows. 16-bit floats are normalised in f32 (stash_type 1).
 #include <algorithm>
+#include <limits>
 
 #include "cost.h"
 #include "families.h"
@@ -68,8 +69,12 @@ class RowNormalization {
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     RowShape shape;
     if (Status s = row_shape(dims_of(*context.inputs[0]), axis_, &shape); !s.ok()) return s;
-    if (shape.columns == 0) return {};
     const auto [first, last] = tiling_.range(shape.rows, begin, end);
+    if (shape.columns == 0) {  // mean and deviation of nothing
+      for (int64_t r = first; r < last; ++r)
+        for (const uint32_t output : {1u, 2u}) store_statistic(context, output, r, std::numeric_limits<double>::quiet_NaN());
+      return {};
+    }
     with_working(working_dtype(context.inputs[0]->dtype),
                  [&, first = first, last = last](auto zero) { run_rows<decltype(zero)>(context, shape.columns, first, last); });
     return {};
