@@ -1,49 +1,92 @@
 #!/bin/bash
-# tools/soak.sh [--seconds N] [--seed S] [--libfuzzer | --steady]
+# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --steady]
 #
-# The long hunts, for a night rather than for every change: net files, damaged in all ways, through load, resolve, infer, transform, verify and
-# compile, and half of the time a run, under AddressSanitizer and UndefinedBehaviorSanitizer for N seconds (default 600). A crash, a hang, a
-# report, a broken promise of the library or a case over one second ends it with 1; the case lies in build/soak. The seed is printed; the same
-# seed gives the same cases. --libfuzzer: the same under libFuzzer, guided by coverage; needs clang and its runtime (libclang-rt-dev).
-# --steady instead counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
+# The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
+# something died lies in build/soak. Each ends with 1 when it found something.
+#
+# Without a word: net files, damaged in all ways, through load, resolve, infer, transform, verify and compile, and half of the time a run, under
+# AddressSanitizer and UndefinedBehaviorSanitizer for N seconds (default 600). A crash, a hang, a report, a broken promise of the library or a
+# case over one second is a finding.
+# --libfuzzer     the same under libFuzzer, guided by coverage; needs clang and its runtime (libclang-rt-dev).
+# --hostile       single hostile operators (16,000, or --cases) and mutated ONNX models (a quarter of them) under both sanitizers, 2 s each.
+# --differential  ONNX models of one operator and of graphs (50,000 in at most two hours) against onnxruntime and PyTorch from PyPI;
+#                 tests/differential/README.md. Needs 6 GB for them in build/soak/venv.
+# --planted       puts ten bugs into a copy of the sources, one by one, and says after how many cases the fuzzers found each.
+# --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=600
+seconds=
+cases=
 seed=$(date +%s)
-libfuzzer=0
-steady=0
+what=nets
 while [ $# -gt 0 ]; do
   case $1 in
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
+    --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer) libfuzzer=1; shift ;;
-    --steady) steady=1; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --steady) what=${1#--}; shift ;;
     *) sed -n '2p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
-if [ $steady -eq 1 ]; then
-  tools/install_packages.sh
-  cmake --preset dev
-  cmake --build --preset dev --target heddle_steady_state_tests cpu
-  HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests
-fi
 mkdir -p build/soak
 
-if [ $libfuzzer -eq 1 ]; then
-  tools/install_packages.sh clang libclang-rt-dev
-  cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DHEDDLE_BUILD_FUZZERS=ON -DHEDDLE_SANITIZE=address,undefined
-  cmake --build build/fuzz --target heddle_net_libfuzzer
-  mkdir -p build/soak/corpus
-  echo "soak: $seconds s under libFuzzer, seed $seed"
-  exec build/fuzz/bin/heddle_net_libfuzzer build/soak/corpus -artifact_prefix=build/soak/ -seed="$((seed % 4294967296))" \
-    -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=4096 -malloc_limit_mb=512 -print_final_stats=1
-fi
+# The interpreter with the other runtimes, made once.
+venv() {
+  local python=build/soak/venv/bin/python
+  if ! $python -c 'import onnx, onnxruntime, torch' 2>/dev/null; then
+    echo "soak: installing onnxruntime, onnx and PyTorch into build/soak/venv"
+    python3 -m venv build/soak/venv
+    $python -m pip install --quiet --disable-pip-version-check onnxruntime onnx numpy ml_dtypes torch
+  fi
+  $python -c 'import onnx, onnxruntime, torch; print("soak: onnxruntime", onnxruntime.__version__, "onnx", onnx.__version__, "torch", torch.__version__)'
+}
+
+case $what in
+  steady)
+    tools/install_packages.sh
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_steady_state_tests cpu
+    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests
+    ;;
+  libfuzzer)
+    tools/install_packages.sh clang libclang-rt-dev
+    cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+      -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DHEDDLE_BUILD_FUZZERS=ON -DHEDDLE_SANITIZE=address,undefined
+    cmake --build build/fuzz --target heddle_net_libfuzzer
+    mkdir -p build/soak/corpus
+    echo "soak: ${seconds:=600} s under libFuzzer, seed $seed"
+    exec build/fuzz/bin/heddle_net_libfuzzer build/soak/corpus -artifact_prefix=build/soak/ -seed="$((seed % 4294967296))" \
+      -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=4096 -malloc_limit_mb=512 -print_final_stats=1
+    ;;
+  differential)
+    tools/install_packages.sh python3-venv
+    venv
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_differential_driver cpu
+    exec build/soak/venv/bin/python tests/differential/fuzz.py --driver build/dev/bin/heddle_differential_driver --keep build/soak \
+      --cases "${cases:-50000}" --seconds "${seconds:-7200}" --seed "$seed"
+    ;;
+  planted)
+    tools/install_packages.sh python3-venv
+    venv
+    exec tests/fuzz/planted/hunt.sh --seed "$seed"
+    ;;
+esac
 
 tools/install_packages.sh
 cmake --preset asan
+if [ $what = hostile ]; then
+  cmake --build --preset asan --target heddle_operator_fuzz heddle_onnx_fuzz
+  : "${cases:=16000}" "${seconds:=7200}"
+  echo "soak: $cases hostile operators and $((cases / 4)) mutated models with seed $seed"
+  status=0
+  build/asan/bin/heddle_operator_fuzz --cases "$cases" --seconds "$seconds" --seed "$seed" --keep build/soak/operator.case || status=1
+  build/asan/bin/heddle_onnx_fuzz --cases $((cases / 4)) --seconds "$seconds" --seed "$seed" --keep build/soak/onnx.case || status=1
+  exit $status
+fi
 cmake --build --preset asan --target heddle_net_fuzz
+: "${seconds:=600}"
 for run in "" --run; do
   echo "soak: $((seconds / 2)) s with seed $seed, ${run:-as far as compile}"
   build/asan/bin/heddle_net_fuzz --seconds $((seconds / 2)) --seed "$seed" --keep build/soak/net.case $run

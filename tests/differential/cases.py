@@ -124,7 +124,7 @@ class Generator:
     def allowed(self, port=0, outputs=False):
         ports = self.schema.outputs if outputs else self.schema.inputs
         port = ports[min(port, len(ports) - 1)]
-        return [ONNX_TEXT[t] for t in port.types if t in ONNX_TEXT]
+        return [ONNX_TEXT[t] for t in sorted(port.types) if t in ONNX_TEXT]
 
     def dtype(self, port=0, among=None):
         allowed = [d for d in self.allowed(port) if among is None or d in among]

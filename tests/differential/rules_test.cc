@@ -31,7 +31,8 @@ bool all_nan(const std::vector<float>& v) {
 
 TEST(DifferentialRules, DtypesWithoutKernelAreRefusedByName) {
   EXPECT_NE(error_of(call_of("Shrink", {tensor<int32_t>({2}, {1, 2})})).find("dtype-mismatch"), std::string::npos);
-  EXPECT_NE(error_of(call_of("ReduceLogSumExp", {tensor<int64_t>({2}, {1, 2})})).find("must be one of f16, bf16, f32, f64"), std::string::npos);
+  EXPECT_NE(error_of(call_of("ReduceLogSumExp", {tensor<int64_t>({2}, {1, 2})})).find("must be one of f16, bf16, f32, f64"),
+            std::string::npos);
   EXPECT_NE(error_of(call_of("Erf", {tensor<int8_t>({2}, {1, 2})})).find("insert a Cast"), std::string::npos);
 }
 
@@ -52,7 +53,13 @@ TEST(DifferentialRules, IntegerReductionsWrap) {
 }
 
 TEST(DifferentialRules, IntegerNormsAreComputedInDouble) {
-  EXPECT_EQ(values<uint32_t>(*run1("ReduceL2", {tensor<uint32_t>({2}, {3'000'000'000u, 400'000'000u})})), std::vector<uint32_t>{3026549190u});
+  EXPECT_EQ(values<uint32_t>(*run1("ReduceL2", {tensor<uint32_t>({2}, {3'000'000'000u, 400'000'000u})})),
+            std::vector<uint32_t>{3026549190u});
+}
+
+TEST(DifferentialRules, IntegerLogarithms) {
+  EXPECT_EQ(values<int32_t>(*run1("ReduceLogSum", {tensor<int32_t>({2}, {3, 5})})), std::vector<int32_t>{2});
+  EXPECT_EQ(values<int32_t>(*run1("ReduceLogSum", {tensor<int32_t>({2}, {0, 0})})), std::vector<int32_t>{0});
 }
 
 TEST(DifferentialRules, IntegerProductsWrap) {
@@ -136,9 +143,10 @@ TEST(DifferentialRules, LossOfInfiniteScores) {
 TEST(DifferentialRules, NanGoesThroughRecurrentLayers) {
   const auto layer = [](const char* type, int64_t gates) {
     const auto n = static_cast<size_t>(gates);
-    return run_floats(type, {floats({1, 1, 1}, {nan}), floats({1, gates, 1}, std::vector<float>(n, 0.5f)),
-                             floats({1, gates, 1}, std::vector<float>(n, 0.5f))},
-                      {{"hidden_size", int64_t{1}}});
+    return run_floats(
+        type,
+        {floats({1, 1, 1}, {nan}), floats({1, gates, 1}, std::vector<float>(n, 0.5f)), floats({1, gates, 1}, std::vector<float>(n, 0.5f))},
+        {{"hidden_size", int64_t{1}}});
   };
   EXPECT_TRUE(all_nan(layer("RNN", 1)));
   EXPECT_TRUE(all_nan(layer("GRU", 3)));
@@ -182,6 +190,24 @@ TEST(DifferentialRules, SamePaddingOfDilatedWindows) {
   EXPECT_EQ(run_floats("MaxPool", {x}, same), (std::vector<float>{3, 4, 5, 4, 5}));
   EXPECT_EQ(run1("AveragePool", {x}, same)->shape, (Shape{1, 1, 5}));
   EXPECT_EQ(run1("LpPool", {x}, same)->shape, (Shape{1, 1, 5}));
+}
+
+TEST(DifferentialRules, ValidPaddingOfDilatedWindows) {
+  const Tensor x = floats({1, 1, 13}, std::vector<float>(13, 1));
+  const std::vector<Attribute> valid = {
+      {"kernel_shape", Ints{3}}, {"strides", Ints{3}}, {"dilations", Ints{2}}, {"auto_pad", std::string("VALID")}};
+  EXPECT_EQ(run1("AveragePool", {x}, valid)->shape, (Shape{1, 1, 3}));
+}
+
+TEST(DifferentialRules, SamePaddingOfTransposedConvolutions) {
+  const Tensor y = run1("ConvTranspose", {floats({1, 1, 2}, {1, 2}), floats({1, 1, 1}, {1})},
+                        {{"strides", Ints{3}}, {"auto_pad", std::string("SAME_UPPER")}});
+  EXPECT_EQ(y->shape, (Shape{1, 1, 6}));
+}
+
+TEST(DifferentialRules, PaddingIsNotMultiplied) {
+  const auto y = run_floats("Conv", {floats({1, 1, 2}, {1, 2}), floats({1, 1, 3}, {inf, 1, 1})}, {{"pads", Ints{1, 1}}});
+  EXPECT_EQ(y, (std::vector<float>{3, inf}));
 }
 
 TEST(DifferentialRules, EvenSizeOfLrn) {

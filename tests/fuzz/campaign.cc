@@ -80,8 +80,7 @@ bool parse_options(int count, char** words, const char* keep, CampaignOptions* o
       fine = false;
     }
   }
-  if (!fine)
-    std::fprintf(stderr, "%s [--seed S] [--cases N] [--seconds T] [--only CASE] [--run] [--keep FILE] [--file FILE]\n", words[0]);
+  if (!fine) std::fprintf(stderr, "%s [--seed S] [--cases N] [--seconds T] [--only CASE] [--run] [--keep FILE] [--file FILE]\n", words[0]);
   return fine;
 }
 
@@ -131,7 +130,8 @@ int Campaign::run_file(const std::function<Ending(const std::vector<std::byte>&)
 
 void Campaign::measure(size_t number, const std::function<Ending()>& one_case) {
   char text[64];
-  const int length = std::snprintf(text, sizeof(text), "--seed %llu --only %-12zu\n", static_cast<unsigned long long>(options_.seed), number);
+  const int length =
+      std::snprintf(text, sizeof(text), "--seed %llu --only %-12zu\n", static_cast<unsigned long long>(options_.seed), number);
   if (number_ >= 0 && pwrite(number_, text, static_cast<size_t>(length), 0) != length) std::perror(options_.keep.c_str());
   const double begin = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
   watch(5 * limit_s_);

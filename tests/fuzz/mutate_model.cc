@@ -203,7 +203,8 @@ class ModelMutation {
   }
 
   std::string text(const std::string& now) {
-    static const char* const words[] = {"", "x", "y", "a", "axes", "then_branch", "body", "NOTSET", "SAME_UPPER", "../x", "location", "ai.onnx", "linear"};
+    static const char* const words[] = {"",       "x",          "y",    "a",        "axes",    "then_branch", "body",
+                                        "NOTSET", "SAME_UPPER", "../x", "location", "ai.onnx", "linear"};
     std::string changed = now;
     switch (dice_.below(6)) {
       case 0:

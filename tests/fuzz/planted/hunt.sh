@@ -3,9 +3,9 @@
 #
 # Puts one planted bug after the other into a copy of the sources, builds what it touches, and runs the fuzzer that should find it, until it
 # does. Prints after how many cases; ends with 1 when one was not found. Started by tools/soak.sh --planted.
+# Without sanitizers (--preset dev) the in-process fuzzers run under valgrind.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
-root=$PWD
 preset=asan
 seed=1
 patches=()
@@ -20,10 +20,11 @@ done
 
 copy=build/planted
 mkdir -p $copy build/soak
-git ls-files -z --cached --others --exclude-standard | rsync -a --from0 --files-from=- --delete-missing-args . $copy/ || exit 2
-export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root/$copy}
+git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf - | tar -xf - -C $copy || exit 2
 (cd $copy && cmake --preset "$preset" >/dev/null) || exit 2
 bin=$copy/build/$preset/bin
+under=()
+[ "$preset" = asan ] || under=(valgrind -q --error-exitcode=99 --exit-on-first-error=yes)
 python=build/soak/venv/bin/python
 
 build() {
@@ -48,10 +49,10 @@ for patch in "${patches[@]}"; do
       differential --cases "${HEDDLE_PLANTED_CASES:-4000}" --ignore $copy/known --stop-at-first >$copy/$name.log
       [ $? -eq 1 ] && found="case $(sed -n 's/^case \([0-9]*\):.*/\1/p' $copy/$name.log | head -1) of the differential fuzzer, $(sed -n 's/^case [0-9]*: //p' $copy/$name.log | head -1)" ;;
     07_* | 08_*)
-      timeout 900 $bin/heddle_operator_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/operator.case >$copy/$name.log 2>&1 ||
+      timeout 900 "${under[@]}" $bin/heddle_operator_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/operator.case >$copy/$name.log 2>&1 ||
         found="heddle_operator_fuzz $(cat $copy/operator.case.txt)" ;;
     *)
-      timeout 900 $bin/heddle_onnx_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/onnx.case >$copy/$name.log 2>&1 ||
+      timeout 900 "${under[@]}" $bin/heddle_onnx_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/onnx.case >$copy/$name.log 2>&1 ||
         found="heddle_onnx_fuzz $(cat $copy/onnx.case.txt)" ;;
   esac
   if [ -n "$found" ]; then echo "$name: found, $found"; else echo "$name: NOT FOUND"; lost=1; fi
