@@ -25,10 +25,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 2
+#define HEDDLE_ABI_MINOR 3
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x40141a4da0881289)
+#define HEDDLE_ABI_HASH UINT64_C(0x8621399e0028f1b4)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -445,6 +445,9 @@ enum {
   HEDDLE_KERNEL_SERIAL = 4u,          /* reserved: one tile at a time */
   /* Output 0 may take the bytes of a SAME_SHAPE operand of the node's epilogue, in the same layout. */
   HEDDLE_KERNEL_EPILOGUE_IN_PLACE = 8u,
+  /* Gives the bits that the operator's pointwise text gives, for NaN (any), zeros, infinities and denormals too. Required of a kernel
+     beside a text: fusion runs the text in its place. */
+  HEDDLE_KERNEL_EQUALS_POINTWISE = 16u,
 };
 
 typedef struct heddle_kernel {

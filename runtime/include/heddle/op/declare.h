@@ -109,7 +109,7 @@ class Op {
   // The shape rule as a function; dtypes come from the type variables unless it sets them.
   Op& infer(Status (*rule)(InferContext&)) { return infer_ = rule, *this; }
   // Output 0 as an expression of inputs and float attributes: "max(x, 0)". Gives the kernel, fusion and, unless other rules
-  // are given, broadcast shapes.
+  // are given, broadcast shapes. A kernel beside it must be declared equals_pointwise().
   Op& pointwise(const char* expression) { return pointwise_ = expression, *this; }
   // One emitted operator of the gradient; call again for more. Roles: port names, "d" + port name, t0, t1, ...
   Op& gradient(const char* op_name, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs,
@@ -170,6 +170,8 @@ class Op {
   }
   // Flags, name and priority of the last kernel.
   Op& kernel_flags(uint32_t flags) { return last_kernel("kernel_flags").flags |= flags, *this; }
+  // The last kernel gives the same bits as the operator's pointwise text, whatever the input; `heddle plugin check` tries it.
+  Op& equals_pointwise() { return last_kernel("equals_pointwise").flags |= HEDDLE_KERNEL_EQUALS_POINTWISE, *this; }
   Op& kernel_name(const char* name) { return last_kernel("kernel_name").name = name, *this; }
   Op& priority(int32_t p) { return last_kernel("priority").priority = p, *this; }
   // This declaration only adds kernels to an operator that another plugin declares.
