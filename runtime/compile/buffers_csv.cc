@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <unordered_map>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -145,19 +142,8 @@ Result<BufferTable> parse_buffers_csv(std::string_view text, const Limits& limit
 }
 
 Result<BufferTable> load_buffers_csv(const std::string& path, const Limits& limits) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  if (!file) {
-    const int reason = errno;
-    return Status(reason == ENOENT || reason == ENOTDIR ? Code::file_not_found : Code::file_unreadable,
-                  quoted(path) + " can't be opened: " + std::strerror(reason));
-  }
-  std::string text;
-  std::array<char, 65536> block;
-  while (const size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
-    text.append(block.data(), count);
-    if (static_cast<int64_t>(text.size()) > limits.file_bytes) return over_limit(limits, &Limits::file_bytes, quoted(path) + " is longer");
-  }
-  if (std::ferror(file.get()) != 0) return Status(Code::file_unreadable, quoted(path) + " can't be read");
+  HEDDLE_TRY(const FileBytes bytes, read_file(path, limits.file_bytes));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
   HEDDLE_TRY(BufferTable table, parse_buffers_csv(text, limits), "in " + quoted(path));
   return table;
 }

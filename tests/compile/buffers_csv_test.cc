@@ -118,6 +118,7 @@ TEST(BuffersCsv, FilesAreReadOrNamed) {
   ASSERT_NE(file, nullptr);
   std::fputs(example, file);
   std::fclose(file);
+  EXPECT_EQ(load_buffers_csv("/dev/zero").status().code(), Code::file_unreadable) << "a device is no table";
   const Result<BufferTable> table = load_buffers_csv(path);
   ASSERT_TRUE(table.ok()) << table.status().text();
   EXPECT_EQ(table->ids.size(), 5u);

@@ -1,4 +1,6 @@
 // What every command shares: options, diagnostics, exit status, the one object.
+#include <sys/stat.h>
+
 #include <set>
 
 #include "tool_runner.h"
@@ -224,6 +226,60 @@ TEST(ToolCommon, NamesOfFilesAreEscaped) {
     const Outcome outcome = heddle({command, folder.net()});
     EXPECT_EQ((outcome.out + outcome.err).find('\033'), std::string::npos) << command << outcome.out << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), std::string(command) == "inspect" ? 0 : 1) << outcome.err;
+  }
+}
+
+// A pipe that nobody writes to, a device without an end, a folder: every option that reads a file refuses them, and none waits.
+TEST(ToolCommon, WhatIsNoRegularFileIsRefusedByEveryOption) {
+  const NetFolder folder(two_outputs());
+  const Words command_lines[] = {{"run", "FILE.heddle", "--random", "1"},
+                                 {"run", "NET", "--input", "x=FILE.npy"},
+                                 {"run", "NET", "--input", "x=FILE.pb"},
+                                 {"run", "NET", "--input", "x=FILE.safetensors"},
+                                 {"run", "PICTURES", "--input", "x=FILE.jpg"},
+                                 {"run", "NET", "--random", "1", "--param", "w=FILE.npy"},
+                                 {"run", "NET", "--random", "1", "--plugin", "FILE.so"},
+                                 {"check", "FILE.json"},
+                                 {"check", "NET", "--input", "x=FILE.npy"},
+                                 {"plan", "FILE.heddle"},
+                                 {"plan", "NET", "--diff", "FILE.heddle"},
+                                 {"plan", "--buffers", "FILE.csv"},
+                                 {"import", "FILE.onnx", "-o", "OUT.heddle"},
+                                 {"inspect", "FILE.heddle"},
+                                 {"inspect", "FILE.safetensors"},
+                                 {"inspect", "FILE.so"},
+                                 {"convert", "FILE.heddle", "OUT.json"},
+                                 {"bench", "NET", "--compare", "FILE.json"},
+                                 {"plugin", "check", "FILE.so"},
+                                 {"plugin", "run", "Relu", "--input", "FILE.npy"}};
+  const NetFolder variable(
+      net_text("v", R"("x")", R"("y")", input("x", "2") + R"(, {"name": "w", "kind": "variable", "variable": "w", "version": 0})",
+               node("Add", R"("x", "w")", "y"), R"(, "variables": [{"name": "w", "dtype": "f32", "dims": [2], "data": [1, 2]}])"));
+  const NetFolder pictures(net_text("p", R"("x")", R"("y")", input("x", "1, 3, 8, 8"), node("Relu", R"("x")", "y")));
+  for (const Words& line : command_lines) {
+    for (const char* kind : {"pipe", "device", "folder"}) {
+      Words arguments = line;
+      for (std::string& word : arguments) {
+        if (word == "NET") word = std::find(line.begin(), line.end(), "--param") == line.end() ? folder.net() : variable.net();
+        if (word == "PICTURES") word = pictures.net();
+        if (word.rfind("OUT", 0) == 0) word = folder.file(word);
+        const size_t at = word.find("FILE");
+        if (at == std::string::npos) continue;
+        const std::string file = folder.file(kind + word.substr(at + 4));
+        std::filesystem::remove(file);
+        if (kind == std::string("pipe")) {
+          ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+        }
+        if (kind == std::string("device")) std::filesystem::create_symlink("/dev/zero", file);
+        if (kind == std::string("folder")) std::filesystem::create_directory(file);
+        word = word.substr(0, at) + file;
+      }
+      const Outcome outcome = heddle(arguments);
+      EXPECT_EQ(outcome.status, 3) << kind << " " << ::testing::PrintToString(arguments) << outcome.err;
+      const bool named = outcome.err.find("-unreadable]") != std::string::npos ||
+                         outcome.err.find("[weights-outside]") != std::string::npos;  // the device, through a link
+      EXPECT_TRUE(named) << kind << " " << outcome.err;
+    }
   }
 }
 
