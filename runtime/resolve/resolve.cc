@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/findings.h"
+#include "base/suggestions.h"
 #include "base/text.h"
 #include "plugin/attributes.h"
 
@@ -32,6 +33,7 @@ class Resolver {
   const RegistrySnapshot& registry_;
   const Limits& limits_;
   Findings findings_;
+  Suggestions suggestions_;
   int64_t nodes_ = 0;
   std::unordered_map<std::string, const OperatorSchema*> schemas_;  // a net has few distinct operators
 };
@@ -57,7 +59,7 @@ const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
             "import the model again, which brings its operators to the newest semantics"});
     return nullptr;
   }
-  std::string hint = suggestion(node.type, registry_.operator_names(node.domain));
+  std::string hint = suggestions_.of(node.type, [&] { return registry_.operator_names(node.domain); });
   if (hint.empty()) hint = "load a plugin that has it with --plugin";
   report(net, node, {Code::unknown_operator, "no loaded plugin has this operator", hint});
   return nullptr;
@@ -126,7 +128,7 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
     if (index < 0) {
       std::vector<std::string> known;
       for (uint32_t i = 0; i < schema.op->attribute_count; ++i) known.emplace_back(schema.op->attributes[i]->name);
-      std::string hint = suggestion(attribute.name, known);
+      std::string hint = suggestions_.of(attribute.name, [&] { return known; });
       if (hint.empty()) hint = known.empty() ? "the operator has no attributes" : "it has: " + join(known, ", ");
       report(net, node, {Code::unknown_attribute, "attribute " + quoted(attribute.name) + " is unknown", hint});
       continue;

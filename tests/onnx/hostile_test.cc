@@ -70,6 +70,27 @@ TEST(Hostile, OpsetsAreBounded) {
   EXPECT_EQ(m.failure().code, Code::file_version);
 }
 
+// All are named, each in a sentence of its own; nearest names, which cost a search each, are given for the first.
+TEST(Hostile, ManyUnknownOperatorsAreNamedAndTheFirstGetSuggestions) {
+  ModelBuilder m(13);
+  m.graph.input("x", {2});
+  std::string last = "x";
+  constexpr int count = 30'000;
+  for (int i = 0; i < count; ++i) {
+    const std::string out = "v" + std::to_string(i);
+    m.graph.node("ReduceLogSumExp" + std::to_string(i), {last}, {out});
+    last = out;
+  }
+  m.graph.output(last);
+  const Diagnostic d = m.failure();
+  EXPECT_EQ(d.code, Code::unknown_operator);
+  EXPECT_EQ(d.attached.size(), static_cast<size_t>(count));
+  int suggested = 0;
+  for (const Diagnostic& one : d.attached) suggested += one.hint.empty() ? 0 : 1;
+  EXPECT_EQ(suggested, 100);
+  EXPECT_NE(d.message.find("and 29900 more"), std::string::npos) << d.message.substr(0, 200);
+}
+
 TEST(Hostile, UnknownOperatorsAreListedAllAtOnce) {
   Model m;
   m.graph.node("Rellu", {"x"}, {"a"}, "first");

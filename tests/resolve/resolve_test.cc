@@ -24,6 +24,22 @@ TEST(Resolve, ListsAllUnknownOperatorsWithNearestNames) {
   EXPECT_NE(status.diagnostic().attached[0].hint.find("\"Relu\""), std::string::npos);
 }
 
+// Each suggestion looks at every operator there is: it is made for the first mistakes alone.
+TEST(Resolve, SuggestsForTheFirstOfManyUnknownOperators) {
+  NetBuilder b("many");
+  ValueId x = b.input("x", DType::f32, Shape{4});
+  constexpr size_t count = 30'000;
+  for (size_t i = 0; i < count; ++i) x = b.add1("Relu" + std::to_string(i % 10), "n" + std::to_string(i), {x});
+  b.output(x);
+  const Status status = resolved(b.finish());
+  ASSERT_EQ(status.code(), Code::unknown_operator);
+  size_t suggested = status.diagnostic().hint.find("\"Relu\"") != std::string::npos;
+  for (const Diagnostic& d : status.diagnostic().attached) suggested += d.hint.find("\"Relu\"") != std::string::npos;
+  EXPECT_EQ(suggested, 100u);
+  EXPECT_NE(status.diagnostic().attached.back().message.find("29000 further findings"), std::string::npos)
+      << status.diagnostic().attached.back().message;
+}
+
 TEST(Resolve, ChecksAttributesAndArity) {
   NetBuilder b("wrong");
   const ValueId x = b.input("x", DType::f32, Shape{4});

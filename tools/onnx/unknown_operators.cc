@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/suggestions.h"
 #include "base/text.h"
 #include "onnx/operators.h"
 
@@ -43,7 +44,7 @@ class Finder {
   std::map<std::string, Use> unknown_;
 };
 
-Diagnostic describe(const std::string& type, const Use& use) {
+Diagnostic describe(const std::string& type, const Use& use, Suggestions& suggestions) {
   const std::string_view why = why_not(type);
   Diagnostic d;
   d.code = Code::unknown_operator;
@@ -51,7 +52,7 @@ Diagnostic describe(const std::string& type, const Use& use) {
   d.type = type;
   d.message = fmt::format("operator {}, used {} time{}, {}", quoted(type), use.count, use.count == 1 ? "" : "s",
                           why.empty() ? "is not one that the importer knows" : fmt::format("{}, which Heddle does not have", why));
-  d.hint = why.empty() ? suggestion(type, known_names()) : "";
+  d.hint = why.empty() ? suggestions.of(type, known_names) : "";
   return d;
 }
 
@@ -71,13 +72,17 @@ Status check_operators(const ::onnx::ModelProto& model, int32_t opset) {
   if (finder.unknown().empty()) return {};
   Diagnostic all;
   all.code = Code::unknown_operator;
+  constexpr size_t most_listed = 100;  // in the one sentence; each has a sentence of its own behind it
   std::vector<std::string> types;
+  Suggestions suggestions;
   for (const auto& [type, use] : finder.unknown()) {
-    types.push_back(quoted(type));
-    all.attached.push_back(describe(type, use));
+    if (types.size() < most_listed) types.push_back(quoted(type));
+    all.attached.push_back(describe(type, use, suggestions));
   }
-  all.message = fmt::format("{} operator type{} can not be imported: {}", types.size(), types.size() == 1 ? "" : "s", join(types, ", "));
-  all.hint = types.size() == 1 ? all.attached[0].hint : "";
+  const size_t count = all.attached.size();
+  all.message = fmt::format("{} operator type{} can not be imported: {}{}", count, count == 1 ? "" : "s", join(types, ", "),
+                            count > types.size() ? fmt::format(" and {} more", count - types.size()) : "");
+  all.hint = count == 1 ? all.attached[0].hint : "";
   return Status(std::move(all));
 }
 
