@@ -1,6 +1,7 @@
 // Arithmetic of two or more inputs: Add ... Pow, and the variadic Sum, Mean, Max and Min.
 #include "elementwise.h"
 #include "families.h"
+#include "fold.h"
 
 namespace heddle::cpu {
 namespace {
@@ -21,29 +22,6 @@ class Pow : public PointwiseKernel {
   }
 };
 
-// The inputs folded from the left with `function`, or "+": statements, and the name of the last value.
-struct Fold {
-  std::string statements, value;
-};
-Fold fold(const CreateContext& context, const std::string& function) {
-  const std::string port = context.raw()->op->inputs[0]->name;
-  Fold f = {"", port + "0"};
-  for (uint32_t i = 1; i < context.raw()->input_count; ++i) {
-    const std::string next = "t" + std::to_string(i), operand = port + std::to_string(i);
-    f.statements += next + " = " + (function == "+" ? f.value + " + " + operand : function + "(" + f.value + ", " + operand + ")") + "; ";
-    f.value = next;
-  }
-  return f;
-}
-
-// Base of the variadic operators: `ending` is put behind the folded value.
-class FoldKernel : public PointwiseKernel {
- protected:
-  Status create(const CreateContext& context, const char* function, const std::string& ending = "") {
-    const Fold f = fold(context, function);
-    return compile_node(context, f.statements + f.value + ending, HEDDLE_DTYPE_NONE, &program_, &input_map_);
-  }
-};
 class Sum : public FoldKernel {
  public:
   Status create(const CreateContext& context) { return FoldKernel::create(context, "+"); }
