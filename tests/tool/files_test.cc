@@ -1,4 +1,5 @@
 // heddle model, import, inspect and convert.
+#include "onnx_bytes.h"
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -72,6 +73,42 @@ TEST(ToolImport, ListsEveryUnsupportedOperator) {
   EXPECT_EQ(outcome.status, 3);
   EXPECT_EQ(codes(checked_object(outcome, "import.json")), Words{"unknown-operator"});
   EXPECT_FALSE(std::filesystem::exists(folder / "n.heddle"));
+}
+
+TEST(ToolImport, CountsAllParametersWhateverTheyAreCalled) {
+  namespace onnx = onnx_bytes;
+  const TemporaryFolder folder;
+  // A convolution of 3 → 8 channels with bias and a normalisation: 8·3·3·3 + 8 + 2·8; the running statistics, a scalar and a resizing's
+  // factors are none.
+  const auto floats = [](const std::string& name, const onnx::Dims& dims) {
+    size_t count = 1;
+    for (const int64_t dim : dims) count *= static_cast<size_t>(dim);
+    return onnx::tensor(name, dims, std::vector<float>(count, 1.0f));
+  };
+  const onnx::Graph graph = onnx::Graph()
+                                .input(onnx::value("x", {1, 3, 8, 8}))
+                                .constant(floats("resnetv17_conv0_weight", {8, 3, 3, 3}))
+                                .constant(floats("bias", {8}))
+                                .constant(floats("gamma", {8}))
+                                .constant(floats("beta", {8}))
+                                .constant(floats("bn_running_mean", {8}))
+                                .constant(floats("241", {8}))
+                                .constant(floats("scale", {}))
+                                .constant(floats("factors", {4}))
+                                .node(onnx::node("Conv", {"x", "resnetv17_conv0_weight", "bias"}, {"c"}))
+                                .node(onnx::node("BatchNormalization", {"c", "gamma", "beta", "bn_running_mean", "241"}, {"n"}))
+                                .node(onnx::node("Mul", {"n", "scale"}, {"m"}))
+                                .node(onnx::node("Resize", {"m", "", "factors"}, {"y"}))
+                                .output(onnx::value("y", {1, 8, 6, 6}));
+  write_text(folder / "m.onnx", graph.model());
+  const Words arguments = {"import", (folder / "m.onnx").string(), "-o", (folder / "m.heddle").string()};
+  EXPECT_EQ(heddle_json(arguments)["net"]["parameters"], 8 * 3 * 3 * 3 + 8 + 2 * 8);
+  EXPECT_NE(heddle(arguments).out.find(" 240 parameters\n"), std::string::npos);
+  EXPECT_EQ(heddle_json({"inspect", (folder / "m.heddle").string(), "--stats"})["stats"]["parameters"], 240);
+  if (!std::filesystem::exists(onnx_data)) return;
+  // PyTorch's Conv2d(3, 4, kernel_size=(3, 2)).
+  const std::string conv = (onnx_data / "pytorch-converted/test_Conv2d/model.onnx").string();
+  EXPECT_EQ(heddle_json({"import", conv, "-o", (folder / "c.heddle").string()})["net"]["parameters"], 4 * 3 * 3 * 2 + 4);
 }
 
 TEST(ToolInspect, DescribesNetsWeightsAndPlugins) {

@@ -27,8 +27,15 @@ bool is_weight(const Value& value) {
   return value.kind == Value::Kind::constant && value.type.dtype == DType::f32 && value.name.find('.') != std::string::npos;
 }
 
-bool is_statistic(const std::string& name) {
-  return name.ends_with(".running_mean") || name.ends_with(".running_var");
+bool is_floating(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+}
+
+// Inputs that hold no parameter whatever they are called: the running mean and variance of a normalisation, the region and factors of a
+// resizing.
+bool holds_no_parameter(const Node& node, size_t input) {
+  if (!node.domain.empty()) return false;
+  return (node.type == "BatchNormalization" && (input == 3 || input == 4)) || (node.type == "Resize" && (input == 1 || input == 2));
 }
 
 }  // namespace
@@ -59,9 +66,19 @@ Status write_weights(const Net& net, const std::filesystem::path& file) {
 }
 
 int64_t parameter_count(const Net& net) {
+  std::vector<char> excluded(net.values.size(), 0);
   int64_t count = 0;
-  for (const Value& value : net.values)
-    if (is_weight(value) && !is_statistic(value.name)) count += value.content.blob->shape.element_count();
+  for (const Node& node : net.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i].valid() && holds_no_parameter(node, i)) excluded[node.inputs[i].index] = 1;
+    for (const Attribute& attribute : node.attributes)
+      if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) count += parameter_count(**subnet);
+  }
+  for (size_t i = 0; i < net.values.size(); ++i) {
+    const Value& value = net.values[i];
+    const Blob* content = value.kind == Value::Kind::constant ? value.content.blob.get() : nullptr;
+    if (content && !excluded[i] && content->shape.rank() > 0 && is_floating(content->dtype)) count += content->shape.element_count();
+  }
   return count;
 }
 

@@ -35,7 +35,8 @@ Result<Net> build(const std::string& name, const RecipeOptions& options);
 // file_unwritable.
 Status write_weights(const Net& net, const std::filesystem::path& file);
 
-// Elements of all floating-point constants but running statistics: what is called the parameters of a net.
+// What is called the parameters of a net: elements of all floating-point constants that are no scalars, subnets' among them, whatever they
+// are called. Running statistics of BatchNormalization and the factors of Resize are none.
 int64_t parameter_count(const Net& net);
 
 }  // namespace heddle::models
