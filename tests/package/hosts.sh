@@ -1,5 +1,5 @@
 #!/bin/bash
-# hosts.sh PREFIX WORK COMPILER FLAGS: builds examples/hosts against the installed package and runs both programs.
+# hosts.sh PREFIX WORK COMPILER FLAGS: builds examples/hosts against the installed package and runs its programs.
 set -euo pipefail
 examples=$(cd "$(dirname "$0")/../../examples/hosts" && pwd)
 prefix=$1 work=$2 compiler=$3 flags=${4:-}
@@ -9,11 +9,15 @@ cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMP
 cmake --build "$work/build"
 "$work/build/frame_loop" "$work/edges.json"
 "$work/build/server" "$work/edges.json"
-if "$work/build/frame_loop" "$work/no_such.json" 2>"$work/error"; then
-  echo "a missing net was opened"
-  exit 1
-fi
-grep -q '^error\[file-not-found\].*no_such.json' "$work/error" || {
-  echo "a missing net is reported as: $(cat "$work/error")"
-  exit 1
-}
+"$prefix/bin/heddle" model lenet -o "$work/lenet.heddle"
+"$work/build/classify" "$work/lenet.heddle"
+for host in classify frame_loop; do
+  if "$work/build/$host" "$work/no_such.json" 2>"$work/error"; then
+    echo "$host: a missing net was opened"
+    exit 1
+  fi
+  grep -q '^error\[file-not-found\].*no_such.json' "$work/error" || {
+    echo "$host: a missing net is reported as: $(cat "$work/error")"
+    exit 1
+  }
+done

@@ -8,6 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 
 #include "allocations.h"
 #include "models/recipes.h"
@@ -120,6 +123,51 @@ void check_recipe(const std::string& name, const std::vector<int64_t>& batches, 
 
 TEST(SteadyState, SmallRecipes) {
   for (const char* name : {"lenet", "mlp"}) check_recipe(name, {1, 3}, {1, 2}, {});
+}
+
+// What oneDNN allocates in one run of the recipe on one thread, as the README's host runs it. Anything else is a failure.
+int64_t onednn_allocations_a_run(const std::string& recipe) {
+  auto net = models::build(recipe, {});
+  EXPECT_TRUE(net.ok()) << net.status().text();
+  if (!net.ok()) return -1;
+  const DeclaredType& type = (*net)[net->inputs[0]].type;
+  Shape shape;
+  for (const Dim& dim : type.dims) shape.push_back(dim.value);
+  const auto x = blob(shape, -1.0F, 0.02F);
+  const Runtime r = runtime(1);
+  Session session = open(r, *net);
+  auto context = session.prepare();
+  EXPECT_TRUE(context.ok() && context->bind_input(0, x->data).ok());
+  if (!context.ok()) return -1;
+  constexpr int runs = 100;
+  bool ok = true;
+  for (int i = 0; i < 30; ++i) ok = context->run().ok() && ok;
+  AllocationCount::start();
+  for (int i = 0; i < runs; ++i) ok = context->run().ok() && ok;
+  const auto counts = AllocationCount::stop();
+  EXPECT_TRUE(ok) << recipe;
+  int64_t total = 0;
+  for (const auto& [library, count] : counts) {
+    EXPECT_TRUE(is_onednn(library)) << recipe << ": " << count << " allocations by " << library;
+    total += count;
+  }
+  EXPECT_EQ(total % runs, 0) << recipe << ": runs differ";
+  std::printf("%s: %lld allocations a run inside oneDNN, none elsewhere\n", recipe.c_str(), static_cast<long long>(total / runs));
+  return total / runs;
+}
+
+TEST(SteadyState, OneDnnAllocatesWhatTheDocumentationSays) {
+  const int64_t lenet = onednn_allocations_a_run("lenet"), mlp = onednn_allocations_a_run("mlp");
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "the documentation's figures are those of oneDNN's AVX-512 kernels";
+  const std::regex figures(R"((\d+) a run for lenet, (\d+) for mlp)");
+  for (const char* file : {"README.md", "docs/embedding.md"}) {
+    std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / file);
+    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    std::smatch stated;
+    ASSERT_TRUE(std::regex_search(text, stated, figures)) << file << " does not say what oneDNN allocates";
+    EXPECT_EQ(std::stoll(stated[1].str()), lenet) << file << ", lenet";
+    EXPECT_EQ(std::stoll(stated[2].str()), mlp) << file << ", mlp";
+  }
 }
 
 TEST(SteadyState, Resnet50) {
