@@ -22,7 +22,7 @@ fi
 
 say "building (preset release)"
 cmake --preset release >/dev/null
-cmake --build --preset release --target heddle_tool cpu -j "$(nproc)"
+cmake --build --preset release --target heddle_installed -j "$(nproc)"
 heddle=$PWD/build/release/bin/heddle
 out=$PWD/build/demo
 mkdir -p "$out"
