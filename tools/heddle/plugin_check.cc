@@ -1,20 +1,11 @@
 // heddle plugin check FILE.so: the author's suite. Each operator and each rewrite rule is examined in a child process, so that a crash is
 // a verdict like any other.
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <climits>
-#include <csignal>
-#include <cstring>
 #include <functional>
 #include <map>
 
 #include "base/text.h"
+#include "child_process.h"
 #include "operator_examination.h"
 #include "plugin/registry.h"
 #include "plugin_commands.h"
@@ -31,58 +22,28 @@ struct Options {
   bool strict = false;
 };
 
-constexpr char end_of_verdict = '\n';
-
 using Examination = std::function<Verdict()>;
 
 // Runs the examination in a child and reads its verdict.
 Verdict examine_in_child(const Examination& examine, int timeout_s) {
   const auto failed = [](std::string reason) { return Verdict{Verdict::Kind::fail, std::move(reason)}; };
-  int pipe_ends[2];
-  if (::pipe(pipe_ends) != 0) return failed("no pipe for the child process");
-  std::fflush(nullptr);  // or a child that exits says it once more
-  const pid_t child = ::fork();
-  if (child < 0) return failed("no child process");
-  if (child == 0) {
-    // An interruption is the parent's to report; the child goes with it.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGBUS}) std::signal(signal, SIG_DFL);
-    ::close(pipe_ends[0]);
+  auto child = ChildProcess::start([&](const ChildProcess::Send& send) {
     const Verdict verdict = examine();
-    const std::string text = static_cast<char>(verdict.kind) + verdict.reason + end_of_verdict;
-    const ssize_t written = ::write(pipe_ends[1], text.data(), text.size());
-    ::_exit(written >= 0 ? 0 : 1);
-  }
-  ::close(pipe_ends[1]);
+    send(static_cast<char>(verdict.kind) + verdict.reason);
+  });
+  if (!child.ok()) return failed(child.status().diagnostic().message);
   std::string text;
-  char buffer[4096];
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(timeout_s);
-  const auto left = [&] { return std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count(); };
-  int status = 0;
-  bool ended = false, late = false;
-  // It may close its end of the pipe and go on.
-  for (bool open = true; !ended && !late;) {
-    pollfd wait_for = {open ? pipe_ends[0] : -1, POLLIN, 0};
-    const int ready = ::poll(&wait_for, 1, static_cast<int>(std::clamp<int64_t>(left(), 0, open ? INT_MAX : 10)));
-    if (ready > 0) {
-      const ssize_t n = ::read(pipe_ends[0], buffer, sizeof(buffer));
-      if (n > 0) text.append(buffer, static_cast<size_t>(n));
-      if (n == 0 || (n < 0 && errno != EINTR)) open = false;
-    }
-    if (!open) ended = ::waitpid(child, &status, WNOHANG) == child;
-    late = !ended && left() <= 0;
+  switch (child->next(ChildProcess::Clock::now() + std::chrono::seconds(timeout_s), &text)) {
+    case ChildProcess::Event::message:
+      break;
+    case ChildProcess::Event::ended:
+      return failed(child->end_text());
+    case ChildProcess::Event::late:
+      return failed("did not finish in " + std::to_string(timeout_s) + " s");
+    case ChildProcess::Event::interrupted:
+      return failed("was interrupted");
   }
-  ::close(pipe_ends[0]);
-  if (late) {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, &status, 0);
-  }
-  if (late) return failed("did not finish in " + std::to_string(timeout_s) + " s");
-  if (WIFSIGNALED(status)) return failed(std::string("crashed: ") + ::strsignal(WTERMSIG(status)));
-  if (text.size() < 2 || text.back() != end_of_verdict)
-    return failed("ended the process with exit status " + std::to_string(WEXITSTATUS(status)) + " instead of returning");
-  text.pop_back();
+  if (text.empty()) return failed("said nothing");
   return {static_cast<Verdict::Kind>(text[0]), text.substr(1)};
 }
 

@@ -1,16 +1,15 @@
+// heddle verify-onnx: ONNX backend test folders, one after the other in a child process. A folder that brings the child down, or takes too
+// long, has failed; the next ones go on in a new child.
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "base/text.h"
+#include "child_process.h"
 #include "command.h"
-#include "compare.h"
 #include "interrupt.h"
 #include "limit_options.h"
-#include "load/save.h"
-#include "onnx/import.h"
-#include "onnx/tensor_proto.h"
-#include "run/session_impl.h"
+#include "onnx_folder.h"
 #include "scratch_folder.h"
 
 namespace heddle::tool {
@@ -20,126 +19,144 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::vector<std::string> folders;
-  double rtol = 1e-3, atol = 1e-7;
+  Tolerances given;
+  int timeout_s = 120;
   bool strict = false;
   LimitOptions limits;
 };
-
-struct Verdict {
-  std::string status = "pass";
-  double max_abs_error = 0, max_rel_error = 0;
-  std::string reason;
-};
-
-bool is_test_folder(const fs::path& folder) {
-  std::error_code error;
-  return fs::is_regular_file(folder / "model.onnx", error);
-}
 
 Status collect(const fs::path& folder, std::vector<fs::path>& found) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
     return {Code::invalid_argument, quoted(folder.string()) + " is no folder", "name ONNX backend test folders or parents of such"};
-  if (is_test_folder(folder)) {
+  if (is_onnx_folder(folder)) {
     found.push_back(folder);
     return {};
   }
   std::vector<fs::path> inner;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.is_directory(error) && is_test_folder(entry.path())) inner.push_back(entry.path());
+    if (entry.is_directory(error) && is_onnx_folder(entry.path())) inner.push_back(entry.path());
   std::sort(inner.begin(), inner.end());
   found.insert(found.end(), inner.begin(), inner.end());
   return {};
 }
 
-// input_0.pb, input_1.pb, ... in order.
-Result<std::vector<NamedTensor>> read_tensors(const fs::path& folder, const std::string& prefix, const Limits& limits) {
-  std::vector<NamedTensor> tensors;
-  for (int i = 0;; ++i) {
-    const fs::path file = folder / (prefix + std::to_string(i) + ".pb");
-    std::error_code error;
-    if (!fs::exists(file, error)) break;
-    HEDDLE_TRY(NamedTensor tensor, read_tensor_proto(file, limits));
-    tensors.push_back(std::move(tensor));
-  }
-  return tensors;
+Json failed(std::string reason) {
+  FolderVerdict verdict;
+  verdict.status = "fail";
+  verdict.reason = std::move(reason);
+  return verdict.json();
 }
 
-bool is_unsupported(Code code) {
-  return code == Code::unsupported || code == Code::unknown_operator || code == Code::no_kernel;
+// A failure on its way out of the child.
+std::string text_of(const Status& status) {
+  const Diagnostic& d = status.diagnostic();
+  return Json({{"code", static_cast<int>(d.code)}, {"message", d.message}, {"hint", d.hint}})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+Status status_of(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  return {static_cast<Code>(json.value("code", 0)), json.value("message", ""), json.value("hint", "")};
 }
 
-bool is_random(const Session& session) {
-  for (const Node& node : session.impl().net.nodes)
-    if (node.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return true;
-  return false;
-}
-
-class Verifier {
+class Suite {
  public:
-  Verifier(const Options& options, const Limits& limits, const Runtime& runtime, const fs::path& scratch)
-      : o_(options), limits_(limits), runtime_(runtime), scratch_(scratch) {}
-
-  Verdict verify(const fs::path& folder) {
-    Verdict verdict;
-    const Status status = check(folder, verdict);
-    if (!status.ok()) {
-      verdict.status = is_unsupported(status.code()) ? "unsupported" : "fail";
-      verdict.reason = status.text();
-    }
-    return verdict;
-  }
+  Suite(const Options& o, Report& report, const Limits& limits, std::vector<fs::path> folders)
+      : o_(o), report_(report), limits_(limits), folders_(std::move(folders)) {}
+  int run();
 
  private:
-  Status check(const fs::path& folder, Verdict& verdict);
-  Status check_set(Session& session, const fs::path& set, bool random, Verdict& verdict);
+  Result<ChildProcess> start() const;
+  Status check_in_child(const ChildProcess::Clock::duration& timeout);
+  void add(const Json& verdict);
+  int end(const Status& status);
 
   const Options& o_;
+  Report& report_;
   const Limits& limits_;
-  const Runtime& runtime_;
-  const fs::path& scratch_;
+  std::vector<fs::path> folders_;
+  size_t next_ = 0;  // the folder whose verdict is awaited
+  const ScratchFolder scratch_;
+  std::map<std::string, int> totals_ = {{"pass", 0}, {"pass-statistical", 0}, {"fail", 0}, {"unsupported", 0}};
+  Json table_ = Json::object();
 };
 
-// The whole way of a user: import, save as .heddle, open that file, run.
-Status Verifier::check(const fs::path& folder, Verdict& verdict) {
-  HEDDLE_TRY(const Net net, import_onnx(folder / "model.onnx", {limits_}));
-  const fs::path file = scratch_ / "model.heddle";
-  SaveOptions save;
-  save.limits = limits_;
-  HEDDLE_CHECK(save_net(net, file, save));
-  SessionOptions options;
-  options.limits = limits_;
-  HEDDLE_TRY(Session session, runtime_.open(file.string(), options));
-  const bool random = is_random(session);
-  std::vector<fs::path> sets;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
-  if (sets.empty()) return {Code::missing_input, "the folder has no test_data_set_*"};
-  std::sort(sets.begin(), sets.end());
-  for (const fs::path& set : sets) HEDDLE_CHECK(check_set(session, set, random, verdict), "in " + set.filename().string());
-  if (random && verdict.status == "pass") verdict.status = "pass-statistical";
+// A child that has the plugins loaded says an empty text (or why it has not), and then one verdict after the other, from folder next_ on.
+Result<ChildProcess> Suite::start() const {
+  return ChildProcess::start([this](const ChildProcess::Send& send) {
+    const auto runtime = make_runtime(report_.common);
+    send(runtime.ok() ? "" : text_of(runtime.status()));
+    if (!runtime.ok()) return;
+    for (size_t i = next_; i < folders_.size(); ++i)
+      send(check_onnx_folder(folders_[i], o_.given, limits_, *runtime, scratch_.path())
+               .json()
+               .dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
+}
+
+void Suite::add(const Json& verdict) {
+  const std::string status = verdict["status"], folder = folders_[next_++].string();
+  ++totals_[status];
+  table_[folder] = verdict;
+  std::string line = status + std::string(status.size() < 16 ? 17 - status.size() : 1, ' ') +
+                     quoted(fs::path(folder).lexically_normal().filename().string());
+  const auto shown = [&](const char* label, const char* key) {
+    const Json& value = verdict[key];
+    if (value.is_null()) return;
+    line += std::string("  ") + label + " " + (value.is_string() ? value.get<std::string>() : shortest(value.get<float>()));
+  };
+  shown("max abs", "max_abs_error");
+  shown("rtol", "rtol");
+  shown("atol", "atol");
+  if (verdict["reason"].is_string()) line += "  " + verdict["reason"].get<std::string>();
+  report_.say(line);
+}
+
+// Goes on from next_ until a child ends or all is done. Errors: what ends the whole command.
+Status Suite::check_in_child(const ChildProcess::Clock::duration& timeout) {
+  using Event = ChildProcess::Event;
+  HEDDLE_TRY(ChildProcess child, start());
+  std::string message;
+  Event event = child.next(ChildProcess::Clock::now() + timeout, &message);
+  if (event == Event::interrupted) return interruption();
+  if (event == Event::ended) return {Code::plugin_invalid, "while plugins were loaded, the process " + child.end_text()};
+  if (event == Event::late) return {Code::plugin_invalid, "the plugins were not loaded within the --timeout"};
+  if (!message.empty()) return status_of(message);
+  while (next_ < folders_.size()) {
+    report_.step(folders_[next_].filename().string());
+    event = child.next(ChildProcess::Clock::now() + timeout, &message);
+    if (event == Event::interrupted) return interruption();
+    const Json verdict = event == Event::message ? Json::parse(message, nullptr, false) : Json();
+    if (verdict.is_object())
+      add(verdict);
+    else if (event == Event::late)
+      add(failed("did not finish in " + std::to_string(o_.timeout_s) + " s; give it longer with --timeout SECONDS"));
+    else
+      add(failed(event == Event::ended ? child.end_text() : "wrote into the tool's own pipe"));
+    if (!verdict.is_object()) return {};
+  }
   return {};
 }
 
-Status Verifier::check_set(Session& session, const fs::path& set, bool random, Verdict& verdict) {
-  HEDDLE_TRY(const auto inputs, read_tensors(set, "input_", limits_));
-  HEDDLE_TRY(const auto expected, read_tensors(set, "output_", limits_));
-  std::vector<TensorView> views;
-  for (const NamedTensor& input : inputs) views.push_back({input.blob->dtype, input.blob->shape, const_cast<std::byte*>(input.blob->data)});
-  HEDDLE_TRY(const std::vector<Tensor> outputs, session.run(views));
-  if (outputs.size() < expected.size())
-    return {Code::comparison_failed,
-            "the net has " + std::to_string(outputs.size()) + " outputs, " + std::to_string(expected.size()) + " are expected"};
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const Blob& e = *expected[i].blob;
-    const TensorView wanted{e.dtype, e.shape, const_cast<std::byte*>(e.data)};
-    // Other generators draw other numbers.
-    const Comparison c = random ? compare_moments(outputs[i].view(), wanted) : compare(outputs[i].view(), wanted, o_.rtol, o_.atol);
-    verdict.max_abs_error = std::max(verdict.max_abs_error, c.max_abs_error);
-    verdict.max_rel_error = std::max(verdict.max_rel_error, c.max_rel_error);
-    if (!c.equal) return {Code::comparison_failed, "output " + std::to_string(i) + " " + c.reason};
-  }
-  return {};
+int Suite::end(const Status& status) {
+  report_.json["folders"] = table_;
+  report_.json["totals"] = {{"pass", totals_["pass"]},
+                            {"pass_statistical", totals_["pass-statistical"]},
+                            {"fail", totals_["fail"]},
+                            {"unsupported", totals_["unsupported"]}};
+  const std::string left = next_ < folders_.size() ? ", " + std::to_string(folders_.size() - next_) + " not done" : "";
+  report_.say(std::to_string(totals_["pass"]) + " pass, " + std::to_string(totals_["pass-statistical"]) + " pass-statistical, " +
+              std::to_string(totals_["fail"]) + " fail, " + std::to_string(totals_["unsupported"]) + " unsupported" + left);
+  if (!status.ok()) return report_.fail(status);
+  return totals_["fail"] > 0 || (o_.strict && totals_["unsupported"] > 0) ? 1 : 0;
+}
+
+int Suite::run() {
+  const InterruptibleRun interruptible(nullptr);
+  Status status;
+  while (status.ok() && next_ < folders_.size()) status = check_in_child(std::chrono::seconds(o_.timeout_s));
+  if (!status.ok() && next_ == 0 && status.code() != Code::interrupted) return report_.fail(status);
+  return end(status);
 }
 
 int run(const Options& o, Report& report) {
@@ -153,32 +170,7 @@ int run(const Options& o, Report& report) {
         Status(Code::invalid_argument, "no folder with a model.onnx was found", "name ONNX backend test folders or parents of such"));
   const auto limits = o.limits.limits();
   if (!limits.ok()) return report.fail(limits.status());
-  const auto runtime = make_runtime(report.common);
-  if (!runtime.ok()) return report.fail(runtime.status());
-  const ScratchFolder scratch;
-  const InterruptibleRun interruptible(nullptr);
-  std::map<std::string, int> totals = {{"pass", 0}, {"pass-statistical", 0}, {"fail", 0}, {"unsupported", 0}};
-  Json table = Json::object();
-  for (const fs::path& folder : folders) {
-    if (const Status ended = interruption(); !ended.ok()) return report.fail(ended);
-    report.step(folder.filename().string());
-    const Verdict v = Verifier(o, *limits, *runtime, scratch.path()).verify(folder);
-    ++totals[v.status];
-    table[folder.string()] = {{"status", v.status},
-                              {"max_abs_error", number(v.max_abs_error)},
-                              {"max_rel_error", number(v.max_rel_error)},
-                              {"reason", v.reason.empty() ? Json(nullptr) : Json(v.reason)}};
-    report.say(v.status + std::string(v.status.size() < 16 ? 17 - v.status.size() : 1, ' ') + quoted(folder.filename().string()) +
-               "  max abs " + shortest(static_cast<float>(v.max_abs_error)) + (v.reason.empty() ? "" : "  " + v.reason));
-  }
-  report.json["folders"] = table;
-  report.json["totals"] = {{"pass", totals["pass"]},
-                           {"pass_statistical", totals["pass-statistical"]},
-                           {"fail", totals["fail"]},
-                           {"unsupported", totals["unsupported"]}};
-  report.say(std::to_string(totals["pass"]) + " pass, " + std::to_string(totals["pass-statistical"]) + " pass-statistical, " +
-             std::to_string(totals["fail"]) + " fail, " + std::to_string(totals["unsupported"]) + " unsupported");
-  return totals["fail"] > 0 || (o.strict && totals["unsupported"] > 0) ? 1 : 0;
+  return Suite(o, report, *limits, std::move(folders)).run();
 }
 
 }  // namespace
@@ -186,8 +178,12 @@ int run(const Options& o, Report& report) {
 Run declare_verify_onnx(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("folders", o->folders, "ONNX backend test folders, or parents of such")->required()->type_name("DIR");
-  app.add_option("--rtol", o->rtol, "relative tolerance")->check(number_from(0, 1e300));
-  app.add_option("--atol", o->atol, "absolute tolerance")->check(number_from(0, 1e300));
+  app.add_option("--rtol", o->given.rtol, "relative tolerance (default: data.json beside the model, else 1e-3)")
+      ->check(number_from(0, 1e300));
+  app.add_option("--atol", o->given.atol,
+                 "absolute tolerance (default: data.json beside the model, else 1e-5 of the largest expected value)")
+      ->check(number_from(0, 1e300));
+  app.add_option("--timeout", o->timeout_s, "seconds per folder (default 120)")->check(CLI::Range(1, 86400));
   app.add_flag("--strict", o->strict, "unsupported models fail too");
   o->limits.declare(app);
   return [o](Report& report) { return run(*o, report); };
