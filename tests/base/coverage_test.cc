@@ -1,4 +1,5 @@
-// tests/COVERAGE.md against the tests that exist: a renamed or lost test is found here, and a row that nothing covers says so.
+// tests/COVERAGE.md and docs/security.md against the tests that exist: a renamed or lost test is found here, and a row that nothing covers
+// says so.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -62,6 +63,11 @@ std::vector<Row> rows() {
   return rows;
 }
 
+void expect_exists(const std::string& test, const std::set<std::string>& tests, const std::string& where) {
+  const bool exists = test.find('/') != std::string::npos ? fs::exists(root / test) : tests.count(test) > 0;
+  EXPECT_TRUE(exists) << where << " names " << test << ", which does not exist";
+}
+
 TEST(Coverage, EveryNamedTestExists) {
   const std::set<std::string> tests = existing_tests();
   ASSERT_GT(tests.size(), 100u);
@@ -73,12 +79,32 @@ TEST(Coverage, EveryNamedTestExists) {
     add_matches(row.tests, name, "", &names);
     EXPECT_TRUE(open || !names.empty()) << row.item << " names no test and does not say what is open";
     for (const std::string& test : names) {
-      const bool exists = test.find('/') != std::string::npos ? fs::exists(root / test) : tests.count(test) > 0;
-      EXPECT_TRUE(exists) << row.item << " names " << test << ", which does not exist";
+      expect_exists(test, tests, row.item);
       ++named;
     }
   }
   EXPECT_GT(named, 50u);
+}
+
+// docs/security.md, "| what holds | tests |": a promise without a test says that it is none yet.
+TEST(Security, EveryLineNamesTestsThatExist) {
+  const std::set<std::string> tests = existing_tests();
+  std::ifstream file(root / "docs" / "security.md");
+  const std::regex cells(R"(^\| ([^|]*) \| ([^|]*) \|$)"), name("`([^`]+)`");
+  std::smatch match;
+  size_t held = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("|", 0) != 0 || line.rfind("| ---", 0) == 0 || line.rfind("| what holds ", 0) == 0) continue;
+    ASSERT_TRUE(std::regex_match(line, match, cells)) << "not a row of two cells: " << line;
+    const std::string what = match[1].str(), by = match[2].str();
+    if (by.rfind("not yet: ", 0) == 0) continue;
+    std::set<std::string> names;
+    add_matches(by, name, "", &names);
+    EXPECT_FALSE(names.empty()) << "nothing proves: " << what;
+    for (const std::string& test : names) expect_exists(test, tests, what);
+    ++held;
+  }
+  EXPECT_GT(held, 15u) << "the page has changed: nothing is compared any more";
 }
 
 TEST(Coverage, EveryItemHasARow) {
