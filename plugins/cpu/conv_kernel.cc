@@ -38,12 +38,14 @@ Status read_layout(const char* what, const heddle_tensor& tensor, bool* channels
   return unsupported(std::string(what) + " has a layout other than row-major and channels-last");
 }
 
-// Copies pixels [first, first + count) of all images between a row-major tensor and channels-last memory.
-void transpose_pixels(const PixelLayout& layout, const float* source, float* target, int64_t first, int64_t count, bool to_channels_last) {
+// Copies pixels [first, first + count) of all images between a row-major tensor and channels-last memory. `layout` has the channels that
+// are copied, an image `image_channels` of them.
+void transpose_pixels(const PixelLayout& layout, int64_t image_channels, const float* source, float* target, int64_t first, int64_t count,
+                      bool to_channels_last) {
   while (count > 0) {
     const int64_t image = first / layout.pixels, pixel = first % layout.pixels;
     const int64_t n = std::min(count, layout.pixels - pixel);
-    const int64_t row_major = image * layout.channels * layout.pixels + pixel;
+    const int64_t row_major = image * image_channels * layout.pixels + pixel;
     constexpr int64_t width = sizeof(float);
     StridedCopy copy(width);
     if (to_channels_last) {
@@ -131,7 +133,6 @@ Status ConvDriver::read_layouts(PrepareContext& context, const ConvProblem& prob
 }
 
 Status ConvDriver::choose_algorithm(PrepareContext& context, const ConvRequest& request) {
-  algorithm_ = nullptr;
   if (problem_.input_channels == 0 || problem_.window.input_count() == 0) return {};
   if (is_depthwise_3x3(problem_)) return make_depthwise(request, context, &algorithm_);
   return make_onednn_conv(request, context, &algorithm_);
@@ -149,7 +150,7 @@ bool ConvDriver::wants_copy(size_t stage) const {
 }
 
 void ConvDriver::plan_scratch(PrepareContext& context) {
-  int64_t input_pixels = 0, output_pixels = 0;
+  int64_t input_pixels = 0, output_pixels = in_blocks_ ? block_pixels_ : 0;
   for (const ConvTile& tile : tiling_.tiles) {
     input_pixels = std::max(input_pixels, tile.input_count);
     output_pixels = std::max(output_pixels, tile.output_count);
@@ -159,7 +160,7 @@ void ConvDriver::plan_scratch(PrepareContext& context) {
   uint64_t end = algorithm_ ? aligned(algorithm_->scratch_bytes()) : 0;
   auto place = [&end](uint64_t bytes) { return std::exchange(end, end + bytes); };
   stage_offset_ = place(aligned(onednn::epilogue_scratch_bytes(epilogue_)));
-  x_offset_ = place(x_layout_.channels_last ? 0 : x_bytes);
+  x_offset_ = place(x_layout_.channels_last || in_blocks_ ? 0 : x_bytes);
   y_offset_ = place(written_in_place() ? 0 : y_bytes);
   operand_offset_ = end;
   operand_bytes_ = y_bytes;
@@ -168,23 +169,65 @@ void ConvDriver::plan_scratch(PrepareContext& context) {
   context.set_scratch(0, end);
 }
 
+bool ConvDriver::divide(double flops, double weight, double bytes) {
+  const Window& window = problem_.window;
+  int64_t least = least_tiles(flops, bytes);
+  // Long signals are divided along their one dimension, which oneDNN has tables for.
+  constexpr int64_t columns = 1 << 16;
+  if (window.spatial == 1 && window.output[0] > 2 * columns)
+    least = std::max(least, std::min<int64_t>(problem_.batch, columns) * (window.output[0] / columns));
+  if (!library_takes(problem_, least)) return false;
+  const int64_t tiles = tiles_for_flops(flops * weight), parts = least > tiles ? 1 : channel_parts(problem_, tiles);
+  const ConvDivision division = window.input_count() == 0 ? ConvDivision::images
+                                : transposed_             ? ConvDivision::transposed
+                                                          : ConvDivision::rows;
+  tiling_ = parts > 1 ? divide_channels(window, parts) : divide_convolution(window, problem_.batch, tiles, least, division);
+  const auto made = static_cast<int64_t>(tiling_.tiles.size());
+  if (made < least && !transposed_ && problem_.groups == 1) {
+    constexpr int64_t most_parts = 1024;  // each has packed weights of its own
+    int64_t more = (least + made - 1) / made;
+    while (more < problem_.output_channels && problem_.output_channels % more != 0) ++more;
+    if (more <= std::min(problem_.output_channels, most_parts)) divide_channels_too(more, &tiling_);
+  }
+  tile_channels_ = problem_.output_channels / tiling_.channel_parts;
+  if (static_cast<int64_t>(tiling_.tiles.size()) >= least && library_takes(problem_, tiling_)) return true;
+  tiling_ = {};
+  return false;
+}
+
+// Blocks of up to 64 pixels and 256 channels, fewer where each output is much work.
+void ConvDriver::plan_blocks(PrepareContext& context, double flops, double bytes) {
+  const double outputs = static_cast<double>(context.output(0)->element_count);
+  const double outputs_of_tile = most_tile_flops * outputs / std::max(flops, 1.0);
+  in_blocks_ = true;
+  tile_channels_ =
+      std::clamp<int64_t>(static_cast<int64_t>(std::min(outputs_of_tile, 256.0)), 1, std::min<int64_t>(256, problem_.output_channels));
+  block_pixels_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(outputs_of_tile / static_cast<double>(tile_channels_), 64.0)), 1, 64);
+  block_tiling_.plan(context, std::max(flops, bytes), 1.0);
+  context.set_cost_ns(500.0 + flops);
+}
+
 Status ConvDriver::prepare(PrepareContext& context) {
   problem_ = {};
   HEDDLE_PLUGIN_CHECK(read_problem(context, &problem_));
   HEDDLE_PLUGIN_CHECK(read_layouts(context, problem_));
   tiling_ = {};
+  algorithm_ = nullptr;
+  in_blocks_ = false;
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   const double flops = flops_of(problem_);
-  const bool by_images_only = transposed_ || problem_.window.input_count() == 0;
   // Depthwise layers are bound by memory, not arithmetic: count each of their operations five times.
   const double weight = is_depthwise_3x3(problem_) ? 5.0 : 1.0;
-  const int64_t tiles = tiles_for_flops(flops * weight), parts = channel_parts(problem_, tiles);
-  tiling_ =
-      parts > 1 ? divide_channels(problem_.window, parts) : divide_convolution(problem_.window, problem_.batch, tiles, by_images_only);
-  tile_channels_ = problem_.output_channels / parts;
-  context.set_tiles(static_cast<int64_t>(tiling_.tiles.size()));
+  double bytes = static_cast<double>(context.output(0)->byte_size);
+  for (uint32_t i = 0; i < 2; ++i) bytes += static_cast<double>(context.input(i)->byte_size);
   context.set_cost_ns(500.0 + flops * weight / flops_per_ns);
+  if (!divide(flops, weight, bytes)) {
+    plan_blocks(context, flops, bytes);
+    plan_scratch(context);
+    return {};
+  }
+  context.set_tiles(static_cast<int64_t>(tiling_.tiles.size()));
   ConvRequest request;
   request.problem = problem_;
   request.tiling = tiling_;
@@ -202,27 +245,27 @@ const float* ConvDriver::bias_of(const RunContext& context) const {
 }
 
 void ConvDriver::gather_tile(const PixelLayout& layout, const float* whole, const ConvTile& tile, float* tile_memory) const {
-  const int64_t channel = first_channel(tile);
+  const int64_t channel = first_channel(tile), channels = channels_of(tile);
   if (!layout.channels_last) {
-    transpose_pixels({false, tile_channels_, layout.pixels}, whole + channel * layout.pixels, tile_memory, tile.output_first,
+    transpose_pixels({false, channels, layout.pixels}, layout.channels, whole + channel * layout.pixels, tile_memory, tile.output_first,
                      tile.output_count, true);
     return;
   }
   const float* from = whole + tile.output_first * layout.channels + channel;
   for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
-    std::copy_n(from + pixel * layout.channels, tile_channels_, tile_memory + pixel * tile_channels_);
+    std::copy_n(from + pixel * layout.channels, channels, tile_memory + pixel * channels);
 }
 
 void ConvDriver::scatter_tile(const float* tile_memory, const ConvTile& tile, float* y) const {
-  const int64_t channel = first_channel(tile);
+  const int64_t channel = first_channel(tile), channels = channels_of(tile);
   if (!y_layout_.channels_last) {
-    transpose_pixels({false, tile_channels_, y_layout_.pixels}, tile_memory, y + channel * y_layout_.pixels, tile.output_first,
-                     tile.output_count, false);
+    transpose_pixels({false, channels, y_layout_.pixels}, y_layout_.channels, tile_memory, y + channel * y_layout_.pixels,
+                     tile.output_first, tile.output_count, false);
     return;
   }
   float* to = y + tile.output_first * y_layout_.channels + channel;
   for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
-    std::copy_n(tile_memory + pixel * tile_channels_, tile_channels_, to + pixel * y_layout_.channels);
+    std::copy_n(tile_memory + pixel * channels, channels, to + pixel * y_layout_.channels);
 }
 
 const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const {
@@ -230,7 +273,7 @@ const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, c
   if (epilogue_[stage].operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return operand + first_channel(tile);
   if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;
   const PixelLayout layout = {operand_channels_last_[stage], y_layout_.channels, y_layout_.pixels};
-  const bool as_tile = layout.channels_last && tile_channels_ == layout.channels;
+  const bool as_tile = layout.channels_last && channels_of(tile) == layout.channels;
   const float* in_place = operand + tile.output_first * layout.channels;
   if (as_tile && (in_place != y_tile || read_in_place(stage))) return in_place;
   float* target = wants_copy(stage) ? std::exchange(*copy, *copy + operand_bytes_ / sizeof(float)) : y_tile;
@@ -238,14 +281,38 @@ const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, c
   return target;
 }
 
-Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch) const {
+Status ConvDriver::sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const {
+  if (algorithm_) {
+    size_t stages = 0;
+    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers, &stages));
+    *done += stages;
+    return {};
+  }
+  for (int64_t i = 0; i < tile.output_count * tile_channels_; ++i) buffers.y[i] = buffers.bias ? buffers.bias[i % tile_channels_] : 0.0f;
+  return {};
+}
+
+Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, float* y, Patience& patience) const {
+  const int64_t pixels = x_layout_.pixels, channels = x_layout_.channels;
+  const ConvSource source = {static_cast<const float*>(context.inputs[0]->data),
+                             pixels * channels,
+                             x_layout_.channels_last ? 1 : pixels,
+                             x_layout_.channels_last ? channels : 1,
+                             static_cast<const float*>(context.inputs[1]->data),
+                             bias_of(context)};
+  convolve_block(problem_, source, {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)}, y, patience);
+  return patience.status();
+}
+
+Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch, Patience* patience) const {
   const auto* x = static_cast<const float*>(context.inputs[0]->data);
   auto* y = static_cast<float*>(context.outputs[0]->data);
   auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
   float* y_tile = written_in_place() ? y + tile.output_first * problem_.output_channels : reinterpret_cast<float*>(scratch + y_offset_);
   ConvBuffers buffers = {};
   buffers.x = x_layout_.channels_last ? x + tile.input_first * problem_.input_channels : x_tile;
-  if (!x_layout_.channels_last) transpose_pixels(x_layout_, x, x_tile, tile.input_first, tile.input_count, true);
+  if (!x_layout_.channels_last && !in_blocks_)
+    transpose_pixels(x_layout_, x_layout_.channels, x, x_tile, tile.input_first, tile.input_count, true);
   buffers.weights = static_cast<const float*>(context.inputs[1]->data);
   if (const float* bias = bias_of(context)) buffers.bias = bias + first_channel(tile);
   buffers.y = y_tile;
@@ -256,23 +323,35 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
     if (epilogue_[i].operand_input >= 0) operands[i] = tile_operand(context, i, tile, y_tile, &copy);
   buffers.operands = operands.data();
   size_t done = first_stage_;
-  if (algorithm_) {
-    size_t stages = 0;
-    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers, &stages));
-    done += stages;
-  } else {
-    for (int64_t i = 0; i < tile.output_count * tile_channels_; ++i) y_tile[i] = buffers.bias ? buffers.bias[i % tile_channels_] : 0.0f;
-  }
-  const onednn::TileRegion region = {y_tile, tile_channels_, tile.output_count, tile_channels_, 0, 0};
+  HEDDLE_PLUGIN_CHECK(patience ? sum_block(context, tile, y_tile, *patience) : sum_tile(tile, buffers, &done));
+  const int64_t channels = channels_of(tile);
+  const onednn::TileRegion region = {y_tile, channels, tile.output_count, channels, 0, 0};
   onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
   if (!written_in_place()) scatter_tile(y_tile, tile, y);
   return {};
 }
 
+Status ConvDriver::run_blocks(const RunContext& context, int64_t begin, int64_t end, char* scratch) const {
+  const int64_t pixels = problem_.batch * problem_.window.output_count();
+  const int64_t parts = (problem_.output_channels + tile_channels_ - 1) / tile_channels_;
+  const Tiling::Range blocks = block_tiling_.range((pixels + block_pixels_ - 1) / block_pixels_ * parts, begin, end);
+  Patience patience(context);
+  for (int64_t i = blocks.first; i < blocks.last; ++i) {
+    ConvTile block;
+    block.output_first = i / parts * block_pixels_;
+    block.output_count = std::min(block_pixels_, pixels - block.output_first);
+    block.channel_part = static_cast<size_t>(i % parts);
+    HEDDLE_PLUGIN_CHECK(run_tile(context, block, scratch, &patience));
+  }
+  return {};
+}
+
 Status ConvDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
-  const onednn::SerialSection serial;
   auto* scratch = static_cast<char*>(context.host->thread_scratch(&context));
-  for (int64_t tile = begin; tile < end; ++tile) HEDDLE_PLUGIN_CHECK(run_tile(context, tiling_.tiles[static_cast<size_t>(tile)], scratch));
+  if (in_blocks_) return run_blocks(context, begin, end, scratch);
+  const onednn::SerialSection serial;
+  for (int64_t tile = begin; tile < end; ++tile)
+    HEDDLE_PLUGIN_CHECK(run_tile(context, tiling_.tiles[static_cast<size_t>(tile)], scratch, nullptr));
   return {};
 }
 

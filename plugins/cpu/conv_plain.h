@@ -15,7 +15,7 @@ class PlainConvolution {
 
  private:
   template <class T>
-  void run_outputs(const RunContext& context, int64_t first, int64_t last) const;
+  Status run_outputs(const RunContext& context, int64_t first, int64_t last) const;
 
   WindowAttributes attributes_;
   Window window_;

@@ -31,7 +31,7 @@ struct ConvTile {
 };
 
 struct ConvTiling {
-  int64_t channel_parts = 1;  // equal parts of the output channels; with more than one, every tile has all pixels
+  int64_t channel_parts = 1;  // equal parts of the output channels
   std::vector<ConvTileShape> shapes;
   std::vector<ConvTile> tiles;
 };
@@ -39,8 +39,18 @@ struct ConvTiling {
 // How many tiles `flops` of work are worth; 1 below about 20 µs.
 int64_t tiles_for_flops(double flops);
 
-// Tiles of a convolution over `batch` images, all extents positive. `by_images_only`: tiles of whole images.
-ConvTiling divide_convolution(const Window& window, int64_t batch, int64_t tile_count, bool by_images_only);
+// How a convolution may be divided.
+enum class ConvDivision {
+  images,      // whole images alone
+  rows,        // of the output, too
+  transposed,  // rows of the output of a transposed convolution, where it has to be
+};
+// Tiles of a convolution over `batch` images, all extents positive: about `tile_count` where that is worth it, `least` where it can be
+// done.
+ConvTiling divide_convolution(const Window& window, int64_t batch, int64_t tile_count, int64_t least, ConvDivision division);
+
+// Divides each tile into `parts` of its output channels.
+void divide_channels_too(int64_t parts, ConvTiling* tiling);
 
 // Tiles of one image that divide its output channels into `parts`.
 ConvTiling divide_channels(const Window& window, int64_t parts);

@@ -1,5 +1,5 @@
 // Einsum: a sum of products over named dimensions, "bij, bjk -> bik". General loops over strides, for what is not worth rewriting as a
-// matrix product. Tiles are ranges of the output's elements.
+// matrix product. Tiles are ranges of the output's elements, or parts of the sums behind them.
 #include <cctype>
 
 #include "families.h"
@@ -20,6 +20,11 @@ struct Sum {
   int label_count = 0, output_rank = 0, operand_count = 0;
   int64_t extents[most_labels];
   int64_t strides[most_operands][most_labels] = {};  // in elements
+  double products() const {
+    double n = 1;
+    for (int i = 0; i < label_count; ++i) n *= static_cast<double>(extents[i]);
+    return n;
+  }
 };
 
 Status parse_term(const std::string& text, int rank, Term* term) {
@@ -148,6 +153,17 @@ Status infer_einsum(InferContext& context) {
   return {};
 }
 
+// A multiplication for each operand but the first and an addition, for each element of all dimensions.
+void einsum_cost(CostContext& context) {
+  std::vector<Dims> operands;
+  for (uint32_t i = 0; context.has_input(i); ++i) operands.push_back(context.dims(i));
+  Sum sum;
+  if (make_sum(context.attributes.s("equation"), operands, &sum).ok())
+    context.set_flops(std::min(sum.products() * sum.operand_count, 8e18));
+}
+
+// Where few outputs are sums of very much, the sums are divided too: tile t is part t % parts_ of output t / parts_, and finish adds the
+// parts up in order.
 class Einsum {
  public:
   Status create(const CreateContext& context) {
@@ -159,56 +175,94 @@ class Einsum {
     for (uint32_t i = 0; i < context.raw()->input_count; ++i) operands.push_back(dims_of(*context.input(i)));
     sum_ = {};
     HEDDLE_PLUGIN_CHECK(make_sum(equation_, operands, &sum_));
-    double products = 1;
-    for (int i = 0; i < sum_.label_count; ++i) products *= static_cast<double>(sum_.extents[i]);
-    tiling_.plan(context, static_cast<int64_t>(std::min(products, 1e15)) * sum_.operand_count, 16.0);
+    tiling_.plan(context, sum_.products() * sum_.operand_count, 16.0);
+    summed_ = 1;
+    for (int d = sum_.output_rank; d < sum_.label_count; ++d)
+      if (__builtin_mul_overflow(summed_, sum_.extents[d], &summed_))
+        return unsupported("Einsum over more than 2^63 products for each output");
+    parts_ = 1;
+    const int64_t outputs = context.output(0)->element_count, tiles = context.raw()->tile_count;
+    if (outputs == 0 || tiles <= most_tiles || outputs >= tiles) return {};
+    parts_ = std::clamp<int64_t>(summed_, 1, (tiles + outputs - 1) / outputs);
+    if (parts_ == 1) return {};
+    context.set_tiles(outputs * parts_);
+    context.set_scratch(static_cast<uint64_t>(outputs * parts_) * partial_bytes);
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    with_dtype(context.outputs[0]->dtype, [&](auto tag) { add_up<typename decltype(tag)::type>(context, begin, end); });
+    return with_dtype(context.outputs[0]->dtype, [&](auto tag) { return add_up<typename decltype(tag)::type>(context, begin, end); });
+  }
+  Status finish(const RunContext& context) const {
+    if (parts_ == 1) return {};
+    with_dtype(context.outputs[0]->dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const auto* partials = static_cast<const Arithmetic<T>*>(context.scratch);
+      for (int64_t i = 0; i < context.outputs[0]->element_count; ++i) {
+        Arithmetic<T> sum = 0;
+        for (int64_t part = 0; part < parts_; ++part) sum = wrapping_add(sum, partials[i * parts_ + part]);
+        static_cast<T*>(context.outputs[0]->data)[i] = from_arithmetic<T>(sum);
+      }
+    });
     return {};
   }
 
  private:
+  static constexpr uint64_t partial_bytes = sizeof(int64_t);  // as large as any Arithmetic
+
   template <class T>
-  void add_up(const RunContext& context, int64_t begin, int64_t end) const {
-    const Tiling::Range range = tiling_.range(context.outputs[0]->element_count, begin, end);
+  Status add_up(const RunContext& context, int64_t begin, int64_t end) const {
+    const Tiling::Range range = parts_ > 1 ? Tiling::Range{begin, end} : tiling_.range(context.outputs[0]->element_count, begin, end);
+    Patience patience(context);
     for (int64_t i = range.first; i < range.last; ++i) {
-      int64_t rest = i, offsets[most_operands] = {};
+      int64_t rest = i / parts_, offsets[most_operands] = {};
       for (int d = sum_.output_rank - 1; d >= 0; --d) {
         for (int k = 0; k < sum_.operand_count; ++k) offsets[k] += rest % sum_.extents[d] * sum_.strides[k][d];
         rest /= sum_.extents[d];
       }
-      static_cast<T*>(context.outputs[0]->data)[i] = from_arithmetic<T>(sum_products<T>(context, offsets));
+      const int64_t part = i % parts_;
+      const auto sum = sum_products<T>(context, offsets, summed_begin(part), summed_begin(part + 1), patience);
+      if (patience.ended()) break;
+      if (parts_ > 1)
+        static_cast<Arithmetic<T>*>(context.scratch)[i] = sum;
+      else
+        static_cast<T*>(context.outputs[0]->data)[i] = from_arithmetic<T>(sum);
     }
+    return patience.status();
   }
+  int64_t summed_begin(int64_t part) const { return summed_ / parts_ * part + summed_ % parts_ * part / parts_; }
 
-  // The sum over all labels that the output does not have, of the products at `offsets` and on.
+  // Of the sum over all labels that the output does not have, products [first, last): those at `offsets` and on.
   template <class T>
-  Arithmetic<T> sum_products(const RunContext& context, int64_t* offsets) const {
+  Arithmetic<T> sum_products(const RunContext& context, int64_t* offsets, int64_t first, int64_t last, Patience& patience) const {
     Arithmetic<T> sum = 0;
-    int64_t at[most_labels] = {};
-    for (int d = sum_.output_rank; d < sum_.label_count; ++d)
-      if (sum_.extents[d] == 0) return sum;
-    for (;;) {
+    int64_t at[most_labels] = {}, rest = first;
+    for (int d = sum_.label_count - 1; d >= sum_.output_rank && first > 0; --d) {
+      at[d] = rest % sum_.extents[d];
+      rest /= sum_.extents[d];
+      for (int k = 0; k < sum_.operand_count; ++k) offsets[k] += at[d] * sum_.strides[k][d];
+    }
+    for (int64_t i = first; i < last; ++i) {
+      if (i % asked_every == 0 && patience.ends(asked_every * sum_.operand_count)) return sum;
       Arithmetic<T> product = 1;
       for (int k = 0; k < sum_.operand_count; ++k)
         product = wrapping_mul(product, to_arithmetic(static_cast<const T*>(context.inputs[k]->data)[offsets[k]]));
       sum = wrapping_add(sum, product);
-      int d = sum_.label_count - 1;
-      for (; d >= sum_.output_rank; --d) {
+      for (int d = sum_.label_count - 1; d >= sum_.output_rank; --d) {
         for (int k = 0; k < sum_.operand_count; ++k) offsets[k] += sum_.strides[k][d];
         if (++at[d] < sum_.extents[d]) break;
         for (int k = 0; k < sum_.operand_count; ++k) offsets[k] -= sum_.extents[d] * sum_.strides[k][d];
         at[d] = 0;
       }
-      if (d < sum_.output_rank) return sum;
     }
+    return sum;
   }
 
+  static constexpr int64_t asked_every = 4096;
   std::string equation_;
   Sum sum_;
   Tiling tiling_;
+  int64_t summed_ = 1;  // products of one output
+  int64_t parts_ = 1;
 };
 
 }  // namespace
@@ -220,6 +274,7 @@ void add_einsum(Builder& plugin) {
                  .out("output", {}, numeric_dtypes)
                  .required("equation", HEDDLE_ATTRIBUTE_STRING)
                  .infer(infer_einsum)
+                 .cost<einsum_cost>()
                  .cpu<Einsum>());
 }
 

@@ -127,19 +127,24 @@ class PlainGemm {
   }
   Status prepare(PrepareContext& context) {
     HEDDLE_PLUGIN_CHECK(resolve_gemm(attributes_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem_));
-    tiling_.plan(context, context.output(0)->element_count * std::max<int64_t>(1, problem_.depth));
+    const double products =
+        static_cast<double>(context.output(0)->element_count) * static_cast<double>(std::max<int64_t>(1, problem_.depth));
+    tiling_.plan(context, products, 1.0, problem_.flops());
     if (context.output(0)->element_count == 0) context.set_tiles(0);
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const Tiling::Range rows = tiling_.range(problem_.rows, begin, end);
-    with_dtype(context.outputs[0]->dtype, [&](auto tag) { run_rows<typename decltype(tag)::type>(context, rows.first, rows.last); });
-    return {};
+    Patience patience(context);
+    with_dtype(context.outputs[0]->dtype,
+               [&](auto tag) { run_rows<typename decltype(tag)::type>(context, rows.first, rows.last, patience); });
+    return patience.status();
   }
 
  private:
   template <class T>
-  void run_rows(const RunContext& context, int64_t first, int64_t last) const {
+  void run_rows(const RunContext& context, int64_t first, int64_t last, Patience& patience) const {
+    constexpr int64_t stretch = 1 << 16;
     const auto a = input<T>(context, 0), b = input<T>(context, 1), c = input<T>(context, 2);
     const auto y = output<T>(context, 0);
     // Scaling happens in double for floats, in the integer type otherwise (where alpha and beta are whole numbers).
@@ -150,9 +155,11 @@ class PlainGemm {
     for (int64_t i = first; i < last; ++i) {
       for (int64_t j = 0; j < problem_.columns; ++j) {
         Arithmetic<T> sum = 0;
-        for (int64_t k = 0; k < problem_.depth; ++k)
+        for (int64_t k = 0; k < problem_.depth; ++k) {
+          if (k % stretch == 0 && patience.ends(std::min(stretch, problem_.depth))) return;
           sum = wrapping_add(sum, wrapping_mul(to_arithmetic(a[i * problem_.a.row + k * problem_.a.column]),
                                                to_arithmetic(b[k * problem_.b.row + j * problem_.b.column])));
+        }
         auto value = wrapping_mul(alpha, static_cast<Scale>(sum));
         if (c.data && beta != 0)
           value = wrapping_add(value, wrapping_mul(beta, static_cast<Scale>(to_arithmetic(c[i * c_row + j * c_column]))));

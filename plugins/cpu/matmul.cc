@@ -53,27 +53,28 @@ class PlainMatMul {
     HEDDLE_PLUGIN_CHECK(resolve_matmul(dims_of(*context.input(0)), dims_of(*context.input(1)), &problem_, &dims));
     simplify(&problem_);
     const int64_t outputs = context.output(0)->element_count;
-    tiling_.plan(context, outputs * std::max<int64_t>(1, problem_.depth));
+    tiling_.plan(context, static_cast<double>(outputs) * static_cast<double>(std::max<int64_t>(1, problem_.depth)), 1.0, problem_.flops());
     if (outputs == 0) context.set_tiles(0);
     return {};
   }
   // Tiles are shares of the rows of all images.
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const Tiling::Range range = tiling_.range(problem_.images() * problem_.rows, begin, end);
+    Patience patience(context);
     with_dtype(context.outputs[0]->dtype, [&](auto tag) {
-      for (int64_t row = range.first; row < range.last;) {
+      for (int64_t row = range.first; row < range.last && !patience.ended();) {
         const int64_t image = row / problem_.rows, first = row % problem_.rows;
         const int64_t rows = std::min(problem_.rows - first, range.last - row);
-        run_rows<typename decltype(tag)::type>(context, image, first, rows);
+        run_rows<typename decltype(tag)::type>(context, image, first, rows, patience);
         row += rows;
       }
     });
-    return {};
+    return patience.status();
   }
 
  private:
   template <class T>
-  void run_rows(const RunContext& context, int64_t image, int64_t first, int64_t rows) const {
+  void run_rows(const RunContext& context, int64_t image, int64_t first, int64_t rows, Patience& patience) const {
     StridedProduct<T> product;
     product.rows = rows;
     product.columns = problem_.columns;
@@ -84,7 +85,7 @@ class PlainMatMul {
     product.a_row = problem_.a.row;
     product.b_row = problem_.b.row;
     product.y_row = problem_.y.row;
-    multiply(product);
+    multiply(product, patience);
   }
 
   MatMulProblem problem_;

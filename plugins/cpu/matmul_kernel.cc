@@ -31,23 +31,31 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   plain_ = problem_.flops() <= plain_flops;
+  by_rows_ = false;
+  const std::vector<MatMulTile> whole = {{0, problem_.images(), 0, problem_.rows, 0, problem_.columns}};
   if (plain_) {
-    tiles_.push_back({{0, problem_.images(), 0, problem_.rows, 0, problem_.columns}});
-  } else {
+    tiles_.push_back({whole[0]});
+  } else if (const std::vector<MatMulTile> tiles = divide_matmul(problem_, constant_b_); !tiles.empty()) {
     if (!epilogue_.empty() && is_bias(epilogue_[0], HEDDLE_OPERAND_LAST_DIMENSION)) {
       bias_input_ = epilogue_[0].operand_input;
       first_stage_ = 1;
     }
-    HEDDLE_PLUGIN_CHECK(build(context, divide_matmul(problem_, constant_b_)));
-    // Rounding differs between oneDNN's families of kernels: one operator uses one.
-    if (mixes_implementations()) HEDDLE_PLUGIN_CHECK(build(context, {{0, problem_.images(), 0, problem_.rows, 0, problem_.columns}}));
+    // Rounding differs between oneDNN's families of kernels: one operator uses one, unless that were too large a tile.
+    const bool divided = !may_be_one_tile(problem_);
+    HEDDLE_PLUGIN_CHECK(build(context, tiles, divided));
+    if (mixes_implementations() && !divided) HEDDLE_PLUGIN_CHECK(build(context, whole, true));
+  } else {
+    by_rows_ = plain_ = true;
   }
   stage_offset_ = 0;
   for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->scratch_bytes());
   stage_offset_ = (stage_offset_ + alignment - 1) / alignment * alignment;
   context.set_scratch(0, stage_offset_ + epilogue_scratch_bytes(epilogue_));
-  context.set_tiles(static_cast<int64_t>(tiles_.size()));
-  context.set_cost_ns(300.0 + problem_.flops() / flops_per_ns);
+  if (by_rows_)
+    row_tiling_.plan(context, problem_.flops(), 1.0);
+  else
+    context.set_tiles(static_cast<int64_t>(tiles_.size()));
+  context.set_cost_ns(300.0 + problem_.flops() / (by_rows_ ? 1.0 : flops_per_ns));
   return {};
 }
 
@@ -64,7 +72,7 @@ Status MatMulDriver::choose_primitives() {
   return {};
 }
 
-Status MatMulDriver::build(PrepareContext& context, std::vector<MatMulTile> tiles) {
+Status MatMulDriver::build(PrepareContext& context, const std::vector<MatMulTile>& tiles, bool mixed) {
   const SerialSection serial;
   primitives_.clear();
   tiles_.clear();
@@ -76,11 +84,19 @@ Status MatMulDriver::build(PrepareContext& context, std::vector<MatMulTile> tile
     tiles_.push_back({tile, index});
   }
   HEDDLE_PLUGIN_CHECK(choose_primitives());
-  if (mixes_implementations() && tiles_.size() > 1) return {};
+  if (mixes_implementations() && !mixed) return {};
   const uint32_t threads = std::min<uint32_t>(context.max_threads(), static_cast<uint32_t>(tiles_.size()));
   for (const auto& primitive : primitives_) HEDDLE_PLUGIN_CHECK(primitive->create(threads));
   if (packs_b())
-    for (PlacedTile& placed : tiles_) HEDDLE_PLUGIN_CHECK(pack(context, &placed));
+    for (size_t i = 0; i < tiles_.size(); ++i) {
+      // The tiles of a column are neighbours and most have one packed form.
+      const bool same =
+          i > 0 && tiles_[i - 1].primitive == tiles_[i].primitive && tiles_[i - 1].tile.first_column == tiles_[i].tile.first_column;
+      if (same)
+        tiles_[i].packed = tiles_[i - 1].packed;
+      else
+        HEDDLE_PLUGIN_CHECK(pack(context, &tiles_[i]));
+    }
   return {};
 }
 
@@ -105,21 +121,45 @@ Status MatMulDriver::pack(PrepareContext& context, PlacedTile* placed) const {
   return {};
 }
 
-void MatMulDriver::run_plain(const RunContext& context, const PlacedTile& placed, int64_t image) const {
-  const MatMulTile& tile = placed.tile;
+Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const {
   StridedProduct<float> product;
   product.rows = tile.rows;
   product.columns = tile.columns;
   product.depth = problem_.depth;
-  product.a = static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
+  product.a =
+      static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
   product.b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
-  product.y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image);
+  product.y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row;
   product.a_row = problem_.a.row;
   product.a_column = problem_.a.column;
   product.b_row = problem_.b.row;
   product.b_column = problem_.b.column;
   product.y_row = problem_.y.row;
-  multiply(product);
+  Patience patience(context);
+  multiply(product, patience);
+  return patience.status();
+}
+
+// In double: sums may be of so many terms that a float stops growing.
+Status MatMulDriver::run_row(const RunContext& context, const MatMulTile& tile, int64_t image) const {
+  constexpr int64_t width = 64;
+  const auto* a =
+      static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
+  const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
+  auto* y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row;
+  Patience patience(context);
+  for (int64_t first = 0; first < problem_.columns; first += width) {
+    const int64_t n = std::min(width, problem_.columns - first);
+    double sums[width] = {};
+    for (int64_t k = 0; k < problem_.depth; ++k) {
+      if (patience.ends(n)) return cancelled();
+      const double factor = static_cast<double>(a[k * problem_.a.column]);
+      const float* from = b + k * problem_.b.row + first * problem_.b.column;
+      for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);
+    }
+    for (int64_t j = 0; j < n; ++j) y[first + j] = static_cast<float>(sums[j]);
+  }
+  return {};
 }
 
 Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const {
@@ -136,7 +176,7 @@ Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& pla
   int64_t images = 1;
   size_t done = first_stage_;
   if (plain_) {
-    run_plain(context, placed, image);
+    HEDDLE_PLUGIN_CHECK(by_rows_ ? run_row(context, tile, image) : run_plain(context, tile, image));
   } else {
     const MatMulPrimitive& primitive = *primitives_[placed.primitive];
     images = primitive.extents().images;
@@ -167,9 +207,19 @@ Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& pla
   return {};
 }
 
+Status MatMulDriver::run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const {
+  const Tiling::Range rows = row_tiling_.range(problem_.images() * problem_.rows, begin, end);
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    const PlacedTile placed = {{row / problem_.rows, 1, row % problem_.rows, 1, 0, problem_.columns}};
+    HEDDLE_PLUGIN_CHECK(run_images(context, placed, placed.tile.first_image, scratch));
+  }
+  return {};
+}
+
 Status MatMulDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
-  const SerialSection serial;
   auto* scratch = static_cast<char*>(context.host->thread_scratch(&context));
+  if (by_rows_) return run_rows(context, begin, end, scratch);
+  const SerialSection serial;
   for (int64_t t = begin; t < end; ++t) {
     const PlacedTile& placed = tiles_[static_cast<size_t>(t)];
     const int64_t step = plain_ ? 1 : primitives_[placed.primitive]->extents().images;

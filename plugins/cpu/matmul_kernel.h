@@ -25,11 +25,14 @@ class MatMulDriver {
     const void* packed = nullptr;  // this tile's part of constant b, owned by the host; null: the net's own b
   };
 
-  Status build(PrepareContext& context, std::vector<MatMulTile> tiles);
+  // `mixed`: primitives of several implementations are taken too.
+  Status build(PrepareContext& context, const std::vector<MatMulTile>& tiles, bool mixed);
   Status choose_primitives();
   Status pack(PrepareContext& context, PlacedTile* placed) const;
   Status run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
-  void run_plain(const RunContext& context, const PlacedTile& placed, int64_t image) const;
+  Status run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const;
+  Status run_row(const RunContext& context, const MatMulTile& tile, int64_t image) const;
+  Status run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
   bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
   bool mixes_implementations() const;
 
@@ -37,9 +40,11 @@ class MatMulDriver {
   onednn::Epilogue epilogue_;
   bool constant_b_ = false;
   const float* b_content_ = nullptr;  // valid in prepare only
-  bool plain_ = false;                // loops instead of oneDNN
-  int32_t bias_input_ = -1;           // of the first stage, when it is the primitives' bias
-  size_t first_stage_ = 0;            // behind the bias
+  bool plain_ = false;                // loops instead of oneDNN, in one tile
+  bool by_rows_ = false;              // loops, in tiles of rows: what oneDNN is not asked for
+  Tiling row_tiling_;
+  int32_t bias_input_ = -1;  // of the first stage, when it is the primitives' bias
+  size_t first_stage_ = 0;   // behind the bias
   std::vector<std::unique_ptr<MatMulPrimitive>> primitives_;
   std::vector<PlacedTile> tiles_;
   uint64_t stage_offset_ = 0;  // in the thread's scratch, behind the primitives'

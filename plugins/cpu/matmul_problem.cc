@@ -107,7 +107,65 @@ void simplify(MatMulProblem* problem) {
   }
 }
 
-std::vector<MatMulTile> divide_matmul(const MatMulProblem& problem, bool constant_b) {
+namespace {
+
+// Bytes of a, b and y that a tile touches.
+double touched_bytes(const MatMulProblem& problem, const MatMulTile& tile) {
+  const auto depth = static_cast<double>(problem.depth), rows = static_cast<double>(tile.rows), columns = static_cast<double>(tile.columns);
+  return sizeof(float) * static_cast<double>(tile.images) * (rows * depth + depth * columns + rows * columns);
+}
+
+bool within_marks(const MatMulProblem& problem, const std::vector<MatMulTile>& tiles) {
+  const double whole = touched_bytes(problem, {0, problem.images(), 0, problem.rows, 0, problem.columns});
+  const auto count = static_cast<double>(tiles.size());
+  // What all tiles read (the b of tiles of rows) is read from caches: what counts are the bytes of the product.
+  return problem.flops() / count <= most_tile_flops && whole / count <= most_tile_bytes;
+}
+
+// Tiles of equal shares of images, rows and columns; all of them counts of parts.
+std::vector<MatMulTile> grid(const MatMulProblem& problem, int64_t images, int64_t rows, int64_t columns) {
+  std::vector<MatMulTile> tiles;
+  const int64_t units = (problem.columns + column_unit - 1) / column_unit;
+  const bool whole_units = units >= columns;
+  const auto column_begin = [&](int64_t part) {
+    return whole_units ? std::min(problem.columns, units * part / columns * column_unit) : problem.columns * part / columns;
+  };
+  for (int64_t i = 0; i < images; ++i)
+    for (int64_t c = 0; c < columns; ++c)
+      for (int64_t r = 0; r < rows; ++r) {
+        MatMulTile tile;
+        tile.first_image = problem.images() * i / images;
+        tile.images = problem.images() * (i + 1) / images - tile.first_image;
+        tile.first_row = problem.rows * r / rows;
+        tile.rows = problem.rows * (r + 1) / rows - tile.first_row;
+        tile.first_column = column_begin(c);
+        tile.columns = column_begin(c + 1) - tile.first_column;
+        tiles.push_back(tile);
+      }
+  return tiles;
+}
+
+// As few parts as the marks allow, the larger side of an image's product first, so that tiles are nearly square.
+std::vector<MatMulTile> divide_more(const MatMulProblem& problem) {
+  constexpr int64_t most_depth = int64_t{1} << 24, most_extent = int64_t{1} << 30, most_tiles_of_library = int64_t{1} << 18;
+  const double whole = touched_bytes(problem, {0, problem.images(), 0, problem.rows, 0, problem.columns});
+  const int64_t least = least_tiles(problem.flops(), whole);
+  if (problem.depth > most_depth || least > most_tiles_of_library / 4) return {};
+  const int64_t images = std::min(problem.images(), least);
+  int64_t rows = 1, columns = 1;
+  while (images * rows * columns < least) {
+    const int64_t tall = problem.rows / rows, wide = problem.columns / columns;
+    if (tall <= 1 && wide <= 1) return {};
+    if (tall >= wide || wide < 2 * column_unit)
+      tall > 1 ? rows = std::min(2 * rows, problem.rows) : columns = std::min(2 * columns, problem.columns);
+    else
+      columns *= 2;
+  }
+  if (problem.rows / rows >= most_extent || problem.columns / columns >= most_extent) return {};
+  return grid(problem, images, rows, columns);
+}
+
+std::vector<MatMulTile> divide_tuned(const MatMulProblem& problem, bool constant_b) {
   const int64_t images = problem.images();
   const double b_bytes = static_cast<double>(problem.depth) * static_cast<double>(problem.columns) * sizeof(float);
   const int64_t count = tiles_for_flops(std::max(problem.flops(), flops_per_byte * b_bytes * static_cast<double>(images)));
@@ -126,6 +184,17 @@ std::vector<MatMulTile> divide_matmul(const MatMulProblem& problem, bool constan
     tiles.insert(tiles.end(), own.begin(), own.end());
   }
   return tiles;
+}
+
+}  // namespace
+
+std::vector<MatMulTile> divide_matmul(const MatMulProblem& problem, bool constant_b) {
+  std::vector<MatMulTile> tiles = divide_tuned(problem, constant_b);
+  return within_marks(problem, tiles) ? tiles : divide_more(problem);
+}
+
+bool may_be_one_tile(const MatMulProblem& problem) {
+  return within_marks(problem, {{0, problem.images(), 0, problem.rows, 0, problem.columns}});
 }
 
 int64_t image_offset(const MatMulProblem& problem, const MatrixStrides& strides, int64_t image) {

@@ -37,7 +37,12 @@ struct MatMulTile {
 };
 // Tiles of whole images when there are enough; else of columns at multiples of 16 (each packs its own weights once) or of rows. A
 // function of the shape and of whether b is constant.
+// Where one of these would be above the marks of tile_cap.h, a grid of tiles; empty when that can not be done (a depth of 2^24 and more, or
+// more tiles than a table should have): plain loops then.
 std::vector<MatMulTile> divide_matmul(const MatMulProblem& problem, bool constant_b);
+
+// Whether the whole product is within the marks.
+bool may_be_one_tile(const MatMulProblem& problem);
 
 // Offset of image `image` for an operand.
 int64_t image_offset(const MatMulProblem& problem, const MatrixStrides& strides, int64_t image);

@@ -75,23 +75,25 @@ class RowNormalization {
         for (const uint32_t output : {1u, 2u}) store_statistic(context, output, r, std::numeric_limits<double>::quiet_NaN());
       return {};
     }
+    Patience patience(context);
     with_working(working_dtype(context.inputs[0]->dtype),
-                 [&, first = first, last = last](auto zero) { run_rows<decltype(zero)>(context, shape.columns, first, last); });
-    return {};
+                 [&, first = first, last = last](auto zero) { run_rows<decltype(zero)>(context, shape.columns, first, last, patience); });
+    return patience.status();
   }
 
  private:
   template <class T>
-  void run_rows(const RunContext& context, int64_t columns, int64_t first, int64_t last) const {
+  void run_rows(const RunContext& context, int64_t columns, int64_t first, int64_t last, Patience& patience) const {
     T* buffer = static_cast<T*>(context.host->thread_scratch(&context));
     const T* scale = parameter_row(context.inputs[1], columns, buffer);
     const T* bias = parameter_row(centred && context.input_count > 2 ? context.inputs[2] : nullptr, columns, buffer + columns);
     T* row = buffer + 2 * columns;
-    for (int64_t r = first; r < last; ++r) {
+    for (int64_t r = first; r < last && !patience.ends(2 * columns); ++r) {
       const T* x = as_working(*context.inputs[0], r * columns, columns, row);
       T* y = target(*context.outputs[0], r * columns, row);
       const Moments<T> m = centred ? row_moments(x, columns) : Moments<T>{0, 0, row_squares(x, columns) / static_cast<double>(columns)};
       const double inverse = 1 / std::sqrt(m.variance + epsilon_);
+      if (patience.ends(columns)) return;
       row_apply(x, y, columns, m.shift, static_cast<T>(inverse), static_cast<T>(-m.rest * inverse), scale, bias);
       store_working(*context.outputs[0], r * columns, columns, y);
       store_statistic(context, 1, r, m.mean());
@@ -149,19 +151,21 @@ class LpNormalization {
     const Dims dims = dims_of(x);
     const int64_t count = dims[axis], inner = dims.count(axis + 1, dims.rank);
     const auto [first, last] = tiling_.range(dims.count(0, axis) * inner, begin, end);
-    for (int64_t o = first; o < last; ++o) normalize(x, *context.outputs[0], o / inner * count * inner + o % inner, count, inner);
-    return {};
+    Patience patience(context);
+    for (int64_t o = first; o < last && !patience.ended(); ++o)
+      normalize(x, *context.outputs[0], o / inner * count * inner + o % inner, count, inner, patience);
+    return patience.status();
   }
 
  private:
-  void normalize(const heddle_tensor& x, heddle_tensor& y, int64_t start, int64_t count, int64_t stride) const {
+  void normalize(const heddle_tensor& x, heddle_tensor& y, int64_t start, int64_t count, int64_t stride, Patience& patience) const {
     double norm = 0, value = 0;
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count && !patience.ends(8); ++i) {
       convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
       norm += p_ == 1 ? std::fabs(value) : value * value;
     }
     if (p_ == 2) norm = std::sqrt(norm);
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count && !patience.ends(8); ++i) {
       convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
       value = norm == 0 ? 0 : value / norm;
       convert(HEDDLE_F64, &value, y.dtype, at(y, start + i * stride), 1);

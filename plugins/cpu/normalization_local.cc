@@ -22,7 +22,11 @@ class LocalResponse {
     return {};
   }
   Status prepare(PrepareContext& context) {
-    tiling_.plan(context, static_cast<int64_t>(context.input(0)->byte_size), 16);
+    // Two operations for each neighbour, then the power.
+    const heddle_tensor& x = *context.input(0);
+    const int64_t neighbours = std::min(size_, x.dims[1]);
+    tiling_.plan(context, static_cast<double>(x.byte_size), 16,
+                 (2.0 * static_cast<double>(neighbours) + 10) * static_cast<double>(x.element_count));
     context.set_scratch(0, 2 * chunk * sizeof(float));
     return {};
   }
@@ -34,19 +38,21 @@ class LocalResponse {
     float* sums = static_cast<float*>(context.host->thread_scratch(&context));
     float* row = sums + chunk;
     const auto [first, last] = tiling_.range(dims[0] * channels, begin, end);
-    for (int64_t r = first; r < last; ++r) {
+    Patience patience(context);
+    for (int64_t r = first; r < last && !patience.ended(); ++r) {
       const int64_t c = r % channels, from = std::max<int64_t>(0, c - (size_ - 1) / 2), to = std::min(channels - 1, c + size_ / 2);
       for (int64_t i = 0; i < spatial; i += chunk) {
         const int64_t n = std::min(chunk, spatial - i);
         std::fill(sums, sums + n, 0.0f);
-        for (int64_t k = from; k <= to; ++k) isa_normalizations().add_squares(as_working(x, (r - c + k) * spatial + i, n, row), sums, n);
+        for (int64_t k = from; k <= to && !patience.ends(n); ++k)
+          isa_normalizations().add_squares(as_working(x, (r - c + k) * spatial + i, n, row), sums, n);
         const int64_t start = r * spatial + i;
         float* result = target(y, start, row);
         isa_normalizations().local_response(as_working(x, start, n, row), sums, result, n, bias_, alpha_, beta_);
         store_working(y, start, n, result);
       }
     }
-    return {};
+    return patience.status();
   }
 
  private:
@@ -58,6 +64,12 @@ class LocalResponse {
 Status infer_local_response(InferContext& context) {
   if (context.dims(0).rank >= 2) return {};
   return invalid("X has shape " + dims_text(context.dims(0)) + ", expected N, C and spatial dimensions");
+}
+
+void local_response_cost(CostContext& context) {
+  const Dims x = context.dims(0);
+  const int64_t neighbours = std::clamp<int64_t>(context.attributes.i("size"), 0, x.rank > 1 ? x[1] : 1);
+  context.set_flops((2.0 * static_cast<double>(neighbours) + 10) * context.elements(0));
 }
 
 template <class Context>
@@ -92,25 +104,27 @@ class MeanVariance {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const ReducePlan plan = plan_reduction(*context.inputs[0], set_, cost_, false);
-    for (int64_t o = plan.output_begin(begin); o < plan.output_begin(end); ++o) normalize(plan, *context.inputs[0], *context.outputs[0], o);
-    return {};
+    Patience patience(context);
+    for (int64_t o = plan.output_begin(begin); o < plan.output_begin(end) && !patience.ended(); ++o)
+      normalize(plan, *context.inputs[0], *context.outputs[0], o, patience);
+    return patience.status();
   }
 
  private:
   // f(first element, count) for each contiguous stretch of output `o`.
   template <class F>
-  static void stretches(const ReducePlan& plan, int64_t o, F f) {
+  static void stretches(const ReducePlan& plan, int64_t o, Patience& patience, F f) {
     const int64_t base = plan.input_of(o), length = plan.columns ? 1 : std::min(plan.row, chunk);
-    for (int64_t r = 0; r < plan.folded;) {
+    for (int64_t r = 0; r < plan.folded && !patience.ends(length);) {
       const int64_t n = plan.columns ? 1 : std::min(length, plan.row - r % plan.row);
       f(base + plan.folded_at(r), n);
       r += n;
     }
   }
-  static void normalize(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t o) {
+  static void normalize(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t o, Patience& patience) {
     double values[chunk], sum = 0, squares = 0;
     const auto each = [&](auto&& f) {
-      stretches(plan, o, [&](int64_t start, int64_t n) {
+      stretches(plan, o, patience, [&](int64_t start, int64_t n) {
         convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
         for (int64_t i = 0; i < n; ++i) f(values[i]);
       });
@@ -119,7 +133,7 @@ class MeanVariance {
     const double mean = sum / static_cast<double>(plan.folded);
     each([&](double v) { squares += (v - mean) * (v - mean); });
     const double deviation = std::sqrt(squares / static_cast<double>(plan.folded)) + 1e-9;
-    stretches(plan, o, [&](int64_t start, int64_t n) {
+    stretches(plan, o, patience, [&](int64_t start, int64_t n) {
       convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
       for (int64_t i = 0; i < n; ++i) values[i] = (values[i] - mean) / deviation;
       convert(HEDDLE_F64, values, y.dtype, at(y, start), n);
@@ -144,6 +158,7 @@ void add_normalization_local(Builder& plugin) {
                  .required("size", HEDDLE_ATTRIBUTE_INT)
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_local_response)
+                 .cost<local_response_cost>()
                  .cpu<LocalResponse>());
   plugin.add(Op("MeanVarianceNormalization", "", 13)
                  .in("X", float_dtypes)

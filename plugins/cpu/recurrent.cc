@@ -77,6 +77,16 @@ Status infer_recurrent(InferContext& context) {
   return {};
 }
 
+// Products with W and R; activations are few beside them.
+template <int gates>
+void recurrent_cost(CostContext& context) {
+  RecurrentShape s;
+  if (!read_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s).ok()) return;
+  const auto n = static_cast<double>(s.hidden);
+  context.set_flops(2.0 * static_cast<double>(s.times) * static_cast<double>(s.batches) * s.directions * gates * n *
+                    (static_cast<double>(s.inputs) + n));
+}
+
 // Eight sums side by side, so that compilers use vectors; a fixed order.
 template <class T>
 T dot(const T* a, const T* b, int64_t n) {
@@ -96,6 +106,9 @@ struct Cell {
   const T *w, *r, *bias, *peepholes;  // bias and peepholes may be null
   T *h, *c, *gates;                   // gates: one more block of `hidden` behind them for GRU
   int64_t inputs, hidden;
+  Patience* patience;
+  // Whether to leave the rows of a step that are left: before each.
+  bool ends() const { return patience->ends(inputs + hidden); }
   T clip;        // 0: none
   bool variant;  // LSTM: input_forget; GRU: linear_before_reset
   T clipped(T v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
@@ -112,7 +125,7 @@ struct RnnCell {
   static const char* variant() { return nullptr; }
   template <class T>
   static void step(const Cell<T>& cell, const T* x) {
-    for (int64_t j = 0; j < cell.hidden; ++j)
+    for (int64_t j = 0; j < cell.hidden && !cell.ends(); ++j)
       cell.gates[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, cell.hidden)));
     std::copy(cell.gates, cell.gates + cell.hidden, cell.h);
   }
@@ -126,9 +139,10 @@ struct GruCell {
   static void step(const Cell<T>& cell, const T* x) {
     const int64_t n = cell.hidden;
     T *z = cell.gates, *r = z + n, *next = r + n, *reset = next + n;
-    for (int64_t j = 0; j < 2 * n; ++j) z[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, 3 * n)));
+    for (int64_t j = 0; j < 2 * n && !cell.ends(); ++j)
+      z[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, 3 * n)));
     for (int64_t j = 0; j < n; ++j) reset[j] = r[j] * cell.h[j];
-    for (int64_t j = 0; j < n; ++j) {
+    for (int64_t j = 0; j < n && !cell.ends(); ++j) {
       const T recurrent = cell.variant ? r[j] * cell.from_state(cell.h, 2 * n + j, 3 * n) : cell.from_state(reset, 2 * n + j, 3 * n);
       next[j] = cell.activations[1](cell.clipped(cell.from_input(x, 2 * n + j) + recurrent));
     }
@@ -145,7 +159,7 @@ struct LstmCell {
     const int64_t n = cell.hidden;
     const RecurrentActivation* p = cell.activations;
     T* gate = cell.gates;
-    for (int64_t j = 0; j < 4 * n; ++j) gate[j] = cell.from_input(x, j) + cell.from_state(cell.h, j, 4 * n);
+    for (int64_t j = 0; j < 4 * n && !cell.ends(); ++j) gate[j] = cell.from_input(x, j) + cell.from_state(cell.h, j, 4 * n);
     for (int64_t j = 0; j < n; ++j) {
       const T* peep = cell.peepholes;
       const T before = cell.c[j];
@@ -175,7 +189,8 @@ class Recurrent {
     shape_.times = x[shape_.batch_first ? 1 : 0];
     shape_.batches = x[shape_.batch_first ? 0 : 1];
     const int64_t n = shape_.hidden;
-    const int64_t products = shape_.times * shape_.batches * shape_.directions * CellKind::gates * n * (shape_.inputs + n);
+    const double products = static_cast<double>(shape_.times) * static_cast<double>(shape_.batches) * shape_.directions * CellKind::gates *
+                            static_cast<double>(n) * static_cast<double>(shape_.inputs + n);
     tiling_.plan(context, products, 4.0);
     context.set_scratch(0, static_cast<uint64_t>((2 + CellKind::gates + 1) * n) * sizeof(double));
     return {};
@@ -200,13 +215,14 @@ class Recurrent {
   template <class T>
   Status run_units(const RunContext& context, int64_t begin, int64_t end) const {
     const Tiling::Range range = tiling_.range(shape_.directions * shape_.batches, begin, end);
+    Patience patience(context);
     for (int64_t unit = range.first; unit < range.last; ++unit)
-      HEDDLE_PLUGIN_CHECK(run_unit<T>(context, unit / shape_.batches, unit % shape_.batches));
+      HEDDLE_PLUGIN_CHECK(run_unit<T>(context, unit / shape_.batches, unit % shape_.batches, patience));
     return {};
   }
 
   template <class T>
-  Cell<T> cell_of(const RunContext& context, int64_t d) const {
+  Cell<T> cell_of(const RunContext& context, int64_t d, Patience& patience) const {
     const int64_t n = shape_.hidden, rows = CellKind::gates * n;
     auto* memory = static_cast<T*>(context.host->thread_scratch(&context));
     const T *bias = data_of<T>(context, port_b), *peepholes = data_of<T>(context, port_p);
@@ -220,13 +236,14 @@ class Recurrent {
             memory + 2 * n,
             shape_.inputs,
             n,
+            &patience,
             static_cast<T>(clip_),
             variant_};
   }
 
   template <class T>
-  Status run_unit(const RunContext& context, int64_t d, int64_t b) const {
-    const Cell<T> cell = cell_of<T>(context, d);
+  Status run_unit(const RunContext& context, int64_t d, int64_t b, Patience& patience) const {
+    const Cell<T> cell = cell_of<T>(context, d, patience);
     const int64_t n = shape_.hidden;
     for (const auto& [port, state] : {std::pair{port_h, cell.h}, std::pair{port_c, cell.c}}) {
       const T* initial = data_of<T>(context, port);
@@ -241,6 +258,7 @@ class Recurrent {
     for (int64_t step = 0; step < length; ++step) {
       const int64_t t = backward_ || d == 1 ? length - 1 - step : step;
       CellKind::step(cell, data_of<T>(context, port_x) + shape_.x(t, b));
+      if (patience.ends(n)) return cancelled();
       if (y) std::copy(cell.h, cell.h + n, y + shape_.y(t, d, b));
     }
     for (int64_t t = length; y && t < shape_.times; ++t) std::fill_n(y + shape_.y(t, d, b), n, T(0));
@@ -270,6 +288,7 @@ Op recurrent_operator(const char* name, const char* doc) {
   op.maybe("clip", HEDDLE_ATTRIBUTE_FLOAT).attribute("direction", "forward").maybe("hidden_size", HEDDLE_ATTRIBUTE_INT);
   op.attribute("layout", 0);
   if (CellKind::variant()) op.attribute(CellKind::variant(), 0);
+  op.template cost<recurrent_cost<CellKind::gates>>();
   op.infer(infer_recurrent<CellKind::gates>).template cpu<Recurrent<CellKind>>();
   return op;
 }

@@ -19,24 +19,25 @@ bool beats(T x, T best) {
     return maximum ? x > best : x < best;
 }
 
+constexpr int64_t chunk = 256, stretch = 1 << 20;
+
 template <bool maximum, bool last, class T>
-void scan_row(const T* x, int64_t count, int64_t* index) {
+void scan_row(const T* x, int64_t count, int64_t* index, Patience& patience) {
   T best = x[0];
   int64_t at = 0;
-  for (int64_t i = 1; i < count; ++i)
-    if (beats<maximum, last>(x[i], best)) best = x[i], at = i;
+  for (int64_t first = 1; first < count && !patience.ends(std::min(stretch, count - first)); first += stretch)
+    for (int64_t i = first; i < std::min(first + stretch, count); ++i)
+      if (beats<maximum, last>(x[i], best)) best = x[i], at = i;
   *index = at;
 }
 
-constexpr int64_t chunk = 256;
-
 // `columns` <= chunk neighbouring rows at once, elements of one `stride` apart.
 template <bool maximum, bool last, class T>
-void scan_columns(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index) {
+void scan_columns(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, Patience& patience) {
   T best[chunk];
   std::copy(x, x + columns, best);
   std::fill(index, index + columns, 0);
-  for (int64_t i = 1; i < count; ++i)
+  for (int64_t i = 1; i < count && !patience.ends(columns); ++i)
     for (int64_t c = 0; c < columns; ++c)
       if (beats<maximum, last>(x[i * stride + c], best[c])) best[c] = x[i * stride + c], index[c] = i;
 }
@@ -62,36 +63,37 @@ class ArgExtremum {
     const int64_t count = dims[axis], inner = dims.count(axis + 1, dims.rank), outer = dims.count(0, axis);
     const auto [first, until] = tiling_.range(outer * inner, begin, end);
     int64_t* index = static_cast<int64_t*>(context.outputs[0]->data);
+    Patience patience(context);
     with_dtype(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      for (int64_t o = first; o < until;) {
+      for (int64_t o = first; o < until && !patience.ended();) {
         const int64_t column = o % inner, n = std::min({inner - column, until - o, chunk});
         const T* data = static_cast<const T*>(x.data) + o / inner * count * inner + column;
-        scan(data, x.dtype, count, inner, n, index + o);
+        scan(data, count, inner, n, index + o, patience);
         o += n;
       }
     });
-    return {};
+    return patience.status();
   }
 
  private:
   template <class T>
-  void scan(const T* x, heddle_dtype, int64_t count, int64_t stride, int64_t columns, int64_t* index) const {
+  void scan(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, Patience& patience) const {
     if constexpr (std::is_same_v<Arithmetic<T>, T>) {
       if (stride == 1)
-        last_ ? scan_row<maximum, true>(x, count, index) : scan_row<maximum, false>(x, count, index);
+        last_ ? scan_row<maximum, true>(x, count, index, patience) : scan_row<maximum, false>(x, count, index, patience);
       else
-        last_ ? scan_columns<maximum, true>(x, count, stride, columns, index)
-              : scan_columns<maximum, false>(x, count, stride, columns, index);
+        last_ ? scan_columns<maximum, true>(x, count, stride, columns, index, patience)
+              : scan_columns<maximum, false>(x, count, stride, columns, index, patience);
     } else {
-      for (int64_t c = 0; c < columns; ++c) scan_halves(x + c, count, stride, index + c);
+      for (int64_t c = 0; c < columns; ++c) scan_halves(x + c, count, stride, index + c, patience);
     }
   }
   // 16-bit floats, one element at a time.
   template <class T>
-  void scan_halves(const T* x, int64_t count, int64_t stride, int64_t* index) const {
+  void scan_halves(const T* x, int64_t count, int64_t stride, int64_t* index, Patience& patience) const {
     float best = 0, value = 0;
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count && !patience.ends(4); ++i) {
       convert(dtype_of<T>::id, x + i * stride, HEDDLE_F32, &value, 1);
       const bool better = i == 0 || (last_ ? beats<maximum, true>(value, best) : beats<maximum, false>(value, best));
       if (better) best = value, *index = i;

@@ -52,8 +52,9 @@ void add_groups(const heddle_tensor& input, uint32_t reduced_set, ReducePlan* pl
   }
 }
 
-void add_tiles(double cost_ns, bool splittable, ReducePlan* plan) {
-  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cost_ns / tile_ns), cost_ns > 20e3 ? 2 : 1, most_tiles);
+void add_tiles(double cost_ns, double bytes, bool splittable, ReducePlan* plan) {
+  const int64_t tuned = std::clamp<int64_t>(static_cast<int64_t>(std::min(cost_ns / tile_ns, 1e9)), cost_ns > 20e3 ? 2 : 1, most_tiles);
+  const int64_t wanted = std::max(tuned, least_tiles(cost_ns * bytes_per_ns, bytes));
   const int64_t grain = plan->columns ? 64 : 1;  // outputs of neighbouring tiles share no cache line
   plan->output_parts = std::clamp<int64_t>(plan->outputs / grain, 1, wanted);
   if (!splittable) return;
@@ -74,7 +75,8 @@ ReducePlan plan_reduction(const heddle_tensor& input, uint32_t reduced_set, doub
   if (plan.folded == 0) return plan;  // every output is the fold of nothing
   const ReducePlan::Groups& inner = plan.columns ? plan.kept : plan.reduced;
   plan.row = inner.empty() ? 1 : inner.back().extent;
-  add_tiles(cost_ns, splittable, &plan);
+  // As much again may be written: normalisations are divided like this too.
+  add_tiles(cost_ns, 2 * static_cast<double>(input.byte_size), splittable, &plan);
   return plan;
 }
 

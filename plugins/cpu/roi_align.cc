@@ -32,6 +32,15 @@ Status infer_roi_align(InferContext& context) {
   return {};
 }
 
+// For one element of the output; regions that choose for themselves take few.
+double sample_operations(int64_t sampling_ratio) {
+  const double samples = static_cast<double>(sampling_ratio == 0 ? 2 : sampling_ratio);
+  return 16 * samples * samples;
+}
+void roi_align_cost(CostContext& context) {
+  context.set_flops(sample_operations(context.attributes.i("sampling_ratio")) * context.output_elements(0));
+}
+
 class RoiAlign {
  public:
   Status create(const CreateContext& context) {
@@ -43,7 +52,9 @@ class RoiAlign {
     return {};
   }
   Status prepare(PrepareContext& context) {
-    tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size), 64.0);
+    const heddle_tensor& y = *context.output(0);
+    tiling_.plan(context, static_cast<double>(y.byte_size), 64.0,
+                 sample_operations(sampling_ratio_) * static_cast<double>(y.element_count));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -156,6 +167,7 @@ void add_roi_align(Builder& plugin) {
                  .attribute("sampling_ratio", 0)
                  .attribute("spatial_scale", 1.0)
                  .infer(infer_roi_align)
+                 .cost<roi_align_cost>()
                  .cpu<RoiAlign>());
 }
 

@@ -82,15 +82,16 @@ class ScatterElements {
     const int64_t rows = axis_ > 0 ? data.dims[0] : 1;
     const Tiling::Range range = tiling_.range(rows, begin, end);
     const int64_t row_bytes = static_cast<int64_t>(y.byte_size) / rows;
+    Patience patience(context);
     if (data.data != y.data)
-      std::memcpy(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
-                  static_cast<size_t>((range.last - range.first) * row_bytes));
-    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range); });
+      copy_patiently(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
+                     (range.last - range.first) * row_bytes, patience);
+    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range, patience); });
   }
 
  private:
   template <class T>
-  Status scatter(const RunContext& context, Tiling::Range range) const {
+  Status scatter(const RunContext& context, Tiling::Range range, Patience& patience) const {
     const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
     const T* updates = static_cast<const T*>(context.inputs[2]->data);
     T* to = static_cast<T*>(y.data);
@@ -102,6 +103,7 @@ class ScatterElements {
     const int64_t last = axis_ > 0 ? std::min(range.last, indices.dims[0]) * per_row : indices.element_count;
     at[0] = first / per_row;
     for (int64_t i = first; i < last; ++i) {
+      if (patience.ends(4)) break;
       int64_t index = integer_at(indices, i);
       if (!resolve_index(&index, y.dims[axis_])) return index_outside(integer_at(indices, i), y.dims[axis_], axis_);
       int64_t target = index * strides[axis_];
@@ -113,7 +115,7 @@ class ScatterElements {
         at[d] = 0;
       }
     }
-    return {};
+    return patience.status();
   }
   int axis_ = 0;
   Reduction reduction_ = Reduction::none;
@@ -158,23 +160,24 @@ class ScatterND {
     if (y.element_count == 0) return {};
     const Tiling::Range columns = tiling_.range(slice_, begin, end);
     const auto width = static_cast<int64_t>(byte_width(y.dtype));
+    Patience patience(context);
     if (data.data != y.data) {
       const bool whole = columns.last - columns.first == slice_;
       const int64_t rows = whole ? 1 : slices_, stride = slice_ * width;
       const int64_t bytes = whole ? static_cast<int64_t>(y.byte_size) : (columns.last - columns.first) * width;
       for (int64_t r = 0; r < rows; ++r)
-        std::memcpy(static_cast<char*>(y.data) + r * stride + columns.first * width,
-                    static_cast<const char*>(data.data) + r * stride + columns.first * width, static_cast<size_t>(bytes));
+        copy_patiently(static_cast<char*>(y.data) + r * stride + columns.first * width,
+                       static_cast<const char*>(data.data) + r * stride + columns.first * width, bytes, patience);
     }
-    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns); });
+    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, patience); });
   }
 
  private:
   template <class T>
-  Status scatter(const RunContext& context, Tiling::Range columns) const {
+  Status scatter(const RunContext& context, Tiling::Range columns, Patience& patience) const {
     const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
     const T* updates = static_cast<const T*>(context.inputs[2]->data);
-    for (int64_t u = 0; u < indices.element_count / depth_; ++u) {
+    for (int64_t u = 0; u < indices.element_count / depth_ && !patience.ends(4 + columns.last - columns.first); ++u) {
       int64_t at = 0;
       for (int k = 0; k < depth_; ++k) {
         int64_t index = integer_at(indices, u * depth_ + k);
@@ -184,7 +187,7 @@ class ScatterND {
       combine(static_cast<T*>(y.data) + at * slice_ + columns.first, updates + u * slice_ + columns.first, columns.last - columns.first,
               reduction_);
     }
-    return {};
+    return patience.status();
   }
   int depth_ = 1;
   int64_t slice_ = 1, slices_ = 1;

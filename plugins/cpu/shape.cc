@@ -149,21 +149,35 @@ Status infer_range(InferContext& context) {
 }
 
 template <class T>
-Status range(In<T> start, In<T> limit, In<T> delta, Out<T> y) {
-  HEDDLE_PLUGIN_CHECK(
-      check_planned({{"start", start.tensor}, {"limit", limit.tensor}, {"delta", delta.tensor}}, *y.tensor, [&](Extents* to) {
-        to->push(0);
-        return range_count<T>(start[0], limit[0], delta[0], &to->values[0]);
-      }));
-  if constexpr (std::is_floating_point_v<T>) {
-    for (int64_t i = 0; i < y.size; ++i) y[i] = start[0] + static_cast<T>(i) * delta[0];
-  } else {
-    // Unsigned, because an intermediate product may wrap where the sum does not.
-    const auto first = static_cast<uint64_t>(start[0]), step = static_cast<uint64_t>(delta[0]);
-    for (int64_t i = 0; i < y.size; ++i) y[i] = static_cast<T>(first + static_cast<uint64_t>(i) * step);
+class Range {
+ public:
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size));
+    return {};
   }
-  return {};
-}
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    HEDDLE_PLUGIN_CHECK(check_planned({{"start", context.inputs[0]}, {"limit", context.inputs[1]}, {"delta", context.inputs[2]}},
+                                      *context.outputs[0], [&](Extents* to) {
+                                        to->push(0);
+                                        return range_count<T>(input<T>(context, 0)[0], input<T>(context, 1)[0], input<T>(context, 2)[0],
+                                                              &to->values[0]);
+                                      }));
+    const T start = input<T>(context, 0)[0], delta = input<T>(context, 2)[0];
+    const Out<T> y = output<T>(context, 0);
+    const Tiling::Range range = tiling_.range(y.size, begin, end);
+    if constexpr (std::is_floating_point_v<T>) {
+      for (int64_t i = range.first; i < range.last; ++i) y.data[i] = start + static_cast<T>(i) * delta;
+    } else {
+      // Unsigned, because an intermediate product may wrap where the sum does not.
+      const auto first = static_cast<uint64_t>(start), step = static_cast<uint64_t>(delta);
+      for (int64_t i = range.first; i < range.last; ++i) y.data[i] = static_cast<T>(first + static_cast<uint64_t>(i) * step);
+    }
+    return {};
+  }
+
+ private:
+  Tiling tiling_;
+};
 
 // ---------------------------------------------------------------- EyeLike
 
@@ -176,11 +190,6 @@ Status infer_eye_like(InferContext& context) {
   context.set_dims(0, dims);
   return {};
 }
-
-struct Diagonal {
-  explicit Diagonal(const Attributes& attributes) : k(attributes.i("k")) {}
-  int64_t k;
-};
 
 // One, as bytes of a dtype.
 uint64_t one_of(heddle_dtype dtype) {
@@ -198,18 +207,40 @@ uint64_t one_of(heddle_dtype dtype) {
   }
 }
 
-Status eye_like(In<void>, const Diagonal& diagonal, Out<void> y) {
-  with_width(byte_width(y.tensor->dtype), [&](auto tag) {
-    using W = typename decltype(tag)::type;
-    W* data = static_cast<W*>(y.data);
-    std::fill(data, data + y.size, W(0));
-    const int64_t rows = y.dims[0], columns = y.dims[1];
-    const int64_t first = diagonal.k < 0 ? (diagonal.k < -rows ? rows : -diagonal.k) : 0;
-    for (int64_t r = first; r < rows && r < columns - diagonal.k; ++r)
-      data[r * columns + r + diagonal.k] = static_cast<W>(one_of(y.tensor->dtype));
-  });
-  return {};
-}
+class EyeLike {
+ public:
+  Status create(const CreateContext& context) {
+    k_ = context.attributes.i("k");
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, static_cast<double>(context.output(0)->byte_size), 1.0);
+    return {};
+  }
+  // Tiles are ranges of elements.
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor& y = *context.outputs[0];
+    const Tiling::Range range = tiling_.range(y.element_count, begin, end);
+    if (range.first == range.last) return {};
+    with_width(byte_width(y.dtype), [&](auto tag) {
+      using W = typename decltype(tag)::type;
+      W* data = static_cast<W*>(y.data);
+      std::fill(data + range.first, data + range.last, W(0));
+      const int64_t rows = y.dims[0], columns = y.dims[1];
+      const int64_t first = k_ < 0 ? (k_ < -rows ? rows : -k_) : 0;
+      for (int64_t r = std::max(first, range.first / columns); r < rows && r < columns - k_; ++r) {
+        const int64_t at = r * columns + r + k_;
+        if (at >= range.last) break;
+        if (at >= range.first) data[at] = static_cast<W>(one_of(y.dtype));
+      }
+    });
+    return {};
+  }
+
+ private:
+  int64_t k_ = 0;
+  Tiling tiling_;
+};
 
 }  // namespace
 
@@ -245,11 +276,11 @@ void add_shape(Builder& plugin) {
                  .shape_operand("delta", range_dtypes)
                  .out("output", {}, range_dtypes, nullptr)
                  .infer(infer_range)
-                 .cpu<range<float>>()
-                 .cpu<range<double>>()
-                 .cpu<range<int16_t>>()
-                 .cpu<range<int32_t>>()
-                 .cpu<range<int64_t>>());
+                 .cpu<Range<float>>(std::vector<heddle_dtype_set>(3, dtypes<float>()), {dtypes<float>()})
+                 .cpu<Range<double>>(std::vector<heddle_dtype_set>(3, dtypes<double>()), {dtypes<double>()})
+                 .cpu<Range<int16_t>>(std::vector<heddle_dtype_set>(3, dtypes<int16_t>()), {dtypes<int16_t>()})
+                 .cpu<Range<int32_t>>(std::vector<heddle_dtype_set>(3, dtypes<int32_t>()), {dtypes<int32_t>()})
+                 .cpu<Range<int64_t>>(std::vector<heddle_dtype_set>(3, dtypes<int64_t>()), {dtypes<int64_t>()}));
   plugin.add(Op("EyeLike", "", 9)
                  .doc("ones on the k-th diagonal, zeros elsewhere")
                  .in("input", any_dtype, nullptr)
@@ -257,7 +288,7 @@ void add_shape(Builder& plugin) {
                  .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
                  .attribute("k", 0)
                  .infer(infer_eye_like)
-                 .cpu<eye_like>());
+                 .cpu<EyeLike>());
 }
 
 }  // namespace heddle::cpu

@@ -44,7 +44,8 @@ class Softmax {
     Shape shape;
     if (Status s = shape_of(x, &shape); !s.ok()) return s;
     tiling_.plan(context, static_cast<int64_t>(x.byte_size), x.dtype == HEDDLE_F64 ? 20 : 6);
-    const uint64_t gathered = x.dtype == HEDDLE_F32 ? 2 * softmax_columns * sizeof(float) : static_cast<uint64_t>(shape.count) * 16;
+    const bool gathers = x.dtype != HEDDLE_F32 && shape.count <= longest;
+    const uint64_t gathered = gathers ? static_cast<uint64_t>(shape.count) * 16 : 2 * softmax_columns * sizeof(float);
     context.set_scratch(0, std::max<uint64_t>(gathered, 64));
     return {};
   }
@@ -57,10 +58,14 @@ class Softmax {
     if (shape.count == 0) return {};
     char* scratch = static_cast<char*>(context.host->thread_scratch(&context));
     const auto [first, last] = tiling_.range(shape.outer * shape.inner, begin, end);
-    for (int64_t o = first; o < last;) {
+    Patience patience(context);
+    for (int64_t o = first; o < last && !patience.ended();) {
       const int64_t column = o % shape.inner;
       const int64_t at = o / shape.inner * shape.count * shape.inner + column;
-      if (x.dtype == HEDDLE_F32) {
+      if (shape.count > longest) {
+        run_long(x, y, at, shape, patience);
+        ++o;
+      } else if (x.dtype == HEDDLE_F32) {
         const int64_t n = std::min({shape.inner - column, last - o, softmax_columns});
         run_f32(static_cast<const float*>(x.data) + at, static_cast<float*>(y.data) + at, shape, n, reinterpret_cast<float*>(scratch));
         o += n;
@@ -69,7 +74,7 @@ class Softmax {
         ++o;
       }
     }
-    return {};
+    return patience.status();
   }
 
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
@@ -120,6 +125,29 @@ class Softmax {
       std::memcpy(to + static_cast<size_t>(at + i * shape.inner) * width, raw + static_cast<size_t>(i) * width, width);
   }
 
+  // Element by element in f64: one that may be called off halfway.
+  void run_long(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, Patience& patience) const {
+    const auto width = static_cast<int64_t>(byte_width(x.dtype));
+    const auto element = [&](int64_t i) {
+      double value = 0;
+      convert(x.dtype, static_cast<const char*>(x.data) + (at + i * shape.inner) * width, HEDDLE_F64, &value, 1);
+      return value;
+    };
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+    int64_t where = 0;
+    for (int64_t i = 0; i < shape.count && !patience.ends(8); ++i)
+      if (const double v = element(i); v > largest || (v != v && largest == largest)) largest = v, where = i;
+    for (int64_t i = 0; i < shape.count && kind_ != softmax_hard && !patience.ends(20); ++i) sum += std::exp(element(i) - largest);
+    const double logarithm = std::log(sum);
+    for (int64_t i = 0; i < shape.count && !patience.ends(20); ++i) {
+      const double v = kind_ == softmax_hard    ? (i == where ? 1 : 0)
+                       : kind_ == softmax_plain ? std::exp(element(i) - largest) / sum
+                                                : element(i) - largest - logarithm;
+      convert(HEDDLE_F64, &v, y.dtype, static_cast<char*>(y.data) + (at + i * shape.inner) * width, 1);
+    }
+  }
+
+  static constexpr int64_t longest = int64_t{1} << 24;  // of an axis that is taken as a whole
   SoftmaxKind kind_ = softmax_plain;
   int64_t axis_ = -1;
   Tiling tiling_;

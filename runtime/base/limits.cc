@@ -25,6 +25,7 @@ constexpr LimitEntry table[] = {
     {"evaluated_elements", &Limits::evaluated_elements, most, "elements of a value whose content decides shapes"},
     {"folded_bytes", &Limits::folded_bytes, most, "bytes of a constant that folding may create"},
     {"loop_trips", &Limits::loop_trips, most, "runs of subnets in one run"},
+    {"operations", &Limits::operations, most, "declared operations of one run"},
 };
 static_assert(sizeof(table) / sizeof(table[0]) * sizeof(int64_t) == sizeof(Limits), "every limit has a name");
 

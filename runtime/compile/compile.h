@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/evaluator.h"
+#include "base/interruption.h"
 #include "base/limits.h"
 #include "compile/plan.h"
 #include "compile/prepack.h"
@@ -32,6 +33,7 @@ struct CompileOptions {
   std::shared_ptr<ResourceTable> resources;  // null: asking for one is an error
   DeviceManager* devices = nullptr;          // null: every operator runs on the host
   uint32_t streams = 1;                      // of each device
+  const Interruption* interruption = nullptr;  // asked between stages, and between kernels that are made; null: none
 };
 
 // Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.

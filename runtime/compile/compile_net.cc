@@ -12,6 +12,7 @@ Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& 
                        compiling::upload_constants, compiling::order_steps,    compiling::assign_streams, compiling::prepare_kernels,
                        compiling::plan_staging,     compiling::plan_memory,    compiling::lay_out,        compiling::add_fences};
   for (const auto stage : stages) {
+    if (options.interruption) HEDDLE_CHECK(options.interruption->status());
     const uint64_t begin = ticks();
     Status status = stage(draft);
     if (stage == compiling::prepare_kernels && options.prepare_ns)

@@ -121,6 +121,7 @@ Status lay_out(Draft& draft) {
     options->evaluator = nullptr;
     options->prepare_ns = nullptr;
     options->devices = nullptr;
+    options->interruption = nullptr;
     plan.late_options = std::move(options);
   }
   lay_out_values(draft);

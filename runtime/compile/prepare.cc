@@ -85,7 +85,9 @@ class Preparer {
   Status compile_subnets(NodeId id);
   bool takes_over(NodeId id, const KernelEntry& next) const;
   Status make(NodeId id);
-  Status estimate(NodeId id);
+  Status ask_cost(NodeId id);
+  Status within_operations() const;
+  void estimate(NodeId id);
   void release(const NodeServices& services);
   heddle_tensor view(ValueId value, const heddle_layout& layout) const;
   std::vector<const heddle_tensor*> views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts,
@@ -208,15 +210,46 @@ Status Preparer::make(NodeId id) {
   return {};
 }
 
-// A kernel that declares no cost is taken for as fast as memory and arithmetic of one thread usually are; operators that say nothing
-// either stay unknown.
-Status Preparer::estimate(NodeId id) {
-  constexpr double flops_per_ns = 8, bytes_per_ns = 8, call_ns = 50;
+Status Preparer::ask_cost(NodeId id) {
   NodeDraft& d = draft_.nodes[id.index];
   HEDDLE_TRY(d.cost, operator_cost(draft_.typed, draft_.node(id), d.call->attributes()->table));
+  return {};
+}
+
+double operations_of(const Plan& plan) {
+  double sum = 0;
+  for (const PlanStep& step : plan.steps) {
+    sum += step.flops.value_or(0);
+    for (const NestedPlan& nested : step.nested) sum += operations_of(*nested.plan);
+  }
+  return sum;
+}
+
+// Before kernels are made, and again with the nets inside this one. In double: it holds any sum, and a limit is no matter of a last digit.
+Status Preparer::within_operations() const {
+  double sum = 0, most = 0;
+  NodeId largest;
+  for (const NodeId id : draft_.order) {
+    const NodeDraft& d = draft_.nodes[id.index];
+    double own = d.cost.flops.value_or(0);
+    for (const NestedPlan& nested : d.nested) own += operations_of(*nested.plan);
+    sum += own;
+    if (own > most) most = own, largest = id;
+  }
+  if (sum <= static_cast<double>(draft_.options.limits.operations)) return {};
+  const Node& node = draft_.node(largest);
+  return over_limit(draft_.options.limits, &Limits::operations,
+                    "a run takes " + shortest(sum) + " operations, most of them (" + shortest(most) + ") in operator " + quoted(node.name) +
+                        " (" + display_name(node.domain, node.type) + ")");
+}
+
+// A kernel that declares no cost is taken for as fast as memory and arithmetic of one thread usually are; operators that say nothing
+// either stay unknown.
+void Preparer::estimate(NodeId id) {
+  constexpr double flops_per_ns = 8, bytes_per_ns = 8, call_ns = 50;
+  NodeDraft& d = draft_.nodes[id.index];
   if (d.made.cost_ns == 0 && d.cost.flops && d.device == 0)
     d.made.cost_ns = call_ns + *d.cost.flops / flops_per_ns + static_cast<double>(d.cost.bytes) / bytes_per_ns;
-  return {};
 }
 
 // The original of a constant leaves memory as soon as its last reader has packed it.
@@ -241,13 +274,18 @@ Status Preparer::run() {
   for (const Node& node : net.nodes)
     if (draft_.nodes[static_cast<size_t>(&node - net.nodes.data())].view && node.inputs[0].valid()) ++reads_[node.inputs[0].index];
   Findings findings;
+  for (const NodeId id : draft_.order) findings.add(draft_.at(id, ask_cost(id)));
+  if (findings.failed()) return findings.status();
+  HEDDLE_CHECK(within_operations());
   for (const NodeId id : draft_.order) {
+    if (draft_.options.interruption) HEDDLE_CHECK(draft_.options.interruption->status());
     Status status = compile_subnets(id);
     if (status.ok()) status = make(id);
-    if (status.ok()) status = estimate(id);
+    if (status.ok()) estimate(id);
     findings.add(draft_.at(id, std::move(status)));
   }
-  return findings.status();
+  if (findings.failed()) return findings.status();
+  return within_operations();
 }
 
 }  // namespace

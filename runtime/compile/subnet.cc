@@ -25,13 +25,16 @@ Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std:
   inner.max_threads = 1;
   inner.default_device = "cpu:0";  // subnets run where their operator does
   inner.devices = nullptr;
-  HEDDLE_TRY(TypedNet typed, infer(subnet, registry, subnet_options(inputs, inner.evaluator, inner.limits)));
+  InferOptions inference = subnet_options(inputs, inner.evaluator, inner.limits);
+  inference.interruption = inner.interruption;
+  HEDDLE_TRY(TypedNet typed, infer(subnet, registry, inference));
   if (typed.net.outputs.size() < outputs.size()) return Status(Code::subnet_mismatch, "the subnet has too few outputs");
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i]) *outputs[i] = subnet_output_type(typed.type(typed.net.outputs[i]));
   TransformOptions transforms;
   transforms.default_device = inner.default_device;
   transforms.limits = inner.limits;
+  transforms.interruption = inner.interruption;
   HEDDLE_TRY(typed, optimize(std::move(typed), *inner.evaluator, transforms));
   return compile(std::move(typed), inner);
 }

@@ -305,6 +305,8 @@ void Inference::run() {
     typed_.known[net.inputs[i].index] = options_.inputs[i].content;
   for (size_t i = 0; i < net.nodes.size(); ++i) {
     const Node& n = net.nodes[i];
+    if (options_.interruption)
+      if (Status over = options_.interruption->status(); !over.ok()) return findings_.add(std::move(over));
     Status status = node(NodeId(i));
     if (!status.ok()) findings_.add(std::move(status).at(n.name, display_name(n.domain, n.type)).in_net(net.name));
     check_declared(n);
@@ -321,6 +323,7 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor*
     return refused(
         {Code::subnet_mismatch, "it takes " + std::to_string(net->inputs.size()) + " inputs, is given " + std::to_string(count)});
   InferOptions options = subnet_options({inputs, count}, options_.evaluator, options_.limits);
+  options.interruption = options_.interruption;
   for (InputBinding& input : options.inputs) {
     if (!guesses_extents_ || input.content) continue;
     input.type.dynamic = true;

@@ -9,6 +9,7 @@
 
 #include "base/evaluator.h"
 #include "base/findings.h"
+#include "base/interruption.h"
 #include "base/limits.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
@@ -27,7 +28,8 @@ struct InferOptions {
   std::vector<std::pair<std::string, int64_t>> symbols;  // extents of symbolic dims; symbols are also bound by the inputs' shapes
   Evaluator* evaluator = nullptr;                        // null: no content is followed
   Limits limits;
-  bool contents_vary = false;  // of inputs without content, from run to run; else what decides shapes has to be given
+  const Interruption* interruption = nullptr;  // null: none
+  bool contents_vary = false;                  // of inputs without content, from run to run; else what decides shapes has to be given
 };
 // For a subnet, from what a plugin shows for its inputs: types, and the contents of small ones that have data.
 InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evaluator* evaluator, const Limits& limits);

@@ -5,6 +5,9 @@
 namespace heddle {
 namespace {
 
+// About a second of the slowest kernels.
+constexpr double most_operations = 1e9;
+
 class RegistryEvaluator : public Evaluator {
  public:
   explicit RegistryEvaluator(std::shared_ptr<const RegistrySnapshot> registry) : registry_(std::move(registry)) {}
@@ -18,6 +21,12 @@ class RegistryEvaluator : public Evaluator {
     call.inputs = inputs;
     call.output_count = node.outputs.size();
     call.constant_inputs = true;
+    // What a step of a run may take its time for, and be called off, would only hold up the compiler.
+    if (node.schema && node.schema->op->cost) {
+      HEDDLE_TRY(const OperatorCost cost, operator_cost(*registry_, call));
+      if (cost.flops.value_or(0) > most_operations)
+        return Status(Code::unsupported, "too much work to be evaluated while a net is compiled");
+    }
     return run_operator(*registry_, call);
   }
 

@@ -72,10 +72,14 @@ Status ask(const TypedNet& net, const Node& node, const AttributeTable& attribut
     call.error = {HEDDLE_ERROR_INTERNAL, "cost threw an exception across the plugin boundary", {}};
   }
   if (call.error.code != HEDDLE_OK) return plugin_error(Code::kernel_failed, call.error.code, call.error);
-  const auto is_amount = [](double n) { return std::isfinite(n) && n >= 0 && n < 9e18; };
+  const auto is_amount = [](double n) { return std::isfinite(n) && n >= 0; };
   if (!is_amount(cost.flops) || !is_amount(cost.bytes))
     return {Code::kernel_failed, "its cost is " + shortest(cost.flops) + " flops and " + shortest(cost.bytes) + " bytes",
             "mend the operator's cost function"};
+  // More than 64 bits count is an absurd net's doing, not the function's: limits are below it.
+  constexpr double countable = 8e18;
+  cost.flops = std::min(cost.flops, countable);
+  cost.bytes = std::min(cost.bytes, countable);
   return {};
 }
 

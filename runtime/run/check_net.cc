@@ -85,7 +85,9 @@ Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnap
     kernels.look(typed, options.compile.default_device, false, findings);
     return findings;
   }
-  Result<TypedNet> optimized = optimize(std::move(typed), *evaluator, options.transform);
+  TransformOptions transform_options = options.transform;
+  transform_options.interruption = options.interruption;
+  Result<TypedNet> optimized = optimize(std::move(typed), *evaluator, transform_options);
   if (!optimized.ok()) {
     findings.add(optimized.status());
     return findings;
@@ -94,6 +96,7 @@ Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnap
   if (findings.failed()) return findings;
   CompileOptions compile_options = options.compile;
   compile_options.evaluator = evaluator.get();
+  compile_options.interruption = options.interruption;
   const auto plan = compile(std::move(optimized).value(), compile_options);
   findings.add(plan.status());
   return findings;

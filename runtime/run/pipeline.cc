@@ -31,6 +31,7 @@ InferOptions infer_options(const PipelineOptions& options, Evaluator* evaluator)
   infer.symbols = options.symbols;
   infer.evaluator = evaluator;
   infer.limits = options.limits;
+  infer.interruption = options.interruption;
   return infer;
 }
 
@@ -67,11 +68,14 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   place_and_verify(typed, options, evaluator.get(), findings);
   if (findings.failed()) return findings.status();
   watch.add_to(t.verify_ns);
-  HEDDLE_TRY(typed, optimize(std::move(typed), *evaluator, options.transform));
+  TransformOptions transform_options = options.transform;
+  transform_options.interruption = options.interruption;
+  HEDDLE_TRY(typed, optimize(std::move(typed), *evaluator, transform_options));
   watch.add_to(t.transform_ns);
   CompileOptions compile_options = options.compile;
   compile_options.evaluator = evaluator.get();
   compile_options.prepare_ns = &t.prepare_ns;
+  compile_options.interruption = options.interruption;
   std::vector<Diagnostic> warnings;
   for (const Diagnostic& d : findings.all())
     if (d.severity == Severity::warning || d.code == Code::no_kernel) warnings.push_back(d);

@@ -25,6 +25,7 @@ struct PipelineOptions {
   CompileOptions compile;
   Copies copies = Copies::warn;
   Limits limits;
+  const Interruption* interruption = nullptr;  // of all stages; null: none
 };
 
 // A resolved net to a plan. `times` may be null.

@@ -26,6 +26,13 @@ Status check_count(const Net& net, size_t count) {
           "give each input"};
 }
 
+// In ticks, from now; 0: none.
+uint64_t deadline_of(const RunOptions& options) {
+  RunSettings settings;
+  settings.deadline_ns = options.deadline_ns;
+  return settings.deadline();
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- plans
@@ -56,11 +63,12 @@ std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_
   return nullptr;
 }
 
-Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* inputs, size_t count) {
+Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* inputs, size_t count, const Interruption* interruption) {
   // Folding and packing are about to read mapped weights: a file that shrank meanwhile is an error, not a fault.
   HEDDLE_CHECK(check_weights_whole(net), "while preparing the net");
   auto entry = std::make_shared<PlanEntry>();
   PipelineOptions p = pipeline;
+  p.interruption = interruption;
   entry->as_declared = count == 0;
   for (size_t i = 0; i < count; ++i) p.inputs.push_back({{inputs[i].dtype, inputs[i].shape}, nullptr});
   if (count > 0)
@@ -77,10 +85,10 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
   return entry;
 }
 
-Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* inputs, size_t count) {
+Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* inputs, size_t count, const Interruption* interruption) {
   HEDDLE_CHECK(check_count(net, count));
   if (auto entry = cached(inputs, count)) return entry;
-  HEDDLE_TRY(std::shared_ptr<PlanEntry> made, make_plan(inputs, count));
+  HEDDLE_TRY(std::shared_ptr<PlanEntry> made, make_plan(inputs, count, interruption));
   const std::lock_guard lock(mutex);
   for (const auto& entry : plans)
     if (matches(*entry, inputs, count)) return entry;
@@ -232,7 +240,8 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   settings.seed = options.seed.value_or(impl_->options.seed);
   settings.deadline_ns = options.deadline_ns;
   if (options.deadline_ns > 0) settings.asked_ticks = ticks();
-  HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count));
+  const Interruption interruption(settings.deadline());  // making a plan is part of the run that needs it
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count, &interruption));
   if (output_count > entry->plan->outputs.size())
     return {Code::invalid_argument,
             "the net has " + std::to_string(entry->plan->outputs.size()) + " outputs, " + std::to_string(output_count) + " are asked for"};
@@ -255,9 +264,18 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
 }
 
 Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  const uint64_t deadline = deadline_of(options);
+  const Interruption interruption(deadline);
+  HEDDLE_CHECK(impl_->find_plan(inputs.data(), inputs.size(), &interruption).status());
   HEDDLE_TRY(Context context, prepare(inputs));
   for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs[i].data));
-  HEDDLE_CHECK(context.run(options));
+  RunOptions rest = options;
+  if (options.deadline_ns > 0) {
+    const uint64_t now = ticks();
+    rest.deadline_ns = now < deadline ? static_cast<int64_t>(ticks_to_ns(deadline - now)) + 1 : -1;
+  }
+  HEDDLE_CHECK(context.run(rest));
   std::vector<Tensor> results;
   for (size_t i = 0; i < context.output_count(); ++i) results.push_back(Tensor::copy_of(context.output(i)));
   return results;
@@ -270,12 +288,6 @@ std::vector<std::string> Session::variables() const {
 }
 
 namespace {
-
-uint64_t deadline_of(const RunOptions& options) {
-  RunSettings settings;
-  settings.deadline_ns = options.deadline_ns;
-  return settings.deadline();
-}
 
 Result<size_t> find_variable(const VariableStore& store, const std::string& name) {
   std::vector<std::string> names;

@@ -63,7 +63,8 @@ struct Session::Impl {
   std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
 
   // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
-  Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count);
+  // `interruption`: of making one; null: none.
+  Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count, const Interruption* interruption = nullptr);
   // An execution of the plan in that memory, with nothing bound.
   Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
   // Keeps the execution for the next who takes one. One that a device still works for goes to the quarantine, and its workspace with it.
@@ -73,7 +74,7 @@ struct Session::Impl {
  private:
   std::shared_ptr<PlanEntry> cached(const TensorView* inputs, size_t count);
   bool matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const;
-  Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count);
+  Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count, const Interruption* interruption);
 };
 
 // The most bytes that output `i` takes; -1: there is no bound.

@@ -64,13 +64,14 @@ class Retyped {
 
 }  // namespace
 
-Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits) {
+Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits, const Interruption* interruption) {
   Editor editor(std::move(net));
   Retyped retyped(editor);
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
     const NodeId id(i);
     const Node& node = editor.node(id);
+    if (interruption) HEDDLE_CHECK(interruption->status());
     if (editor.dead(id)) continue;
     if (Status s = retyped.follow(id); !s.ok()) return std::move(s).at(node.name, display_name(node.domain, node.type));
     if (!may_fold(node)) continue;

@@ -7,6 +7,7 @@
 
 #include "base/evaluator.h"
 #include "base/findings.h"
+#include "base/interruption.h"
 #include "base/limits.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
@@ -21,12 +22,13 @@ struct TransformOptions {
   bool fuse_pointwise = true;
   std::string default_device = "cpu:0";
   Limits limits;
+  const Interruption* interruption = nullptr;  // asked between transforms and between folded operators; null: none
 };
 
 // Drops nodes whose results nobody reads and Identity nodes.
 Result<TypedNet> prune(TypedNet net);
 // Values whose inputs are all constants, and values whose content inference followed, become constants (within limits.folded_bytes).
-Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits);
+Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits, const Interruption* interruption = nullptr);
 // Conv followed by BatchNormalization in inference form becomes Conv with scaled weights and a bias.
 Result<TypedNet> fold_batch_normalization(TypedNet net);
 // Replaces what the patterns of the plugins' rewrite rules match (heddle_rewrite_rule), plugin by plugin in order of loading. A rule that

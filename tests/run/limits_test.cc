@@ -34,7 +34,8 @@ TEST(SessionLimits, AreHeldToByEveryStage) {
   };
   const Case cases[] = {{"file_bytes", &Limits::file_bytes, 100},      {"nodes", &Limits::nodes, 9},
                         {"name_bytes", &Limits::name_bytes, 3},        {"attribute_elements", &Limits::attribute_elements, 3},
-                        {"tensor_bytes", &Limits::tensor_bytes, 4000}, {"plan_bytes", &Limits::plan_bytes, 1000}};
+                        {"tensor_bytes", &Limits::tensor_bytes, 4000}, {"plan_bytes", &Limits::plan_bytes, 1000},
+                        {"operations", &Limits::operations, 1000}};
   for (const Case& c : cases) {
     const Status status = prepared_under(c.limit, c.too_small);
     EXPECT_EQ(status.code(), Code::limit_exceeded) << c.name << ": " << status.text();
@@ -42,6 +43,61 @@ TEST(SessionLimits, AreHeldToByEveryStage) {
         << status.text();
     EXPECT_TRUE(prepared_under(c.limit, Limits().*c.limit).ok()) << c.name;
   }
+}
+
+Net products(int64_t extent, const std::string& equation) {
+  NetBuilder b("products");
+  const ValueId x = b.input("x", DType::f32, Shape{extent, extent}), y = b.input("y", DType::f32, Shape{extent, extent});
+  b.output(b.add1("Einsum", "all", {x, y}, {{"equation", equation}}));
+  return b.finish();
+}
+
+// Few bytes may be years of work.
+TEST(SessionLimits, OperationsAreCountedBesideBytes) {
+  const Runtime r = runtime();
+  const Status refused = open(r, products(20000, "ij,kl->")).prepare().status();  // 1.6e17 products
+  EXPECT_EQ(refused.code(), Code::limit_exceeded) << refused.text();
+  EXPECT_NE(refused.text().find("a run takes 3.2e+17 operations, most of them (3.2e+17) in operator \"all\" (Einsum)"), std::string::npos)
+      << refused.text();
+  EXPECT_NE(refused.text().find("the limit operations is 10000000000000000"), std::string::npos) << refused.text();
+  EXPECT_TRUE(open(r, products(3000, "ij,kl->")).prepare().ok());
+  // A subnet's count with the operator's that runs it.
+  NetBuilder b("outer");
+  const auto branch = std::make_shared<const Net>(products(100, "ij,jk->ik"));
+  b.output(
+      b.add1("If", "if",
+             {b.input("c", DType::boolean, Shape{}), b.input("x", DType::f32, Shape{100, 100}), b.input("y", DType::f32, Shape{100, 100})},
+             {{"then_branch", branch}, {"else_branch", branch}}));
+  const Net outer = b.finish();
+  SessionOptions options;
+  options.limits.operations = 3'999'999;  // either branch alone takes 2,000,000
+  const Status both = open(r, outer, options).prepare().status();
+  EXPECT_EQ(both.code(), Code::limit_exceeded) << both.text();
+  options.limits.operations = 4'000'000;
+  EXPECT_TRUE(open(r, outer, options).prepare().ok());
+}
+
+// One that passed while the plan is made ends that, and another run makes it.
+TEST(SessionDeadline, CoversThePreparationOfANewPlan) {
+  const Runtime r = runtime();
+  Session session = open(r, convolution_net());
+  const auto x = blob(Shape{1, 8, 14, 14}, 0, 0.01f);
+  const std::vector<TensorView> inputs = {{DType::f32, Shape{1, 8, 14, 14}, const_cast<std::byte*>(x->data)}};
+  RunOptions late;
+  late.deadline_ns = 1;
+  const Status status = session.run(inputs, late).status();
+  EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+  EXPECT_NE(status.text().find("while the net was prepared"), std::string::npos) << status.text();
+  EXPECT_TRUE(session.run(inputs).ok());
+}
+
+// What its operands make of it is years of work too, were it folded.
+TEST(SessionLimits, NoConstantIsFoldedForHours) {
+  NetBuilder b("folded");
+  const ValueId x = b.constant("x", blob(Shape{2000, 2000}, 1, 0));
+  b.output(
+      b.add1("Add", "y", {b.add1("Einsum", "all", {x, x}, {{"equation", std::string("ij,kl->")}}), b.input("z", DType::f32, Shape{})}));
+  EXPECT_TRUE(open(runtime(), b.finish()).prepare().ok());
 }
 
 // A net of nets, one in the other.

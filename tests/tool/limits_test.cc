@@ -40,6 +40,29 @@ TEST(ToolLimit, RaisesAndLowersForEveryCommandThatReadsNets) {
   heddle_json({"run", two.net(), "--random", "1", "--limit", "plan_bytes=1"}, 4);
 }
 
+// Operations of a run, and what is printed of all limits.
+TEST(ToolLimit, CountsOperationsAndPrintsWhatHolds) {
+  const NetFolder products(net_text("products", R"("x", "y")", R"("z")", input("x", "3000, 3000") + ", " + input("y", "3000, 3000"),
+                                    node("Einsum", R"("x", "y")", "z", R"(, "attributes": {"equation": {"string": "ij,kl->"}})")));
+  const Json refused = heddle_json({"check", products.net(), "--limit", "operations=1000000"}, 4);
+  EXPECT_NE(refused["diagnostics"][0].dump().find("a run takes 1.62e+14 operations"), std::string::npos) << refused;
+  EXPECT_EQ(refused["limits"]["operations"], 1000000);
+  const Json checked = heddle_json({"check", products.net()}, 0);
+  EXPECT_EQ(checked["limits"]["operations"], 10'000'000'000'000'000);
+  EXPECT_EQ(checked["limits"]["subnet_depth"], 16);
+  EXPECT_GT(checked["limits"]["plan_bytes"], 0);
+  // It ends when it should, in the midst of its one operator.
+  const Json late = heddle_json({"run", products.net(), "--random", "1", "--deadline", "0.2"}, 1);
+  EXPECT_EQ(codes(late), Words{"deadline-exceeded"}) << late;
+}
+
+// Extents that a library would prepare for for ever.
+TEST(ToolLimit, AbsurdPaddingIsCheckedInAMoment) {
+  const NetFolder padded(net_text("padded", R"("x", "w")", R"("y")", input("x", "1, 3, 5, 5") + ", " + input("w", "8, 3, 3, 3"),
+                                  node("Conv", R"("x", "w")", "y", R"(, "attributes": {"pads": {"ints": [0, 1000000, 0, 1000000]}})")));
+  heddle_json({"check", padded.net()}, 0);
+}
+
 TEST(ToolLimit, HoldsForWeightsInputsAndTables) {
   const NetFolder two(two_outputs());
   write_text(two / "x.npy", npy("2, 3", {1, 2, 3, 4, 5, 6}));

@@ -27,7 +27,7 @@ const Keys keys_of_forms[] = {
     {"run",
      {"outputs", "printed", "latency_ns", "threads", "isa", "devices", "variable_bytes", "resident_peak_bytes", "steady_state_allocations",
       "copies", "graphs", "comparison"}},
-    {"check", {"operators"}},
+    {"check", {"operators", "limits"}},
     {"plan", {"steps", "devices", "copies", "reorders", "captured_segments", "stages_ns", "dot", "diff"}},
     {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}},
     {"import", {"net"}},

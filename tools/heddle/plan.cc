@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_document.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "command.h"
 #include "compile/buffers_csv.h"
@@ -177,6 +178,7 @@ int check(const Options& o, Report& report) {
   if (!runtime.ok()) return report.fail(runtime.status());
   const auto options = session_options(o);
   if (!options.ok()) return report.fail(options.status());
+  for (const LimitEntry& limit : limit_table()) report.json["limits"][limit.name] = options->limits.*limit.value;
   LoadOptions load;
   load.limits = options->limits;
   Result<Net> net = load_net(o.net, load);

@@ -1,0 +1,89 @@
+// What one tile does at most, and how work that no tile divides asks whether it should go on.
+//
+// Deadlines and cancels are looked at between tiles: one that took minutes would keep a run for minutes. So a kernel makes as many tiles
+// as its tuning wants, but never so few that one of them is above these marks (about 20 to 250 ms). The number stays a function of the
+// shape alone. Where one result depends on everything before it (a sort, a recurrence, one row of gigabytes) the loop holds a Patience.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "heddle/op.h"
+
+namespace heddle::cpu {
+
+// 2 GFLOP and 64 MiB touched are what a tile may come to; a quarter is left for biases, small operands and shares that are not equal.
+constexpr double most_tile_flops = 1.5e9;
+constexpr double most_tile_bytes = 48.0 * 1024 * 1024;
+constexpr int64_t most_capped_tiles = int64_t{1} << 30;  // far below what the host takes, and enough for 10^18 operations
+
+// How many tiles so much work has at least.
+inline int64_t least_tiles(double flops, double bytes) {
+  const double tiles = std::ceil(std::fmax(flops / most_tile_flops, bytes / most_tile_bytes));
+  if (!(tiles > 1)) return 1;
+  return tiles < static_cast<double>(most_capped_tiles) ? static_cast<int64_t>(tiles) : most_capped_tiles;
+}
+
+// Asks the host every few million operations whether the run goes on. A value on the stack of one call of run.
+class Patience {
+ public:
+  explicit Patience(const plugin::RunContext& context) : context_(context) {}
+  // Counts `operations` (about a nanosecond each) that come next; true when the kernel should end with cancelled().
+  bool ends(int64_t operations) {
+    left_ -= operations;
+    if (left_ > 0 || ended_) return ended_;
+    left_ = between;
+    return ended_ = context_.host->cancelled(&context_) != 0;
+  }
+  bool ended() const { return ended_; }
+  plugin::Status status() const { return ended_ ? plugin::cancelled() : plugin::Status(); }
+
+  static constexpr int64_t between = int64_t{1} << 22;
+
+ private:
+  const plugin::RunContext& context_;
+  int64_t left_ = between;
+  bool ended_ = false;
+};
+
+// memcpy and fill of what may be gigabytes; unfinished when `patience` ends.
+inline void copy_patiently(void* target, const void* source, int64_t bytes, Patience& patience) {
+  for (int64_t first = 0; first < bytes; first += Patience::between) {
+    const int64_t n = std::min(Patience::between, bytes - first);
+    if (patience.ends(n / 8)) return;
+    std::memcpy(static_cast<char*>(target) + first, static_cast<const char*>(source) + first, static_cast<size_t>(n));
+  }
+}
+template <class T>
+void fill_patiently(T* target, int64_t count, T value, Patience& patience) {
+  for (int64_t first = 0; first < count; first += Patience::between) {
+    const int64_t n = std::min(Patience::between, count - first);
+    if (patience.ends(n / 4)) return;
+    std::fill_n(target + first, n, value);
+  }
+}
+
+// std::sort and std::partial_sort (of which all of [first, last) is looked at, and [first, middle) comes out in order) for many elements:
+// a heap, which may be left at any time and takes an order that fails while it is. Elements that compare equal have to be the same.
+template <class T, class Less>
+void sort_patiently(T* first, T* middle, T* last, Less less, int64_t operations_of_less, Patience& patience) {
+  int64_t depth = 1;
+  while ((int64_t{1} << depth) <= middle - first) ++depth;
+  if (middle == first) return;
+  // std::make_heap, one element at a time.
+  for (T* end = first + 1; end <= middle && !patience.ends(operations_of_less); ++end) std::push_heap(first, end, less);
+  for (T* element = middle; element != last && !patience.ends(operations_of_less); ++element) {
+    if (!less(*element, *first)) continue;
+    patience.ends(2 * depth * operations_of_less);
+    std::pop_heap(first, middle, less);
+    *(middle - 1) = *element;
+    std::push_heap(first, middle, less);
+  }
+  for (T* end = middle; end - first > 1 && !patience.ends(2 * depth * operations_of_less); --end) std::pop_heap(first, end, less);
+}
+// Above so many comparisons' operations sorting is worth a heap, which takes twice as long or more.
+constexpr double most_sort_operations = 64e6;
+
+}  // namespace heddle::cpu

@@ -1,0 +1,376 @@
+// No tile of the CPU plugin does more than 2 GFLOP or touches more than 64 MiB, and the number of tiles is a function of the shape; where
+// one result is more work than that, the kernel asks whether its run goes on. Extents here are large and nothing has memory: kernels are
+// prepared, in a moment, and never run.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "layout_support.h"
+#include "prepared_operator.h"
+
+namespace heddle::testing {
+namespace {
+
+std::shared_ptr<const RegistrySnapshot> cpu_plugin() {
+  return cpu_registry().snapshot();
+}
+
+// Operators whose tiles are not held to the marks, and why they need not be.
+const std::map<std::string, const char*>& in_one_tile() {
+  static const std::map<std::string, const char*> operators = {
+      {"Shape", "reads extents alone"},
+      {"Size", "reads extents alone"},
+      {"Unique", "a sort: every element may come before every other; asks while it sorts"},
+      {"NonZero", "where an element goes depends on all before it; asks"},
+      {"Compress", "where a slice goes depends on all before it; asks"},
+      {"NonMaxSuppression", "a box is dropped for any better one; asks for each box"},
+      {"ScatterElements", "along axis 0 an update may go anywhere, and the last one wins; asks"},
+      {"ScatterND", "slices too short to divide: an update may go anywhere, and the last one wins; asks"},
+      {"MeanVarianceNormalization", "all elements of a mean come before the first result; asks"},
+      {"If", "runs a subnet, whose steps are stopped like any others"},
+      {"Loop", "runs a subnet, whose steps are stopped like any others"},
+      {"Scan", "runs a subnet, whose steps are stopped like any others"},
+  };
+  return operators;
+}
+
+const Shape big = {int64_t{1} << 14, int64_t{1} << 16};  // 4 GiB of f32
+
+std::vector<Case> cases() {
+  const auto i64 = [](Shape shape) { return of(DType::i64, shape); };
+  const Attribute axis0 = {"axis", int64_t{0}};
+  const Shape image = {64, 256, 512, 512}, row = {1, 1 << 28};
+  const Ints k3 = {3, 3}, pads1 = {1, 1, 1, 1};
+  std::vector<Case> all = {
+      {"Reshape", {f32(big), ints({-1})}},
+      {"Squeeze", {f32({1, 1 << 30}), ints({0})}},
+      {"Unsqueeze", {f32(big), ints({0})}},
+      {"Shape", {f32(big)}},
+      {"Size", {f32(big)}},
+      {"Loop", {}},
+      {"ConstantOfShape", {ints({1 << 15, 1 << 16})}},
+      {"Range", {scalar(0), scalar(int64_t{1} << 30), scalar(1)}},
+      {"Transpose", {f32(big)}},
+      {"Concat", {f32(big), f32(big)}, {axis0}},
+      {"Split", {f32(big), ints({1 << 13, 1 << 13})}, {}, 2},
+      {"Slice", {f32(big), ints({1}), ints({1 << 14}), ints({0})}},
+      {"Expand", {f32({1, 1 << 16}), ints({1 << 14, 1 << 16})}},
+      {"Tile", {f32(big), ints({2, 1})}},
+      {"DepthToSpace", {f32(image)}, {{"blocksize", int64_t{2}}}},
+      {"SpaceToDepth", {f32(image)}, {{"blocksize", int64_t{2}}}},
+      {"Pad", {f32(big), ints({1, 1, 1, 1})}},
+      {"Gather", {f32(big), i64({1 << 14})}},
+      {"Gather", {f32({1000, 1 << 20}), i64({3})}},
+      {"GatherElements", {f32(big), i64(big)}},
+      {"GatherND", {f32(big), i64({1 << 14, 1})}},
+      {"ScatterElements", {f32(big), i64(big), f32(big)}, {{"axis", int64_t{1}}}},
+      {"ScatterND", {f32(big), i64({1 << 10, 1}), f32({1 << 10, 1 << 16})}},
+      {"OneHot", {i64({1 << 20}), scalar(1000), f32({2})}},
+      {"TopK", {f32(big), ints({5})}, {}, 2},
+      {"CumSum", {f32(big), scalar(0)}},
+      {"Trilu", {f32({1 << 15, 1 << 15})}},
+      {"ReverseSequence", {f32({1 << 10, 1 << 10, 1 << 10}), i64({1 << 10})}},
+      {"Compress", {f32(big), of(DType::boolean, {1 << 14})}, {axis0}},
+      {"RandomNormal", {}, {{"shape", Ints{1 << 14, 1 << 16}}}},
+      {"RandomUniform", {}, {{"shape", Ints{1 << 14, 1 << 16}}}},
+      {"Multinomial", {f32({1 << 20, 1000})}, {{"sample_size", int64_t{1000}}}},
+      {"SgdUpdate", {f32(big), f32(big), f32({})}, {}, 1, "heddle"},
+      {"StepIncrement", {i64({1})}, {}, 1, "heddle"},
+      {"NegativeLogLikelihoodLoss", {f32({1 << 20, 1000}), i64({1 << 20})}},
+      {"SoftmaxCrossEntropyLoss", {f32({1 << 20, 1000}), i64({1 << 20})}},
+      {"NonMaxSuppression", {f32({1, 1 << 20, 4}), f32({1, 80, 1 << 20})}},
+      {"Einsum", {f32({10000, 10000}), f32({10000, 10000})}, {{"equation", std::string("ij,jk->ik")}}},
+      {"Einsum", {f32({20000, 20000}), f32({20000, 20000})}, {{"equation", std::string("ij,kl->")}}},
+      {"RNN", {f32({1000, 256, 1024}), f32({1, 1024, 1024}), f32({1, 1024, 1024})}},
+      {"GRU", {f32({1000, 256, 1024}), f32({1, 3072, 1024}), f32({1, 3072, 1024})}},
+      {"LSTM", {f32({1000, 256, 1024}), f32({1, 4096, 1024}), f32({1, 4096, 1024})}},
+      {"GridSample", {f32({16, 64, 512, 512}), f32({16, 2048, 2048, 2})}},
+      {"RoiAlign",
+       {f32({16, 256, 64, 64}), f32({100000, 4}), i64({100000})},
+       {{"output_height", int64_t{14}}, {"output_width", int64_t{14}}}},
+      {"RoiAlign", {f32({1, 1, 64, 64}), f32({100000, 4}), i64({100000})}, {{"sampling_ratio", int64_t{4096}}}},
+      {"Resize", {f32(image), {}, {}, ints({64, 256, 1024, 1024})}, {{"mode", std::string("linear")}}},
+      {"Pointwise", {f32(big), f32(big)}, {{"program", std::string("add(x0, exp(x1))")}}, 1, "heddle"},
+      {"Cast", {f32(big)}, {{"to", int64_t{10}}}},
+      {"BatchNormalization", {f32(image), f32({256}), f32({256}), f32({256}), f32({256})}},
+      {"InstanceNormalization", {f32(image), f32({256}), f32({256})}},
+      {"GroupNormalization", {f32(image), f32({256}), f32({256})}, {{"num_groups", int64_t{32}}}},
+      {"LayerNormalization", {f32(big), f32({1 << 16})}},
+      {"RMSNormalization", {f32(big), f32({1 << 16})}},
+      {"LRN", {f32(image)}, {{"size", int64_t{5}}}},
+      {"LRN", {f32({1, 1 << 20, 32, 32})}, {{"size", int64_t{1} << 40}}},
+      {"MeanVarianceNormalization", {f32(image)}},
+      {"Conv", {f32(image), f32({256, 256, 3, 3})}, {{"pads", pads1}}},
+      {"Conv", {f32({1, 2048, 100, 100}), f32({2048, 2048, 3, 3})}, {{"pads", pads1}}},
+      {"Conv", {f32({1, 64, 4096, 4096}), f32({64, 1, 3, 3})}, {{"pads", pads1}, {"group", int64_t{64}}}},
+      {"Conv", {f32({16, 16, 1 << 20}), f32({16, 16, 3})}},
+      {"Conv", {of(DType::f16, image), of(DType::f16, {256, 256, 3, 3})}, {{"pads", pads1}}},
+      {"ConvTranspose", {f32({1, 256, 512, 512}), f32({256, 256, 4, 4})}, {{"strides", Ints{2, 2}}, {"pads", pads1}}},
+      {"ConvTranspose", {f32({1, 64, 1000, 1000}), f32({64, 64, 2, 2})}, {{"strides", Ints{2, 2}}}},
+      {"MatMul", {f32({20000, 20000}), f32({20000, 20000})}},
+      {"MatMul", {f32({16, 1 << 20}), f32({1 << 20, 16})}},
+      {"MatMul", {f32({1, 1 << 20}), f32({1 << 20, 4096})}},
+      {"MatMul", {f32({1 << 16, 64, 64}), f32({1 << 16, 64, 64})}},
+      {"MatMul", {f32({16, int64_t{1} << 28}), f32({int64_t{1} << 28, 16})}},
+      {"MatMul", {of(DType::f64, {20000, 20000}), of(DType::f64, {20000, 20000})}},
+      {"Gemm", {f32({20000, 20000}), f32({20000, 20000}), f32({20000})}},
+      {"Gemm", {of(DType::i64, {20000, 20000}), of(DType::i64, {20000, 20000})}},
+      {"MaxPool", {f32(image)}, {{"kernel_shape", Ints{13, 13}}}},
+      {"AveragePool", {f32(image)}, {{"kernel_shape", k3}}},
+      {"LpPool", {f32(image)}, {{"kernel_shape", k3}}},
+      {"GlobalMaxPool", {f32(image)}},
+      {"GlobalAveragePool", {f32(image)}},
+      {"GlobalLpPool", {f32(image)}},
+      {"ReduceSum", {f32(row)}},
+      {"ReduceSum", {f32(big), ints({0})}},
+      {"BitShift", {of(DType::u64, big), of(DType::u64, big)}, {{"direction", std::string("LEFT")}}},
+      {"Where", {of(DType::boolean, big), f32(big), f32(big)}},
+      {"CastLike", {f32(big), of(DType::f64, {})}},
+      {"Dropout", {f32(big), {}, {}}, {}, 2},
+      {"Clip", {f32(big), f32({}), f32({})}},
+  };
+  // The others: all inputs of one large shape, in the first dtype of these that the port takes.
+  std::set<std::string> given;
+  for (const Case& c : all) given.insert(display_name(c.domain, c.type));
+  for (const auto& schema : cpu_plugin()->plugins()[0]->operators) {
+    if (given.count(display_name(schema.domain, schema.name)) > 0 || schema.has_shape_operand) continue;
+    Case c = {schema.name, {}, {}, 1, schema.domain};
+    for (uint32_t i = 0; i < schema.op->input_count; ++i) {
+      const heddle_port& port = *schema.op->inputs[i];
+      if (port.flags & HEDDLE_PORT_OPTIONAL) break;
+      for (const DType dtype : {DType::f32, DType::i64, DType::boolean, DType::u8})
+        if (port.dtypes & HEDDLE_DTYPE_BIT(static_cast<int>(dtype))) {
+          c.inputs.push_back(of(dtype, big));
+          break;
+        }
+    }
+    all.push_back(c);
+  }
+  for (const char* type :
+       {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"})
+    for (const Ints& axes : {Ints{0}, Ints{1}}) all.push_back({type, {f32(big), ints(axes)}});
+  return all;
+}
+
+TEST(TileCap, HoldsForEveryOperatorOfThePlugin) {
+  std::set<std::string> seen;
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name());
+    const std::string name = display_name(c.domain, c.type);
+    seen.insert(name);
+    if (name == "If" || name == "Loop" || name == "Scan") continue;
+    const Prepared prepared(cpu_plugin(), c, false);
+    EXPECT_TRUE(prepared.status().ok()) << prepared.status().text();
+    if (!prepared.status().ok() || prepared.lowered() || in_one_tile().count(name) > 0) continue;
+    const auto cost = prepared.cost();
+    ASSERT_TRUE(cost.ok()) << cost.status().text();
+    const auto tiles = static_cast<double>(std::max<int64_t>(prepared.tiles(), 1));
+    EXPECT_LE(cost->flops.value_or(0) / tiles, 2e9) << prepared.tiles() << " tiles";
+    // What is looked up in a table is as much as comes out of it.
+    const double looked_up = static_cast<double>(std::min(prepared.input_bytes(), 2 * prepared.output_bytes()) + prepared.output_bytes());
+    const bool looks_up = name.rfind("Gather", 0) == 0 || name == "Slice" || name == "NegativeLogLikelihoodLoss";
+    EXPECT_LE((looks_up ? looked_up : static_cast<double>(cost->bytes)) / tiles, 64.0 * 1024 * 1024) << prepared.tiles() << " tiles";
+  }
+  for (const auto& schema : cpu_plugin()->plugins()[0]->operators)
+    EXPECT_EQ(seen.count(display_name(schema.domain, schema.name)), 1u) << schema.name << " has no case here";
+  for (const auto& [name, reason] : in_one_tile()) EXPECT_EQ(seen.count(name), 1u) << name << " is no operator: " << reason;
+}
+
+// Runs under a host that says that the run is over come back, whatever is left.
+TEST(TileCap, WhatIsNotDividedAsksWhetherItsRunGoesOn) {
+  const auto i64 = [](Shape shape) { return of(DType::i64, shape); };
+  const Attribute axis0 = {"axis", int64_t{0}};
+  const int64_t m = 1 << 20;
+  const std::vector<Case> calls = {
+      {"Unique", {f32({2 * m})}},
+      {"NonZero", {of(DType::boolean, {4 * m})}},
+      {"Compress", {f32({8 * m}), of(DType::boolean, {8 * m})}},
+      {"NonMaxSuppression", {f32({1, 3000, 4}), f32({1, 1, 3000}), scalar(3000)}},
+      {"ScatterElements", {f32({m}), i64({2 * m}), f32({2 * m})}, {axis0}},
+      {"ScatterND", {f32({m}), i64({m, 1}), f32({m})}},
+      {"Multinomial", {f32({1, 4})}, {{"sample_size", int64_t{200000}}}},
+      {"Softmax", {f32({1, 16 * m + 1})}},
+      {"TopK", {f32({1, 4 * m}), ints({100000})}, {}, 2},
+      {"CumSum", {f32({8 * m}), scalar(0)}},
+      {"ArgMax", {f32({8 * m})}},
+      {"ReduceLogSumExp", {f32({1, 8 * m}), ints({1})}},
+      {"LayerNormalization", {f32({1, 4 * m}), f32({4 * m})}},
+      {"LpNormalization", {f32({1, m})}},
+      {"InstanceNormalization", {f32({1, 1, 4 * m}), f32({1}), f32({1})}},
+      {"BatchNormalization", {f32({1, 1, 8 * m}), f32({1}), f32({1}), f32({1}), f32({1})}},
+      {"LRN", {f32({1, 64, m / 8})}, {{"size", int64_t{1} << 40}}},
+      {"MeanVarianceNormalization", {f32({1, 1, 1, 8 * m})}},
+      {"SoftmaxCrossEntropyLoss", {f32({1, m}), i64({1})}},
+      {"Einsum", {f32({3000}), f32({3000})}, {{"equation", std::string("i,j->")}}},
+      {"LSTM", {f32({1000, 1, 64}), f32({1, 256, 64}), f32({1, 256, 64})}},
+      {"GRU", {f32({1000, 1, 64}), f32({1, 192, 64}), f32({1, 192, 64})}},
+      {"RNN", {f32({1000, 1, 64}), f32({1, 64, 64}), f32({1, 64, 64})}},
+      {"GlobalAveragePool", {f32({1, 1, 8 * m})}},
+      {"MaxPool", {f32({1, 1, 300, 300})}, {{"kernel_shape", Ints{150, 150}}}},
+      {"Resize", {f32({1, 1, 4000, 4000}), {}, {}, ints({1, 1, 1, 1})}, {{"mode", std::string("linear")}, {"antialias", int64_t{1}}}},
+      {"GridSample", {f32({1, 1, 8, 8}), f32({1, 2000, 2000, 2})}},
+      {"RoiAlign", {f32({1, 1, 8, 8}), f32({1, 4}), i64({1})}, {{"sampling_ratio", int64_t{4096}}}},
+      {"Pad", {f32({1, 4}), ints({0, 0, 0, 8 * m})}},
+      {"GatherElements", {f32({8}), i64({2 * m})}},
+      {"OneHot", {i64({2}), scalar(16 * m), f32({2})}},
+      {"Conv", {of(DType::f16, {1, 64, 64, 64}), of(DType::f16, {64, 64, 3, 3})}},
+      {"Conv", {f32({1, 1, 5}), f32({1, 1, 3})}, {{"pads", Ints{4 * m, 4 * m}}}},
+      {"MatMul", {of(DType::f64, {300, 300}), of(DType::f64, {300, 300})}},
+      {"MatMul", {f32({1, 32 * m}), f32({32 * m, 1})}},
+      {"Gemm", {i64({300, 300}), i64({300, 300})}},
+  };
+  std::set<std::string> asked;
+  for (const Case& c : calls) {
+    SCOPED_TRACE(c.name());
+    asked.insert(c.type);
+    Prepared prepared(cpu_plugin(), c, true);
+    ASSERT_TRUE(prepared.status().ok()) << prepared.status().text();
+    EXPECT_EQ(prepared.run_called_off(), HEDDLE_ERROR_CANCELLED) << Prepared::said();
+  }
+  for (const auto& [name, reason] : in_one_tile()) {
+    const bool asks = std::string(reason).find("asks") != std::string::npos;
+    EXPECT_TRUE(!asks || asked.count(name) == 1) << name;
+  }
+}
+
+// Extents that a library would take minutes to prepare for, or tables be made of.
+TEST(TileCap, AbsurdExtentsArePreparedInAMoment) {
+  const int64_t g = 1'000'000'000, m = 1'000'000;
+  const std::vector<Case> prepared = {
+      {"Conv", {f32({1, 1, 5, 5}), f32({1, 1, 3, 3})}, {{"pads", Ints{g, m, g, m}}}},
+      {"Conv", {f32({1, 16, 64, 64}), f32({16, 16, 3, 3})}, {{"pads", Ints{0, m, 0, m}}}},
+      {"Conv", {f32({1, 16, 64, m}), f32({16, 16, 3, 3})}},
+      {"Conv", {f32({1, 1, 3, g}), f32({1, 1, 3, m})}},
+      {"Conv", {f32({1, 1, g}), f32({1, 1, g})}},
+      {"Conv", {f32({1, 1, g}), f32({1, 1, 3})}, {{"dilations", Ints{m}}}},
+      {"Conv", {f32({1, g, 1}), f32({1, g, 1})}},
+      {"ConvTranspose", {f32({1, 1, m}), f32({1, 1, 3})}, {{"strides", Ints{1000}}}},
+      {"ConvTranspose", {f32({1, 1, 2}), f32({1, 1, 3})}, {{"strides", Ints{g}}}},
+      {"MatMul", {f32({g, 1}), f32({1, g})}},
+      {"MatMul", {f32({1, g}), f32({g, 1})}},
+      {"MatMul", {f32({g, 1, 2}), f32({g, 2, 1})}},
+      {"MaxPool", {f32({1, 1, g})}, {{"kernel_shape", Ints{m}}}},
+      {"AveragePool", {f32({1, 1, g, 1})}, {{"kernel_shape", Ints{m, 1}}}},
+      {"LRN", {f32({1, g, 1})}, {{"size", int64_t{1} << 60}}},
+  };
+  for (const Case& c : prepared) {
+    SCOPED_TRACE(c.name());
+    const Prepared made(cpu_plugin(), c, false);
+    EXPECT_TRUE(made.status().ok()) << made.status().text();
+  }
+  // Tables of these are refused.
+  Case refused = {"Resize", {f32({1, 1, 2}), {}, {}, ints({1, 1, g})}, {{"mode", std::string("cubic")}}};
+  const Prepared long_axis(cpu_plugin(), refused, false);
+  EXPECT_NE(long_axis.status().text().find("resize in several steps"), std::string::npos) << long_axis.status().text();
+}
+
+// What one divides more than others is the same: a part of the image alone, which makes one tile, against the same rows of all of it.
+TEST(TileCap, DividedTransposedConvolutionsAreTheWhole) {
+  const auto convolve = [&](int64_t rows) {
+    Case c = {"ConvTranspose", {f32({1, 64, rows, 256}), f32({64, 64, 4, 4})}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}};
+    OperatorCall call;
+    call.type = c.type;
+    call.attributes = c.attributes;
+    for (const Input& input : c.inputs) {
+      std::vector<float> content(static_cast<size_t>(input.shape.element_count()));
+      // The same numbers in the same places of a row.
+      const auto width = static_cast<size_t>(input.shape[3]), height = static_cast<size_t>(input.shape[2]);
+      for (size_t i = 0; i < content.size(); ++i)
+        content[i] = static_cast<float>((i % width * 7 + i / width % height * 13 + i / width / height * 29) % 31) - 15.0f;
+      call.inputs.push_back(tensor<float>(input.shape, content));
+    }
+    const auto y = run_operator(*cpu_plugin(), call);
+    EXPECT_TRUE(y.ok()) << y.status().text();
+    return y.ok() ? values<float>(*y->at(0)) : std::vector<float>();
+  };
+  const int64_t all = 256, some = 16;
+  const Case whole = {
+      "ConvTranspose", {f32({1, 64, all, 256}), f32({64, 64, 4, 4})}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}};
+  ASSERT_GT(Prepared(cpu_plugin(), whole, false).tiles(), 1);
+  const std::vector<float> divided = convolve(all), part = convolve(some);
+  ASSERT_EQ(divided.size(), static_cast<size_t>(64 * 2 * all * 2 * 256));
+  // The last row of the part sees nothing behind it; the sums are of whole numbers, exact in f32.
+  for (int64_t channel = 0; channel < 64; ++channel)
+    for (int64_t r = 0; r < 2 * some - 1; ++r)
+      for (int64_t x = 0; x < 512; ++x)
+        ASSERT_EQ(divided[static_cast<size_t>((channel * 2 * all + r) * 512 + x)],
+                  part[static_cast<size_t>((channel * 2 * some + r) * 512 + x)])
+            << channel << ", " << r << ", " << x;
+}
+
+// Small whole numbers, so that sums are exact in any order.
+template <class T>
+Tensor whole_numbers(const Shape& shape, int64_t step) {
+  std::vector<T> content(static_cast<size_t>(shape.element_count()));
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<T>(static_cast<int64_t>(i) * step % 7 - 3);
+  return tensor<T>(shape, content);
+}
+
+template <class T>
+std::vector<T> run_one(const char* type, const std::vector<Tensor>& inputs, const std::vector<Attribute>& attributes,
+                       bool channels_last = false) {
+  OperatorCall call;
+  call.type = type;
+  call.attributes = attributes;
+  call.inputs = inputs;
+  if (channels_last) {
+    call.inputs[0] = reorder_channels(inputs[0], true);
+    call.input_layouts = call.output_layouts = {channels_last_layout(inputs[0]->shape.rank())};
+  }
+  const auto y = run_operator(*cpu_plugin(), call);
+  EXPECT_TRUE(y.ok()) << y.status().text();
+  if (!y.ok()) return {};
+  if constexpr (std::is_same_v<T, float>)
+    if (channels_last) return values<T>(*reorder_channels(y->at(0), false));
+  return values<T>(*y->at(0));
+}
+
+// Convolutions that the library is not asked for: the same numbers as in f64, in both layouts.
+TEST(TileCap, LoopsOfConvolutionsAreRight) {
+  const std::vector<Attribute> padded = {{"pads", Ints{5000, 10}}, {"strides", Ints{2}}, {"group", int64_t{2}}};
+  const std::vector<Attribute> cut = {{"pads", Ints{5000, 5000}}, {"strides", Ints{2}}, {"group", int64_t{2}}};
+  const auto check = [](const char* type, const Shape& x, const Shape& w, const std::vector<Attribute>& attributes) {
+    const Shape bias = {6};
+    const std::vector<Tensor> f32s = {whole_numbers<float>(x, 5), whole_numbers<float>(w, 3), whole_numbers<float>(bias, 2)};
+    const std::vector<double> expected =
+        run_one<double>(type, {whole_numbers<double>(x, 5), whole_numbers<double>(w, 3), whole_numbers<double>(bias, 2)}, attributes);
+    ASSERT_FALSE(expected.empty());
+    for (const bool channels_last : {false, true}) {
+      const std::vector<float> got = run_one<float>(type, f32s, attributes, channels_last);
+      ASSERT_EQ(got.size(), expected.size());
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(static_cast<double>(got[i]), expected[i]) << type << ", element " << i;
+    }
+  };
+  check("Conv", {2, 4, 40}, {6, 2, 3}, padded);
+  check("ConvTranspose", {2, 4, 6000}, {4, 3, 3}, cut);
+}
+
+TEST(TileCap, DividedProductsAreRight) {
+  // Divided in rows by its bytes.
+  const Shape a = {16, 1 << 20}, b = {1 << 20, 16};
+  const std::vector<float> divided = run_one<float>("MatMul", {whole_numbers<float>(a, 5), whole_numbers<float>(b, 3)}, {});
+  const std::vector<double> whole = run_one<double>("MatMul", {whole_numbers<double>(a, 5), whole_numbers<double>(b, 3)}, {});
+  ASSERT_EQ(divided.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(static_cast<double>(divided[i]), whole[i]) << i;
+  // A sum of more ones than a float counts to.
+  const int64_t depth = (1 << 24) + 8;
+  const std::vector<float> ones(static_cast<size_t>(depth), 1.0f);
+  EXPECT_EQ(run_one<float>("MatMul", {tensor<float>(Shape{1, depth}, ones), tensor<float>(Shape{depth, 1}, ones)}, {}),
+            std::vector<float>{16777224.0f});
+}
+
+// The one sum of an Einsum in parts.
+TEST(TileCap, DividedSumsAreRight) {
+  const Shape line = {33000};
+  const Tensor x = whole_numbers<int64_t>(line, 5);
+  const std::vector<int64_t> content = values<int64_t>(*x);
+  int64_t sum = 0;
+  for (const int64_t v : content) sum += v;
+  const Case c = {"Einsum", {of(DType::i64, line), of(DType::i64, line)}, {{"equation", std::string("i,j->")}}};
+  ASSERT_GT(Prepared(cpu_plugin(), c, false).tiles(), 16);
+  EXPECT_EQ(run_one<int64_t>("Einsum", {x, x}, c.attributes), std::vector<int64_t>{sum * sum});
+}
+
+}  // namespace
+}  // namespace heddle::testing
