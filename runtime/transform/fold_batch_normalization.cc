@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "transform/editor.h"
 #include "transform/transform.h"
 
@@ -8,12 +10,40 @@ bool is(const Node& node, const char* type) {
   return node.domain.empty() && node.type == type && node.epilogue.empty();
 }
 
+const float* floats(const Editor& editor, ValueId id) {
+  return reinterpret_cast<const float*>(editor.constant(id)->data);
+}
+
+double epsilon_of(const Node& bn) {
+  const AttributeValue* given = bn.find("epsilon");
+  return given ? std::get<double>(*given) : 1e-5;
+}
+
+// Folded, a factor meets the weights instead of the sum. That rounds in another way, but must not make an infinity or a NaN where none was:
+// every factor and folded number is finite.
+bool keeps_numbers(const Editor& editor, const Node& conv, const Node& bn) {
+  const Blob& weights = *editor.constant(conv.inputs[1]);
+  const int64_t channels = weights.shape[0], each = channels > 0 ? weights.shape.element_count() / channels : 0;
+  for (size_t k = 1; k < 5; ++k)
+    if (editor.constant(bn.inputs[k])->shape.element_count() != channels) return false;
+  const bool biased = conv.inputs.size() > 2 && conv.inputs[2].valid();
+  const auto* w = reinterpret_cast<const float*>(weights.data);
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto at = [&](size_t input) { return floats(editor, bn.inputs[input])[c]; };
+    const float factor = at(1) / std::sqrt(at(4) + static_cast<float>(epsilon_of(bn)));
+    const float centred = biased ? floats(editor, conv.inputs[2])[c] - at(3) : -at(3);
+    if (!std::isfinite(factor) || !std::isfinite(centred * factor + at(2))) return false;
+    for (int64_t i = c * each; i < (c + 1) * each; ++i)
+      if (!std::isfinite(w[i] * factor)) return false;
+  }
+  return true;
+}
+
 // Emits what makes `conv` do `bn`'s work: W' = W * s, b' = (b - mean) * s + shift with s = scale / sqrt(variance + epsilon) per channel.
 Status fold_into(Editor& editor, NodeId conv_id, NodeId bn_id) {
   const Node conv = editor.node(conv_id), bn = editor.node(bn_id);
   const ValueId scale = bn.inputs[1], shift = bn.inputs[2], mean = bn.inputs[3], variance = bn.inputs[4];
-  const AttributeValue* given = bn.find("epsilon");
-  const double epsilon = given ? std::get<double>(*given) : 1e-5;
+  const double epsilon = epsilon_of(bn);
   std::vector<int64_t> per_channel(static_cast<size_t>(editor.net().type(conv.inputs[1]).shape.rank()), 1);
   per_channel[0] = -1;
   const std::string name = conv.name + "/folded";
@@ -62,7 +92,7 @@ Result<TypedNet> fold_batch_normalization(TypedNet net) {
       constant = constant && editor.constant(bn.inputs[k]) && editor.net().type(bn.inputs[k]).dtype == DType::f32;
     const Node& conv = editor.node(conv_id);
     for (size_t k = 1; k < conv.inputs.size(); ++k) constant = constant && (!conv.inputs[k].valid() || editor.constant(conv.inputs[k]));
-    if (constant) HEDDLE_CHECK(fold_into(editor, conv_id, bn_id));
+    if (constant && keeps_numbers(editor, conv, bn)) HEDDLE_CHECK(fold_into(editor, conv_id, bn_id));
   }
   return editor.finish();
 }

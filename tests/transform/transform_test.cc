@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
 #include "resolve/resolve.h"
@@ -80,6 +82,26 @@ TEST(Transform, WhatFollowsAFoldedExtentIsInferredAgain) {
     ASSERT_EQ((*results)[0].shape(), (Shape{2}));
     EXPECT_EQ(static_cast<const float*>((*results)[0].data())[0], -0.5f);
     EXPECT_EQ(static_cast<const float*>((*results)[0].data())[1], -1.0f);
+  }
+}
+
+// With neither variance nor epsilon the factor is infinite: what has no weight would become a NaN where the sum gives an infinity.
+TEST(Transform, BatchNormalizationThatIsNotFiniteIsNotFolded) {
+  const Runtime r = runtime();
+  for (const bool finite : {true, false}) {
+    NetBuilder b("normalization");
+    const ValueId x = b.input("x", DType::f32, Shape{1, 1, 4, 4});
+    const float one = 1, zero = 0, variance = finite ? 1.0f : 0.0f;
+    const auto constant = [&](const char* name, float value) { return b.constant(name, Blob::copy_of(DType::f32, Shape{1}, &value)); };
+    const ValueId w = b.constant("w", Blob::copy_of(DType::f32, Shape{1, 1, 1, 1}, &one));
+    b.output(b.add1("BatchNormalization", "bn",
+                    {b.add1("Conv", "conv", {x, w}), constant("scale", one), constant("shift", one), constant("mean", zero),
+                     constant("variance", variance)},
+                    {{"epsilon", 0.0}}));
+    auto net = fold_batch_normalization(typed(r, b.finish()));
+    ASSERT_TRUE(net.ok()) << net.status().text();
+    const auto kept = types(*net);
+    EXPECT_EQ(std::count(kept.begin(), kept.end(), "BatchNormalization"), finite ? 0 : 1);
   }
 }
 
