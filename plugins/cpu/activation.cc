@@ -50,7 +50,10 @@ void add_activation(Builder& plugin) {
   plugin.add(unary_operator("Softplus", 1, "max(X, 0) + log1p(exp(-abs(X)))", float_dtypes));
   plugin.add(unary_operator("Softsign", 1, "input / (1 + abs(input))", float_dtypes, "input", "output"));
   plugin.add(unary_operator("Mish", 18, "X * tanh(max(X, 0) + log1p(exp(-abs(X))))", float_dtypes));
-  plugin.add(unary_operator("Gelu", 20, gelu_expression, float_dtypes).attribute("approximate", "none").cpu<ExpressionKernel>());
+  plugin.add(unary_operator("Gelu", 20, gelu_expression, float_dtypes)
+                 .attribute("approximate", "none")
+                 .cpu<ExpressionKernel>()
+                 .equals_pointwise());
   plugin.add(Op("Clip", "", 13)
                  .in("input", numeric_dtypes)
                  .optional("min", numeric_dtypes)
@@ -60,7 +63,8 @@ void add_activation(Builder& plugin) {
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_clip)
                  .pointwise(clip_expression)
-                 .cpu<ExpressionKernel>());
+                 .cpu<ExpressionKernel>()
+                 .equals_pointwise());
 }
 
 }  // namespace heddle::cpu

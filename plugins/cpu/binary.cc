@@ -66,7 +66,8 @@ void add_binary(Builder& plugin) {
                  .in_place("Z", "X")
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
                  .pointwise("pow(X, Y)")
-                 .cpu<Pow>());
+                 .cpu<Pow>()
+                 .equals_pointwise());
   add_variadic<Sum>(plugin, "Sum", "sum", float_dtypes);
   add_variadic<Mean>(plugin, "Mean", "mean", float_dtypes);
   add_variadic<Max>(plugin, "Max", "max", numeric_dtypes);

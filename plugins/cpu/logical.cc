@@ -34,7 +34,8 @@ void add_logical(Builder& plugin) {
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_bit_shift)
                  .pointwise("select(direction_is_LEFT, shift_left(X, Y), shift_right(X, Y))")
-                 .cpu<ExpressionKernel>());
+                 .cpu<ExpressionKernel>()
+                 .equals_pointwise());
   plugin.add(Op("Where", "", 16)
                  .in("condition", dtypes<bool>(), nullptr)
                  .in("X")

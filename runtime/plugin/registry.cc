@@ -172,6 +172,21 @@ std::shared_ptr<const LoadedPlugin> RegistrySnapshot::owner(const LoadedPlugin* 
   return nullptr;
 }
 
+namespace {
+
+// Fusion puts the text in the place of a kernel: where they differ a net's results would depend on what stands beside the operator.
+Status check_beside_pointwise(const OperatorSchema& schema, const heddle_kernel& kernel, const std::string& path) {
+  const bool equal = (kernel.flags & HEDDLE_KERNEL_EQUALS_POINTWISE) != 0, text = schema.op->pointwise != nullptr;
+  if (equal == text) return {};
+  const std::string what =
+      "plugin " + path + " brings a kernel for " + display_name(schema.domain, schema.name) + " on " + kernel.device_kind;
+  if (equal) return {Code::plugin_invalid, what + " that claims to equal a pointwise text, but the operator has none", "drop the claim"};
+  return {Code::plugin_invalid, what + " beside the operator's pointwise text and does not say that they are equal",
+          "drop one of the two, or declare equals_pointwise() behind the kernel (plugin check tests it)"};
+}
+
+}  // namespace
+
 Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
   const std::string path = quoted(plugin->library->path().string());
   const auto duplicate = [&](const std::string& what, const LoadedPlugin& other) {
@@ -199,6 +214,7 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
               "plugin " + path + " brings a kernel for " + display_name(domain, k.operator_name) + " version " + std::to_string(k.version) +
                   ", an operator nobody declares",
               "load the plugin that declares it first, or declare it"};
+    HEDDLE_CHECK(check_beside_pointwise(*schema, k, path));
     std::vector<const KernelEntry*>& entries = operators_[key_of(domain, k.operator_name)].kernels[k.device_kind];
     for (const KernelEntry* other : entries) {
       const heddle_kernel& o = *other->kernel;

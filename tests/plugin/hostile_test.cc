@@ -89,6 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"hostile_declares_port", invalid_plugin, "operator Copy: in_place() names \"z\""},
                     Refusal{"hostile_declares_arity", invalid_plugin, "takes 1 inputs, 2 are declared"},
                     Refusal{"hostile_declares_kernel", invalid_plugin, "priority() stands before any kernel"},
+                    Refusal{"hostile_declares_text", invalid_plugin, "beside the operator's pointwise text and does not say"},
+                    Refusal{"hostile_declares_no_text", invalid_plugin, "claims to equal a pointwise text, but the operator has none"},
                     Refusal{"hostile_declares_rule", invalid_plugin, "same_as() names \"nothing\""},
                     Refusal{"hostile_declares_index", invalid_plugin, "indexes() names \"table\""},
                     Refusal{"hostile_declares_dtype", invalid_plugin,

@@ -18,6 +18,8 @@ HEDDLE_PLUGIN("hostile_declares", "1.0", plugin) {
   if (mistake == "arity") op.in("second").cpu<copy>();
   if (mistake == "kernel") op.priority(3);
   if (mistake == "rule") op.out("another", same_as("nothing"));
+  if (mistake == "text") op.pointwise("2 * x").cpu<copy>();
+  if (mistake == "no_text") op.cpu<copy>().equals_pointwise();
   if (mistake == "index") op.in("index", dtypes<int64_t>(), nullptr).indexes("table", 0);
 
   if (mistake == "throw") throw std::runtime_error("no space left on the device");

@@ -114,6 +114,17 @@ heddle_status throws(const heddle_gradient_builder*) {
   throw std::runtime_error("no gradient");
 }
 
+// Not quite max(x, 0): of a NaN it makes a number.
+Status rectified(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+  return {};
+}
+// Not quite a + b, and only where b is large.
+Status sum(In<float> a, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < a.size; ++i) y[i] = b[i] > 1e30f ? b[i] : a[i] + b[i];
+  return {};
+}
+
 Status infer_choosy(InferContext& c) {
   if (c.dims(0).rank != 7) return invalid("x has rank " + std::to_string(c.dims(0).rank) + ", expected 7");
   c.set_dims(0, c.dims(0));
@@ -150,5 +161,9 @@ HEDDLE_PLUGIN("liars", "1.0", plugin) {
   plugin.add(product_operator("GradientThrows").gradient(throws));
   plugin.add(product_operator("NodesWrong").gradient("Product", {"dy", "b"}, {"da"}).gradient("Product", {"dy", "b"}, {"db"}));
   plugin.add(product_operator("NodesMisspelt").gradient("Product", {"dy", "b"}, {"dA"}).gradient("Product", {"dy", "a"}, {"db"}));
+  plugin.add(Op("Rectified", "liars").in("x", f32).out("y", same_as("x"), f32).pointwise("max(x, 0)").cpu<rectified>().equals_pointwise());
+  plugin.add(Op("Sum", "liars").in("a", f32).in("b", f32).out("y", same_as("a"), f32).pointwise("a + b").cpu<sum>().equals_pointwise());
+  plugin.add(
+      Op("Equal", "liars").in("a", f32).in("b", f32).out("y", same_as("a"), f32).pointwise("a * b").cpu<product>().equals_pointwise());
   plugin.add(Op("Choosy", "liars").in("x", f32).out("y", {}, f32).infer(infer_choosy).cpu<mirrored>());
 }

@@ -7,6 +7,7 @@
 #include "inputs.h"
 #include "layout_examination.h"
 #include "plugin/operator_runner.h"
+#include "pointwise_examination.h"
 
 namespace heddle::tool {
 namespace {
@@ -114,6 +115,7 @@ std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema&
   if (!other.ok()) return "fails with constant inputs: " + other.status().text() + where;
   if (!same_bits(*first, *other)) return "gives other bits with constant inputs" + where;
   std::string wrong = check_in_place(registry, schema, call, *first);
+  if (wrong.empty()) wrong = examine_pointwise(registry, schema, call, *first);
   if (wrong.empty() && shape.element_count() < 1000) wrong = examine_layouts(registry, call, *first);
   if (wrong.empty() && dtype == DType::f32 && shape.element_count() > 0 && shape.element_count() < 1000)
     wrong = examine_gradient(registry, schema, call, *first, seed);
@@ -130,7 +132,7 @@ Verdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema&
       const std::string wrong = examine_with(registry, schema, shape, dtype, seed, &fitted, &refusal);
       if (!wrong.empty()) return Verdict::of(wrong);
     }
-  if (fitted) return {};
+  if (fitted) return Verdict::of(examine_special_values(registry, schema, seed));
   return {Verdict::Kind::not_run,
           refusal.text.empty() ? "it has no outputs that are not optional" : "no generic inputs fit it, " + refusal.text};
 }
