@@ -1,5 +1,5 @@
 #!/bin/bash
-# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --steady]
+# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -12,6 +12,8 @@
 # --differential  ONNX models of one operator and of graphs (50,000 in at most two hours) against onnxruntime and PyTorch from PyPI;
 #                 tests/differential/README.md. Needs 6 GB for them in build/soak/venv.
 # --planted       puts ten bugs into a copy of the sources, one by one, and says after how many cases the fuzzers found each.
+# --waits         how long updates wait beside eight readers (for 10 s, or --seconds), and how much later than its deadline each kind of run
+#                 comes back; prints, judges nothing.
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +27,7 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --steady) what=${1#--}; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady) what=${1#--}; shift ;;
     *) sed -n '2p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
@@ -48,6 +50,12 @@ case $what in
     cmake --preset dev
     cmake --build --preset dev --target heddle_steady_state_tests cpu
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests
+    ;;
+  waits)
+    tools/install_packages.sh libbenchmark-dev
+    cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEDDLE_BUILD_BENCHMARKS=ON
+    cmake --build build/bench --target heddle_wait_bench cpu proto
+    exec build/bench/bin/heddle_wait_bench "${seconds:-10}"
     ;;
   libfuzzer)
     tools/install_packages.sh clang libclang-rt-dev
