@@ -76,15 +76,17 @@ class Difference:
     def facts(self):
         f = self.case.features
         inputs = f["inputs"]
-        flat = lambda arrays: np.concatenate([np.asarray(a).astype("f8").reshape(-1) for a in arrays]) if arrays else np.zeros(0)
         present = [a for a in inputs if a is not None]
-        values = flat(present)
+        values = np.concatenate([np.asarray(a).astype("f8").reshape(-1) for a in present]) if present else np.zeros(0)
+        finite = values[np.isfinite(values)]
+        both = self.ours is not None and self.theirs is not None
         return {"a": {k: v.decode() if isinstance(v, bytes) else v for k, v in f["attributes"].items()}, "opset": f["opset"], "inputs": inputs,
-                "x": inputs[0] if inputs else None, "dtype": name_of(present[0].dtype) if present else "", "words": self.words, "second": self.second,
-                "dtypes": [name_of(p.dtype) for p in present], "has_nan": bool(np.isnan(values).any()), "has_inf": bool(np.isinf(values).any()),
-                "nodes": [n.op_type for n in self.case.nodes], "odd": not bool(np.isfinite(values).all()), "largest": float(np.abs(values[np.isfinite(values)]).max()) if np.isfinite(values).any() else 0.0,
-                "ours": self.ours, "theirs": self.theirs,
-                "distance": compare.distance(self.ours, self.theirs) if self.ours is not None and self.theirs is not None else np.inf, "empty": any(p.size == 0 for p in present), "constant": f["constant"]}
+                "x": inputs[0] if inputs else None, "dtypes": [name_of(p.dtype) for p in present], "constant": f["constant"],
+                "dtype": name_of(present[0].dtype) if present else "", "nodes": [n.op_type for n in self.case.nodes],
+                "has_nan": bool(np.isnan(values).any()), "has_inf": bool(np.isinf(values).any()), "odd": finite.size != values.size,
+                "largest": float(np.abs(finite).max()) if finite.size else 0.0, "empty": any(p.size == 0 for p in present),
+                "ours": self.ours, "theirs": self.theirs, "distance": compare.distance(self.ours, self.theirs) if both else np.inf,
+                "words": self.words, "second": self.second}
 
     def key(self):
         dtypes = [name_of(a.dtype) for a in self.case.features["inputs"] if a is not None]
