@@ -94,6 +94,10 @@ TEST(DifferentialRules, ReductionsOverNothing) {
   EXPECT_EQ(run1("ArgMax", {floats({2, 0, 3}, {})}, {{"axis", int64_t{0}}})->shape, (Shape{1, 0, 3}));
 }
 
+TEST(DifferentialRules, GlobalPoolsOverNothingAreRefused) {
+  EXPECT_NE(error_of(call_of("GlobalAveragePool", {floats({1, 1, 0}, {})})).find("shape-mismatch"), std::string::npos);
+}
+
 TEST(DifferentialRules, ProductsOverNothing) {
   EXPECT_EQ(run_floats("MatMul", {floats({2, 0}, {}), floats({0}, {})}), (std::vector<float>{0, 0}));
   EXPECT_EQ(run_floats("Gemm", {floats({1, 0}, {}), floats({0, 1}, {}), floats({1}, {3})}, {{"beta", 2.0}}), std::vector<float>{6});
