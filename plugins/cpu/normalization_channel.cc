@@ -158,8 +158,11 @@ class GroupNormalization {
       for (int64_t k = 0; k < channels && !patience.ends(shape.spatial); ++k) {
         const int64_t c = g % groups * channels + k;
         const double factor = inverse * parameter(*context.inputs[1], c);
-        row_affine(from + k * shape.spatial, to + k * shape.spatial, shape.spatial, m.shift, static_cast<T>(factor),
-                   static_cast<T>(parameter(*context.inputs[2], c) - m.rest * factor));
+        const double bias = parameter(*context.inputs[2], c);
+        // The mean in two parts loses nothing, but for an infinite factor, of which one would cancel the other.
+        const bool finite = std::isfinite(factor);
+        row_affine(from + k * shape.spatial, to + k * shape.spatial, shape.spatial, finite ? m.shift : static_cast<T>(m.mean()),
+                   static_cast<T>(factor), static_cast<T>(finite ? bias - m.rest * factor : bias));
       }
       store_working(y, g * elements, elements, to);
     }

@@ -27,6 +27,8 @@ inline Plan copy_of(const Plan& plan) {
   copy.arena_bytes = plan.arena_bytes;
   copy.thread_scratch_bytes = plan.thread_scratch_bytes;
   copy.max_threads = plan.max_threads;
+  copy.staging_bytes = plan.staging_bytes;
+  copy.output_staging = plan.output_staging;
   copy.memory = plan.memory;
   copy.has_variable_updates = plan.has_variable_updates;
   for (const PlanStep& step : plan.steps) {

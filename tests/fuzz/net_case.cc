@@ -97,7 +97,7 @@ Limits Target::limits() {
 Outcome Target::go_on(const LoadedCase& loaded) const {
   Result<Net> resolved = resolve(loaded.net, registry_, loaded.limits);
   if (!resolved.ok()) return {Stage::resolve, resolved.status()};
-  ResourceTable resources(registry_);
+  const auto resources = std::make_shared<ResourceTable>(registry_);
   PipelineOptions options;
   options.inputs = bindings(*resolved);
   for (const ValueId id : resolved->inputs)
@@ -105,7 +105,7 @@ Outcome Target::go_on(const LoadedCase& loaded) const {
       if (dim.kind == Dim::Kind::symbol && options.symbols.empty()) options.symbols = {{dim.symbol, 3}};
   options.limits = options.transform.limits = options.compile.limits = loaded.limits;
   options.compile.max_threads = 2;
-  options.compile.resources = &resources;
+  options.compile.resources = resources;
   const auto plan = build_plan(*resolved, registry_, options, nullptr);
   if (!plan.ok()) return {Stage::build, plan.status()};
   if (!run_) return {Stage::done, {}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -70,7 +71,10 @@ Work work_of(const RunContext& c, uint32_t inputs) {
 // HEDDLE_PROTO_WRONG: a device that computes something else.
 heddle_status relu(Work& w, std::string&) {
   const float error = std::getenv("HEDDLE_PROTO_WRONG") ? 0.5f : 0.0f;
-  for (int64_t i = 0; i < w.out.size; ++i) w.out.data[i] = (w.in[0].data[i] > 0 ? w.in[0].data[i] : 0) + error;
+  for (int64_t i = 0; i < w.out.size; ++i) {
+    const float x = w.in[0].data[i];
+    w.out.data[i] = (x > 0 || std::isnan(x) ? x : 0) + error;
+  }
   return HEDDLE_OK;
 }
 
@@ -224,8 +228,9 @@ constexpr heddle_dtype_set f32 = dtypes<float>(), i64 = dtypes<int64_t>();
 
 void add_proto_kernels(Builder& plugin) {
   using namespace proto;
-  plugin.add(Op("Relu", "", 14).kernels_only().kernel<Simple<relu, 1>>("proto", {f32}, {f32}).kernel_name("proto:relu"));
-  plugin.add(Op("Add", "", 14).kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:add"));
+  plugin.add(Op("Relu", "", 14).kernels_only().kernel<Simple<relu, 1>>("proto", {f32}, {f32}).kernel_name("proto:relu").equals_pointwise());
+  plugin.add(
+      Op("Add", "", 14).kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:add").equals_pointwise());
   plugin.add(Op("MatMul", "", 13).kernels_only().kernel<MatMul>("proto", {f32, f32}, {f32}).kernel_name("proto:matmul"));
   plugin.add(Op("SgdUpdate", "heddle").kernels_only().kernel<SgdUpdate>("proto", {f32, f32, f32}, {f32}).kernel_name("proto:sgd"));
   plugin.add(
