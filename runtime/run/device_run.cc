@@ -47,8 +47,10 @@ void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
   observed_ = observed;
   stops_ = stops;
   user_ = user;
-  for (Side& side : sides_)
+  for (Side& side : sides_) {
     for (std::atomic<uint32_t>& passed : side.passed) passed.store(0, std::memory_order_relaxed);
+    for (Answer& answer : side.answers) answer.worked = false;
+  }
 }
 
 heddle_status DeviceRun::work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context, char* error) {
@@ -71,6 +73,7 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
   Side& side = sides_[planned.device - 1u];
   char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
   heddle_status status = HEDDLE_OK;
+  side.answers[planned.stream].worked = true;
   side.device->label(context->stream, index);
   for (const uint32_t event : planned.waits)
     if (status == HEDDLE_OK) status = side.device->wait(context->stream, side.events[event].get(), error);
@@ -133,18 +136,19 @@ heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, char* erro
 
 std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
   for (Side& side : sides_)
-    for (uint32_t s = 0; s < side.streams.size(); ++s) ask(side, s);
+    for (uint32_t s = 0; s < side.streams.size(); ++s)
+      if (side.answers[s].worked) ask(side, s);
   wait_for(ns, [&] {
     return std::all_of(sides_.begin(), sides_.end(), [](const Side& side) {
-      return std::all_of(side.answers.begin(), side.answers.end(), [](const Answer& a) { return a.given; });
+      return std::all_of(side.answers.begin(), side.answers.end(), [](const Answer& a) { return !a.asked || a.given; });
     });
   });
   std::vector<Failure> failures;
   for (uint32_t d = 0; d < sides_.size(); ++d)
     for (uint32_t s = 0; s < sides_[d].streams.size(); ++s) {
       Answer& asked = sides_[d].answers[s];
-      if (!wait_for(0, [&] { return asked.given; })) continue;
-      asked.asked = false;
+      if (!asked.asked || !wait_for(0, [&] { return asked.given; })) continue;
+      asked.asked = asked.worked = false;
       char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
       const heddle_status status = sides_[d].device->synchronize(sides_[d].streams[s].get(), error);
       if (status != HEDDLE_OK) failures.push_back(blame(sides_[d], d + 1, s, status, error));

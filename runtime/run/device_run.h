@@ -59,8 +59,9 @@ class DeviceRun {
   // Whether a stream has come to its end: it is asked with a notify, which calls back when it has.
   struct Answer {
     DeviceRun* run = nullptr;
-    bool asked = false;  // of the thread that runs
-    bool given = false;  // under mutex_
+    bool worked = false;  // the stream has been given work since it was last known to be done
+    bool asked = false;   // of the thread that runs
+    bool given = false;   // under mutex_
   };
   struct Side {
     Device* device = nullptr;  // the plan's

@@ -112,8 +112,7 @@ Status Execution::check_overlaps() {
   };
   regions_.clear();
   add(arena_, plan_->context_bytes(), Region::memory, 0);
-  for (size_t i = 0; i < inputs_.size(); ++i)
-    add(inputs_[i], plan_->values[plan_->inputs[i].index].type.byte_size(), Region::input, i);
+  for (size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], plan_->values[plan_->inputs[i].index].type.byte_size(), Region::input, i);
   for (size_t i = 0; i < outputs_.size(); ++i)
     add(outputs_[i].user, plan_->values[plan_->outputs[i].index].type.byte_size(), Region::output, i);
   std::sort(regions_.begin(), regions_.end(), [](const Region& a, const Region& b) { return a.begin < b.begin; });

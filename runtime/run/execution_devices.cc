@@ -80,7 +80,8 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 void Execution::note_device_failures() {
   const uint32_t stop = control_.stop.load(std::memory_order_relaxed);
   const bool impatient = stop == stop_deadline || stop == stop_cancelled;
-  const std::vector<DeviceRun::Failure> failures = devices_->drain(impatient ? answer_after_stop_ns : answer_after_failure_ns);
+  const double ns = scheduler_->last_run_given_up() ? 0 : impatient ? answer_after_stop_ns : answer_after_failure_ns;
+  const std::vector<DeviceRun::Failure> failures = devices_->drain(ns);
   while (!unanswered() && !scheduler_->answered()) std::this_thread::yield();
   for (const DeviceRun::Failure& found : failures) {
     const DeviceWork& failed = *plan_->steps[found.step].on_device;

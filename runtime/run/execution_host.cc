@@ -181,7 +181,8 @@ heddle_status Execution::run_with_extents(const heddle_run_context* context, int
 }
 
 // Tiles in ranges of some milliseconds: between them the step looks whether the run is to end. `tile_ns`: what is known, or 0.
-heddle_status Execution::run_tiles(uint32_t step, heddle_run_function run, const heddle_run_context* context, TileSpan tiles, double tile_ns) {
+heddle_status Execution::run_tiles(uint32_t step, heddle_run_function run, const heddle_run_context* context, TileSpan tiles,
+                                   double tile_ns) {
   constexpr double range_ns = 5e6;
   for (uint64_t before = ticks(); tiles.begin < tiles.end;) {
     const int64_t wanted = tile_ns > 0 ? std::max<int64_t>(1, static_cast<int64_t>(range_ns / tile_ns)) : 1;

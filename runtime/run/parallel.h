@@ -48,6 +48,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   // [between runs] Whether nothing of the last run is in flight any more. Asynchronous steps that were given up complete later: nothing
   // follows from them, and until then what they work with must stay.
   bool answered() noexcept;
+  bool given_up() const noexcept { return given_up_.load(std::memory_order_relaxed); }
   bool reached_tail() const noexcept { return stop_ == &tail_stop_; }
   // [any thread] The calling thread of run() looks around, if it sleeps.
   void wake_caller() noexcept;
@@ -160,10 +161,10 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   std::atomic<uint32_t> caller_parked_{0};        // the calling thread sleeps until this is 0
   std::mutex park_mutex_;
   std::condition_variable parked_;
-  std::atomic<uint32_t> in_flight_{0};     // asynchronous steps that hold a token
-  std::atomic<bool> given_up_{false};      // the run is over although some are in flight
-  std::atomic<uint32_t> completed_{no_step};      // a stack of finished asynchronous steps
-  std::atomic<uint32_t> completing_{0};           // threads inside complete()
+  std::atomic<uint32_t> in_flight_{0};        // asynchronous steps that hold a token
+  std::atomic<bool> given_up_{false};         // the run is over although some are in flight
+  std::atomic<uint32_t> completed_{no_step};  // a stack of finished asynchronous steps
+  std::atomic<uint32_t> completing_{0};       // threads inside complete()
 };
 
 }  // namespace heddle

@@ -63,6 +63,8 @@ class Scheduler {
 
   // Of the last run: did every step run and none fail? (A cancellation that came too late changes nothing.)
   bool last_run_complete() const { return last_complete_; }
+  // Whether asynchronous steps of it were given up: they had their time to answer.
+  bool last_run_given_up() const { return engine_ && engine_->given_up(); }
   // Whether it got as far as the tail; known of runs with asynchronous steps.
   bool last_run_reached_tail() const { return engine_ && engine_->reached_tail(); }
   bool last_run_parallel() const { return last_parallel_; }
