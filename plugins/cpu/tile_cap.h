@@ -66,7 +66,8 @@ void fill_patiently(T* target, int64_t count, T value, Patience& patience) {
 }
 
 // std::sort and std::partial_sort (of which all of [first, last) is looked at, and [first, middle) comes out in order) for many elements:
-// a heap, which may be left at any time and takes an order that fails while it is. Elements that compare equal have to be the same.
+// a heap sort, because it stays within bounds when it is stopped early or when `less` becomes inconsistent (a comparison that is called off
+// answers anything). Elements that compare equal must be interchangeable: the sort is not stable.
 template <class T, class Less>
 void sort_patiently(T* first, T* middle, T* last, Less less, int64_t operations_of_less, Patience& patience) {
   int64_t depth = 1;
@@ -83,7 +84,7 @@ void sort_patiently(T* first, T* middle, T* last, Less less, int64_t operations_
   }
   for (T* end = middle; end - first > 1 && !patience.ends(2 * depth * operations_of_less); --end) std::pop_heap(first, end, less);
 }
-// Above so many comparisons' operations sorting is worth a heap, which takes twice as long or more.
+// Above so many operations a sort has to be cancellable: then the heap is used, although it takes twice as long or more.
 constexpr double most_sort_operations = 64e6;
 
 }  // namespace heddle::cpu

@@ -14,7 +14,7 @@ namespace heddle {
 class Interruption {
  public:
   Interruption() = default;  // never
-  // `deadline_ticks` as base/clock.h counts, 0: none. `cancelled` is borrowed, null: nobody may.
+  // `deadline_ticks` as base/clock.h counts, 0: none. `cancelled` is borrowed, null: it can not be cancelled.
   explicit Interruption(uint64_t deadline_ticks, const std::atomic<bool>* cancelled = nullptr)
       : deadline_ticks_(deadline_ticks), cancelled_(cancelled) {}
 

@@ -1,5 +1,5 @@
-// Turns: a lock that readers share and a writer has alone, and that is fair. Who asks first is admitted first: a reader that comes behind a
-// waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
+// Turns: a lock that readers share and a writer has alone, and that is fair. Threads are admitted in the order in which they ask: a reader
+// that comes behind a waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
 //
 //   Turns::Hold hold;
 //   if (hold.enter(turns, Turns::Use::alone, {deadline, &cancelled}) != Turns::Outcome::entered) return ...;
@@ -27,7 +27,7 @@ class Turns {
  public:
   enum class Use : uint8_t { shared, alone };
   enum class Outcome : uint8_t { entered, late, cancelled, held };
-  using Patience = TurnPatience;
+  using Patience = TurnPatience;  // declared outside: a default argument of this class cannot use initialisers of a class inside it
 
   // A turn, from enter() until the object goes. Belongs to the thread that entered.
   class Hold {

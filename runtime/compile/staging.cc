@@ -1,4 +1,5 @@
-// Staging: memory of the context for what would otherwise be read from the caller, or shown to him, at a time that he does not know.
+// Staging: memory of the context for what would otherwise be read from the caller after the run has returned,
+// or shown to him while another run is under way.
 //
 // A device reads a feed some time after the run was told of it, at the worst after the run was given up: it reads a copy. A variable that
 // leaves the net is changed by the next run that updates it: its content at the end of the run is kept.

@@ -11,10 +11,10 @@
 namespace heddle {
 
 enum : uint8_t {
-  // run() only starts the step; somebody calls Scheduler::complete(step, status) later, from any thread (device notifications).
+  // run() only starts the step; Scheduler::complete(step, status) is called later, on any thread (device notifications).
   step_async = 1,
-  // Nobody runs it: its one predecessor, in its run(), calls Scheduler::expect(step), and somebody complete() later, from any thread. A
-  // point to wait at for what the predecessor started, while other successors of it go on.
+  // Never run by the scheduler: its one predecessor calls Scheduler::expect(step) in its run(), and the device's notify calls complete()
+  // later, on any thread. A point to wait at for what the predecessor started, while other successors of it go on.
   step_awaited = 2,
 };
 

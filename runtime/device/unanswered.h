@@ -16,7 +16,11 @@ class Unanswered {
  public:
   Unanswered(uint32_t streams, std::string message) : streams_(streams), message_(std::move(message)) {}
   // A stream has come to the end of what it was given.
-  void answer() { streams_.fetch_sub(1, std::memory_order_release); }
+  void answer() {
+    uint32_t left = streams_.load(std::memory_order_relaxed);
+    while (left != 0 && !streams_.compare_exchange_weak(left, left - 1, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  }
   // Which device, and what it runs.
   const std::string& message() const { return message_; }
   // Busy, naming a device and what it runs; ok when all have answered.

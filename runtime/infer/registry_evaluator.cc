@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// About a second of the slowest kernels.
+// Of an operator that is computed while compiling; about a second with the slowest kernels.
 constexpr double most_operations = 1e9;
 
 class RegistryEvaluator : public Evaluator {

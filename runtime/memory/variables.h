@@ -48,6 +48,11 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   // A turn with all variables. Errors: cancelled, deadline_exceeded, busy.
   Status enter(Turns::Hold& hold, Turns::Use use, Turns::Patience patience = {}) const;
   Turns& turns() const { return turns_; }
+  // Those that wait for their turn, or for a copy that another run makes, look whether they were cancelled.
+  void wake() const {
+    turns_.wake();
+    copying_.wake();
+  }
   // In a turn alone.
   void mark_torn(size_t i) { entries_[i].torn = true; }
   // In a turn alone: a device that does not answer may still write some of them. Turns are busy until it does.

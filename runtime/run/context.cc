@@ -152,7 +152,7 @@ TensorView Context::input(size_t i) const {
 }
 
 TensorView Context::output(size_t i) const {
-  if (i >= output_count()) return {};
+  if (i >= output_count() || !state_->made.holds()) return {};
   Turns::Hold turn;
   return state_->enter(turn).ok() ? state_->execution->output(i) : TensorView();
 }
@@ -179,6 +179,18 @@ Status Context::bind_output(size_t i, void* data, int64_t bytes) {
 
 namespace {
 
+// Ends with the run, however that ends.
+class Reservation {
+ public:
+  explicit Reservation(std::atomic<bool>& reserved) : reserved_(reserved) {}
+  ~Reservation() { reserved_.store(false, std::memory_order_release); }
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+ private:
+  std::atomic<bool>& reserved_;
+};
+
 Status busy_context() {
   return {Code::busy, "this context is running already", "use a context per thread, or wait for its callback"};
 }
@@ -189,10 +201,9 @@ Status Context::run(const RunOptions& options) {
   State& state = *state_;
   HEDDLE_CHECK(state.made.check());
   if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
+  const Reservation reservation(state.reserved);
   state.async->cancelled.store(false, std::memory_order_relaxed);
-  Status status = state.run(state.settings(options));
-  state.reserved.store(false, std::memory_order_release);
-  return status;
+  return state.run(state.settings(options));
 }
 
 Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
@@ -217,9 +228,10 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
 }
 
 void Context::cancel() {
+  if (!state_->made.holds()) return;
   state_->async->cancelled.store(true);
   state_->execution->cancel();
-  state_->session->variables->turns().wake();
+  state_->session->variables->wake();
   if (state_->shared) state_->workspace->turns().wake();
 }
 int64_t Context::planned_bytes() const {

@@ -46,18 +46,6 @@ double quota_of_legacy_group(const std::filesystem::path& group) {
   return ratio(take_number(quota), take_number(period));
 }
 
-// memory.max: "8589934592" or "max".
-double memory_of_unified_group(const std::filesystem::path& group) {
-  const std::string line = first_line(group / "memory.max");
-  std::string_view text = line;
-  return take_number(text);
-}
-double memory_of_legacy_group(const std::filesystem::path& group) {
-  const std::string line = first_line(group / "memory.limit_in_bytes");
-  std::string_view text = line;
-  return take_number(text);
-}
-
 // The least limit of a group and its parents up to the mount. Inside a container the group's path may be the host's: then only what
 // exists counts.
 using LimitOf = double (*)(const std::filesystem::path& group);
@@ -110,11 +98,6 @@ double limit(std::string_view memberships, const std::filesystem::path& mount, c
 
 double cgroup_quota(std::string_view memberships, const std::filesystem::path& mount) {
   return limit(memberships, mount, "cpu", quota_of_unified_group, quota_of_legacy_group);
-}
-
-int64_t cgroup_memory(std::string_view memberships, const std::filesystem::path& mount) {
-  const double bytes = limit(memberships, mount, "memory", memory_of_unified_group, memory_of_legacy_group);
-  return bytes < 0x1p62 ? static_cast<int64_t>(bytes) : 0;
 }
 
 std::string own_memberships() {

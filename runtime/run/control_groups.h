@@ -1,4 +1,4 @@
-// What the control groups of this process leave of the machine.
+// How many processors the control groups of this process leave of the machine.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,6 @@ namespace heddle {
 
 // In processors; 0: none.
 double cgroup_quota(std::string_view memberships, const std::filesystem::path& mount);
-// In bytes; 0: none.
-int64_t cgroup_memory(std::string_view memberships, const std::filesystem::path& mount);
 
 // This process's memberships, and where Linux mounts control groups.
 std::string own_memberships();

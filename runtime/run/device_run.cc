@@ -80,7 +80,8 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
   if (status == HEDDLE_OK) status = work(planned, step, context, error);
   if (status == HEDDLE_OK && planned.records >= 0)
     status = side.device->record(context->stream, side.events[static_cast<size_t>(planned.records)].get(), error);
-  if (status == HEDDLE_OK && observed_) status = wait_until_done(side, planned.stream, error);
+  if (status == HEDDLE_OK && observed_)
+    status = wait_until_done(side, planned.stream, index < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns, error);
   return refuse(context, status, error);
 }
 
@@ -124,12 +125,12 @@ bool DeviceRun::wait_for(double ns, const Given& given) {
 }
 
 // Of a run that is looked at step by step.
-heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, char* error) {
+heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, double answer_ns, char* error) {
   constexpr double look_again_ns = 5e6;
   ask(side, stream);
   Answer& asked = side.answers[stream];
   while (!wait_for(look_again_ns, [&] { return asked.given; }))
-    if (stops_(user_) && !wait_for(answer_after_stop_ns, [&] { return asked.given; })) return HEDDLE_ERROR_CANCELLED;
+    if (stops_(user_) && !wait_for(answer_ns, [&] { return asked.given; })) return HEDDLE_ERROR_CANCELLED;
   asked.asked = false;
   return side.device->synchronize(side.streams[stream].get(), error);
 }

@@ -76,7 +76,7 @@ class DeviceRun {
   // True when `given` is within `ns`, asked under the lock.
   template <class Given>
   bool wait_for(double ns, const Given& given);
-  heddle_status wait_until_done(Side& side, uint32_t stream, char* error);
+  heddle_status wait_until_done(Side& side, uint32_t stream, double answer_ns, char* error);
   void note_unanswered();
   std::string first_unanswered() const;
   std::vector<uint32_t> steps_behind(const Side& side, uint32_t device, uint32_t stream) const;

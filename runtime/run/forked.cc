@@ -20,7 +20,7 @@ uint32_t fork_generation() {
 Status MadeInThisProcess::check() const {
   if (holds()) return {};
   return {Code::forked, "this process was forked from the one that made the runtime, whose threads and locks are not here",
-          "make runtimes behind fork(), or let the parent run"};
+          "create the runtime after fork(), or leave the run to the parent"};
 }
 
 }  // namespace heddle

@@ -1,7 +1,5 @@
 #include "run/late_step.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,11 +7,11 @@
 #include "base/text.h"
 #include "compile/compile.h"
 #include "compile/subnet.h"
+#include "heddle/limits.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
-#include "run/control_groups.h"
 #include "run/execution.h"
 #include "run/step_call.h"
 
@@ -25,12 +23,7 @@ constexpr size_t most_subnets = 16;  // compiled ones that a step keeps
 // No plan has said how much memory these subnets take together: a loop whose values grow for ever must meet a limit before the machine
 // does.
 int64_t memory_for_growth() {
-  static const int64_t bytes = [] {
-    const int64_t machine = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-    const int64_t allowed = cgroup_memory(own_memberships(), cgroup_mount);
-    return (allowed > 0 ? std::min(machine, allowed) : machine) / 2;
-  }();
-  return bytes;
+  return machine_memory_bytes() / 2;
 }
 
 // What kernels and inference may ask for. Constants are not packed: nothing says that the next run has the same extents.

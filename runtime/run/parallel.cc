@@ -213,6 +213,7 @@ void ParallelEngine::fail(uint32_t step, heddle_status status) noexcept {
   request_stop(*stop_, stop_failed);
   // The caller's view of the run, too, when it was the tail that failed.
   request_stop(control_->stop, stop_failed);
+  wake_caller();  // it may wait for asynchronous steps, from now on not for ever
 }
 
 void ParallelEngine::note_span(const Worker& w, uint32_t step, uint64_t begin, uint64_t end) noexcept {
@@ -225,13 +226,11 @@ void ParallelEngine::note_span(const Worker& w, uint32_t step, uint64_t begin, u
 // The step in flight holds a token of its own, which whoever takes its completion inherits.
 bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
   if (timed_) note_span(w, step, ticks(), 0);
-  gain_token();
-  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  gain_step();
   const Step& s = steps_[step];
   const heddle_status status = call_run(s, 0, s.tiles);
   if (status == HEDDLE_OK) return false;
-  in_flight_.fetch_sub(1, std::memory_order_relaxed);
-  release_token();
+  release_step();
   fail(step, status);
   return false;
 }
@@ -239,13 +238,11 @@ bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
 // As if it had been started, by the thread that runs its predecessor.
 void ParallelEngine::expect(uint32_t step) noexcept {
   if (timed_) note_span(workers_[worker_index()], step, ticks(), 0);
-  gain_token();
-  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  gain_step();
 }
 
 void ParallelEngine::unexpect() noexcept {
-  in_flight_.fetch_sub(1, std::memory_order_relaxed);
-  release_token();
+  release_step();
 }
 
 void ParallelEngine::complete(uint32_t step, heddle_status status) noexcept {
@@ -267,18 +264,18 @@ void ParallelEngine::absorb_completed(Worker& w) noexcept {
   while (step != no_step) {
     const uint32_t next = nodes_[step].link;
     const Completion completion = completions_[step];
-    const bool over = given_up_.load();
-    if (!over && control_->profile) control_->profile[step].end = completion.at;
-    const bool finishes = completion.status == HEDDLE_OK && !over;
-    const heddle_status status = finishes ? call_finish(graph_, steps_[step], step) : completion.status;
-    uint32_t behind = no_step;
-    if (status != HEDDLE_OK) {
-      fail(step, status);
-    } else if (const uint32_t ready = count_down(w, step); ready != no_step) {
-      keep(w, ready, behind);
+    // Nothing follows from what answers after the run was given up.
+    if (!given_up_.load()) {
+      if (control_->profile) control_->profile[step].end = completion.at;
+      const heddle_status status = completion.status == HEDDLE_OK ? call_finish(graph_, steps_[step], step) : completion.status;
+      uint32_t behind = no_step;
+      if (status != HEDDLE_OK) {
+        fail(step, status);
+      } else if (const uint32_t ready = count_down(w, step); ready != no_step) {
+        keep(w, ready, behind);
+      }
     }
-    in_flight_.fetch_sub(1, std::memory_order_relaxed);
-    release_token();
+    release_step();
     step = next;
   }
 }

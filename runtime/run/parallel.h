@@ -120,12 +120,21 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool anything_to_take() const noexcept;
   uint32_t wait_as_caller() noexcept;
   uint32_t wait_as_helper(Worker& w) noexcept;
-  void park_caller(uint64_t until) noexcept;
+  void park_caller(uint64_t until, bool told) noexcept;
   bool told_to_end() const noexcept;
   double answer_ns() const noexcept;
   bool give_up() noexcept;
-  void gain_token() noexcept { busy_.fetch_add(1, std::memory_order_relaxed); }
-  void release_token() noexcept;
+  void gain_token() noexcept {
+    if (table_.has_asynchronous()) at_work_.fetch_add(1);
+    busy_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release_token() noexcept {
+    if (table_.has_asynchronous()) at_work_.fetch_sub(1);
+    release_step();
+  }
+  // Of an asynchronous step that is in flight.
+  void gain_step() noexcept { busy_.fetch_add(1, std::memory_order_relaxed); }
+  void release_step() noexcept;
   static constexpr uint32_t many_small = 16;  // small steps that are worth an offer
   static constexpr uint32_t few = 8;          // ready steps whose order is worth some trouble
 
@@ -161,7 +170,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   std::atomic<uint32_t> caller_parked_{0};        // the calling thread sleeps until this is 0
   std::mutex park_mutex_;
   std::condition_variable parked_;
-  std::atomic<uint32_t> in_flight_{0};        // asynchronous steps that hold a token
+  std::atomic<uint32_t> at_work_{0};          // threads that hold a token, where there are asynchronous steps
   std::atomic<bool> given_up_{false};         // the run is over although some are in flight
   std::atomic<uint32_t> completed_{no_step};  // a stack of finished asynchronous steps
   std::atomic<uint32_t> completing_{0};       // threads inside complete()

@@ -209,12 +209,12 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
     if (w.joined != joined) patience = Patience(patience_ns);
     if (patience.wait()) continue;
     if (!table_.has_asynchronous()) {
-      park_caller(0);  // threads of ours are at work
+      park_caller(0, true);  // threads of ours are at work
       continue;
     }
     if (last == 0 && told_to_end()) last = ticks() + ns_to_ticks(answer_ns());
     if (last != 0 && ticks() >= last && give_up()) break;
-    park_caller(last == 0 ? control_->deadline_ticks : std::max(last, ticks() + ns_to_ticks(look_again_ns)));
+    park_caller(last == 0 ? control_->deadline_ticks : std::max(last, ticks() + ns_to_ticks(look_again_ns)), last != 0);
   } while (busy_.load(std::memory_order_acquire) != 0);
   hungry_.fetch_sub(1, std::memory_order_relaxed);
   return no_step;
@@ -235,20 +235,22 @@ double ParallelEngine::answer_ns() const noexcept {
   return patient ? answer_after_failure_ns : answer_after_stop_ns;
 }
 
-// True: nothing but asynchronous steps was left, and the run is over without them. A thread that takes a completion counts itself in before
-// it looks whether the run was given up: so it is seen here, or sees it.
+// True: no thread is at work, asynchronous steps are all that is left, and the run is over without them. A thread that takes up work counts
+// itself in before it looks whether the run was given up: so it is seen here, or sees it.
 bool ParallelEngine::give_up() noexcept {
+  if (at_work_.load() != 0) return false;
+  given_up_.store(true);
+  if (at_work_.load() != 0) {
+    given_up_.store(false);
+    return false;
+  }
   request_stop(*stop_, stop_failed);
   request_stop(control_->stop, stop_deadline);
-  given_up_.store(true);
-  if (busy_.load() == in_flight_.load()) return true;
-  given_up_.store(false);
-  return false;
+  return true;
 }
 
-// Sleeps until there is something to do, the run is told to end, or `until` (ticks; 0: any time).
-void ParallelEngine::park_caller(uint64_t until) noexcept {
-  const bool told = control_->stop.load() != 0;
+// Sleeps until there is something to do, the run is told to end (unless the caller knows: `told`), or `until` (ticks; 0: any time).
+void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
   caller_parked_.store(1, std::memory_order_seq_cst);
   if (anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0 || (!told && control_->stop.load() != 0)) {
     caller_parked_.store(0, std::memory_order_relaxed);
@@ -270,11 +272,12 @@ void ParallelEngine::park_caller(uint64_t until) noexcept {
 void ParallelEngine::wake_caller() noexcept {
   if (caller_parked_.load(std::memory_order_seq_cst) == 0) return;
   if (caller_parked_.exchange(0, std::memory_order_seq_cst) != 1) return;
-  { const std::lock_guard lock(park_mutex_); }  // it has looked at the mark or sleeps
+  // Taken once, so that the caller has either seen the 0 or is waiting: else the notify could be lost.
+  { const std::lock_guard lock(park_mutex_); }
   parked_.notify_one();
 }
 
-void ParallelEngine::release_token() noexcept {
+void ParallelEngine::release_step() noexcept {
   if (busy_.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_caller();
 }
 

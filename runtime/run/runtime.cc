@@ -55,7 +55,7 @@ Status check_tbb_threads() {
   static const uint32_t first_used = fork_generation();
   if (first_used == fork_generation()) return {};
   return {Code::forked, "this process was forked from one that had made helper threads, which are not here",
-          "use one thread, or an executor of your own, or make the first runtime behind fork()"};
+          "use one thread, or an executor of your own, or create the first runtime after fork()"};
 }
 
 // Options are taken as they are or refused: never something else than what was asked for.
@@ -126,15 +126,18 @@ Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::s
 }
 
 Status Runtime::load_plugin(const std::string& path) {
+  HEDDLE_CHECK(impl_->made.check());
   return impl_->registry.load(path);
 }
 Status Runtime::unload_plugin(const std::string& name) {
+  HEDDLE_CHECK(impl_->made.check());
   HEDDLE_CHECK(impl_->registry.unload(name));
   impl_->devices.drop(name);
   impl_->workspaces.trim(0);  // what they hold on a device keeps its plugin loaded
   return {};
 }
 void Runtime::trim(int64_t keep_bytes) {
+  if (!impl_->made.holds()) return;
   impl_->quarantine.sweep();
   impl_->workspaces.trim(keep_bytes);
 }

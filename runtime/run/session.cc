@@ -170,7 +170,8 @@ int64_t SessionAccess::held_bytes(const Context& context, uint8_t device) {
   return own + (device == 0 ? state.workspace->host_bytes() : state.workspace->bytes_on(*state.entry->plan->devices[device - 1u].device));
 }
 
-RunContext::RunContext() : workspace_(std::make_shared<Workspace>()) {}
+// A forked child has nothing that its devices would need to take memory back.
+RunContext::RunContext() : workspace_(new Workspace(), [made = MadeInThisProcess()](Workspace* w) { delete_unless_forked(w, made); }) {}
 int64_t RunContext::bytes() const {
   Turns::Hold turn;  // when this thread holds it already, it is as good
   turn.enter(workspace_->turns(), Turns::Use::alone);
@@ -327,6 +328,7 @@ int64_t Session::variable_bytes() const {
 }
 
 void Session::trim(int64_t keep_bytes) {
+  if (!impl_->runtime->made.holds()) return;
   // Destroyed behind the lock, which runs under way do not wait for.
   std::vector<std::shared_ptr<PlanEntry>> dropped;
   int64_t held = 0;

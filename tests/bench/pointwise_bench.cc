@@ -58,10 +58,12 @@ void layer_normalization(benchmark::State& state) {
   for (auto _ : state) {
     for (int64_t r = 0; r < rows; ++r) {
       const float* row = &x[static_cast<size_t>(r * columns)];
-      const double mean = table.sum(row, columns, 0) / columns;
-      const double variance = table.sum_of_squares(row, columns, static_cast<float>(mean)) / columns;
-      table.apply(row, &y[static_cast<size_t>(r * columns)], columns, static_cast<float>(mean),
-                  static_cast<float>(1 / std::sqrt(variance + 1e-5)), scale.data(), bias.data());
+      const auto shift = static_cast<float>(table.sum(row, columns) / columns);
+      double sum = 0, squares = 0;
+      table.centred_sums(row, columns, shift, &sum, &squares);
+      const double rest = sum / columns, factor = 1 / std::sqrt(squares / columns - rest * rest + 1e-5);
+      table.apply(row, &y[static_cast<size_t>(r * columns)], columns, shift, static_cast<float>(factor), static_cast<float>(-rest * factor),
+                  scale.data(), bias.data());
     }
     benchmark::ClobberMemory();
   }

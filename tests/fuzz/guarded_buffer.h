@@ -1,4 +1,4 @@
-// Memory with a page behind its last byte, or in front of its first, that nobody may touch: what reads or writes beyond it dies, with or
+// Memory with a page behind its last byte, or in front of its first, without access: what reads or writes beyond it dies, with or
 // without AddressSanitizer.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Memory between pages that nobody may touch, and functions run in a child process: reading or writing one byte too many ends the child,
+// Memory between pages without access, and functions run in a child process: reading or writing one byte too many ends the child,
 // and the test says which case it was.
 #pragma once
 

@@ -22,7 +22,7 @@ struct ControlCall {
   std::vector<std::pair<std::string, std::vector<int64_t>>> ints;  // attributes; one entry for INT, any number for INTS
   size_t output_count = 1;
   std::vector<Tensor> run_with = {};  // what the run sees instead of `inputs`; same shapes
-  std::optional<Guard> guard = {};    // planned outputs lie beside a page that nobody may touch
+  std::optional<Guard> guard = {};    // planned outputs lie beside a page without access
 };
 
 struct ControlResult {

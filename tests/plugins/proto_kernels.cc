@@ -191,7 +191,7 @@ class Bolt {
     ++opened_;
     changed_.notify_all();
   }
-  // False: nobody has opened it for so long that nobody will.
+  // False: it was not opened in time.
   bool pass() {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return opened_ > passed_; }) && ++passed_ != 0;
@@ -205,7 +205,7 @@ class Bolt {
 Bolt bolt;
 
 heddle_status gate(Work& w, std::string& why) {
-  if (!bolt.pass()) return why = "nobody opened the gate while the stream waited there", HEDDLE_ERROR_DEVICE;
+  if (!bolt.pass()) return why = "the gate was not opened while the stream waited there", HEDDLE_ERROR_DEVICE;
   return relu(w, why);
 }
 

@@ -66,7 +66,7 @@ class Stream {
       if (!first_) stream.overlapped_ = true;
     }
     ~Call() {
-      // Somebody who comes too early had better come now.
+      // A caller that overlaps is caught here: this gives it the time to.
       if (stream_.delays_) std::this_thread::yield();
       if (first_) stream_.inside_ = false;
     }

@@ -48,18 +48,6 @@ TEST(Processors, ReadsLegacyQuotas) {
   EXPECT_EQ(cgroup_quota("4:cpuset:/job\n", folder.root), 0);
 }
 
-TEST(Processors, ReadsMemoryLimitsOfBothVersions) {
-  Folder folder;
-  folder.write("a/b/memory.max", "max\n");
-  EXPECT_EQ(cgroup_memory("0::/a/b\n", folder.root), 0);
-  folder.write("a/memory.max", "8589934592\n");
-  EXPECT_EQ(cgroup_memory("0::/a/b\n", folder.root), int64_t{8} << 30);
-  folder.write("memory/job/memory.limit_in_bytes", "1048576\n");
-  folder.write("memory/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_EQ(cgroup_memory("9:memory:/job\n4:cpu,cpuacct:/job\n", folder.root), 1 << 20);
-  EXPECT_EQ(cgroup_memory("9:memory:/\n", folder.root), 0);
-}
-
 TEST(Processors, OddTextIsNoQuota) {
   Folder folder;
   folder.write("cpu.max", "lots of it\n");
