@@ -162,6 +162,11 @@ TEST(DifferentialRules, InfiniteScaleOfInstanceNormalization) {
             (std::vector<float>{inf, -inf}));
 }
 
+TEST(DifferentialRules, RowsOfOneElement) {
+  EXPECT_EQ(run_floats("InstanceNormalization", {floats({2, 1, 1}, {0.13862617f, -1}), floats({1}, {-1.79f}), floats({1}, {-0.5f})}),
+            (std::vector<float>{-0.5f, -0.5f}));
+}
+
 TEST(DifferentialRules, ConstantRowsOfMeanVarianceNormalization) {
   EXPECT_EQ(run_floats("MeanVarianceNormalization", {floats({1, 1, 1, 3}, {2, 2, 2})}), (std::vector<float>{0, 0, 0}));
 }
