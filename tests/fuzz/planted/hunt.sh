@@ -3,7 +3,7 @@
 #
 # Puts one planted bug after the other into a copy of the sources, builds what it touches, and runs the fuzzer that should find it, until it
 # does. Prints after how many cases; ends with 1 when one was not found. Started by tools/soak.sh --planted.
-# Without sanitizers (--preset dev) the in-process fuzzers run under valgrind.
+# Without sanitizers (--preset dev) the ONNX fuzzer runs under valgrind; the operators' has guard pages of its own.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 preset=asan
@@ -34,9 +34,11 @@ build() {
 differential() { $python $copy/tests/differential/fuzz.py --driver $bin/heddle_differential_driver --seed "$seed" --keep $copy/cases "$@"; }
 
 build
-echo "planted: what the fuzzers say of the sources as they are"
-differential --cases "${HEDDLE_PLANTED_CASES:-4000}" --write-unclassified $copy/known >$copy/baseline.log
-echo "  differential: $(wc -l <$copy/known) cases with differences that are not the planted bugs'"
+if printf '%s\n' "${patches[@]}" | grep -q '/0[1-6]_'; then
+  echo "planted: what the fuzzers say of the sources as they are"
+  differential --cases "${HEDDLE_PLANTED_CASES:-4000}" --write-unclassified $copy/known >$copy/baseline.log
+  echo "  differential: $(wc -l <$copy/known) cases with differences that are not the planted bugs'"
+fi
 
 lost=0
 for patch in "${patches[@]}"; do
@@ -49,11 +51,13 @@ for patch in "${patches[@]}"; do
       differential --cases "${HEDDLE_PLANTED_CASES:-4000}" --ignore $copy/known --stop-at-first >$copy/$name.log
       [ $? -eq 1 ] && found="case $(sed -n 's/^case \([0-9]*\):.*/\1/p' $copy/$name.log | head -1) of the differential fuzzer, $(sed -n 's/^case [0-9]*: //p' $copy/$name.log | head -1)" ;;
     07_* | 08_*)
-      timeout 900 "${under[@]}" $bin/heddle_operator_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/operator.case >$copy/$name.log 2>&1 ||
-        found="heddle_operator_fuzz $(cat $copy/operator.case.txt)" ;;
+      timeout 900 $bin/heddle_operator_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/operator.case >$copy/$name.log 2>&1
+      status=$?
+      [ $status -eq 0 ] || [ $status -eq 124 ] || found="heddle_operator_fuzz $(cat $copy/operator.case.txt)" ;;
     *)
-      timeout 900 "${under[@]}" $bin/heddle_onnx_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/onnx.case >$copy/$name.log 2>&1 ||
-        found="heddle_onnx_fuzz $(cat $copy/onnx.case.txt)" ;;
+      timeout 900 "${under[@]}" $bin/heddle_onnx_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/onnx.case >$copy/$name.log 2>&1
+      status=$?
+      [ $status -eq 0 ] || [ $status -eq 124 ] || found="heddle_onnx_fuzz $(cat $copy/onnx.case.txt)" ;;
   esac
   if [ -n "$found" ]; then echo "$name: found, $found"; else echo "$name: NOT FOUND"; lost=1; fi
   patch -d $copy -p1 -R -F3 -s <"$patch"
