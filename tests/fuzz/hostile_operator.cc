@@ -44,6 +44,51 @@ void change_shape(Shape& shape, Dice& dice) {
   }
 }
 
+bool is_integer(DType dtype) {
+  return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64 && dtype != DType::boolean;
+}
+
+// The same tensor with one element changed; of a short list of integers, which may be extents, axes or counts, up to all of them.
+std::shared_ptr<const Blob> other_content(const Blob& blob, Dice& dice) {
+  std::byte* data = nullptr;
+  auto copy = Blob::allocate(blob.dtype, blob.shape, &data);
+  if (blob.bytes == 0) return copy;
+  std::memcpy(data, blob.data, static_cast<size_t>(blob.bytes));
+  const auto other = random_blob(blob.dtype, blob.shape, dice);
+  const auto width = static_cast<size_t>(byte_width(blob.dtype)), count = static_cast<size_t>(blob.bytes) / width;
+  const bool few = is_integer(blob.dtype) && count <= 8;
+  for (size_t left = few ? 1 + dice.below(count) : 1; left > 0; --left) {
+    const size_t at = dice.below(count) * width;
+    std::memcpy(data + at, other->data + at, width);
+    if (!few || !dice.one_in(3)) continue;
+    static constexpr int64_t huge[] = {INT64_MAX, INT64_MIN,    INT64_MAX / 2, 1LL << 62, 1LL << 40,
+                                       1LL << 33, -(1LL << 40), INT32_MAX,     INT32_MIN};
+    const int64_t extreme = dice.pick(huge);
+    std::memcpy(data + at, &extreme, width);
+  }
+  return copy;
+}
+
+// All operands of one dtype get another one, mostly one that the operator takes.
+void change_dtypes(OperatorCase& made, const OperatorSchema& schema, Dice& dice) {
+  Net& net = made.net;
+  const Node& node = net.nodes[0];
+  if (node.inputs.empty()) return;
+  const size_t port_index = dice.below(node.inputs.size());
+  const ValueId first = node.inputs[port_index];
+  const heddle_port* port = schema.input_port(port_index);
+  if (!first.valid() || !port) return;
+  const DType from = net[first].type.dtype, to = allowed_dtype(*port, dice);
+  for (size_t i = 0; i < net.values.size(); ++i) {
+    Value& value = net.values[i];
+    if (value.kind == Value::Kind::node_output || value.type.dtype != from) continue;
+    value.type.dtype = to;
+    if (value.content.blob) value.content.blob = random_blob(to, value.content.blob->shape, dice);
+    for (size_t k = 0; k < net.inputs.size() && k < made.feeds.size(); ++k)
+      if (net.inputs[k].index == i && made.feeds[k]) made.feeds[k] = random_blob(to, made.feeds[k]->shape, dice);
+  }
+}
+
 }  // namespace
 
 HostileOperators::HostileOperators(Material material) : material_(std::move(material)) {
@@ -55,14 +100,15 @@ HostileOperators::HostileOperators(Material material) : material_(std::move(mate
 
 Net HostileOperators::from_schema(const OperatorSchema& schema, Dice& dice) const {
   NetBuilder b("case");
-  Shape shape = random_shape(dice);
+  const bool scalars = dice.one_in(4);  // what takes numbers rather than tensors
+  Shape shape = scalars ? Shape{} : random_shape(dice);
   std::map<std::string, DType> variables;
   std::vector<ValueId> inputs;
   const size_t most = std::max<size_t>(schema.required_inputs, schema.op->input_count);
   for (size_t i = 0, count = schema.required_inputs + dice.below(most - schema.required_inputs + 2); i < count; ++i) {
     const heddle_port* port = schema.input_port(i);
     if (!port) break;
-    if (dice.one_in(10)) shape = random_shape(dice);
+    if (!scalars && dice.one_in(10)) shape = random_shape(dice);
     DType dtype = allowed_dtype(*port, dice);
     if (port->type_variable && !dice.one_in(12)) dtype = variables.try_emplace(port->type_variable, dtype).first->second;
     const Shape own = dice.one_in(6) ? random_shape(dice) : shape;
@@ -130,20 +176,18 @@ OperatorCase HostileOperators::make(size_t number, Dice& dice) const {
     net = material_.seeds[dice.pick(seeds->second)];
   }
   OperatorCase made = with_feeds(std::move(net), dice);
-  for (size_t left = dice.below(4); left > 0; --left) spoil(made.net, dice);
-  // A feed of another type than its input now has stays: some cases are given what they do not declare. Elements of integers are changed.
-  for (size_t i = 0; i < made.feeds.size(); ++i) {
-    const auto& feed = made.feeds[i];
-    if (!feed || feed->bytes == 0 || !dice.one_in(3)) continue;
-    std::byte* data = nullptr;
-    auto copy = Blob::allocate(feed->dtype, feed->shape, &data);
-    std::memcpy(data, feed->data, static_cast<size_t>(feed->bytes));
-    const auto other = random_blob(feed->dtype, feed->shape, dice);
-    const auto width = static_cast<size_t>(byte_width(feed->dtype));
-    const size_t at = dice.below(static_cast<size_t>(feed->bytes) / width) * width;
-    std::memcpy(data + at, other->data + at, width);
-    made.feeds[i] = copy;
-  }
+  // What the model says of results would be in the way of every change.
+  if (!dice.one_in(8))
+    for (Value& value : made.net.values)
+      if (value.kind == Value::Kind::node_output && !value.variable.valid()) value.type = {};
+  for (size_t left = dice.one_in(2) ? 0 : 1 + dice.below(3); left > 0; --left) spoil(made.net, dice);
+  if (dice.one_in(3)) change_dtypes(made, schema, dice);
+  // A feed of another type than its input now has stays: some cases are given what they do not declare.
+  for (auto& feed : made.feeds)
+    if (feed && feed->bytes > 0 && dice.one_in(is_integer(feed->dtype) ? 2 : 4)) feed = other_content(*feed, dice);
+  for (Value& value : made.net.values)
+    if (value.content.blob && value.kind == Value::Kind::constant && dice.one_in(is_integer(value.content.blob->dtype) ? 2 : 8))
+      value.content.blob = other_content(*value.content.blob, dice);
   return made;
 }
 
