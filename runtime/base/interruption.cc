@@ -5,8 +5,7 @@
 namespace heddle {
 
 Status Interruption::status() const {
-  if (cancelled_ && cancelled_->load(std::memory_order_relaxed))
-    return {Code::cancelled, "the run was cancelled while its net was prepared"};
+  if (cancelled()) return {Code::cancelled, "the run was cancelled while its net was prepared"};
   if (deadline_ticks_ != 0 && ticks() >= deadline_ticks_)
     return {Code::deadline_exceeded, "the deadline passed while the net was prepared",
             "prepare the context before the run, or allow more time"};

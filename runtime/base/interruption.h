@@ -1,5 +1,5 @@
-// Whether work that may take long should go on: compiling a net is under the deadline of the run that asked for it, and under whatever else
-// may call it off. Asked between steps, where it costs little; what has been done so far is dropped.
+// Until when something may take: a deadline, and a flag that calls it off. Compiling a net is under that of the run that asked for it, and
+// so are the waits of the run, for its turn and for copies.
 //
 // The one use of a clock in the stages: it can end one, and never changes what one makes.
 #pragma once
@@ -18,7 +18,11 @@ class Interruption {
   explicit Interruption(uint64_t deadline_ticks, const std::atomic<bool>* cancelled = nullptr)
       : deadline_ticks_(deadline_ticks), cancelled_(cancelled) {}
 
-  // Errors: deadline_exceeded, cancelled.
+  bool cancelled() const { return cancelled_ && cancelled_->load(); }
+  // In base/clock.h ticks; 0: none.
+  uint64_t deadline_ticks() const { return deadline_ticks_; }
+  // For stages, which ask between their steps, where it costs little; what has been done so far is dropped. Errors: deadline_exceeded,
+  // cancelled.
   Status status() const;
 
  private:

@@ -22,10 +22,10 @@ Turns::Helping::~Helping() {
   innermost = before_;
 }
 
-Turns::Outcome Turns::Hold::enter(Turns& turns, Use use, Patience patience) {
+Turns::Outcome Turns::Hold::enter(Turns& turns, Use use, const Interruption& until) {
   for (const Hold* hold = innermost; hold; hold = hold->outer_)
     if (hold->turns_ == &turns) return Outcome::held;
-  const Outcome outcome = turns.wait(use, patience);
+  const Outcome outcome = turns.wait(use, until);
   if (outcome != Outcome::entered) return outcome;
   turns_ = &turns;
   use_ = use;
@@ -46,7 +46,7 @@ void Turns::Hold::leave() {
   turns_ = nullptr;
 }
 
-Turns::Outcome Turns::wait(Use use, const Patience& patience) {
+Turns::Outcome Turns::wait(Use use, const Interruption& until) {
   std::unique_lock lock(mutex_);
   if (!first_ && free_for(use)) {
     admit(use);
@@ -58,16 +58,16 @@ Turns::Outcome Turns::wait(Use use, const Patience& patience) {
   end_ = &waiter.next;
   for (;;) {
     if (waiter.admitted) return Outcome::entered;
-    const bool cancelled = patience.cancelled && patience.cancelled->load();
-    const uint64_t now = patience.deadline != 0 ? ticks() : 0;
-    if (cancelled || (patience.deadline != 0 && now >= patience.deadline)) {
+    const bool cancelled = until.cancelled();
+    const uint64_t deadline = until.deadline_ticks(), now = deadline != 0 ? ticks() : 0;
+    if (cancelled || (deadline != 0 && now >= deadline)) {
       remove(waiter);
       return cancelled ? Outcome::cancelled : Outcome::late;
     }
-    if (patience.deadline == 0)
+    if (deadline == 0)
       waiter.called.wait(lock);
     else
-      waiter.called.wait_for(lock, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(patience.deadline - now))));
+      waiter.called.wait_for(lock, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(deadline - now))));
   }
 }
 

@@ -2,7 +2,7 @@
 // that comes behind a waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
 //
 //   Turns::Hold hold;
-//   if (hold.enter(turns, Turns::Use::alone, {deadline, &cancelled}) != Turns::Outcome::entered) return ...;
+//   if (hold.enter(turns, Turns::Use::alone, Interruption(deadline, &cancelled)) != Turns::Outcome::entered) return ...;
 //
 // Allocates nothing. A thread that asks for what it holds already, directly or as a helper of a run that holds it, is told so instead of
 // waiting for itself.
@@ -14,20 +14,15 @@
 #include <cstdint>
 #include <mutex>
 
-namespace heddle {
+#include "base/interruption.h"
 
-// How long a thread waits for its turn.
-struct TurnPatience {
-  uint64_t deadline = 0;                         // in base/clock.h ticks; 0: any time
-  const std::atomic<bool>* cancelled = nullptr;  // set before wake() is called; null: never
-};
+namespace heddle {
 
 // Thread-safe. Outlives its holds.
 class Turns {
  public:
   enum class Use : uint8_t { shared, alone };
   enum class Outcome : uint8_t { entered, late, cancelled, held };
-  using Patience = TurnPatience;  // declared outside: a default argument of this class cannot use initialisers of a class inside it
 
   // A turn, from enter() until the object goes. Belongs to the thread that entered.
   class Hold {
@@ -36,10 +31,9 @@ class Turns {
     ~Hold() { leave(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
-    // Not while it holds one.
-    Outcome enter(Turns& turns, Use use, Patience patience = {});
+    // Not while it holds one. Who sets the flag of `until` calls wake() behind it.
+    Outcome enter(Turns& turns, Use use, const Interruption& until = {});
     void leave();
-    bool entered() const { return turns_ != nullptr; }
 
    private:
     friend class Turns;
@@ -76,7 +70,7 @@ class Turns {
   };
   bool free_for(Use use) const { return use == Use::alone ? inside_ == 0 : inside_ >= 0; }
   void admit(Use use) { inside_ = use == Use::alone ? -1 : inside_ + 1; }
-  Outcome wait(Use use, const Patience& patience);
+  Outcome wait(Use use, const Interruption& until);
   void leave(Use use);
   void admit_next();
   void remove(const Waiter& waiter);

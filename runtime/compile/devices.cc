@@ -60,12 +60,13 @@ Status upload_constants(Draft& draft) {
       if (v.valid() && !draft.nodes[i].uploaded) ++reads[v.index];
   for (const ValueId v : net.outputs) ++reads[v.index];
   std::vector<ValueId> sources;
+  const Interruption until = draft.options.interruption ? *draft.options.interruption : Interruption();
   for (size_t i = 0; i < net.nodes.size(); ++i) {
     if (!draft.nodes[i].uploaded) continue;
     const ValueId source = net.nodes[i].inputs[0];
     const Placement& place = draft.storages[draft.storage_of[net.nodes[i].outputs[0].index]].placement;
     PlanDevice& device = draft.plan.devices[place.device - 1];
-    HEDDLE_TRY(device.constants[place.index], device.device->upload(*draft.typed.known[source.index]),
+    HEDDLE_TRY(device.constants[place.index], device.device->upload(draft.typed.known[source.index], until),
                "while constant \"" + net[source].name + "\" was uploaded");
     device.memory.persistent_bytes += draft.typed.type(source).byte_size();
     sources.push_back(source);

@@ -48,7 +48,7 @@ Device::Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_b
 Device::~Device() {
   quietly(name_, [&] {
     for (void* const stream : idle_streams_) backend_.destroy_stream(handle_, stream);
-    if (unanswered_.empty()) backend_.close(handle_);
+    if (given_up_copies_.empty()) backend_.close(handle_);
   });
 }
 
@@ -117,18 +117,18 @@ Result<DeviceEvent> Device::create_event() {
   return DeviceEvent(shared_from_this(), event);
 }
 
-Result<std::shared_ptr<const DeviceMemory>> Device::upload(const Blob& blob) {
+Result<std::shared_ptr<const DeviceMemory>> Device::upload(const std::shared_ptr<const Blob>& blob, const Interruption& until) {
   // Sessions share uploads, and nets are not trusted.
-  const std::string key = content_key({blob.data, static_cast<size_t>(blob.bytes)}) + to_string(blob.dtype) + blob.shape.text();
+  const std::string key = content_key({blob->data, static_cast<size_t>(blob->bytes)}) + to_string(blob->dtype) + blob->shape.text();
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(uploads_, [](const auto& upload) { return upload.second.expired(); });
     if (const auto known = uploads_.find(key); known != uploads_.end())
       if (auto there = known->second.lock()) return there;
   }
-  HEDDLE_TRY(DeviceMemory memory, allocate(blob.bytes));
-  HEDDLE_CHECK(write(memory.get(), blob.data, blob.bytes));
-  auto made = std::make_shared<const DeviceMemory>(std::move(memory));
+  HEDDLE_TRY(DeviceMemory memory, allocate(blob->bytes));
+  const auto made = std::make_shared<const DeviceMemory>(std::move(memory));
+  HEDDLE_CHECK(write(made->get(), blob->data, blob->bytes, {until, made, blob}));
   const std::lock_guard lock(mutex_);
   std::weak_ptr<const DeviceMemory>& entry = uploads_[key];
   if (auto there = entry.lock()) return there;

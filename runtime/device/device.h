@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/interruption.h"
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
 #include "net/net.h"
@@ -54,8 +55,7 @@ using DeviceEvent = DeviceObject<destroy_device_event>;
 
 // How a copy is waited for.
 struct CopyWait {
-  uint64_t deadline = 0;                         // in base/clock.h ticks; 0: any time
-  const std::atomic<bool>* cancelled = nullptr;  // looked at now and then; null: never
+  Interruption until;  // its flag is looked at now and then
   // What keeps the memory of both sides when the wait ends before the copy does.
   std::shared_ptr<const void> keep;
   std::shared_ptr<const void> keep_host;
@@ -84,7 +84,10 @@ class Device : public std::enable_shared_from_this<Device> {
   Result<DeviceStream> create_stream();
   Result<DeviceEvent> create_event();
   // Device memory with a blob's bytes, shared by all who ask with the same content and alive as long as one of them holds it.
-  Result<std::shared_ptr<const DeviceMemory>> upload(const Blob& blob);
+  // Errors: out_of_memory, and those of write.
+  Result<std::shared_ptr<const DeviceMemory>> upload(const std::shared_ptr<const Blob>& blob, const Interruption& until);
+  // Lets go of what copies kept that were given up and have been answered since.
+  void sweep();
   // Copies that are done when they return. Errors: device_failed; deadline_exceeded and cancelled: the device may still be at it, and other
   // copies are busy until it is done.
   Status write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait = {});
@@ -107,7 +110,7 @@ class Device : public std::enable_shared_from_this<Device> {
   Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle);
   struct Arrival;
   // A copy that was given up, until the device has answered.
-  struct Unanswered {
+  struct GivenUpCopy {
     void* stream = nullptr;
     std::shared_ptr<Arrival> arrival;
     std::shared_ptr<const void> keep, keep_host;
@@ -115,6 +118,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::shared_ptr<Arrival> ask_for_arrival(void* stream, char* text);
   Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait);
   Result<void*> take_stream();
+  std::vector<GivenUpCopy> take_answered();
   Result<void*> make_stream();
   void give_back_stream(void* stream);
   Status error(const char* what, heddle_status status, const char* text) const;
@@ -126,7 +130,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::atomic<bool> retired_{false};
   std::mutex mutex_;                 // of what follows
   std::vector<void*> idle_streams_;  // of copies that are waited for
-  std::vector<Unanswered> unanswered_;
+  std::vector<GivenUpCopy> given_up_copies_;
   std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_;  // by content
 };
 

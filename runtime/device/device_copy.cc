@@ -27,16 +27,16 @@ struct Device::Arrival {
     return arrived;
   }
   // False: the deadline passed, or the wait was cancelled, before.
-  bool wait(const CopyWait& patience) {
+  bool wait(const Interruption& until) {
     constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(5);
     std::unique_lock lock(mutex);
     while (!arrived) {
-      if (patience.cancelled && patience.cancelled->load()) return false;
+      if (until.cancelled()) return false;
       std::chrono::nanoseconds slice = look_again;
-      if (patience.deadline != 0) {
+      if (const uint64_t deadline = until.deadline_ticks(); deadline != 0) {
         const uint64_t now = ticks();
-        if (now >= patience.deadline) return false;
-        slice = std::min(slice, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(patience.deadline - now))));
+        if (now >= deadline) return false;
+        slice = std::min(slice, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(deadline - now))));
       }
       changed.wait_for(lock, slice);
     }
@@ -44,26 +44,38 @@ struct Device::Arrival {
   }
 };
 
-// Also takes in the streams of copies that have been answered by now. One that has not may still write: no other copy overtakes it.
-Result<void*> Device::take_stream() {
-  std::vector<Unanswered> done;  // what they kept goes behind the lock: it may be memory of this device
-  const std::lock_guard lock(mutex_);
-  for (Unanswered& copy : unanswered_)
+// Copies that have been answered by now; their streams are idle again. Under mutex_. What they kept goes behind it: it may be memory of
+// this device.
+std::vector<Device::GivenUpCopy> Device::take_answered() {
+  std::vector<GivenUpCopy> answered;
+  for (GivenUpCopy& copy : given_up_copies_)
     if (copy.arrival->is_there()) {
       char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
       static_cast<void>(synchronize(copy.stream, text));  // the copy was reported when it was given up
       idle_streams_.push_back(copy.stream);
-      done.push_back(std::move(copy));
+      answered.push_back(std::move(copy));
     }
-  std::erase_if(unanswered_, [](const Unanswered& copy) { return !copy.arrival; });
-  if (!unanswered_.empty())
+  std::erase_if(given_up_copies_, [](const GivenUpCopy& copy) { return !copy.arrival; });
+  return answered;
+}
+
+void Device::sweep() {
+  std::vector<GivenUpCopy> answered;
+  const std::lock_guard lock(mutex_);
+  answered = take_answered();
+}
+
+// A copy that was given up may still write: no other copy overtakes it.
+Result<void*> Device::take_stream() {
+  std::vector<GivenUpCopy> answered;
+  const std::lock_guard lock(mutex_);
+  answered = take_answered();
+  if (!given_up_copies_.empty())
     return Status(Code::busy, "device " + quoted(name_) + " still works on a copy that was given up", "wait until the device answers");
-  if (!idle_streams_.empty()) {
-    void* const stream = idle_streams_.back();
-    idle_streams_.pop_back();
-    return stream;
-  }
-  return make_stream();
+  if (idle_streams_.empty()) return make_stream();
+  void* const stream = idle_streams_.back();
+  idle_streams_.pop_back();
+  return stream;
 }
 
 void Device::give_back_stream(void* stream) {
@@ -87,10 +99,10 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
   heddle_status status = copy(stream, destination, source, bytes, kind, text);
   // A stream that takes no copy or notify has failed, and does not keep synchronize waiting.
   const auto arrival = status == HEDDLE_OK ? ask_for_arrival(stream, text) : nullptr;
-  if (arrival && !arrival->wait(wait)) {
+  if (arrival && !arrival->wait(wait.until)) {
     const std::lock_guard lock(mutex_);
-    unanswered_.push_back({stream, arrival, wait.keep, wait.keep_host});
-    const bool cancelled = wait.cancelled && wait.cancelled->load();
+    given_up_copies_.push_back({stream, arrival, wait.keep, wait.keep_host});
+    const bool cancelled = wait.until.cancelled();
     return {cancelled ? Code::cancelled : Code::deadline_exceeded, "device " + quoted(name_) + " did not answer a copy in time",
             "allow more time, or look what keeps the device busy"};
   }

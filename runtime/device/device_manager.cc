@@ -63,4 +63,13 @@ void DeviceManager::drop(const std::string& plugin) {
   });
 }
 
+void DeviceManager::sweep() {
+  std::vector<std::shared_ptr<Device>> open_devices;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, device] : devices_) open_devices.push_back(device);
+  }
+  for (const auto& device : open_devices) device->sweep();
+}
+
 }  // namespace heddle

@@ -31,8 +31,8 @@ int64_t VariableStore::bytes() const {
   return total;
 }
 
-Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, Turns::Patience patience) const {
-  switch (hold.enter(turns_, use, patience)) {
+Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, const Interruption& until) const {
+  switch (hold.enter(turns_, use, until)) {
     case Turns::Outcome::entered:
       return unanswered_ ? unanswered_->status() : Status();
     case Turns::Outcome::cancelled:
@@ -46,19 +46,19 @@ Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, Turns::Patience p
   return {Code::busy, "the calling thread is in a run that holds the session's variables", "call it when the run is over"};
 }
 
-Status VariableStore::read(size_t i, void* destination, Turns::Patience patience) const {
+Status VariableStore::read(size_t i, void* destination, const Interruption& until) const {
   const Entry& e = entries_[i];
   Turns::Hold turn;
-  HEDDLE_CHECK(enter(turn, Turns::Use::shared, patience));
-  HEDDLE_CHECK(freshen(i, nullptr, patience));
+  HEDDLE_CHECK(enter(turn, Turns::Use::shared, until));
+  HEDDLE_CHECK(freshen(i, nullptr, until));
   if (e.blob->bytes > 0) std::memcpy(destination, e.data, static_cast<size_t>(e.blob->bytes));
   return {};
 }
 
-Status VariableStore::write(size_t i, const void* source, Turns::Patience patience) {
+Status VariableStore::write(size_t i, const void* source, const Interruption& until) {
   Entry& e = entries_[i];
   Turns::Hold turn;
-  HEDDLE_CHECK(enter(turn, Turns::Use::alone, patience));
+  HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
   if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
   e.torn = false;
   written(i, nullptr);
@@ -124,7 +124,7 @@ Status VariableStore::copy_to_home(const Entry& e, const Device& device, const C
   return {};
 }
 
-Status VariableStore::freshen(size_t i, const Device* device, Turns::Patience patience) const {
+Status VariableStore::freshen(size_t i, const Device* device, const Interruption& until) const {
   const Entry& e = entries_[i];
   {
     const std::lock_guard lock(homes_mutex_);
@@ -132,11 +132,11 @@ Status VariableStore::freshen(size_t i, const Device* device, Turns::Patience pa
   }
   // Runs that read side by side may need the same: one of them copies.
   Turns::Hold copying;
-  const Turns::Outcome outcome = copying.enter(copying_, Turns::Use::alone, patience);
+  const Turns::Outcome outcome = copying.enter(copying_, Turns::Use::alone, until);
   if (outcome == Turns::Outcome::late || outcome == Turns::Outcome::cancelled)
     return {outcome == Turns::Outcome::late ? Code::deadline_exceeded : Code::cancelled,
             "the run ended while it waited for a copy of variable " + quoted(e.name) + " that another run makes"};
-  const CopyWait wait = {patience.deadline, patience.cancelled, shared_from_this(), nullptr};
+  const CopyWait wait = {until, shared_from_this(), nullptr};
   HEDDLE_CHECK(copy_to_host(e, wait));
   return device ? copy_to_home(e, *device, wait) : Status();
 }

@@ -31,8 +31,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   int64_t bytes() const;
   // Copies in or out of row-major bytes, in turn with runs. Writing mends a torn variable. Errors: busy (the calling thread is in a run
   // that holds the variables, or a device does that did not answer), deadline_exceeded.
-  Status read(size_t i, void* destination, Turns::Patience patience = {}) const;
-  Status write(size_t i, const void* source, Turns::Patience patience = {});
+  Status read(size_t i, void* destination, const Interruption& until = {}) const;
+  Status write(size_t i, const void* source, const Interruption& until = {});
 
   // Beside its bytes on the host a variable has a home on each device whose operators use it; whichever was not written last is stale
   // and is brought up to date when it is needed. Addresses stay as they are. Errors: out_of_memory, device_failed.
@@ -42,11 +42,11 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   bool has_homes() const { return has_homes_.load(std::memory_order_acquire); }
   // For runs, in their turn; null: the host. `written` by those that have it alone. Errors of freshen: device_failed; deadline_exceeded and
   // cancelled, where a device does not answer.
-  Status freshen(size_t i, const Device* device, Turns::Patience patience = {}) const;
+  Status freshen(size_t i, const Device* device, const Interruption& until = {}) const;
   void written(size_t i, const Device* device);
 
   // A turn with all variables. Errors: cancelled, deadline_exceeded, busy.
-  Status enter(Turns::Hold& hold, Turns::Use use, Turns::Patience patience = {}) const;
+  Status enter(Turns::Hold& hold, Turns::Use use, const Interruption& until = {}) const;
   Turns& turns() const { return turns_; }
   // Those that wait for their turn, or for a copy that another run makes, look whether they were cancelled.
   void wake() const {

@@ -82,7 +82,7 @@ Context& Context::operator=(Context&& other) noexcept {
 
 Context::~Context() {
   if (!state_) return;
-  if (!state_->made.holds()) {
+  if (!state_->made().holds()) {
     static_cast<void>(state_.release());  // in a forked child nothing is waited for or torn down
     return;
   }
@@ -96,8 +96,8 @@ Context::~Context() {
   if (!state_->shared && state_->workspace) session.runtime->workspaces.give_back(std::move(state_->workspace));
 }
 
-Status enter_shared(Workspace& workspace, Turns::Hold& turn, Turns::Patience patience) {
-  switch (turn.enter(workspace.turns(), Turns::Use::alone, patience)) {
+Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until) {
+  switch (turn.enter(workspace.turns(), Turns::Use::alone, until)) {
     case Turns::Outcome::entered:
       return workspace.answered();
     case Turns::Outcome::cancelled:
@@ -113,7 +113,7 @@ Status enter_shared(Workspace& workspace, Turns::Hold& turn, Turns::Patience pat
 
 Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
   if (!shared) return {};
-  HEDDLE_CHECK(enter_shared(*workspace, turn, {settings.deadline(), settings.cancelled}));
+  HEDDLE_CHECK(enter_shared(*workspace, turn, Interruption(settings.deadline(), settings.cancelled)));
   HEDDLE_CHECK(workspace->reserve(*entry->plan));
   execution->follow(*workspace);
   return {};
@@ -152,7 +152,7 @@ TensorView Context::input(size_t i) const {
 }
 
 TensorView Context::output(size_t i) const {
-  if (i >= output_count() || !state_->made.holds()) return {};
+  if (i >= output_count() || !state_->made().holds()) return {};
   Turns::Hold turn;
   return state_->enter(turn).ok() ? state_->execution->output(i) : TensorView();
 }
@@ -199,7 +199,7 @@ Status busy_context() {
 
 Status Context::run(const RunOptions& options) {
   State& state = *state_;
-  HEDDLE_CHECK(state.made.check());
+  HEDDLE_CHECK(state.made().check());
   if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
   const Reservation reservation(state.reserved);
   state.async->cancelled.store(false, std::memory_order_relaxed);
@@ -208,7 +208,7 @@ Status Context::run(const RunOptions& options) {
 
 Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
   State& state = *state_;
-  HEDDLE_CHECK(state.made.check());
+  HEDDLE_CHECK(state.made().check());
   Executor* executor = state.session->runtime->executor;
   if (!executor)
     return {Code::unsupported, "run_async needs an executor, this runtime has one thread",
@@ -228,7 +228,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
 }
 
 void Context::cancel() {
-  if (!state_->made.holds()) return;
+  if (!state_->made().holds()) return;
   state_->async->cancelled.store(true);
   state_->execution->cancel();
   state_->session->variables->wake();

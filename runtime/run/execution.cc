@@ -183,11 +183,11 @@ Status Execution::run(const RunSettings& settings) {
   Turns::Hold turn;
   if (variables_ && variables_->size() > 0) {
     const Turns::Use use = plan_->has_variable_updates ? Turns::Use::alone : Turns::Use::shared;
-    const Turns::Patience patience = {deadline, settings.cancelled};
-    HEDDLE_CHECK(variables_->enter(turn, use, patience));
+    const Interruption until(deadline, settings.cancelled);
+    HEDDLE_CHECK(variables_->enter(turn, use, until));
     HEDDLE_CHECK(variables_->whole());
     if (variables_->has_homes()) [[unlikely]]
-      HEDDLE_CHECK(freshen_variables(patience));
+      HEDDLE_CHECK(freshen_variables(until));
   }
   begin(settings, deadline);
   Status stopped;

@@ -59,7 +59,7 @@ class LateStep;
 class Execution {
  public:
   // `variables` may be null when the plan has none. Errors: out_of_memory, invalid_argument (transient buffer too small or unaligned).
-  static Result<std::unique_ptr<Execution>> create(std::shared_ptr<const Plan> plan, VariableStore* variables,
+  static Result<std::unique_ptr<Execution>> create(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables,
                                                    const ExecutionOptions& options);
   ~Execution();
   Execution(const Execution&) = delete;
@@ -156,7 +156,7 @@ class Execution {
   bool should_stop(uint32_t step);
   Status reach_devices();
   void find_variables();
-  Status freshen_variables(Turns::Patience patience);
+  Status freshen_variables(const Interruption& until);
   void note_device_failures();
   static heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end);
   struct TileSpan {
@@ -173,7 +173,7 @@ class Execution {
   static StepContext& context_of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
 
   std::shared_ptr<const Plan> plan_;
-  VariableStore* variables_ = nullptr;
+  std::shared_ptr<VariableStore> variables_;
   struct VariableUse {
     uint32_t variable = 0;
     const Device* device = nullptr;  // null: on the host

@@ -26,11 +26,11 @@ heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
 Execution::Execution() = default;
 Execution::~Execution() = default;
 
-Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan> plan, VariableStore* variables,
+Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables,
                                                      const ExecutionOptions& options) {
   std::unique_ptr<Execution> self(new Execution());
   self->plan_ = std::move(plan);
-  self->variables_ = variables;
+  self->variables_ = std::move(variables);
   HEDDLE_CHECK(self->build(options));
   return self;
 }

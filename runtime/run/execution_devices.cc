@@ -36,10 +36,10 @@ void Execution::find_variables() {
 }
 
 // Brings what the run reads to where it reads it. What it updates is older elsewhere from then on, however the run ends.
-Status Execution::freshen_variables(Turns::Patience patience) {
+Status Execution::freshen_variables(const Interruption& until) {
   // begin() reads the step counter on the host, whether or not a step does.
-  if (plan_->step_counter >= 0) HEDDLE_CHECK(variables_->freshen(static_cast<size_t>(plan_->step_counter), nullptr, patience));
-  for (const VariableUse& use : variable_uses_) HEDDLE_CHECK(variables_->freshen(use.variable, use.device, patience));
+  if (plan_->step_counter >= 0) HEDDLE_CHECK(variables_->freshen(static_cast<size_t>(plan_->step_counter), nullptr, until));
+  for (const VariableUse& use : variable_uses_) HEDDLE_CHECK(variables_->freshen(use.variable, use.device, until));
   for (const VariableUse& use : variable_uses_)
     if (use.updated) variables_->written(use.variable, use.device);
   return {};

@@ -93,7 +93,6 @@ bool ParallelEngine::run_phase(const std::vector<uint32_t>& roots, uint32_t expe
 
 // Runs `step` and all that it leads to, as long as this thread has work. The caller holds a token, which ends here.
 void ParallelEngine::work(Worker& w, uint32_t step) noexcept {
-  const Turns::Helping helping(control_->holds);
   while (step != no_step) step = execute(w, step) ? follow(w, step) : choose(w, no_step);
   release_token();
 }

@@ -192,7 +192,10 @@ uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
 
 void ParallelEngine::help(uint32_t worker) noexcept {
   Worker& w = workers_[worker];
-  for (uint32_t step = wait_as_helper(w); step != no_step; step = wait_as_helper(w)) work(w, step);
+  for (uint32_t step = wait_as_helper(w); step != no_step; step = wait_as_helper(w)) {
+    const Turns::Helping helping(control_->holds);  // with a token in hand the run cannot end
+    work(w, step);
+  }
 }
 
 // A step and a token for it; no_step: the run is over, or what is in flight of it has been given up.

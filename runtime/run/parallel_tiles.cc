@@ -42,7 +42,6 @@ TileRange::Claim ParallelEngine::claim_tiles(Worker& w, Tiles& tiles, TileEnd fr
 // Works on `claim` and what else it can claim. True: that was the last of the step and all of it went well.
 bool ParallelEngine::work_on_tiles(Worker& w, uint32_t step, TileEnd from, TileRange::Claim claim) noexcept {
   if (claim.size() == 0) return false;
-  const Turns::Helping helping(control_->holds);
   Tiles& tiles = tiles_[table_[step].tile_slot - 1];
   const Step& s = steps_[step];
   const uint64_t begin = timed_ ? ticks() : 0;
@@ -97,6 +96,7 @@ uint32_t ParallelEngine::join_tiles(Worker& w) noexcept {
       hungry_.fetch_sub(1, std::memory_order_relaxed);
       w.took_part = true;
       ++w.joined;
+      const Turns::Helping helping(control_->holds);
       const uint32_t next = work_on_tiles(w, step, TileEnd::back, claim) ? follow(w, step) : no_step;
       if (next != no_step) return next;
       hungry_.fetch_add(1, std::memory_order_relaxed);

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <vector>
 
-#include "memory/variables.h"
 #include "run/execution.h"
 #include "run/workspace.h"
 
@@ -16,10 +15,8 @@ namespace heddle {
 class Quarantine {
  public:
   struct Kept {
-    std::shared_ptr<VariableStore> variables;
-    std::shared_ptr<void> resources;
     std::shared_ptr<Workspace> workspace;  // null: memory of the caller's, who was told
-    std::unique_ptr<Execution> execution;  // the first to go
+    std::unique_ptr<Execution> execution;  // the first to go; keeps its plan and variables
   };
   void keep(Kept kept);
   // Lets go of those that have been answered.

@@ -139,6 +139,7 @@ Status Runtime::unload_plugin(const std::string& name) {
 void Runtime::trim(int64_t keep_bytes) {
   if (!impl_->made.holds()) return;
   impl_->quarantine.sweep();
+  impl_->devices.sweep();
   impl_->workspaces.trim(keep_bytes);
 }
 int Runtime::threads() const {

@@ -121,12 +121,12 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
   }
   ExecutionOptions o = execution_options();
   o.workspace = &workspace;
-  return Execution::create(entry.plan, variables.get(), o);
+  return Execution::create(entry.plan, variables, o);
 }
 
 void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace) {
   if (!execution->answered().ok()) {
-    runtime->quarantine.keep({variables, resources, std::move(workspace), std::move(execution)});
+    runtime->quarantine.keep({std::move(workspace), std::move(execution)});
     return;
   }
   execution->unbind();
@@ -138,6 +138,7 @@ void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execu
 Session::Impl::~Impl() {
   plans.clear();
   runtime->quarantine.sweep();
+  runtime->devices.sweep();
   if (--runtime->sessions == 0) runtime->workspaces.trim(0);
 }
 
@@ -162,6 +163,14 @@ Session SessionAccess::make(std::shared_ptr<Session::Impl> impl) {
 }
 Execution& SessionAccess::execution(Context& context) {
   return *context.state_->execution;
+}
+Result<Context> SessionAccess::prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry) {
+  auto state = std::make_unique<Context::State>();
+  state->workspace = session->runtime->workspaces.take();
+  HEDDLE_TRY(state->execution, session->take(*entry, *state->workspace));
+  state->session = session;
+  state->entry = std::move(entry);
+  return Context(std::move(state));
 }
 int64_t SessionAccess::held_bytes(const Context& context, uint8_t device) {
   const Context::State& state = *context.state_;
@@ -193,12 +202,7 @@ std::vector<PortInfo> Session::outputs() const {
 Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
-  auto state = std::make_unique<Context::State>();
-  state->workspace = impl_->runtime->workspaces.take();
-  HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
-  state->session = impl_;
-  state->entry = std::move(entry);
-  return Context(std::move(state));
+  return SessionAccess::prepare(impl_, std::move(entry));
 }
 
 Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs) {
@@ -223,7 +227,7 @@ Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vect
   o.transient = buffer;
   o.transient_bytes = bytes;
   auto state = std::make_unique<Context::State>();
-  HEDDLE_TRY(state->execution, Execution::create(entry->plan, impl_->variables.get(), o));
+  HEDDLE_TRY(state->execution, Execution::create(entry->plan, impl_->variables, o));
   state->session = impl_;
   state->entry = std::move(entry);
   return Context(std::move(state));
@@ -268,8 +272,8 @@ Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, 
   HEDDLE_CHECK(impl_->runtime->made.check());
   const uint64_t deadline = deadline_of(options);
   const Interruption interruption(deadline);
-  HEDDLE_CHECK(impl_->find_plan(inputs.data(), inputs.size(), &interruption).status());
-  HEDDLE_TRY(Context context, prepare(inputs));
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size(), &interruption));
+  HEDDLE_TRY(Context context, SessionAccess::prepare(impl_, std::move(entry)));
   for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs[i].data));
   RunOptions rest = options;
   if (options.deadline_ns > 0) {
@@ -305,7 +309,7 @@ Result<Tensor> Session::read_variable(const std::string& name, const RunOptions&
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
   Tensor tensor(impl_->variables->dtype(i), impl_->variables->shape(i));
-  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), {deadline_of(options), nullptr}));
+  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), Interruption(deadline_of(options))));
   return tensor;
 }
 
@@ -320,7 +324,7 @@ Status Session::write_variable(const std::string& name, const TensorView& value,
                                                                                     to_string(value.dtype) + value.shape.text()};
   if (!value.data && value.byte_size() > 0)
     return {Code::invalid_argument, "the value for variable " + quoted(name) + " has no data", "give its bytes"};
-  return impl_->variables->write(i, value.data, {deadline_of(options), nullptr});
+  return impl_->variables->write(i, value.data, Interruption(deadline_of(options)));
 }
 
 int64_t Session::variable_bytes() const {

@@ -102,7 +102,6 @@ class ExecutionLoan {
 };
 
 struct Context::State {
-  MadeInThisProcess made;
   std::shared_ptr<Session::Impl> session;
   std::shared_ptr<PlanEntry> entry;
   std::unique_ptr<Execution> execution;
@@ -115,11 +114,12 @@ struct Context::State {
   RunSettings settings(const RunOptions& options) const;
   // In the caller's thread or the executor's.
   Status run(const RunSettings& settings);
+  const MadeInThisProcess& made() const { return session->runtime->made; }
   struct Async;
   std::shared_ptr<Async> async;
 };
 // A turn in memory that contexts share. Errors: as Context::State::enter.
-Status enter_shared(Workspace& workspace, Turns::Hold& turn, Turns::Patience patience = {});
+Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until = {});
 
 // Opens a net that is in memory already: recipes, importer, tests. What load checks of a file is checked of it first, so that whatever a
 // builder was told ends in an error and not in memory that is somebody else's.
@@ -130,6 +130,8 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
 struct SessionAccess {
   static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
   static Session make(std::shared_ptr<Session::Impl> impl);
+  // A context of that plan, in memory of its own.
+  static Result<Context> prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry);
   static Execution& execution(Context& context);
   // What the context holds now: its memory, values that no plan could place, what its subnets have of their own.
   static int64_t held_bytes(const Context& context, uint8_t device);

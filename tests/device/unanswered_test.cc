@@ -258,5 +258,43 @@ TEST(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
   EXPECT_EQ(std::memcmp(w->data(), prepared->inputs[0]->data, 16), 0);
 }
 
+// The plan of a first run uploads constants: that is under the run's deadline, too.
+TEST(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
+  const Gate gate;
+  const Runtime runtime = proto_runtime(1);
+  auto session = open_net(runtime, mixed_net(), silent());
+  ASSERT_TRUE(session.ok());
+  const auto inputs = inputs_of(*session);
+  gate.close();
+  EXPECT_EQ(session->run({view(*inputs[0])}, within(50'000'000)).status().code(), Code::deadline_exceeded);
+  gate.open();
+  auto results = session->run({view(*inputs[0])});
+  while (results.status().code() == Code::busy) {
+    std::this_thread::yield();
+    results = session->run({view(*inputs[0])});
+  }
+  EXPECT_TRUE(results.ok()) << results.status().text();
+}
+
+// What a given-up copy keeps goes once the device has answered: the variables that it read from hold their device.
+TEST(Unanswered, AGivenUpCopyKeepsNothingForGood) {
+  const Gate gate;
+  Runtime runtime = proto_runtime(1);
+  {
+    auto prepared = prepare(runtime, counting_net(), silent());
+    ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
+    gate.close();
+    EXPECT_EQ(prepared->session.read_variable("w", within(1'000'000)).status().code(), Code::deadline_exceeded);
+  }
+  gate.open();
+  // The copy is answered some time from now on; then only the runtime and this test have the device.
+  const auto device = runtime.impl().devices.open(*runtime.impl().registry.snapshot(), "proto:0");
+  ASSERT_TRUE(device.ok());
+  while (device->use_count() > 2) {
+    runtime.trim();
+    std::this_thread::yield();
+  }
+}
+
 }  // namespace
 }  // namespace heddle

@@ -156,7 +156,7 @@ TEST_F(BitIdentity, TwoHundredShuffledSchedules) {
     for (uint64_t seed = 1; seed <= 200; ++seed) {
       ExecutionOptions options = session.impl().execution_options();
       options.scheduler.shuffle_seed = seed;
-      auto execution = Execution::create(plan, session.impl().variables.get(), options);
+      auto execution = Execution::create(plan, session.impl().variables, options);
       ASSERT_TRUE(execution.ok()) << execution.status().text();
       bind(**execution);
       ASSERT_TRUE(session.write_variable("w", initial.view()).ok());

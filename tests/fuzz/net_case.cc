@@ -56,7 +56,7 @@ std::vector<InputBinding> bindings(const Net& net) {
   return inputs;
 }
 
-Status run_plan(const std::shared_ptr<const Plan>& plan, VariableStore* variables) {
+Status run_plan(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<VariableStore>& variables) {
   HEDDLE_TRY(const auto execution, Execution::create(plan, variables, {}));
   std::vector<std::shared_ptr<const Blob>> feeds;
   Dice dice(plan->steps.size());  // the same case, the same feeds
@@ -110,7 +110,7 @@ Outcome Target::go_on(const LoadedCase& loaded) const {
   if (!plan.ok()) return {Stage::build, plan.status()};
   if (!run_) return {Stage::done, {}};
   const auto variables = VariableStore::create(*resolved);
-  Status status = variables.ok() ? run_plan(*plan, variables->get()) : variables.status();
+  Status status = variables.ok() ? run_plan(*plan, *variables) : variables.status();
   return status.ok() ? Outcome{Stage::done, {}} : Outcome{Stage::run, std::move(status)};
 }
 

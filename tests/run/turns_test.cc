@@ -78,12 +78,12 @@ TEST(Turns, WaitsEndWithDeadlineAndCancellation) {
   std::atomic<bool> cancelled{false};
   std::thread other([&] {
     Turns::Hold late;
-    EXPECT_EQ(late.enter(turns, Turns::Use::alone, {ticks() + 1, nullptr}), Turns::Outcome::late);
-    EXPECT_EQ(late.enter(turns, Turns::Use::alone, {1, nullptr}), Turns::Outcome::late);
+    EXPECT_EQ(late.enter(turns, Turns::Use::alone, Interruption(ticks() + 1)), Turns::Outcome::late);
+    EXPECT_EQ(late.enter(turns, Turns::Use::alone, Interruption(1)), Turns::Outcome::late);
     // A writer that gave up keeps no reader waiting.
     EXPECT_EQ(late.enter(turns, Turns::Use::shared), Turns::Outcome::entered);
     late.leave();
-    EXPECT_EQ(late.enter(turns, Turns::Use::alone, {0, &cancelled}), Turns::Outcome::cancelled);
+    EXPECT_EQ(late.enter(turns, Turns::Use::alone, Interruption(0, &cancelled)), Turns::Outcome::cancelled);
   });
   cancelled = true;
   std::atomic<bool> done{false};
