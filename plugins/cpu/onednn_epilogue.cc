@@ -1,8 +1,9 @@
 // Fused stages. See onednn_epilogue.h.
 #include "onednn_epilogue.h"
 
+#include <algorithm>
+
 #include "epilogue_loops.h"
-#include "onednn_patterns.h"
 
 namespace heddle::cpu::onednn {
 namespace {
@@ -25,11 +26,24 @@ const MemoryDesc* layout_of(const OperandLayouts& layouts, int32_t operand_kind)
   }
 }
 
+// Whether one of the stages [first, index) is the same algorithm with other numbers.
+bool clashes(const Epilogue& epilogue, size_t first, size_t index) {
+  const MatchedPostOp& own = epilogue[index].post_op;
+  if (own.kind != MatchedPostOp::Kind::eltwise) return false;
+  return std::any_of(
+      epilogue.begin() + static_cast<ptrdiff_t>(first), epilogue.begin() + static_cast<ptrdiff_t>(index), [&](const Stage& s) {
+        const MatchedPostOp& other = s.post_op;
+        return other.kind == own.kind && other.algorithm == own.algorithm && !(other.alpha == own.alpha && other.beta == own.beta);
+      });
+}
+
 // Appends the post-ops of one stage; false when it has none.
-Status append_stage(const Stage& stage, size_t index, const OperandLayouts& layouts, int* post_op_count, FusedStages* fused, bool* done) {
+Status append_stage(const Epilogue& epilogue, size_t index, const OperandLayouts& layouts, int* post_op_count, FusedStages* fused,
+                    bool* done) {
   *done = false;
-  const MatchedPostOp match = match_post_op(stage.expression);
-  if (match.kind == MatchedPostOp::Kind::none) return {};
+  const Stage& stage = epilogue[index];
+  const MatchedPostOp& match = stage.post_op;
+  if (match.kind == MatchedPostOp::Kind::none || clashes(epilogue, fused->first, index)) return {};
   const bool same_shape = stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE;
   const bool drops_nan = match.drops_nan || fused->nan_safe < fused->count;
   if (drops_nan && (same_shape || fused->same_shape)) return {};
@@ -71,7 +85,8 @@ Status make_stage(const std::string& text, int32_t operand_input, int32_t operan
   program.inputs = {"acc", "operand"};
   program.input_dtypes = {HEDDLE_F32, HEDDLE_F32};
   program.output_dtype = HEDDLE_F32;
-  stage->clamps = is_clamp(match_post_op(stage->expression), &stage->lower, &stage->upper);
+  stage->post_op = match_post_op(stage->expression);
+  stage->clamps = is_clamp(stage->post_op, &stage->lower, &stage->upper);
   return Program::compile(program, &stage->program);
 }
 
@@ -104,7 +119,7 @@ Status fuse_stages(const Epilogue& epilogue, size_t first, size_t last, const Op
   int post_op_count = 0;
   for (size_t i = first; i < last; ++i) {
     bool done = false;
-    HEDDLE_PLUGIN_CHECK(append_stage(epilogue[i], i, layouts, &post_op_count, fused, &done));
+    HEDDLE_PLUGIN_CHECK(append_stage(epilogue, i, layouts, &post_op_count, fused, &done));
     if (!done) break;
   }
   return {};
@@ -112,8 +127,7 @@ Status fuse_stages(const Epilogue& epilogue, size_t first, size_t last, const Op
 
 bool is_bias(const Stage& stage, int32_t kind) {
   if (stage.operand_kind != kind) return false;
-  const MatchedPostOp match = match_post_op(stage.expression);
-  return match.kind == MatchedPostOp::Kind::binary && match.algorithm == dnnl_binary_add;
+  return stage.post_op.kind == MatchedPostOp::Kind::binary && stage.post_op.algorithm == dnnl_binary_add;
 }
 
 namespace {

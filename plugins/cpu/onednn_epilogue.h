@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "onednn_call.h"
+#include "onednn_patterns.h"
 #include "pointwise_program.h"
 
 namespace heddle::cpu::onednn {
@@ -25,6 +26,7 @@ struct Stage {
   int32_t operand_kind = HEDDLE_OPERAND_NONE;
   expression::Program expression;
   Program program;  // of "acc" and "operand"
+  MatchedPostOp post_op;
   // The expression bounds acc: min(max(acc, lower), upper).
   bool clamps = false;
   float lower = 0, upper = 0;
@@ -59,7 +61,8 @@ struct FusedStages {
   std::vector<size_t> stage_indices;  // ... and the stage whose operand each one is
 };
 // Covers as many of stages [first, last) as have a post-op. One that would drop a NaN and one that reads an operand of the output's shape
-// are never covered together: when the primitive has to run again, the output may have overwritten that operand.
+// are never covered together: when the primitive has to run again, the output may have overwritten that operand. Nor are two of one
+// algorithm with different numbers: oneDNN 2.6's convolutions use those of the first for both.
 Status fuse_stages(const Epilogue& epilogue, size_t first, size_t last, const OperandLayouts& layouts, FusedStages* fused);
 
 // True for add(acc, operand) with an operand of `kind`: may be the bias of the primitive.

@@ -152,8 +152,13 @@ bool same(const Compute& compute, const Tensor& accumulators, const Stages& stag
   return difference.empty();
 }
 
+using Numbers = std::vector<std::pair<double, double>>;
+constexpr double inf = HUGE_VAL;
+const Numbers odd_numbers = {{0.25, 6}, {0, 6},        {-0.0, 0.0}, {0.0, 0.0}, {0.0, -0.0}, {-1, 0.0},  {-1, -0.0},
+                             {-0.0, 1}, {-0.5, -0.25}, {3, -3},     {1, 1},     {-inf, inf}, {inf, inf}, {1e-40, 1e-38}};
+
 // "a" and "b" of a pattern as numbers.
-std::vector<std::string> with_numbers(const std::string& text) {
+std::vector<std::string> with_numbers(const std::string& text, const Numbers& numbers = odd_numbers) {
   const auto names = [&](char name) {
     expression::Program program;
     std::string error;
@@ -168,10 +173,6 @@ std::vector<std::string> with_numbers(const std::string& text) {
   };
   if (!names('a') && !names('b')) return {print(0, 0)};
   std::vector<std::string> texts;
-  const double inf = HUGE_VAL;
-  const std::vector<std::pair<double, double>> numbers = {{0.25, 6}, {0, 6},      {-0.0, 0.0}, {0.0, 0.0},    {0.0, -0.0},
-                                                          {-1, 0.0}, {-1, -0.0},  {-0.0, 1},   {-0.5, -0.25}, {3, -3},
-                                                          {1, 1},    {-inf, inf}, {inf, inf},  {1e-40, 1e-38}};
   for (const auto& [a, b] : numbers) texts.push_back(print(a, b));
   return texts;
 }
@@ -212,6 +213,15 @@ std::vector<Stages> epilogues() {
                                                   {residual, residual},
                                                   {clip, residual, clip}})
     all.push_back(stages);
+  // Each bound, factor or term behind each other with other numbers.
+  std::vector<std::string> firsts, seconds;
+  for (const std::string& pattern : cpu::onednn::post_op_texts()) {
+    if (pattern.find("operand") != std::string::npos) continue;
+    firsts.push_back(with_numbers(pattern, {{0.25, 6}}).front());
+    seconds.push_back(with_numbers(pattern, {{-0.5, -0.25}}).front());
+  }
+  for (const std::string& first : firsts)
+    for (const std::string& second : seconds) all.push_back({{first}, {second}});
   return all;
 }
 
