@@ -177,6 +177,8 @@ Status Reduce::create(const CreateContext& context, Reduction reduction) {
   keeps_dims_ = context.attributes.i("keepdims") != 0;
   dtype_ = context.input(0)->dtype;
   folded_dtype_ = fold_dtype(dtype_);
+  // The squares of integers whose root fits their type may not.
+  if (reduction.ending == Ending::square_root && folded_dtype_ != HEDDLE_F32) folded_dtype_ = HEDDLE_F64;
   if (!isa_folds().functions[fold_type(folded_dtype_)][reduction.fold].row) return invalid("is not defined for integers");
   return {};
 }

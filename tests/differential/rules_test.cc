@@ -55,6 +55,19 @@ TEST(DifferentialRules, IntegerReductionsWrap) {
 TEST(DifferentialRules, IntegerNormsAreComputedInDouble) {
   EXPECT_EQ(values<uint32_t>(*run1("ReduceL2", {tensor<uint32_t>({2}, {3'000'000'000u, 400'000'000u})})),
             std::vector<uint32_t>{3026549190u});
+  EXPECT_EQ(values<uint32_t>(*run1("ReduceL2", {tensor<uint32_t>({2}, {4'000'000'000u, 1'000'000'000u})})),
+            std::vector<uint32_t>{4123105625u});
+  EXPECT_EQ(values<int64_t>(*run1("ReduceL2", {ints({int64_t{3} << 40, int64_t{4} << 40})})), Ints{int64_t{5} << 40});
+  // A root beyond the type saturates.
+  EXPECT_EQ(values<int32_t>(*run1("ReduceL2", {tensor<int32_t>({2}, {INT32_MIN, INT32_MIN})})), std::vector<int32_t>{INT32_MAX});
+}
+
+TEST(DifferentialRules, IntegerMeansAreSumsOf64Bits) {
+  EXPECT_EQ(values<uint32_t>(*run1("ReduceMean", {tensor<uint32_t>({2}, {UINT32_MAX, UINT32_MAX - 3})})),
+            std::vector<uint32_t>{UINT32_MAX - 2});
+  EXPECT_EQ(values<int32_t>(*run1("ReduceMean", {tensor<int32_t>({2}, {-7, 4})})), std::vector<int32_t>{-1});
+  const int64_t odd = (int64_t{1} << 53) + 1;  // a double does not hold it
+  EXPECT_EQ(values<int64_t>(*run1("ReduceMean", {ints({odd, odd})})), Ints{odd});
 }
 
 TEST(DifferentialRules, IntegerLogarithms) {
@@ -70,6 +83,11 @@ TEST(DifferentialRules, IntegerProductsWrap) {
 TEST(DifferentialRules, IntegerPowers) {
   const Tensor base = tensor<int32_t>({4}, {0, 2, 2, -1});
   EXPECT_EQ(values<int32_t>(*run1("Pow", {base, tensor<int32_t>({4}, {-1, -1, 3, -3})})), (std::vector<int32_t>{0, 0, 8, -1}));
+}
+
+TEST(DifferentialRules, IntegersThatResizeMovesAreWhatTheyWere) {
+  const int64_t odd = (int64_t{1} << 53) + 1;
+  EXPECT_EQ(values<int64_t>(*run1("Resize", {ints({odd, -odd}), nullptr, floats({1}, {2})})), (Ints{odd, odd, -odd, -odd}));
 }
 
 TEST(DifferentialRules, IntegerResizeKeepsConstants) {
@@ -144,6 +162,28 @@ TEST(DifferentialRules, LossOfInfiniteScores) {
   }
 }
 
+TEST(DifferentialRules, ReductionsAreFoldedInDouble) {
+  EXPECT_EQ(run_floats("ReduceSum", {floats({3}, {3e38f, 3e38f, -3e38f})}), std::vector<float>{3e38f});
+  // In f32 the product of the first two is 0, and 0 times infinity NaN.
+  EXPECT_EQ(run_floats("ReduceProd", {floats({3}, {1e-30f, 1e-30f, inf})}), std::vector<float>{inf});
+}
+
+TEST(DifferentialRules, NormsOfTinyNumbers) {
+  // Their squares are 0 in f32.
+  EXPECT_EQ(run_floats("LpNormalization", {floats({1, 2}, {0, 1e-38f})}), (std::vector<float>{0, 1}));
+  EXPECT_EQ(run_floats("LpNormalization", {floats({1, 1}, {1e-45f})}), std::vector<float>{1});
+}
+
+TEST(DifferentialRules, SoftplusOfLargeNumbers) {
+  EXPECT_EQ(run_floats("Softplus", {floats({3}, {100, 1e30f, inf})}), (std::vector<float>{100, 1e30f, inf}));
+  EXPECT_EQ(values<double>(*run1("Softplus", {tensor<double>({2}, {1000, -37})})), (std::vector<double>{1000, std::exp(-37.0)}));
+}
+
+TEST(DifferentialRules, PoolsPropagateNan) {
+  EXPECT_TRUE(all_nan(run_floats("LpPool", {floats({1, 1, 2}, {1, nan})}, {{"kernel_shape", Ints{2}}})));
+  EXPECT_TRUE(all_nan(run_floats("AveragePool", {floats({1, 1, 2}, {nan, 1})}, {{"kernel_shape", Ints{2}}})));
+}
+
 TEST(DifferentialRules, NanGoesThroughRecurrentLayers) {
   const auto layer = [](const char* type, int64_t gates) {
     const auto n = static_cast<size_t>(gates);
@@ -184,6 +224,8 @@ TEST(DifferentialRules, WhereKeepsTheSignOfZero) {
 TEST(DifferentialRules, DoubleStaysDouble) {
   EXPECT_EQ(values<double>(*run1("Shrink", {tensor<double>({1}, {1.1})}, {{"bias", 0.5}, {"lambd", 0.5}}))[0], 1.1 - 0.5);
   EXPECT_NEAR(values<double>(*run1("Erf", {tensor<double>({1}, {0.3})}))[0], std::erf(0.3), 1e-15);
+  const std::vector<Attribute> cubic = {{"mode", std::string("cubic")}, {"coordinate_transformation_mode", std::string("align_corners")}};
+  EXPECT_NEAR(values<double>(*run1("Resize", {tensor<double>({3}, {0, 0, 1}), nullptr, nullptr, ints({4})}, cubic))[1], -1.0 / 9, 1e-15);
   EXPECT_NEAR(values<double>(*run1("Gelu", {tensor<double>({1}, {0.3})}))[0], 0.15 * (1 + std::erf(0.3 / std::sqrt(2.0))), 1e-15);
 }
 
@@ -236,6 +278,13 @@ TEST(DifferentialRules, ResizeCoordinates) {
   EXPECT_FLOAT_EQ(run_floats("Resize", {x, nullptr, floats({1}, {1.25f})}, linear)[1], 0.8f);
   // A tap of weight 0 is not read.
   EXPECT_EQ(run_floats("Resize", {floats({2}, {3, nan}), nullptr, floats({1}, {1})}, linear)[0], 3.0f);
+}
+
+TEST(DifferentialRules, OneElementIsTheFirstInPytorchHalfPixel) {
+  // 3 / 2 is 1: the coordinate is 0 then, not 0.5.
+  EXPECT_EQ(run_floats("Resize", {floats({3}, {8, 0, 4}), nullptr, floats({1}, {0.5f})},
+                       {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("pytorch_half_pixel")}}),
+            std::vector<float>{8});
 }
 
 // ---------------------------------------------------------------- the rest

@@ -105,6 +105,25 @@ TEST(Transform, BatchNormalizationThatIsNotFiniteIsNotFolded) {
   }
 }
 
+// Sums that overflow by themselves are what they are scaled to. A known difference to the operators apart.
+TEST(Transform, FoldedBatchNormalizationScalesBeforeItAdds) {
+  NetBuilder b("overflow");
+  const float weights[] = {1, 1}, one = 1, zero = 0, variance = 1e4f;
+  const auto constant = [&](const char* name, const float& value) { return b.constant(name, Blob::copy_of(DType::f32, Shape{1}, &value)); };
+  const ValueId w = b.constant("w", Blob::copy_of(DType::f32, Shape{1, 2, 1, 1}, weights));
+  b.output(b.add1("BatchNormalization", "bn",
+                  {b.add1("Conv", "conv", {b.input("x", DType::f32, Shape{1, 2, 1, 1}), w}), constant("scale", one),
+                   constant("shift", zero), constant("mean", zero), constant("variance", variance)},
+                  {{"epsilon", 0.0}}));
+  const Runtime r = runtime();
+  auto session = open_loaded(r, b.finish(), {});
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const float x[] = {3e38f, 3e38f};
+  const auto results = session->run({TensorView{DType::f32, Shape{1, 2, 1, 1}, const_cast<float*>(x)}});
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  EXPECT_FLOAT_EQ(static_cast<const float*>((*results)[0].data())[0], 6e36f);
+}
+
 TEST(Transform, ChainsOfPointwiseOperatorsBecomeOne) {
   NetBuilder b("chain");
   const ValueId x = b.input("x", DType::f32, Shape{4, 8});
