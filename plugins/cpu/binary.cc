@@ -1,7 +1,7 @@
 // Arithmetic of two or more inputs: Add ... Pow, and the variadic Sum, Mean, Max and Min.
 #include "elementwise.h"
 #include "families.h"
-#include "fold.h"
+#include "variadic.h"
 
 namespace heddle::cpu {
 namespace {
@@ -22,23 +22,23 @@ class Pow : public PointwiseKernel {
   }
 };
 
-class Sum : public FoldKernel {
+class Sum : public VariadicKernel {
  public:
-  Status create(const CreateContext& context) { return FoldKernel::create(context, "+"); }
+  Status create(const CreateContext& context) { return VariadicKernel::create(context, "+"); }
 };
-class Mean : public FoldKernel {
+class Mean : public VariadicKernel {
  public:
   Status create(const CreateContext& context) {
-    return FoldKernel::create(context, "+", " / " + std::to_string(context.raw()->input_count));
+    return VariadicKernel::create(context, "+", " / " + std::to_string(context.raw()->input_count));
   }
 };
-class Max : public FoldKernel {
+class Max : public VariadicKernel {
  public:
-  Status create(const CreateContext& context) { return FoldKernel::create(context, "max"); }
+  Status create(const CreateContext& context) { return VariadicKernel::create(context, "max"); }
 };
-class Min : public FoldKernel {
+class Min : public VariadicKernel {
  public:
-  Status create(const CreateContext& context) { return FoldKernel::create(context, "min"); }
+  Status create(const CreateContext& context) { return VariadicKernel::create(context, "min"); }
 };
 
 template <class Kernel>

@@ -4,24 +4,25 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "fuzz/guarded_buffer.h"
 #include "fuzz/mutate.h"
 #include "fuzz/net_case.h"
+#include "guarded_memory.h"
 #include "run/session_impl.h"
 
 namespace heddle::fuzz {
 namespace {
 
-using Guard = GuardedBuffer::Guard;
+using testing::Guard;
+using testing::GuardedMemory;
 using Blobs = std::vector<std::shared_ptr<const Blob>>;
 constexpr int64_t most_input_bytes = 4 << 20;
 
 struct Buffers {
-  std::vector<std::unique_ptr<GuardedBuffer>> inputs, outputs;
+  std::vector<std::unique_ptr<GuardedMemory>> inputs, outputs;
 };
 
-std::unique_ptr<GuardedBuffer> buffer(int64_t bytes, Dice& dice) {
-  return std::make_unique<GuardedBuffer>(static_cast<size_t>(bytes), dice.one_in(3) ? Guard::in_front : Guard::behind);
+std::unique_ptr<GuardedMemory> buffer(int64_t bytes, Dice& dice) {
+  return std::make_unique<GuardedMemory>(static_cast<size_t>(bytes), dice.one_in(3) ? Guard::front : Guard::behind);
 }
 
 // Symbols and open extents become small numbers, an unknown rank [2, 3].

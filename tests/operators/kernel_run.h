@@ -4,7 +4,8 @@
 
 #include <deque>
 
-#include "operators/guarded_memory.h"
+#include "guarded_memory.h"
+#include "operators/no_services.h"
 #include "operators/pointwise_support.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
@@ -91,14 +92,6 @@ class KernelRun {
     std::string error;
     void* thread_scratch = nullptr;
   };
-  class Services : public CallServices {
-   public:
-    Result<void*> resource(const std::string& name) override { return Status(Code::missing_resource, "there is no " + name); }
-    const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
-    Status infer_subnet(const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t) override {
-      return {Code::unsupported, "no subnets here"};
-    }
-  };
   static Context& context_of(const void* c) { return *static_cast<Context*>(const_cast<void*>(c)); }
   static const heddle_host* host() {
     static const heddle_host h = [] {
@@ -162,7 +155,7 @@ class KernelRun {
   Node node_;
   std::vector<TensorType> types_;
   std::string error_;
-  Services services_;
+  NoServices services_;
   std::optional<KernelCall> kernel_call_;  // outlives the state
   KernelInstance made_;
 };

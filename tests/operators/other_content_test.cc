@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "operators/in_children.h"
 #include "operators/kernel_run.h"
 #include "operators/subnet_host.h"
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "operators/no_services.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
 #include "plugin/operator_cost.h"
@@ -44,15 +45,6 @@ struct Case {
   size_t outputs = 1;
   std::string domain = "";
   std::string name() const { return display_name(domain, type) + " of " + (inputs.empty() ? "" : inputs[0].shape.text()); }
-};
-
-class Services : public CallServices {
- public:
-  Result<void*> resource(const std::string& name) override { return Status(Code::missing_resource, "there is no " + name); }
-  const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
-  Status infer_subnet(const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t) override {
-    return {Code::unsupported, "no subnets here"};
-  }
 };
 
 // An operator as one node, its kernel made and prepared; the case outlives it. `memory`: inputs of zeros, and outputs.
@@ -95,7 +87,7 @@ class Prepared {
   std::deque<int64_t> extents_;
   std::optional<KernelCall> call_;
   KernelInstance made_;
-  Services services_;
+  NoServices services_;
   bool lowered_ = false;
   Status status_;
 };

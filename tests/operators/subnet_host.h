@@ -5,7 +5,7 @@
 #include <deque>
 #include <functional>
 
-#include "operators/guarded_memory.h"
+#include "guarded_memory.h"
 #include "operators/pointwise_support.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"

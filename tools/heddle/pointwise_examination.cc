@@ -53,7 +53,11 @@ std::vector<T> special_floats() {
           T(-6),
           T(3),
           T(2.5),
-          T(-2.5)};
+          T(-2.5),
+          T(100),
+          T(-100),
+          T(1e-40),
+          T(16777217)};
 }
 // f16 and bf16 by their bits.
 std::vector<uint16_t> special_halves(DType dtype) {

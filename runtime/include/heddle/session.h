@@ -1,6 +1,6 @@
 // Runtime, Session and Context: what an embedding program works with.
 //
-//   auto runtime = heddle::Runtime::create({});
+//   auto runtime = heddle::Runtime::create({});     // a Result, like the next two: ok(), or status().text() says why not
 //   auto session = runtime->open("resnet50.heddle");
 //   auto context = session->prepare();              // compiles for the declared shapes, allocates once
 //   context->bind_input(0, pixels);                 // no copy
@@ -29,7 +29,7 @@
 
 namespace heddle {
 
-// Where log lines of the library and of plugins go; none by default. The library itself never writes to stdout or stderr.
+// Where log lines of the library and of plugins go; none by default. On stderr only: last words of an abort (status.h).
 using LogFunction = void (*)(void* user, int level, const char* text, size_t length);
 HEDDLE_API void set_log_function(LogFunction function, void* user);
 
@@ -99,15 +99,15 @@ class HEDDLE_API Context {
   size_t output_count() const;
   // Exact types of this context's plan; an empty view where there is no such input or output.
   TensorView input(size_t i) const;
-  // dtype, true shape and bytes after a run; data null before the first unless bound, and when shared memory has moved since. An output that
-  // is a variable: as it was at the end of the run.
+  // dtype, true shape and bytes after a run; data null before the first unless bound, and when shared memory has moved since. An output
+  // that is a variable: as it was at the end of the run.
   TensorView output(size_t i) const;
-  // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy, but for a device. An input whose content
-  // decides shapes keeps the content that the context was prepared for.
+  // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy, but for a device. An input whose
+  // content decides shapes keeps the content that the context was prepared for.
   Status bind_input(size_t i, const void* data);
-  // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena and
-  // that no device reads or writes. Memory that nothing else of the run is read from or written to.
-  // `bytes`: how many the buffer holds; -1: at least output_bytes(i). Errors: invalid_argument, unsupported (the output has no bound).
+  // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena
+  // and that no device reads or writes. Memory that nothing else of the run is read from or written to. `bytes`: how many the buffer holds;
+  // -1: at least output_bytes(i). Errors: invalid_argument, unsupported (the output has no bound).
   Status bind_output(size_t i, void* data, int64_t bytes = -1);
   // The most bytes that output `i` can take, whatever its extent turns out to be; -1: nobody knows before it is there.
   int64_t output_bytes(size_t i) const;
@@ -167,8 +167,8 @@ class HEDDLE_API Session {
   // The same with results that own their bytes.
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
   // Names of the net's variables. Reading and writing take their turn with runs, in order of arrival, within the deadline of `options`.
-  // Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded; busy (in a run
-  // that holds the variables, or a device still works for one that was given up).
+  // Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded; busy (in a
+  // run that holds the variables, or a device still works for one that was given up).
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});

@@ -40,22 +40,33 @@ if printf '%s\n' "${patches[@]}" | grep -q '/0[1-6]_'; then
   echo "  differential: $(wc -l <$copy/known) cases with differences that are not the planted bugs'"
 fi
 
+# A hostile fuzzer on $1 cases: 0 when it found nothing, 124 when it did not come to its end.
+operators() { timeout 900 $bin/heddle_operator_fuzz --seed "$seed" --cases "$1" --seconds 800 --keep $copy/operator.case; }
+onnx() { timeout 900 "${under[@]}" $bin/heddle_onnx_fuzz --seed "$seed" --cases "$1" --seconds 800 --keep $copy/onnx.case; }
+if printf '%s\n' "${patches[@]}" | grep -q '/0[78]_'; then
+  operators 16000 >$copy/baseline.log 2>&1 || { echo "planted: heddle_operator_fuzz finds something, or does not end, in the sources as they are"; exit 2; }
+fi
+if printf '%s\n' "${patches[@]}" | grep -q '/\(09\|10\)_'; then
+  onnx 4000 >$copy/baseline.log 2>&1 || { echo "planted: heddle_onnx_fuzz finds something, or does not end, in the sources as they are"; exit 2; }
+fi
+
 lost=0
 for patch in "${patches[@]}"; do
   name=$(basename "$patch" .patch)
   patch -d $copy -p1 -F3 -s <"$patch" || { echo "$name: the patch no longer fits"; lost=1; continue; }
   build
+  rm -f $copy/operator.case* $copy/onnx.case*
   found=
   case $name in
     0[1-6]_*)
       differential --cases "${HEDDLE_PLANTED_CASES:-4000}" --ignore $copy/known --stop-at-first >$copy/$name.log
       [ $? -eq 1 ] && found="case $(sed -n 's/^case \([0-9]*\):.*/\1/p' $copy/$name.log | head -1) of the differential fuzzer, $(sed -n 's/^case [0-9]*: //p' $copy/$name.log | head -1)" ;;
     07_* | 08_*)
-      timeout 900 $bin/heddle_operator_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/operator.case >$copy/$name.log 2>&1
+      operators 40000 >$copy/$name.log 2>&1
       status=$?
       [ $status -eq 0 ] || [ $status -eq 124 ] || found="heddle_operator_fuzz $(cat $copy/operator.case.txt)" ;;
     *)
-      timeout 900 "${under[@]}" $bin/heddle_onnx_fuzz --seed "$seed" --cases 40000 --seconds 800 --keep $copy/onnx.case >$copy/$name.log 2>&1
+      onnx 40000 >$copy/$name.log 2>&1
       status=$?
       [ $status -eq 0 ] || [ $status -eq 124 ] || found="heddle_onnx_fuzz $(cat $copy/onnx.case.txt)" ;;
   esac

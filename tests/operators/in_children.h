@@ -1,44 +1,16 @@
-// Memory between pages without access, and functions run in a child process: reading or writing one byte too many ends the child,
-// and the test says which case it was.
+// Functions run in a child process: what ends the child fails one case, and the test says which.
 #pragma once
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace heddle::testing {
-
-enum class Guard { front, behind };  // which end of the bytes touches its page
-
-class GuardedMemory {
- public:
-  GuardedMemory(uint64_t bytes, Guard guard) {
-    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    const uint64_t inside = (bytes + page - 1) / page * page;
-    size_ = inside + 2 * page;
-    void* const memory = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) std::abort();
-    pages_ = static_cast<std::byte*>(memory);
-    if (inside > 0 && mprotect(pages_ + page, inside, PROT_READ | PROT_WRITE) != 0) std::abort();
-    data_ = guard == Guard::front ? pages_ + page : pages_ + page + inside - bytes;
-  }
-  GuardedMemory(const GuardedMemory&) = delete;
-  GuardedMemory& operator=(const GuardedMemory&) = delete;
-  ~GuardedMemory() { munmap(pages_, size_); }
-  std::byte* data() const { return data_; }
-
- private:
-  std::byte* pages_ = nullptr;
-  std::byte* data_ = nullptr;
-  uint64_t size_ = 0;
-};
 
 struct ChildResult {
   std::string crash;   // how the child ended in the middle of the case; empty: it did not

@@ -10,13 +10,15 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace heddle::fuzz {
+namespace heddle::testing {
 
-class GuardedBuffer {
+enum class Guard { front, behind };  // which end of the bytes touches its page
+
+class GuardedMemory {
  public:
-  enum class Guard { behind, in_front };
-  // With Guard::in_front the bytes are aligned to a page; else they end where the guard begins. What is left of the pages holds `slack`.
-  GuardedBuffer(size_t bytes, Guard guard) : bytes_(bytes), guard_(guard) {
+  // With Guard::front the bytes are aligned to a page; else they end where the guard begins. All, and what is left of the pages, holds
+  // `slack`.
+  GuardedMemory(size_t bytes, Guard guard) : bytes_(bytes), guard_(guard) {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     room_ = (bytes + page - 1) / page * page;
     mapped_ = room_ + 2 * page;
@@ -25,9 +27,9 @@ class GuardedBuffer {
     std::memset(base_ + page, slack, room_);
     data_ = base_ + page + (guard == Guard::behind ? room_ - bytes : 0);
   }
-  ~GuardedBuffer() { munmap(base_, mapped_); }
-  GuardedBuffer(const GuardedBuffer&) = delete;
-  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+  ~GuardedMemory() { munmap(base_, mapped_); }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
@@ -46,4 +48,4 @@ class GuardedBuffer {
   std::byte *base_ = nullptr, *data_ = nullptr;
 };
 
-}  // namespace heddle::fuzz
+}  // namespace heddle::testing

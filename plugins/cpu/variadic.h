@@ -1,4 +1,4 @@
-// FoldKernel: the base of operators that fold any number of inputs with one function, from the left: Sum, Mean, Max, Min.
+// VariadicKernel: the base of operators that fold any number of inputs with one function, from the left: Sum, Mean, Max, Min.
 //
 // A few inputs are one pointwise program. Many are folded a chunk at a time, block by block, with an accumulator in scratch: the program
 // and the scratch stay as large as a chunk however many inputs there are, and the result has the same bits.
@@ -10,7 +10,7 @@
 
 namespace heddle::cpu {
 
-class FoldKernel : public PointwiseKernel {
+class VariadicKernel : public PointwiseKernel {
  public:
   Status prepare(PrepareContext& context);
   Status run(const RunContext& context, int64_t begin, int64_t end) const;

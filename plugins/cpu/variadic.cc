@@ -1,4 +1,4 @@
-#include "fold.h"
+#include "variadic.h"
 
 #include <algorithm>
 
@@ -47,7 +47,7 @@ uint32_t next_count(uint32_t done, uint32_t inputs) {
 
 }  // namespace
 
-Status FoldKernel::create(const CreateContext& context, const std::string& function, const std::string& ending) {
+Status VariadicKernel::create(const CreateContext& context, const std::string& function, const std::string& ending) {
   input_count_ = context.raw()->input_count;
   if (input_count_ > chunk) return create_chunks(context.output(0)->dtype, function, ending);
   std::vector<std::string> names;
@@ -56,7 +56,7 @@ Status FoldKernel::create(const CreateContext& context, const std::string& funct
   return compile_node(context, fold_text(names, function, ending), HEDDLE_DTYPE_NONE, &program_, &input_map_);
 }
 
-Status FoldKernel::create_chunks(heddle_dtype dtype, const std::string& function, const std::string& ending) {
+Status VariadicKernel::create_chunks(heddle_dtype dtype, const std::string& function, const std::string& ending) {
   accumulator_ = accumulator_of(dtype);
   const auto compile = [&](bool accumulated, uint32_t count, bool is_last, Program* program) {
     ProgramText text;
@@ -80,12 +80,12 @@ Status FoldKernel::create_chunks(heddle_dtype dtype, const std::string& function
   return compile(true, left, true, &last_);
 }
 
-uint64_t FoldKernel::program_bytes() const {
+uint64_t VariadicKernel::program_bytes() const {
   const uint64_t most = std::max({first_.scratch_bytes(), middle_.scratch_bytes(), last_.scratch_bytes()});
   return (most + 63) / 64 * 64;
 }
 
-Status FoldKernel::prepare(PrepareContext& context) {
+Status VariadicKernel::prepare(PrepareContext& context) {
   if (input_count_ <= chunk) return PointwiseKernel::prepare(context);
   const heddle_tensor& output = *context.raw()->outputs[0];
   const auto width = static_cast<int64_t>(byte_width(output.dtype));
@@ -101,8 +101,8 @@ Status FoldKernel::prepare(PrepareContext& context) {
   return {};
 }
 
-Status FoldKernel::fold_chunk(const RunContext& context, const Program& program, const heddle_tensor* accumulated, uint32_t from,
-                              uint32_t count, void* output, int64_t begin, int64_t end, char* memory) const {
+Status VariadicKernel::fold_chunk(const RunContext& context, const Program& program, const heddle_tensor* accumulated, uint32_t from,
+                                  uint32_t count, void* output, int64_t begin, int64_t end, char* memory) const {
   Frame& frame = *reinterpret_cast<Frame*>(memory + program_bytes());
   uint32_t n = 0;
   if (accumulated) {
@@ -119,7 +119,7 @@ Status FoldKernel::fold_chunk(const RunContext& context, const Program& program,
   return {};
 }
 
-Status FoldKernel::run(const RunContext& context, int64_t begin, int64_t end) const {
+Status VariadicKernel::run(const RunContext& context, int64_t begin, int64_t end) const {
   if (input_count_ <= chunk) return PointwiseKernel::run(context, begin, end);
   const heddle_tensor& output = *context.outputs[0];
   int64_t elements = 1;  // the true extents: they may be smaller than those of prepare
