@@ -12,7 +12,7 @@
 # --differential  ONNX models of one operator and of graphs (50,000 in at most two hours) against onnxruntime and PyTorch from PyPI;
 #                 tests/differential/README.md. Needs 6 GB for them in build/soak/venv.
 # --planted       puts ten bugs into a copy of the sources, one by one, and says after how many cases the fuzzers found each.
-# --waits         how long updates wait beside eight readers (for 10 s, or --seconds), and how much later than its deadline each kind of run
+# --waits         how long writes of a variable wait beside eight readers (for 10 s, or --seconds), and how much later than its deadline each kind of run
 #                 comes back; prints, judges nothing.
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail

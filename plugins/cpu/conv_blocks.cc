@@ -17,7 +17,7 @@ constexpr int64_t most_tiles_of_library = int64_t{1} << 18;
 constexpr int64_t most_weighted_columns = int64_t{1} << 19;  // of all tile shapes together; a column of padding counts four times
 
 template <bool transposed>
-void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, Patience& patience) {
+void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll) {
   const Window& window = problem.window;
   const int64_t output_pixels = window.output_count(), taps = window.kernel_count();
   const int64_t group_outputs = problem.output_channels / problem.groups, group_inputs = problem.input_channels / problem.groups;
@@ -33,10 +33,10 @@ void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBl
         const float* plane = source.x + image * source.image + input_channel * source.channel;
         const float* filter =
             source.weights + (transposed ? input_channel * group_outputs + channel % group_outputs : channel * group_inputs + c) * taps;
-        for_each_tap<transposed>(window, position, patience, [&](int64_t at, int64_t tap) {
+        for_each_tap<transposed>(window, position, poll, [&](int64_t at, int64_t tap) {
           sum += static_cast<double>(plane[at * source.pixel]) * static_cast<double>(filter[tap]);
         });
-        if (patience.ended()) return;
+        if (poll.stopped()) return;
       }
       y[p * block.channels + k] = static_cast<float>(sum);
     }
@@ -45,11 +45,11 @@ void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBl
 
 }  // namespace
 
-void convolve_block(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, Patience& patience) {
+void convolve_block(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll) {
   if (problem.transposed)
-    convolve<true>(problem, source, block, y, patience);
+    convolve<true>(problem, source, block, y, poll);
   else
-    convolve<false>(problem, source, block, y, patience);
+    convolve<false>(problem, source, block, y, poll);
 }
 
 bool library_takes(const ConvProblem& problem, int64_t tiles) {

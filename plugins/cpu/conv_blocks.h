@@ -18,7 +18,7 @@ struct ConvBlock {
   int64_t first_pixel = 0, pixels = 0, first_channel = 0, channels = 0;
 };
 // y: [pixels, channels]. Sums run in double (a float stops growing after some million terms), in the order input channel, tap.
-void convolve_block(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, Patience& patience);
+void convolve_block(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll);
 
 // Whether oneDNN prepares such tiles in a moment.
 bool library_takes(const ConvProblem& problem, const ConvTiling& tiling);

@@ -292,7 +292,7 @@ Status ConvDriver::sum_tile(const ConvTile& tile, const ConvBuffers& buffers, si
   return {};
 }
 
-Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, float* y, Patience& patience) const {
+Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, float* y, CancellationPoll& poll) const {
   const int64_t pixels = x_layout_.pixels, channels = x_layout_.channels;
   const ConvSource source = {static_cast<const float*>(context.inputs[0]->data),
                              pixels * channels,
@@ -300,11 +300,11 @@ Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, fl
                              x_layout_.channels_last ? channels : 1,
                              static_cast<const float*>(context.inputs[1]->data),
                              bias_of(context)};
-  convolve_block(problem_, source, {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)}, y, patience);
-  return patience.status();
+  convolve_block(problem_, source, {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)}, y, poll);
+  return poll.status();
 }
 
-Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch, Patience* patience) const {
+Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch, CancellationPoll* poll) const {
   const auto* x = static_cast<const float*>(context.inputs[0]->data);
   auto* y = static_cast<float*>(context.outputs[0]->data);
   auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
@@ -323,7 +323,7 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
     if (epilogue_[i].operand_input >= 0) operands[i] = tile_operand(context, i, tile, y_tile, &copy);
   buffers.operands = operands.data();
   size_t done = first_stage_;
-  HEDDLE_PLUGIN_CHECK(patience ? sum_block(context, tile, y_tile, *patience) : sum_tile(tile, buffers, &done));
+  HEDDLE_PLUGIN_CHECK(poll ? sum_block(context, tile, y_tile, *poll) : sum_tile(tile, buffers, &done));
   const int64_t channels = channels_of(tile);
   const onednn::TileRegion region = {y_tile, channels, tile.output_count, channels, 0, 0};
   onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
@@ -335,13 +335,13 @@ Status ConvDriver::run_blocks(const RunContext& context, int64_t begin, int64_t 
   const int64_t pixels = problem_.batch * problem_.window.output_count();
   const int64_t parts = (problem_.output_channels + tile_channels_ - 1) / tile_channels_;
   const Tiling::Range blocks = block_tiling_.range((pixels + block_pixels_ - 1) / block_pixels_ * parts, begin, end);
-  Patience patience(context);
+  CancellationPoll poll(context);
   for (int64_t i = blocks.first; i < blocks.last; ++i) {
     ConvTile block;
     block.output_first = i / parts * block_pixels_;
     block.output_count = std::min(block_pixels_, pixels - block.output_first);
     block.channel_part = static_cast<size_t>(i % parts);
-    HEDDLE_PLUGIN_CHECK(run_tile(context, block, scratch, &patience));
+    HEDDLE_PLUGIN_CHECK(run_tile(context, block, scratch, &poll));
   }
   return {};
 }

@@ -39,11 +39,11 @@ class ConvDriver {
   void plan_blocks(PrepareContext& context, double flops, double bytes);
   void plan_scratch(PrepareContext& context);
   Status run_blocks(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
-  // `patience`: of blocks.
-  Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, Patience* patience) const;
+  // `poll`: of blocks.
+  Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, CancellationPoll* poll) const;
   // Sums of a tile, with as many stages as the algorithm does.
   Status sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const;
-  Status sum_block(const RunContext& context, const ConvTile& tile, float* y, Patience& patience) const;
+  Status sum_block(const RunContext& context, const ConvTile& tile, float* y, CancellationPoll& poll) const;
   const float* bias_of(const RunContext& context) const;
   // The algorithm adds this stage's operand from the memory that it writes.
   bool read_in_place(size_t stage) const;

@@ -136,7 +136,7 @@ Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape
     fused = FusedStages();
     HEDDLE_PLUGIN_CHECK(fuse_stages(*request.epilogue, request.first_stage, request.first_stage + limit, operands, &fused));
     Status status = create_desc(problem_, shape, choice->layouts, fused.post_ops, &choice->desc);
-    if (status.ok() && (!choice->desc.is_reference() || fused.count == 0)) {
+    if (status.ok() && (fused.count == 0 || !(choice->desc.is_reference() || choice->desc.is_product_of_columns()))) {
       if (!drops_nan(fused)) return {};
       bool same = false;
       HEDDLE_PLUGIN_CHECK(choose_nan_safe(request, shape, choice, &same));

@@ -34,7 +34,7 @@ Status PlainConvolution<transposed>::run_outputs(const RunContext& context, int6
   const int64_t channels = y.dims[1], pixels = window_.output_count(), input_pixels = window_.input_count();
   const int64_t taps = window_.kernel_count();
   const int64_t group_outputs = channels / groups_, group_inputs = x.dims[1] / groups_;
-  Patience patience(context);
+  CancellationPoll poll(context);
   for (int64_t index = first; index < last; ++index) {
     const int64_t pixel = index % pixels, channel = index / pixels % channels, image = index / pixels / channels;
     const int64_t position[most_spatial] = {pixel / (window_.output[1] * window_.output[2]), pixel / window_.output[2] % window_.output[1],
@@ -45,9 +45,9 @@ Status PlainConvolution<transposed>::run_outputs(const RunContext& context, int6
       const int64_t input_channel = group * group_inputs + c;
       const T* plane = x.data + (image * x.dims[1] + input_channel) * input_pixels;
       const T* filter = w.data + (transposed ? input_channel * group_outputs + channel % group_outputs : channel * group_inputs + c) * taps;
-      for_each_tap<transposed>(window_, position, patience,
+      for_each_tap<transposed>(window_, position, poll,
                                [&](int64_t at, int64_t tap) { sum += to_arithmetic(plane[at]) * to_arithmetic(filter[tap]); });
-      if (patience.ended()) return cancelled();
+      if (poll.stopped()) return cancelled();
     }
     y[index] = from_arithmetic<T>(sum);
   }

@@ -90,11 +90,16 @@ Status resolve_transposed_axis(const WindowAttributes& attributes, int axis, Win
   int64_t& end = window->pad_end[axis];
   int64_t extra = 0;
   if (!attributes.output_padding.empty()) extra = attributes.output_padding[static_cast<size_t>(axis)];
+  if (extra > 0 && extra >= std::max(stride, window->dilation[axis]))
+    return invalid("output_padding is " + list_text(attributes.output_padding) + ", expected numbers below the strides or dilations");
   const int64_t unpadded = (window->input[axis] - 1) * stride + reach + extra;
   int64_t& output = window->output[axis];
   if (!attributes.output_shape.empty() || is_same(attributes)) {
     output = attributes.output_shape.empty() ? window->input[axis] * stride : attributes.output_shape[static_cast<size_t>(axis)];
-    // Negative: the output reaches beyond what the input touches; the excess stays zero at the end.
+    // Less than what the input touches is padding; more stays zero at the end, as output_padding does.
+    if (output - unpadded + extra >= std::max(stride, window->dilation[axis]) && output > unpadded)
+      return invalid("output_shape asks for " + std::to_string(output) + " elements of dimension " + std::to_string(axis + 2) +
+                     ", the input reaches " + std::to_string(unpadded) + ", and a stride beyond it at most");
     share_padding(std::max<int64_t>(0, unpadded - output), attributes.auto_pad == "SAME_UPPER", &begin, &end);
   } else {
     output = unpadded - begin - end;

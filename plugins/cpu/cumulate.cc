@@ -36,16 +36,16 @@ class CumSum {
       return axis_outside("axis", integer_at(*context.inputs[1], 0), x.rank);
     return with_dtype(x.dtype, [&](auto tag) -> Status {
       using T = typename decltype(tag)::type;
-      Patience patience(context);
-      sum<T>(dims_of(x), axis, static_cast<const T*>(x.data), static_cast<T*>(context.outputs[0]->data), begin, end, patience);
-      return patience.status();
+      CancellationPoll poll(context);
+      sum<T>(dims_of(x), axis, static_cast<const T*>(x.data), static_cast<T*>(context.outputs[0]->data), begin, end, poll);
+      return poll.status();
     });
   }
 
  private:
   static constexpr int64_t group = 16;
   template <class T>
-  void sum(Dims dims, int axis, const T* x, T* y, int64_t begin, int64_t end, Patience& patience) const {
+  void sum(Dims dims, int axis, const T* x, T* y, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const int64_t n = dims[axis], after = dims.count(axis + 1, dims.rank), groups = (after + group - 1) / group;
     const Tiling::Range range = tiling_.range(dims.count(0, axis) * groups, begin, end);
     for (int64_t unit = range.first; unit < range.last; ++unit) {
@@ -53,7 +53,7 @@ class CumSum {
       const int64_t base = unit / groups * n * after + column;
       Arithmetic<T> sums[group] = {};
       for (int64_t i = 0; i < n; ++i) {
-        if (patience.ends(columns)) return;
+        if (poll.stops(columns)) return;
         const int64_t at = base + (reverse_ ? n - 1 - i : i) * after;
         for (int64_t c = 0; c < columns; ++c) {
           const Arithmetic<T> previous = sums[c];
@@ -94,7 +94,7 @@ class Trilu {
     const int64_t diagonal = context.input_count > 1 && context.inputs[1] ? integer_at(*context.inputs[1], 0) : 0;
     const Tiling::Range range = tiling_.range(x.element_count / columns, begin, end);
     const auto width = static_cast<int64_t>(byte_width(x.dtype));
-    Patience patience(context);
+    CancellationPoll poll(context);
     for (int64_t line = range.first; line < range.last; ++line) {
       // Upper keeps columns from row + k on, lower those up to it.
       const int64_t edge =
@@ -102,12 +102,12 @@ class Trilu {
       const int64_t first = upper_ ? edge : 0, last = upper_ ? columns : edge;
       const char* from = static_cast<const char*>(x.data) + line * columns * width;
       char* to = static_cast<char*>(y.data) + line * columns * width;
-      if (from != to) copy_patiently(to + first * width, from + first * width, (last - first) * width, patience);
-      fill_patiently(to, first * width, '\0', patience);
-      fill_patiently(to + last * width, (columns - last) * width, '\0', patience);
-      if (patience.ended()) break;
+      if (from != to) copy_cancellable(to + first * width, from + first * width, (last - first) * width, poll);
+      fill_cancellable(to, first * width, '\0', poll);
+      fill_cancellable(to + last * width, (columns - last) * width, '\0', poll);
+      if (poll.stopped()) break;
     }
-    return patience.status();
+    return poll.status();
   }
 
  private:

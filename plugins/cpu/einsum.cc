@@ -212,7 +212,7 @@ class Einsum {
   template <class T>
   Status add_up(const RunContext& context, int64_t begin, int64_t end) const {
     const Tiling::Range range = parts_ > 1 ? Tiling::Range{begin, end} : tiling_.range(context.outputs[0]->element_count, begin, end);
-    Patience patience(context);
+    CancellationPoll poll(context);
     for (int64_t i = range.first; i < range.last; ++i) {
       int64_t rest = i / parts_, offsets[most_operands] = {};
       for (int d = sum_.output_rank - 1; d >= 0; --d) {
@@ -220,20 +220,20 @@ class Einsum {
         rest /= sum_.extents[d];
       }
       const int64_t part = i % parts_;
-      const auto sum = sum_products<T>(context, offsets, summed_begin(part), summed_begin(part + 1), patience);
-      if (patience.ended()) break;
+      const auto sum = sum_products<T>(context, offsets, summed_begin(part), summed_begin(part + 1), poll);
+      if (poll.stopped()) break;
       if (parts_ > 1)
         static_cast<Arithmetic<T>*>(context.scratch)[i] = sum;
       else
         static_cast<T*>(context.outputs[0]->data)[i] = from_arithmetic<T>(sum);
     }
-    return patience.status();
+    return poll.status();
   }
   int64_t summed_begin(int64_t part) const { return summed_ / parts_ * part + summed_ % parts_ * part / parts_; }
 
   // Of the sum over all labels that the output does not have, products [first, last): those at `offsets` and on.
   template <class T>
-  Arithmetic<T> sum_products(const RunContext& context, int64_t* offsets, int64_t first, int64_t last, Patience& patience) const {
+  Arithmetic<T> sum_products(const RunContext& context, int64_t* offsets, int64_t first, int64_t last, CancellationPoll& poll) const {
     Arithmetic<T> sum = 0;
     int64_t at[most_labels] = {}, rest = first;
     for (int d = sum_.label_count - 1; d >= sum_.output_rank && first > 0; --d) {
@@ -242,7 +242,7 @@ class Einsum {
       for (int k = 0; k < sum_.operand_count; ++k) offsets[k] += at[d] * sum_.strides[k][d];
     }
     for (int64_t i = first; i < last; ++i) {
-      if (i % asked_every == 0 && patience.ends(asked_every * sum_.operand_count)) return sum;
+      if (i % asked_every == 0 && poll.stops(asked_every * sum_.operand_count)) return sum;
       Arithmetic<T> product = 1;
       for (int k = 0; k < sum_.operand_count; ++k)
         product = wrapping_mul(product, to_arithmetic(static_cast<const T*>(context.inputs[k]->data)[offsets[k]]));

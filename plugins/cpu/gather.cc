@@ -135,7 +135,7 @@ class GatherElements {
     int64_t strides[HEDDLE_MAX_RANK];
     dense_strides(dims_of(data), strides);
     const W* from = static_cast<const W*>(data.data);
-    Patience patience(context);
+    CancellationPoll poll(context);
     for (int64_t row = range.first; row < range.last; ++row) {
       int64_t base = 0, rest = row;
       for (int i = rank - 2; i >= 0; --i) {
@@ -144,7 +144,7 @@ class GatherElements {
       }
       const int64_t step = axis_ == rank - 1 ? 0 : 1;
       for (int64_t c = 0; c < columns; ++c) {
-        if (patience.ends(4)) return cancelled();
+        if (poll.stops(4)) return cancelled();
         int64_t index = integer_at(indices, row * columns + c);
         if (!resolve_index(&index, bound)) return index_outside(integer_at(indices, row * columns + c), bound, axis_);
         y[row * columns + c] = from[base + index * strides[axis_] + c * step];
@@ -196,7 +196,7 @@ class GatherND {
     const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1];
     const Tiling::Range range = tiling_.range(slice_bytes_ == 0 ? 0 : picks_, begin, end);
     const int64_t picks_per_batch = picks_ / std::max<int64_t>(batches_, 1);
-    Patience patience(context);
+    CancellationPoll poll(context);
     for (int64_t pick = range.first; pick < range.last; ++pick) {
       int64_t at = pick / picks_per_batch;
       for (int k = 0; k < depth_; ++k) {
@@ -205,11 +205,11 @@ class GatherND {
         if (!resolve_index(&index, bound)) return index_outside(integer_at(indices, pick * depth_ + k), bound, batch_ + k);
         at = at * bound + index;
       }
-      copy_patiently(static_cast<char*>(context.outputs[0]->data) + pick * slice_bytes_,
-                     static_cast<const char*>(data.data) + at * slice_bytes_, slice_bytes_, patience);
-      if (patience.ended()) break;
+      copy_cancellable(static_cast<char*>(context.outputs[0]->data) + pick * slice_bytes_,
+                       static_cast<const char*>(data.data) + at * slice_bytes_, slice_bytes_, poll);
+      if (poll.stopped()) break;
     }
-    return patience.status();
+    return poll.status();
   }
 
  private:

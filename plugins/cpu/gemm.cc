@@ -135,15 +135,14 @@ class PlainGemm {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const Tiling::Range rows = tiling_.range(problem_.rows, begin, end);
-    Patience patience(context);
-    with_dtype(context.outputs[0]->dtype,
-               [&](auto tag) { run_rows<typename decltype(tag)::type>(context, rows.first, rows.last, patience); });
-    return patience.status();
+    CancellationPoll poll(context);
+    with_dtype(context.outputs[0]->dtype, [&](auto tag) { run_rows<typename decltype(tag)::type>(context, rows.first, rows.last, poll); });
+    return poll.status();
   }
 
  private:
   template <class T>
-  void run_rows(const RunContext& context, int64_t first, int64_t last, Patience& patience) const {
+  void run_rows(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
     constexpr int64_t stretch = 1 << 16;
     const auto a = input<T>(context, 0), b = input<T>(context, 1), c = input<T>(context, 2);
     const auto y = output<T>(context, 0);
@@ -156,7 +155,7 @@ class PlainGemm {
       for (int64_t j = 0; j < problem_.columns; ++j) {
         Arithmetic<T> sum = 0;
         for (int64_t k = 0; k < problem_.depth; ++k) {
-          if (k % stretch == 0 && patience.ends(std::min(stretch, problem_.depth))) return;
+          if (k % stretch == 0 && poll.stops(std::min(stretch, problem_.depth))) return;
           sum = wrapping_add(sum, wrapping_mul(to_arithmetic(a[i * problem_.a.row + k * problem_.a.column]),
                                                to_arithmetic(b[k * problem_.b.row + j * problem_.b.column])));
         }

@@ -121,9 +121,9 @@ class GridSample {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     return with_dtype(context.inputs[0]->dtype, [&](auto tag) {
-      Patience patience(context);
-      sample<typename decltype(tag)::type>(context, begin, end, patience);
-      return patience.status();
+      CancellationPoll poll(context);
+      sample<typename decltype(tag)::type>(context, begin, end, poll);
+      return poll.status();
     });
   }
 
@@ -155,7 +155,7 @@ class GridSample {
     return points;
   }
   template <class T>
-  void sample(const RunContext& context, int64_t begin, int64_t end, Patience& patience) const {
+  void sample(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const heddle_tensor &x = *context.inputs[0], &grid = *context.inputs[1], &y = *context.outputs[0];
     const Dims from = dims_of(x), to = dims_of(y);
     const int64_t channels = from[1], read = from.count(2, from.rank), written = to.count(2, to.rank);
@@ -163,7 +163,7 @@ class GridSample {
     for (int64_t i = range.first; i < range.last; ++i) {
       const Points points = find_points(grid, i, from);
       const int64_t batch = i / written;
-      for (int64_t c = 0; c < channels && !patience.ends(2 * points.count); ++c) {
+      for (int64_t c = 0; c < channels && !poll.stops(2 * points.count); ++c) {
         const T* channel = static_cast<const T*>(x.data) + (batch * channels + c) * read;
         double sum = 0;
         for (int p = 0; p < points.count; ++p) sum += points.weights[p] * static_cast<double>(to_arithmetic(channel[points.offsets[p]]));

@@ -102,15 +102,15 @@ class Loss {
     const int64_t classes = x.dims[1], inner = dims_of(x).count(2, x.rank);
     const Tiling::Range range = tiling_.range(labels.element_count, tile, tile + 1);
     Partial sum = {0, 0};
-    Patience patience(context);
+    CancellationPoll poll(context);
     for (int64_t i = range.first; i < range.last; ++i) {
       const T* column = static_cast<const T*>(x.data) + i / inner * classes * inner + i % inner;
-      const double shift = softmax ? log_sum_exp(column, classes, inner, patience) : 0;
+      const double shift = softmax ? log_sum_exp(column, classes, inner, poll) : 0;
       if (log_probabilities)
-        for (int64_t c = 0; c < classes && !patience.ends(4); ++c)
+        for (int64_t c = 0; c < classes && !poll.stops(4); ++c)
           log_probabilities[column - static_cast<const T*>(x.data) + c * inner] =
               from_arithmetic<T>(static_cast<double>(to_arithmetic(column[c * inner])) - shift);
-      if (patience.ended()) return cancelled();
+      if (poll.stopped()) return cancelled();
       const int64_t label = integer_at(labels, i);
       const bool counts = !(has_ignored_ && label == ignored_);
       if (counts && (label < 0 || label >= classes))
@@ -127,13 +127,13 @@ class Loss {
   }
 
   template <class T>
-  static double log_sum_exp(const T* column, int64_t classes, int64_t stride, Patience& patience) {
+  static double log_sum_exp(const T* column, int64_t classes, int64_t stride, CancellationPoll& poll) {
     using A = Arithmetic<T>;
     A largest = to_arithmetic(column[0]);
-    for (int64_t c = 1; c < classes && !patience.ends(2); ++c) largest = std::max(largest, to_arithmetic(column[c * stride]));
+    for (int64_t c = 1; c < classes && !poll.stops(2); ++c) largest = std::max(largest, to_arithmetic(column[c * stride]));
     if (std::isinf(largest)) return std::numeric_limits<double>::quiet_NaN();  // inf - inf, as LogSoftmax of the same scores
     double sum = 0;
-    for (int64_t c = 0; c < classes && !patience.ends(10); ++c)
+    for (int64_t c = 0; c < classes && !poll.stops(10); ++c)
       sum += static_cast<double>(std::exp(to_arithmetic(column[c * stride]) - largest));
     return static_cast<double>(largest) + std::log(sum);
   }

@@ -60,21 +60,21 @@ class PlainMatMul {
   // Tiles are shares of the rows of all images.
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const Tiling::Range range = tiling_.range(problem_.images() * problem_.rows, begin, end);
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_dtype(context.outputs[0]->dtype, [&](auto tag) {
-      for (int64_t row = range.first; row < range.last && !patience.ended();) {
+      for (int64_t row = range.first; row < range.last && !poll.stopped();) {
         const int64_t image = row / problem_.rows, first = row % problem_.rows;
         const int64_t rows = std::min(problem_.rows - first, range.last - row);
-        run_rows<typename decltype(tag)::type>(context, image, first, rows, patience);
+        run_rows<typename decltype(tag)::type>(context, image, first, rows, poll);
         row += rows;
       }
     });
-    return patience.status();
+    return poll.status();
   }
 
  private:
   template <class T>
-  void run_rows(const RunContext& context, int64_t image, int64_t first, int64_t rows, Patience& patience) const {
+  void run_rows(const RunContext& context, int64_t image, int64_t first, int64_t rows, CancellationPoll& poll) const {
     StridedProduct<T> product;
     product.rows = rows;
     product.columns = problem_.columns;
@@ -85,7 +85,7 @@ class PlainMatMul {
     product.a_row = problem_.a.row;
     product.b_row = problem_.b.row;
     product.y_row = problem_.y.row;
-    multiply(product, patience);
+    multiply(product, poll);
   }
 
   MatMulProblem problem_;

@@ -135,9 +135,9 @@ Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile
   product.b_row = problem_.b.row;
   product.b_column = problem_.b.column;
   product.y_row = problem_.y.row;
-  Patience patience(context);
-  multiply(product, patience);
-  return patience.status();
+  CancellationPoll poll(context);
+  multiply(product, poll);
+  return poll.status();
 }
 
 // In double: sums may be of so many terms that a float stops growing.
@@ -147,12 +147,12 @@ Status MatMulDriver::run_row(const RunContext& context, const MatMulTile& tile, 
       static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
   const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
   auto* y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row;
-  Patience patience(context);
+  CancellationPoll poll(context);
   for (int64_t first = 0; first < problem_.columns; first += width) {
     const int64_t n = std::min(width, problem_.columns - first);
     double sums[width] = {};
     for (int64_t k = 0; k < problem_.depth; ++k) {
-      if (patience.ends(n)) return cancelled();
+      if (poll.stops(n)) return cancelled();
       const double factor = static_cast<double>(a[k * problem_.a.column]);
       const float* from = b + k * problem_.b.row + first * problem_.b.column;
       for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);

@@ -64,12 +64,12 @@ class NonMaxSuppression {
     auto* order = static_cast<int64_t*>(context.scratch);
     auto* kept = order + count;
     auto* row = static_cast<int64_t*>(selected.data);
-    Patience patience(context);
-    for (int64_t batch = 0; batch < boxes.dims[0]; ++batch)
+    CancellationPoll poll(context);
+    for (int64_t batch = 0; batch < boxes.dims[0] && most > 0; ++batch)
       for (int64_t c = 0; c < classes; ++c) {
         const float* score = static_cast<const float*>(scores.data) + (batch * classes + c) * count;
-        const int64_t n = select(static_cast<const float*>(boxes.data) + batch * count * 4, score, count, limits, order, kept, patience);
-        if (patience.ended()) return cancelled();
+        const int64_t n = select(static_cast<const float*>(boxes.data) + batch * count * 4, score, count, limits, order, kept, poll);
+        if (poll.stopped()) return cancelled();
         for (int64_t i = 0; i < n; ++i, row += 3) row[0] = batch, row[1] = c, row[2] = kept[i];
       }
     if (selected.extent) *selected.extent = (row - static_cast<int64_t*>(selected.data)) / 3;
@@ -89,19 +89,19 @@ class NonMaxSuppression {
   }
   // Writes the boxes of one class, best first, to `kept`; ties of scores go to the lower index.
   int64_t select(const float* boxes, const float* score, int64_t count, const Limits& limits, int64_t* order, int64_t* kept,
-                 Patience& patience) const {
+                 CancellationPoll& poll) const {
     int64_t candidates = 0, n = 0;
-    patience.ends(count);
+    poll.stops(count);
     for (int64_t i = 0; i < count; ++i)
       if (!limits.has_score || score[i] > limits.score) order[candidates++] = i;
     const auto better = [&](int64_t a, int64_t b) {
       return ordered_less(score[b], score[a]) || (!ordered_less(score[a], score[b]) && a < b);
     };
     if (static_cast<double>(candidates) * 20 > most_sort_operations)
-      sort_patiently(order, order + candidates, order + candidates, better, 4, patience);
+      heap_sort_cancellable(order, order + candidates, order + candidates, better, 4, poll);
     else
       std::sort(order, order + candidates, better);
-    for (int64_t i = 0; i < candidates && n < limits.most && !patience.ends(4 * n + 1); ++i) {
+    for (int64_t i = 0; i < candidates && n < limits.most && !poll.stops(4 * n + 1); ++i) {
       const Box box = box_at(boxes + order[i] * 4);
       const bool covered = std::any_of(kept, kept + n, [&](int64_t k) { return overlap(box, box_at(boxes + k * 4)) > limits.overlap; });
       if (!covered) kept[n++] = order[i];

@@ -69,31 +69,32 @@ class RowNormalization {
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     RowShape shape;
     if (Status s = row_shape(dims_of(*context.inputs[0]), axis_, &shape); !s.ok()) return s;
+    if (writes_nothing(context)) return {};
     const auto [first, last] = tiling_.range(shape.rows, begin, end);
     if (shape.columns == 0) {  // mean and deviation of nothing
       for (int64_t r = first; r < last; ++r)
         for (const uint32_t output : {1u, 2u}) store_statistic(context, output, r, std::numeric_limits<double>::quiet_NaN());
       return {};
     }
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_working(working_dtype(context.inputs[0]->dtype),
-                 [&, first = first, last = last](auto zero) { run_rows<decltype(zero)>(context, shape.columns, first, last, patience); });
-    return patience.status();
+                 [&, first = first, last = last](auto zero) { run_rows<decltype(zero)>(context, shape.columns, first, last, poll); });
+    return poll.status();
   }
 
  private:
   template <class T>
-  void run_rows(const RunContext& context, int64_t columns, int64_t first, int64_t last, Patience& patience) const {
+  void run_rows(const RunContext& context, int64_t columns, int64_t first, int64_t last, CancellationPoll& poll) const {
     T* buffer = static_cast<T*>(context.host->thread_scratch(&context));
     const T* scale = parameter_row(context.inputs[1], columns, buffer);
     const T* bias = parameter_row(centred && context.input_count > 2 ? context.inputs[2] : nullptr, columns, buffer + columns);
     T* row = buffer + 2 * columns;
-    for (int64_t r = first; r < last && !patience.ends(2 * columns); ++r) {
+    for (int64_t r = first; r < last && !poll.stops(2 * columns); ++r) {
       const T* x = as_working(*context.inputs[0], r * columns, columns, row);
       T* y = target(*context.outputs[0], r * columns, row);
       const Moments<T> m = centred ? row_moments(x, columns) : Moments<T>{0, 0, row_squares(x, columns) / static_cast<double>(columns)};
       const double inverse = 1 / std::sqrt(m.variance + epsilon_);
-      if (patience.ends(columns)) return;
+      if (poll.stops(columns)) return;
       row_apply(x, y, columns, m.shift, static_cast<T>(inverse), static_cast<T>(-m.rest * inverse), scale, bias);
       store_working(*context.outputs[0], r * columns, columns, y);
       store_statistic(context, 1, r, m.mean());
@@ -145,27 +146,28 @@ class LpNormalization {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
     const heddle_tensor& x = *context.inputs[0];
     int axis = 0;
     if (!normalize_axis(axis_, x.rank, &axis)) return axis_outside("axis", axis_, x.rank);
     const Dims dims = dims_of(x);
     const int64_t count = dims[axis], inner = dims.count(axis + 1, dims.rank);
     const auto [first, last] = tiling_.range(dims.count(0, axis) * inner, begin, end);
-    Patience patience(context);
-    for (int64_t o = first; o < last && !patience.ended(); ++o)
-      normalize(x, *context.outputs[0], o / inner * count * inner + o % inner, count, inner, patience);
-    return patience.status();
+    CancellationPoll poll(context);
+    for (int64_t o = first; o < last && !poll.stopped(); ++o)
+      normalize(x, *context.outputs[0], o / inner * count * inner + o % inner, count, inner, poll);
+    return poll.status();
   }
 
  private:
-  void normalize(const heddle_tensor& x, heddle_tensor& y, int64_t start, int64_t count, int64_t stride, Patience& patience) const {
+  void normalize(const heddle_tensor& x, heddle_tensor& y, int64_t start, int64_t count, int64_t stride, CancellationPoll& poll) const {
     double norm = 0, value = 0;
-    for (int64_t i = 0; i < count && !patience.ends(8); ++i) {
+    for (int64_t i = 0; i < count && !poll.stops(8); ++i) {
       convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
       norm += p_ == 1 ? std::fabs(value) : value * value;
     }
     if (p_ == 2) norm = std::sqrt(norm);
-    for (int64_t i = 0; i < count && !patience.ends(8); ++i) {
+    for (int64_t i = 0; i < count && !poll.stops(8); ++i) {
       convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
       value = norm == 0 ? 0 : value / norm;
       convert(HEDDLE_F64, &value, y.dtype, at(y, start + i * stride), 1);

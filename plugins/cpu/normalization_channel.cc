@@ -53,9 +53,10 @@ class BatchNormalization {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    Patience patience(context);
-    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, patience); });
-    return patience.status();
+    if (writes_nothing(context)) return {};
+    CancellationPoll poll(context);
+    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, poll); });
+    return poll.status();
   }
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
 
@@ -63,7 +64,7 @@ class BatchNormalization {
   static constexpr int64_t chunk = 1024;
 
   template <class T>
-  void run_as(const RunContext& context, int64_t begin, int64_t end, Patience& patience) const {
+  void run_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const heddle_tensor& x = *context.inputs[0];
     const ChannelShape shape = channel_shape(dims_of(x));
     T* factors = static_cast<T*>(context.host->thread_scratch(&context));
@@ -90,7 +91,7 @@ class BatchNormalization {
     const auto [first, last] = tiling_.range(shape.batch * shape.channels, begin, end);
     for (int64_t r = first; r < last; ++r) {
       const int64_t c = r % shape.channels;
-      for (int64_t i = 0; i < shape.spatial && !patience.ends(chunk); i += chunk) {
+      for (int64_t i = 0; i < shape.spatial && !poll.stops(chunk); i += chunk) {
         const int64_t n = std::min(chunk, shape.spatial - i);
         store_each(r * shape.spatial + i, n, [&](const T* from, T* to) { row_affine(from, to, n, 0, factors[c], offsets[c]); });
       }
@@ -128,9 +129,10 @@ class GroupNormalization {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    Patience patience(context);
-    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, patience); });
-    return patience.status();
+    if (writes_nothing(context)) return {};
+    CancellationPoll poll(context);
+    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, poll); });
+    return poll.status();
   }
 
  private:
@@ -141,7 +143,7 @@ class GroupNormalization {
   }
 
   template <class T>
-  void run_as(const RunContext& context, int64_t begin, int64_t end, Patience& patience) const {
+  void run_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const heddle_tensor& x = *context.inputs[0];
     heddle_tensor& y = *context.outputs[0];
     const ChannelShape shape = channel_shape(dims_of(x));
@@ -150,12 +152,12 @@ class GroupNormalization {
     const int64_t channels = shape.channels / groups;
     T* buffer = static_cast<T*>(context.host->thread_scratch(&context));
     const auto [first, last] = tiling_.range(shape.batch * groups, begin, end);
-    for (int64_t g = first; g < last && !patience.ends(2 * elements); ++g) {
+    for (int64_t g = first; g < last && !poll.stops(2 * elements); ++g) {
       const T* from = as_working(x, g * elements, elements, buffer);
       T* to = target(y, g * elements, buffer);
       const Moments<T> m = row_moments(from, elements);
       const double inverse = 1 / std::sqrt(m.variance + epsilon_);
-      for (int64_t k = 0; k < channels && !patience.ends(shape.spatial); ++k) {
+      for (int64_t k = 0; k < channels && !poll.stops(shape.spatial); ++k) {
         const int64_t c = g % groups * channels + k;
         const double factor = inverse * parameter(*context.inputs[1], c);
         const double bias = parameter(*context.inputs[2], c);

@@ -31,6 +31,7 @@ class LocalResponse {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
     const heddle_tensor& x = *context.inputs[0];
     heddle_tensor& y = *context.outputs[0];
     const Dims dims = dims_of(x);
@@ -38,13 +39,13 @@ class LocalResponse {
     float* sums = static_cast<float*>(context.host->thread_scratch(&context));
     float* row = sums + chunk;
     const auto [first, last] = tiling_.range(dims[0] * channels, begin, end);
-    Patience patience(context);
-    for (int64_t r = first; r < last && !patience.ended(); ++r) {
+    CancellationPoll poll(context);
+    for (int64_t r = first; r < last && !poll.stopped(); ++r) {
       const int64_t c = r % channels, from = std::max<int64_t>(0, c - (size_ - 1) / 2), to = std::min(channels - 1, c + size_ / 2);
       for (int64_t i = 0; i < spatial; i += chunk) {
         const int64_t n = std::min(chunk, spatial - i);
         std::fill(sums, sums + n, 0.0f);
-        for (int64_t k = from; k <= to && !patience.ends(n); ++k)
+        for (int64_t k = from; k <= to && !poll.stops(n); ++k)
           isa_normalizations().add_squares(as_working(x, (r - c + k) * spatial + i, n, row), sums, n);
         const int64_t start = r * spatial + i;
         float* result = target(y, start, row);
@@ -52,7 +53,7 @@ class LocalResponse {
         store_working(y, start, n, result);
       }
     }
-    return patience.status();
+    return poll.status();
   }
 
  private:
@@ -103,28 +104,29 @@ class MeanVariance {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
     const ReducePlan plan = plan_reduction(*context.inputs[0], set_, cost_, false);
-    Patience patience(context);
-    for (int64_t o = plan.output_begin(begin); o < plan.output_begin(end) && !patience.ended(); ++o)
-      normalize(plan, *context.inputs[0], *context.outputs[0], o, patience);
-    return patience.status();
+    CancellationPoll poll(context);
+    for (int64_t o = plan.output_begin(begin); o < plan.output_begin(end) && !poll.stopped(); ++o)
+      normalize(plan, *context.inputs[0], *context.outputs[0], o, poll);
+    return poll.status();
   }
 
  private:
   // f(first element, count) for each contiguous stretch of output `o`.
   template <class F>
-  static void stretches(const ReducePlan& plan, int64_t o, Patience& patience, F f) {
+  static void stretches(const ReducePlan& plan, int64_t o, CancellationPoll& poll, F f) {
     const int64_t base = plan.input_of(o), length = plan.columns ? 1 : std::min(plan.row, chunk);
-    for (int64_t r = 0; r < plan.folded && !patience.ends(length);) {
+    for (int64_t r = 0; r < plan.folded && !poll.stops(length);) {
       const int64_t n = plan.columns ? 1 : std::min(length, plan.row - r % plan.row);
       f(base + plan.folded_at(r), n);
       r += n;
     }
   }
-  static void normalize(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t o, Patience& patience) {
+  static void normalize(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t o, CancellationPoll& poll) {
     double values[chunk], sum = 0, squares = 0;
     const auto each = [&](auto&& f) {
-      stretches(plan, o, patience, [&](int64_t start, int64_t n) {
+      stretches(plan, o, poll, [&](int64_t start, int64_t n) {
         convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
         for (int64_t i = 0; i < n; ++i) f(values[i]);
       });
@@ -133,7 +135,7 @@ class MeanVariance {
     const double mean = sum / static_cast<double>(plan.folded);
     each([&](double v) { squares += (v - mean) * (v - mean); });
     const double deviation = std::sqrt(squares / static_cast<double>(plan.folded)) + 1e-9;
-    stretches(plan, o, patience, [&](int64_t start, int64_t n) {
+    stretches(plan, o, poll, [&](int64_t start, int64_t n) {
       convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
       for (int64_t i = 0; i < n; ++i) values[i] = (values[i] - mean) / deviation;
       convert(HEDDLE_F64, values, y.dtype, at(y, start), n);

@@ -106,6 +106,9 @@ class PrimitiveDesc {
   std::string implementation() const;
   // oneDNN found no fast implementation: hundreds of times slower.
   bool is_reference() const { return implementation().rfind("ref", 0) == 0; }
+  // A convolution as a matrix product of unrolled columns. oneDNN 2.6's takes the first channel's operand for all of them behind three
+  // spatial dimensions, and makes -0 of what its relu bounds.
+  bool is_product_of_columns() const { return implementation().rfind("gemm:", 0) == 0 || implementation().rfind("x64:gemm:", 0) == 0; }
   const_dnnl_primitive_desc_t get() const { return handle_.get(); }
 
  private:

@@ -3,7 +3,8 @@
 //
 // A stage is one expression in "acc" (the value so far) and "operand", canonical text of expression.h. Any expression is accepted; those
 // of onednn_patterns.cc become post-ops, which give the same bits: additions, products, quotients with an operand or a number; relu, leaky
-// relu and clip; squares. The rest is interpreted, bounds behind a residual by a loop of their own.
+// relu and clip; squares. (A residual that is added to the sum itself rounds in the kernel's order.) The rest is interpreted, bounds behind
+// a residual by a loop of their own.
 //
 // Objects are built in create / prepare by one thread and read-only in run.
 #pragma once

@@ -50,20 +50,20 @@ class OneHot {
     const Dims dims = dims_of(y);
     const int64_t depth = dims[axis_], after = dims.count(axis_ + 1, dims.rank);
     const Tiling::Range range = tiling_.range(dims.count(0, axis_), begin, end);
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_width(byte_width(y.dtype), [&](auto tag) {
       using W = typename decltype(tag)::type;
       const W *choice = static_cast<const W*>(values.data), off = choice[0], on = choice[1];
       W* data = static_cast<W*>(y.data);
-      fill_patiently(data + range.first * depth * after, (range.last - range.first) * depth * after, off, patience);
-      for (int64_t i = range.first * after; i < range.last * after && !patience.ends(4); ++i) {
+      fill_cancellable(data + range.first * depth * after, (range.last - range.first) * depth * after, off, poll);
+      for (int64_t i = range.first * after; i < range.last * after && !poll.stops(4); ++i) {
         const double wanted = number_at(indices, i);
         const double index = wanted < 0 ? wanted + static_cast<double>(depth) : wanted;
         if (!(index >= 0 && index < static_cast<double>(depth))) continue;
         data[(i / after * depth + static_cast<int64_t>(index)) * after + i % after] = on;
       }
     });
-    return patience.status();
+    return poll.status();
   }
 
  private:

@@ -154,41 +154,42 @@ class Pad {
     const size_t width = byte_width(x.dtype);
     if (const heddle_tensor* value = operand(value_port)) std::memcpy(&constant, value->data, width);
     const PadPlan plan = make_plan(x, y, pads);
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_width(width, [&](auto tag) {
       using W = typename decltype(tag)::type;
       W value;
       std::memcpy(&value, &constant, sizeof(W));
-      copy_rows<W>(plan, x.data, y.data, value, tiling_.range(plan.rows, begin, end), patience);
+      copy_rows<W>(plan, x.data, y.data, value, tiling_.range(plan.rows, begin, end), poll);
     });
-    return patience.status();
+    return poll.status();
   }
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
 
  private:
   template <class W>
-  static void fill(char* to, int64_t bytes, W value, Patience& patience) {
-    fill_patiently(reinterpret_cast<W*>(to), bytes / static_cast<int64_t>(sizeof(W)), value, patience);
+  static void fill(char* to, int64_t bytes, W value, CancellationPoll& poll) {
+    fill_cancellable(reinterpret_cast<W*>(to), bytes / static_cast<int64_t>(sizeof(W)), value, poll);
   }
   // The positions [first, last) of a row, one by one.
   template <class W>
-  void copy_margin(const PadPlan& plan, const char* source, char* target, int64_t first, int64_t last, W value, Patience& patience) const {
+  void copy_margin(const PadPlan& plan, const char* source, char* target, int64_t first, int64_t last, W value,
+                   CancellationPoll& poll) const {
     const int axis = plan.rank - 1;
-    for (int64_t i = first; i < last && !patience.ends(2); ++i) {
+    for (int64_t i = first; i < last && !poll.stops(2); ++i) {
       const int64_t from = source_position(i - plan.before[axis], plan.in[axis], mode_);
       if (from < 0)
-        fill(target + i * plan.block, plan.block, value, patience);
+        fill(target + i * plan.block, plan.block, value, poll);
       else
-        copy_patiently(target + i * plan.block, source + from * plan.block, plan.block, patience);
+        copy_cancellable(target + i * plan.block, source + from * plan.block, plan.block, poll);
     }
   }
   template <class W>
-  void copy_rows(const PadPlan& plan, const void* x, void* y, W value, Tiling::Range range, Patience& patience) const {
+  void copy_rows(const PadPlan& plan, const void* x, void* y, W value, Tiling::Range range, CancellationPoll& poll) const {
     const int axis = plan.rank - 1;
     const int64_t row_bytes = plan.out[axis] * plan.block;
     const int64_t inside = std::clamp<int64_t>(plan.before[axis], 0, plan.out[axis]);
     const int64_t outside = std::clamp<int64_t>(plan.before[axis] + plan.in[axis], inside, plan.out[axis]);
-    for (int64_t row = range.first; row < range.last && !patience.ended(); ++row) {
+    for (int64_t row = range.first; row < range.last && !poll.stopped(); ++row) {
       char* target = static_cast<char*>(y) + row * row_bytes;
       int64_t offset = 0, rest = row;
       bool outer_constant = false;
@@ -199,15 +200,15 @@ class Pad {
         offset += from * plan.stride[i];
       }
       if (outer_constant) {
-        fill(target, row_bytes, value, patience);
+        fill(target, row_bytes, value, poll);
         continue;
       }
       const char* source = static_cast<const char*>(x) + offset;
-      copy_margin(plan, source, target, 0, inside, value, patience);
+      copy_margin(plan, source, target, 0, inside, value, poll);
       if (outside > inside)
-        copy_patiently(target + inside * plan.block, source + (inside - plan.before[axis]) * plan.block, (outside - inside) * plan.block,
-                       patience);
-      copy_margin(plan, source, target, outside, plan.out[axis], value, patience);
+        copy_cancellable(target + inside * plan.block, source + (inside - plan.before[axis]) * plan.block, (outside - inside) * plan.block,
+                         poll);
+      copy_margin(plan, source, target, outside, plan.out[axis], value, poll);
     }
   }
   Mode mode_ = Mode::constant;

@@ -106,7 +106,7 @@ Status PoolDriver::prepare(PrepareContext& context) {
 }
 
 // Units: output pixels of all images, each in blocks of channels.
-void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int64_t last, Patience& patience) const {
+void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
   const auto* x = static_cast<const float*>(context.inputs[0]->data);
   auto* y = static_cast<float*>(context.outputs[0]->data);
   const PoolTable& loops = isa_pooling();
@@ -117,7 +117,7 @@ void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int
   const int64_t blocks = (channels_ + channel_block_ - 1) / channel_block_;
   const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
   PoolWindow window(window_);
-  for (int64_t unit = first; unit < last && !patience.ended(); ++unit) {
+  for (int64_t unit = first; unit < last && !poll.stopped(); ++unit) {
     const int64_t pixel = unit / blocks, channel = unit % blocks * channel_block_;
     const int64_t channels = std::min(channel_block_, channels_ - channel);
     const float* image = x + pixel / output_pixels * input_pixels * channels_ + channel;
@@ -125,7 +125,7 @@ void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int
     window.move_to(pixel % output_pixels);
     const float* sources[group_taps];
     PoolRows rows = {sources, 0, channels, target, true};
-    window.for_each_tap(patience, channels, [&](int64_t input_pixel) {
+    window.for_each_tap(poll, channels, [&](int64_t input_pixel) {
       sources[rows.count++] = image + input_pixel * channels_;
       if (rows.count < group_taps) return;
       combine(rows);
@@ -141,12 +141,12 @@ void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int
 }
 
 template <class T>
-T PoolDriver::pool_one(const T* plane, const PoolWindow& window, int64_t* best, Patience& patience) const {
+T PoolDriver::pool_one(const T* plane, const PoolWindow& window, int64_t* best, CancellationPoll& poll) const {
   using A = Arithmetic<T>;
   if (rule_.kind == PoolKind::max) {
     A highest = to_arithmetic(lowest<T>());
     *best = -1;
-    window.for_each_tap(patience, 2, [&](int64_t pixel) {
+    window.for_each_tap(poll, 2, [&](int64_t pixel) {
       const A value = to_arithmetic(plane[pixel]);
       if (*best >= 0 && !(value > highest || value != value)) return;
       highest = value;
@@ -156,7 +156,7 @@ T PoolDriver::pool_one(const T* plane, const PoolWindow& window, int64_t* best, 
   }
   GroupedSum<A> sum;
   const bool average = rule_.kind == PoolKind::average;
-  window.for_each_tap(patience, 2, [&](int64_t pixel) {
+  window.for_each_tap(poll, 2, [&](int64_t pixel) {
     const A value = to_arithmetic(plane[pixel]);
     sum.add(average ? value : powered(value, rule_.power));
   });
@@ -188,33 +188,33 @@ int64_t PoolDriver::storage_index(int64_t pixel) const {
 
 // Units: outputs, row-major.
 template <class T>
-void PoolDriver::run_row_major(const RunContext& context, int64_t first, int64_t last, Patience& patience) const {
+void PoolDriver::run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
   const T* x = input<T>(context, 0).data;
   T* y = output<T>(context, 0).data;
   int64_t* indices = output<int64_t>(context, 1).data;
   const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
   PoolWindow window(window_);
-  for (int64_t i = first; i < last && !patience.ended(); ++i) {
+  for (int64_t i = first; i < last && !poll.stopped(); ++i) {
     const int64_t plane = i / output_pixels;
     window.move_to(i % output_pixels);
     int64_t best = -1;
-    y[i] = pool_one(x + plane * input_pixels, window, &best, patience);
+    y[i] = pool_one(x + plane * input_pixels, window, &best, poll);
     if (indices) indices[i] = best < 0 ? -1 : plane * input_pixels + storage_index(best);
   }
 }
 
 Status PoolDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor& y = *context.outputs[0];
-  Patience patience(context);
+  CancellationPoll poll(context);
   if (channels_last_) {
     const int64_t blocks = (channels_ + channel_block_ - 1) / channel_block_;
     const Tiling::Range units = tiling_.range(y.element_count / channels_ * blocks, begin, end);
-    run_channels_last(context, units.first, units.last, patience);
-    return patience.status();
+    run_channels_last(context, units.first, units.last, poll);
+    return poll.status();
   }
   const Tiling::Range outputs = tiling_.range(y.element_count, begin, end);
-  with_dtype(y.dtype, [&](auto tag) { run_row_major<typename decltype(tag)::type>(context, outputs.first, outputs.last, patience); });
-  return patience.status();
+  with_dtype(y.dtype, [&](auto tag) { run_row_major<typename decltype(tag)::type>(context, outputs.first, outputs.last, poll); });
+  return poll.status();
 }
 
 std::vector<heddle_format> PoolDriver::list_formats(const CreateContext& context) {

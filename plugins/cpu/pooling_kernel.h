@@ -18,11 +18,11 @@ class PoolDriver {
   static std::vector<heddle_format> list_formats(const CreateContext& context);
 
  private:
-  void run_channels_last(const RunContext& context, int64_t first, int64_t last, Patience& patience) const;
+  void run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
   template <class T>
-  void run_row_major(const RunContext& context, int64_t first, int64_t last, Patience& patience) const;
+  void run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
   template <class T>
-  T pool_one(const T* plane, const PoolWindow& window, int64_t* best, Patience& patience) const;
+  T pool_one(const T* plane, const PoolWindow& window, int64_t* best, CancellationPoll& poll) const;
   int64_t storage_index(int64_t pixel) const;
 
   bool global_;

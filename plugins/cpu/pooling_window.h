@@ -28,12 +28,12 @@ class PoolWindow {
     }
     for (int axis = window_.spatial; axis < most_spatial; ++axis) set_axis(axis, 0);
   }
-  // Calls body(input pixel) for each tap inside the input, in row-major order, or until `patience` ends. `operations`: of one body.
+  // Calls body(input pixel) for each tap inside the input, in row-major order, or until `poll` ends. `operations`: of one body.
   template <class Body>
-  void for_each_tap(Patience& patience, int64_t operations, Body&& body) const {
+  void for_each_tap(CancellationPoll& poll, int64_t operations, Body&& body) const {
     for (int64_t a = first_[0]; a < last_[0]; ++a) {
       for (int64_t b = first_[1]; b < last_[1]; ++b) {
-        if (patience.ends((last_[2] - first_[2]) * operations)) return;
+        if (poll.stops((last_[2] - first_[2]) * operations)) return;
         const int64_t row = (position(0, a) * window_.input[1] + position(1, b)) * window_.input[2];
         for (int64_t c = first_[2]; c < last_[2]; ++c) body(row + position(2, c));
       }

@@ -174,14 +174,13 @@ class Multinomial {
     auto* cumulative = static_cast<double*>(context.host->thread_scratch(&context));
     const Philox philox = seed_.generator(context);
     const Tiling::Range range = tiling_.range(x.dims[0], begin, end);
-    Patience patience(context);
-    for (int64_t row = range.first; row < range.last && !patience.ended(); ++row) {
+    CancellationPoll poll(context);
+    for (int64_t row = range.first; row < range.last && !poll.stopped(); ++row) {
       double largest = number_at(x, row * classes);
-      for (int64_t c = 1; c < classes && !patience.ends(4); ++c) largest = std::max(largest, number_at(x, row * classes + c));
+      for (int64_t c = 1; c < classes && !poll.stops(4); ++c) largest = std::max(largest, number_at(x, row * classes + c));
       double sum = 0;
-      for (int64_t c = 0; c < classes && !patience.ends(10); ++c)
-        cumulative[c] = sum += std::exp(number_at(x, row * classes + c) - largest);
-      for (int64_t s = 0; s < samples && !patience.ends(40); ++s) {
+      for (int64_t c = 0; c < classes && !poll.stops(10); ++c) cumulative[c] = sum += std::exp(number_at(x, row * classes + c) - largest);
+      for (int64_t s = 0; s < samples && !poll.stops(40); ++s) {
         const int64_t element = row * samples + s;
         const Philox::Block words = philox.block(static_cast<uint64_t>(element / 2));
         const auto word = static_cast<size_t>(element % 2 * 2);
@@ -193,7 +192,7 @@ class Multinomial {
           static_cast<int64_t*>(y.data)[element] = found;
       }
     }
-    return patience.status();
+    return poll.status();
   }
 
  private:

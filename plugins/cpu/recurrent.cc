@@ -106,9 +106,9 @@ struct Cell {
   const T *w, *r, *bias, *peepholes;  // bias and peepholes may be null
   T *h, *c, *gates;                   // gates: one more block of `hidden` behind them for GRU
   int64_t inputs, hidden;
-  Patience* patience;
+  CancellationPoll* poll;
   // Whether to leave the rows of a step that are left: before each.
-  bool ends() const { return patience->ends(inputs + hidden); }
+  bool stops() const { return poll->stops(inputs + hidden); }
   T clip;        // 0: none
   bool variant;  // LSTM: input_forget; GRU: linear_before_reset
   T clipped(T v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
@@ -125,7 +125,7 @@ struct RnnCell {
   static const char* variant() { return nullptr; }
   template <class T>
   static void step(const Cell<T>& cell, const T* x) {
-    for (int64_t j = 0; j < cell.hidden && !cell.ends(); ++j)
+    for (int64_t j = 0; j < cell.hidden && !cell.stops(); ++j)
       cell.gates[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, cell.hidden)));
     std::copy(cell.gates, cell.gates + cell.hidden, cell.h);
   }
@@ -139,10 +139,10 @@ struct GruCell {
   static void step(const Cell<T>& cell, const T* x) {
     const int64_t n = cell.hidden;
     T *z = cell.gates, *r = z + n, *next = r + n, *reset = next + n;
-    for (int64_t j = 0; j < 2 * n && !cell.ends(); ++j)
+    for (int64_t j = 0; j < 2 * n && !cell.stops(); ++j)
       z[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, 3 * n)));
     for (int64_t j = 0; j < n; ++j) reset[j] = r[j] * cell.h[j];
-    for (int64_t j = 0; j < n && !cell.ends(); ++j) {
+    for (int64_t j = 0; j < n && !cell.stops(); ++j) {
       const T recurrent = cell.variant ? r[j] * cell.from_state(cell.h, 2 * n + j, 3 * n) : cell.from_state(reset, 2 * n + j, 3 * n);
       next[j] = cell.activations[1](cell.clipped(cell.from_input(x, 2 * n + j) + recurrent));
     }
@@ -159,7 +159,7 @@ struct LstmCell {
     const int64_t n = cell.hidden;
     const RecurrentActivation* p = cell.activations;
     T* gate = cell.gates;
-    for (int64_t j = 0; j < 4 * n && !cell.ends(); ++j) gate[j] = cell.from_input(x, j) + cell.from_state(cell.h, j, 4 * n);
+    for (int64_t j = 0; j < 4 * n && !cell.stops(); ++j) gate[j] = cell.from_input(x, j) + cell.from_state(cell.h, j, 4 * n);
     for (int64_t j = 0; j < n; ++j) {
       const T* peep = cell.peepholes;
       const T before = cell.c[j];
@@ -215,14 +215,15 @@ class Recurrent {
   template <class T>
   Status run_units(const RunContext& context, int64_t begin, int64_t end) const {
     const Tiling::Range range = tiling_.range(shape_.directions * shape_.batches, begin, end);
-    Patience patience(context);
+    if (writes_nothing(context)) return {};
+    CancellationPoll poll(context);
     for (int64_t unit = range.first; unit < range.last; ++unit)
-      HEDDLE_PLUGIN_CHECK(run_unit<T>(context, unit / shape_.batches, unit % shape_.batches, patience));
+      HEDDLE_PLUGIN_CHECK(run_unit<T>(context, unit / shape_.batches, unit % shape_.batches, poll));
     return {};
   }
 
   template <class T>
-  Cell<T> cell_of(const RunContext& context, int64_t d, Patience& patience) const {
+  Cell<T> cell_of(const RunContext& context, int64_t d, CancellationPoll& poll) const {
     const int64_t n = shape_.hidden, rows = CellKind::gates * n;
     auto* memory = static_cast<T*>(context.host->thread_scratch(&context));
     const T *bias = data_of<T>(context, port_b), *peepholes = data_of<T>(context, port_p);
@@ -236,14 +237,14 @@ class Recurrent {
             memory + 2 * n,
             shape_.inputs,
             n,
-            &patience,
+            &poll,
             static_cast<T>(clip_),
             variant_};
   }
 
   template <class T>
-  Status run_unit(const RunContext& context, int64_t d, int64_t b, Patience& patience) const {
-    const Cell<T> cell = cell_of<T>(context, d, patience);
+  Status run_unit(const RunContext& context, int64_t d, int64_t b, CancellationPoll& poll) const {
+    const Cell<T> cell = cell_of<T>(context, d, poll);
     const int64_t n = shape_.hidden;
     for (const auto& [port, state] : {std::pair{port_h, cell.h}, std::pair{port_c, cell.c}}) {
       const T* initial = data_of<T>(context, port);
@@ -258,7 +259,7 @@ class Recurrent {
     for (int64_t step = 0; step < length; ++step) {
       const int64_t t = backward_ || d == 1 ? length - 1 - step : step;
       CellKind::step(cell, data_of<T>(context, port_x) + shape_.x(t, b));
-      if (patience.ends(n)) return cancelled();
+      if (poll.stops(n)) return cancelled();
       if (y) std::copy(cell.h, cell.h + n, y + shape_.y(t, d, b));
     }
     for (int64_t t = length; y && t < shape_.times; ++t) std::fill_n(y + shape_.y(t, d, b), n, T(0));

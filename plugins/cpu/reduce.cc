@@ -150,7 +150,7 @@ class Reduce {
     Accumulator* accumulators;
     const Accumulator* shifts;
     Accumulator* converted;
-    Patience* patience;
+    CancellationPoll* poll;
   };
 
   ReducePlan plan_of(const heddle_tensor& input, uint32_t set) const;
@@ -161,8 +161,8 @@ class Reduce {
   void end(const ReducePlan& plan, Accumulator* accumulators, const Accumulator* shifts, int64_t count) const;
   void store(const ReducePlan& plan, const Accumulator* accumulators, int64_t first, int64_t count, Accumulator* results,
              const heddle_tensor& output) const;
-  void run_outputs(const ReducePlan& plan, const RunContext& context, int64_t part, Patience& patience) const;
-  void run_partial(const ReducePlan& plan, const RunContext& context, int64_t part, Patience& patience) const;
+  void run_outputs(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const;
+  void run_partial(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const;
 
   Reduction reduction_ = reduce_sum;
   bool keep_when_empty_ = false, keeps_dims_ = true;
@@ -208,7 +208,7 @@ Status Reduce::prepare(PrepareContext& context) {
 }
 
 Status Reduce::run(const RunContext& context, int64_t begin, int64_t end) const {
-  Patience patience(context);
+  CancellationPoll poll(context);
   if (!known_axes_) {
     const heddle_tensor& input = *context.inputs[0];
     uint32_t set = 0;
@@ -221,16 +221,16 @@ Status Reduce::run(const RunContext& context, int64_t begin, int64_t end) const 
     ReducePlan plan = plan_of(input, set);
     plan.output_parts = std::min<int64_t>(plan.output_parts, 1);
     plan.folded_parts = 1;
-    for (int64_t part = 0; part < plan.output_parts; ++part) run_outputs(plan, context, part, patience);
-    return patience.status();
+    for (int64_t part = 0; part < plan.output_parts; ++part) run_outputs(plan, context, part, poll);
+    return poll.status();
   }
   for (int64_t tile = begin; tile < end; ++tile) {
     if (plan_.folded_parts > 1)
-      run_partial(plan_, context, tile, patience);
+      run_partial(plan_, context, tile, poll);
     else
-      run_outputs(plan_, context, tile, patience);
+      run_outputs(plan_, context, tile, poll);
   }
-  return patience.status();
+  return poll.status();
 }
 
 void Reduce::fold(const ReducePlan& plan, Fold kind, const Work& work) const {
@@ -250,8 +250,8 @@ void Reduce::fold_rows(const ReducePlan& plan, const FoldFunctions& functions, c
     const Accumulator* shift = work.shifts ? work.shifts + (o - work.first_output) : nullptr;
     for (int64_t r = work.first_folded; r < work.last_folded;) {
       const char* data = base + plan.folded_at(r) * width;
-      int64_t n = std::min({plan.row - r % plan.row, work.last_folded - r, Patience::between});
-      if (work.patience->ends(n)) return;
+      int64_t n = std::min({plan.row - r % plan.row, work.last_folded - r, CancellationPoll::between});
+      if (work.poll->stops(n)) return;
       if (convert_first) {
         n = std::min(n, chunk);
         convert(dtype_, data, folded_dtype_, work.converted, n);
@@ -273,7 +273,7 @@ void Reduce::fold_columns(const ReducePlan& plan, const FoldFunctions& functions
     Accumulator* accumulators = work.accumulators + (o - work.first_output);
     const Accumulator* shifts = work.shifts ? work.shifts + (o - work.first_output) : nullptr;
     for (int64_t r = work.first_folded; r < work.last_folded; ++r) {
-      if (work.patience->ends(n)) return;
+      if (work.poll->stops(n)) return;
       const char* data = base + plan.folded_at(r) * width;
       if (convert_first) convert(dtype_, data, folded_dtype_, work.converted, n);
       functions.column(convert_first ? static_cast<const void*>(work.converted) : data, n, shifts, accumulators);
@@ -322,12 +322,12 @@ void Reduce::store(const ReducePlan& plan, const Accumulator* accumulators, int6
                 reinterpret_cast<const char*>(results) + static_cast<size_t>(i) * width, width);
 }
 
-void Reduce::run_outputs(const ReducePlan& plan, const RunContext& context, int64_t part, Patience& patience) const {
+void Reduce::run_outputs(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const {
   Scratch& scratch = *static_cast<Scratch*>(context.host->thread_scratch(&context));
   const char* input = static_cast<const char*>(context.inputs[0]->data);
-  for (int64_t first = plan.output_begin(part), last = plan.output_begin(part + 1); first < last && !patience.ended();) {
+  for (int64_t first = plan.output_begin(part), last = plan.output_begin(part + 1); first < last && !poll.stopped();) {
     const int64_t n = std::min(chunk, last - first);
-    Work work = {input, first, first + n, 0, plan.folded, scratch.accumulators, nullptr, scratch.converted, &patience};
+    Work work = {input, first, first + n, 0, plan.folded, scratch.accumulators, nullptr, scratch.converted, &poll};
     if (reduction_.ending == Ending::log_sum_exp) {
       work.accumulators = scratch.shifts;
       fold(plan, fold_max, work);
@@ -343,14 +343,14 @@ void Reduce::run_outputs(const ReducePlan& plan, const RunContext& context, int6
   }
 }
 
-void Reduce::run_partial(const ReducePlan& plan, const RunContext& context, int64_t part, Patience& patience) const {
+void Reduce::run_partial(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const {
   Scratch& scratch = *static_cast<Scratch*>(context.host->thread_scratch(&context));
   const int64_t folded_part = part / plan.output_parts, output_part = part % plan.output_parts;
   const int64_t first = plan.output_begin(output_part), last = plan.output_begin(output_part + 1);
   Accumulator* partial = static_cast<Accumulator*>(context.scratch) + folded_part * plan.outputs;
   fold(plan, reduction_.fold,
        {static_cast<const char*>(context.inputs[0]->data), first, last, plan.folded_begin(folded_part), plan.folded_begin(folded_part + 1),
-        partial + first, nullptr, scratch.converted, &patience});
+        partial + first, nullptr, scratch.converted, &poll});
 }
 
 Status Reduce::finish(const RunContext& context) const {

@@ -22,10 +22,10 @@ bool beats(T x, T best) {
 constexpr int64_t chunk = 256, stretch = 1 << 20;
 
 template <bool maximum, bool last, class T>
-void scan_row(const T* x, int64_t count, int64_t* index, Patience& patience) {
+void scan_row(const T* x, int64_t count, int64_t* index, CancellationPoll& poll) {
   T best = x[0];
   int64_t at = 0;
-  for (int64_t first = 1; first < count && !patience.ends(std::min(stretch, count - first)); first += stretch)
+  for (int64_t first = 1; first < count && !poll.stops(std::min(stretch, count - first)); first += stretch)
     for (int64_t i = first; i < std::min(first + stretch, count); ++i)
       if (beats<maximum, last>(x[i], best)) best = x[i], at = i;
   *index = at;
@@ -33,11 +33,11 @@ void scan_row(const T* x, int64_t count, int64_t* index, Patience& patience) {
 
 // `columns` <= chunk neighbouring rows at once, elements of one `stride` apart.
 template <bool maximum, bool last, class T>
-void scan_columns(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, Patience& patience) {
+void scan_columns(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, CancellationPoll& poll) {
   T best[chunk];
   std::copy(x, x + columns, best);
   std::fill(index, index + columns, 0);
-  for (int64_t i = 1; i < count && !patience.ends(columns); ++i)
+  for (int64_t i = 1; i < count && !poll.stops(columns); ++i)
     for (int64_t c = 0; c < columns; ++c)
       if (beats<maximum, last>(x[i * stride + c], best[c])) best[c] = x[i * stride + c], index[c] = i;
 }
@@ -63,37 +63,37 @@ class ArgExtremum {
     const int64_t count = dims[axis], inner = dims.count(axis + 1, dims.rank), outer = dims.count(0, axis);
     const auto [first, until] = tiling_.range(outer * inner, begin, end);
     int64_t* index = static_cast<int64_t*>(context.outputs[0]->data);
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_dtype(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      for (int64_t o = first; o < until && !patience.ended();) {
+      for (int64_t o = first; o < until && !poll.stopped();) {
         const int64_t column = o % inner, n = std::min({inner - column, until - o, chunk});
         const T* data = static_cast<const T*>(x.data) + o / inner * count * inner + column;
-        scan(data, count, inner, n, index + o, patience);
+        scan(data, count, inner, n, index + o, poll);
         o += n;
       }
     });
-    return patience.status();
+    return poll.status();
   }
 
  private:
   template <class T>
-  void scan(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, Patience& patience) const {
+  void scan(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, CancellationPoll& poll) const {
     if constexpr (std::is_same_v<Arithmetic<T>, T>) {
       if (stride == 1)
-        last_ ? scan_row<maximum, true>(x, count, index, patience) : scan_row<maximum, false>(x, count, index, patience);
+        last_ ? scan_row<maximum, true>(x, count, index, poll) : scan_row<maximum, false>(x, count, index, poll);
       else
-        last_ ? scan_columns<maximum, true>(x, count, stride, columns, index, patience)
-              : scan_columns<maximum, false>(x, count, stride, columns, index, patience);
+        last_ ? scan_columns<maximum, true>(x, count, stride, columns, index, poll)
+              : scan_columns<maximum, false>(x, count, stride, columns, index, poll);
     } else {
-      for (int64_t c = 0; c < columns; ++c) scan_halves(x + c, count, stride, index + c, patience);
+      for (int64_t c = 0; c < columns; ++c) scan_halves(x + c, count, stride, index + c, poll);
     }
   }
   // 16-bit floats, one element at a time.
   template <class T>
-  void scan_halves(const T* x, int64_t count, int64_t stride, int64_t* index, Patience& patience) const {
+  void scan_halves(const T* x, int64_t count, int64_t stride, int64_t* index, CancellationPoll& poll) const {
     float best = 0, value = 0;
-    for (int64_t i = 0; i < count && !patience.ends(4); ++i) {
+    for (int64_t i = 0; i < count && !poll.stops(4); ++i) {
       convert(dtype_of<T>::id, x + i * stride, HEDDLE_F32, &value, 1);
       const bool better = i == 0 || (last_ ? beats<maximum, true>(value, best) : beats<maximum, false>(value, best));
       if (better) best = value, *index = i;

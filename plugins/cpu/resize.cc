@@ -46,20 +46,20 @@ T from_sum(S value) {
 
 // Adds weight * (the input rows that output row `row` reads) to `buffer`; false when the row lies outside a cropped input.
 template <class T>
-bool combine_rows(const ResizePlan& plan, const T* x, const int64_t* at, int axis, Sum<T> weight, Sum<T>* buffer, Patience& patience) {
+bool combine_rows(const ResizePlan& plan, const T* x, const int64_t* at, int axis, Sum<T> weight, Sum<T>* buffer, CancellationPoll& poll) {
   if (axis == plan.rank - 1) {
     const int64_t n = plan.column().input * plan.block;
-    if (patience.ends(n)) return true;
+    if (poll.stops(n)) return true;
     for (int64_t i = 0; i < n; ++i) buffer[i] += weight * static_cast<Sum<T>>(to_arithmetic(x[i]));
     return true;
   }
   const ResizePlan::Axis& a = plan.axes[axis];
-  if (a.taps == 0) return combine_rows(plan, x + at[axis] * a.stride, at, axis + 1, weight, buffer, patience);
+  if (a.taps == 0) return combine_rows(plan, x + at[axis] * a.stride, at, axis + 1, weight, buffer, poll);
   for (int64_t t = 0; t < a.taps; ++t) {
     const int64_t entry = at[axis] * a.taps + t;
     if (a.positions[entry] < 0) return false;
     const auto w = static_cast<Sum<T>>(a.weights[entry]);
-    if (w != 0 && !combine_rows(plan, x + a.positions[entry] * a.stride, at, axis + 1, weight * w, buffer, patience)) return false;
+    if (w != 0 && !combine_rows(plan, x + a.positions[entry] * a.stride, at, axis + 1, weight * w, buffer, poll)) return false;
   }
   return true;
 }
@@ -88,15 +88,16 @@ void row_position(const ResizePlan& plan, int64_t row, int64_t* at) {
 }
 
 template <class T>
-void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation, Sum<T>* buffer, Tiling::Range rows, Patience& patience) {
+void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation, Sum<T>* buffer, Tiling::Range rows,
+                 CancellationPoll& poll) {
   const int64_t width = plan.column().output * plan.block, read = plan.column().input * plan.block;
   const auto outside = static_cast<Sum<T>>(extrapolation);
-  for (int64_t row = rows.first; row < rows.last && !patience.ends(4 * width); ++row) {
+  for (int64_t row = rows.first; row < rows.last && !poll.stops(4 * width); ++row) {
     int64_t at[HEDDLE_MAX_RANK];
     row_position(plan, row, at);
     std::fill(buffer, buffer + read, Sum<T>(0));
     T* to = y + row * width;
-    if (!combine_rows<T>(plan, x, at, 0, 1, buffer, patience))
+    if (!combine_rows<T>(plan, x, at, 0, 1, buffer, poll))
       std::fill(to, to + width, from_sum<T>(outside));
     else if (plan.column().taps > 0)
       combine_columns<T>(plan, buffer, outside, to);
@@ -107,10 +108,10 @@ void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation,
 
 // Also for what no axis interpolates: every element is moved as it is. W: the type of an element.
 template <class W>
-void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::Range rows, Patience& patience) {
+void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::Range rows, CancellationPoll& poll) {
   const ResizePlan::Axis& column = plan.column();
   const int64_t width = column.output * plan.block;
-  for (int64_t row = rows.first; row < rows.last && !patience.ends(width); ++row) {
+  for (int64_t row = rows.first; row < rows.last && !poll.stops(width); ++row) {
     int64_t at[HEDDLE_MAX_RANK];
     row_position(plan, row, at);
     const W* from = x;
@@ -173,17 +174,17 @@ class Resize {
     }
     const ResizePlan& p = fixed_ ? plan_ : late;
     const Tiling::Range rows = tiling_.range(p.rows, begin, end);
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_dtype(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if (node_.options.interpolation != Interpolation::nearest && p.interpolates)
         interpolate(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), node_.options.extrapolation,
-                    reinterpret_cast<Sum<T>*>(scratch), rows, patience);
+                    reinterpret_cast<Sum<T>*>(scratch), rows, poll);
       else
         copy_nearest(p, static_cast<const T*>(x.data), static_cast<T*>(y.data),
-                     from_sum<T>(static_cast<Sum<T>>(node_.options.extrapolation)), rows, patience);
+                     from_sum<T>(static_cast<Sum<T>>(node_.options.extrapolation)), rows, poll);
     });
-    return patience.status();
+    return poll.status();
   }
 
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }

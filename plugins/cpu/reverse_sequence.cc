@@ -35,7 +35,7 @@ class ReverseSequence {
     const int64_t times = dims[time_axis_], batches = dims[1 - time_axis_];
     const int64_t slice = dims.count(2, dims.rank) * static_cast<int64_t>(byte_width(x.dtype));
     const int64_t time_stride = time_axis_ == 0 ? batches * slice : slice, batch_stride = time_axis_ == 0 ? slice : times * slice;
-    Patience patience(context);
+    CancellationPoll poll(context);
     const Tiling::Range range = tiling_.range(slice == 0 ? 0 : times * batches, begin, end);
     for (int64_t unit = range.first; unit < range.last; ++unit) {
       const int64_t batch = time_axis_ == 0 ? unit % batches : unit / times, time = time_axis_ == 0 ? unit / batches : unit % times;
@@ -44,11 +44,11 @@ class ReverseSequence {
         return invalid("sequence_lens[" + std::to_string(batch) + "] is " + std::to_string(length) + ", expected 0 to " +
                        std::to_string(times));
       const int64_t from = time < length ? length - 1 - time : time;
-      copy_patiently(static_cast<char*>(context.outputs[0]->data) + time * time_stride + batch * batch_stride,
-                     static_cast<const char*>(x.data) + from * time_stride + batch * batch_stride, slice, patience);
-      if (patience.ended()) break;
+      copy_cancellable(static_cast<char*>(context.outputs[0]->data) + time * time_stride + batch * batch_stride,
+                       static_cast<const char*>(x.data) + from * time_stride + batch * batch_stride, slice, poll);
+      if (poll.stopped()) break;
     }
-    return patience.status();
+    return poll.status();
   }
 
  private:

@@ -82,16 +82,16 @@ class ScatterElements {
     const int64_t rows = axis_ > 0 ? data.dims[0] : 1;
     const Tiling::Range range = tiling_.range(rows, begin, end);
     const int64_t row_bytes = static_cast<int64_t>(y.byte_size) / rows;
-    Patience patience(context);
+    CancellationPoll poll(context);
     if (data.data != y.data)
-      copy_patiently(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
-                     (range.last - range.first) * row_bytes, patience);
-    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range, patience); });
+      copy_cancellable(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
+                       (range.last - range.first) * row_bytes, poll);
+    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range, poll); });
   }
 
  private:
   template <class T>
-  Status scatter(const RunContext& context, Tiling::Range range, Patience& patience) const {
+  Status scatter(const RunContext& context, Tiling::Range range, CancellationPoll& poll) const {
     const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
     const T* updates = static_cast<const T*>(context.inputs[2]->data);
     T* to = static_cast<T*>(y.data);
@@ -103,7 +103,7 @@ class ScatterElements {
     const int64_t last = axis_ > 0 ? std::min(range.last, indices.dims[0]) * per_row : indices.element_count;
     at[0] = first / per_row;
     for (int64_t i = first; i < last; ++i) {
-      if (patience.ends(4)) break;
+      if (poll.stops(4)) break;
       int64_t index = integer_at(indices, i);
       if (!resolve_index(&index, y.dims[axis_])) return index_outside(integer_at(indices, i), y.dims[axis_], axis_);
       int64_t target = index * strides[axis_];
@@ -115,7 +115,7 @@ class ScatterElements {
         at[d] = 0;
       }
     }
-    return patience.status();
+    return poll.status();
   }
   int axis_ = 0;
   Reduction reduction_ = Reduction::none;
@@ -160,24 +160,24 @@ class ScatterND {
     if (y.element_count == 0) return {};
     const Tiling::Range columns = tiling_.range(slice_, begin, end);
     const auto width = static_cast<int64_t>(byte_width(y.dtype));
-    Patience patience(context);
+    CancellationPoll poll(context);
     if (data.data != y.data) {
       const bool whole = columns.last - columns.first == slice_;
       const int64_t rows = whole ? 1 : slices_, stride = slice_ * width;
       const int64_t bytes = whole ? static_cast<int64_t>(y.byte_size) : (columns.last - columns.first) * width;
       for (int64_t r = 0; r < rows; ++r)
-        copy_patiently(static_cast<char*>(y.data) + r * stride + columns.first * width,
-                       static_cast<const char*>(data.data) + r * stride + columns.first * width, bytes, patience);
+        copy_cancellable(static_cast<char*>(y.data) + r * stride + columns.first * width,
+                         static_cast<const char*>(data.data) + r * stride + columns.first * width, bytes, poll);
     }
-    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, patience); });
+    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, poll); });
   }
 
  private:
   template <class T>
-  Status scatter(const RunContext& context, Tiling::Range columns, Patience& patience) const {
+  Status scatter(const RunContext& context, Tiling::Range columns, CancellationPoll& poll) const {
     const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
     const T* updates = static_cast<const T*>(context.inputs[2]->data);
-    for (int64_t u = 0; u < indices.element_count / depth_ && !patience.ends(4 + columns.last - columns.first); ++u) {
+    for (int64_t u = 0; u < indices.element_count / depth_ && !poll.stops(4 + columns.last - columns.first); ++u) {
       int64_t at = 0;
       for (int k = 0; k < depth_; ++k) {
         int64_t index = integer_at(indices, u * depth_ + k);
@@ -187,7 +187,7 @@ class ScatterND {
       combine(static_cast<T*>(y.data) + at * slice_ + columns.first, updates + u * slice_ + columns.first, columns.last - columns.first,
               reduction_);
     }
-    return patience.status();
+    return poll.status();
   }
   int depth_ = 1;
   int64_t slice_ = 1, slices_ = 1;

@@ -61,16 +61,16 @@ class Compress {
     const char* from = static_cast<const char*>(x.data);
     char* to = static_cast<char*>(context.outputs[0]->data);
     int64_t chosen = 0;
-    Patience patience(context);
+    CancellationPoll poll(context);
     for (int64_t i = 0; i < condition.element_count; ++i) chosen += flags[i] != 0;
     const heddle_tensor& y = *context.outputs[0];
     const int64_t planned = y.dims[flat_ ? 0 : axis_];
     if (y.extent ? chosen > planned : chosen != planned) return other_content({{"condition", &condition}}, {}, {&chosen, 1}, {&planned, 1});
-    for (int64_t b = 0; b < before; ++b)
+    for (int64_t b = 0; b < before && chosen > 0 && row > 0; ++b)
       for (int64_t i = 0; i < condition.element_count; ++i) {
-        if (patience.ends(1)) return cancelled();
+        if (poll.stops(1)) return cancelled();
         if (!flags[i]) continue;
-        if (row > 0) copy_patiently(to, from + (b * extent + i) * row, row, patience);
+        copy_cancellable(to, from + (b * extent + i) * row, row, poll);
         to += row;
       }
     set_extent(*context.outputs[0], chosen);
@@ -106,25 +106,25 @@ class NonZero {
   }
   Status run(const RunContext& context, int64_t, int64_t) const {
     const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_width(byte_width(x.dtype), [&](auto tag) {
       using W = typename decltype(tag)::type;
-      find<W>(x, y, static_cast<W>(value_bits(x.dtype)), patience);
+      find<W>(x, y, static_cast<W>(value_bits(x.dtype)), poll);
     });
-    return patience.status();
+    return poll.status();
   }
 
  private:
   template <class W>
-  static void find(const heddle_tensor& x, const heddle_tensor& y, W mask, Patience& patience) {
+  static void find(const heddle_tensor& x, const heddle_tensor& y, W mask, CancellationPoll& poll) {
     const W* data = static_cast<const W*>(x.data);
     int64_t count = 0;
-    for (int64_t first = 0; first < x.element_count && !patience.ends(Patience::between / 4); first += Patience::between)
-      for (int64_t i = first; i < std::min(first + Patience::between, x.element_count); ++i) count += (data[i] & mask) != 0;
+    for (int64_t first = 0; first < x.element_count && !poll.stops(CancellationPoll::between / 4); first += CancellationPoll::between)
+      for (int64_t i = first; i < std::min(first + CancellationPoll::between, x.element_count); ++i) count += (data[i] & mask) != 0;
     // The output is [rank, count]: row d holds coordinate d.
     auto* coordinates = static_cast<int64_t*>(y.data);
     int64_t at[HEDDLE_MAX_RANK] = {}, found = 0;
-    for (int64_t i = 0; found < count && !patience.ends(2); ++i) {
+    for (int64_t i = 0; found < count && !poll.stops(2); ++i) {
       if (data[i] & mask) {
         for (int d = 0; d < x.rank; ++d) coordinates[d * count + found] = at[d];
         ++found;

@@ -58,12 +58,12 @@ class Softmax {
     if (shape.count == 0) return {};
     char* scratch = static_cast<char*>(context.host->thread_scratch(&context));
     const auto [first, last] = tiling_.range(shape.outer * shape.inner, begin, end);
-    Patience patience(context);
-    for (int64_t o = first; o < last && !patience.ended();) {
+    CancellationPoll poll(context);
+    for (int64_t o = first; o < last && !poll.stopped();) {
       const int64_t column = o % shape.inner;
       const int64_t at = o / shape.inner * shape.count * shape.inner + column;
       if (shape.count > longest) {
-        run_long(x, y, at, shape, patience);
+        run_long(x, y, at, shape, poll);
         ++o;
       } else if (x.dtype == HEDDLE_F32) {
         const int64_t n = std::min({shape.inner - column, last - o, softmax_columns});
@@ -74,7 +74,7 @@ class Softmax {
         ++o;
       }
     }
-    return patience.status();
+    return poll.status();
   }
 
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
@@ -126,7 +126,7 @@ class Softmax {
   }
 
   // Element by element in f64: one that may be called off halfway.
-  void run_long(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, Patience& patience) const {
+  void run_long(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, CancellationPoll& poll) const {
     const auto width = static_cast<int64_t>(byte_width(x.dtype));
     const auto element = [&](int64_t i) {
       double value = 0;
@@ -135,11 +135,11 @@ class Softmax {
     };
     double largest = -std::numeric_limits<double>::infinity(), sum = 0;
     int64_t where = 0;
-    for (int64_t i = 0; i < shape.count && !patience.ends(8); ++i)
+    for (int64_t i = 0; i < shape.count && !poll.stops(8); ++i)
       if (const double v = element(i); v > largest || (v != v && largest == largest)) largest = v, where = i;
-    for (int64_t i = 0; i < shape.count && kind_ != softmax_hard && !patience.ends(20); ++i) sum += std::exp(element(i) - largest);
+    for (int64_t i = 0; i < shape.count && kind_ != softmax_hard && !poll.stops(20); ++i) sum += std::exp(element(i) - largest);
     const double logarithm = std::log(sum);
-    for (int64_t i = 0; i < shape.count && !patience.ends(20); ++i) {
+    for (int64_t i = 0; i < shape.count && !poll.stops(20); ++i) {
       const double v = kind_ == softmax_hard    ? (i == where ? 1 : 0)
                        : kind_ == softmax_plain ? std::exp(element(i) - largest) / sum
                                                 : element(i) - largest - logarithm;

@@ -2,7 +2,8 @@
 //
 // Deadlines and cancels are looked at between tiles: one that took minutes would keep a run for minutes. So a kernel makes as many tiles
 // as its tuning wants, but never so few that one of them is above these marks (about 20 to 250 ms). The number stays a function of the
-// shape alone. Where one result depends on everything before it (a sort, a recurrence, one row of gigabytes) the loop holds a Patience.
+// shape alone. Where one result depends on everything before it (a sort, a recurrence, one row of gigabytes) the loop holds a
+// CancellationPoll.
 #pragma once
 
 #include <algorithm>
@@ -26,41 +27,48 @@ inline int64_t least_tiles(double flops, double bytes) {
   return tiles < static_cast<double>(most_capped_tiles) ? static_cast<int64_t>(tiles) : most_capped_tiles;
 }
 
+// Whether no output has an element, or an extent to find. Beside an extent of 0 the others may be of any size: loops over them are not
+// begun.
+inline bool writes_nothing(const plugin::RunContext& context) {
+  return std::all_of(context.outputs, context.outputs + context.output_count,
+                     [](const heddle_tensor* output) { return !output || (output->element_count == 0 && !output->extent); });
+}
+
 // Asks the host every few million operations whether the run goes on. A value on the stack of one call of run.
-class Patience {
+class CancellationPoll {
  public:
-  explicit Patience(const plugin::RunContext& context) : context_(context) {}
+  explicit CancellationPoll(const plugin::RunContext& context) : context_(context) {}
   // Counts `operations` (about a nanosecond each) that come next; true when the kernel should end with cancelled().
-  bool ends(int64_t operations) {
-    left_ -= operations;
-    if (left_ > 0 || ended_) return ended_;
+  bool stops(int64_t operations) {
+    left_ -= operations + 1;  // so that a loop over nothing asks, too
+    if (left_ > 0 || stopped_) return stopped_;
     left_ = between;
-    return ended_ = context_.host->cancelled(&context_) != 0;
+    return stopped_ = context_.host->cancelled(&context_) != 0;
   }
-  bool ended() const { return ended_; }
-  plugin::Status status() const { return ended_ ? plugin::cancelled() : plugin::Status(); }
+  bool stopped() const { return stopped_; }
+  plugin::Status status() const { return stopped_ ? plugin::cancelled() : plugin::Status(); }
 
   static constexpr int64_t between = int64_t{1} << 22;
 
  private:
   const plugin::RunContext& context_;
   int64_t left_ = between;
-  bool ended_ = false;
+  bool stopped_ = false;
 };
 
-// memcpy and fill of what may be gigabytes; unfinished when `patience` ends.
-inline void copy_patiently(void* target, const void* source, int64_t bytes, Patience& patience) {
-  for (int64_t first = 0; first < bytes; first += Patience::between) {
-    const int64_t n = std::min(Patience::between, bytes - first);
-    if (patience.ends(n / 8)) return;
+// memcpy and fill of what may be gigabytes; unfinished when `poll` stops.
+inline void copy_cancellable(void* target, const void* source, int64_t bytes, CancellationPoll& poll) {
+  for (int64_t first = 0; first < bytes; first += CancellationPoll::between) {
+    const int64_t n = std::min(CancellationPoll::between, bytes - first);
+    if (poll.stops(n / 8)) return;
     std::memcpy(static_cast<char*>(target) + first, static_cast<const char*>(source) + first, static_cast<size_t>(n));
   }
 }
 template <class T>
-void fill_patiently(T* target, int64_t count, T value, Patience& patience) {
-  for (int64_t first = 0; first < count; first += Patience::between) {
-    const int64_t n = std::min(Patience::between, count - first);
-    if (patience.ends(n / 4)) return;
+void fill_cancellable(T* target, int64_t count, T value, CancellationPoll& poll) {
+  for (int64_t first = 0; first < count; first += CancellationPoll::between) {
+    const int64_t n = std::min(CancellationPoll::between, count - first);
+    if (poll.stops(n / 4)) return;
     std::fill_n(target + first, n, value);
   }
 }
@@ -69,20 +77,20 @@ void fill_patiently(T* target, int64_t count, T value, Patience& patience) {
 // a heap sort, because it stays within bounds when it is stopped early or when `less` becomes inconsistent (a comparison that is called off
 // answers anything). Elements that compare equal must be interchangeable: the sort is not stable.
 template <class T, class Less>
-void sort_patiently(T* first, T* middle, T* last, Less less, int64_t operations_of_less, Patience& patience) {
+void heap_sort_cancellable(T* first, T* middle, T* last, Less less, int64_t operations_of_less, CancellationPoll& poll) {
   int64_t depth = 1;
   while ((int64_t{1} << depth) <= middle - first) ++depth;
   if (middle == first) return;
   // std::make_heap, one element at a time.
-  for (T* end = first + 1; end <= middle && !patience.ends(operations_of_less); ++end) std::push_heap(first, end, less);
-  for (T* element = middle; element != last && !patience.ends(operations_of_less); ++element) {
+  for (T* end = first + 1; end <= middle && !poll.stops(operations_of_less); ++end) std::push_heap(first, end, less);
+  for (T* element = middle; element != last && !poll.stops(operations_of_less); ++element) {
     if (!less(*element, *first)) continue;
-    patience.ends(2 * depth * operations_of_less);
+    poll.stops(2 * depth * operations_of_less);
     std::pop_heap(first, middle, less);
     *(middle - 1) = *element;
     std::push_heap(first, middle, less);
   }
-  for (T* end = middle; end - first > 1 && !patience.ends(2 * depth * operations_of_less); --end) std::pop_heap(first, end, less);
+  for (T* end = middle; end - first > 1 && !poll.stops(2 * depth * operations_of_less); --end) std::pop_heap(first, end, less);
 }
 // Above so many operations a sort has to be cancellable: then the heap is used, although it takes twice as long or more.
 constexpr double most_sort_operations = 64e6;

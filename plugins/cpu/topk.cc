@@ -51,9 +51,9 @@ class TopK {
       }));
     return with_dtype(context.inputs[0]->dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      Patience patience(context);
-      select<T>(context, begin, end, patience);
-      return patience.status();
+      CancellationPoll poll(context);
+      select<T>(context, begin, end, poll);
+      return poll.status();
     });
   }
 
@@ -64,7 +64,7 @@ class TopK {
     int64_t index;
   };
   template <class T>
-  void select(const RunContext& context, int64_t begin, int64_t end, Patience& patience) const {
+  void select(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     using A = Arithmetic<T>;
     const heddle_tensor& x = *context.inputs[0];
     const heddle_tensor *values = context.outputs[0], *indices = context.output_count > 1 ? context.outputs[1] : nullptr;
@@ -80,14 +80,14 @@ class TopK {
     const Tiling::Range range = tiling_.range(dims.count(0, axis_) * after, begin, end);
     const bool many = static_cast<double>(n) * 20 > most_sort_operations;
     for (int64_t line = range.first; line < range.last; ++line) {
-      if (patience.ends(n)) return;
+      if (poll.stops(n)) return;
       const int64_t base = line / after * n * after + line % after, target = line / after * k * after + line % after;
       for (int64_t i = 0; i < n; ++i) entries[i] = {to_arithmetic(static_cast<const T*>(x.data)[base + i * after]), i};
       if (many)
-        sort_patiently(entries, entries + k, entries + n, first_in_order, 4, patience);
+        heap_sort_cancellable(entries, entries + k, entries + n, first_in_order, 4, poll);
       else
         std::partial_sort(entries, entries + k, entries + n, first_in_order);
-      if (patience.ended()) return;
+      if (poll.stopped()) return;
       for (int64_t i = 0; i < k; ++i) {
         if (values) static_cast<T*>(values->data)[target + i * after] = static_cast<const T*>(x.data)[base + entries[i].index * after];
         if (indices) static_cast<int64_t*>(indices->data)[target + i * after] = entries[i].index;

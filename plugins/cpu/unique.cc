@@ -62,13 +62,13 @@ class Unique {
     const Slices s = slices(x);
     auto* memory = static_cast<int64_t*>(context.scratch);
     const Groups groups{memory, memory + s.extent, memory + 2 * s.extent, memory + 3 * s.extent, memory + 4 * s.extent};
-    Patience patience(context);
+    CancellationPoll poll(context);
     with_dtype(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const int64_t count = group_slices(static_cast<const T*>(x.data), s, groups, patience);
-      if (!patience.ended()) write<T>(context, s, groups, count, patience);
+      const int64_t count = group_slices(static_cast<const T*>(x.data), s, groups, poll);
+      if (!poll.stopped()) write<T>(context, s, groups, count, poll);
     });
-    return patience.status();
+    return poll.status();
   }
 
  private:
@@ -79,10 +79,10 @@ class Unique {
   }
 
   template <class T>
-  static int compare(const T* x, const Slices& s, int64_t i, int64_t j, Patience& patience) {
-    for (int64_t b = 0; b < s.before; ++b)
+  static int compare(const T* x, const Slices& s, int64_t i, int64_t j, CancellationPoll& poll) {
+    for (int64_t b = 0; b < s.before && s.after > 0; ++b)
       for (int64_t a = 0; a < s.after; ++a) {
-        if (patience.ends(4)) return 0;
+        if (poll.stops(4)) return 0;
         const Arithmetic<T> p = to_arithmetic(x[(b * s.extent + i) * s.after + a]), q = to_arithmetic(x[(b * s.extent + j) * s.after + a]);
         if (ordered_less(p, q)) return -1;
         if (ordered_less(q, p)) return 1;
@@ -92,22 +92,22 @@ class Unique {
 
   // Fills `groups`; returns how many there are.
   template <class T>
-  int64_t group_slices(const T* x, const Slices& s, const Groups& groups, Patience& patience) const {
+  int64_t group_slices(const T* x, const Slices& s, const Groups& groups, CancellationPoll& poll) const {
     for (int64_t i = 0; i < s.extent; ++i) groups.order[i] = i;
     const auto before = [&](int64_t i, int64_t j) {
-      const int difference = compare(x, s, i, j, patience);
+      const int difference = compare(x, s, i, j, poll);
       return difference < 0 || (difference == 0 && i < j);
     };
     // What is called off in the midst of a comparison answers anything, which std::sort does not forgive.
     const double comparisons = static_cast<double>(s.extent) * std::log2(static_cast<double>(s.extent) + 1);
     if (comparisons * 4 * static_cast<double>(s.before * s.after) > most_sort_operations)
-      sort_patiently(groups.order, groups.order + s.extent, groups.order + s.extent, before, 1, patience);
+      heap_sort_cancellable(groups.order, groups.order + s.extent, groups.order + s.extent, before, 1, poll);
     else
       std::sort(groups.order, groups.order + s.extent, before);
     int64_t count = 0;
-    for (int64_t i = 0; i < s.extent && !patience.ended(); ++i) {
+    for (int64_t i = 0; i < s.extent && !poll.stopped(); ++i) {
       const int64_t slice = groups.order[i];
-      if (i == 0 || compare(x, s, groups.order[i - 1], slice, patience) != 0) {
+      if (i == 0 || compare(x, s, groups.order[i - 1], slice, poll) != 0) {
         groups.first[count] = slice;
         groups.count[count++] = 0;
       }
@@ -118,16 +118,16 @@ class Unique {
     for (int64_t g = 0; g < count; ++g) groups.order[g] = g;
     const auto earlier = [&](int64_t g, int64_t h) { return groups.first[g] < groups.first[h]; };
     if (!sorted_ && static_cast<double>(count) * 20 > most_sort_operations)
-      sort_patiently(groups.order, groups.order + count, groups.order + count, earlier, 2, patience);
+      heap_sort_cancellable(groups.order, groups.order + count, groups.order + count, earlier, 2, poll);
     else if (!sorted_)
       std::sort(groups.order, groups.order + count, earlier);
-    if (patience.ended()) return 0;
+    if (poll.stopped()) return 0;
     for (int64_t g = 0; g < count; ++g) groups.rank[groups.order[g]] = g;
     return count;
   }
 
   template <class T>
-  static void write(const RunContext& context, const Slices& s, const Groups& groups, int64_t count, Patience& patience) {
+  static void write(const RunContext& context, const Slices& s, const Groups& groups, int64_t count, CancellationPoll& poll) {
     const auto integers = [&](uint32_t i) {
       return i < context.output_count && context.outputs[i] ? static_cast<int64_t*>(context.outputs[i]->data) : nullptr;
     };
@@ -137,9 +137,9 @@ class Unique {
     const T* x = static_cast<const T*>(context.inputs[0]->data);
     if (context.outputs[0]) {
       T* y = static_cast<T*>(context.outputs[0]->data);
-      for (int64_t b = 0; b < s.before; ++b)
+      for (int64_t b = 0; b < s.before && s.after > 0; ++b)
         for (int64_t g = 0; g < count; ++g, y += s.after) {
-          if (patience.ends(s.after)) return;
+          if (poll.stops(s.after)) return;
           const T* from = x + (b * s.extent + groups.first[groups.order[g]]) * s.after;
           std::copy(from, from + s.after, y);
         }

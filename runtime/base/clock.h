@@ -83,6 +83,11 @@ inline double ns_per_tick() noexcept {
 inline double ticks_to_ns(uint64_t difference) noexcept {
   return static_cast<double>(difference) * ns_per_tick();
 }
+// For wait_for: what is left until a time, rounded up; 0: it has passed.
+inline std::chrono::nanoseconds left_until(uint64_t deadline_ticks) noexcept {
+  const uint64_t now = ticks();
+  return std::chrono::nanoseconds(now < deadline_ticks ? 1 + static_cast<int64_t>(ticks_to_ns(deadline_ticks - now)) : 0);
+}
 // At most what some 140 years take, so that it can be added to a time.
 inline uint64_t ns_to_ticks(double ns) noexcept {
   const double ticks = ns / ns_per_tick();

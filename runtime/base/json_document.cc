@@ -101,6 +101,9 @@ struct JsonTape {
 };
 
 Result<JsonDocument> JsonDocument::parse(std::string_view text, int depth) {
+  // nlohmann takes a zero byte for the end, and whatever is behind it for nothing.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
+    return Status(Code::syntax, "this is not valid JSON: " + place(text, zero), "mend the text there");
   JsonTape tape(depth);
   bool ok = false;
   try {

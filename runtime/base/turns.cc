@@ -58,16 +58,16 @@ Turns::Outcome Turns::wait(Use use, const Interruption& until) {
   end_ = &waiter.next;
   for (;;) {
     if (waiter.admitted) return Outcome::entered;
-    const bool cancelled = until.cancelled();
-    const uint64_t deadline = until.deadline_ticks(), now = deadline != 0 ? ticks() : 0;
-    if (cancelled || (deadline != 0 && now >= deadline)) {
+    const bool cancelled = until.cancelled(), has_deadline = until.deadline_ticks() != 0;
+    const auto left = has_deadline ? left_until(until.deadline_ticks()) : std::chrono::nanoseconds(0);
+    if (cancelled || (has_deadline && left.count() == 0)) {
       remove(waiter);
       return cancelled ? Outcome::cancelled : Outcome::late;
     }
-    if (deadline == 0)
-      waiter.called.wait(lock);
+    if (has_deadline)
+      waiter.called.wait_for(lock, left);
     else
-      waiter.called.wait_for(lock, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(deadline - now))));
+      waiter.called.wait(lock);
   }
 }
 

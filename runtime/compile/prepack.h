@@ -23,7 +23,8 @@ class PackCache {
   // The part of an entry's key that the content gives; tests give one that collides.
   using ContentKey = std::string (*)(std::span<const std::byte>);
   explicit PackCache(ContentKey content_key = &heddle::content_key);
-  // `fill` writes the packed bytes; called at most once per key. The result is 64-byte aligned. Null when fill fails.
+  // `fill` writes the packed bytes, once for each content while an entry of it is in use. The result is 64-byte aligned. Null when fill
+  // fails.
   std::shared_ptr<const Blob> find_or_pack(const Blob& content, const std::string& key, uint64_t bytes,
                                            const std::function<bool(void*)>& fill);
   // Packed forms that are in use, and their bytes.

@@ -33,11 +33,8 @@ struct Device::Arrival {
     while (!arrived) {
       if (until.cancelled()) return false;
       std::chrono::nanoseconds slice = look_again;
-      if (const uint64_t deadline = until.deadline_ticks(); deadline != 0) {
-        const uint64_t now = ticks();
-        if (now >= deadline) return false;
-        slice = std::min(slice, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(deadline - now))));
-      }
+      if (until.deadline_ticks() != 0) slice = std::min(slice, left_until(until.deadline_ticks()));
+      if (slice.count() == 0) return false;
       changed.wait_for(lock, slice);
     }
     return true;

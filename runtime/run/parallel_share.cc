@@ -28,9 +28,9 @@ void pause_briefly() noexcept {
 
 // How a thread waits without blocking: a few microseconds of pauses, then only between yields, so that it never keeps the processor
 // from a thread that has work.
-class Patience {
+class SpinBeforePark {
  public:
-  explicit Patience(double ns) : ns_(ns) {}
+  explicit SpinBeforePark(double ns) : ns_(ns) {}
   // Waits a moment. False: it has been long enough.
   bool wait() noexcept {
     if (++waits_ <= pauses) {
@@ -49,8 +49,8 @@ class Patience {
   uint64_t since_ = 0;
 };
 // During a run longer than the halves of a large step that was shared are ever apart: to sleep and be woken costs more than to yield.
-constexpr double patience_ns = 500000;
-constexpr double patience_between_runs_ns = 15000;
+constexpr double spin_in_run_ns = 500000;
+constexpr double spin_between_runs_ns = 15000;
 
 constexpr double look_again_ns = 1000000;
 
@@ -175,17 +175,17 @@ bool ParallelEngine::anything_to_take() const noexcept {
 uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
   hungry_.fetch_add(1, std::memory_order_relaxed);
   bool during_run = running_.load(std::memory_order_relaxed) != 0;
-  Patience patience(during_run ? patience_ns : patience_between_runs_ns);
+  SpinBeforePark spin(during_run ? spin_in_run_ns : spin_between_runs_ns);
   do {
     const uint32_t joined = w.joined;
     const uint32_t step = take(w);
     if (step != no_step) return step;
-    if (w.joined != joined) patience = Patience(patience_ns);
+    if (w.joined != joined) spin = SpinBeforePark(spin_in_run_ns);
     if (during_run && running_.load(std::memory_order_relaxed) == 0) {
       during_run = false;
-      patience = Patience(patience_between_runs_ns);
+      spin = SpinBeforePark(spin_between_runs_ns);
     }
-  } while (patience.wait());
+  } while (spin.wait());
   hungry_.fetch_sub(1, std::memory_order_seq_cst);
   return no_step;
 }
@@ -203,14 +203,14 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
   if (busy_.load(std::memory_order_acquire) == 0) return no_step;
   Worker& w = workers_[0];
   hungry_.fetch_add(1, std::memory_order_relaxed);
-  Patience patience(patience_ns);
+  SpinBeforePark spin(spin_in_run_ns);
   uint64_t last = 0;  // when to stop waiting for asynchronous steps; 0: the run goes on
   do {
     const uint32_t joined = w.joined;
     const uint32_t step = take(w);
     if (step != no_step) return step;
-    if (w.joined != joined) patience = Patience(patience_ns);
-    if (patience.wait()) continue;
+    if (w.joined != joined) spin = SpinBeforePark(spin_in_run_ns);
+    if (spin.wait()) continue;
     if (!table_.has_asynchronous()) {
       park_caller(0, true);  // threads of ours are at work
       continue;
@@ -265,9 +265,9 @@ void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
       parked_.wait(lock);
       continue;
     }
-    const uint64_t now = ticks();
-    if (now >= until) break;
-    parked_.wait_for(lock, std::chrono::nanoseconds(1 + static_cast<int64_t>(ticks_to_ns(until - now))));
+    const auto left = left_until(until);
+    if (left.count() == 0) break;
+    parked_.wait_for(lock, left);
   }
   caller_parked_.store(0, std::memory_order_relaxed);
 }

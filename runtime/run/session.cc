@@ -47,7 +47,7 @@ bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, si
     const TensorView& input = inputs[shape_inputs[k]];
     const std::vector<std::byte>& content = entry.contents[k];
     if (!input.data || static_cast<size_t>(input.byte_size()) != content.size() ||
-        std::memcmp(input.data, content.data(), content.size()) != 0)
+        !std::equal(content.begin(), content.end(), static_cast<const std::byte*>(input.data)))
       return false;
   }
   return true;

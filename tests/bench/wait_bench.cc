@@ -94,7 +94,7 @@ void print_longest_wait(double seconds) {
   for (std::thread& t : readers) t.join();
   std::sort(waits.begin(), waits.end());
   std::printf(
-      "100 updates beside 8 readers, %lld runs: wait median %.2f ms, longest %.2f ms; longest run of a reader %.2f ms: %.2f reader runs\n",
+      "100 writes beside 8 readers, %lld runs: wait median %.2f ms, longest %.2f ms; longest run of a reader %.2f ms: %.2f reader runs\n",
       static_cast<long long>(runs), waits[50], waits.back(), longest_run.load(), waits.back() / longest_run.load());
 }
 

@@ -89,12 +89,15 @@ TEST(Unanswered, ACancellationEndsTheRun) {
     gate.close();
     std::atomic<bool> done{false};
     std::thread canceller([&] {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(soon));  // the device has been given work by then
       while (!done) {
         prepared->context.cancel();
         std::this_thread::yield();
       }
     });
-    EXPECT_EQ(prepared->context.run().code(), Code::cancelled);
+    const Status status = prepared->context.run();
+    EXPECT_EQ(status.code(), Code::cancelled) << status.text();
+    EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
     done = true;
     canceller.join();
     gate.open();

@@ -133,7 +133,7 @@ class Fuzzer:
         except Failure as failure:
             return failure
 
-    def judge(self, case, ours, every=True):
+    def judge(self, case, ours):
         """The differences of a case with one node; counts what was agreed."""
         op = case.features["op"]
         found, judged, refusals = [], 0, []
@@ -270,7 +270,7 @@ class Fuzzer:
         if is_graph:
             self.count["nodes of graphs"] += len(case.nodes)
         try:
-            model = case.model().SerializeToString()
+            case.model().SerializeToString()
         except ValueError:
             self.count["not made"] += 1
             return
@@ -283,11 +283,11 @@ class Fuzzer:
             if which:
                 self.classified[which] += 1
             elif number not in o.ignored:
-                self.report(difference, model, number)
+                self.report(difference, number)
         if found and all(self.classes.find(d) for d in found):
             self.count["classified"] += 1
 
-    def report(self, difference, model, number):
+    def report(self, difference, number):
         key = difference.key()
         self.count["unclassified"] += 1
         known = self.unclassified.setdefault(key, [])

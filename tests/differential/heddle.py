@@ -1,4 +1,4 @@
-"""Heddle as it is asked: heddle_differential_driver in a process of its own, started again when it dies or hangs (driver/wire.h)."""
+"""Heddle as it is asked: heddle_differential_driver in a process of its own, started again when it dies or hangs (wire.h)."""
 import os
 import select
 import struct
@@ -21,14 +21,6 @@ class Failure(Exception):
 class Driver:
     def __init__(self, program, seconds=20):
         self.program, self.seconds, self.process = program, seconds, None
-
-    def close(self):
-        if self.process:
-            self.process.stdin.close()
-            if self.process.wait() not in (0,):
-                self.process = None
-                raise Failure("crash", "crash", "the driver ended badly")
-        self.process = None
 
     def read(self, count):
         parts = bytearray()

@@ -7,7 +7,7 @@ import onnxruntime as ort
 from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
 
-from cases import BF16, NUMBER, name_of
+from cases import BF16
 
 ort.set_default_logger_severity(4)
 NARROW = (np.dtype("f2"), BF16)

@@ -2,10 +2,9 @@
 //
 //   PROGRAM [--seed S] [--cases N] [--seconds T] [--only CASE] [--keep FILE] [--file FILE] [--run]
 //
-// A case is a function of the seed and its number alone. When the process dies, the case under way is in --keep and its number in --keep
-// with
-// ".txt" behind it; `--only` and `--file` repeat one case. A case that takes more than its limit of processor time is a finding, one that
-// takes five times as long ends the process.
+// A case is a function of the seed and its number alone. When the process dies, the case under way is in --keep, and its number in a file
+// of that name with ".txt" behind it; `--only` and `--file` repeat one case. A case that takes more than its limit of processor time is a
+// finding, one that takes five times as long ends the process.
 #pragma once
 
 #include <cstddef>

@@ -38,6 +38,13 @@ TEST(Json, WhiteSpaceAndAByteOrderMarkMayComeFirst) {
   EXPECT_TRUE(load("\xEF\xBB\xBF \n\t{\"heddle\": 1}").ok());
 }
 
+TEST(Json, AZeroByteIsNotTheEnd) {
+  const auto net = load(std::string_view("{\"heddle\": 1}\0 garbage {{{", 26));
+  ASSERT_FALSE(net.ok());
+  EXPECT_EQ(net.status().code(), Code::syntax) << net.status().text();
+  EXPECT_FALSE(load(std::string_view("{\"heddle\": 1}\0", 14)).ok());
+}
+
 TEST(Json, EveryTruncationIsRefused) {
   const std::string text = *net_to_json(testing::sample_net());
   for (size_t n = 0; n + 2 < text.size(); ++n) ASSERT_FALSE(load(std::string_view(text).substr(0, n)).ok()) << n;

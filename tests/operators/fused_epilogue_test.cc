@@ -250,6 +250,40 @@ TEST(FusedEpilogue, OfConvolutionsChangesNoSpecialValue) {
   expect_all_same(7, computes().size() - 7);
 }
 
+// One to three spatial dimensions, groups, padding: oneDNN takes another implementation for many of them.
+TEST(FusedEpilogue, OfConvolutionsOfEveryRankTakesEachChannelsOperand) {
+  size_t salt = 0;
+  for (const std::string type : {"Conv", "ConvTranspose"})
+    for (int rank = 1; rank <= 3; ++rank)
+      for (const int64_t groups : {1, 2})
+        for (const int64_t kernel : {1, 3})
+          for (const int64_t pad : {0, 1}) {
+            const int64_t channels = 4, size = 5;
+            Shape x{1, channels}, w{channels, channels / groups};
+            for (int i = 0; i < rank; ++i) x.push_back(size), w.push_back(kernel);
+            // Small integers, so that every sum is exact, and a zero here and there.
+            const auto value = [](int64_t i) { return static_cast<float>(i * 7 % 5 - 2); };
+            const std::string name = type + " " + std::to_string(rank) + "-D, groups " + std::to_string(groups) + ", kernel " +
+                                     std::to_string(kernel) + ", pads " + std::to_string(pad);
+            Compute c = {name, call_of(type, {filled(x, value), filled(w, value)}), {}, 1};
+            c.call.attributes = {{"pads", std::vector<int64_t>(2 * static_cast<size_t>(rank), pad)}, {"group", groups}};
+            c.call.constant_inputs = true;
+            const auto accumulators = run(c.call);
+            ASSERT_EQ(accumulators.size(), 1u) << name;
+            c.output = accumulators[0]->shape;
+            const int32_t kind = HEDDLE_OPERAND_PER_CHANNEL;
+            for (const Stages& stages :
+                 std::vector<Stages>{{{"max(acc, 0)"}},
+                                     {{"min(max(acc, 0), 6)"}},
+                                     {{"mul(acc, operand)", kind}},
+                                     {{"add(acc, operand)", kind}},
+                                     {{"div(acc, operand)", kind}},
+                                     {{"max(acc, 0)"}, {"sub(acc, operand)", kind}},
+                                     {{"min(acc, operand)", kind}, {"add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE}}})
+              same(c, accumulators[0], stages, ++salt);
+          }
+}
+
 // The tile that met a NaN is computed again by another primitive: nothing else in it may change.
 TEST(FusedEpilogue, ANanChangesNoOtherElement) {
   for (const int64_t depth : {16, 100, 700}) {

@@ -64,10 +64,12 @@ class Prepared {
     static std::string text;
     return text;
   }
-  // Runs all tiles at once under a host whose runs are always over.
-  heddle_status run_called_off();
+  // Runs all tiles at once; called off: under a host whose runs are always over.
+  heddle_status run() { return run(false); }
+  heddle_status run_called_off() { return run(true); }
 
  private:
+  heddle_status run(bool called_off);
   Status make(const Case& c, bool memory);
   template <class Views>
   static int64_t bytes_of(const Views& views) {
@@ -154,7 +156,7 @@ inline Status Prepared::make(const Case& c, bool memory) {
       *call_, *kernel, [&](const KernelEntry& refused) { return call_->find(&refused); }, &request, &services_, &made_);
 }
 
-inline heddle_status Prepared::run_called_off() {
+inline heddle_status Prepared::run(bool called_off) {
   static void* scratch_of_thread = nullptr;
   std::byte *scratch = nullptr, *thread_scratch = nullptr;
   blobs_.push_back(Blob::allocate(DType::u8, Shape{made_.scratch_bytes}, &scratch));
@@ -163,7 +165,8 @@ inline heddle_status Prepared::run_called_off() {
   heddle_host host = *base_host();
   host.thread_scratch = [](const void*) { return scratch_of_thread; };
   host.set_error = [](const void*, heddle_status, const char* text, size_t length) { said() = std::string(text, length); };
-  host.cancelled = [](const void*) -> int32_t { return 1; };
+  host.cancelled = [](const void*) -> int32_t { return 0; };
+  if (called_off) host.cancelled = [](const void*) -> int32_t { return 1; };
   const heddle_run_info info = {sizeof(info), 0, 1, 1};
   heddle_run_context context = {};
   context.struct_size = sizeof(context);

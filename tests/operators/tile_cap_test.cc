@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "in_children.h"
 #include "layout_support.h"
 #include "prepared_operator.h"
 
@@ -263,6 +264,53 @@ TEST(TileCap, AbsurdExtentsArePreparedInAMoment) {
   Case refused = {"Resize", {f32({1, 1, 2}), {}, {}, ints({1, 1, g})}, {{"mode", std::string("cubic")}}};
   const Prepared long_axis(cpu_plugin(), refused, false);
   EXPECT_NE(long_axis.status().text().find("resize in several steps"), std::string::npos) << long_axis.status().text();
+}
+
+// Tensors of nothing, whose other extents no loop may walk: each operator with all inputs so, and those that need others beside it.
+TEST(TileCap, NothingOfAbsurdExtentsIsDoneAtOnce) {
+  const int64_t g = int64_t{1} << 40;
+  const Shape nothing = {g, 3, 0};
+  const auto none = [&](DType dtype) { return of(dtype, nothing); };
+  std::vector<Case> cases = {
+      {"Compress", {none(DType::f32), of(DType::boolean, {3})}, {{"axis", int64_t{1}}}},
+      {"BatchNormalization", {f32(nothing), f32({3}), f32({3}), f32({3}), f32({3})}},
+      {"InstanceNormalization", {f32(nothing), f32({3}), f32({3})}},
+      {"GroupNormalization", {f32(nothing), f32({3}), f32({3})}, {{"num_groups", int64_t{3}}}},
+      {"LayerNormalization", {f32(nothing), f32({0})}},
+      {"LRN", {f32(nothing)}, {{"size", int64_t{3}}}},
+      {"RNN", {f32({0, g, 3}), f32({1, 2, 3}), f32({1, 2, 2})}, {{"hidden_size", int64_t{2}}}},
+      {"GRU", {f32({0, g, 3}), f32({1, 6, 3}), f32({1, 6, 2})}, {{"hidden_size", int64_t{2}}}},
+      {"LSTM", {f32({0, g, 3}), f32({1, 8, 3}), f32({1, 8, 2})}, {{"hidden_size", int64_t{2}}}},
+      {"NonMaxSuppression", {f32({g, 0, 4}), f32({g, 1, 0}), scalar(3)}},
+      {"Unique", {f32(nothing)}, {{"axis", int64_t{1}}}},
+      {"MatMul", {f32(nothing), f32({g, 0, 0})}},
+  };
+  const size_t with_others = cases.size();
+  for (const std::string& name : cpu_plugin()->operator_names(""))
+    for (uint32_t count = 1; count <= 3; ++count) {
+      Case c = {name, std::vector<Input>(count, f32(nothing))};
+      cases.push_back(c);
+      c.inputs.assign(count, f32({0, g, 3}));
+      cases.push_back(c);
+    }
+  // In a child that is ended when one case takes long: "signal 14".
+  const auto results = in_children(cases.size(), [&](size_t i) -> std::string {
+    ::alarm(5);
+    const Prepared types(cpu_plugin(), cases[i], false);
+    if (types.status().ok() && types.output_bytes() > 0) return "another";
+    Prepared prepared(cpu_plugin(), cases[i], true);
+    if (!prepared.status().ok()) return i < with_others ? prepared.status().text() : "refused";
+    if (prepared.lowered()) return "another";
+    return prepared.run() == HEDDLE_OK ? "done" : Prepared::said();
+  });
+  std::set<std::string> done;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const ChildResult& result = results[i];
+    EXPECT_EQ(result.crash, "") << cases[i].name() << ", " << cases[i].inputs.size() << " inputs";
+    if (result.answer == "done") done.insert(cases[i].type);
+    EXPECT_TRUE(i >= with_others || !result.crash.empty() || result.answer == "done") << cases[i].name() << ": " << result.answer;
+  }
+  EXPECT_GT(done.size(), 40u);
 }
 
 // What one divides more than others is the same: a part of the image alone, which makes one tile, against the same rows of all of it.

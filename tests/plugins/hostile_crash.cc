@@ -8,6 +8,7 @@
 using namespace heddle::plugin;
 
 static Status segfault(In<float>, Out<float>) {
+  std::signal(SIGSEGV, SIG_DFL);  // AddressSanitizer would make an exit of it
   std::raise(SIGSEGV);
   return {};
 }
@@ -24,9 +25,17 @@ static Status close_and_stay(In<float>, Out<float>) {
   for (;;) ::pause();
 }
 
+// Into whatever the process has open.
+static Status write_everywhere(In<float>, Out<float>) {
+  const char message[] = "\3\0\0\0\0\0\0\0{]}";  // of three bytes, as the tool's own begin
+  for (int file = 3; file < 256; ++file) static_cast<void>(!::write(file, message, 11));
+  return {};
+}
+
 HEDDLE_PLUGIN("hostile_crash", "1.0", plugin) {
   plugin.add(Op("Segfault", "hostile").in("x").out("y", same_as("x")).cpu<segfault>());
   plugin.add(Op("Abort", "hostile").in("x").out("y", same_as("x")).cpu<abort_here>());
   plugin.add(Op("Exit", "hostile").in("x").out("y", same_as("x")).cpu<leave>());
+  plugin.add(Op("WritesEverywhere", "hostile").in("x").out("y", same_as("x")).cpu<write_everywhere>());
   plugin.add(Op("ClosesAndStays", "hostile").in("x").out("y", same_as("x")).cpu<close_and_stay>());
 }

@@ -1,5 +1,7 @@
-// A plugin that throws across the boundary while it is loaded or closed, chosen by HOSTILE_CASE: "entry", "initialize" or "shutdown".
-// Raw ABI: op.h would catch what it throws.
+// A plugin that throws across the boundary while it is loaded or closed, chosen by HOSTILE_CASE: "entry", "initialize" or "shutdown"; or
+// that ends the process ("exit") or never returns ("stay"). Raw ABI: op.h would catch what it throws.
+#include <unistd.h>
+
 #include <stdexcept>
 #include <string_view>
 
@@ -11,6 +13,8 @@ constexpr std::string_view where = HOSTILE_CASE;
 
 heddle_status initialize(const heddle_host*) {
   if (where == "initialize") throw 7;
+  if (where == "exit") ::_exit(3);
+  while (where == "stay") ::pause();
   return HEDDLE_OK;
 }
 void shutdown() {

@@ -63,8 +63,9 @@ TEST(Turns, ReadersBehindAWriterDoNotOvertakeIt) {
       EXPECT_EQ(hold.enter(turns, Turns::Use::shared), Turns::Outcome::entered);
       ++readers_in;
     });
-    until_waiting(turns, 2 + static_cast<size_t>(i));
+    while (turns.waiting() != 2 + static_cast<size_t>(i) && readers_in == 0) std::this_thread::yield();
   }
+  EXPECT_EQ(readers_in, 0);
   early.leave();
   writer.join();
   for (std::thread& t : readers) t.join();
@@ -85,17 +86,10 @@ TEST(Turns, WaitsEndWithDeadlineAndCancellation) {
     late.leave();
     EXPECT_EQ(late.enter(turns, Turns::Use::alone, Interruption(0, &cancelled)), Turns::Outcome::cancelled);
   });
+  until_waiting(turns, 1);  // the last of them
   cancelled = true;
-  std::atomic<bool> done{false};
-  std::thread waker([&] {
-    while (!done) {
-      turns.wake();
-      std::this_thread::yield();
-    }
-  });
+  turns.wake();
   other.join();
-  done = true;
-  waker.join();
 }
 
 TEST(Turns, AThreadDoesNotWaitForItself) {
@@ -135,7 +129,12 @@ TEST(VariableTurns, WritersAreNotStarvedByReaders) {
       while (!done) failed += context.ok() && context->run().ok() ? 0 : 1;
     });
   const auto value = blob(shape, 0, 0.02f);
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(session.write_variable("w", {DType::f32, shape, const_cast<std::byte*>(value->data)}).ok());
+  RunOptions patient;  // only so that starvation ends, and with a text
+  patient.deadline_ns = 60'000'000'000;
+  for (int i = 0; i < 100; ++i) {
+    const Status status = session.write_variable("w", {DType::f32, shape, const_cast<std::byte*>(value->data)}, patient);
+    EXPECT_TRUE(status.ok()) << status.text();
+  }
   done = true;
   for (std::thread& t : readers) t.join();
   EXPECT_EQ(failed, 0);

@@ -1,6 +1,7 @@
 // No command writes over what it reads, nor two things into one file: refused before anything is written.
 #include <map>
 
+#include "onnx_bytes.h"
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -59,28 +60,15 @@ TEST(ToolOverwrite, ImportKeepsTheModelAndItsData) {
 
 // A model whose weights lie beside it, as exporters write those over 2 GiB.
 TEST(ToolOverwrite, ImportKeepsExternalData) {
-  const auto field = [](int number, const std::string& text) {
-    std::string out(1, static_cast<char>(number << 3 | 2));
-    for (size_t n = text.size();; n >>= 7) {
-      out += static_cast<char>(n >= 0x80 ? n | 0x80 : n);
-      if (n < 0x80) break;
-    }
-    return out + text;
-  };
-  const auto number = [](int key, char value) { return std::string{static_cast<char>(key << 3), value}; };
-  // dims [32, 64], FLOAT, in a file of its own
-  const std::string tensor = number(1, 32) + number(1, 64) + number(2, 1) + field(8, "w") +
-                             field(13, field(1, "location") + field(2, "w.safetensors")) + number(14, 1);
-  const auto value = [&](const std::string& name) {
-    const std::string shape = field(1, number(1, 1)) + field(1, number(1, 32));
-    return field(1, name) + field(2, field(1, number(1, 1) + field(2, shape)));
-  };
-  const std::string graph = field(1, field(1, "x") + field(1, "w") + field(2, "y") + field(4, "MatMul")) + field(2, "g") +
-                            field(5, tensor) + field(11, value("x"));
-  const std::string output = field(1, "y") + field(2, field(1, number(1, 1)));
+  namespace pb = onnx_bytes;
+  const std::string tensor = pb::integer(1, 32) + pb::integer(1, 64) + pb::integer(2, 1) + pb::part(8, "w") +
+                             pb::part(13, pb::part(1, "location") + pb::part(2, "w.safetensors")) + pb::integer(14, 1);
+  const std::string graph = pb::part(1, pb::node("MatMul", {"x", "w"}, {"y"})) + pb::part(2, "g") + pb::part(5, tensor) +
+                            pb::part(11, pb::value("x", {1, 32})) +
+                            pb::part(12, pb::part(1, "y") + pb::part(2, pb::part(1, pb::integer(1, 1))));
   const TemporaryFolder folder;
   const auto file = [&](const std::string& name) { return (folder / name).string(); };
-  write_text(folder / "m.onnx", number(1, 8) + field(7, graph + field(12, output)) + field(8, number(2, 17)));
+  write_text(folder / "m.onnx", pb::integer(1, 8) + pb::part(7, graph) + pb::part(8, pb::integer(2, 17)));
   write_text(folder / "w.safetensors", std::string(32 * 64 * 4, '\0'));
   std::filesystem::create_symlink("w.safetensors", folder / "l.safetensors");
   std::filesystem::create_hard_link(folder / "w.safetensors", folder / "h.heddle");

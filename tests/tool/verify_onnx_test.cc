@@ -44,6 +44,27 @@ TEST(ToolVerifyOnnx, OutlivesFoldersThatCrashAndHang) {
   EXPECT_TRUE(object["folders"][crash]["max_abs_error"].is_null()) << "nothing was compared";
 }
 
+TEST(ToolVerifyOnnx, OutlivesAFolderThatWritesIntoItsPipe) {
+  const Folders folders;
+  const std::string noise = folders.hostile("WritesEverywhere"), last = folders.relu("Z");
+  const Json object = heddle_json(folders.arguments({"--plugin", test_plugin("hostile_crash"), "--timeout", "5"}), 1);
+  EXPECT_EQ(object["folders"][noise].value("reason", ""), "wrote into the tool's own pipe");
+  EXPECT_EQ(object["folders"][last]["status"], "pass");
+}
+
+TEST(ToolVerifyOnnx, SaysWhenAPluginEndsTheProcessOrNeverReturns) {
+  const Folders folders;
+  folders.relu("A");
+  const auto error = [&](const char* plugin) {
+    return heddle_json(folders.arguments({"--plugin", test_plugin(plugin), "--timeout", "1"}), 3)["diagnostics"][0];
+  };
+  const Json ended = error("hostile_throws_exit"), stays = error("hostile_throws_stay");
+  EXPECT_EQ(ended["code"], "plugin-invalid");
+  EXPECT_EQ(ended["message"], "while plugins were loaded, one of them ended the process with exit status 3 instead of returning");
+  EXPECT_EQ(stays["code"], "plugin-invalid");
+  EXPECT_EQ(stays["message"], "the plugins were not loaded within the --timeout");
+}
+
 TEST(ToolVerifyOnnx, AFolderThatHasNoMemoryIsNamed) {
   const Folders folders;
   // 4 GiB from a file of a hundred bytes.

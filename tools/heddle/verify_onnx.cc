@@ -119,7 +119,7 @@ Status Suite::check_in_child(const ChildProcess::Clock::duration& timeout) {
   std::string message;
   Event event = child.next(ChildProcess::Clock::now() + timeout, &message);
   if (event == Event::interrupted) return interruption();
-  if (event == Event::ended) return {Code::plugin_invalid, "while plugins were loaded, the process " + child.end_text()};
+  if (event == Event::ended) return {Code::plugin_invalid, "while plugins were loaded, one of them " + child.end_text()};
   if (event == Event::late) return {Code::plugin_invalid, "the plugins were not loaded within the --timeout"};
   if (!message.empty()) return status_of(message);
   while (next_ < folders_.size()) {

@@ -189,7 +189,7 @@ typedef struct heddle_host {
      resource's create `context` is the host table that create was given. */
   void* (*resource)(const void* context, const char* name);
   /* [compile, in prepare] Memory for a packed form of constant input `input`, shared by every plan and context that asks with the
-     same content, layout, key and size. `fill` is called once to write it. Alive as long as the plan. Null on failure.
+     same content, layout, key and size. `fill` writes it unless it is there. Alive as long as the plan. Null on failure.
      The first packing also tells the host that the original bytes may leave memory. */
   const void* (*prepack)(const void* context, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user);
   /* [run] Scratch of the executing thread: as many bytes as prepare asked for in thread_scratch_bytes, 64-byte aligned,

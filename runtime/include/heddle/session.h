@@ -146,7 +146,8 @@ class HEDDLE_API RunContext {
   std::shared_ptr<class Workspace> workspace_;
 };
 
-// An opened net with its weights, variables and plans. A handle: copies are the same session. Thread-safe.
+// An opened net with its weights, variables and plans. A handle: copies are the same session. Thread-safe. In a child forked from the
+// process that made the runtime every call that returns a Status or a Result is Code::forked.
 class HEDDLE_API Session {
  public:
   std::vector<PortInfo> inputs() const;
@@ -155,9 +156,10 @@ class HEDDLE_API Session {
   // shapes. Errors: all findings of infer and verify, no_kernel, limit_exceeded, ...
   Result<Context> prepare(const std::vector<TensorView>& inputs = {});
   // The same over the caller's buffer of at least transient_bytes(inputs), aligned to 64, outliving the context. It takes the place of
-  // memory on the host; on a device the context has its own.
+  // memory on the host; on a device the context has its own. Errors: those of prepare; invalid_argument (null, small or unaligned).
   Result<Context> prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs = {});
   // The same in memory shared with other contexts. A run waits for theirs; what output() showed before may be overwritten by theirs.
+  // Errors: those of prepare; busy (the calling thread is in a run of theirs).
   Result<Context> prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs = {});
   // What prepare_in needs. Errors: those of prepare.
   Result<int64_t> transient_bytes(const std::vector<TensorView>& inputs = {});
@@ -168,7 +170,7 @@ class HEDDLE_API Session {
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
   // Names of the net's variables. Reading and writing take their turn with runs, in order of arrival, within the deadline of `options`.
   // Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded; busy (in a
-  // run that holds the variables, or a device still works for one that was given up).
+  // run that holds the variables, or a device still works for one that was given up); device_failed.
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
@@ -187,12 +189,15 @@ class HEDDLE_API Session {
   std::shared_ptr<Impl> impl_;
 };
 
-// Plugins, devices and threads. A handle: copies are the same runtime, which lives as long as a session of it. Thread-safe.
+// Plugins, devices and threads. A handle: copies are the same runtime, which lives as long as a session of it. Thread-safe. In a child
+// forked from the process that made it every call that returns a Status or a Result is Code::forked.
 class HEDDLE_API Runtime {
  public:
-  // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration.
+  // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration; invalid_argument (threads, or the executor's
+  // concurrency, out of range); forked (oneTBB's threads are the parent's).
   static Result<Runtime> create(const RuntimeOptions& options);
-  // A .heddle or .json file with its weights. Errors: file_*, weights_*, syntax and all that is wrong with the net or with its operators.
+  // A .heddle or .json file with its weights. Errors: file_*, weights_*, syntax and all that is wrong with the net or with its operators;
+  // invalid_argument (streams, plan_cache or idle_contexts out of range).
   Result<Session> open(const std::string& path, const SessionOptions& options = {}) const;
   // The same from memory; weights are looked up beneath `folder`.
   Result<Session> open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options = {}) const;

@@ -51,9 +51,12 @@ if printf '%s\n' "${patches[@]}" | grep -q '/\(09\|10\)_'; then
 fi
 
 lost=0
+applied=
+trap '[ -z "$applied" ] || patch -d $copy -p1 -R -F3 -s <"$applied"' EXIT
 for patch in "${patches[@]}"; do
   name=$(basename "$patch" .patch)
   patch -d $copy -p1 -F3 -s <"$patch" || { echo "$name: the patch no longer fits"; lost=1; continue; }
+  applied=$patch
   build
   rm -f $copy/operator.case* $copy/onnx.case*
   found=
@@ -72,5 +75,6 @@ for patch in "${patches[@]}"; do
   esac
   if [ -n "$found" ]; then echo "$name: found, $found"; else echo "$name: NOT FOUND"; lost=1; fi
   patch -d $copy -p1 -R -F3 -s <"$patch"
+  applied=
 done
 exit $lost

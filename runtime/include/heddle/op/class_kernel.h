@@ -53,7 +53,7 @@ struct ClassKernel {
   static heddle_status prepare(heddle_prepare_context* c) {
     return guard(c->host, c, [&]() -> Status {
       if constexpr (Host)
-        if (Status status = on_host(*c); !status.ok()) return status;
+        if (Status status = check_host_memory(*c); !status.ok()) return status;
       if constexpr (has_prepare<K>::value) {
         PrepareContext context(c);
         return static_cast<K*>(c->state)->prepare(context);

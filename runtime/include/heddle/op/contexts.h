@@ -163,8 +163,9 @@ inline Out<T> output(const RunContext& c, uint32_t i) {
   return {static_cast<T*>(t->data), t->element_count, {t->dims, t->rank}, t};
 }
 
-// An input that this kernel reads itself, whatever device it runs on: a port declared with on_host(). Throws for one that lies in device
-// memory, where reading it would be a fault or, with unified memory, another run's value; the boundary turns that into the step's error.
+// An input that this kernel reads itself, whatever device it runs on: one declared on_host(), or a shape operand. Throws when it is in
+// device memory, where reading it would be a fault or, with unified memory, another run's value; the boundary turns that into the step's
+// error.
 template <class T>
 inline In<T> host_input(const RunContext& c, uint32_t i) {
   const In<T> view = input<T>(c, i);
@@ -176,7 +177,7 @@ inline In<T> host_input(const RunContext& c, uint32_t i) {
 namespace detail {
 
 // Kernels for "cpu" read and write what they are given. Asked once, in prepare.
-inline Status on_host(const heddle_prepare_context& c) {
+inline Status check_host_memory(const heddle_prepare_context& c) {
   const auto elsewhere = [](const heddle_tensor* const* tensors, uint32_t count) {
     uint32_t i = 0;
     while (i < count && !(tensors[i] && tensors[i]->space != HEDDLE_SPACE_HOST)) ++i;

@@ -143,13 +143,13 @@ struct Function<F> {
     });
   }
   static heddle_status prepare_on_host(heddle_prepare_context* c) {
-    return guard(c->host, c, [&] { return on_host(*c); });
+    return guard(c->host, c, [&] { return check_host_memory(*c); });
   }
   template <bool Host>
   static heddle_status prepare_elementwise(heddle_prepare_context* c) {
     return guard(c->host, c, [&]() -> Status {
       if constexpr (Host)
-        if (Status status = on_host(*c); !status.ok()) return status;
+        if (Status status = check_host_memory(*c); !status.ok()) return status;
       const int64_t size = c->outputs[0]->element_count;
       for (uint32_t i = 0; i < c->input_count; ++i)
         if (c->inputs[i] && c->inputs[i]->element_count != size)

@@ -33,7 +33,7 @@ struct KernelData {
   heddle_status (*prepare_elementwise)(heddle_prepare_context*) = nullptr;
 };
 
-// Kernels of the host's own kind look in prepare whether they can reach what they are given.
+// Whether kernels for this kind run on host memory; those are checked in prepare (check_host_memory).
 inline bool is_host(const char* device) {
   return std::strcmp(device, "cpu") == 0;
 }
