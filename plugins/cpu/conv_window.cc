@@ -17,7 +17,7 @@ Status read_list(const char* name, const std::vector<int64_t>& values, int spati
   for (int i = 0; i < spatial; ++i) {
     target[i] = values.empty() ? otherwise : values[static_cast<size_t>(i)];
     if (target[i] < lowest || target[i] > most_extent)
-      return invalid(std::string(name) + " is " + list_text(values) + ", expected numbers of at least " + std::to_string(lowest));
+      return invalid(std::string(name) + " is " + list_text(values) + ", expected numbers from " + std::to_string(lowest) + " to 2^31");
   }
   return {};
 }

@@ -44,7 +44,7 @@ Status apply_scales(const heddle_tensor& scales, const Selected& selected, Resiz
   for (int i = 0; i < selected.count; ++i) {
     ResizeAxis& axis = axes[selected.axes[i]];
     if (!(values[i] > 0) || values[i] > 1e9f)
-      return invalid("the scale of axis " + std::to_string(selected.axes[i]) + " is not a positive number");
+      return invalid("the scale of axis " + std::to_string(selected.axes[i]) + " is no positive number up to 10^9");
     // In f32, so that 10 * 0.7f is 7.
     HEDDLE_PLUGIN_CHECK(set_output(std::floor(static_cast<float>(axis.input) * values[i]), &axis));
     axis.scale = static_cast<double>(values[i]);

@@ -112,7 +112,7 @@ Status range_count(T start, T limit, T delta, int64_t* count) {
   if (delta == T(0)) return invalid("delta is 0");
   if constexpr (std::is_floating_point_v<T>) {
     const double steps = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
-    if (!(steps < 4e18)) return invalid("the range has no finite number of elements");
+    if (!(steps < 4e18)) return invalid("the range has more elements than fit into memory, or no end");
     *count = steps > 0 ? static_cast<int64_t>(steps) : 0;
   } else {
     const bool empty = delta > 0 ? limit <= start : limit >= start;
@@ -156,12 +156,11 @@ class Range {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    HEDDLE_PLUGIN_CHECK(check_planned({{"start", context.inputs[0]}, {"limit", context.inputs[1]}, {"delta", context.inputs[2]}},
-                                      *context.outputs[0], [&](Extents* to) {
-                                        to->push(0);
-                                        return range_count<T>(input<T>(context, 0)[0], input<T>(context, 1)[0], input<T>(context, 2)[0],
-                                                              &to->values[0]);
-                                      }));
+    HEDDLE_PLUGIN_CHECK(check_planned(
+        {{"start", context.inputs[0]}, {"limit", context.inputs[1]}, {"delta", context.inputs[2]}}, *context.outputs[0], [&](Extents* to) {
+          to->push(0);
+          return range_count<T>(input<T>(context, 0)[0], input<T>(context, 1)[0], input<T>(context, 2)[0], &to->values[0]);
+        }));
     const T start = input<T>(context, 0)[0], delta = input<T>(context, 2)[0];
     const Out<T> y = output<T>(context, 0);
     const Tiling::Range range = tiling_.range(y.size, begin, end);

@@ -283,6 +283,14 @@ TEST(ToolCommon, WhatIsNoRegularFileIsRefusedByEveryOption) {
   }
 }
 
+TEST(ToolCommon, AnArrayLargerThanMemoryHasAddressesIsALimit) {
+  const NetFolder folder(net_text("n", R"("x")", R"("y")", input("x", "2, 2"), node("Relu", R"("x")", "y")));
+  const std::string most = std::to_string(INT64_MAX);
+  write_text(folder / "x.npy", npy(most + ", " + most, {}));
+  const Json object = heddle_json({"run", folder.net(), "--input", "x=" + folder.file("x.npy")}, 4);
+  EXPECT_EQ(codes(object), Words{"limit-exceeded"}) << object;
+}
+
 TEST(ToolCommon, NameAndValueAreSplitAtTheLastEqualsSign) {
   const NetFolder folder(net_text("odd", R"("a=b")", R"("y")", input("a=b", R"("N=M")"), node("Relu", R"("a=b")", "y")));
   write_text(folder / "x.npy", npy("2,", {-1, 2}));

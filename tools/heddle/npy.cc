@@ -76,7 +76,9 @@ Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limi
   Shape shape;
   HEDDLE_CHECK(parse_shape(field(header, "shape"), &shape), during);
   int64_t size = 0;
-  if (!checked_byte_size(dtype, shape, &size) || static_cast<size_t>(size) != bytes.size - start - length)
+  if (!checked_byte_size(dtype, shape, &size))
+    return Status(Code::limit_exceeded, quoted(file) + " has shape " + shape.text() + ", more bytes than memory has addresses");
+  if (static_cast<size_t>(size) != bytes.size - start - length)
     return Status(Code::file_truncated, quoted(file) + " has " + std::to_string(bytes.size - start - length) +
                                             " bytes of data, its shape " + shape.text() + " needs " + std::to_string(size));
   return std::shared_ptr<const Blob>(Blob::copy_of(dtype, shape, data + start + length));
