@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 
 #include "small_nets.h"
@@ -62,7 +61,6 @@ TEST(Fork, TheChildIsToldAndReturns) {
 }
 
 TEST(Fork, ARuntimeOfTheChildsOwnWorks) {
-  if (std::getenv("TSAN_OPTIONS")) GTEST_SKIP() << "ThreadSanitizer does not let a forked child make threads";
   const auto run_in_child = [] {
     return forked([] {
       const auto x = blob(Shape{1, 8, 14, 14}, -1, 0.01f);
