@@ -21,7 +21,7 @@ struct VectorLanes {
 };
 struct OneLane {
   using type = float;
-  static constexpr int64_t count = 1;
+  [[maybe_unused]] static constexpr int64_t count = 1;
   static float load_at(const float* p) { return *p; }
   static void store_at(float* p, float v) { *p = v; }
   static float broadcast(float v) { return v; }

@@ -118,13 +118,7 @@ class GatherElements {
     tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), 8.0);
     return {};
   }
-  Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1], &y = *context.outputs[0];
-    return with_width(byte_width(data.dtype), [&](auto tag) -> Status {
-      using W = typename decltype(tag)::type;
-      return pick<W>(context, data, indices, static_cast<W*>(y.data), begin, end);
-    });
-  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
   template <class W>
@@ -155,6 +149,15 @@ class GatherElements {
   int axis_ = 0;
   Tiling tiling_;
 };
+
+// Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
+Status GatherElements::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1], &y = *context.outputs[0];
+  return with_width(byte_width(data.dtype), [&](auto tag) -> Status {
+    using W = typename decltype(tag)::type;
+    return pick<W>(context, data, indices, static_cast<W*>(y.data), begin, end);
+  });
+}
 
 // ---------------------------------------------------------------- GatherND
 

@@ -64,7 +64,7 @@ class ArgExtremum {
     const auto [first, until] = tiling_.range(outer * inner, begin, end);
     int64_t* index = static_cast<int64_t*>(context.outputs[0]->data);
     CancellationPoll poll(context);
-    with_dtype(x.dtype, [&](auto tag) {
+    with_dtype(x.dtype, [&, first = first, until = until](auto tag) {
       using T = typename decltype(tag)::type;
       for (int64_t o = first; o < until && !poll.stopped();) {
         const int64_t column = o % inner, n = std::min({inner - column, until - o, chunk});

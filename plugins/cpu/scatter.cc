@@ -76,18 +76,7 @@ class ScatterElements {
       context.set_cost_ns(static_cast<double>(context.output(0)->byte_size));
     return {};
   }
-  Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
-    if (y.element_count == 0) return {};
-    const int64_t rows = axis_ > 0 ? data.dims[0] : 1;
-    const Tiling::Range range = tiling_.range(rows, begin, end);
-    const int64_t row_bytes = static_cast<int64_t>(y.byte_size) / rows;
-    CancellationPoll poll(context);
-    if (data.data != y.data)
-      copy_cancellable(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
-                       (range.last - range.first) * row_bytes, poll);
-    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range, poll); });
-  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
   template <class T>
@@ -122,6 +111,20 @@ class ScatterElements {
   Tiling tiling_;
 };
 
+// Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
+Status ScatterElements::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
+  if (y.element_count == 0) return {};
+  const int64_t rows = axis_ > 0 ? data.dims[0] : 1;
+  const Tiling::Range range = tiling_.range(rows, begin, end);
+  const int64_t row_bytes = static_cast<int64_t>(y.byte_size) / rows;
+  CancellationPoll poll(context);
+  if (data.data != y.data)
+    copy_cancellable(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
+                     (range.last - range.first) * row_bytes, poll);
+  return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range, poll); });
+}
+
 // ---------------------------------------------------------------- ScatterND
 
 Status infer_scatter_nd(InferContext& context) {
@@ -155,22 +158,7 @@ class ScatterND {
       context.set_cost_ns(static_cast<double>(context.output(0)->byte_size));
     return {};
   }
-  Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
-    if (y.element_count == 0) return {};
-    const Tiling::Range columns = tiling_.range(slice_, begin, end);
-    const auto width = static_cast<int64_t>(byte_width(y.dtype));
-    CancellationPoll poll(context);
-    if (data.data != y.data) {
-      const bool whole = columns.last - columns.first == slice_;
-      const int64_t rows = whole ? 1 : slices_, stride = slice_ * width;
-      const int64_t bytes = whole ? static_cast<int64_t>(y.byte_size) : (columns.last - columns.first) * width;
-      for (int64_t r = 0; r < rows; ++r)
-        copy_cancellable(static_cast<char*>(y.data) + r * stride + columns.first * width,
-                         static_cast<const char*>(data.data) + r * stride + columns.first * width, bytes, poll);
-    }
-    return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, poll); });
-  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
   template <class T>
@@ -194,6 +182,23 @@ class ScatterND {
   Reduction reduction_ = Reduction::none;
   Tiling tiling_;
 };
+
+Status ScatterND::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
+  if (y.element_count == 0) return {};
+  const Tiling::Range columns = tiling_.range(slice_, begin, end);
+  const auto width = static_cast<int64_t>(byte_width(y.dtype));
+  CancellationPoll poll(context);
+  if (data.data != y.data) {
+    const bool whole = columns.last - columns.first == slice_;
+    const int64_t rows = whole ? 1 : slices_, stride = slice_ * width;
+    const int64_t bytes = whole ? static_cast<int64_t>(y.byte_size) : (columns.last - columns.first) * width;
+    for (int64_t r = 0; r < rows; ++r)
+      copy_cancellable(static_cast<char*>(y.data) + r * stride + columns.first * width,
+                       static_cast<const char*>(data.data) + r * stride + columns.first * width, bytes, poll);
+  }
+  return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, poll); });
+}
 
 }  // namespace
 
