@@ -38,10 +38,11 @@ void from_f32(const ConvertTable& table, const float* source, heddle_dtype to, v
 }  // namespace
 
 void convert(heddle_dtype from_dtype, const void* from, heddle_dtype to_dtype, void* to, int64_t count) {
+  if (count <= 0) return;
   const ConvertTable& table = isa_conversions();
   const size_t from_width = plugin::byte_width(from_dtype), to_width = plugin::byte_width(to_dtype);
   if (from_dtype == to_dtype) {
-    if (from != to && count > 0) std::memcpy(to, from, static_cast<size_t>(count) * to_width);
+    if (from != to) std::memcpy(to, from, static_cast<size_t>(count) * to_width);
     return;
   }
   if (!is_half(from_dtype) && !is_half(to_dtype)) return table.pairs[from_dtype][to_dtype](from, to, count);

@@ -1,5 +1,7 @@
 #include "heddle/tensor.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 
 namespace heddle {
@@ -48,10 +50,12 @@ std::string Shape::text() const {
 
 bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept {
   int64_t n = byte_width(dtype);
+  bool empty = false;
   for (int64_t dim : shape) {
-    if (dim < 0 || !checked_multiply(n, dim, &n)) return false;
+    if (dim < 0 || !checked_multiply(n, std::max<int64_t>(dim, 1), &n)) return false;
+    empty = empty || dim == 0;
   }
-  *bytes = n;
+  *bytes = empty ? 0 : n;
   return true;
 }
 

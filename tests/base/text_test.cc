@@ -92,6 +92,9 @@ TEST(Shape, CountsSaturate) {
   int64_t bytes = 0;
   EXPECT_FALSE(checked_byte_size(DType::f32, Shape{int64_t{1} << 61}, &bytes));
   EXPECT_TRUE(checked_byte_size(DType::f32, Shape{2, 0}, &bytes) && bytes == 0);
+  // Nothing, but its strides do not fit: in whatever order.
+  EXPECT_FALSE(checked_byte_size(DType::u8, Shape{0, int64_t{1} << 62, 4}, &bytes));
+  EXPECT_FALSE(checked_byte_size(DType::u8, Shape{int64_t{1} << 62, 4, 0}, &bytes));
 }
 
 }  // namespace

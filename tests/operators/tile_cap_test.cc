@@ -292,6 +292,8 @@ TEST(TileCap, NothingOfAbsurdExtentsIsDoneAtOnce) {
       cases.push_back(c);
       c.inputs.assign(count, f32({0, g, 3}));
       cases.push_back(c);
+      c.inputs.assign(count, f32({0, g, int64_t{1} << 20}));
+      cases.push_back(c);
     }
   // In a child that is ended when one case takes long: "signal 14".
   const auto results = in_children(cases.size(), [&](size_t i) -> std::string {
