@@ -256,6 +256,12 @@ TEST(DifferentialRules, SamePaddingOfTransposedConvolutions) {
   EXPECT_EQ(y->shape, (Shape{1, 1, 6}));
 }
 
+TEST(DifferentialRules, BiasOfGroupedTransposedConvolutions) {
+  EXPECT_EQ(run_floats("ConvTranspose", {floats({1, 2, 1}, {2, 3}), floats({2, 1, 1}, {5, 7}), floats({2}, {100, 1000})},
+                       {{"group", int64_t{2}}}),
+            (std::vector<float>{110, 1021}));
+}
+
 TEST(DifferentialRules, PaddingIsNotMultiplied) {
   const auto y = run_floats("Conv", {floats({1, 1, 2}, {1, 2}), floats({1, 1, 3}, {inf, 1, 1})}, {{"pads", Ints{1, 1}}});
   EXPECT_EQ(y, (std::vector<float>{3, inf}));
