@@ -62,5 +62,23 @@ TEST(DifferentialLists, EveryClassHasARuleAndATest) {
   EXPECT_GT(classes, 10u);
 }
 
+// tests/fuzz/planted: every line that a patch takes away is still in its file (what stands around it may be another).
+TEST(DifferentialLists, PlantedBugsStillFit) {
+  const fs::path source = HEDDLE_SOURCE_DIR;
+  size_t patches = 0;
+  for (const auto& entry : fs::directory_iterator(source / "tests/fuzz/planted")) {
+    if (entry.path().extension() != ".patch") continue;
+    ++patches;
+    std::istringstream lines(read(entry.path()));
+    std::string text;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.rfind("+++ b/", 0) == 0) text = read(source / line.substr(6));
+      if (line.rfind("-", 0) != 0 || line.rfind("--- ", 0) == 0) continue;
+      EXPECT_NE(text.find(line.substr(1) + "\n"), std::string::npos) << entry.path() << ": " << line;
+    }
+  }
+  EXPECT_EQ(patches, 10u);
+}
+
 }  // namespace
 }  // namespace heddle::testing
