@@ -164,6 +164,7 @@ TEST(DifferentialRules, LossOfInfiniteScores) {
 
 TEST(DifferentialRules, ReductionsAreFoldedInDouble) {
   EXPECT_EQ(run_floats("ReduceSum", {floats({3}, {3e38f, 3e38f, -3e38f})}), std::vector<float>{3e38f});
+  EXPECT_FLOAT_EQ(run_floats("ReduceLogSum", {floats({3}, {1e8f, 0.25f, -1e8f})})[0], std::log(0.25f));
   // In f32 the product of the first two is 0, and 0 times infinity NaN.
   EXPECT_EQ(run_floats("ReduceProd", {floats({3}, {1e-30f, 1e-30f, inf})}), std::vector<float>{inf});
 }
