@@ -192,6 +192,24 @@ TEST(ConvTranspose, EqualsPlainLoopsInEveryLayoutAndSplit) {
   for (const Case& c : cases) check(c, "ConvTranspose");
 }
 
+// Whatever kernel the dtype has: output_shape a stride beyond the input, and output_padding of a stride, are no transposed convolution's.
+TEST(ConvTranspose, RefusesOutputsBeyondWhatItsInputReaches) {
+  const auto refusal = [](const Tensor& x, const Tensor& w, const char* name, int64_t extent) {
+    return error_of(call_of("ConvTranspose", {x, w}, {{"strides", Ints{2}}, {name, Ints{extent}}}));
+  };
+  const auto both = [&](const char* name, int64_t extent) {
+    const std::string one = refusal(tensor<float>({1, 1, 5}, std::vector<float>(5, 1)), tensor<float>({1, 1, 1}, {1}), name, extent);
+    EXPECT_EQ(one, refusal(tensor<double>({1, 1, 5}, std::vector<double>(5, 1)), tensor<double>({1, 1, 1}, {1}), name, extent));
+    return one;
+  };
+  EXPECT_NE(both("output_shape", 11).find("output_shape asks for 11 elements of dimension 2, the input reaches 9"), std::string::npos);
+  EXPECT_NE(both("output_padding", 2).find("output_padding is [2], expected numbers below the strides"), std::string::npos);
+  EXPECT_EQ(run1("ConvTranspose", {tensor<float>({1, 1, 5}, std::vector<float>(5, 1)), tensor<float>({1, 1, 1}, {1})},
+                 {{"strides", Ints{2}}, {"output_shape", Ints{10}}})
+                ->shape,
+            (Shape{1, 1, 10}));
+}
+
 TEST(Conv, AutoPad) {
   const Tensor x = random_tensor(Shape{1, 3, 10, 11}, 1), w = random_tensor(Shape{4, 3, 3, 4}, 2);
   auto shape_of = [&](const char* mode) { return run1("Conv", {x, w}, {{"auto_pad", std::string(mode)}, {"strides", Ints{2, 2}}})->shape; };
