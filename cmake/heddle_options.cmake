@@ -6,6 +6,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # False positives inside libstdc++'s std::string and std::optional (GCC bugs 105329, 105651, 105562), mended in GCC 13.
   target_compile_options(heddle_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Looks whether it is the main file that a type of an anonymous namespace comes from; in a unity build it never is.
+  target_compile_options(heddle_options INTERFACE -Wno-subobject-linkage)
+endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_C_VISIBILITY_PRESET hidden)

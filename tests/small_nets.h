@@ -17,6 +17,11 @@ inline std::shared_ptr<const Blob> blob(const Shape& shape, float first, float s
   return Blob::copy_of(DType::f32, shape, values.data());
 }
 
+// What `b` has built, as the body of an operator.
+inline std::shared_ptr<const Net> subnet(NetBuilder& b) {
+  return std::make_shared<const Net>(b.finish());
+}
+
 inline Runtime runtime(int threads = 1) {
   RuntimeOptions options;
   options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so"};

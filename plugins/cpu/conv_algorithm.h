@@ -8,6 +8,12 @@
 
 namespace heddle::cpu {
 
+// Of every part of a tile's scratch: whole cache lines.
+constexpr uint64_t scratch_alignment = 64;
+constexpr uint64_t aligned(uint64_t bytes) {
+  return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+}
+
 struct ConvProblem {
   bool transposed = false;
   int64_t batch = 0, groups = 1, input_channels = 0, output_channels = 0;
@@ -22,7 +28,7 @@ struct ConvBuffers {
   const float* bias;             // [tile's channels], or null
   const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
   float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_stage()
-  void* scratch;                 // scratch_bytes(), 64-byte aligned
+  void* scratch;                 // scratch_bytes(), at scratch_alignment
 };
 
 // Built in prepare, read-only in run.

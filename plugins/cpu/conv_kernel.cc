@@ -9,14 +9,9 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr uint64_t alignment = 64;
 constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 constexpr std::initializer_list<int32_t> operand_kinds = {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_PER_CHANNEL,
                                                           HEDDLE_OPERAND_SCALAR};
-
-uint64_t aligned(uint64_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 double flops_of(const ConvProblem& problem) {
   const Window& window = problem.window;

@@ -14,11 +14,6 @@ namespace {
 
 using namespace onednn;
 
-constexpr uint64_t alignment = 64;
-uint64_t aligned(uint64_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
 std::vector<int64_t> tensor_dims(int64_t images, int64_t channels, const int64_t* extents, int spatial) {
   std::vector<int64_t> dims = {images, channels};
   dims.insert(dims.end(), extents, extents + spatial);

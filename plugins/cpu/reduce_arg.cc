@@ -19,7 +19,7 @@ bool beats(T x, T best) {
     return maximum ? x > best : x < best;
 }
 
-constexpr int64_t chunk = 256, stretch = 1 << 20;
+constexpr int64_t run_length = 256, stretch = 1 << 20;
 
 template <bool maximum, bool last, class T>
 void scan_row(const T* x, int64_t count, int64_t* index, CancellationPoll& poll) {
@@ -31,10 +31,10 @@ void scan_row(const T* x, int64_t count, int64_t* index, CancellationPoll& poll)
   *index = at;
 }
 
-// `columns` <= chunk neighbouring rows at once, elements of one `stride` apart.
+// `columns` <= run_length neighbouring rows at once, elements of one `stride` apart.
 template <bool maximum, bool last, class T>
 void scan_columns(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, CancellationPoll& poll) {
-  T best[chunk];
+  T best[run_length];
   std::copy(x, x + columns, best);
   std::fill(index, index + columns, 0);
   for (int64_t i = 1; i < count && !poll.stops(columns); ++i)
@@ -67,7 +67,7 @@ class ArgExtremum {
     with_dtype(x.dtype, [&, first = first, until = until](auto tag) {
       using T = typename decltype(tag)::type;
       for (int64_t o = first; o < until && !poll.stopped();) {
-        const int64_t column = o % inner, n = std::min({inner - column, until - o, chunk});
+        const int64_t column = o % inner, n = std::min({inner - column, until - o, run_length});
         const T* data = static_cast<const T*>(x.data) + o / inner * count * inner + column;
         scan(data, count, inner, n, index + o, poll);
         o += n;

@@ -116,7 +116,7 @@ inline Net loop_net() {
 }
 
 // All values are [6, 6], some for a while [36].
-inline Net random_net(uint64_t seed) {
+inline Net random_operators(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   NetBuilder b("random");

@@ -33,7 +33,7 @@ TEST(PlanCheck, TakesTwoHundredRandomNets) {
   const Runtime r = runtime();
   int in_place = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    const auto plan = plan_of(r, random_net(seed), {seed % 5 != 0, seed % 2 == 0 ? 1u : 4u, seed % 3 == 0});
+    const auto plan = plan_of(r, random_operators(seed), {seed % 5 != 0, seed % 2 == 0 ? 1u : 4u, seed % 3 == 0});
     ASSERT_NE(plan, nullptr) << "seed " << seed;
     const Status status = check(*plan);
     ASSERT_TRUE(status.ok()) << status.text() << "seed " << seed;

@@ -18,9 +18,10 @@ namespace fs = std::filesystem;
 
 constexpr size_t largest_seed = 16 << 10;
 
-bool is_integer(DType dtype) {
+bool is_integer_or_bool(DType dtype) {
   return dtype == DType::i64 || dtype == DType::i32 || dtype == DType::boolean;
 }
+
 
 // The inputs that `chosen` names become constants with the contents of the model's test data.
 template <class Chosen>
@@ -51,7 +52,7 @@ void add_models(const fs::path& folder, std::vector<Net>& seeds) {
     const auto net = import_onnx(model / "model.onnx");
     if (!net.ok()) continue;
     add(*net);
-    Net integers = with_constants(*net, model, is_integer);
+    Net integers = with_constants(*net, model, is_integer_or_bool);
     const bool all = integers.inputs.empty();
     if (integers.inputs.size() < net->inputs.size()) add(std::move(integers));
     if (!all && !net->inputs.empty()) add(with_constants(*net, model, [](DType) { return true; }));

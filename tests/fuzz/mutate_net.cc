@@ -7,7 +7,6 @@ namespace heddle::fuzz {
 namespace {
 
 constexpr size_t most_nodes = 40;
-constexpr int64_t most_elements = 4096;
 
 constexpr DType dtypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,    DType::i32,
                             DType::i64, DType::u8,   DType::u16, DType::u32, DType::u64, DType::boolean};

@@ -44,7 +44,7 @@ void check_intact(const Buffers& buffers) {
       }
 }
 
-bool is_integer(DType dtype) {
+bool is_no_float(DType dtype) {
   return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64;
 }
 
@@ -72,7 +72,7 @@ void make_inputs(const std::vector<PortInfo>& ports, const Blobs& feeds, Dice& d
 // could be meant.
 void change_contents(const std::vector<TensorView>& views, Dice& dice) {
   for (const TensorView& view : views) {
-    if (!view.data || !is_integer(view.dtype) || view.byte_size() == 0 || view.byte_size() > 65536) continue;
+    if (!view.data || !is_no_float(view.dtype) || view.byte_size() == 0 || view.byte_size() > 65536) continue;
     const bool small = dice.one_in(2);
     const auto width = static_cast<size_t>(byte_width(view.dtype));
     for (int64_t i = 0; i < view.shape.element_count(); ++i) {

@@ -9,11 +9,6 @@ namespace {
 
 using namespace heddle::testing;
 
-std::string imported(const ModelBuilder& m) {
-  const Result<Net> net = m.import();
-  return net.ok() ? text_of(*net) : net.status().text();
-}
-
 // The model of one node x, inputs... → y.
 struct OneNode : ModelBuilder {
   OneNode(int opset, const std::string& type, const Names& inputs = {"x"}, const std::vector<int64_t>& dims = {2, 3, 4, 5})

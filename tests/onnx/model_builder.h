@@ -135,4 +135,10 @@ struct ModelBuilder {
 // "y = Type/version(a, -, b) axis=1 scales=[2]" a line; integer and text constants as "name = [1, 2]" first. Subnets are indented.
 std::string text_of(const Net& net, const std::string& indent = {});
 
+// The same of what `model` becomes, or why it is refused.
+inline std::string imported(const ModelBuilder& model) {
+  const Result<Net> net = model.import();
+  return net.ok() ? text_of(*net) : net.status().text();
+}
+
 }  // namespace heddle::testing

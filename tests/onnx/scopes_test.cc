@@ -8,10 +8,6 @@ namespace {
 
 using namespace heddle::testing;
 
-std::string imported(const ModelBuilder& m) {
-  const Result<Net> net = m.import();
-  return net.ok() ? text_of(*net) : net.status().text();
-}
 
 TEST(Subgraphs, BranchesOfIfTakeTheSameCaptures) {
   ModelBuilder m(13);

@@ -153,7 +153,6 @@ bool same(const Compute& compute, const Tensor& accumulators, const Stages& stag
 }
 
 using Numbers = std::vector<std::pair<double, double>>;
-constexpr double inf = HUGE_VAL;
 const Numbers odd_numbers = {{0.25, 6}, {0, 6},        {-0.0, 0.0}, {0.0, 0.0}, {0.0, -0.0}, {-1, 0.0},  {-1, -0.0},
                              {-0.0, 1}, {-0.5, -0.25}, {3, -3},     {1, 1},     {-inf, inf}, {inf, inf}, {1e-40, 1e-38}};
 

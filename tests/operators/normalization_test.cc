@@ -9,7 +9,6 @@
 namespace heddle::testing {
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity();
 
 std::vector<float> noise(int64_t n, unsigned seed = 1, float centre = 0) {
   std::mt19937 random(seed);

@@ -39,7 +39,6 @@ Tensor counted(const Shape& shape) {
   return tensor<T>(shape, v);
 }
 constexpr int64_t least = INT64_MIN, most = INT64_MAX;
-const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
 
 void add_views(std::vector<Row>& rows) {
   const Tensor x = counted({2, 6});
@@ -73,7 +72,7 @@ void add_ranges(std::vector<Row>& rows) {
   rows.push_back({"Range", "start", whole, {number(5), number(-5000), number(most), number(least), number(1)}});
   rows.push_back({"Range", "limit", whole, {number(2), number(9000), number(-1), number(most), number(10)}});
   rows.push_back({"Range", "delta", whole, {number(4), number(1), number(0), number(-1), number(least)}});
-  rows.push_back({"Range", "limit", range(scalar(0), scalar(3), scalar(0.5f)), {scalar(1), scalar(9000), scalar(nan), scalar(infinity)}});
+  rows.push_back({"Range", "limit", range(scalar(0), scalar(3), scalar(0.5f)), {scalar(1), scalar(9000), scalar(nan), scalar(inf)}});
   const OperatorCall slice = call_of("Slice", {counted({5, 7}), ints({1, 1}), ints({4, 6}), ints({0, 1}), ints({1, 2})});
   rows.push_back({"Slice", "starts", slice, {ints({3, 5}), ints({-100, 0}), ints({least, most}), ints({2, 1}), ints({9, 9})}});
   rows.push_back({"Slice", "ends", slice, {ints({2, 2}), ints({most, most}), ints({least, least}), ints({4, 5}), ints({-1, -1})}});
@@ -134,7 +133,7 @@ void add_pictures(std::vector<Row>& rows) {
                       "scales",
                       call_of("Resize", {x, nullptr, floats({1, 1, 0.5f, 0.6f})}, how),
                       {floats({1, 1, 0.2f, 0.2f}), floats({1, 1, 3, 9}), floats({1, 1, 0.52f, 0.61f}), floats({1, 1, nan, 1}),
-                       floats({1, 1, -1, 1}), floats({1, 1, 0, 1}), floats({1e9f, 1e9f, 1e9f, 1e9f}), floats({1, 1, infinity, 1e-30f})}});
+                       floats({1, 1, -1, 1}), floats({1, 1, 0, 1}), floats({1e9f, 1e9f, 1e9f, 1e9f}), floats({1, 1, inf, 1e-30f})}});
       rows.push_back(
           {"Resize",
            "sizes",
@@ -153,7 +152,7 @@ void add_pictures(std::vector<Row>& rows) {
                       "roi",
                       crop,
                       {floats({0, 0, 0.4f, 0.4f, 1, 1, 0.5f, 0.5f}), floats({0, 0, -9, -9, 1, 1, 9, 9}),
-                       floats({0, 0, nan, 0, 1, 1, 1, nan}), floats({0, 0, -infinity, 0, 1, 1, infinity, 1e30f})}});
+                       floats({0, 0, nan, 0, 1, 1, 1, nan}), floats({0, 0, -inf, 0, 1, 1, inf, 1e30f})}});
     }
   const Tensor boxes = tensor<float>({1, 3, 4}, {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5}),
                scores = tensor<float>({1, 2, 3}, {3, 2, 1, 1, 2, 3});
@@ -170,7 +169,7 @@ void add_pictures(std::vector<Row>& rows) {
   rows.push_back({"RoiAlign",
                   "rois",
                   regions,
-                  {tensor<float>({2, 4}, {-9, -9, 99, 99, nan, 0, 1, infinity}), tensor<float>({2, 4}, {4, 4, 0, 0, 1, 1, 1, 1})}});
+                  {tensor<float>({2, 4}, {-9, -9, 99, 99, nan, 0, 1, inf}), tensor<float>({2, 4}, {4, 4, 0, 0, 1, 1, 1, 1})}});
   const OperatorCall grid = call_of("GridSample", {counted({1, 1, 3, 4}), tensor<float>({1, 1, 2, 2}, {0, 0, 0.5f, -0.5f})});
   for (const char* mode : {"nearest", "linear", "cubic"})
     for (const char* padding : {"zeros", "border", "reflection"}) {
@@ -180,7 +179,7 @@ void add_pictures(std::vector<Row>& rows) {
                       "grid",
                       sample,
                       {tensor<float>({1, 1, 2, 2}, {-1, 1, 1, -1}), tensor<float>({1, 1, 2, 2}, {-99, 99, 1e30f, -1e30f}),
-                       tensor<float>({1, 1, 2, 2}, {nan, infinity, -infinity, nan})}});
+                       tensor<float>({1, 1, 2, 2}, {nan, inf, -inf, nan})}});
     }
 }
 
@@ -250,7 +249,7 @@ void add_scalars(std::vector<Row>& rows) {
   rows.push_back({"Dropout", "training_mode", dropout, {flag(false)}});
   OperatorCall update = call_of("SgdUpdate", {counted({5}), counted({5}), scalar(0.1f)});
   update.domain = "heddle";
-  rows.push_back({"SgdUpdate", "lr", update, {scalar(0), scalar(nan), scalar(infinity)}});
+  rows.push_back({"SgdUpdate", "lr", update, {scalar(0), scalar(nan), scalar(inf)}});
 }
 
 std::vector<Row> all_rows() {

@@ -10,8 +10,6 @@
 namespace heddle::testing {
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 // Distance in units of the last place of the exact value, rounded to f32.
 double ulps(float got, double exact) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 namespace heddle::testing {
 
 using Tensor = std::shared_ptr<const Blob>;
+
+inline constexpr float inf = std::numeric_limits<float>::infinity();
+inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 inline const Registry& cpu_registry() {
   static const Registry& registry = *[] {

@@ -8,8 +8,6 @@
 namespace heddle::testing {
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<float> ramp(int64_t n, float step = 1) {
   std::vector<float> v(static_cast<size_t>(n));

@@ -8,8 +8,6 @@
 namespace heddle::testing {
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<float> noise(int64_t n, unsigned seed = 1) {
   std::mt19937 random(seed);

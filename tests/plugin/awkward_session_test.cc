@@ -44,7 +44,7 @@ TEST_F(AwkwardSession, SgdUpdateLeavesTheNextVersion) {
   }
 }
 
-const char* const if_net = R"({"heddle": 1, "name": "choice", "inputs": ["condition", "x"], "outputs": ["y"],
+const char* const choice_net = R"({"heddle": 1, "name": "choice", "inputs": ["condition", "x"], "outputs": ["y"],
  "values": [{"name": "condition", "kind": "input", "dtype": "bool", "dims": []}, {"name": "x", "kind": "input", "dtype": "f32", "dims": [3]}],
  "nodes": [{"name": "y", "domain": "awkward", "type": "If", "inputs": ["condition", "x"], "outputs": ["y"], "attributes": {
   "then_branch": {"net": {"name": "then", "inputs": ["x"], "outputs": ["t"], "values": [{"name": "x", "kind": "input", "dtype": "f32"}],
@@ -53,7 +53,7 @@ const char* const if_net = R"({"heddle": 1, "name": "choice", "inputs": ["condit
    "nodes": [{"name": "e", "domain": "awkward", "type": "Relu", "inputs": ["x"], "outputs": ["e"]}]}}}}]})";
 
 TEST_F(AwkwardSession, IfRunsTheBranchOfItsCondition) {
-  Session session = open(if_net);
+  Session session = open(choice_net);
   std::vector<float> x = {-1, 0, 2};
   for (const bool taken : {true, false, true}) {
     bool condition = taken;

@@ -8,9 +8,6 @@ namespace {
 
 using namespace testing_nets;
 
-std::shared_ptr<const Net> subnet(NetBuilder& b) {
-  return std::make_shared<const Net>(b.finish());
-}
 ValueId scalar(NetBuilder& b, const std::string& name, int64_t value) {
   return b.constant(name, Blob::copy_of(DType::i64, Shape{}, &value));
 }
@@ -80,7 +77,7 @@ std::ostream& operator<<(std::ostream& to, const Behind& behind) {
   return to << behind.name;
 }
 
-class LateShapes : public testing::TestWithParam<Behind> {};
+class LateShapes : public ::testing::TestWithParam<Behind> {};
 
 TEST_P(LateShapes, OperatorsBehindThemAreNotRefused) {
   NetBuilder b("net");
@@ -94,7 +91,7 @@ TEST_P(LateShapes, OperatorsBehindThemAreNotRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, LateShapes,
-    testing::Values(
+    ::testing::Values(
         Behind{"MatMul",
                [](NetBuilder& b, ValueId rows) {
                  return b.add("MatMul", "y", {rows, b.constant("w", blob(Shape{3, 1}, 1, 0))}, 1);

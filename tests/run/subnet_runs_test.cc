@@ -10,9 +10,6 @@ namespace {
 
 using namespace testing_nets;
 
-std::shared_ptr<const Net> subnet(NetBuilder& b) {
-  return std::make_shared<const Net>(b.finish());
-}
 ValueId turns(NetBuilder& b, int64_t count) {
   return b.constant("turns", Blob::copy_of(DType::i64, Shape{}, &count));
 }

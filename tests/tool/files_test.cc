@@ -5,7 +5,6 @@
 namespace heddle::tool_tests {
 namespace {
 
-const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data";
 
 TEST(ToolModel, ListNamesRecipes) {
   Words names;

@@ -4,7 +4,6 @@
 namespace heddle::tool_tests {
 namespace {
 
-const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data";
 
 // A copy of one test folder, whose expected output can be changed.
 struct OnnxFolder : TemporaryFolder {

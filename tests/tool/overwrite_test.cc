@@ -7,7 +7,6 @@
 namespace heddle::tool_tests {
 namespace {
 
-const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data";
 
 std::map<std::string, std::string> contents(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -28,6 +29,8 @@ namespace heddle::tool_tests {
 using testing::read_text;
 using testing::TemporaryFolder;
 using testing::write_text;
+
+inline const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data";
 using Words = std::vector<std::string>;
 
 inline const std::string tool_path = HEDDLE_BINARY_DIR "/bin/heddle";

@@ -14,7 +14,7 @@
 namespace heddle::tool {
 namespace {
 
-struct Options {
+struct BenchArguments {
   std::string net, compare;
   std::vector<int> threads = {1};
   int repeat = 20, warmup = 5;
@@ -28,7 +28,7 @@ struct Measured {
   std::shared_ptr<const Plan> plan;
 };
 
-Result<Measured> measure(const Options& o, const CommonOptions& common, int threads) {
+Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, int threads) {
   CommonOptions c = common;
   c.threads = threads;
   HEDDLE_TRY(const Runtime runtime, make_runtime(c));
@@ -94,7 +94,7 @@ double old_median(const Json& old, const Json& threads) {
   return 0;
 }
 
-Json compare(const Json& old, const Json& runs, const Report& report) {
+Json compare_runs(const Json& old, const Json& runs, const Report& report) {
   Json comparison = Json::array();
   for (const Json& run : runs) {
     const double before = old_median(old, run["threads"]), now = run["latency_ns"]["median"].get<double>();
@@ -107,7 +107,7 @@ Json compare(const Json& old, const Json& runs, const Report& report) {
   return comparison;
 }
 
-Status bench(const Options& o, Report& report) {
+Status bench(const BenchArguments& o, Report& report) {
   Json runs = Json::array(), operators = Json::array(), old;
   if (!o.compare.empty()) {
     HEDDLE_TRY(old, read_result(o.compare));
@@ -134,14 +134,14 @@ Status bench(const Options& o, Report& report) {
   }
   report.json["runs"] = runs;
   report.json["operators"] = operators;
-  if (!o.compare.empty()) report.json["comparison"] = compare(old, runs, report);
+  if (!o.compare.empty()) report.json["comparison"] = compare_runs(old, runs, report);
   return {};
 }
 
 }  // namespace
 
 Run declare_bench(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
   app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2")->check(CLI::Range(1, most_threads));
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000));

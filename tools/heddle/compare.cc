@@ -7,11 +7,12 @@
 #include "tensor_files.h"
 
 namespace heddle::tool {
-namespace {
 
-bool is_float(DType d) {
-  return d == DType::f16 || d == DType::bf16 || d == DType::f32 || d == DType::f64;
+bool is_float(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }
+
+namespace {
 
 struct Moments {
   double mean = 0, deviation = 0;

@@ -9,6 +9,8 @@
 
 namespace heddle::tool {
 
+bool is_float(DType dtype);
+
 struct Comparison {
   bool equal = true;
   double max_abs_error = 0;

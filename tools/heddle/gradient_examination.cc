@@ -236,8 +236,8 @@ double weighted_sum(const Blobs& outputs, const Blobs& weights) {
   return total;
 }
 
-std::string compare(const RegistrySnapshot& registry, OperatorCall call, size_t input, const Blob& gradient, double here,
-                    const Blobs& weights) {
+std::string compare_gradient(const RegistrySnapshot& registry, OperatorCall call, size_t input, const Blob& gradient, double here,
+                             const Blobs& weights) {
   constexpr float h = 1e-2f;
   const std::string of_input = "its gradient of input " + std::to_string(input);
   const std::shared_ptr<const Blob> x = call.inputs[input];
@@ -288,7 +288,7 @@ std::string examine_gradient(const RegistrySnapshot& registry, const OperatorSch
     ++candidates;
     if (!gradients.of_inputs[i]) continue;
     ++compared;
-    const std::string wrong = compare(registry, call, i, *gradients.of_inputs[i], here, weights);
+    const std::string wrong = compare_gradient(registry, call, i, *gradients.of_inputs[i], here, weights);
     if (!wrong.empty()) return wrong;
   }
   return candidates > 0 && compared == 0 ? "its gradient gives none of its f32 inputs a gradient" : "";

@@ -18,7 +18,7 @@
 namespace heddle::tool {
 namespace {
 
-struct Options {
+struct InspectArguments {
   std::string file;
   bool stats = false, verify = false, dot = false;
   std::vector<std::string> shapes, symbols;
@@ -32,7 +32,7 @@ struct NetCost {
 
 // Of one run of the net as it is written, without its subnets. Empty, with a note, when plugins, shapes or symbols that it needs are not
 // given. Errors: those of the options.
-Result<NetCost> cost_of(const Net& net, const Options& o, Report& report) {
+Result<NetCost> cost_of(const Net& net, const InspectArguments& o, Report& report) {
   HEDDLE_TRY(const auto symbols, parse_symbols(o.symbols));
   HEDDLE_TRY(const auto inputs, bind_shapes(net, o.shapes));
   const auto cost = [&]() -> Result<NetCost> {
@@ -81,7 +81,7 @@ std::string names_of(const Net& net, const std::vector<ValueId>& ids) {
   return join(names, ", ");
 }
 
-Status describe_net(const Net& net, const Options& o, Report& report) {
+Status describe_net(const Net& net, const InspectArguments& o, Report& report) {
   int64_t constant_bytes = 0;
   for (const Value& v : net.values)
     if (v.content.blob) constant_bytes += v.content.blob->bytes;
@@ -132,7 +132,7 @@ std::string net_dot(const Net& net) {
   return out + "}\n";
 }
 
-Status inspect_weights(const Options& o, Report& report) {
+Status inspect_weights(const InspectArguments& o, Report& report) {
   const std::filesystem::path path(o.file);
   HEDDLE_TRY(const Limits limits, o.limits.limits());
   HEDDLE_TRY(const Safetensors tensors,
@@ -163,7 +163,7 @@ Status inspect_weights(const Options& o, Report& report) {
   return {};
 }
 
-Status inspect_plugin(const Options& o, Report& report) {
+Status inspect_plugin(const InspectArguments& o, Report& report) {
   Registry registry;
   HEDDLE_CHECK(registry.load(o.file));
   const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
@@ -178,7 +178,7 @@ Status inspect_plugin(const Options& o, Report& report) {
   return {};
 }
 
-Status inspect(const Options& o, Report& report) {
+Status inspect(const InspectArguments& o, Report& report) {
   const std::string extension = std::filesystem::path(o.file).extension().string();
   if (extension == ".safetensors") return inspect_weights(o, report);
   if (extension == ".so") return inspect_plugin(o, report);
@@ -199,7 +199,7 @@ Status inspect(const Options& o, Report& report) {
 }  // namespace
 
 Run declare_inspect(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<InspectArguments>();
   app.add_option("file", o->file, "a net, .safetensors file or plugin")->required()->type_name("FILE");
   app.add_flag("--stats", o->stats, "operators by type, parameters, bytes, flops");
   app.add_option("--shape", o->shapes, "shape of an input, for flops")->type_name("NAME=2x3x224x224")->needs("--stats");

@@ -35,7 +35,7 @@ std::string field(const std::string& header, const std::string& key) {
   return out;
 }
 
-Status parse_shape(const std::string& text, Shape* shape) {
+Status parse_extents(const std::string& text, Shape* shape) {
   if (text.size() < 2 || text.front() != '(') return {Code::syntax, "the header has no shape"};
   size_t i = 1;
   while (i < text.size() && text[i] != ')') {
@@ -74,7 +74,7 @@ Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limi
   if (field(header, "fortran_order") != "False")
     return Status(Code::unsupported, quoted(file) + " is in Fortran order", "save numpy.ascontiguousarray of it");
   Shape shape;
-  HEDDLE_CHECK(parse_shape(field(header, "shape"), &shape), during);
+  HEDDLE_CHECK(parse_extents(field(header, "shape"), &shape), during);
   int64_t size = 0;
   if (!checked_byte_size(dtype, shape, &size))
     return Status(Code::limit_exceeded, quoted(file) + " has shape " + shape.text() + ", more bytes than memory has addresses");

@@ -43,10 +43,6 @@ bool is_random(const Session& session) {
   return false;
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
-}
-
 void keep_larger(std::optional<double>& most, double value) {
   most = std::max(most.value_or(value), value);
 }

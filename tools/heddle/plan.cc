@@ -22,7 +22,7 @@
 namespace heddle::tool {
 namespace {
 
-struct Options {
+struct PlanArguments {
   std::string net, svg, diff, buffers, capacity, output;
   bool dot = false;
   double time_limit_s = 0;
@@ -31,7 +31,7 @@ struct Options {
   LimitOptions limits;
 };
 
-Result<SessionOptions> session_options(const Options& o) {
+Result<SessionOptions> session_options(const PlanArguments& o) {
   SessionOptions options;
   HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
   HEDDLE_TRY(options.limits, o.limits.limits());
@@ -47,7 +47,7 @@ Status write_text(const std::string& file, const std::string& text) {
 
 // `roles` learns what is read. `used`, when given, takes the symbols of the net's own, and others are nothing to it: two nets that are
 // compared need not have the same.
-Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const Options& o, Report& report,
+Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const PlanArguments& o, Report& report,
                                                                      FileRoles& roles, std::vector<std::string>* used) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   HEDDLE_TRY(const SessionOptions options, session_options(o));
@@ -73,7 +73,7 @@ Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::
   return std::pair(entry->plan, entry->times);
 }
 
-Status plan_net(const Options& o, Report& report) {
+Status plan_net(const PlanArguments& o, Report& report) {
   std::vector<std::string> symbols;
   std::vector<std::string>* const used = o.diff.empty() ? nullptr : &symbols;
   FileRoles roles;
@@ -102,7 +102,7 @@ Status plan_net(const Options& o, Report& report) {
   return write_text(o.svg, plan_svg(plan));
 }
 
-Status plan_buffers(const Options& o, Report& report) {
+Status plan_buffers(const PlanArguments& o, Report& report) {
   HEDDLE_TRY(const Limits limits, o.limits.limits());
   FileRoles roles;
   roles.reads(o.buffers);
@@ -160,7 +160,7 @@ bool is_json(const std::string& file, const Limits& limits) {
 }
 
 // What is given of the inputs: shapes, and content where it decides shapes.
-Result<std::vector<InputBinding>> bind_inputs(const Net& net, const Options& o, const Limits& limits) {
+Result<std::vector<InputBinding>> bind_inputs(const Net& net, const PlanArguments& o, const Limits& limits) {
   HEDDLE_TRY(std::vector<InputBinding> bindings, bind_shapes(net, o.shapes));
   InputRequest request;
   request.files = o.files;
@@ -173,7 +173,7 @@ Result<std::vector<InputBinding>> bind_inputs(const Net& net, const Options& o, 
   return bindings;
 }
 
-int check(const Options& o, Report& report) {
+int check(const PlanArguments& o, Report& report) {
   const auto runtime = make_runtime(report.common);
   if (!runtime.ok()) return report.fail(runtime.status());
   const auto options = session_options(o);
@@ -205,7 +205,7 @@ int check(const Options& o, Report& report) {
 }  // namespace
 
 Run declare_plan(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PlanArguments>();
   auto* net = app.add_option("net", o->net, "a .heddle or .json file")->type_name("NET");
   auto* dot = app.add_flag("--dot", o->dot, "Graphviz instead of text");
   app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
@@ -228,7 +228,7 @@ Run declare_plan(CLI::App& app) {
 }
 
 Run declare_check(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PlanArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
   app.add_option("--input", o->files, "content of an input that decides shapes")->type_name("NAME=FILE");
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");

@@ -7,7 +7,7 @@
 namespace heddle::tool {
 namespace {
 
-std::string operand_text(const Plan& plan, const Operand& operand) {
+std::string operand_type(const Plan& plan, const Operand& operand) {
   if (!operand.value.valid()) return "-";
   const TensorType& type = plan.values[operand.value.index].type;
   return to_string(type.dtype) + type.shape.text() + " " + layout_text(operand.layout);
@@ -18,9 +18,9 @@ std::string step_text(const Plan& plan, const PlanStep& step) {
   std::string out =
       word(step.type) + " kernel " + word(step.kernel->name) + " on " + word(step.device) + " tiles " + std::to_string(step.tiles);
   if (!step.fused.empty()) out += " fused " + words(step.fused, "+");
-  for (const Operand& o : step.inputs) out += ", " + operand_text(plan, o);
+  for (const Operand& o : step.inputs) out += ", " + operand_type(plan, o);
   out += " ->";
-  for (const Operand& o : step.outputs) out += " " + operand_text(plan, o);
+  for (const Operand& o : step.outputs) out += " " + operand_type(plan, o);
   return out;
 }
 

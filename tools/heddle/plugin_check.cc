@@ -15,7 +15,7 @@
 namespace heddle::tool {
 namespace {
 
-struct Options {
+struct CheckArguments {
   std::string file, only;
   uint64_t seed = 1;
   int timeout_s = 20;
@@ -47,22 +47,22 @@ Verdict examine_in_child(const Examination& examine, int timeout_s) {
   return {static_cast<Verdict::Kind>(text[0]), text.substr(1)};
 }
 
-class Suite {
+class PluginSuite {
  public:
-  Suite(const Options& o, Report& report) : o_(o), report_(report) {}
+  PluginSuite(const CheckArguments& o, Report& report) : o_(o), report_(report) {}
   int run();
 
  private:
   // `kind` is "operator" or "rule".
   void examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination);
 
-  const Options& o_;
+  const CheckArguments& o_;
   Report& report_;
   std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
   int passed_ = 0, failed_ = 0, not_run_ = 0;
 };
 
-void Suite::examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination) {
+void PluginSuite::examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination) {
   if (!o_.only.empty() && o_.only != again) return;
   const auto [verdict, reason] = examine_in_child(examination, o_.timeout_s);
   const bool skipped = verdict == Verdict::Kind::not_run, bad = verdict == Verdict::Kind::fail;
@@ -77,7 +77,7 @@ void Suite::examine(const char* kind, const std::string& name, const std::string
     report_.say("     again: heddle plugin check " + word(o_.file) + " --operator " + word(again) + " --seed " + std::to_string(o_.seed));
 }
 
-int Suite::run() {
+int PluginSuite::run() {
   CommonOptions common = report_.common;
   common.threads = 1;  // a child of fork has one thread
   const auto runtime = make_runtime(common);
@@ -117,13 +117,13 @@ int Suite::run() {
 }  // namespace
 
 Run declare_plugin_check(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CheckArguments>();
   app.add_option("file", o->file, "the plugin")->required()->type_name("FILE.so");
   app.add_option("--operator", o->only, "this operator or rule alone")->type_name("NAME");
   app.add_option("--seed", o->seed, "of the random inputs")->check(whole_number());
   app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));
   app.add_flag("--strict", o->strict, "1 also when something could not be run");
-  return [o](Report& report) { return Suite(*o, report).run(); };
+  return [o](Report& report) { return PluginSuite(*o, report).run(); };
 }
 
 }  // namespace heddle::tool

@@ -9,7 +9,7 @@
 namespace heddle::tool {
 namespace {
 
-struct Options {
+struct OperatorArguments {
   std::string name;
   std::vector<std::string> files, shapes, attributes;
   uint64_t seed = 1;
@@ -61,7 +61,7 @@ Result<Shape> parse_plain_shape(const std::string& text) {
   return shape;
 }
 
-Status run_one(const Options& o, Report& report) {
+Status run_one(const OperatorArguments& o, Report& report) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   const auto registry = runtime.impl().registry.snapshot();
   OperatorCall call;
@@ -107,7 +107,7 @@ Status run_one(const Options& o, Report& report) {
 }  // namespace
 
 Run declare_plugin_run(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<OperatorArguments>();
   app.add_option("operator", o->name, "Name, or domain::Name")->required()->type_name("OP");
   app.add_option("--input", o->files, "an input's file, in order (.npy, .safetensors[:TENSOR], .pb)")->type_name("FILE");
   app.add_option("--shape", o->shapes, "a random input of this shape, behind the files")->type_name("2x3");

@@ -22,7 +22,7 @@
 namespace heddle::tool {
 namespace {
 
-struct Options {
+struct RunArguments {
   std::string net;
   InputRequest inputs;
   std::optional<uint64_t> random;
@@ -45,7 +45,7 @@ Json tensor_json(const TensorView& t) {
 // `heddle run`, in the order of its public functions.
 class Runner {
  public:
-  Runner(const Options& options, Report& report) : o_(options), report_(report) {}
+  Runner(const RunArguments& options, Report& report) : o_(options), report_(report) {}
   Status open();
   Status prepare();
   Status execute();
@@ -61,7 +61,7 @@ class Runner {
   Status observe(uint32_t step);
   int64_t deadline_ns() const { return o_.deadline_s > 0 ? static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18)) : 0; }
 
-  const Options& o_;
+  const RunArguments& o_;
   Report& report_;
   std::optional<Runtime> runtime_;
   std::optional<Session> session_;
@@ -298,7 +298,7 @@ void Runner::describe() {
 }  // namespace
 
 Run declare_run(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RunArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
   app.add_option("--input", o->inputs.files, "content of an input: .npy, .pb, .safetensors[:TENSOR], or a picture (.jpg, .png)")
       ->type_name("NAME=FILE");

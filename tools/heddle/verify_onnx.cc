@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct VerifyArguments {
   std::vector<std::string> folders;
   Tolerances given;
   int timeout_s = 120;
@@ -59,9 +59,9 @@ Status status_of(const std::string& text) {
   return {static_cast<Code>(json.value("code", 0)), json.value("message", ""), json.value("hint", "")};
 }
 
-class Suite {
+class FolderSuite {
  public:
-  Suite(const Options& o, Report& report, const Limits& limits, std::vector<fs::path> folders)
+  FolderSuite(const VerifyArguments& o, Report& report, const Limits& limits, std::vector<fs::path> folders)
       : o_(o), report_(report), limits_(limits), folders_(std::move(folders)) {}
   int run();
 
@@ -71,7 +71,7 @@ class Suite {
   void add(const Json& verdict);
   int end(const Status& status);
 
-  const Options& o_;
+  const VerifyArguments& o_;
   Report& report_;
   const Limits& limits_;
   std::vector<fs::path> folders_;
@@ -82,7 +82,7 @@ class Suite {
 };
 
 // A child that has the plugins loaded says an empty text (or why it has not), and then one verdict after the other, from folder next_ on.
-Result<ChildProcess> Suite::start() const {
+Result<ChildProcess> FolderSuite::start() const {
   return ChildProcess::start([this](const ChildProcess::Send& send) {
     const auto runtime = make_runtime(report_.common);
     send(runtime.ok() ? "" : text_of(runtime.status()));
@@ -94,7 +94,7 @@ Result<ChildProcess> Suite::start() const {
   });
 }
 
-void Suite::add(const Json& verdict) {
+void FolderSuite::add(const Json& verdict) {
   const std::string status = verdict["status"], folder = folders_[next_++].string();
   ++totals_[status];
   table_[folder] = verdict;
@@ -113,7 +113,7 @@ void Suite::add(const Json& verdict) {
 }
 
 // Goes on from next_ until a child ends or all is done. Errors: what ends the whole command.
-Status Suite::check_in_child(const ChildProcess::Clock::duration& timeout) {
+Status FolderSuite::check_in_child(const ChildProcess::Clock::duration& timeout) {
   using Event = ChildProcess::Event;
   HEDDLE_TRY(ChildProcess child, start());
   std::string message;
@@ -138,7 +138,7 @@ Status Suite::check_in_child(const ChildProcess::Clock::duration& timeout) {
   return {};
 }
 
-int Suite::end(const Status& status) {
+int FolderSuite::end(const Status& status) {
   report_.json["folders"] = table_;
   report_.json["totals"] = {{"pass", totals_["pass"]},
                             {"pass_statistical", totals_["pass-statistical"]},
@@ -151,7 +151,7 @@ int Suite::end(const Status& status) {
   return totals_["fail"] > 0 || (o_.strict && totals_["unsupported"] > 0) ? 1 : 0;
 }
 
-int Suite::run() {
+int FolderSuite::run() {
   const InterruptibleRun interruptible(nullptr);
   Status status;
   while (status.ok() && next_ < folders_.size()) status = check_in_child(std::chrono::seconds(o_.timeout_s));
@@ -159,7 +159,7 @@ int Suite::run() {
   return end(status);
 }
 
-int run(const Options& o, Report& report) {
+int run(const VerifyArguments& o, Report& report) {
   std::vector<fs::path> folders;
   for (const std::string& folder : o.folders) {
     const Status status = collect(folder, folders);
@@ -170,13 +170,13 @@ int run(const Options& o, Report& report) {
         Status(Code::invalid_argument, "no folder with a model.onnx was found", "name ONNX backend test folders or parents of such"));
   const auto limits = o.limits.limits();
   if (!limits.ok()) return report.fail(limits.status());
-  return Suite(o, report, *limits, std::move(folders)).run();
+  return FolderSuite(o, report, *limits, std::move(folders)).run();
 }
 
 }  // namespace
 
 Run declare_verify_onnx(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<VerifyArguments>();
   app.add_option("folders", o->folders, "ONNX backend test folders, or parents of such")->required()->type_name("DIR");
   app.add_option("--rtol", o->given.rtol, "relative tolerance (default: data.json beside the model, else 1e-3)")
       ->check(number_from(0, 1e300));

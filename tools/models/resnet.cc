@@ -10,7 +10,7 @@ namespace {
 // Scale of the last normalisation of a block: small, so that sixteen residual sums in a row stay O(1).
 constexpr float residual_gain = 0.3f;
 
-struct Block {
+struct ResidualBlock {
   std::string name;
   int64_t in;
   int64_t width;
@@ -18,29 +18,29 @@ struct Block {
   int64_t stride;
 };
 
-ValueId shortcut(LayerBuilder& b, const Block& block, ValueId x) {
+ValueId shortcut(LayerBuilder& b, const ResidualBlock& block, ValueId x) {
   if (block.stride == 1 && block.in == block.out) return x;
   const ValueId projected = b.conv(block.name + ".downsample.0", x, ConvSpec::square(block.in, block.out, 1, block.stride));
   return b.batch_norm(block.name + ".downsample.1", projected, block.out);
 }
 
-ValueId join_residual(LayerBuilder& b, const Block& block, ValueId branch, ValueId x) {
+ValueId join_residual(LayerBuilder& b, const ResidualBlock& block, ValueId branch, ValueId x) {
   const ValueId sum = b.net().add1("Add", block.name + ".add", {branch, shortcut(b, block, x)});
   return b.relu(block.name + ".relu", sum);
 }
 
-ValueId conv_norm(LayerBuilder& b, const Block& block, const std::string& index, ValueId x, const ConvSpec& spec, float gain = 1) {
+ValueId conv_norm(LayerBuilder& b, const ResidualBlock& block, const std::string& index, ValueId x, const ConvSpec& spec, float gain = 1) {
   return b.batch_norm(block.name + ".bn" + index, b.conv(block.name + ".conv" + index, x, spec), spec.out, gain);
 }
 
-ValueId basic_block(LayerBuilder& b, const Block& block, ValueId x) {
+ValueId basic_block(LayerBuilder& b, const ResidualBlock& block, ValueId x) {
   ValueId y = conv_norm(b, block, "1", x, ConvSpec::square(block.in, block.width, 3, block.stride, 1));
   y = b.relu(block.name + ".relu1", y);
   y = conv_norm(b, block, "2", y, ConvSpec::square(block.width, block.out, 3, 1, 1), residual_gain);
   return join_residual(b, block, y, x);
 }
 
-ValueId bottleneck(LayerBuilder& b, const Block& block, ValueId x) {
+ValueId bottleneck(LayerBuilder& b, const ResidualBlock& block, ValueId x) {
   ValueId y = conv_norm(b, block, "1", x, ConvSpec::square(block.in, block.width, 1));
   y = b.relu(block.name + ".relu1", y);
   y = conv_norm(b, block, "2", y, ConvSpec::square(block.width, block.width, 3, block.stride, 1));
@@ -49,7 +49,7 @@ ValueId bottleneck(LayerBuilder& b, const Block& block, ValueId x) {
   return join_residual(b, block, y, x);
 }
 
-using BlockFunction = ValueId (*)(LayerBuilder&, const Block&, ValueId);
+using BlockFunction = ValueId (*)(LayerBuilder&, const ResidualBlock&, ValueId);
 
 Net resnet(const std::string& name, const RecipeOptions& options, BlockFunction block, int64_t expansion, std::array<int, 4> depths) {
   LayerBuilder b(name, options);
