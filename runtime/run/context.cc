@@ -114,7 +114,7 @@ Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption&
 Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
   if (!shared) return {};
   HEDDLE_CHECK(enter_shared(*workspace, turn, Interruption(settings.deadline(), settings.cancelled)));
-  HEDDLE_CHECK(workspace->reserve(*entry->plan));
+  HEDDLE_CHECK(reserve(*workspace, *entry->plan));
   execution->follow(*workspace);
   return {};
 }

@@ -25,6 +25,11 @@
 
 namespace heddle {
 
+// Makes `workspace` large enough for `plan`. Errors: out_of_memory, device_failed.
+Status reserve(Workspace& workspace, const Plan& plan);
+// The same but for the host's part, which the caller of a context has brought.
+Status reserve_on_devices(Workspace& workspace, const Plan& plan);
+
 struct ExecutionOptions {
   Executor* executor = nullptr;  // null: the calling thread alone
   int max_threads = 1;

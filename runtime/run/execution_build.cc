@@ -23,6 +23,16 @@ heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
 
 }  // namespace
 
+Status reserve(Workspace& workspace, const Plan& plan) {
+  HEDDLE_CHECK(workspace.reserve(plan.context_bytes()));
+  return reserve_on_devices(workspace, plan);
+}
+
+Status reserve_on_devices(Workspace& workspace, const Plan& plan) {
+  for (const PlanDevice& planned : plan.devices) HEDDLE_CHECK(workspace.reserve_on(planned.device, planned.arena_bytes));
+  return {};
+}
+
 Execution::Execution() = default;
 Execution::~Execution() = default;
 
@@ -45,7 +55,7 @@ Status Execution::reach_memory(const ExecutionOptions& options) {
   const Workspace* workspace = options.workspace;
   if (!workspace) {
     own_ = std::make_unique<Workspace>();
-    HEDDLE_CHECK(options.transient ? own_->reserve_devices(*plan_) : own_->reserve(*plan_));
+    HEDDLE_CHECK(options.transient ? reserve_on_devices(*own_, *plan_) : reserve(*own_, *plan_));
     workspace = own_.get();
   }
   place_ = workspace->place();

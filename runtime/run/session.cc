@@ -106,7 +106,7 @@ ExecutionOptions Session::Impl::execution_options() const {
 }
 
 Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspace& workspace) {
-  HEDDLE_CHECK(workspace.reserve(*entry.plan));
+  HEDDLE_CHECK(reserve(workspace, *entry.plan));
   std::unique_ptr<Execution> execution;
   {
     const std::lock_guard lock(entry.mutex);

@@ -17,18 +17,8 @@ uint64_t new_place() {
 
 }  // namespace
 
-Status Workspace::reserve(const Plan& plan) {
-  HEDDLE_CHECK(reserve_host(plan.context_bytes()));
-  return reserve_devices(plan);
-}
-
-Status Workspace::reserve_devices(const Plan& plan) {
-  for (const PlanDevice& planned : plan.devices) HEDDLE_CHECK(reserve_on(planned.device, planned.arena_bytes));
-  return {};
-}
-
 // What is there goes before more is asked for: both at once may not fit.
-Status Workspace::reserve_host(int64_t bytes) {
+Status Workspace::reserve(int64_t bytes) {
   if (bytes <= host_bytes_) return {};
   place_ = new_place();
   memory_ = nullptr;

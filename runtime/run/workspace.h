@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/turns.h"
-#include "compile/plan.h"
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/status.h"
@@ -25,10 +24,10 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // Makes it large enough for `plan`. Errors: out_of_memory, device_failed; what could not grow is empty then.
-  Status reserve(const Plan& plan);
-  // The same but for the host's part, which the caller of a context has brought.
-  Status reserve_devices(const Plan& plan);
+  // Makes the part on the host, or on `device`, at least `bytes` large. Errors: out_of_memory, device_failed; what could not grow is
+  // empty then.
+  Status reserve(int64_t bytes);
+  Status reserve_on(const std::shared_ptr<Device>& device, int64_t bytes);
   std::byte* host() const { return host_; }
   int64_t host_bytes() const { return host_bytes_; }
   // Null: nothing was reserved there.
@@ -51,8 +50,6 @@ class Workspace {
     DeviceMemory memory;
     int64_t bytes = 0;
   };
-  Status reserve_host(int64_t bytes);
-  Status reserve_on(const std::shared_ptr<Device>& device, int64_t bytes);
   const Side* side(const Device& device) const;
 
   Turns turns_;
