@@ -22,6 +22,15 @@ inline std::shared_ptr<const Net> subnet(NetBuilder& b) {
   return std::make_shared<const Net>(b.finish());
 }
 
+// The condition of a loop or of a branch: true.
+inline ValueId yes(NetBuilder& b) {
+  return b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
+}
+
+inline TensorView view(const void* data, DType dtype, const Shape& shape) {
+  return {dtype, shape, const_cast<void*>(data)};
+}
+
 inline Runtime runtime(int threads = 1) {
   RuntimeOptions options;
   options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so"};

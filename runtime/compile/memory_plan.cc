@@ -14,7 +14,6 @@
 namespace heddle::compiling {
 namespace {
 
-constexpr int64_t alignment = 64;
 constexpr uint32_t chains_per_thread = 4;
 // Of a step whose kernel declares none, as the scheduler has it.
 constexpr double unknown_cost_ns = 10000;
@@ -45,7 +44,7 @@ class MemoryPlanner {
 
 void MemoryPlanner::add_value(uint32_t storage, uint32_t definition, int64_t bytes, bool to_end, const std::vector<uint32_t>& uses) {
   const bool share = draft_.options.share_memory;
-  problem_.values.push_back({definition, align_up(bytes, alignment), alignment, !share, to_end || !share});
+  problem_.values.push_back({definition, align_up(bytes, arena_alignment), arena_alignment, !share, to_end || !share});
   problem_.uses.insert(problem_.uses.end(), uses.begin(), uses.end());
   problem_.use_begin.push_back(static_cast<uint32_t>(problem_.uses.size()));
   storage_of_value_.push_back(storage);
@@ -82,7 +81,7 @@ void MemoryPlanner::add_scratch() {
     if (d.device != device_) continue;
     int64_t nested = 0;
     for (const NestedPlan& n : d.nested) nested = std::max(nested, n.plan->context_bytes());
-    const int64_t bytes = align_up(d.made.scratch_bytes, alignment) + nested;
+    const int64_t bytes = align_up(d.made.scratch_bytes, arena_alignment) + nested;
     if (bytes > 0) add_value(no_storage, i, bytes, false, {});
   }
 }

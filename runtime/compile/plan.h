@@ -22,6 +22,9 @@ struct Plan;
 struct CompileOptions;
 class ResourceTable;
 
+// Of every value and scratch in an arena, and of the arena itself: a cache line, and the widest vector.
+constexpr int64_t arena_alignment = 64;
+
 // Where a value's bytes are.
 struct Placement {
   enum class Kind : uint8_t {

@@ -14,7 +14,6 @@
 namespace heddle::compiling {
 namespace {
 
-constexpr int64_t alignment = 64;
 constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or by none
 
 // Bytes and who uses them: a value's, or the scratch of a step.
@@ -123,8 +122,8 @@ Status Judge::check_placement(const PlanValue& value) const {
     case Placement::Kind::arena: {
       const int64_t bytes = value.type.byte_size();
       if (at.offset < 0) return wrong_plan(fmt::format("value {} lies at the negative offset {}", quoted(value.name), at.offset));
-      if (at.offset % alignment != 0)
-        return wrong_plan(fmt::format("value {} lies at {}, which is no multiple of {}", quoted(value.name), at.offset, alignment));
+      if (at.offset % arena_alignment != 0)
+        return wrong_plan(fmt::format("value {} lies at {}, which is no multiple of {}", quoted(value.name), at.offset, arena_alignment));
       if (bytes < 0 || bytes > arena_bytes(at.device) - at.offset)
         return wrong_plan(fmt::format("value {} ends beyond the arena of {} bytes", quoted(value.name), arena_bytes(at.device)));
       return {};
@@ -230,15 +229,15 @@ Status Judge::check_scratch() {
     for (const NestedPlan& n : step.nested) nested = std::max(nested, n.plan->context_bytes());
     if (step.scratch_bytes < 0) return wrong_plan(step_name(s) + " has scratch of a negative size");
     int64_t bytes = 0;
-    if (!checked_add(align_up(step.scratch_bytes, alignment), nested, &bytes))
+    if (!checked_add(align_up(step.scratch_bytes, arena_alignment), nested, &bytes))
       return wrong_plan("the scratch of " + step_name(s) + " ends beyond 63 bits");
     if (bytes == 0) continue;
     Buffer scratch;
     scratch.name = "the scratch of " + step_name(s);
     scratch.memory = step.on_device ? step.on_device->device : 0;
     scratch.begin = step.scratch_offset;
-    if (scratch.begin < 0 || scratch.begin % alignment != 0)
-      return wrong_plan(fmt::format("{} lies at {}, which is no multiple of {}", scratch.name, scratch.begin, alignment));
+    if (scratch.begin < 0 || scratch.begin % arena_alignment != 0)
+      return wrong_plan(fmt::format("{} lies at {}, which is no multiple of {}", scratch.name, scratch.begin, arena_alignment));
     if (bytes > arena_bytes(scratch.memory) - scratch.begin) return wrong_plan(scratch.name + " ends beyond the arena");
     scratch.end = scratch.begin + bytes;
     scratch.writer = s;
@@ -255,7 +254,7 @@ Status Judge::check_sizes() const {
   for (const Buffer& buffer : buffers_)
     if (buffer.memory >= 0 && buffer.memory < first_variable && buffer.begin < buffer.end) {
       int64_t& top = highest[static_cast<size_t>(buffer.memory)];
-      top = std::max(top, align_up(buffer.end, alignment));
+      top = std::max(top, align_up(buffer.end, arena_alignment));
     }
   for (size_t device = 0; device < highest.size(); ++device) {
     const MemoryReport& memory = device == 0 ? plan_.memory : plan_.devices[device - 1].memory;

@@ -16,7 +16,7 @@ Status plan_staging(Draft& draft) {
   };
   const auto take = [&](ValueId value) {
     const int64_t at = plan.staging_bytes;
-    plan.staging_bytes += align_up(draft.typed.type(value).byte_size(), 64);
+    plan.staging_bytes += align_up(draft.typed.type(value).byte_size(), arena_alignment);
     return at;
   };
   for (const NodeId id : draft.order) {

@@ -47,7 +47,7 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
 
 Status Execution::reach_memory(const ExecutionOptions& options) {
   const int64_t bytes = plan_->context_bytes();
-  if (options.transient && (options.transient_bytes < bytes || reinterpret_cast<uintptr_t>(options.transient) % 64 != 0))
+  if (options.transient && (options.transient_bytes < bytes || reinterpret_cast<uintptr_t>(options.transient) % arena_alignment != 0))
     return {Code::invalid_argument,
             "the transient buffer has " + std::to_string(options.transient_bytes) + " bytes, the plan needs " + std::to_string(bytes) +
                 ", aligned to 64",
@@ -248,7 +248,7 @@ void Execution::rebase(std::byte* host) {
 
 // One subnet of a step runs at a time: they share the step's scratch, behind the kernel's own.
 std::byte* Execution::nested_memory(uint32_t step) const {
-  return static_cast<std::byte*>(contexts_[step].abi.scratch) + align_up(plan_->steps[step].scratch_bytes, 64);
+  return static_cast<std::byte*>(contexts_[step].abi.scratch) + align_up(plan_->steps[step].scratch_bytes, arena_alignment);
 }
 
 void Execution::set_parent(Execution& parent, uint32_t step) {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "heddle/session.h"
-#include "run/scheduler_support.h"
+#include "run/reluctant_executor.h"
 #include "small_nets.h"
 
 namespace heddle {

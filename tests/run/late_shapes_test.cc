@@ -23,12 +23,6 @@ ValueId begin_loop(NetBuilder& body) {
   body.output(body.input("go_on", DType::boolean, Shape{}));
   return turn;
 }
-ValueId yes(NetBuilder& b) {
-  return b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
-}
-TensorView view(const void* data, DType dtype, const Shape& shape) {
-  return {dtype, shape, const_cast<void*>(data)};
-}
 
 struct Given {
   Shape shape;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "heddle/tbb.h"
+#include "run/reluctant_executor.h"
 #include "run/scheduler_support.h"
 #include "run/tbb_executor.h"
 #include "run/worker.h"

@@ -97,26 +97,6 @@ class ThreadExecutor final : public Executor {
   std::vector<std::thread> threads_;
 };
 
-// Takes tasks and runs them only when told.
-class ReluctantExecutor final : public Executor {
- public:
-  int concurrency() const noexcept override { return 4; }
-  void submit(HelperTask& task) noexcept override {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(&task);
-  }
-  size_t pending() {
-    const std::lock_guard lock(mutex_);
-    return tasks_.size();
-  }
-  // On a thread of its own, as the interface asks.
-  void run_all();
-
- private:
-  std::mutex mutex_;
-  std::vector<HelperTask*> tasks_;
-};
-
 inline SchedulerOptions parallel(uint32_t threads, uint64_t shuffle_seed = 0) {
   SchedulerOptions options;
   options.max_threads = threads;

@@ -100,17 +100,6 @@ uint64_t ThreadExecutor::cpu_ns() {
   return total;
 }
 
-void ReluctantExecutor::run_all() {
-  std::vector<HelperTask*> tasks;
-  {
-    const std::lock_guard lock(mutex_);
-    tasks.swap(tasks_);
-  }
-  std::thread([&] {
-    for (HelperTask* task : tasks) task->execute();
-  }).join();
-}
-
 void burn(double ns) {
   const uint64_t end = ticks() + ns_to_ticks(ns);
   while (ticks() < end) {

@@ -9,7 +9,6 @@ namespace {
 
 using namespace testing_nets;
 
-
 // x [2, 3] -> "mul" = x * constant of `extent` columns -> y
 std::shared_ptr<const Net> times_columns(const std::string& name, int64_t extent, const std::string& device = {}) {
   NetBuilder b(name);

@@ -13,12 +13,6 @@ using namespace testing_nets;
 ValueId turns(NetBuilder& b, int64_t count) {
   return b.constant("turns", Blob::copy_of(DType::i64, Shape{}, &count));
 }
-ValueId yes(NetBuilder& b) {
-  return b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
-}
-TensorView view(const void* data, DType dtype, const Shape& shape) {
-  return {dtype, shape, const_cast<void*>(data)};
-}
 
 // If's branches give 6 or 3 values, so that nobody knows how many; NonZero behind it has a bound only when it runs.
 Net bounded_behind_dynamic() {
