@@ -28,6 +28,4 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
-  # A precompiled header makes each build directory's commands unlike any other's: nothing would ever be found in the cache.
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()

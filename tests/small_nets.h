@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "net/net.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::testing_nets {
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/evaluator.h"
 #include "base/interruption.h"
 #include "base/limits.h"
 #include "compile/plan.h"
@@ -13,6 +12,7 @@
 #include "compile/resources.h"
 #include "device/device_manager.h"
 #include "heddle/status.h"
+#include "net/evaluator.h"
 #include "net/typed_net.h"
 #include "plugin/host.h"
 
@@ -26,13 +26,13 @@ struct CompileOptions {
   std::string default_device = "cpu:0";
   int64_t memory_limit = INT64_MAX;  // planned peak per device
   Limits limits;
-  Evaluator* evaluator = nullptr;            // for subnets
-  std::shared_ptr<PackCache> packs;          // null: packs live in the plan alone
-  int64_t* prepare_ns = nullptr;             // time spent in the kernels' create and prepare is added here
-  bool commit_late = true;                   // updates of variables form the tail of the plan
-  std::shared_ptr<ResourceTable> resources;  // null: asking for one is an error
-  DeviceManager* devices = nullptr;          // null: every operator runs on the host
-  uint32_t streams = 1;                      // of each device
+  Evaluator* evaluator = nullptr;              // for subnets
+  std::shared_ptr<PackCache> packs;            // null: packs live in the plan alone
+  int64_t* prepare_ns = nullptr;               // time spent in the kernels' create and prepare is added here
+  bool commit_late = true;                     // updates of variables form the tail of the plan
+  std::shared_ptr<ResourceTable> resources;    // null: asking for one is an error
+  DeviceManager* devices = nullptr;            // null: every operator runs on the host
+  uint32_t streams = 1;                        // of each device
   const Interruption* interruption = nullptr;  // asked between stages, and between kernels that are made; null: none
 };
 

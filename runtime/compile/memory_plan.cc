@@ -8,8 +8,8 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "compile/draft.h"
-#include "compile/liveness.h"
-#include "compile/offsets.h"
+#include "memory/liveness.h"
+#include "memory/offsets.h"
 
 namespace heddle::compiling {
 namespace {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "compile/offsets.h"
-#include "compile/step_graph.h"
 #include "device/device.h"
+#include "memory/offsets.h"
 #include "net/typed_net.h"
 #include "plugin/kernel_call.h"
 #include "plugin/kernel_instance.h"
+#include "schedule/step_graph.h"
 
 namespace heddle {
 
@@ -166,8 +166,8 @@ struct Plan {
   // that leave the net, as they were at the end of the run.
   int64_t staging_bytes = 0;
   std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
-  MemoryReport memory;              // of the host
-  std::vector<PlanDevice> devices;  // beside the host
+  MemoryReport memory;                  // of the host
+  std::vector<PlanDevice> devices;      // beside the host
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
   std::vector<Diagnostic> warnings;  // what verify had to say; operators that moved to the host under Copies::automatic as notes

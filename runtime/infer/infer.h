@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/evaluator.h"
 #include "base/findings.h"
 #include "base/interruption.h"
 #include "base/limits.h"
 #include "heddle/status.h"
+#include "net/evaluator.h"
 #include "net/typed_net.h"
 #include "plugin/registry.h"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "base/evaluator.h"
+#include "net/evaluator.h"
 #include "plugin/registry.h"
 
 namespace heddle {

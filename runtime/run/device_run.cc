@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "run/run_control.h"
+#include "schedule/run_control.h"
 
 namespace heddle {
 namespace {

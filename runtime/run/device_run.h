@@ -16,7 +16,7 @@
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/status.h"
-#include "run/workspace.h"
+#include "memory/workspace.h"
 
 namespace heddle {
 

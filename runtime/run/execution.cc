@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "run/device_run.h"
 #include "run/late_step.h"
-#include "run/step_call.h"
+#include "schedule/step_call.h"
 
 namespace heddle {
 namespace {

@@ -17,11 +17,11 @@
 #include "compile/plan.h"
 #include "heddle/executor.h"
 #include "heddle/status.h"
-#include "memory/variables.h"
-#include "run/run_control.h"
-#include "run/scheduler.h"
-#include "run/step_call.h"
-#include "run/workspace.h"
+#include "memory/workspace.h"
+#include "schedule/run_control.h"
+#include "schedule/scheduler.h"
+#include "schedule/step_call.h"
+#include "state/variables.h"
 
 namespace heddle {
 

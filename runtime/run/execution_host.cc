@@ -10,7 +10,7 @@
 #include "plugin/host.h"
 #include "run/execution.h"
 #include "run/late_step.h"
-#include "run/worker.h"
+#include "schedule/worker.h"
 
 namespace heddle {
 namespace {

@@ -13,7 +13,7 @@
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
 #include "run/execution.h"
-#include "run/step_call.h"
+#include "schedule/step_call.h"
 
 namespace heddle {
 namespace {

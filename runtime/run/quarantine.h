@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "memory/workspace.h"
 #include "run/execution.h"
-#include "run/workspace.h"
 
 namespace heddle {
 

@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "base/evaluator.h"
 #include "base/findings.h"
 #include "base/interruption.h"
 #include "base/limits.h"
 #include "heddle/status.h"
+#include "net/evaluator.h"
 #include "net/typed_net.h"
 
 namespace heddle {

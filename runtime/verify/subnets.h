@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "base/evaluator.h"
 #include "base/findings.h"
+#include "net/evaluator.h"
 #include "net/typed_net.h"
 
 namespace heddle {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "base/evaluator.h"
 #include "base/findings.h"
 #include "heddle/copies.h"
+#include "net/evaluator.h"
 #include "net/typed_net.h"
 
 namespace heddle {

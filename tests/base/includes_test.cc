@@ -1,8 +1,11 @@
-// The way of a net shows in the includes: a folder of runtime/ includes earlier stages and what stands beside them, never a later stage.
+// The way of a net shows in the includes. The rule is the table "The rooms" of docs/architecture.md: a folder of runtime/ includes its own
+// files and those of the rows above it, the public headers include public headers alone, and plugins include those and their own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -11,35 +14,96 @@
 namespace {
 
 namespace fs = std::filesystem;
-const std::vector<std::string> beside = {"base", "net", "plugin", "device", "memory", "weights"};
-const std::vector<std::string> stages = {"load", "resolve", "infer", "transform", "verify", "compile", "run"};
+const fs::path source = HEDDLE_SOURCE_DIR;
 
-// The folders that files of `folder` include from.
-std::set<std::string> included_from(const fs::path& folder) {
-  const std::regex include(R"re(^#include "(\w+)/[\w/.]+")re");
-  std::set<std::string> folders;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    std::ifstream file(entry.path());
-    std::smatch match;
-    for (std::string line; std::getline(file, line);)
-      if (std::regex_search(line, match, include)) folders.insert(match[1]);
+// The first column of the table, from its top.
+std::vector<std::string> rooms_in_order() {
+  std::ifstream file(source / "docs/architecture.md");
+  const std::regex row(R"(^\| `(\w+)` \|.*)");
+  std::vector<std::string> rooms;
+  std::smatch match;
+  bool within = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) within = line == "## The rooms";
+    if (within && std::regex_match(line, match, row)) rooms.push_back(match[1]);
   }
-  return folders;
+  return rooms;
 }
 
-TEST(Includes, PointToEarlierStagesOnly) {
-  const fs::path runtime = fs::path(HEDDLE_SOURCE_DIR) / "runtime";
-  std::set<std::string> allowed(beside.begin(), beside.end());
-  allowed.insert("heddle");  // the public headers
-  const auto check = [&](const std::string& folder) {
-    const std::set<std::string> folders = included_from(runtime / folder);
-    EXPECT_FALSE(folders.empty()) << folder;
-    for (const std::string& other : folders) EXPECT_TRUE(allowed.count(other) > 0) << folder << " includes files of " << other;
-  };
-  for (const std::string& folder : beside) check(folder);
-  for (const std::string& folder : stages) {
-    allowed.insert(folder);
-    check(folder);
+std::vector<fs::path> sources_beneath(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string extension = entry.path().extension().string();
+    if (entry.is_regular_file() && (extension == ".h" || extension == ".cc" || extension == ".cu")) files.push_back(entry.path());
+  }
+  return files;
+}
+
+// What `file` includes between quotes.
+std::vector<std::string> included(const fs::path& file) {
+  const std::regex include(R"re(^\s*#\s*include\s*"([^"]+)")re");
+  std::ifstream in(file);
+  std::vector<std::string> names;
+  std::smatch match;
+  for (std::string line; std::getline(in, line);)
+    if (std::regex_search(line, match, include)) names.push_back(match[1]);
+  return names;
+}
+
+std::string relative_name(const fs::path& file) {
+  return fs::relative(file, source).string();
+}
+
+TEST(Includes, EveryFolderOfTheRuntimeIsARoomOfTheTable) {
+  const std::vector<std::string> rooms = rooms_in_order();
+  std::set<std::string> folders;
+  for (const auto& entry : fs::directory_iterator(source / "runtime"))
+    if (entry.is_directory() && entry.path().filename() != "include") folders.insert(entry.path().filename());
+  EXPECT_EQ(std::set<std::string>(rooms.begin(), rooms.end()), folders);
+  EXPECT_EQ(rooms.size(), folders.size());
+}
+
+TEST(Includes, PointToRowsAboveOnly) {
+  const std::vector<std::string> rooms = rooms_in_order();
+  std::set<std::string> allowed = {"heddle"};  // the public headers
+  std::map<std::string, std::set<std::string>> includes;
+  size_t exceptions = 0;
+  for (const std::string& room : rooms) {
+    allowed.insert(room);
+    for (const fs::path& file : sources_beneath(source / "runtime" / room))
+      for (const std::string& name : included(file)) {
+        const size_t slash = name.find('/');
+        if (slash == std::string::npos && name == "net_generated.h" && room == "load") continue;  // made from schemas/net.fbs
+        const std::string folder = slash == std::string::npos ? "" : name.substr(0, slash);
+        if (folder != room && folder != "heddle") includes[room].insert(folder);
+        if (allowed.count(folder) == 0) {
+          ++exceptions;
+          ADD_FAILURE() << relative_name(file) << " includes \"" << name << "\": its folder does not stand above " << room;
+        }
+      }
+  }
+  for (const std::string& room : rooms) {
+    std::string line = room + " ->";
+    for (const std::string& folder : includes[room]) line += " " + folder;
+    std::printf("%s\n", line.c_str());
+  }
+  std::printf("%zu rooms, %zu exceptions\n", rooms.size(), exceptions);
+}
+
+TEST(Includes, OfPublicHeadersArePublicHeaders) {
+  for (const fs::path& file : sources_beneath(source / "runtime/include"))
+    for (const std::string& name : included(file))
+      EXPECT_TRUE(fs::exists(source / "runtime/include" / name)) << relative_name(file) << " includes \"" << name << "\"";
+}
+
+TEST(Includes, OfPluginsArePublicHeadersAndTheirOwn) {
+  for (const auto& plugin : fs::directory_iterator(source / "plugins")) {
+    if (!plugin.is_directory()) continue;
+    for (const fs::path& file : sources_beneath(plugin.path()))
+      for (const std::string& name : included(file))
+        EXPECT_TRUE(fs::exists(source / "runtime/include" / name) || fs::exists(plugin.path() / name) ||
+                    fs::exists(file.parent_path() / name))
+            << relative_name(file) << " includes \"" << name << "\"";
   }
 }
 

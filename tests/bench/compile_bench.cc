@@ -15,7 +15,7 @@
 #include <random>
 
 #include "load/save.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "compile/buffers_csv.h"
-#include "compile/offsets_check.h"
+#include "memory/buffers_csv.h"
+#include "memory/offsets_check.h"
 #include "offsets_instances.h"
 
 namespace {

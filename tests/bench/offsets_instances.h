@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "compile/offsets.h"
+#include "memory/offsets.h"
 
 namespace heddle::offsets {
 

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "run/list_schedule.h"
+#include "schedule/list_schedule.h"
 
 namespace heddle::bench {
 namespace {

@@ -23,8 +23,8 @@
 
 #include "base/clock.h"
 #include "bench/runners.h"
-#include "run/list_schedule.h"
-#include "run/processors.h"
+#include "schedule/list_schedule.h"
+#include "schedule/processors.h"
 
 namespace heddle::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "load/save.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::bench {
 namespace {

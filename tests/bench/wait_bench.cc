@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/bench_graphs.h"
 #include "heddle/abi.h"
-#include "run/run_control.h"
+#include "schedule/run_control.h"
 
 namespace heddle::bench {
 

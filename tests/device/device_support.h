@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::testing_devices {
 

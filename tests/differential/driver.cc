@@ -14,7 +14,7 @@
 #include "differential/wire.h"
 #include "onnx/import.h"
 #include "onnx/operators.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle {
 namespace {

@@ -6,10 +6,10 @@
 #include "fuzz/mutate.h"
 #include "load/load.h"
 #include "load/save.h"
-#include "memory/variables.h"
 #include "resolve/resolve.h"
 #include "run/execution.h"
-#include "run/pipeline.h"
+#include "session/pipeline.h"
+#include "state/variables.h"
 
 namespace heddle::fuzz {
 namespace {

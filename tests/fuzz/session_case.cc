@@ -7,7 +7,7 @@
 #include "fuzz/mutate.h"
 #include "fuzz/net_case.h"
 #include "guarded_memory.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "plugins.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "small_nets.h"
 
 namespace heddle {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plugins.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle {
 namespace {

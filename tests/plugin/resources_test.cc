@@ -9,7 +9,7 @@
 
 #include "../plugins/needy.h"
 #include "plugins.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle {
 namespace {

@@ -1,7 +1,7 @@
 // What is wrong inside the net of an operator is said as if it stood outside: its code, its hint, and the path to the operator.
 #include <gtest/gtest.h>
 
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "small_nets.h"
 
 namespace heddle {

@@ -9,7 +9,7 @@
 #include "interrupt.h"
 #include "latency.h"
 #include "limit_options.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::tool {
 namespace {

@@ -10,7 +10,7 @@
 #include "models/recipes.h"
 #include "onnx/import.h"
 #include "resolve/resolve.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "weights/record_checksums.h"
 
 namespace heddle::tool {

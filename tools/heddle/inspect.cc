@@ -12,7 +12,7 @@
 #include "plugin/operator_cost.h"
 #include "plugin/registry.h"
 #include "resolve/resolve.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "weights/safetensors.h"
 
 namespace heddle::tool {

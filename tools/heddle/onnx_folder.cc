@@ -11,7 +11,7 @@
 #include "load/save.h"
 #include "onnx/import.h"
 #include "onnx/tensor_proto.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "tensor_files.h"
 
 namespace heddle::tool {

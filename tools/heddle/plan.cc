@@ -7,16 +7,16 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "command.h"
-#include "compile/buffers_csv.h"
 #include "device_options.h"
 #include "file_roles.h"
 #include "infer/infer.h"
 #include "inputs.h"
 #include "limit_options.h"
 #include "load/load.h"
+#include "memory/buffers_csv.h"
 #include "plan_diff.h"
 #include "plan_text.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "tensor_files.h"
 
 namespace heddle::tool {

@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "compile/plan.h"
-#include "run/pipeline.h"
+#include "session/pipeline.h"
 
 namespace heddle::tool {
 

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "plugin_commands.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::tool {
 namespace {

@@ -10,7 +10,7 @@
 #include "plugin/registry.h"
 #include "plugin_commands.h"
 #include "rule_examination.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::tool {
 namespace {

@@ -3,7 +3,7 @@
 #include "inputs.h"
 #include "plugin/operator_runner.h"
 #include "plugin_commands.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "tensor_files.h"
 
 namespace heddle::tool {

@@ -6,7 +6,7 @@
 
 #include "compile/plan.h"
 #include "heddle/status.h"
-#include "run/run_control.h"
+#include "schedule/run_control.h"
 
 namespace heddle::tool {
 

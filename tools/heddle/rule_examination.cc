@@ -6,7 +6,7 @@
 #include "compare.h"
 #include "inputs.h"
 #include "load/json.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 
 namespace heddle::tool {
 namespace {

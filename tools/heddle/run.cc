@@ -15,7 +15,7 @@
 #include "limit_options.h"
 #include "memory_use.h"
 #include "report_html.h"
-#include "run/session_impl.h"
+#include "session/session_impl.h"
 #include "tensor_files.h"
 #include "trace.h"
 

@@ -1,0 +1,290 @@
+#include "schedule/parallel.h"
+
+#include <sched.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "schedule/step_call.h"
+#include "schedule/worker.h"
+
+namespace heddle {
+namespace {
+
+// Beside one and a half of its own costs, how much longer a waiting path must be to be preferred.
+constexpr float longer_by_ns = 500;
+
+}  // namespace
+
+ParallelEngine::ParallelEngine(const StepGraph& graph, Executor* executor, uint32_t threads, uint64_t shuffle_seed)
+    : graph_(graph),
+      table_(graph),
+      threads_(threads),
+      shuffle_seed_(shuffle_seed),
+      workers_(threads),
+      nodes_(graph.count),
+      completions_(table_.has_asynchronous() ? graph.count : 0),
+      helpers_(*this, executor, executor ? threads - 1 : 0) {
+  for (uint32_t i = 0; i < threads; ++i) workers_[i].index = i;
+}
+ParallelEngine::~ParallelEngine() = default;
+
+void ParallelEngine::set_costs(const Step* steps, const float* cost_ns) {
+  table_.set_costs(steps, cost_ns);
+  if (tiles_.size() != table_.tiled_steps()) tiles_ = std::vector<Tiles>(table_.tiled_steps());
+}
+
+uint32_t ParallelEngine::executing_threads() const noexcept {
+  uint32_t count = 0;
+  for (const Worker& w : workers_) count += w.took_part ? 1 : 0;
+  return count;
+}
+
+// ---------------------------------------------------------------- the run
+
+bool ParallelEngine::run(const Step* steps, RunControl& control, float* measured_ns) noexcept {
+  steps_ = steps;
+  control_ = &control;
+  stop_ = &control.stop;
+  deadline_ = control.deadline_ticks;
+  measured_ns_ = measured_ns;
+  timed_ = measured_ns != nullptr || control.profile != nullptr;
+  tail_stop_.store(0, std::memory_order_relaxed);
+  given_up_.store(false, std::memory_order_relaxed);
+  if (table_.count() != 0) std::memcpy(nodes_.data(), table_.initial_nodes().data(), nodes_.size() * sizeof(StepNode));
+  ++shuffles_;
+  for (Worker& w : workers_) {
+    w.finished = 0;
+    w.took_part = false;
+    w.random = shuffle_seed_ + shuffles_ * 0x632be59bd9b4e019u + w.index;
+  }
+  if (helpers_.executor()) helpers_.executor()->run_begins();
+  running_.store(1, std::memory_order_relaxed);
+  bool complete = run_phase(table_.roots(), graph_.tail_begin);
+  if (complete && graph_.tail_begin < graph_.count) {
+    complete = !stopped();
+    // From here on neither cancellation nor deadline stops the updates of variables.
+    stop_ = &tail_stop_;
+    deadline_ = 0;
+    if (complete) complete = run_phase(table_.tail_roots(), graph_.count);
+  }
+  running_.store(0, std::memory_order_relaxed);
+  while (completing_.load(std::memory_order_acquire) != 0) sched_yield();
+  return complete;
+}
+
+// Runs all that follows from `roots`. True: `expected` steps of this run are finished by now.
+bool ParallelEngine::run_phase(const std::vector<uint32_t>& roots, uint32_t expected) noexcept {
+  Worker& caller = workers_[0];
+  gain_token();
+  uint32_t behind = no_step;
+  for (const uint32_t root : roots) keep(caller, root, behind);
+  uint32_t step = choose(caller, no_step);
+  do {
+    work(caller, step);
+    step = wait_as_caller();
+  } while (step != no_step);
+  uint32_t finished = 0;
+  for (const Worker& w : workers_) finished += w.finished;
+  return finished == expected && !given_up_.load(std::memory_order_relaxed);
+}
+
+// Runs `step` and all that it leads to, as long as this thread has work. The caller holds a token, which ends here.
+void ParallelEngine::work(Worker& w, uint32_t step) noexcept {
+  while (step != no_step) step = execute(w, step) ? follow(w, step) : choose(w, no_step);
+  release_token();
+}
+
+// True: the step is finished and its successors are this thread's to count down.
+bool ParallelEngine::execute(Worker& w, uint32_t step) noexcept {
+  if (stopped()) return false;
+  const uint8_t flags = table_[step].flags;
+  w.took_part = true;
+  if (shuffle_seed_ != 0 && (next_random(w.random) & 7) == 0) sched_yield();
+  if ((flags & StepTable::shared) != 0 && steps_[step].tiles > 1) return own_tiles(w, step);
+  if ((flags & StepTable::asynchronous) != 0) return start_asynchronous(w, step);
+  if (!timed_) [[likely]]
+    return call_step(step);
+  const uint64_t begin = ticks();
+  const bool ok = call_step(step);
+  const uint64_t end = ticks();
+  if (measured_ns_) measured_ns_[step] = static_cast<float>(ticks_to_ns(end - begin));
+  note_span(w, step, begin, end);
+  return ok;
+}
+
+bool ParallelEngine::call_step(uint32_t step) noexcept {
+  const Step& s = steps_[step];
+  heddle_status status = call_run(s, 0, s.tiles);
+  if (status == HEDDLE_OK) status = call_finish(graph_, s, step);
+  if (status == HEDDLE_OK) [[likely]]
+    return true;
+  fail(step, status);
+  return false;
+}
+
+uint32_t ParallelEngine::follow(Worker& w, uint32_t done) noexcept {
+  return choose(w, count_down(w, done));
+}
+
+// Counts down the successors of a finished step. Returns the best of those that became ready; the others go to the lists.
+uint32_t ParallelEngine::count_down(Worker& w, uint32_t done) noexcept {
+  ++w.finished;
+  const StepTable::Entry& entry = table_[done];
+  uint32_t best = no_step;
+  uint32_t behind = no_step;
+  for (uint32_t e = entry.first; e < entry.last; ++e) {
+    const uint32_t next = table_.successors()[e];
+    // Acquire what the other predecessors wrote, release what we did.
+    if ((table_[next].flags & StepTable::one_predecessor) == 0 &&
+        std::atomic_ref<uint32_t>(nodes_[next].pending).fetch_sub(1, std::memory_order_acq_rel) != 1)
+      continue;
+    if (best == no_step)
+      best = next;
+    else
+      keep(w, next, behind);
+  }
+  return best;
+}
+
+// Puts a ready step into this thread's lists; `behind` as StepChain::insert returns it, for steps that come sorted.
+void ParallelEngine::keep(Worker& w, uint32_t step, uint32_t& behind) noexcept {
+  const StepTable::Entry& entry = table_[step];
+  if ((entry.flags & StepTable::small) != 0)
+    w.small.push(step, nodes_.data());
+  else
+    behind = w.ready.insert(step, behind, nodes_.data(), [&](uint32_t other) { return table_[other].rank_ns > entry.rank_ns; });
+}
+
+// What this thread does next, and shows what else there is. `best`: what its last step made ready.
+uint32_t ParallelEngine::choose(Worker& w, uint32_t best) noexcept {
+  if (table_.has_asynchronous()) absorb_completed(w);
+  if (shuffle_seed_ != 0) return choose_randomly(w, best);
+  if (best == no_step || (table_[best].flags & StepTable::small) == 0) best = choose_waiting(w, best);
+  if (best != no_step && worth_showing(w)) share(w, best);
+  return best;
+}
+
+// Small steps first, for what they make ready; else `best`, whose inputs are warm, unless a longer path is waiting here.
+uint32_t ParallelEngine::choose_waiting(Worker& w, uint32_t best) noexcept {
+  uint32_t behind = no_step;
+  if (w.small.empty()) {
+    // Worth leaving warm inputs or sorting the offer anew for: a path longer by more than a step, while there is little to choose from.
+    // With much of it every order keeps all threads busy, and what was made ready last is warmest.
+    const uint32_t own = best != no_step ? best : w.ready.head;
+    const bool much = w.ready.count > few;
+    const float enough = own == no_step ? 0 : table_[own].rank_ns + longer_by_ns + table_[own].cost_ns * 3 / 2;
+    if (own == no_step || (!much && Offer::rank_ns(w.offer.load(std::memory_order_relaxed)) > enough)) take_back(w);
+    if (w.small.empty()) {
+      if (w.ready.empty() || (best != no_step && (much || table_[w.ready.head].rank_ns <= enough))) return best;
+      const uint32_t waiting = w.ready.pop(nodes_.data());
+      if (best != no_step) keep(w, best, behind);
+      return waiting;
+    }
+  }
+  if (best != no_step) keep(w, best, behind);
+  return w.small.pop(nodes_.data());
+}
+
+uint32_t ParallelEngine::choose_randomly(Worker& w, uint32_t best) noexcept {
+  if (best != no_step) w.ready.push(best, nodes_.data());
+  if (w.ready.empty() && w.small.empty()) take_back(w);
+  while (!w.small.empty()) w.ready.push(w.small.pop(nodes_.data()), nodes_.data());
+  if (w.ready.empty()) return no_step;
+  const uint64_t range = std::min<uint32_t>(w.ready.count, 64);
+  const uint32_t chosen = w.ready.pop_at(static_cast<uint32_t>(next_random(w.random) % range), nodes_.data());
+  if (worth_showing(w)) share(w, chosen);
+  return chosen;
+}
+
+// ---------------------------------------------------------------- stopping, reporting
+
+bool ParallelEngine::stopped() noexcept {
+  if (deadline_ != 0 && ticks() >= deadline_) request_stop(*stop_, stop_deadline);
+  return stop_->load(std::memory_order_relaxed) != 0;
+}
+
+void ParallelEngine::fail(uint32_t step, heddle_status status) noexcept {
+  if (given_up_.load()) return;  // the failures of the run have been told
+  if (control_->failed) control_->failed(control_->user, step, status);
+  request_stop(*stop_, stop_failed);
+  // The caller's view of the run, too, when it was the tail that failed.
+  request_stop(control_->stop, stop_failed);
+  wake_caller();  // it may wait for asynchronous steps, from now on not for ever
+}
+
+void ParallelEngine::note_span(const Worker& w, uint32_t step, uint64_t begin, uint64_t end) noexcept {
+  if (!control_->profile) return;
+  control_->profile[step] = {begin, end, uint64_t{1} << std::min(w.index, 63u)};
+}
+
+// ---------------------------------------------------------------- asynchronous steps
+
+// The step in flight holds a token of its own, which whoever takes its completion inherits.
+bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
+  if (timed_) note_span(w, step, ticks(), 0);
+  gain_step();
+  const Step& s = steps_[step];
+  const heddle_status status = call_run(s, 0, s.tiles);
+  if (status == HEDDLE_OK) return false;
+  release_step();
+  fail(step, status);
+  return false;
+}
+
+// As if it had been started, by the thread that runs its predecessor.
+void ParallelEngine::expect(uint32_t step) noexcept {
+  if (timed_) note_span(workers_[worker_index()], step, ticks(), 0);
+  gain_step();
+}
+
+void ParallelEngine::unexpect() noexcept {
+  release_step();
+}
+
+void ParallelEngine::complete(uint32_t step, heddle_status status) noexcept {
+  completing_.fetch_add(1, std::memory_order_relaxed);
+  completions_[step] = {status, ticks()};
+  uint32_t top = completed_.load(std::memory_order_relaxed);
+  do {
+    nodes_[step].link = top;
+  } while (!completed_.compare_exchange_weak(top, step, std::memory_order_seq_cst, std::memory_order_relaxed));
+  wake_caller();
+  // From here on the run may be over and the scheduler gone.
+  completing_.fetch_sub(1, std::memory_order_release);
+}
+
+// Counts down the successors of asynchronous steps that have completed, and takes their tokens. The calling thread has one of its own.
+void ParallelEngine::absorb_completed(Worker& w) noexcept {
+  if (completed_.load(std::memory_order_relaxed) == no_step) return;
+  uint32_t step = completed_.exchange(no_step, std::memory_order_acq_rel);
+  while (step != no_step) {
+    const uint32_t next = nodes_[step].link;
+    const Completion completion = completions_[step];
+    // Nothing follows from what answers after the run was given up.
+    if (!given_up_.load()) {
+      if (control_->profile) control_->profile[step].end = completion.at;
+      const heddle_status status = completion.status == HEDDLE_OK ? call_finish(graph_, steps_[step], step) : completion.status;
+      uint32_t behind = no_step;
+      if (status != HEDDLE_OK) {
+        fail(step, status);
+      } else if (const uint32_t ready = count_down(w, step); ready != no_step) {
+        keep(w, ready, behind);
+      }
+    }
+    release_step();
+    step = next;
+  }
+}
+
+bool ParallelEngine::answered() noexcept {
+  if (busy_.load(std::memory_order_acquire) == 0) return true;
+  // The run was told to end: what completions make ready is not begun.
+  gain_token();
+  work(workers_[0], choose(workers_[0], no_step));
+  return busy_.load(std::memory_order_acquire) == 0;
+}
+
+}  // namespace heddle

@@ -1,0 +1,179 @@
+// Runs a step graph on the calling thread and on helpers that an Executor lends.
+//
+// Each thread has a private list of ready steps and continues with what it made ready itself. It shows work to others in one place, its
+// offer, when somebody is hungry or before it begins a step so long that hiding the rest would hurt; takers take the whole offer. Steps
+// of several tiles are claimed in ranges from both ends by whoever has nothing else to do.
+//
+// Who may touch what: `busy_` counts the threads that hold work and the asynchronous steps in flight. A thread without work counts
+// itself in before it takes anything shared and out when it has run dry, so that at 0 no work exists anywhere and the run is over. A
+// helper without work touches only this object, never the run's steps or control: run() need not wait for helpers to leave, and helpers
+// that come late find nothing. The object lives until the last of them is gone (shared ownership by HelperSlots).
+//
+// run() is called by one thread at a time; nothing allocates after the first set_costs().
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "heddle/executor.h"
+#include "schedule/helper_slots.h"
+#include "schedule/offer.h"
+#include "schedule/ready_list.h"
+#include "schedule/step_table.h"
+#include "schedule/tile_range.h"
+
+namespace heddle {
+
+class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>, private HelperHost {
+ public:
+  // `executor`: null for one thread; else alive until the last task it was given has been executed. `shuffle_seed`: 0, or a seed for
+  // random legal schedules.
+  ParallelEngine(const StepGraph& graph, Executor* executor, uint32_t threads, uint64_t shuffle_seed);
+  ~ParallelEngine() override;
+
+  // Between runs, and before the first: what steps cost (0: unknown) and how many tiles they have.
+  void set_costs(const Step* steps, const float* cost_ns);
+  // Returns when every started step has finished. True: all of them ran and none failed. `measured_ns`: null, or by step, written with
+  // the single-threaded time of each step.
+  bool run(const Step* steps, RunControl& control, float* measured_ns) noexcept;
+  // [executing threads] An awaited step will be completed, or will not after all. The thread holds a token of its own.
+  void expect(uint32_t step) noexcept;
+  void unexpect() noexcept;
+  // [any thread] An asynchronous step is done.
+  void complete(uint32_t step, heddle_status status) noexcept;
+  // [between runs] Whether nothing of the last run is in flight any more. Asynchronous steps that were given up complete later: nothing
+  // follows from them, and until then what they work with must stay.
+  bool answered() noexcept;
+  bool given_up() const noexcept { return given_up_.load(std::memory_order_relaxed); }
+  bool reached_tail() const noexcept { return stop_ == &tail_stop_; }
+  // [any thread] The calling thread of run() looks around, if it sleeps.
+  void wake_caller() noexcept;
+
+  const StepTable& table() const { return table_; }
+  // Threads that executed something in the last run.
+  uint32_t executing_threads() const noexcept;
+
+ private:
+  struct alignas(64) Worker {
+    // Read by all, written by all (offer: only its owner writes anything but 0).
+    std::atomic<uint64_t> offer{0};        // an Offer; 0: none
+    std::atomic<uint32_t> tiled{no_step};  // a step whose tiles others may claim
+    // Its own.
+    alignas(64) StepChain small;  // last in, first out
+    StepChain ready;              // by remaining path
+    uint32_t index = 0;
+    uint32_t finished = 0;  // steps of this run
+    uint32_t joined = 0;    // times it took part in another's step
+    bool took_part = false;
+    uint64_t random = 0;
+  };
+  struct alignas(64) Tiles {
+    TileRange unclaimed;
+    std::atomic<uint32_t> unfinished{0};  // units
+    std::atomic<uint32_t> least{1};       // units worth claiming
+    std::atomic<uint32_t> broken{0};      // a range failed or was left out
+    std::atomic<uint64_t> spent{0};       // ticks, all threads together
+    int64_t unit = 1;                     // tiles
+  };
+  struct Completion {
+    heddle_status status = HEDDLE_OK;
+    uint64_t at = 0;  // ticks
+  };
+
+  // The scheduler's inner loop and its parts (parallel.cc).
+  bool run_phase(const std::vector<uint32_t>& roots, uint32_t expected) noexcept;
+  void work(Worker& w, uint32_t step) noexcept;
+  bool execute(Worker& w, uint32_t step) noexcept;
+  bool call_step(uint32_t step) noexcept;
+  uint32_t follow(Worker& w, uint32_t done) noexcept;
+  uint32_t count_down(Worker& w, uint32_t done) noexcept;
+  void keep(Worker& w, uint32_t step, uint32_t& behind) noexcept;
+  uint32_t choose(Worker& w, uint32_t best) noexcept;
+  uint32_t choose_waiting(Worker& w, uint32_t best) noexcept;
+  uint32_t choose_randomly(Worker& w, uint32_t best) noexcept;
+  bool start_asynchronous(Worker& w, uint32_t step) noexcept;
+  void absorb_completed(Worker& w) noexcept;
+  bool stopped() noexcept;
+  void fail(uint32_t step, heddle_status status) noexcept;
+  void note_span(const Worker& w, uint32_t step, uint64_t begin, uint64_t end) noexcept;
+
+  // Steps of several tiles (parallel_tiles.cc).
+  bool own_tiles(Worker& w, uint32_t step) noexcept;
+  TileRange::Claim claim_tiles(Worker& w, Tiles& tiles, TileEnd from) noexcept;
+  bool work_on_tiles(Worker& w, uint32_t step, TileEnd from, TileRange::Claim claim) noexcept;
+  bool finish_tiles(uint32_t step, uint32_t units) noexcept;
+  uint32_t join_tiles(Worker& w) noexcept;
+
+  // Sharing and waiting (parallel_share.cc).
+  bool worth_showing(const Worker& w) const noexcept { return threads_ > 1 && (!w.ready.empty() || w.small.count >= many_small); }
+  void share(Worker& w, uint32_t next) noexcept;
+  void offer(Worker& w, StepChain chain) noexcept;
+  void take_back(Worker& w) noexcept;
+  void call_help(uint32_t wanted) noexcept;
+  uint32_t take(Worker& w) noexcept;
+  uint32_t steal(Worker& w) noexcept;
+  uint32_t take_completed(Worker& w) noexcept;
+  bool anything_to_take() const noexcept;
+  uint32_t wait_as_caller() noexcept;
+  uint32_t wait_as_helper(Worker& w) noexcept;
+  void park_caller(uint64_t until, bool told) noexcept;
+  bool told_to_end() const noexcept;
+  double answer_ns() const noexcept;
+  bool give_up() noexcept;
+  void gain_token() noexcept {
+    if (table_.has_asynchronous()) at_work_.fetch_add(1);
+    busy_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release_token() noexcept {
+    if (table_.has_asynchronous()) at_work_.fetch_sub(1);
+    release_step();
+  }
+  // Of an asynchronous step that is in flight.
+  void gain_step() noexcept { busy_.fetch_add(1, std::memory_order_relaxed); }
+  void release_step() noexcept;
+  static constexpr uint32_t many_small = 16;  // small steps that are worth an offer
+  static constexpr uint32_t few = 8;          // ready steps whose order is worth some trouble
+
+  // [helper] HelperHost: until there has been nothing to do for a while.
+  void help(uint32_t worker) noexcept override;
+  bool wanted() const noexcept override { return anything_to_take(); }
+  std::shared_ptr<void> keep_alive() noexcept override { return shared_from_this(); }
+
+  const StepGraph& graph_;
+  StepTable table_;
+  const uint32_t threads_;
+  const uint64_t shuffle_seed_;
+  std::vector<Worker> workers_;
+  std::vector<StepNode> nodes_;
+  std::vector<Tiles> tiles_;  // by Entry::tile_slot - 1
+  std::vector<Completion> completions_;
+  HelperSlots helpers_;
+
+  // Of the current run; written by run() while no other thread holds work.
+  const Step* steps_ = nullptr;
+  RunControl* control_ = nullptr;
+  std::atomic<uint32_t>* stop_ = nullptr;
+  uint64_t deadline_ = 0;
+  float* measured_ns_ = nullptr;
+  bool timed_ = false;
+  uint64_t shuffles_ = 0;
+  std::atomic<uint32_t> tail_stop_{0};
+
+  // Threads that look for work. Read after each step: kept apart from what changes often.
+  alignas(64) std::atomic<int32_t> hungry_{0};
+  alignas(64) std::atomic<uint32_t> busy_{0};
+  alignas(64) std::atomic<uint32_t> running_{0};  // a run is going on: helpers stay longer
+  std::atomic<uint32_t> caller_parked_{0};        // the calling thread sleeps until this is 0
+  std::mutex park_mutex_;
+  std::condition_variable parked_;
+  std::atomic<uint32_t> at_work_{0};          // threads that hold a token, where there are asynchronous steps
+  std::atomic<bool> given_up_{false};         // the run is over although some are in flight
+  std::atomic<uint32_t> completed_{no_step};  // a stack of finished asynchronous steps
+  std::atomic<uint32_t> completing_{0};       // threads inside complete()
+};
+
+}  // namespace heddle

@@ -1,0 +1,287 @@
+// How threads of a run find each other: offers, calls for help, and waiting.
+//
+// Nobody misses work: who shows something writes it and then looks who is hungry; who stops being hungry says so and then looks for work
+// once more. Both in the one order of sequentially consistent operations, so at least one of them sees the other.
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+#include "schedule/parallel.h"
+#include "schedule/step_call.h"
+
+namespace heddle {
+namespace {
+
+// To wake a thread takes about 20 us: only for this much work, or when so much is still to come that there will be more for it. A
+// thread that is awake and waiting is given less.
+constexpr float worth_a_call_ns = 5000;
+constexpr float worth_a_call_ahead_ns = 15000;
+constexpr float worth_an_offer_ns = 20000;
+
+void pause_briefly() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// How a thread waits without blocking: a few microseconds of pauses, then only between yields, so that it never keeps the processor
+// from a thread that has work.
+class SpinBeforePark {
+ public:
+  explicit SpinBeforePark(double ns) : ns_(ns) {}
+  // Waits a moment. False: it has been long enough.
+  bool wait() noexcept {
+    if (++waits_ <= pauses) {
+      pause_briefly();
+      return true;
+    }
+    if (waits_ == pauses + 1) since_ = ticks();
+    sched_yield();
+    return ticks_to_ns(ticks() - since_) < ns_;
+  }
+
+ private:
+  static constexpr int pauses = 100;
+  double ns_;
+  int waits_ = 0;
+  uint64_t since_ = 0;
+};
+// During a run longer than the halves of a large step that was shared are ever apart: to sleep and be woken costs more than to yield.
+constexpr double spin_in_run_ns = 500000;
+constexpr double spin_between_runs_ns = 15000;
+
+constexpr double look_again_ns = 1000000;
+
+}  // namespace
+
+// ---------------------------------------------------------------- showing work
+
+// Shows what is ready beside `next`, which this thread is about to run, if somebody should see it.
+void ParallelEngine::share(Worker& w, uint32_t next) noexcept {
+  const StepTable::Entry& entry = table_[next];
+  const bool in_full = shuffle_seed_ != 0 || (entry.flags & StepTable::lengthy) != 0;
+  if (!in_full && hungry_.load(std::memory_order_relaxed) <= 0 && helpers_.idle() == 0) return;
+  if (const uint64_t shown = w.offer.load(std::memory_order_relaxed); shown != 0) {
+    // What is shown may do for everybody else during this step; else show all of it, in the right order.
+    const uint32_t own = w.ready.empty() ? w.small.count : w.ready.count;
+    const uint32_t enough = std::max(threads_ - 1, own / 2);
+    if (!in_full || own > few || Offer::chain(shown).count >= enough) return;
+    take_back(w);
+  }
+  StepChain& list = w.ready.empty() ? w.small : w.ready;
+  if (w.ready.empty() && w.small.count < many_small) return;
+  uint32_t count = (list.count + 1) / 2;
+  if (in_full) {
+    if (list.count <= few) count = list.count;
+  } else {
+    const float cost = table_[list.head].cost_ns;
+    const bool awake = hungry_.load(std::memory_order_relaxed) > 0;
+    if (!awake && cost * static_cast<float>(list.count) < worth_a_call_ns && table_[list.head].rank_ns < worth_a_call_ahead_ns) return;
+    count = std::min(count, 1 + static_cast<uint32_t>(worth_an_offer_ns / cost));
+  }
+  offer(w, list.split(std::min(count, Offer::most_steps), nodes_.data()));
+}
+
+void ParallelEngine::offer(Worker& w, StepChain chain) noexcept {
+  w.offer.store(Offer::pack(chain, table_[chain.head].rank_ns), std::memory_order_seq_cst);
+  call_help(chain.count);
+}
+
+// Puts this thread's own offer, if nobody has taken it, back into its lists.
+void ParallelEngine::take_back(Worker& w) noexcept {
+  // Acquire even of nothing: after the taker counted itself in, this thread may count itself out.
+  if (w.offer.load(std::memory_order_acquire) == 0) return;
+  const uint64_t offer = w.offer.exchange(0, std::memory_order_acq_rel);
+  if (offer == 0) return;
+  StepChain chain = Offer::chain(offer);
+  if (w.ready.empty() && (table_[chain.head].flags & StepTable::small) == 0) {
+    w.ready = chain;
+    return;
+  }
+  uint32_t behind = no_step;
+  while (!chain.empty()) keep(w, chain.pop(nodes_.data()), behind);
+}
+
+// After something was shown that `wanted` threads could take.
+void ParallelEngine::call_help(uint32_t wanted) noexcept {
+  const int64_t here = hungry_.load(std::memory_order_seq_cst);
+  if (here <= wanted) wake_caller();
+  const int64_t missing = static_cast<int64_t>(wanted) - here - helpers_.coming();
+  if (missing > 0 && helpers_.idle() > 0) helpers_.call(static_cast<uint32_t>(missing));
+}
+
+// ---------------------------------------------------------------- taking work
+
+// A step to begin and a token for it, and the calling thread no longer counts as hungry; or no_step, and nothing has changed.
+uint32_t ParallelEngine::take(Worker& w) noexcept {
+  uint32_t step = steal(w);
+  if (step == no_step) step = take_completed(w);
+  if (step == no_step) step = join_tiles(w);
+  return step;
+}
+
+// Independent steps go before shared tiles: side by side is faster than together.
+uint32_t ParallelEngine::steal(Worker& w) noexcept {
+  Worker* victim = nullptr;
+  uint64_t best = 0;
+  for (Worker& other : workers_) {
+    const uint64_t offer = other.offer.load(std::memory_order_relaxed);
+    if (offer == 0 || (victim && Offer::rank_ns(offer) <= Offer::rank_ns(best))) continue;
+    victim = &other;
+    best = offer;
+  }
+  if (!victim) return no_step;
+  gain_token();
+  const uint64_t offer = victim->offer.exchange(0, std::memory_order_acq_rel);
+  if (offer == 0) {
+    release_token();
+    return no_step;
+  }
+  hungry_.fetch_sub(1, std::memory_order_relaxed);
+  StepChain chain = Offer::chain(offer);
+  const uint32_t step = chain.pop(nodes_.data());
+  ((table_[step].flags & StepTable::small) != 0 ? w.small : w.ready) = chain;
+  if (worth_showing(w)) share(w, step);
+  return step;
+}
+
+uint32_t ParallelEngine::take_completed(Worker& w) noexcept {
+  if (completed_.load(std::memory_order_relaxed) == no_step) return no_step;
+  gain_token();
+  hungry_.fetch_sub(1, std::memory_order_relaxed);
+  const uint32_t step = choose(w, no_step);
+  if (step == no_step) {
+    hungry_.fetch_add(1, std::memory_order_relaxed);
+    release_token();
+  }
+  return step;
+}
+
+bool ParallelEngine::anything_to_take() const noexcept {
+  if (completed_.load(std::memory_order_seq_cst) != no_step) return true;
+  for (const Worker& w : workers_) {
+    if (w.offer.load(std::memory_order_seq_cst) != 0) return true;
+    const uint32_t step = w.tiled.load(std::memory_order_seq_cst);
+    if (step != no_step && !tiles_[table_[step].tile_slot - 1].unclaimed.empty()) return true;
+  }
+  return false;
+}
+
+// ---------------------------------------------------------------- waiting
+
+// [helper] A step and a token for it; no_step: there was nothing for a while, or there is no run.
+uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
+  hungry_.fetch_add(1, std::memory_order_relaxed);
+  bool during_run = running_.load(std::memory_order_relaxed) != 0;
+  SpinBeforePark spin(during_run ? spin_in_run_ns : spin_between_runs_ns);
+  do {
+    const uint32_t joined = w.joined;
+    const uint32_t step = take(w);
+    if (step != no_step) return step;
+    if (w.joined != joined) spin = SpinBeforePark(spin_in_run_ns);
+    if (during_run && running_.load(std::memory_order_relaxed) == 0) {
+      during_run = false;
+      spin = SpinBeforePark(spin_between_runs_ns);
+    }
+  } while (spin.wait());
+  hungry_.fetch_sub(1, std::memory_order_seq_cst);
+  return no_step;
+}
+
+void ParallelEngine::help(uint32_t worker) noexcept {
+  Worker& w = workers_[worker];
+  for (uint32_t step = wait_as_helper(w); step != no_step; step = wait_as_helper(w)) {
+    const Turns::Helping helping(control_->holds);  // with a token in hand the run cannot end
+    work(w, step);
+  }
+}
+
+// A step and a token for it; no_step: the run is over, or what is in flight of it has been given up.
+uint32_t ParallelEngine::wait_as_caller() noexcept {
+  if (busy_.load(std::memory_order_acquire) == 0) return no_step;
+  Worker& w = workers_[0];
+  hungry_.fetch_add(1, std::memory_order_relaxed);
+  SpinBeforePark spin(spin_in_run_ns);
+  uint64_t last = 0;  // when to stop waiting for asynchronous steps; 0: the run goes on
+  do {
+    const uint32_t joined = w.joined;
+    const uint32_t step = take(w);
+    if (step != no_step) return step;
+    if (w.joined != joined) spin = SpinBeforePark(spin_in_run_ns);
+    if (spin.wait()) continue;
+    if (!table_.has_asynchronous()) {
+      park_caller(0, true);  // threads of ours are at work
+      continue;
+    }
+    if (last == 0 && told_to_end()) last = ticks() + ns_to_ticks(answer_ns());
+    if (last != 0 && ticks() >= last && give_up()) break;
+    park_caller(last == 0 ? control_->deadline_ticks : std::max(last, ticks() + ns_to_ticks(look_again_ns)), last != 0);
+  } while (busy_.load(std::memory_order_acquire) != 0);
+  hungry_.fetch_sub(1, std::memory_order_relaxed);
+  return no_step;
+}
+
+// Also in the tail, whose steps nothing keeps from beginning: there is no other end for those that never complete.
+bool ParallelEngine::told_to_end() const noexcept {
+  if (stop_->load() != 0 || control_->stop.load() != 0) return true;
+  if (control_->deadline_ticks == 0 || ticks() < control_->deadline_ticks) return false;
+  request_stop(control_->stop, stop_deadline);
+  return true;
+}
+
+// How long asynchronous steps may take to answer from now on. In the tail variables are at stake, and a failed step says nothing against
+// those that are still at work.
+double ParallelEngine::answer_ns() const noexcept {
+  const bool patient = reached_tail() || control_->stop.load(std::memory_order_relaxed) == stop_failed;
+  return patient ? answer_after_failure_ns : answer_after_stop_ns;
+}
+
+// True: no thread is at work, asynchronous steps are all that is left, and the run is over without them. A thread that takes up work counts
+// itself in before it looks whether the run was given up: so it is seen here, or sees it.
+bool ParallelEngine::give_up() noexcept {
+  if (at_work_.load() != 0) return false;
+  given_up_.store(true);
+  if (at_work_.load() != 0) {
+    given_up_.store(false);
+    return false;
+  }
+  request_stop(*stop_, stop_failed);
+  request_stop(control_->stop, stop_deadline);
+  return true;
+}
+
+// Sleeps until there is something to do, the run is told to end (unless the caller knows: `told`), or `until` (ticks; 0: any time).
+void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
+  caller_parked_.store(1, std::memory_order_seq_cst);
+  if (anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0 || (!told && control_->stop.load() != 0)) {
+    caller_parked_.store(0, std::memory_order_relaxed);
+    return;
+  }
+  std::unique_lock lock(park_mutex_);
+  while (caller_parked_.load(std::memory_order_relaxed) != 0) {
+    if (until == 0) {
+      parked_.wait(lock);
+      continue;
+    }
+    const auto left = left_until(until);
+    if (left.count() == 0) break;
+    parked_.wait_for(lock, left);
+  }
+  caller_parked_.store(0, std::memory_order_relaxed);
+}
+
+void ParallelEngine::wake_caller() noexcept {
+  if (caller_parked_.load(std::memory_order_seq_cst) == 0) return;
+  if (caller_parked_.exchange(0, std::memory_order_seq_cst) != 1) return;
+  // Taken once, so that the caller has either seen the 0 or is waiting: else the notify could be lost.
+  { const std::lock_guard lock(park_mutex_); }
+  parked_.notify_one();
+}
+
+void ParallelEngine::release_step() noexcept {
+  if (busy_.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_caller();
+}
+
+}  // namespace heddle

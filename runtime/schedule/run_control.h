@@ -1,0 +1,51 @@
+// What one run hands to the scheduler beside the graph: the steps to call, and how the run is stopped and watched.
+//
+// The Step array belongs to one run context, because each has views and scratch of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/turns.h"
+#include "heddle/abi.h"
+#include "schedule/step_graph.h"
+
+namespace heddle {
+
+// One step as the inner loop sees it: run(context, 0, tiles). Trampolines of the runtime stand in `run` for anything unusual.
+struct Step {
+  heddle_run_function run = nullptr;
+  const heddle_run_context* context = nullptr;
+  int64_t tiles = 1;
+};
+
+// Why a run stops. Whoever finds 0 in RunControl::stop writes the reason; the first one stays.
+enum : uint32_t { stop_cancelled = 1, stop_failed = 2, stop_deadline = 3 };
+
+// How long devices and asynchronous steps have to answer once a run is told to end, before it ends without them: when its caller wants it
+// to, and when a step failed or updates of variables have begun.
+constexpr double answer_after_stop_ns = 100e6;
+constexpr double answer_after_failure_ns = 5e9;
+
+// What RunControl::profile points to, one per step. A step that several threads share has one span.
+struct StepSpan {
+  uint64_t begin = 0;    // ticks; 0: the step did not run
+  uint64_t end = 0;      // ticks when its last tile and its finish function were done
+  uint64_t workers = 0;  // bit w: worker w took part; workers from 63 on share bit 63
+};
+
+// One run's outside world. Reset by the run context before each run.
+struct RunControl {
+  std::atomic<uint32_t> stop{0};  // non-zero, a stop_*: start nothing new (cancelled, deadline, failure)
+  uint64_t deadline_ticks = 0;    // in base/clock.h ticks; 0: none. Checked between steps and tile ranges
+  StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
+  // Reports a failed step (its text was left with the step's context). Called under no lock, by any executing thread.
+  void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
+  // Of a run inside a step of another one: whether that one is to end. Asked between steps; null: there is none.
+  bool (*outer_stops)(void* user) = nullptr;
+  void* user = nullptr;
+  // What the thread that called run holds: helpers work in its name.
+  Turns::Hold* holds = nullptr;
+};
+
+}  // namespace heddle

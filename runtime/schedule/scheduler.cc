@@ -1,0 +1,157 @@
+#include "schedule/scheduler.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "heddle/limits.h"
+#include "schedule/step_call.h"
+#include "schedule/worker.h"
+
+namespace heddle {
+namespace {
+
+uint32_t thread_count(Executor* executor, const SchedulerOptions& options) {
+  if (!executor || options.mode == ScheduleMode::serial) return 1;
+  const auto available = static_cast<uint32_t>(std::max(1, executor->concurrency()));
+  const uint32_t wanted = options.max_threads == 0 ? available : options.max_threads;
+  return std::min({available, wanted, uint32_t{most_threads}});
+}
+
+bool has_asynchronous_steps(const StepGraph& graph) {
+  return std::any_of(graph.flags.begin(), graph.flags.end(), [](uint8_t flags) { return (flags & (step_async | step_awaited)) != 0; });
+}
+
+// What a run wants beside its results; none of it: the plain loop.
+struct SerialExtras {
+  float* cost_ns = nullptr;  // writes how long each step took, nanoseconds
+  StepSpan* profile = nullptr;
+  uint64_t deadline_ticks = 0;
+  const RunControl* inside = nullptr;  // of a run in a step of another one
+  bool timed() const { return cost_ns || profile || deadline_ticks != 0; }
+  bool none() const { return !timed() && !inside; }
+};
+
+// Steps [s, end) until one fails or `stop` is set. `s` belongs to the caller, so that it still says where we are when a step throws.
+using SerialLoop = heddle_status (*)(const StepGraph&, const Step*, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
+                                     const SerialExtras&);
+
+// The judge of every other way to run: steps in plan order on the calling thread. No atomics beyond reading the stop word, no locks, no
+// allocation. What a loop checks is decided once per run: each combination is a loop of its own.
+template <bool finishes>
+heddle_status plain_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
+                         const SerialExtras&) {
+  uint32_t i = s;
+  heddle_status status = HEDDLE_OK;
+  for (; i < end; ++i) {
+    s = i;
+    if (stop.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      return HEDDLE_OK;
+    status = steps[i].run(steps[i].context, 0, steps[i].tiles);
+    if (status != HEDDLE_OK) [[unlikely]]
+      return status;
+    if constexpr (finishes) {
+      if (graph.finish[i]) status = graph.finish[i](steps[i].context);
+      if (status != HEDDLE_OK) [[unlikely]]
+        return status;
+    }
+  }
+  s = end;
+  return HEDDLE_OK;
+}
+
+heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
+                           const SerialExtras& extras) {
+  const double scale = ns_per_tick();
+  const bool timed = extras.timed();
+  uint64_t before = timed ? ticks() : 0;
+  for (; s < end; ++s) {
+    if (extras.inside && extras.inside->outer_stops(extras.inside->user)) request_stop(stop, stop_cancelled);
+    if (extras.deadline_ticks != 0 && before >= extras.deadline_ticks) request_stop(stop, stop_deadline);
+    if (stop.load(std::memory_order_relaxed) != 0) return HEDDLE_OK;
+    heddle_status status = steps[s].run(steps[s].context, 0, steps[s].tiles);
+    if (status == HEDDLE_OK && !graph.finish.empty() && graph.finish[s]) status = graph.finish[s](steps[s].context);
+    const uint64_t after = timed ? ticks() : 0;
+    if (extras.profile) extras.profile[s] = {before, after, 1};
+    if (status != HEDDLE_OK) return status;
+    if (extras.cost_ns) extras.cost_ns[s] = static_cast<float>(static_cast<double>(after - before) * scale);
+    before = after;
+  }
+  return HEDDLE_OK;
+}
+
+bool stopped_before_tail(RunControl& control) noexcept {
+  if (control.deadline_ticks != 0 && ticks() >= control.deadline_ticks) request_stop(control.stop, stop_deadline);
+  return control.stop.load(std::memory_order_relaxed) != 0;
+}
+
+// Whether everything ran and nothing failed.
+bool run_serially(const StepGraph& graph, const Step* steps, RunControl& control, float* cost_ns) noexcept {
+  SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks, control.outer_stops ? &control : nullptr};
+  const SerialLoop loop = !extras.none() ? watched_loop : graph.finish.empty() ? plain_loop<false> : plain_loop<true>;
+  uint32_t s = 0;
+  heddle_status status = HEDDLE_OK;
+  try {
+    status = loop(graph, steps, s, graph.tail_begin, control.stop, extras);
+    if (s < graph.count && s == graph.tail_begin && !stopped_before_tail(control)) {
+      // From here on neither cancellation nor deadline stops the updates of variables.
+      extras.deadline_ticks = 0;
+      std::atomic<uint32_t> tail_stop{0};
+      status = loop(graph, steps, s, graph.count, tail_stop, extras);
+    }
+  } catch (...) {
+    status = say_threw(steps[s].context);
+  }
+  if (status != HEDDLE_OK) {
+    if (control.failed) control.failed(control.user, s, status);
+    request_stop(control.stop, stop_failed);
+  }
+  return s == graph.count;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options)
+    : graph_(graph), options_(options), threads_(thread_count(executor, options)) {
+  if (threads_ == 1 && options.shuffle_seed == 0 && !has_asynchronous_steps(graph)) return;
+  ns_per_tick();
+  engine_ = std::make_shared<ParallelEngine>(graph, threads_ > 1 ? executor : nullptr, threads_, options.shuffle_seed);
+  const bool learns = options.mode == ScheduleMode::automatic || options.measure;
+  if (threads_ > 1 && options.shuffle_seed == 0 && learns) run_mode_ = std::make_unique<RunMode>(engine_->table(), graph.cost_ns, threads_);
+}
+Scheduler::~Scheduler() = default;
+
+void Scheduler::run(const Step* steps, RunControl& control) noexcept {
+  const WorkerScope scope(0);
+  if (engine_ && !prepared_) [[unlikely]]
+    prepare_engine(steps);
+  RunMode::Choice choice;
+  choice.parallel = engine_ != nullptr;
+  if (run_mode_) choice = choose();
+  const uint64_t begin = choice.timed ? ticks() : 0;
+  float* const cost_ns = choice.measure ? run_mode_->measured_ns() : nullptr;
+  last_parallel_ = choice.parallel;
+  last_complete_ = choice.parallel ? engine_->run(steps, control, cost_ns) : run_serially(graph_, steps, control, cost_ns);
+  if (choice.timed && last_complete_) learn(choice, steps, ticks_to_ns(ticks() - begin));
+}
+
+// In mode parallel costs are learned all the same: they decide what is offered and in which order.
+RunMode::Choice Scheduler::choose() noexcept {
+  RunMode::Choice choice = run_mode_->next();
+  // Asynchronous steps need the engine, which then runs them on one thread or several.
+  if (options_.mode == ScheduleMode::parallel || engine_->table().has_asynchronous()) choice.parallel = true;
+  return choice;
+}
+
+void Scheduler::learn(const RunMode::Choice& choice, const Step* steps, double duration_ns) {
+  if (run_mode_->ran(choice, duration_ns)) engine_->set_costs(steps, run_mode_->cost_ns().data());
+}
+
+void Scheduler::prepare_engine(const Step* steps) {
+  prepared_ = true;
+  const std::vector<float> unknown(graph_.count, 0.0F);
+  const bool declared = options_.shuffle_seed == 0 && graph_.cost_ns.size() == graph_.count;
+  engine_->set_costs(steps, declared ? graph_.cost_ns.data() : unknown.data());
+  if (run_mode_) run_mode_->set_tiles(steps);
+}
+
+}  // namespace heddle

@@ -1,0 +1,40 @@
+// Calling foreign code: the only place of the scheduler where an exception can arrive. Costs nothing when none does.
+#pragma once
+
+#include "heddle/abi.h"
+#include "schedule/run_control.h"
+
+namespace heddle {
+
+// Leaves the reason with the step, as a kernel that returns a status would.
+inline heddle_status say_threw(const heddle_run_context* context) noexcept {
+  static constexpr char text[] = "threw an exception across the plugin boundary";
+  if (context->host) context->host->set_error(context, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
+  return HEDDLE_ERROR_INTERNAL;
+}
+
+inline heddle_status call_run(const Step& step, int64_t begin, int64_t end) noexcept {
+  try {
+    return step.run(step.context, begin, end);
+  } catch (...) {
+    return say_threw(step.context);
+  }
+}
+
+// The step's finish function, if it has one.
+inline heddle_status call_finish(const StepGraph& graph, const Step& step, uint32_t index) noexcept {
+  if (graph.finish.empty() || !graph.finish[index]) return HEDDLE_OK;
+  try {
+    return graph.finish[index](step.context);
+  } catch (...) {
+    return say_threw(step.context);
+  }
+}
+
+// The first reason stays.
+inline void request_stop(std::atomic<uint32_t>& stop, uint32_t reason) noexcept {
+  uint32_t running = 0;
+  stop.compare_exchange_strong(running, reason, std::memory_order_relaxed);
+}
+
+}  // namespace heddle

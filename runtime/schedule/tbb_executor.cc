@@ -1,0 +1,115 @@
+#include "schedule/tbb_executor.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <system_error>
+#include <vector>
+
+#include "heddle/limits.h"
+#include "schedule/helper_pinning.h"
+#include "schedule/processors.h"
+
+namespace heddle {
+namespace {
+
+// An arena wider than the process's limit gets no more threads for it, only a warning from TBB on stderr.
+int arena_width(int wanted) {
+  const auto limit = static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  return std::max(1, std::min(wanted > 0 ? wanted : std::min(default_concurrency(), most_threads), limit));
+}
+
+// Pins each worker when it enters the arena. Workers stay pinned when they leave: they sleep outside.
+class PinningObserver final : public tbb::task_scheduler_observer {
+ public:
+  explicit PinningObserver(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena), pinning_(allowed_processors()) { observe(true); }
+  ~PinningObserver() override { observe(false); }
+  void on_scheduler_entry(bool is_worker) override {
+    if (is_worker) pinning_.enter();
+  }
+  HelperPinning& pinning() { return pinning_; }
+
+ private:
+  HelperPinning pinning_;
+};
+
+void* wait_for(void* gate) {
+  const std::lock_guard pass(*static_cast<std::mutex*>(gate));
+  return nullptr;
+}
+
+}  // namespace
+
+Status check_threads(int count) {
+  constexpr size_t stack_bytes = size_t{4} << 20;  // as oneTBB's workers
+  std::vector<pthread_t> threads;
+  std::mutex gate;  // all are there at once
+  int error = 0;
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, stack_bytes);
+  {
+    const std::lock_guard closed(gate);
+    for (int i = 0; i < count && error == 0; ++i) {
+      pthread_t thread = {};
+      error = ::pthread_create(&thread, &attributes, wait_for, &gate);
+      if (error == 0) threads.push_back(thread);
+    }
+  }
+  for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  if (error == 0) return {};
+  return {Code::out_of_memory,
+          "the system gives this process " + std::to_string(threads.size()) + " of the " + std::to_string(count) +
+              " threads that are to help (" + std::generic_category().message(error) + ")",
+          "use 1 thread, or raise the limit of processes or of memory"};
+}
+
+struct TbbExecutor::Arena {
+  explicit Arena(const TbbExecutorOptions& options) : arena(arena_width(options.concurrency)) {
+    arena.initialize();
+    if (options.pin_helpers) observer = std::make_unique<PinningObserver>(arena);
+  }
+  tbb::task_arena arena;
+  std::unique_ptr<PinningObserver> observer;
+  std::atomic<uint32_t> tasks{0};  // submitted and not returned
+};
+
+namespace {
+thread_local uint32_t inside_tasks = 0;  // of executors of this kind
+}
+
+TbbExecutor::TbbExecutor(const TbbExecutorOptions& options) : arena_(std::make_shared<Arena>(options)) {}
+
+TbbExecutor::~TbbExecutor() {
+  // The last handle of a runtime may go in a callback, on a thread that the tasks still queued may need: what they use stays alive.
+  if (inside_tasks != 0) return;
+  // oneTBB sees to it that what was enqueued is run, even where it may use no worker otherwise.
+  while (arena_->tasks.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+int TbbExecutor::concurrency() const noexcept {
+  return arena_->arena.max_concurrency();
+}
+
+void TbbExecutor::submit(HelperTask& task) noexcept {
+  arena_->tasks.fetch_add(1, std::memory_order_relaxed);
+  arena_->arena.enqueue([arena = arena_, &task] {
+    ++inside_tasks;
+    task.execute();
+    --inside_tasks;
+    arena->tasks.fetch_sub(1, std::memory_order_release);
+  });
+}
+
+void TbbExecutor::run_begins() noexcept {
+  if (arena_->observer) arena_->observer->pinning().make_room();
+}
+
+}  // namespace heddle

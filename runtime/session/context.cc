@@ -1,0 +1,241 @@
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "plugin/host.h"
+#include "session/session_impl.h"
+
+namespace heddle {
+
+Tensor::Tensor(DType dtype, const Shape& shape) {
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(dtype, shape, &data);
+  view_ = {dtype, shape, data};
+  owner_ = std::const_pointer_cast<void>(std::shared_ptr<const void>(blob, blob->data));
+}
+
+Tensor Tensor::copy_of(const TensorView& view) {
+  Tensor tensor(view.dtype, view.shape);
+  if (view.byte_size() > 0 && view.data) std::memcpy(tensor.data(), view.data, static_cast<size_t>(view.byte_size()));
+  return tensor;
+}
+
+// A run on another thread. Lives until it has called back, whatever happens to the context's handle.
+struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context::State::Async> {
+  Context::State* state = nullptr;
+  RunSettings settings;
+  std::function<void(Status)> done;
+  std::mutex mutex;
+  std::condition_variable finished;
+  bool running = false;
+  std::atomic<bool> cancelled{false};
+
+  void execute() noexcept override {                         // NOLINT(bugprone-exception-escape): a callback that throws ends the process
+    const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
+    const Status status = state->run(settings);
+    const std::function<void(Status)> callback = std::move(done);
+    {
+      const std::lock_guard lock(mutex);
+      running = false;
+      state->reserved.store(false, std::memory_order_release);
+      finished.notify_all();
+    }
+    if (callback)
+      callback(status);
+    else if (!status.ok())
+      log_line(HEDDLE_LOG_ERROR, status.text());
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    finished.wait(lock, [&] { return !running; });
+  }
+};
+
+int64_t bytes_of_output(const Plan& plan, size_t i) {
+  const PlanValue& value = plan.values[plan.outputs[i].index];
+  return value.placement.kind == Placement::Kind::unplanned ? -1 : value.type.byte_size();
+}
+
+Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes) {
+  const int64_t most = bytes_of_output(plan, i);
+  if (most >= 0 && (bytes < 0 || bytes >= most)) return {};  // the way of every run: nothing is allocated
+  const std::string name = "output " + quoted(plan.values[plan.outputs[i].index].name);
+  if (most < 0)
+    return {Code::unsupported, name + " has no bound before it is there, no buffer is large enough for it",
+            "leave it unbound and read it with output()"};
+  return {Code::invalid_argument, name + " takes up to " + std::to_string(most) + " bytes, the buffer has " + std::to_string(bytes),
+          "ask output_bytes() first"};
+}
+
+Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->async = std::make_shared<State::Async>();
+}
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&& other) noexcept {
+  if (this == &other) return *this;
+  const Context before(std::move(*this));  // waits for its run and gives back what it has
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Context::~Context() {
+  if (!state_) return;
+  if (!state_->made().holds()) {
+    static_cast<void>(state_.release());  // in a forked child nothing is waited for or torn down
+    return;
+  }
+  state_->async->wait();
+  if (!state_->execution) return;
+  Session::Impl& session = *state_->session;
+  // Over the caller's buffer no execution serves another context.
+  if (!state_->workspace && state_->execution->answered().ok()) return;
+  // What was built serves the next context of the same plan, the memory that of any plan.
+  session.give_back(*state_->entry, std::move(state_->execution), state_->workspace);
+  if (!state_->shared && state_->workspace) session.runtime->workspaces.give_back(std::move(state_->workspace));
+}
+
+Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until) {
+  switch (turn.enter(workspace.turns(), Turns::Use::alone, until)) {
+    case Turns::Outcome::entered:
+      return workspace.answered();
+    case Turns::Outcome::cancelled:
+      return {Code::cancelled, "the run was cancelled while it waited for its turn"};
+    case Turns::Outcome::late:
+      return {Code::deadline_exceeded, "the deadline passed while the run waited for its turn in shared memory",
+              "allow more time, or let fewer contexts share it"};
+    case Turns::Outcome::held:
+      break;
+  }
+  return {Code::busy, "the calling thread is in a run that works in this memory", "call it when the run is over"};
+}
+
+Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
+  if (!shared) return {};
+  HEDDLE_CHECK(enter_shared(*workspace, turn, Interruption(settings.deadline(), settings.cancelled)));
+  HEDDLE_CHECK(reserve(*workspace, *entry->plan));
+  execution->follow(*workspace);
+  return {};
+}
+
+Status Context::State::run(const RunSettings& settings) {
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, settings));
+  Status status = execution->run(settings);
+  if (shared && !status.ok()) workspace->block(execution->unanswered());
+  return status;
+}
+
+// What the caller asked for, from now on.
+RunSettings Context::State::settings(const RunOptions& options) const {
+  RunSettings made;
+  made.seed = options.seed.value_or(session->options.seed);
+  made.deadline_ns = options.deadline_ns;
+  if (made.deadline_ns > 0) made.asked_ticks = ticks();
+  made.cancelled = &async->cancelled;
+  return made;
+}
+
+size_t Context::input_count() const {
+  return state_->entry->plan->inputs.size();
+}
+size_t Context::output_count() const {
+  return state_->entry->plan->outputs.size();
+}
+
+TensorView Context::input(size_t i) const {
+  if (i >= input_count()) return {};
+  const Plan& plan = *state_->entry->plan;
+  const TensorType& type = plan.values[plan.inputs[i].index].type;
+  return {type.dtype, type.shape, nullptr};
+}
+
+TensorView Context::output(size_t i) const {
+  if (i >= output_count() || !state_->made().holds()) return {};
+  Turns::Hold turn;
+  return state_->enter(turn).ok() ? state_->execution->output(i) : TensorView();
+}
+
+Status Context::bind_input(size_t i, const void* data) {
+  if (i >= input_count())
+    return {Code::invalid_argument, "the net has " + std::to_string(input_count()) + " inputs, there is no input " + std::to_string(i)};
+  state_->execution->bind_input(i, data);
+  return {};
+}
+
+int64_t Context::output_bytes(size_t i) const {
+  const Plan& plan = *state_->entry->plan;
+  return i < output_count() ? bytes_of_output(plan, i) : -1;
+}
+
+Status Context::bind_output(size_t i, void* data, int64_t bytes) {
+  if (i >= output_count())
+    return {Code::invalid_argument, "the net has " + std::to_string(output_count()) + " outputs, there is no output " + std::to_string(i)};
+  if (data) HEDDLE_CHECK(check_output_buffer(*state_->entry->plan, i, bytes));
+  state_->execution->bind_output(i, data);
+  return {};
+}
+
+namespace {
+
+// Ends with the run, however that ends.
+class Reservation {
+ public:
+  explicit Reservation(std::atomic<bool>& reserved) : reserved_(reserved) {}
+  ~Reservation() { reserved_.store(false, std::memory_order_release); }
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+ private:
+  std::atomic<bool>& reserved_;
+};
+
+Status busy_context() {
+  return {Code::busy, "this context is running already", "use a context per thread, or wait for its callback"};
+}
+
+}  // namespace
+
+Status Context::run(const RunOptions& options) {
+  State& state = *state_;
+  HEDDLE_CHECK(state.made().check());
+  if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
+  const Reservation reservation(state.reserved);
+  state.async->cancelled.store(false, std::memory_order_relaxed);
+  return state.run(state.settings(options));
+}
+
+Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
+  State& state = *state_;
+  HEDDLE_CHECK(state.made().check());
+  Executor* executor = state.session->runtime->executor;
+  if (!executor)
+    return {Code::unsupported, "run_async needs an executor, this runtime has one thread",
+            "create the runtime with two threads or more, or with an executor"};
+  if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
+  State::Async& async = *state.async;
+  {
+    const std::lock_guard lock(async.mutex);
+    async.running = true;
+  }
+  async.state = &state;
+  async.cancelled.store(false, std::memory_order_relaxed);
+  async.settings = state.settings(options);
+  async.done = std::move(done);
+  executor->submit(async);
+  return {};
+}
+
+void Context::cancel() {
+  if (!state_->made().holds()) return;
+  state_->async->cancelled.store(true);
+  state_->execution->cancel();
+  state_->session->variables->wake();
+  if (state_->shared) state_->workspace->turns().wake();
+}
+int64_t Context::planned_bytes() const {
+  return state_->entry->plan->context_bytes();
+}
+
+}  // namespace heddle

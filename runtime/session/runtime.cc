@@ -1,0 +1,184 @@
+#include <dlfcn.h>
+#include <link.h>
+
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "infer/shape_operands.h"
+#include "load/load.h"
+#include "load/structure.h"
+#include "plugin/host.h"
+#include "resolve/resolve.h"
+#include "schedule/tbb_executor.h"
+#include "session/session_impl.h"
+#include "weights/attach.h"
+
+namespace heddle {
+namespace {
+
+// The folder of the library (or program) that this code is in; empty: nobody knows.
+std::filesystem::path own_folder() {
+  Dl_info info = {};
+  link_map* map = nullptr;
+  if (::dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
+  // The program itself has no name here, and argv[0] may be anything.
+  const char* const file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::canonical(file, error);
+  return error ? std::filesystem::path() : whole.parent_path();
+}
+
+// The folder with the plugins that come with Heddle: named by the environment, or beside the library, installed or in a build tree.
+std::filesystem::path default_plugin_folder() {
+  if (const char* named = std::getenv("HEDDLE_PLUGIN_DIR")) return named;
+  const std::filesystem::path here = own_folder();
+  if (here.empty()) return {};  // never a folder of whoever's working directory
+  std::error_code error;
+  for (const char* candidate : {"heddle/plugins", "../" HEDDLE_PLUGIN_INSTALL_DIR, "../lib/heddle/plugins"})
+    if (std::filesystem::is_directory(here / candidate, error)) return here / candidate;
+  return {};
+}
+
+Status load_plugins(Registry& registry, const RuntimeOptions& options) {
+  for (const std::string& file : options.plugins) HEDDLE_CHECK(registry.load(file));
+  for (const std::string& folder : options.plugin_folders) HEDDLE_CHECK(registry.load_folder(folder));
+  if (!options.default_plugins) return {};
+  const std::filesystem::path folder = default_plugin_folder();
+  return folder.empty() ? Status() : registry.load_folder(folder);
+}
+
+// oneTBB keeps threads for the whole process, and a forked child of one that used them has none.
+Status check_tbb_threads() {
+  static const uint32_t first_used = fork_generation();
+  if (first_used == fork_generation()) return {};
+  return {Code::forked, "this process was forked from one that had made helper threads, which are not here",
+          "use one thread, or an executor of your own, or create the first runtime after fork()"};
+}
+
+// Options are taken as they are or refused: never something else than what was asked for.
+Status check_range(const char* option, int64_t value, int64_t least, int64_t most, const char* hint) {
+  if (value >= least && value <= most) return {};
+  return {Code::invalid_argument,
+          std::string(option) + " is " + std::to_string(value) + ", not from " + std::to_string(least) + " to " + std::to_string(most),
+          hint};
+}
+
+Status check_options(const RuntimeOptions& options) {
+  HEDDLE_CHECK(check_range("RuntimeOptions::threads", options.threads, 0, most_threads, "0 is what affinity and cgroup allow"));
+  if (!options.executor) return {};
+  return check_range("the executor's concurrency()", options.executor->concurrency(), 1, most_threads,
+                     "it counts the threads that may work on one run, the calling one included");
+}
+
+Status check_options(const SessionOptions& options) {
+  HEDDLE_CHECK(check_range("SessionOptions::streams", options.streams, 1, most_streams, "1 is enough for any net"));
+  HEDDLE_CHECK(check_range("SessionOptions::plan_cache", options.plan_cache, 1, INT_MAX, "1 keeps the last plan alone"));
+  return check_range("SessionOptions::idle_contexts", options.idle_contexts, 0, INT_MAX, "0 keeps none");
+}
+
+}  // namespace
+
+void set_log_function(LogFunction function, void* user) {
+  set_log_sink(function, user);
+}
+
+Result<Runtime> Runtime::create(const RuntimeOptions& options) {
+  HEDDLE_CHECK(check_options(options));
+  const std::shared_ptr<Impl> impl(new Impl(), [](Impl* made) { delete_unless_forked(made, made->made); });
+  HEDDLE_CHECK(load_plugins(impl->registry, options));
+  if (options.executor) {
+    impl->executor = options.executor;
+  } else if (options.threads != 1) {
+    HEDDLE_CHECK(check_tbb_threads());
+    TbbExecutorOptions tbb;
+    tbb.concurrency = options.threads;
+    tbb.pin_helpers = options.pin_threads;
+    impl->own_executor = std::make_unique<TbbExecutor>(tbb);
+    impl->executor = impl->own_executor.get();
+    HEDDLE_CHECK(check_threads(impl->executor->concurrency() - 1));
+  }
+  impl->threads = impl->executor ? impl->executor->concurrency() : 1;
+  ns_per_tick();  // calibrates now rather than in the first run
+  return Runtime(std::move(impl));
+}
+
+Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const {
+  const uint64_t begin = ticks();
+  LoadOptions load;
+  load.limits = options.limits;
+  HEDDLE_CHECK(impl_->made.check());
+  HEDDLE_TRY(Net net, load_net(path, load));
+  const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  auto session = open_loaded(*this, std::move(net), options);
+  if (session.ok()) session->impl().load_times.load_ns = load_ns;
+  return session;
+}
+
+Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options) const {
+  LoadOptions load;
+  load.limits = options.limits;
+  HEDDLE_CHECK(impl_->made.check());
+  HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
+  return open_loaded(*this, std::move(net), options);
+}
+
+Status Runtime::load_plugin(const std::string& path) {
+  HEDDLE_CHECK(impl_->made.check());
+  return impl_->registry.load(path);
+}
+Status Runtime::unload_plugin(const std::string& name) {
+  HEDDLE_CHECK(impl_->made.check());
+  HEDDLE_CHECK(impl_->registry.unload(name));
+  impl_->devices.drop(name);
+  impl_->workspaces.trim(0);  // what they hold on a device keeps its plugin loaded
+  return {};
+}
+void Runtime::trim(int64_t keep_bytes) {
+  if (!impl_->made.holds()) return;
+  impl_->quarantine.sweep();
+  impl_->devices.sweep();
+  impl_->workspaces.trim(keep_bytes);
+}
+int Runtime::threads() const {
+  return impl_->threads;
+}
+
+Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options) {
+  HEDDLE_CHECK(check_whole_net(net, options.limits));
+  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are none to be had: what lacks them is named
+  return open_loaded(runtime, std::move(net), options);
+}
+
+Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
+  HEDDLE_CHECK(check_options(options));
+  const std::shared_ptr<Session::Impl> impl(new Session::Impl(runtime.shared_impl()),
+                                            [](Session::Impl* made) { delete_unless_forked(made, made->runtime->made); });
+  impl->registry = impl->runtime->registry.snapshot();
+  impl->options = options;
+  const uint64_t begin = ticks();
+  HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
+  impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  impl->packs = std::make_shared<PackCache>();
+  impl->resources = std::make_shared<ResourceTable>(impl->registry);
+  HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
+  impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
+  PipelineOptions& p = impl->pipeline;
+  p.symbols = options.symbols;
+  p.limits = options.limits;
+  p.transform.default_device = p.compile.default_device = options.device;
+  p.transform.limits = p.compile.limits = options.limits;
+  p.copies = options.copies;
+  p.compile.devices = &impl->runtime->devices;
+  p.compile.streams = static_cast<uint32_t>(options.streams);
+  p.compile.max_threads = static_cast<uint32_t>(impl->runtime->threads);
+  p.compile.memory_limit = options.memory_limit;
+  p.compile.commit_late = options.commit_late;
+  p.compile.packs = impl->packs;
+  p.compile.resources = impl->resources;
+  return SessionAccess::make(impl);
+}
+
+}  // namespace heddle

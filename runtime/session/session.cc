@@ -1,0 +1,351 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "infer/shape_operands.h"
+#include "session/session_impl.h"
+#include "weights/attach.h"
+
+namespace heddle {
+namespace {
+
+PortInfo port_info(const Net& net, ValueId id) {
+  const Value& value = net[id];
+  PortInfo info;
+  info.name = value.name;
+  info.dtype = value.type.dtype;
+  info.ranked = value.type.ranked;
+  for (const Dim& dim : value.type.dims) info.shape.push_back(dim.kind == Dim::Kind::constant ? dim.value : -1);
+  return info;
+}
+
+Status check_count(const Net& net, size_t count) {
+  if (count == 0 || count == net.inputs.size()) return {};
+  return {Code::missing_input, "the net has " + std::to_string(net.inputs.size()) + " inputs, " + std::to_string(count) + " are given",
+          "give each input"};
+}
+
+// In ticks, from now; 0: none.
+uint64_t deadline_of(const RunOptions& options) {
+  RunSettings settings;
+  settings.deadline_ns = options.deadline_ns;
+  return settings.deadline();
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- plans
+
+bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const {
+  if (count == 0) return entry.as_declared;
+  // What was made without knowing contents that decide shapes does not serve where they are known.
+  if (entry.types.size() != count || entry.contents.size() != shape_inputs.size()) return false;
+  for (size_t i = 0; i < count; ++i)
+    if (inputs[i].dtype != entry.types[i].dtype || inputs[i].shape != entry.types[i].shape) return false;
+  for (size_t k = 0; k < entry.contents.size(); ++k) {
+    const TensorView& input = inputs[shape_inputs[k]];
+    const std::vector<std::byte>& content = entry.contents[k];
+    if (!input.data || static_cast<size_t>(input.byte_size()) != content.size() ||
+        !std::equal(content.begin(), content.end(), static_cast<const std::byte*>(input.data)))
+      return false;
+  }
+  return true;
+}
+
+std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_t count) {
+  const std::lock_guard lock(mutex);
+  for (auto it = plans.begin(); it != plans.end(); ++it) {
+    if (!matches(**it, inputs, count)) continue;
+    if (it != plans.begin()) plans.splice(plans.begin(), plans, it);
+    return plans.front();
+  }
+  return nullptr;
+}
+
+Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* inputs, size_t count, const Interruption* interruption) {
+  // Folding and packing are about to read mapped weights: a file that shrank meanwhile is an error, not a fault.
+  HEDDLE_CHECK(check_weights_whole(net), "while preparing the net");
+  auto entry = std::make_shared<PlanEntry>();
+  PipelineOptions p = pipeline;
+  p.interruption = interruption;
+  entry->as_declared = count == 0;
+  for (size_t i = 0; i < count; ++i) p.inputs.push_back({{inputs[i].dtype, inputs[i].shape}, nullptr});
+  if (count > 0)
+    for (const uint32_t i : shape_inputs) {
+      const TensorView& input = inputs[i];
+      if (!input.data) return missing_content(net[net.inputs[i]].name);
+      const auto* bytes = static_cast<const std::byte*>(input.data);
+      entry->contents.emplace_back(bytes, bytes + input.byte_size());
+      p.inputs[i].content = Blob::copy_of(input.dtype, input.shape, input.data);
+    }
+  entry->times = load_times;
+  HEDDLE_TRY(entry->plan, build_plan(net, registry, p, &entry->times));
+  for (const ValueId id : entry->plan->inputs) entry->types.push_back(entry->plan->values[id.index].type);
+  return entry;
+}
+
+Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* inputs, size_t count, const Interruption* interruption) {
+  HEDDLE_CHECK(check_count(net, count));
+  if (auto entry = cached(inputs, count)) return entry;
+  HEDDLE_TRY(std::shared_ptr<PlanEntry> made, make_plan(inputs, count, interruption));
+  const std::lock_guard lock(mutex);
+  for (const auto& entry : plans)
+    if (matches(*entry, inputs, count)) return entry;
+  plans.push_front(made);
+  while (plans.size() > static_cast<size_t>(std::max(1, options.plan_cache))) plans.pop_back();
+  return made;
+}
+
+ExecutionOptions Session::Impl::execution_options() const {
+  ExecutionOptions o;
+  o.executor = runtime->executor;
+  o.max_threads = runtime->threads;
+  o.scheduler = scheduler;
+  return o;
+}
+
+Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspace& workspace) {
+  HEDDLE_CHECK(reserve(workspace, *entry.plan));
+  std::unique_ptr<Execution> execution;
+  {
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.idle.empty()) {
+      execution = std::move(entry.idle.back());
+      entry.idle.pop_back();
+    }
+  }
+  if (execution) {
+    execution->follow(workspace);
+    return execution;
+  }
+  ExecutionOptions o = execution_options();
+  o.workspace = &workspace;
+  return Execution::create(entry.plan, variables, o);
+}
+
+void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace) {
+  if (!execution->answered().ok()) {
+    runtime->quarantine.keep({std::move(workspace), std::move(execution)});
+    return;
+  }
+  execution->unbind();
+  const std::lock_guard lock(entry.mutex);
+  // What does not fit goes behind the lock.
+  if (entry.idle.size() < static_cast<size_t>(options.idle_contexts)) entry.idle.push_back(std::move(execution));
+}
+
+Session::Impl::~Impl() {
+  plans.clear();
+  runtime->quarantine.sweep();
+  runtime->devices.sweep();
+  if (--runtime->sessions == 0) runtime->workspaces.trim(0);
+}
+
+ExecutionLoan::ExecutionLoan(Session::Impl& session, PlanEntry& entry)
+    : session_(session), entry_(entry), workspace_(session.runtime->workspaces.take()) {
+  auto taken = session_.take(entry_, *workspace_);
+  if (taken.ok())
+    execution_ = std::move(*taken);
+  else
+    status_ = std::move(taken).status();
+}
+
+ExecutionLoan::~ExecutionLoan() {
+  if (execution_) session_.give_back(entry_, std::move(execution_), workspace_);
+  if (workspace_) session_.runtime->workspaces.give_back(std::move(workspace_));
+}
+
+// ---------------------------------------------------------------- session
+
+Session SessionAccess::make(std::shared_ptr<Session::Impl> impl) {
+  return Session(std::move(impl));
+}
+Execution& SessionAccess::execution(Context& context) {
+  return *context.state_->execution;
+}
+Result<Context> SessionAccess::prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry) {
+  auto state = std::make_unique<Context::State>();
+  state->workspace = session->runtime->workspaces.take();
+  HEDDLE_TRY(state->execution, session->take(*entry, *state->workspace));
+  state->session = session;
+  state->entry = std::move(entry);
+  return Context(std::move(state));
+}
+int64_t SessionAccess::held_bytes(const Context& context, uint8_t device) {
+  const Context::State& state = *context.state_;
+  const int64_t own = state.execution->allocated_bytes(device);
+  if (!state.workspace) return own;
+  return own + (device == 0 ? state.workspace->host_bytes() : state.workspace->bytes_on(*state.entry->plan->devices[device - 1u].device));
+}
+
+// A forked child has nothing that its devices would need to take memory back.
+RunContext::RunContext() : workspace_(new Workspace(), [made = MadeInThisProcess()](Workspace* w) { delete_unless_forked(w, made); }) {}
+int64_t RunContext::bytes() const {
+  Turns::Hold turn;  // when this thread holds it already, it is as good
+  turn.enter(workspace_->turns(), Turns::Use::alone);
+  return workspace_->bytes();
+}
+
+std::vector<PortInfo> Session::inputs() const {
+  std::vector<PortInfo> ports;
+  for (const ValueId id : impl_->net.inputs) ports.push_back(port_info(impl_->net, id));
+  return ports;
+}
+
+std::vector<PortInfo> Session::outputs() const {
+  std::vector<PortInfo> ports;
+  for (const ValueId id : impl_->net.outputs) ports.push_back(port_info(impl_->net, id));
+  return ports;
+}
+
+Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  return SessionAccess::prepare(impl_, std::move(entry));
+}
+
+Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  auto state = std::make_unique<Context::State>();
+  state->workspace = SessionAccess::workspace(memory);
+  state->shared = true;
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter_shared(*state->workspace, turn));
+  HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
+  state->session = impl_;
+  state->entry = std::move(entry);
+  return Context(std::move(state));
+}
+
+Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  if (!buffer) return Status(Code::invalid_argument, "the buffer to prepare in is null", "give one of transient_bytes(), aligned to 64");
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  ExecutionOptions o = impl_->execution_options();
+  o.transient = buffer;
+  o.transient_bytes = bytes;
+  auto state = std::make_unique<Context::State>();
+  HEDDLE_TRY(state->execution, Execution::create(entry->plan, impl_->variables, o));
+  state->session = impl_;
+  state->entry = std::move(entry);
+  return Context(std::move(state));
+}
+
+Result<int64_t> Session::transient_bytes(const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  return entry->plan->context_bytes();
+}
+
+Status Session::run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  RunSettings settings;
+  settings.seed = options.seed.value_or(impl_->options.seed);
+  settings.deadline_ns = options.deadline_ns;
+  if (options.deadline_ns > 0) settings.asked_ticks = ticks();
+  const Interruption interruption(settings.deadline());  // making a plan is part of the run that needs it
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count, &interruption));
+  if (output_count > entry->plan->outputs.size())
+    return {Code::invalid_argument,
+            "the net has " + std::to_string(entry->plan->outputs.size()) + " outputs, " + std::to_string(output_count) + " are asked for"};
+  const ExecutionLoan execution(*impl_, *entry);
+  HEDDLE_CHECK(execution.status());
+  for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
+  for (size_t i = 0; i < output_count; ++i) {
+    // A view without a type says nothing of its buffer.
+    const int64_t bytes = outputs[i].dtype == DType::none ? -1 : outputs[i].byte_size();
+    if (outputs[i].data) HEDDLE_CHECK(check_output_buffer(*entry->plan, i, bytes));
+    execution->bind_output(i, outputs[i].data);
+  }
+  HEDDLE_CHECK(execution->run(settings));
+  for (size_t i = 0; i < output_count; ++i) {
+    void* const data = outputs[i].data;
+    outputs[i] = execution->output(i);
+    outputs[i].data = data;  // the arena is used by the next run: its address is not shown
+  }
+  return {};
+}
+
+Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  const uint64_t deadline = deadline_of(options);
+  const Interruption interruption(deadline);
+  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size(), &interruption));
+  HEDDLE_TRY(Context context, SessionAccess::prepare(impl_, std::move(entry)));
+  for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs[i].data));
+  RunOptions rest = options;
+  if (options.deadline_ns > 0) {
+    const uint64_t now = ticks();
+    rest.deadline_ns = now < deadline ? static_cast<int64_t>(ticks_to_ns(deadline - now)) + 1 : -1;
+  }
+  HEDDLE_CHECK(context.run(rest));
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < context.output_count(); ++i) results.push_back(Tensor::copy_of(context.output(i)));
+  return results;
+}
+
+std::vector<std::string> Session::variables() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < impl_->variables->size(); ++i) names.push_back(impl_->variables->name(i));
+  return names;
+}
+
+namespace {
+
+Result<size_t> find_variable(const VariableStore& store, const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < store.size(); ++i) {
+    if (store.name(i) == name) return i;
+    names.push_back(store.name(i));
+  }
+  return Status(Code::unknown_name, "the net has no variable " + quoted(name), suggestion(name, names));
+}
+
+}  // namespace
+
+Result<Tensor> Session::read_variable(const std::string& name, const RunOptions& options) const {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
+  Tensor tensor(impl_->variables->dtype(i), impl_->variables->shape(i));
+  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), Interruption(deadline_of(options))));
+  return tensor;
+}
+
+Status Session::write_variable(const std::string& name, const TensorView& value, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
+  const DType dtype = impl_->variables->dtype(i);
+  const Shape& shape = impl_->variables->shape(i);
+  if (value.dtype != dtype || value.shape != shape)
+    return {value.dtype != dtype ? Code::dtype_mismatch : Code::shape_mismatch, "variable " + quoted(name) + " is " + to_string(dtype) +
+                                                                                    shape.text() + ", the value is " +
+                                                                                    to_string(value.dtype) + value.shape.text()};
+  if (!value.data && value.byte_size() > 0)
+    return {Code::invalid_argument, "the value for variable " + quoted(name) + " has no data", "give its bytes"};
+  return impl_->variables->write(i, value.data, Interruption(deadline_of(options)));
+}
+
+int64_t Session::variable_bytes() const {
+  return impl_->variables->bytes();
+}
+
+void Session::trim(int64_t keep_bytes) {
+  if (!impl_->runtime->made.holds()) return;
+  // Destroyed behind the lock, which runs under way do not wait for.
+  std::vector<std::shared_ptr<PlanEntry>> dropped;
+  int64_t held = 0;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    for (const auto& entry : impl_->plans) held += entry->plan->memory.persistent_bytes;
+    while (!impl_->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
+      held -= impl_->plans.back()->plan->memory.persistent_bytes;
+      dropped.push_back(std::move(impl_->plans.back()));
+      impl_->plans.pop_back();
+    }
+  }
+  impl_->runtime->workspaces.trim(keep_bytes - held);
+}
+
+}  // namespace heddle

@@ -1,0 +1,140 @@
+// What Runtime and Session are made of; private to the library and its tools.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "compile/prepack.h"
+#include "device/device_manager.h"
+#include "heddle/session.h"
+#include "memory/workspace.h"
+#include "plugin/registry.h"
+#include "run/execution.h"
+#include "run/forked.h"
+#include "run/quarantine.h"
+#include "session/pipeline.h"
+#include "state/variables.h"
+
+namespace heddle {
+
+struct Runtime::Impl {
+  MadeInThisProcess made;
+  Registry registry;
+  DeviceManager devices;
+  std::unique_ptr<Executor> own_executor;
+  Executor* executor = nullptr;  // null: the calling thread alone
+  int threads = 1;
+  WorkspacePool workspaces;
+  std::atomic<int64_t> sessions{0};  // that are open: the last one takes the idle workspaces with it
+  Quarantine quarantine;
+};
+
+// A plan and the executions that are idle, without memory; the cache holds it while it is recent, contexts while they live.
+struct PlanEntry {
+  std::vector<TensorType> types;                 // of the inputs
+  bool as_declared = false;                      // made for the types that the net declares
+  std::vector<std::vector<std::byte>> contents;  // of the inputs that decide shapes
+  std::shared_ptr<const Plan> plan;
+  StageTimes times;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Execution>> idle;
+};
+
+struct Session::Impl {
+  explicit Impl(std::shared_ptr<Runtime::Impl> of) : runtime(std::move(of)) { ++runtime->sessions; }
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  std::shared_ptr<Runtime::Impl> runtime;
+  std::shared_ptr<const RegistrySnapshot> registry;
+  SessionOptions options;
+  PipelineOptions pipeline;  // defaults for every plan
+  SchedulerOptions scheduler;
+  Net net;  // resolved
+  StageTimes load_times;
+  std::shared_ptr<PackCache> packs;          // shared with plans
+  std::shared_ptr<ResourceTable> resources;  // likewise
+  std::shared_ptr<VariableStore> variables;
+  std::vector<uint32_t> shape_inputs;
+  mutable std::mutex mutex;                     // of what follows
+  std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
+
+  // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
+  // `interruption`: of making one; null: none.
+  Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count, const Interruption* interruption = nullptr);
+  // An execution of the plan in that memory, with nothing bound.
+  Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
+  // Keeps the execution for the next who takes one. One that a device still works for goes to the quarantine, and its workspace with it.
+  void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace);
+  ExecutionOptions execution_options() const;
+
+ private:
+  std::shared_ptr<PlanEntry> cached(const TensorView* inputs, size_t count);
+  bool matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const;
+  Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count, const Interruption* interruption);
+};
+
+// The most bytes that output `i` takes; -1: there is no bound.
+int64_t bytes_of_output(const Plan& plan, size_t i);
+// Whether a caller's buffer can be bound to it; `bytes`: what it holds, -1: as much as is needed.
+Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes);
+
+// An execution of a plan, in a workspace of the pool, for as long as this lives.
+class ExecutionLoan {
+ public:
+  ExecutionLoan(Session::Impl& session, PlanEntry& entry);
+  ~ExecutionLoan();
+  ExecutionLoan(const ExecutionLoan&) = delete;
+  ExecutionLoan& operator=(const ExecutionLoan&) = delete;
+  // Before anything else.
+  const Status& status() const { return status_; }
+  Execution* operator->() const { return execution_.get(); }
+
+ private:
+  Session::Impl& session_;
+  PlanEntry& entry_;
+  std::shared_ptr<Workspace> workspace_;
+  std::unique_ptr<Execution> execution_;
+  Status status_;
+};
+
+struct Context::State {
+  std::shared_ptr<Session::Impl> session;
+  std::shared_ptr<PlanEntry> entry;
+  std::unique_ptr<Execution> execution;
+  std::shared_ptr<Workspace> workspace;  // null: over the caller's buffer, never given back for reuse
+  bool shared = false;                   // other contexts have the same workspace
+  std::atomic<bool> reserved{false};     // a run is under way, or was accepted by run_async
+  // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own. Errors:
+  // cancelled, deadline_exceeded, busy; another context's growth failed and left too little, and there is no more for this one either.
+  Status enter(Turns::Hold& turn, const RunSettings& settings = {});
+  RunSettings settings(const RunOptions& options) const;
+  // In the caller's thread or the executor's.
+  Status run(const RunSettings& settings);
+  const MadeInThisProcess& made() const { return session->runtime->made; }
+  struct Async;
+  std::shared_ptr<Async> async;
+};
+// A turn in memory that contexts share. Errors: as Context::State::enter.
+Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until = {});
+
+// Opens a net that is in memory already: recipes, importer, tests. What load checks of a file is checked of it first, so that whatever a
+// builder was told ends in an error and not in memory that is somebody else's.
+Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options);
+// The same for a net that load has just checked.
+Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options);
+// The state behind a context, for tools.
+struct SessionAccess {
+  static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
+  static Session make(std::shared_ptr<Session::Impl> impl);
+  // A context of that plan, in memory of its own.
+  static Result<Context> prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry);
+  static Execution& execution(Context& context);
+  // What the context holds now: its memory, values that no plan could place, what its subnets have of their own.
+  static int64_t held_bytes(const Context& context, uint8_t device);
+};
+
+}  // namespace heddle

@@ -1,0 +1,159 @@
+#include "state/variables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "base/text.h"
+
+namespace heddle {
+
+Result<std::shared_ptr<VariableStore>> VariableStore::create(const Net& net) {
+  auto store = std::make_shared<VariableStore>();
+  for (const Variable& variable : net.variables) {
+    const std::shared_ptr<const Blob>& initial = variable.initial.blob;
+    if (!initial)
+      return Status(Code::weights_missing, "variable " + quoted(variable.name) + " has no initial content",
+                    "load the net with its weights");
+    Entry entry;
+    entry.name = variable.name;
+    auto blob = Blob::allocate(initial->dtype, initial->shape, &entry.data);
+    if (blob->bytes > 0) std::memcpy(entry.data, initial->data, static_cast<size_t>(blob->bytes));
+    entry.blob = std::move(blob);
+    store->entries_.push_back(std::move(entry));
+  }
+  return store;
+}
+
+int64_t VariableStore::bytes() const {
+  int64_t total = 0;
+  for (const Entry& e : entries_) total += e.blob->bytes;
+  return total;
+}
+
+Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, const Interruption& until) const {
+  switch (hold.enter(turns_, use, until)) {
+    case Turns::Outcome::entered:
+      return unanswered_ ? unanswered_->status() : Status();
+    case Turns::Outcome::cancelled:
+      return {Code::cancelled, "cancelled while it waited for the session's variables"};
+    case Turns::Outcome::late:
+      return {Code::deadline_exceeded, "the deadline passed during the wait for the session's variables",
+              "allow more time, or let fewer runs update them"};
+    case Turns::Outcome::held:
+      break;
+  }
+  return {Code::busy, "the calling thread is in a run that holds the session's variables", "call it when the run is over"};
+}
+
+Status VariableStore::read(size_t i, void* destination, const Interruption& until) const {
+  const Entry& e = entries_[i];
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, Turns::Use::shared, until));
+  HEDDLE_CHECK(freshen(i, nullptr, until));
+  if (e.blob->bytes > 0) std::memcpy(destination, e.data, static_cast<size_t>(e.blob->bytes));
+  return {};
+}
+
+Status VariableStore::write(size_t i, const void* source, const Interruption& until) {
+  Entry& e = entries_[i];
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
+  if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
+  e.torn = false;
+  written(i, nullptr);
+  return {};
+}
+
+Status VariableStore::make_home(size_t i, const std::shared_ptr<Device>& device) {
+  Entry& e = entries_[i];
+  const std::lock_guard lock(homes_mutex_);
+  if (home_on(e, *device)) return {};
+  HEDDLE_TRY(DeviceMemory memory, device->allocate(e.blob->bytes), "while variable " + quoted(e.name) + " was given a home there");
+  auto home = std::make_unique<Home>();
+  home->device = device;
+  home->memory = std::move(memory);
+  e.homes.push_back(std::move(home));
+  has_homes_.store(true, std::memory_order_release);
+  return {};
+}
+
+VariableStore::Home* VariableStore::home_on(const Entry& e, const Device& device) {
+  const auto found = std::find_if(e.homes.begin(), e.homes.end(), [&](const auto& h) { return h->device.get() == &device; });
+  return found == e.homes.end() ? nullptr : found->get();
+}
+
+std::byte* VariableStore::data_on(size_t i, const Device& device) const {
+  const std::lock_guard lock(homes_mutex_);
+  const Home* const home = home_on(entries_[i], device);
+  return home ? static_cast<std::byte*>(home->memory.get()) : nullptr;
+}
+
+// By way of memory that only the device writes: a copy that was given up may come when the variable has another content.
+Status VariableStore::copy_to_host(const Entry& e, const CopyWait& wait) const {
+  Home* newest = nullptr;
+  {
+    const std::lock_guard lock(homes_mutex_);
+    if (!e.stale) return {};
+    newest = std::find_if(e.homes.begin(), e.homes.end(), [](const auto& h) { return !h->stale; })->get();
+  }
+  if (!newest->staging) newest->staging = Blob::allocate(DType::u8, Shape{e.blob->bytes}, &newest->staging_data);
+  CopyWait careful = wait;
+  careful.keep_host = newest->staging;
+  Status status = newest->device->read(newest->staging_data, newest->memory.get(), e.blob->bytes, careful);
+  if (!status.ok()) {
+    newest->staging = nullptr;
+    return std::move(status).during("while variable " + quoted(e.name) + " was read");
+  }
+  if (e.blob->bytes > 0) std::memcpy(e.data, newest->staging_data, static_cast<size_t>(e.blob->bytes));
+  const std::lock_guard lock(homes_mutex_);
+  e.stale = false;
+  return {};
+}
+
+Status VariableStore::copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const {
+  Home* home = nullptr;
+  {
+    const std::lock_guard lock(homes_mutex_);
+    home = home_on(e, device);
+    if (!home->stale) return {};
+  }
+  HEDDLE_CHECK(home->device->write(home->memory.get(), e.data, e.blob->bytes, wait), "while variable " + quoted(e.name) + " was uploaded");
+  const std::lock_guard lock(homes_mutex_);
+  home->stale = false;
+  return {};
+}
+
+Status VariableStore::freshen(size_t i, const Device* device, const Interruption& until) const {
+  const Entry& e = entries_[i];
+  {
+    const std::lock_guard lock(homes_mutex_);
+    if (device ? !home_on(e, *device)->stale : !e.stale) return {};
+  }
+  // Runs that read side by side may need the same: one of them copies.
+  Turns::Hold copying;
+  const Turns::Outcome outcome = copying.enter(copying_, Turns::Use::alone, until);
+  if (outcome == Turns::Outcome::late || outcome == Turns::Outcome::cancelled)
+    return {outcome == Turns::Outcome::late ? Code::deadline_exceeded : Code::cancelled,
+            "the run ended while it waited for a copy of variable " + quoted(e.name) + " that another run makes"};
+  const CopyWait wait = {until, shared_from_this(), nullptr};
+  HEDDLE_CHECK(copy_to_host(e, wait));
+  return device ? copy_to_home(e, *device, wait) : Status();
+}
+
+void VariableStore::written(size_t i, const Device* device) {
+  Entry& e = entries_[i];
+  const std::lock_guard lock(homes_mutex_);
+  e.stale = device != nullptr;
+  for (const auto& home : e.homes) home->stale = home->device.get() != device;
+}
+
+Status VariableStore::whole() const {
+  for (const Entry& e : entries_)
+    if (e.torn)
+      return {Code::hazard, "variable " + quoted(e.name) + " was left half-updated by a run that failed",
+              "write it, or open the net again"};
+  return {};
+}
+
+}  // namespace heddle
