@@ -1,6 +1,6 @@
 // ONNX model file → Net. Nothing of protobuf shows here.
 //
-// Operators of every opset from 1 to newest_opset() are legalised to one semantics, the newest of that opset range (operators.h is
+// Operators of every opset from 1 to newest_opset are legalised to one semantics, the newest of that opset range (operators.h is
 // the table); a node's version in the net is the since-version of that semantics. Operators of other domains pass through untouched
 // and are resolved against plugins later. How values, constants, symbols, subgraphs and functions map is in docs/importing_onnx.md.
 // Model files are untrusted: every finding is an error value. Functions are pure but for reading files; any thread.
@@ -26,8 +26,5 @@ struct ImportOptions {
 // limit_exceeded, unsupported (strings, sequences, optionals, sparse tensors, narrow floats: named), unknown_operator (all unknown
 // operators at once, one attached diagnostic each).
 Result<Net> import_onnx(const std::filesystem::path& model, const ImportOptions& options = {});
-
-// The newest opset of ONNX's own domain that import_onnx reads.
-int32_t newest_opset();
 
 }  // namespace heddle

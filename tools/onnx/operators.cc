@@ -5,13 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace heddle {
-
-int32_t newest_opset() {
-  return importer::newest_opset;
-}
-
-namespace importer {
+namespace heddle::importer {
 namespace {
 
 // clang-format off
@@ -171,5 +165,4 @@ std::string operator_table() {
   return out;
 }
 
-}  // namespace importer
-}  // namespace heddle
+}  // namespace heddle::importer

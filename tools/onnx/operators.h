@@ -12,6 +12,7 @@
 
 namespace heddle::importer {
 
+// Of ONNX's own domain, as import_onnx reads them.
 inline constexpr int32_t oldest_opset = 1;
 inline constexpr int32_t newest_opset = 21;
 
