@@ -13,7 +13,7 @@
 
 #include "differential/wire.h"
 #include "onnx/import.h"
-#include "onnx/operators.h"
+#include "onnx/operators/operators.h"
 #include "session/session_impl.h"
 
 namespace {

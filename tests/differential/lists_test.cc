@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "onnx/operators.h"
+#include "onnx/operators/operators.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::testing {

@@ -8,7 +8,7 @@
 #include "load/sample_net.h"
 #include "load/save.h"
 #include "onnx/import.h"
-#include "onnx/tensor_proto.h"
+#include "onnx/tensors/tensor_proto.h"
 #include "small_nets.h"
 
 namespace heddle::fuzz {
@@ -21,7 +21,6 @@ constexpr size_t largest_seed = 16 << 10;
 bool is_integer_or_bool(DType dtype) {
   return dtype == DType::i64 || dtype == DType::i32 || dtype == DType::boolean;
 }
-
 
 // The inputs that `chosen` names become constants with the contents of the model's test data.
 template <class Chosen>

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "onnx/model_builder.h"
-#include "onnx/tensor_proto.h"
+#include "onnx/tensors/tensor_proto.h"
 
 namespace heddle {
 namespace {

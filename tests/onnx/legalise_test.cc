@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "onnx/model_builder.h"
-#include "onnx/operators.h"
+#include "onnx/operators/operators.h"
 
 namespace heddle {
 namespace {

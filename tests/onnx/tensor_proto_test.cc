@@ -1,11 +1,11 @@
-#include "onnx/tensor_proto.h"
+#include "onnx/tensors/tensor_proto.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "onnx/model_builder.h"
-#include "onnx/types.h"
+#include "onnx/tensors/types.h"
 
 namespace heddle {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "onnx/import.h"
-#include "onnx/operators.h"
-#include "onnx/tensor_proto.h"
+#include "onnx/operators/operators.h"
+#include "onnx/tensors/tensor_proto.h"
 
 namespace heddle {
 namespace {

@@ -17,7 +17,7 @@
 #include "heddle/session.h"
 #include "load/save.h"
 #include "onnx/import.h"
-#include "onnx/tensor_proto.h"
+#include "onnx/tensors/tensor_proto.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle {

@@ -15,7 +15,7 @@
 #include "allocations.h"
 #include "models/recipes.h"
 #include "onnx/import.h"
-#include "onnx/tensor_proto.h"
+#include "onnx/tensors/tensor_proto.h"
 #include "small_nets.h"
 
 namespace heddle {

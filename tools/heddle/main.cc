@@ -5,8 +5,8 @@
 #include <exception>
 
 #include "base/text.h"
-#include "command.h"
-#include "interrupt.h"
+#include "common/command.h"
+#include "common/interrupt.h"
 #include "version.h"
 
 namespace heddle::tool {

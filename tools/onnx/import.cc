@@ -6,10 +6,10 @@
 #include <new>
 
 #include "base/text.h"
-#include "onnx/graph_importer.h"
+#include "onnx/graph/graph_importer.h"
 #include "onnx/model_file.h"
-#include "onnx/operators.h"
-#include "onnx/unknown_operators.h"
+#include "onnx/operators/operators.h"
+#include "onnx/operators/unknown_operators.h"
 
 namespace heddle {
 namespace importer {

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <map>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "common/command.h"
+#include "common/interrupt.h"
+#include "common/latency.h"
+#include "common/limit_options.h"
+#include "session/session_impl.h"
+#include "tensors/inputs.h"
+
+namespace heddle::tool {
+namespace {
+
+struct BenchArguments {
+  std::string net, compare;
+  std::vector<int> threads = {1};
+  int repeat = 20, warmup = 5;
+  std::vector<std::string> files, shapes, symbols;
+  LimitOptions limits;
+};
+
+struct Measured {
+  std::vector<double> latencies_ns;
+  std::map<uint32_t, std::vector<double>> steps_ns;
+  std::shared_ptr<const Plan> plan;
+};
+
+Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, int threads) {
+  CommonOptions c = common;
+  c.threads = threads;
+  HEDDLE_TRY(const Runtime runtime, make_runtime(c));
+  SessionOptions options;
+  HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
+  HEDDLE_TRY(options.limits, o.limits.limits());
+  HEDDLE_TRY(Session session, runtime.open(o.net, options));
+  InputRequest request;
+  request.files = o.files;
+  request.limits = options.limits;
+  request.shapes = o.shapes;
+  request.symbols = o.symbols;
+  request.random_seed = 1;
+  HEDDLE_TRY(const auto inputs, make_inputs(session.impl().net, request));
+  std::vector<TensorView> views;
+  for (const auto& b : inputs) views.push_back({b->dtype, b->shape, const_cast<std::byte*>(b->data)});
+  HEDDLE_TRY(Context context, session.prepare(views));
+  for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
+  Execution& execution = SessionAccess::execution(context);
+  const InterruptibleRun interruptible(&execution);
+  Measured m;
+  m.plan = session.impl().plans.front()->plan;
+  for (int i = 0; i < o.warmup; ++i) HEDDLE_CHECK(execution.run({}));
+  for (int i = 0; i < o.repeat; ++i) {
+    const uint64_t begin = ticks();
+    HEDDLE_CHECK(execution.run({}));
+    m.latencies_ns.push_back(ticks_to_ns(ticks() - begin));
+    HEDDLE_CHECK(interruption());
+  }
+  // By operator in runs of their own: the profile costs a little.
+  std::vector<StepSpan> spans(m.plan->steps.size());
+  RunSettings profiled;
+  profiled.profile = spans.data();
+  for (int i = 0; i < std::max(3, o.repeat / 4); ++i) {
+    HEDDLE_CHECK(execution.run(profiled));
+    for (uint32_t s = 0; s < spans.size(); ++s) m.steps_ns[s].push_back(ticks_to_ns(spans[s].end - spans[s].begin));
+  }
+  return m;
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v.empty() ? 0 : v[v.size() / 2];
+}
+
+Result<Json> read_result(const std::string& file) {
+  HEDDLE_TRY(const FileBytes bytes, read_file(file, int64_t{1} << 30));
+  const char* text = reinterpret_cast<const char*>(bytes.data.get());
+  Json object = Json::parse(text, text + bytes.size, nullptr, false);
+  if (!object.is_object() || object.value("command", Json()) != "bench" || !object.contains("runs") || !object["runs"].is_array())
+    return Status(Code::syntax, quoted(file) + " is not what bench --json prints", "make it with heddle bench NET --json");
+  return object;
+}
+
+// The median of an old result for so many threads; 0: it has none.
+double old_median(const Json& old, const Json& threads) {
+  for (const Json& run : old["runs"]) {
+    if (!run.is_object() || run.value("threads", Json()) != threads) continue;
+    const Json latency = run.value("latency_ns", Json());
+    const Json median = latency.is_object() ? latency.value("median", Json()) : Json();
+    if (median.is_number()) return median.get<double>();
+  }
+  return 0;
+}
+
+Json compare_runs(const Json& old, const Json& runs, const Report& report) {
+  Json comparison = Json::array();
+  for (const Json& run : runs) {
+    const double before = old_median(old, run["threads"]), now = run["latency_ns"]["median"].get<double>();
+    comparison.push_back({{"threads", run["threads"]},
+                          {"old_median_ns", before > 0 ? Json(static_cast<int64_t>(before)) : Json(nullptr)},
+                          {"median_ns", run["latency_ns"]["median"]},
+                          {"ratio", before > 0 ? number(now / before) : Json(nullptr)}});
+    if (before > 0) report.say(run["threads"].dump() + " threads: " + shortest(static_cast<float>(now / before)) + " x the old median");
+  }
+  return comparison;
+}
+
+Status bench(const BenchArguments& o, Report& report) {
+  Json runs = Json::array(), operators = Json::array(), old;
+  if (!o.compare.empty()) {
+    HEDDLE_TRY(old, read_result(o.compare));
+  }
+  for (const int threads : o.threads) {
+    HEDDLE_TRY(const Measured m, measure(o, report.common, threads));
+    runs.push_back({{"threads", threads}, {"latency_ns", latency_json(m.latencies_ns)}});
+    report.say(std::to_string(threads) + " threads: " + latency_text(m.latencies_ns));
+    if (threads != o.threads.front()) continue;
+    std::vector<std::pair<double, std::string>> lines;
+    for (const auto& [s, times] : m.steps_ns) {
+      const PlanStep& step = m.plan->steps[s];
+      operators.push_back({{"name", step.name},
+                           {"type", step.type},
+                           {"device", step.device},
+                           {"median_ns", static_cast<int64_t>(median(times))},
+                           {"bytes", step.bytes},
+                           {"flops", step.flops ? Json(*step.flops) : Json(nullptr)}});
+      lines.emplace_back(median(times), word(step.name) + " (" + word(step.type) + ")");
+    }
+    std::sort(lines.rbegin(), lines.rend());
+    for (size_t i = 0; i < lines.size() && i < 15; ++i)
+      report.say("  " + shortest(static_cast<float>(static_cast<int64_t>(lines[i].first / 10)) / 100) + " us  " + lines[i].second);
+  }
+  report.json["runs"] = runs;
+  report.json["operators"] = operators;
+  if (!o.compare.empty()) report.json["comparison"] = compare_runs(old, runs, report);
+  return {};
+}
+
+}  // namespace
+
+Run declare_bench(CLI::App& app) {
+  auto o = std::make_shared<BenchArguments>();
+  app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2")->check(CLI::Range(1, most_threads));
+  app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000));
+  app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000));
+  app.add_option("--input", o->files, "content of an input, where it matters")->type_name("NAME=FILE");
+  app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
+  app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->limits.declare(app);
+  app.add_option("--compare", o->compare, "an older result")->type_name("OLD.json");
+  return [o](Report& report) {
+    const Status status = bench(*o, report);
+    return status.ok() ? 0 : report.fail(status);
+  };
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,216 @@
+#include <filesystem>
+#include <map>
+
+#include "base/text.h"
+#include "common/command.h"
+#include "common/limit_options.h"
+#include "infer/infer.h"
+#include "infer/registry_evaluator.h"
+#include "load/load.h"
+#include "models/recipes.h"
+#include "plugin/operator_cost.h"
+#include "plugin/registry.h"
+#include "resolve/resolve.h"
+#include "session/session_impl.h"
+#include "tensors/inputs.h"
+#include "weights/safetensors.h"
+
+namespace heddle::tool {
+namespace {
+
+struct InspectArguments {
+  std::string file;
+  bool stats = false, verify = false, dot = false;
+  std::vector<std::string> shapes, symbols;
+  LimitOptions limits;
+};
+
+struct NetCost {
+  std::optional<double> flops;
+  int64_t unknown = 0;  // operators that do not say
+};
+
+// Of one run of the net as it is written, without its subnets. Empty, with a note, when plugins, shapes or symbols that it needs are not
+// given. Errors: those of the options.
+Result<NetCost> cost_of(const Net& net, const InspectArguments& o, Report& report) {
+  HEDDLE_TRY(const auto symbols, parse_symbols(o.symbols));
+  HEDDLE_TRY(const auto inputs, bind_shapes(net, o.shapes));
+  const auto cost = [&]() -> Result<NetCost> {
+    HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
+    const auto registry = runtime.impl().registry.snapshot();
+    InferOptions options;
+    HEDDLE_TRY(options.limits, o.limits.limits());
+    HEDDLE_TRY(const Net resolved, resolve(net, registry, options.limits));
+    const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
+    options.evaluator = evaluator.get();
+    options.symbols = symbols;
+    options.inputs = inputs;
+    HEDDLE_TRY(const TypedNet typed, infer(resolved, registry, options));
+    NetCost sum = {0.0, 0};
+    for (const Node& node : typed.net.nodes) {
+      HEDDLE_TRY(const OperatorCost one, operator_cost(typed, node, AttributeTable(*node.schema, node.attributes)));
+      *sum.flops += one.flops.value_or(0);
+      sum.unknown += !one.flops;
+    }
+    return sum;
+  }();
+  if (cost.ok()) return *cost;
+  Diagnostic note = cost.status().diagnostic();
+  note.severity = Severity::note;
+  note.message = "flops are not known: " + note.message;
+  for (Diagnostic& other : note.attached) other.severity = Severity::note;
+  report.diagnose(note);
+  return NetCost();
+}
+
+std::string type_text(const DeclaredType& type) {
+  if (type.dtype == DType::none) return "?";  // inferred when it is run
+  std::string out = to_string(type.dtype);
+  if (!type.ranked) return out;
+  std::vector<std::string> dims;
+  for (const Dim& d : type.dims)
+    dims.push_back(d.kind == Dim::Kind::symbol    ? word(d.symbol)
+                   : d.kind == Dim::Kind::dynamic ? "?"
+                                                  : (d.kind == Dim::Kind::bounded ? "<=" : "") + std::to_string(d.value));
+  return out + "[" + join(dims, ", ") + "]";
+}
+
+std::string names_of(const Net& net, const std::vector<ValueId>& ids) {
+  std::vector<std::string> names;
+  for (const ValueId id : ids) names.push_back(id.valid() ? quoted(net[id].name) : "-");
+  return join(names, ", ");
+}
+
+Status describe_net(const Net& net, const InspectArguments& o, Report& report) {
+  int64_t constant_bytes = 0;
+  for (const Value& v : net.values)
+    if (v.content.blob) constant_bytes += v.content.blob->bytes;
+  report.json["net"] = {{"name", net.name},
+                        {"operators", net.nodes.size()},
+                        {"values", net.values.size()},
+                        {"variables", net.variables.size()},
+                        {"inputs", net.inputs.size()},
+                        {"outputs", net.outputs.size()}};
+  report.say("net " + quoted(net.name) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(net.variables.size()) +
+             " variables");
+  for (const ValueId id : net.inputs) report.say("  input  " + quoted(net[id].name) + " " + type_text(net[id].type));
+  for (const ValueId id : net.outputs) report.say("  output " + quoted(net[id].name) + " " + type_text(net[id].type));
+  if (o.stats) {
+    std::map<std::string, int64_t> types;
+    for (const Node& n : net.nodes) ++types[display_name(n.domain, n.type)];
+    Json by_type = Json::object();
+    for (const auto& [type, count] : types) {
+      by_type[type] = count;
+      report.say("  " + std::to_string(count) + " x " + word(type));
+    }
+    HEDDLE_TRY(const NetCost cost, cost_of(net, o, report));
+    report.json["stats"] = {{"operators_by_type", by_type},
+                            {"parameters", models::parameter_count(net)},
+                            {"constant_bytes", constant_bytes},
+                            {"flops", cost.flops ? Json(*cost.flops) : Json(nullptr)},
+                            {"operators_without_flops", cost.flops ? Json(cost.unknown) : Json(nullptr)}};
+    report.say("  parameters " + std::to_string(models::parameter_count(net)) + ", constants " + human_bytes(constant_bytes));
+    if (cost.flops)
+      report.say("  flops " + shortest(*cost.flops) +
+                 (cost.unknown > 0 ? ", not counting " + std::to_string(cost.unknown) + " operators that declare no cost" : ""));
+    return {};
+  }
+  for (const Node& n : net.nodes)
+    report.say("  " + names_of(net, n.outputs) + " = " + word(display_name(n.domain, n.type)) + "(" + names_of(net, n.inputs) + ")" +
+               (n.device.empty() ? "" : " on " + word(n.device)));
+  return {};
+}
+
+std::string net_dot(const Net& net) {
+  std::string out = "digraph " + quoted(net.name.empty() ? "net" : net.name) + " {\n  node [shape=box];\n";
+  for (size_t i = 0; i < net.nodes.size(); ++i)
+    out += "  n" + std::to_string(i) + " [label=" + quoted(net.nodes[i].name + " (" + net.nodes[i].type + ")") + "];\n";
+  for (size_t i = 0; i < net.nodes.size(); ++i)
+    for (const ValueId id : net.nodes[i].inputs)
+      if (id.valid() && net[id].producer.valid())
+        out += "  n" + std::to_string(net[id].producer.index) + " -> n" + std::to_string(i) + " [label=" + quoted(net[id].name) + "];\n";
+  return out + "}\n";
+}
+
+Status inspect_weights(const InspectArguments& o, Report& report) {
+  const std::filesystem::path path(o.file);
+  HEDDLE_TRY(const Limits limits, o.limits.limits());
+  HEDDLE_TRY(const Safetensors tensors,
+             Safetensors::open(path.parent_path().empty() ? "." : path.parent_path(), path.filename().string(), limits));
+  Json list = Json::array();
+  for (const TensorEntry& e : tensors.tensors()) {
+    Json shape = Json::array();
+    for (const int64_t d : e.shape) shape.push_back(d);
+    Json row = {{"name", e.name}, {"dtype", e.file_dtype}, {"shape", shape}, {"bytes", e.bytes}, {"xxh64", nullptr}};
+    std::string line = quoted(e.name) + " " + word(e.file_dtype) + e.shape.text() + " " + human_bytes(e.bytes);
+    if (o.verify) {
+      HEDDLE_TRY(const uint64_t sum, tensors.checksum_of(e));
+      if (e.checksum && *e.checksum != sum)
+        return {
+            Code::weights_mismatch,
+            "tensor " + quoted(e.name) + " of " + quoted(o.file) + " has the checksum " + hex(sum) + ", the file says " + hex(*e.checksum),
+            "the file is damaged: fetch or write it again"};
+      row["xxh64"] = std::to_string(sum);
+      line += " xxh64 " + std::to_string(sum);
+    }
+    list.push_back(row);
+    report.say(line);
+  }
+  report.json["tensors"] = list;
+  if (!tensors.identity().known()) return {};
+  report.json["identity"] = tensors.identity().text();
+  report.say("identity " + tensors.identity().text());
+  return {};
+}
+
+Status inspect_plugin(const InspectArguments& o, Report& report) {
+  Registry registry;
+  HEDDLE_CHECK(registry.load(o.file));
+  const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
+  report.say("plugin " + quoted(plugin.name) + " " + word(plugin.version) + ": " + std::to_string(plugin.operators.size()) +
+             " operators, " + std::to_string(plugin.kernels.size()) + " kernels");
+  Json operators = Json::array();
+  for (const OperatorSchema& s : plugin.operators) {
+    operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}, {"doc", s.op->doc ? s.op->doc : ""}});
+    report.say("  " + display_name(s.domain, s.name) + " " + std::to_string(s.version) + "  " + (s.op->doc ? s.op->doc : ""));
+  }
+  report.json["plugin"] = {{"name", plugin.name}, {"version", plugin.version}, {"operators", operators}};
+  return {};
+}
+
+Status inspect(const InspectArguments& o, Report& report) {
+  const std::string extension = std::filesystem::path(o.file).extension().string();
+  if (extension == ".safetensors") return inspect_weights(o, report);
+  if (extension == ".so") return inspect_plugin(o, report);
+  LoadOptions load;
+  load.verify_checksums = o.verify;
+  HEDDLE_TRY(load.limits, o.limits.limits());
+  HEDDLE_TRY(const Net net, load_net(o.file, load));
+  if (o.dot) {
+    report.json["dot"] = net_dot(net);
+    report.print(net_dot(net));
+  } else {
+    HEDDLE_CHECK(describe_net(net, o, report));
+  }
+  if (o.verify) report.say("checksums agree");
+  return {};
+}
+
+}  // namespace
+
+Run declare_inspect(CLI::App& app) {
+  auto o = std::make_shared<InspectArguments>();
+  app.add_option("file", o->file, "a net, .safetensors file or plugin")->required()->type_name("FILE");
+  app.add_flag("--stats", o->stats, "operators by type, parameters, bytes, flops");
+  app.add_option("--shape", o->shapes, "shape of an input, for flops")->type_name("NAME=2x3x224x224")->needs("--stats");
+  app.add_option("--symbol", o->symbols, "extent of a symbolic dimension, for flops")->type_name("N=8")->needs("--stats");
+  app.add_flag("--verify", o->verify, "check every checksum");
+  app.add_flag("--dot", o->dot, "Graphviz");
+  o->limits.declare(app);
+  return [o](Report& report) {
+    const Status status = inspect(*o, report);
+    return status.ok() ? 0 : report.fail(status);
+  };
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,21 @@
+// A plan for people and programs: text, JSON, Graphviz and SVG.
+#pragma once
+
+#include <string>
+
+#include "common/command.h"
+#include "compile/plan.h"
+#include "session/pipeline.h"
+
+namespace heddle::tool {
+
+Json plan_json(const Plan& plan, const StageTimes& times);
+std::string plan_text(const Plan& plan);
+// Graphviz of the steps.
+std::string plan_dot(const Plan& plan);
+// Memory over steps: one rectangle per buffer, with its value's name, time across and offset up.
+std::string plan_svg(const Plan& plan);
+// Text of a file as text of a page or picture.
+std::string escape_xml(const std::string& text);
+
+}  // namespace heddle::tool

@@ -1,0 +1,297 @@
+#include "commands/plugin/gradient_examination.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "base/text.h"
+#include "plugin/attributes.h"
+#include "plugin/host.h"
+#include "tensors/inputs.h"
+
+namespace heddle::tool {
+namespace {
+
+using Blobs = std::vector<std::shared_ptr<const Blob>>;
+
+// Gradients of a call's inputs, null where there is none.
+struct Gradients {
+  Blobs of_inputs;
+  std::string wrong;
+};
+
+// ---------------------------------------------------------------- emitted nodes
+
+// An optional input that was not given: absent in the fragment too.
+bool is_absent_input(const OperatorSchema& schema, const OperatorCall& call, const std::string& role) {
+  for (uint32_t i = static_cast<uint32_t>(call.inputs.size()); i < schema.op->input_count; ++i)
+    if (role == schema.op->inputs[i]->name || role == "x" + std::to_string(i)) return true;
+  return false;
+}
+
+// Whether somebody asks for output `output` of emitted node `node`: it is the gradient of an input, or a later node reads it.
+bool is_read(const OperatorSchema& schema, const OperatorCall& call, uint32_t node, const std::string& output) {
+  const heddle_operator& op = *schema.op;
+  for (size_t i = 0; i < std::max<size_t>(call.inputs.size(), op.input_count); ++i)
+    if (output == "dx" + std::to_string(i) || (i < op.input_count && output == std::string("d") + op.inputs[i]->name)) return true;
+  for (uint32_t n = node + 1; n < op.gradient_node_count; ++n)
+    for (uint32_t i = 0; i < op.gradient_nodes[n]->input_count; ++i)
+      if (output == op.gradient_nodes[n]->inputs[i]) return true;
+  return false;
+}
+
+Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
+                    const Blobs& output_gradients) {
+  const heddle_operator& op = *schema.op;
+  std::map<std::string, std::shared_ptr<const Blob>> values;
+  const auto name_both = [&](const char* number, const std::string& prefix, const heddle_port* port, size_t i,
+                             const std::shared_ptr<const Blob>& value) {
+    if (!value) return;
+    values[number + std::to_string(i)] = value;
+    if (port) values[prefix + port->name] = value;
+  };
+  for (size_t i = 0; i < call.inputs.size(); ++i) name_both("x", "", schema.input_port(i), i, call.inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) name_both("y", "", schema.output_port(i), i, outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) name_both("dy", "d", schema.output_port(i), i, output_gradients[i]);
+  Gradients result;
+  for (uint32_t n = 0; n < op.gradient_node_count; ++n) {
+    const heddle_gradient_node& node = *op.gradient_nodes[n];
+    OperatorCall emitted;
+    emitted.domain = node.domain;
+    emitted.type = node.operator_name;
+    emitted.output_count = node.output_count;
+    const OperatorSchema* target = registry.find_operator(emitted.domain, emitted.type);
+    if (!target) {
+      result.wrong = "its gradient emits " + display_name(node.domain, node.operator_name) + ", which no loaded plugin has";
+      return result;
+    }
+    for (const Attribute& a : call.attributes)
+      if (target->attribute_index(a.name) >= 0) emitted.attributes.push_back(a);
+    for (uint32_t i = 0; i < node.input_count; ++i) {
+      const auto it = values.find(node.inputs[i]);
+      if (it == values.end() && !is_absent_input(schema, call, node.inputs[i])) {
+        result.wrong = "its gradient reads " + quoted(node.inputs[i]) + ", which is no value of the fragment";
+        return result;
+      }
+      emitted.inputs.push_back(it == values.end() ? nullptr : it->second);
+    }
+    auto ran = run_operator(registry, emitted);
+    if (!ran.ok()) {
+      result.wrong = "its gradient: " + ran.status().text();
+      return result;
+    }
+    for (uint32_t i = 0; i < node.output_count && i < ran->size(); ++i) {
+      if (!is_read(schema, call, n, node.outputs[i])) {
+        result.wrong =
+            "its gradient writes " + quoted(node.outputs[i]) + ", which is no gradient of an input and which no later node reads";
+        return result;
+      }
+      values[node.outputs[i]] = (*ran)[i];
+    }
+  }
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    auto it = values.find("dx" + std::to_string(i));
+    if (it == values.end() && i < op.input_count) it = values.find(std::string("d") + op.inputs[i]->name);
+    result.of_inputs.push_back(it == values.end() ? nullptr : it->second);
+  }
+  return result;
+}
+
+// ---------------------------------------------------------------- the callback
+
+// A builder that runs what is emitted at once: handles stand for values.
+struct BuilderCall {
+  heddle_gradient_builder abi = {};
+  CallError error;
+  const RegistrySnapshot* registry = nullptr;
+  Blobs values;  // by handle - 1
+
+  heddle_value_handle add(const std::shared_ptr<const Blob>& value) {
+    if (!value) return 0;
+    values.push_back(value);
+    return values.size();
+  }
+};
+
+BuilderCall& builder_of(const void* context) {
+  return *static_cast<BuilderCall*>(const_cast<void*>(context));
+}
+
+Attribute from_abi(const heddle_attribute& a) {
+  switch (a.type) {
+    case HEDDLE_ATTRIBUTE_INT:
+      return {a.name, a.i};
+    case HEDDLE_ATTRIBUTE_FLOAT:
+      return {a.name, a.f};
+    case HEDDLE_ATTRIBUTE_STRING:
+      return {a.name, std::string(a.s, a.count)};
+    case HEDDLE_ATTRIBUTE_INTS:
+      return {a.name, std::vector<int64_t>(a.ints, a.ints + a.count)};
+    case HEDDLE_ATTRIBUTE_FLOATS:
+      return {a.name, std::vector<double>(a.floats, a.floats + a.count)};
+    case HEDDLE_ATTRIBUTE_STRINGS:
+      return {a.name, std::vector<std::string>(a.strings, a.strings + a.count)};
+    case HEDDLE_ATTRIBUTE_TENSOR:
+      return {a.name, std::shared_ptr<const Blob>(
+                          Blob::copy_of(static_cast<DType>(a.tensor->dtype), Shape(a.tensor->dims, a.tensor->rank), a.tensor->data))};
+    default:
+      return {};
+  }
+}
+
+heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const char* name, const heddle_value_handle* inputs,
+                   uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count, const heddle_attribute* const* attributes,
+                   uint32_t attribute_count) {
+  BuilderCall& builder = builder_of(abi);
+  const auto refuse = [&](const std::string& text) {
+    builder.error = {HEDDLE_ERROR_INVALID, text, {}};
+    return HEDDLE_ERROR_INVALID;
+  };
+  OperatorCall call;
+  call.domain = domain ? domain : "";
+  call.type = name ? name : "";
+  call.output_count = output_count;
+  for (uint32_t i = 0; i < input_count; ++i) {
+    if (inputs[i] > builder.values.size()) return refuse("emits " + call.type + " on a handle that stands for no value");
+    call.inputs.push_back(inputs[i] == 0 ? nullptr : builder.values[inputs[i] - 1]);
+  }
+  for (uint32_t i = 0; i < attribute_count; ++i)
+    if (attributes[i]) {
+      Attribute attribute = from_abi(*attributes[i]);
+      if (attribute.name.empty()) return refuse("emits " + call.type + " with an attribute of type " + std::to_string(attributes[i]->type));
+      call.attributes.push_back(std::move(attribute));
+    }
+  auto ran = run_operator(*builder.registry, call);
+  if (!ran.ok()) return refuse(ran.status().text());
+  for (uint32_t i = 0; i < output_count; ++i) outputs[i] = builder.add((*ran)[i]);
+  return HEDDLE_OK;
+}
+
+const heddle_host* builder_host() {
+  static const heddle_host host = [] {
+    heddle_host h = *base_host();
+    h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) {
+      if (context) builder_of(context).error = {code, std::string(text ? text : "", text ? std::min<size_t>(length, 4096) : 0), {}};
+    };
+    return h;
+  }();
+  return &host;
+}
+
+Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
+                       const Blobs& output_gradients) {
+  BuilderCall builder;
+  builder.registry = &registry;
+  const AttributeTable table(schema, call.attributes);
+  std::vector<heddle_value_handle> x, y, dy, dx(call.inputs.size(), 0);
+  for (const auto& value : call.inputs) x.push_back(builder.add(value));
+  for (const auto& value : outputs) y.push_back(builder.add(value));
+  for (const auto& value : output_gradients) dy.push_back(builder.add(value));
+  heddle_gradient_builder& abi = builder.abi;
+  abi.struct_size = sizeof(abi);
+  abi.input_count = static_cast<uint32_t>(x.size());
+  abi.output_count = static_cast<uint32_t>(y.size());
+  abi.attribute_count = table.size();
+  abi.host = builder_host();
+  abi.inputs = x.data();
+  abi.outputs = y.data();
+  abi.output_gradients = dy.data();
+  abi.input_gradients = dx.data();
+  abi.attributes = table.data();
+  abi.emit = emit;
+  Gradients result;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = schema.op->gradient(&abi);
+  } catch (...) {
+    builder.error.text = "threw an exception across the plugin boundary";
+  }
+  if (status != HEDDLE_OK) {
+    result.wrong = "its gradient: " + plugin_error(Code::kernel_failed, status, builder.error).diagnostic().message;
+    return result;
+  }
+  for (size_t i = 0; i < dx.size(); ++i) {
+    if (dx[i] > builder.values.size()) {
+      result.wrong = "its gradient of input " + std::to_string(i) + " is a handle that stands for no value";
+      return result;
+    }
+    result.of_inputs.push_back(dx[i] == 0 ? nullptr : builder.values[dx[i] - 1]);
+  }
+  return result;
+}
+
+// ---------------------------------------------------------------- comparison
+
+const float* floats(const Blob& blob) {
+  return reinterpret_cast<const float*>(blob.data);
+}
+
+// What the gradients are of: the sum of all f32 outputs' elements times `weights`.
+double weighted_sum(const Blobs& outputs, const Blobs& weights) {
+  double total = 0;
+  for (size_t o = 0; o < outputs.size(); ++o)
+    for (int64_t i = 0; weights[o] && i < std::min(outputs[o]->shape.element_count(), weights[o]->shape.element_count()); ++i)
+      total += static_cast<double>(floats(*outputs[o])[i]) * static_cast<double>(floats(*weights[o])[i]);
+  return total;
+}
+
+std::string compare_gradient(const RegistrySnapshot& registry, OperatorCall call, size_t input, const Blob& gradient, double here,
+                             const Blobs& weights) {
+  constexpr float h = 1e-2f;
+  const std::string of_input = "its gradient of input " + std::to_string(input);
+  const std::shared_ptr<const Blob> x = call.inputs[input];
+  if (gradient.dtype != DType::f32) return of_input + " is " + to_string(gradient.dtype) + ", the input f32";
+  if (gradient.shape != x->shape) return of_input + " has shape " + gradient.shape.text() + ", the input " + x->shape.text();
+  for (int64_t i = 0; i < std::min<int64_t>(x->shape.element_count(), 16); ++i) {
+    double slopes[2] = {NAN, NAN};
+    for (const int side : {0, 1}) {
+      std::byte* data = nullptr;
+      auto moved = Blob::allocate(DType::f32, x->shape, &data);
+      std::memcpy(data, x->data, static_cast<size_t>(x->bytes));
+      reinterpret_cast<float*>(data)[i] += side ? h : -h;
+      call.inputs[input] = moved;
+      CallEnd end;
+      const auto result = run_operator(registry, call, &end);
+      if (!result.ok() && end.refused()) continue;  // at the border of where it is defined
+      if (!result.ok())
+        return "fails with element " + std::to_string(i) + " of input " + std::to_string(input) + " moved: " + result.status().text();
+      slopes[side] = (weighted_sum(*result, weights) - here) / static_cast<double>(side ? h : -h);
+    }
+    if (!std::isfinite(slopes[0]) || !std::isfinite(slopes[1])) continue;  // at the border of where it is defined
+    const double emitted = static_cast<double>(floats(gradient)[i]), central = (slopes[0] + slopes[1]) / 2;
+    const double tolerance = 2e-2 * std::max(1.0, std::abs(central));
+    const bool between = emitted >= std::min(slopes[0], slopes[1]) - tolerance && emitted <= std::max(slopes[0], slopes[1]) + tolerance;
+    if (!between)
+      return "element " + std::to_string(i) + " of " + of_input + " is " + shortest(emitted) + ", differences say " + shortest(central);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string examine_gradient(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
+                             uint64_t seed) {
+  const bool emits = schema.op->gradient_node_count > 0;
+  if ((!emits && !schema.op->gradient) || call.inputs.empty()) return {};
+  Blobs weights;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    weights.push_back(outputs[i]->dtype == DType::f32 ? random_blob(DType::f32, outputs[i]->shape, seed + 99 + i) : nullptr);
+  if (std::none_of(weights.begin(), weights.end(), [](const auto& w) { return w != nullptr; })) return {};
+  const Gradients gradients =
+      schema.op->gradient ? run_callback(registry, schema, call, outputs, weights) : run_nodes(registry, schema, call, outputs, weights);
+  if (!gradients.wrong.empty()) return gradients.wrong;
+  const double here = weighted_sum(outputs, weights);
+  size_t candidates = 0, compared = 0;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i] || call.inputs[i]->dtype != DType::f32) continue;
+    ++candidates;
+    if (!gradients.of_inputs[i]) continue;
+    ++compared;
+    const std::string wrong = compare_gradient(registry, call, i, *gradients.of_inputs[i], here, weights);
+    if (!wrong.empty()) return wrong;
+  }
+  return candidates > 0 && compared == 0 ? "its gradient gives none of its f32 inputs a gradient" : "";
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,125 @@
+// plugin list and devices: what is loaded from where.
+#include "base/text.h"
+#include "commands/plugin/plugin_commands.h"
+#include "common/command.h"
+#include "session/session_impl.h"
+
+namespace heddle::tool {
+namespace {
+
+Json dtypes_json(heddle_dtype_set set) {
+  Json list = Json::array();
+  for (int d = 1; d < 32; ++d)
+    if (set >> d & 1) list.push_back(to_string(static_cast<DType>(d)));
+  return list;
+}
+
+// What each input of the kernel may be: as the kernel says, else as the operator does.
+Json types_json(const RegistrySnapshot& registry, const heddle_kernel& kernel) {
+  Json types = Json::array();
+  const OperatorSchema* schema = registry.find_operator(kernel.domain ? kernel.domain : "", kernel.operator_name, kernel.version);
+  for (uint32_t i = 0; schema && i < schema->op->input_count; ++i)
+    types.push_back(dtypes_json(kernel.input_dtypes && i < kernel.input_dtype_count ? kernel.input_dtypes[i] & schema->op->inputs[i]->dtypes
+                                                                                    : schema->op->inputs[i]->dtypes));
+  return types;
+}
+
+Json plugin_json(const RegistrySnapshot& registry, const LoadedPlugin& plugin) {
+  Json operators = Json::array(), kernels = Json::array(), devices = Json::array();
+  for (const OperatorSchema& s : plugin.operators) operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}});
+  for (const KernelEntry& k : plugin.kernels)
+    kernels.push_back({{"name", k.name},
+                       {"operator", display_name(k.kernel->domain ? k.kernel->domain : "", k.kernel->operator_name)},
+                       {"device", k.kernel->device_kind},
+                       {"version", k.kernel->version},
+                       {"types", types_json(registry, *k.kernel)}});
+  const heddle_plugin& tables = plugin.library->plugin();
+  for (uint32_t i = 0; i < tables.device_count; ++i) devices.push_back(tables.devices[i]->kind);
+  return {{"name", plugin.name},
+          {"version", plugin.version},
+          {"path", plugin.library->path().string()},
+          {"xxh64", std::to_string(plugin.library->file_hash())},
+          {"operators", operators},
+          {"kernels", kernels},
+          {"devices", devices}};
+}
+
+int list(Report& report) {
+  const auto runtime = make_runtime(report.common);
+  if (!runtime.ok()) return report.fail(runtime.status());
+  Json plugins = Json::array();
+  const auto registry = runtime->impl().registry.snapshot();
+  for (const auto& plugin : registry->plugins()) {
+    plugins.push_back(plugin_json(*registry, *plugin));
+    report.say(quoted(plugin->name) + " " + word(plugin->version) + " from " + quoted(plugin->library->path().string()) + ": " +
+               std::to_string(plugin->operators.size()) + " operators, " + std::to_string(plugin->kernels.size()) + " kernels");
+  }
+  report.json["plugins"] = plugins;
+  return 0;
+}
+
+int devices(Report& report) {
+  const auto runtime = make_runtime(report.common);
+  if (!runtime.ok()) return report.fail(runtime.status());
+  Json list = Json::array(), unavailable = Json::array();
+  list.push_back(
+      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
+  report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
+  const auto registry = runtime->impl().registry.snapshot();
+  for (const auto& plugin : registry->plugins()) {
+    const heddle_plugin& tables = plugin->library->plugin();
+    for (uint32_t i = 0; i < tables.device_count; ++i) {
+      char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
+      const int32_t count = tables.devices[i]->count(error);
+      if (count <= 0) {
+        unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", error}});
+        report.say(std::string(tables.devices[i]->kind) + ": none, " + error);
+      }
+      for (int32_t k = 0; k < count; ++k) {
+        const std::string name = std::string(tables.devices[i]->kind) + ":" + std::to_string(k);
+        const auto device = runtime->impl().devices.open(*registry, name);
+        int64_t free = 0, total = 0;
+        Status status = device.ok() ? (*device)->memory_info(&free, &total) : device.status();
+        if (!status.ok()) {
+          unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", status.diagnostic().message}});
+          report.say(status.diagnostic().message);
+          continue;
+        }
+        const std::string description = (*device)->description();
+        list.push_back({{"name", name}, {"backend", tables.devices[i]->kind}, {"memory_bytes", total}, {"description", description}});
+        report.say(name + "  " + human_bytes(total) + "  " + description);
+      }
+    }
+  }
+  report.json["devices"] = list;
+  report.json["unavailable"] = unavailable;
+  return 0;
+}
+
+}  // namespace
+
+Run declare_plugin(CLI::App& app) {
+  app.require_subcommand(1);
+  auto chosen = std::make_shared<Run>();
+  const auto add = [&](const char* name, const char* description, const char* example, Run (*declare)(CLI::App&)) {
+    CLI::App* sub = app.add_subcommand(name, description);
+    sub->footer(std::string("Example: ") + example);
+    sub->callback([chosen, form = std::string("plugin ") + name, run = declare(*sub)] {
+      *chosen = [form, run](Report& report) {
+        report.begin(form);
+        return run(report);
+      };
+    });
+  };
+  add("list", "what is loaded from where", "heddle plugin list", [](CLI::App&) -> Run { return list; });
+  add("check", "the author's suite, each operator in a child process", "heddle plugin check mine.so", declare_plugin_check);
+  add("new", "write a template project", "heddle plugin new mine", declare_plugin_new);
+  add("run", "one operator on given or random inputs", "heddle plugin run Relu --shape 2x3", declare_plugin_run);
+  return [chosen](Report& report) { return (*chosen)(report); };
+}
+
+Run declare_devices(CLI::App&) {
+  return devices;
+}
+
+}  // namespace heddle::tool

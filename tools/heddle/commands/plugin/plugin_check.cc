@@ -1,0 +1,129 @@
+// heddle plugin check FILE.so: the author's suite. Each operator and each rewrite rule is examined in a child process, so that a crash is
+// a verdict like any other.
+#include <chrono>
+#include <functional>
+#include <map>
+
+#include "base/text.h"
+#include "commands/plugin/operator_examination.h"
+#include "commands/plugin/plugin_commands.h"
+#include "commands/plugin/rule_examination.h"
+#include "common/child_process.h"
+#include "plugin/registry.h"
+#include "session/session_impl.h"
+
+namespace heddle::tool {
+namespace {
+
+struct CheckArguments {
+  std::string file, only;
+  uint64_t seed = 1;
+  int timeout_s = 20;
+  bool strict = false;
+};
+
+using Examination = std::function<Verdict()>;
+
+// Runs the examination in a child and reads its verdict.
+Verdict examine_in_child(const Examination& examine, int timeout_s) {
+  const auto failed = [](std::string reason) { return Verdict{Verdict::Kind::fail, std::move(reason)}; };
+  auto child = ChildProcess::start([&](const ChildProcess::Send& send) {
+    const Verdict verdict = examine();
+    send(static_cast<char>(verdict.kind) + verdict.reason);
+  });
+  if (!child.ok()) return failed(child.status().diagnostic().message);
+  std::string text;
+  switch (child->next(ChildProcess::Clock::now() + std::chrono::seconds(timeout_s), &text)) {
+    case ChildProcess::Event::message:
+      break;
+    case ChildProcess::Event::ended:
+      return failed(child->end_text());
+    case ChildProcess::Event::late:
+      return failed("did not finish in " + std::to_string(timeout_s) + " s");
+    case ChildProcess::Event::interrupted:
+      return failed("was interrupted");
+  }
+  if (text.empty()) return failed("said nothing");
+  return {static_cast<Verdict::Kind>(text[0]), text.substr(1)};
+}
+
+class PluginSuite {
+ public:
+  PluginSuite(const CheckArguments& o, Report& report) : o_(o), report_(report) {}
+  int run();
+
+ private:
+  // `kind` is "operator" or "rule".
+  void examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination);
+
+  const CheckArguments& o_;
+  Report& report_;
+  std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
+  int passed_ = 0, failed_ = 0, not_run_ = 0;
+};
+
+void PluginSuite::examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination) {
+  if (!o_.only.empty() && o_.only != again) return;
+  const auto [verdict, reason] = examine_in_child(examination, o_.timeout_s);
+  const bool skipped = verdict == Verdict::Kind::not_run, bad = verdict == Verdict::Kind::fail;
+  ++(bad ? failed_ : skipped ? not_run_ : passed_);
+  verdicts_[kind].push_back({{kind, name},
+                             {"status", bad       ? "fail"
+                                        : skipped ? "not-run"
+                                                  : "pass"},
+                             {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
+  report_.say((bad ? "FAIL " : skipped ? "not run " : "ok   ") + word(name) + (reason.empty() ? "" : "  " + quoted(reason)));
+  if (bad)
+    report_.say("     again: heddle plugin check " + word(o_.file) + " --operator " + word(again) + " --seed " + std::to_string(o_.seed));
+}
+
+int PluginSuite::run() {
+  CommonOptions common = report_.common;
+  common.threads = 1;  // a child of fork has one thread
+  const auto runtime = make_runtime(common);
+  if (!runtime.ok()) return report_.fail(runtime.status());
+  Registry& registry = runtime->impl().registry;
+  const Status loaded = registry.load(o_.file);
+  if (!loaded.ok()) return report_.fail(loaded);
+  const auto snapshot = registry.snapshot();
+  std::error_code error;
+  const auto path = std::filesystem::canonical(o_.file, error);
+  for (const auto& plugin : snapshot->plugins()) {
+    if (plugin->library->path() != path) continue;
+    for (const OperatorSchema& schema : plugin->operators)
+      examine("operator", display_name(schema.domain, schema.name), schema.name,
+              [&] { return examine_operator(*snapshot, schema, o_.seed); });
+    const heddle_plugin& table = plugin->library->plugin();
+    for (uint32_t i = 0; i < table.rule_count; ++i)
+      examine("rule", table.rules[i]->name, table.rules[i]->name, [&] {
+        // In the child, which the runtime that was made before it cannot serve.
+        Result<Runtime> own = make_runtime(common);
+        const Status ready = own.ok() ? own->load_plugin(o_.file) : own.status();
+        return ready.ok() ? examine_rule(*own, *table.rules[i], o_.seed) : Verdict::of(ready.text());
+      });
+  }
+  report_.json["operators"] = verdicts_["operator"];
+  report_.json["rules"] = verdicts_["rule"];
+  report_.json["totals"] = {{"pass", passed_}, {"fail", failed_}, {"not_run", not_run_}};
+  const bool rules = !verdicts_["rule"].empty();
+  const int examined = passed_ + failed_ + not_run_;
+  report_.say(std::to_string(passed_) + " of " + std::to_string(examined) + (rules ? " operators and rules" : " operators") + " passed" +
+              (not_run_ > 0 ? ", " + std::to_string(not_run_) + " not run" : ""));
+  if (examined == 0)
+    return report_.fail(Status(Code::unknown_name, "nothing to check in " + quoted(o_.file), "see heddle inspect " + word(o_.file)));
+  return failed_ > 0 || (o_.strict && not_run_ > 0) ? 1 : 0;
+}
+
+}  // namespace
+
+Run declare_plugin_check(CLI::App& app) {
+  auto o = std::make_shared<CheckArguments>();
+  app.add_option("file", o->file, "the plugin")->required()->type_name("FILE.so");
+  app.add_option("--operator", o->only, "this operator or rule alone")->type_name("NAME");
+  app.add_option("--seed", o->seed, "of the random inputs")->check(whole_number());
+  app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));
+  app.add_flag("--strict", o->strict, "1 also when something could not be run");
+  return [o](Report& report) { return PluginSuite(*o, report).run(); };
+}
+
+}  // namespace heddle::tool

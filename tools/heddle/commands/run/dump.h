@@ -1,0 +1,40 @@
+// run --dump: every operator's outputs as files.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "common/file_roles.h"
+#include "run/execution.h"
+
+namespace heddle::tool {
+
+// A name of its own for every tensor of a folder: file_name_of (base/text.h), and who comes second to a name gets a number. The same
+// `owner` always gets the same name.
+class FileNames {
+ public:
+  std::string of(const std::string& name, const std::string& owner);
+
+ private:
+  std::map<std::string, std::string> owners_;  // by file name
+};
+
+class Dump {
+ public:
+  // Makes the folder. `only`: the operators of this name or type alone, fused ones by the step that they are in; empty: all. Errors:
+  // unknown_name, file_unwritable, invalid_argument (a file that is read would be written over).
+  static Status create(const std::string& folder, const std::string& only, const Plan& plan, FileRoles& roles, Dump* dump);
+  // The outputs of a step that has just run, as .npy, row-major whatever their layout. Files have the name of the operator that they are
+  // the outputs of: the last one of a fused step.
+  Status write(Execution& execution, uint32_t step);
+
+ private:
+  // Of output `k` of a step.
+  std::filesystem::path file(const PlanStep& plan_step, uint32_t step, size_t k);
+
+  std::string folder_, only_;
+  FileNames names_;
+};
+
+}  // namespace heddle::tool

@@ -1,0 +1,342 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "commands/run/allocation_count.h"
+#include "commands/run/dump.h"
+#include "commands/run/memory_use.h"
+#include "commands/run/report_html.h"
+#include "commands/run/trace.h"
+#include "common/command.h"
+#include "common/device_options.h"
+#include "common/file_roles.h"
+#include "common/interrupt.h"
+#include "common/latency.h"
+#include "common/limit_options.h"
+#include "session/session_impl.h"
+#include "tensors/compare.h"
+#include "tensors/inputs.h"
+#include "tensors/tensor_files.h"
+
+namespace heddle::tool {
+namespace {
+
+struct RunArguments {
+  std::string net;
+  InputRequest inputs;
+  std::optional<uint64_t> random;
+  std::vector<std::string> outputs, fetches, prints, params;
+  std::string output_dir, dump_dir, only, compare_device, trace, report_file, graph = "auto", memory_limit;
+  DeviceOptions devices;
+  LimitOptions limits;
+  int repeat = 1, warmup = 0;
+  uint64_t seed = 0;
+  double deadline_s = 0;
+  bool check_numerics = false;
+};
+
+Json tensor_json(const TensorView& t) {
+  Json shape = Json::array();
+  for (const int64_t dim : t.shape) shape.push_back(dim);
+  return {{"dtype", to_string(t.dtype)}, {"shape", shape}, {"sha256", sha256_hex(t.data, static_cast<size_t>(t.byte_size()))}};
+}
+
+// `heddle run`, in the order of its public functions.
+class Runner {
+ public:
+  Runner(const RunArguments& options, Report& report) : o_(options), report_(report) {}
+  Status open();
+  Status prepare();
+  Status execute();
+  Status compare_devices();
+  Status write_outputs();
+  void describe();
+
+ private:
+  Result<SessionOptions> session_options() const;
+  Status set_params(Session& session) const;
+  Status select_fetches();
+  Status check_files();
+  Status observe(uint32_t step);
+  int64_t deadline_ns() const { return o_.deadline_s > 0 ? static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18)) : 0; }
+
+  const RunArguments& o_;
+  Report& report_;
+  std::optional<Runtime> runtime_;
+  std::optional<Session> session_;
+  std::vector<std::shared_ptr<const Blob>> inputs_;
+  std::optional<Context> context_;
+  NumericsCheck numerics_;
+  std::vector<size_t> fetched_;
+  std::vector<double> latencies_ns_;
+  FileRoles roles_;
+  std::vector<std::filesystem::path> output_files_;  // of fetched_, for --output-dir
+  Dump dump_;
+};
+
+Result<SessionOptions> Runner::session_options() const {
+  SessionOptions options;
+  HEDDLE_TRY(options.symbols, parse_symbols(o_.inputs.symbols));
+  options.seed = o_.seed;
+  HEDDLE_TRY(options.limits, o_.limits.limits());
+  o_.devices.apply(options);
+  if (!o_.memory_limit.empty() && !parse_size(o_.memory_limit, &options.memory_limit))
+    return Status(Code::invalid_argument, "--memory-limit " + quoted(o_.memory_limit) + " is not a size", "write it like 512MiB");
+  return options;
+}
+
+Status Runner::open() {
+  HEDDLE_TRY(runtime_, make_runtime(report_.common));
+  HEDDLE_TRY(const SessionOptions options, session_options());
+  report_.step("loading " + o_.net);
+  HEDDLE_TRY(session_, runtime_->open(o_.net, options));
+  return set_params(*session_);
+}
+
+Status Runner::set_params(Session& session) const {
+  HEDDLE_TRY(const std::vector<NameValue> params, split_name_values("--param", o_.params));
+  for (const auto& [name, file] : params) {
+    HEDDLE_TRY(const auto blob, read_tensor(file, session.impl().options.limits));
+    HEDDLE_CHECK(session.write_variable(name, {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)}));
+  }
+  return {};
+}
+
+Status Runner::select_fetches() {
+  const std::vector<PortInfo> ports = session_->outputs();
+  std::vector<std::string> names;
+  for (const PortInfo& p : ports) names.push_back(p.name);
+  const auto find = [&](const std::string& option, const std::string& name) -> Result<size_t> {
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (it != names.end()) return static_cast<size_t>(it - names.begin());
+    std::string hint = suggestion(name, names);
+    return Status(Code::unknown_name, option + ": the net has no output " + quoted(name),
+                  hint.empty() ? "its outputs are " + words(names, ", ") : hint);
+  };
+  for (const std::string& name : o_.fetches) {
+    HEDDLE_TRY(const size_t i, find("--fetch", name));
+    fetched_.push_back(i);
+  }
+  for (const std::string& name : o_.prints) HEDDLE_CHECK(find("--print", name).status());
+  for (const std::string& text : o_.outputs) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--output", text));
+    HEDDLE_CHECK(find("--output", given.first).status());
+  }
+  if (fetched_.empty())
+    for (size_t i = 0; i < names.size(); ++i) fetched_.push_back(i);
+  return {};
+}
+
+// Names every file that is read and written, before the first is.
+Status Runner::check_files() {
+  roles_.reads_net(o_.net, session_->impl().net);
+  for (const auto& [option, texts] : {std::pair("--input", &o_.inputs.files), std::pair("--param", &o_.params)}) {
+    HEDDLE_TRY(const std::vector<NameValue> given, split_name_values(option, *texts));
+    for (const NameValue& file : given) roles_.reads(file_of_tensor(file.second));
+  }
+  for (const std::string& text : o_.outputs) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--output", text));
+    HEDDLE_CHECK(roles_.writes("--output", given.second));
+  }
+  if (!o_.output_dir.empty()) {
+    const std::vector<PortInfo> ports = session_->outputs();
+    FileNames names;
+    for (const size_t i : fetched_) {
+      const std::filesystem::path file = std::filesystem::path(o_.output_dir) / (names.of(ports[i].name, std::to_string(i)) + ".npy");
+      const bool again = std::find(output_files_.begin(), output_files_.end(), file) != output_files_.end();  // --fetch twice
+      output_files_.push_back(file);
+      if (!again) HEDDLE_CHECK(roles_.writes("--output-dir", file));
+    }
+  }
+  if (!o_.trace.empty()) HEDDLE_CHECK(roles_.writes("--trace", o_.trace));
+  if (!o_.report_file.empty()) HEDDLE_CHECK(roles_.writes("--report", o_.report_file));
+  return {};
+}
+
+// Behind each step of a run that is looked at.
+Status Runner::observe(uint32_t step) {
+  if (o_.check_numerics) HEDDLE_CHECK(numerics_.look(SessionAccess::execution(*context_), step));
+  return o_.dump_dir.empty() ? Status() : dump_.write(SessionAccess::execution(*context_), step);
+}
+
+Status Runner::prepare() {
+  HEDDLE_CHECK(select_fetches());
+  HEDDLE_CHECK(check_files());
+  InputRequest request = o_.inputs;
+  request.random_seed = o_.random;
+  request.invent_shapes = true;
+  request.limits = session_->impl().options.limits;
+  HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, request));
+  std::vector<TensorView> views;
+  for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  report_.step("compiling");
+  HEDDLE_TRY(context_, session_->prepare(views));
+  for (const Diagnostic& warning : SessionAccess::execution(*context_).plan().warnings) report_.diagnose(warning);
+  for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
+  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, SessionAccess::execution(*context_).plan(), roles_, &dump_);
+}
+
+Status Runner::execute() {
+  Execution& execution = SessionAccess::execution(*context_);
+  const std::function<Status(uint32_t)> seen = [this](uint32_t step) { return observe(step); };
+  RunSettings settings;
+  settings.seed = o_.seed;
+  settings.deadline_ns = deadline_ns();
+  if (o_.check_numerics || !o_.dump_dir.empty()) settings.seen = &seen;
+  const InterruptibleRun interruptible(&execution);
+  report_.step("running");
+  std::vector<StepSpan> spans;
+  if (!o_.trace.empty() || !o_.report_file.empty()) spans.resize(execution.plan().steps.size());
+  for (int i = 0; i < o_.warmup + o_.repeat; ++i) {
+    settings.profile = i >= o_.warmup && !spans.empty() ? spans.data() : nullptr;
+    double ns = 0;
+    {
+      const AllocationCount counted(i > 0);
+      const uint64_t begin = ticks();
+      HEDDLE_CHECK(execution.run(settings));
+      ns = ticks_to_ns(ticks() - begin);
+    }
+    if (i >= o_.warmup && !settings.seen) latencies_ns_.push_back(ns);
+    HEDDLE_CHECK(interruption());
+  }
+  if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, execution.plan(), spans));
+  if (o_.report_file.empty()) return {};
+  return write_report(o_.report_file, execution.plan(), spans,
+                      {o_.net, latency_text(latencies_ns_), runtime_->threads(), SessionAccess::held_bytes(*context_, 0)});
+}
+
+// The same runs on another device, from the same inputs and variables; the last results are compared.
+Status Runner::compare_devices() {
+  if (o_.compare_device.empty()) return {};
+  constexpr double rtol = 1e-3, atol = 1e-6;
+  HEDDLE_TRY(SessionOptions options, session_options());
+  options.device = o_.compare_device;
+  options.copies = Copies::automatic;
+  HEDDLE_TRY(Session session, runtime_->open(o_.net, options), "for --compare-device");
+  HEDDLE_CHECK(set_params(session));
+  std::vector<TensorView> views;
+  for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  HEDDLE_TRY(Context context, session.prepare(views), "for --compare-device");
+  for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
+  RunOptions run;
+  run.seed = o_.seed;
+  run.deadline_ns = deadline_ns();
+  for (int i = 0; i < o_.warmup + o_.repeat; ++i) HEDDLE_CHECK(context.run(run), "for --compare-device");
+  const std::vector<PortInfo> ports = session_->outputs();
+  Json outputs = Json::object();
+  std::vector<std::string> different;
+  for (const size_t i : fetched_) {
+    const Comparison c = compare(context.output(i), context_->output(i), rtol, atol);
+    outputs[ports[i].name] = {{"equal", c.equal}, {"max_abs_error", number(c.max_abs_error)}, {"max_rel_error", number(c.max_rel_error)}};
+    if (!c.equal) different.push_back(quoted(ports[i].name) + " (" + c.reason + ")");
+  }
+  report_.json["comparison"] = {{"device", o_.compare_device}, {"outputs", outputs}};
+  if (different.empty()) return {};
+  return {Code::comparison_failed, "on device " + quoted(o_.compare_device) + " other results came out: " + join(different, ", "),
+          "find the operator with --dump on both devices"};
+}
+
+Status Runner::write_outputs() {
+  const std::vector<PortInfo> ports = session_->outputs();
+  Json outputs = Json::object();
+  for (const size_t i : fetched_) outputs[ports[i].name] = tensor_json(context_->output(i));
+  report_.json["outputs"] = outputs;
+  const auto output = [&](const std::string& name) {
+    for (size_t i = 0; i < ports.size(); ++i)
+      if (ports[i].name == name) return context_->output(i);
+    return TensorView{};
+  };
+  for (const std::string& text : o_.outputs) {
+    HEDDLE_TRY(const NameValue given, split_name_value("--output", text));
+    HEDDLE_CHECK(write_tensor(given.second, given.first, output(given.first)));
+  }
+  if (!o_.output_dir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(o_.output_dir, error);
+    if (error) return {Code::file_unwritable, "--output-dir " + quoted(o_.output_dir) + ": " + error.message()};
+    for (size_t k = 0; k < fetched_.size(); ++k)
+      HEDDLE_CHECK(write_tensor(output_files_[k].string(), ports[fetched_[k]].name, context_->output(fetched_[k])));
+  }
+  for (const std::string& name : o_.prints) {
+    const std::string text = tensor_text(output(name));
+    report_.json["printed"][name] = text;
+    report_.print(quoted(name) + " " + text);
+  }
+  return {};
+}
+
+void Runner::describe() {
+  const Execution& execution = SessionAccess::execution(*context_);
+  const Plan& plan = execution.plan();
+  const bool steady = !latencies_ns_.empty() && o_.warmup + o_.repeat > 1;
+  report_.json["latency_ns"] = latency_json(latencies_ns_);
+  report_.json["threads"] = runtime_->threads();
+  report_.json["isa"] = instruction_set();
+  report_.json["devices"] = devices_json(plan, [&](const MemoryReport& memory, uint8_t device) -> Json {
+    return {{"planned_peak_bytes", memory.peak_bytes}, {"measured_peak_bytes", SessionAccess::held_bytes(*context_, device)}};
+  });
+  report_.json["variable_bytes"] = session_->variable_bytes();
+  report_.json["resident_peak_bytes"] = resident_peak_bytes();
+  report_.json["steady_state_allocations"] = {
+      {"heap", AllocationCount::available() && steady ? Json(AllocationCount::total()) : Json(nullptr)}, {"device", nullptr}};
+  int64_t copied = 0;
+  for (const ValueCopy& copy : plan.copies) copied += copy.bytes;
+  report_.json["copies"] = {{"count", plan.copies.size()}, {"bytes", copied}};
+  report_.json["graphs"] = {{"captured", 0}, {"replayed", 0}, {"updated", 0}};
+  const auto ports = session_->outputs();
+  for (const size_t i : fetched_) {
+    const TensorView t = context_->output(i);
+    report_.say(quoted(ports[i].name) + " " + to_string(t.dtype) + t.shape.text() + " sha256 " +
+                sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16));
+  }
+  if (!latencies_ns_.empty())
+    report_.say("latency " + latency_text(latencies_ns_) + ", " + std::to_string(runtime_->threads()) + " threads, planned peak " +
+                human_bytes(plan.memory.peak_bytes));
+}
+
+}  // namespace
+
+Run declare_run(CLI::App& app) {
+  auto o = std::make_shared<RunArguments>();
+  app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  app.add_option("--input", o->inputs.files, "content of an input: .npy, .pb, .safetensors[:TENSOR], or a picture (.jpg, .png)")
+      ->type_name("NAME=FILE");
+  app.add_option("--random", o->random, "random content for inputs not given")->type_name("SEED")->check(whole_number());
+  app.add_option("--output", o->outputs, "write an output: .npy or .safetensors")->type_name("NAME=FILE");
+  app.add_option("--output-dir", o->output_dir, "write every output there")->type_name("DIR");
+  app.add_option("--fetch", o->fetches, "report only these outputs")->type_name("NAME");
+  app.add_option("--print", o->prints, "print an output")->type_name("NAME");
+  app.add_option("--param", o->params, "content of a variable")->type_name("NAME=FILE");
+  app.add_option("--shape", o->inputs.shapes, "shape of an input")->type_name("NAME=2x3x224x224");
+  app.add_option("--symbol", o->inputs.symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->devices.declare(app);
+  o->limits.declare(app);
+  app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000000));
+  app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000000));
+  app.add_option("--seed", o->seed, "of the net's random operators")->check(whole_number());
+  app.add_option("--deadline", o->deadline_s, "seconds per run")->check(number_from(1e-9, 1e9))->type_name("SECONDS");
+  app.add_option("--memory-limit", o->memory_limit, "planned peak")->type_name("SIZE");
+  app.add_option("--graph", o->graph, "capture of device work")->check(CLI::IsMember({"off", "auto"}));
+  auto* numerics = app.add_flag("--check-numerics", o->check_numerics, "stop at the first operator that makes nan or inf");
+  auto* dump = app.add_option("--dump", o->dump_dir, "write every operator's outputs")->type_name("DIR");
+  app.add_option("--only", o->only, "dump only this operator (name or type)")->needs("--dump");
+  app.add_option("--compare-device", o->compare_device, "run there too and compare")->type_name("D");
+  app.add_option("--trace", o->trace, "Chrome trace of the last run")->type_name("F.json")->excludes(numerics, dump);
+  app.add_option("--report", o->report_file, "the last run as a page: steps, timeline, memory")
+      ->type_name("F.html")
+      ->excludes(numerics, dump);
+  return [o](Report& report) {
+    Runner runner(*o, report);
+    Status status = runner.open();
+    if (status.ok()) status = runner.prepare();
+    if (status.ok()) status = runner.execute();
+    if (status.ok()) status = runner.write_outputs();
+    if (status.ok()) status = runner.compare_devices();
+    if (!status.ok()) return report.fail(status);
+    runner.describe();
+    return 0;
+  };
+}
+
+}  // namespace heddle::tool

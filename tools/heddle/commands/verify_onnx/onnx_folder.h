@@ -1,0 +1,48 @@
+// One ONNX backend test folder (model.onnx, test_data_set_*/input_*.pb, output_*.pb): imported, saved, opened and run as a user would, and
+// its outputs compared with those that lie beside the model.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/command.h"
+#include "heddle/limits.h"
+
+namespace heddle::tool {
+
+// Of floats: |a - e| <= atol + rtol * |e|. What neither the command line nor the folder says is derived (tolerance_for).
+struct Tolerances {
+  std::optional<double> rtol, atol;
+};
+
+// The tolerances of `folder`/data.json ({"rtol": ..., "atol": ...}, the format of ONNX's backend tests); none where there is no such file.
+// Errors: syntax, file_unreadable.
+Result<Tolerances> tolerances_beside(const std::filesystem::path& folder);
+
+// What outputs of this content are held to: what is given; else rtol 1e-3 and an atol of 1e-5 of the largest finite magnitude expected. An
+// output of zeros has no scale: there the atol is 1e-7, as ONNX's own tests have it.
+struct Tolerance {
+  double rtol = 0, atol = 0;
+};
+Tolerance tolerance_for(const TensorView& expected, const Tolerances& given);
+
+struct FolderVerdict {
+  std::string status;  // "pass", "pass-statistical", "fail" or "unsupported"
+  std::string reason;  // of what is no pass
+  // Of floating-point outputs that were compared; the atol is the largest that was used.
+  std::optional<double> max_abs_error, max_rel_error, rtol, atol;
+
+  Json json() const;
+};
+
+// Whether the folder holds a model.onnx.
+bool is_onnx_folder(const std::filesystem::path& folder);
+
+// `given`: from the command line, before those of data.json. Files are written into `scratch`. Whatever fails is in the verdict: what
+// Heddle has not (an operator, a kernel, a newer opset) is unsupported.
+FolderVerdict check_onnx_folder(const std::filesystem::path& folder, const Tolerances& given, const Limits& limits, const Runtime& runtime,
+                                const std::filesystem::path& scratch);
+
+}  // namespace heddle::tool

@@ -1,0 +1,55 @@
+#include "common/file_roles.h"
+
+#include <sys/stat.h>
+
+#include "base/text.h"
+
+namespace heddle::tool {
+namespace {
+
+// One text for one file: by its inode when it is there, else by the place where it would be. Empty: a device or pipe, which holds nothing.
+std::string file_key(const std::filesystem::path& file) {
+  struct stat there = {};
+  if (::stat(file.c_str(), &there) == 0)
+    return S_ISREG(there.st_mode) ? "inode " + std::to_string(there.st_dev) + " " + std::to_string(there.st_ino) : "";
+  std::error_code unknown;
+  const std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(file, unknown), unknown);
+  return "place " + (unknown ? file : place).native();
+}
+
+void add_weights(const std::filesystem::path& folder, const Net& net, FileRoles& roles) {
+  const auto add = [&](const Content& content) {
+    if (!content.reference.file.empty()) roles.reads(folder / content.reference.file);
+  };
+  for (const Value& value : net.values) add(value.content);
+  for (const Variable& variable : net.variables) add(variable.initial);
+  for (const Node& node : net.nodes)
+    for (const Attribute& attribute : node.attributes)
+      if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) add_weights(folder, **subnet, roles);
+}
+
+}  // namespace
+
+void FileRoles::reads(const std::filesystem::path& file) {
+  const std::string key = file_key(file);
+  if (!key.empty()) roles_.try_emplace(key, Role{true, {}, file});
+}
+
+void FileRoles::reads_net(const std::filesystem::path& file, const Net& net) {
+  reads(file);
+  add_weights(file.parent_path(), net, *this);
+}
+
+Status FileRoles::writes(const std::string& what, const std::filesystem::path& file) {
+  const std::string key = file_key(file);
+  if (key.empty()) return {};
+  const auto [at, added] = roles_.try_emplace(key, Role{false, what, file});
+  if (added) return {};
+  const Role& there = at->second;
+  return {Code::invalid_argument,
+          what + " " + quoted(file.native()) + " would be written over " + quoted(there.file.native()) +
+              (there.read ? ", which is read" : ", where " + there.what + " goes"),
+          "name another file"};
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,50 @@
+#include "common/latency.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "plugins/cpu/isa.h"
+
+namespace heddle::tool {
+namespace {
+
+double quantile(const std::vector<double>& sorted, double q) {
+  return sorted[std::min(sorted.size() - 1, static_cast<size_t>(q * static_cast<double>(sorted.size())))];
+}
+
+std::string milliseconds(double ns) {
+  char text[32];
+  std::snprintf(text, sizeof(text), ns < 1e6 ? "%.1f us" : "%.2f ms", ns < 1e6 ? ns * 1e-3 : ns * 1e-6);
+  return text;
+}
+
+}  // namespace
+
+Json latency_json(std::vector<double> ns) {
+  if (ns.empty()) return {{"min", nullptr}, {"median", nullptr}, {"p90", nullptr}, {"p99", nullptr}, {"runs", 0}};
+  std::sort(ns.begin(), ns.end());
+  const auto whole = [](double v) { return static_cast<int64_t>(v); };
+  return {{"min", whole(ns[0])},
+          {"median", whole(quantile(ns, 0.5))},
+          {"p90", whole(quantile(ns, 0.9))},
+          {"p99", ns.size() >= 100 ? Json(whole(quantile(ns, 0.99))) : Json(nullptr)},
+          {"runs", ns.size()}};
+}
+
+std::string latency_text(std::vector<double> ns) {
+  std::sort(ns.begin(), ns.end());
+  return "median " + milliseconds(quantile(ns, 0.5)) + " (min " + milliseconds(ns[0]) + ", " + std::to_string(ns.size()) + " runs)";
+}
+
+const char* instruction_set() {
+  switch (cpu::isa()) {
+    case cpu::Isa::v4:
+      return "avx512";
+    case cpu::Isa::v3:
+      return "avx2";
+    default:
+      return "sse";
+  }
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,17 @@
+// Latency statistics and what machine they were taken on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/command.h"
+
+namespace heddle::tool {
+
+// {"min", "median", "p90", "p99" (null under 100 runs), "runs"}; all null without runs.
+Json latency_json(std::vector<double> ns);
+std::string latency_text(std::vector<double> ns);
+// "avx512", "avx2" or "sse": the widest the processor has.
+const char* instruction_set();
+
+}  // namespace heddle::tool

@@ -1,0 +1,233 @@
+#include "tensors/inputs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/half.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "infer/shape_operands.h"
+#include "plugin/schema.h"
+#include "tensors/picture.h"
+#include "tensors/tensor_files.h"
+
+namespace heddle::tool {
+namespace {
+
+template <class T>
+void store(std::byte* data, int64_t i, T value) {
+  std::memcpy(data + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+}
+
+Result<Shape> parse_shape(const std::string& name, const std::string& text) {
+  Shape shape;
+  size_t i = 0;
+  while (i <= text.size() && !text.empty()) {
+    const size_t end = std::min(text.find('x', i), text.size());
+    int64_t dim = 0;
+    if (!parse_int(std::string_view(text).substr(i, end - i), &dim) || dim < 0 || shape.rank() == max_rank)
+      return Status(Code::invalid_argument, "--shape " + quoted(name + "=" + text) + " is not a shape",
+                    "write it like " + word(name) + "=1x3x224x224");
+    shape.push_back(dim);
+    i = end + 1;
+  }
+  return shape;
+}
+
+// The number of rows an index input may name, from the schemas of its readers; 0: it is no index.
+int64_t index_bound(const Net& net, ValueId input) {
+  int64_t bound = 0;
+  for (const Node& node : net.nodes)
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const heddle_port* port = node.schema ? node.schema->input_port(k) : nullptr;
+      if (node.inputs[k] != input || !port || port->index_bound_port < 0) continue;
+      const auto of = static_cast<size_t>(port->index_bound_port);
+      if (of >= node.inputs.size() || !node.inputs[of].valid()) continue;
+      const Value& data = net[node.inputs[of]];
+      const int64_t axis = port->index_bound_axis >= 0 ? port->index_bound_axis : node.int_attribute("axis", 0);
+      const DeclaredType& type = data.kind == Value::Kind::variable ? net[data.variable].type : data.type;
+      const auto rank = static_cast<int64_t>(type.dims.size());
+      const int64_t at = axis < 0 ? axis + rank : axis;
+      const int64_t extent =
+          at >= 0 && at < rank && type.dims[static_cast<size_t>(at)].value > 0 ? type.dims[static_cast<size_t>(at)].value : 1;
+      bound = bound == 0 ? extent : std::min(bound, extent);
+    }
+  return bound;
+}
+
+Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request,
+                       const std::vector<std::pair<std::string, int64_t>>& symbols) {
+  const Value& value = net[id];
+  HEDDLE_TRY(const std::vector<NameValue> shapes, split_name_values("--shape", request.shapes));
+  for (const NameValue& given : shapes)
+    if (given.first == value.name) return parse_shape(given.first, given.second);
+  Shape shape;
+  if (!value.type.ranked)
+    return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
+                  "give it with --shape " + word(value.name) + "=...");
+  for (const Dim& dim : value.type.dims) {
+    if (dim.kind == Dim::Kind::constant || dim.kind == Dim::Kind::bounded) {
+      shape.push_back(dim.value);
+      continue;
+    }
+    const auto bound = std::find_if(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == dim.symbol; });
+    if (bound == symbols.end())
+      return Status(
+          Code::unbound_symbol,
+          "an extent of input " + quoted(value.name) + " is not known" + (dim.symbol.empty() ? "" : ": symbol " + quoted(dim.symbol)),
+          dim.symbol.empty() ? "give --shape " + word(value.name) + "=..."
+                             : "give --symbol " + word(dim.symbol) + "=N or --shape " + word(value.name) + "=...");
+    shape.push_back(bound->second);
+  }
+  return shape;
+}
+
+Result<size_t> position_of(const Net& net, const std::string& option, const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    names.push_back(net[net.inputs[i]].name);
+    if (names.back() == name) return i;
+  }
+  const std::string hint = suggestion(name, names);
+  return Status(Code::unknown_name, option + ": the net has no input " + quoted(name),
+                hint.empty() ? "its inputs are " + words(names, ", ") : hint);
+}
+
+}  // namespace
+
+Result<NameValue> split_name_value(const std::string& option, const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    return Status(Code::invalid_argument, option + " " + quoted(text) + " is not NAME=VALUE", "write " + option + " NAME=VALUE");
+  return NameValue{text.substr(0, at), text.substr(at + 1)};
+}
+
+Result<std::vector<NameValue>> split_name_values(const std::string& option, const std::vector<std::string>& texts) {
+  std::vector<NameValue> values;
+  for (const std::string& text : texts) {
+    HEDDLE_TRY(NameValue given, split_name_value(option, text));
+    const auto earlier = std::find_if(values.begin(), values.end(), [&](const NameValue& v) { return v.first == given.first; });
+    if (earlier != values.end())
+      return Status(Code::invalid_argument,
+                    option + " gives " + quoted(given.first) + " twice: " + quoted(earlier->second) + " and " + quoted(given.second),
+                    "give it once");
+    values.push_back(std::move(given));
+  }
+  return values;
+}
+
+Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, int64_t>> symbols;
+  HEDDLE_TRY(const std::vector<NameValue> values, split_name_values("--symbol", texts));
+  for (const auto& [name, text] : values) {
+    int64_t extent = 0;
+    if (!parse_int(text, &extent) || extent < 0)
+      return Status(Code::invalid_argument, "--symbol " + quoted(name + "=" + text) + " is not NAME=N", "give a non-negative number");
+    symbols.emplace_back(name, extent);
+  }
+  return symbols;
+}
+
+std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_t seed, int64_t bound) {
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(dtype, shape, &data);
+  uint64_t state = seed;
+  const int64_t count = shape.element_count();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t r = next_random(state);
+    const float real = static_cast<float>(static_cast<int32_t>(r >> 40) - (1 << 23)) * 0x1p-23f;
+    const auto integer = static_cast<int64_t>((r >> 16) % static_cast<uint64_t>(bound > 0 ? bound : 101));
+    switch (dtype) {
+      case DType::f16:
+        store(data, i, f16_of_float(real));
+        break;
+      case DType::bf16:
+        store(data, i, bf16_of_float(real));
+        break;
+      case DType::f32:
+        store(data, i, real);
+        break;
+      case DType::f64:
+        store(data, i, static_cast<double>(real));
+        break;
+      case DType::i8:
+        store(data, i, static_cast<int8_t>(integer));
+        break;
+      case DType::u8:
+        store(data, i, static_cast<uint8_t>(integer));
+        break;
+      case DType::i16:
+      case DType::u16:
+        store(data, i, static_cast<uint16_t>(integer));
+        break;
+      case DType::i32:
+      case DType::u32:
+        store(data, i, static_cast<uint32_t>(integer));
+        break;
+      case DType::i64:
+      case DType::u64:
+        store(data, i, static_cast<uint64_t>(integer));
+        break;
+      default:
+        store(data, i, static_cast<uint8_t>(r >> 63));
+        break;
+    }
+  }
+  return blob;
+}
+
+Result<std::vector<InputBinding>> bind_shapes(const Net& net, const std::vector<std::string>& shapes) {
+  std::vector<InputBinding> bindings(net.inputs.size());
+  HEDDLE_TRY(const std::vector<NameValue> values, split_name_values("--shape", shapes));
+  for (const NameValue& given : values) {
+    HEDDLE_TRY(const size_t position, position_of(net, "--shape", given.first));
+    HEDDLE_TRY(bindings[position].type.shape, parse_shape(given.first, given.second));
+    bindings[position].type.dtype = net[net.inputs[position]].type.dtype;
+  }
+  return bindings;
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const Net& net, const InputRequest& request) {
+  HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
+  std::vector<std::shared_ptr<const Blob>> blobs(net.inputs.size());
+  HEDDLE_CHECK(bind_shapes(net, request.shapes).status());
+  HEDDLE_TRY(const std::vector<NameValue> files, split_name_values("--input", request.files));
+  for (const NameValue& given : files) {
+    HEDDLE_TRY(const size_t position, position_of(net, "--input", given.first));
+    if (is_picture(given.second)) {
+      HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[position], request, symbols));
+      HEDDLE_TRY(blobs[position], read_picture(given.second, shape));
+    } else {
+      HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));
+    }
+  }
+  return blobs;
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request) {
+  HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
+  HEDDLE_TRY(auto blobs, read_inputs(net, request));
+  std::vector<std::string> names, missing;
+  for (const ValueId id : net.inputs) names.push_back(net[id].name);
+  if (!request.invent_shapes)
+    for (const uint32_t i : shape_deciding_inputs(net, request.limits))
+      if (!blobs[i]) return missing_content(names[i]);
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    if (blobs[i]) continue;
+    if (!request.random_seed) {
+      missing.push_back(quoted(names[i]));
+      continue;
+    }
+    HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[i], request, symbols));
+    int64_t bytes = 0;
+    if (!checked_byte_size(net[net.inputs[i]].type.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
+      return Status(Code::limit_exceeded, "random content for input " + quoted(names[i]) + " of shape " + shape.text() + " is too large",
+                    "give a smaller --shape");
+    blobs[i] = random_blob(net[net.inputs[i]].type.dtype, shape, *request.random_seed + i * 7919, index_bound(net, net.inputs[i]));
+  }
+  if (!missing.empty())
+    return Status(Code::missing_input, "no data for input " + join(missing, ", "), "give --input NAME=FILE or --random SEED");
+  return blobs;
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,106 @@
+#include "tensors/npy.h"
+
+#include <cstring>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/text.h"
+
+namespace heddle::tool {
+namespace {
+
+struct Format {
+  const char* descr;
+  DType dtype;
+};
+constexpr Format formats[] = {{"<f2", DType::f16}, {"<f4", DType::f32}, {"<f8", DType::f64}, {"|i1", DType::i8},
+                              {"<i2", DType::i16}, {"<i4", DType::i32}, {"<i8", DType::i64}, {"|u1", DType::u8},
+                              {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64}, {"|b1", DType::boolean}};
+
+// The text behind "'key':" in the header's Python literal, up to the next comma at depth 0.
+std::string field(const std::string& header, const std::string& key) {
+  const size_t at = header.find("'" + key + "'");
+  if (at == std::string::npos) return {};
+  size_t i = header.find(':', at);
+  if (i == std::string::npos) return {};
+  int depth = 0;
+  std::string out;
+  for (++i; i < header.size(); ++i) {
+    const char c = header[i];
+    if (c == '(') ++depth;
+    if ((c == ',' && depth == 0) || c == '}') break;
+    if (c != ' ') out += c;
+    if (c == ')' && --depth == 0) break;
+  }
+  return out;
+}
+
+Status parse_extents(const std::string& text, Shape* shape) {
+  if (text.size() < 2 || text.front() != '(') return {Code::syntax, "the header has no shape"};
+  size_t i = 1;
+  while (i < text.size() && text[i] != ')') {
+    size_t end = text.find_first_of(",)", i);
+    if (end == std::string::npos) return {Code::syntax, "the header's shape does not end"};
+    int64_t dim = 0;
+    if (!parse_int(std::string_view(text).substr(i, end - i), &dim) || dim < 0) return {Code::syntax, "the header's shape is wrong"};
+    if (shape->rank() == max_rank) return {Code::limit_exceeded, "the array has more than " + std::to_string(max_rank) + " dimensions"};
+    shape->push_back(dim);
+    i = text[end] == ',' ? end + 1 : end;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limits& limits) {
+  const std::string during = "while reading " + quoted(file);
+  HEDDLE_TRY(const FileBytes bytes, read_file(file, limits.weight_file_bytes, "weight_file_bytes"));
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data.get());
+  if (bytes.size < 10 || std::memcmp(data, "\x93NUMPY", 6) != 0)
+    return Status(Code::syntax, quoted(file) + " is not an .npy file", "save it with numpy.save");
+  const bool wide = data[6] >= 2;
+  const size_t start = wide ? 12 : 10;
+  if (bytes.size < start) return Status(Code::file_truncated, quoted(file) + " ends in its header");
+  size_t length = data[8] | static_cast<size_t>(data[9]) << 8;
+  if (wide) length |= static_cast<size_t>(data[10]) << 16 | static_cast<size_t>(data[11]) << 24;
+  if (length > bytes.size - start) return Status(Code::file_truncated, quoted(file) + " ends in its header");
+  const std::string header(reinterpret_cast<const char*>(data + start), length);
+  const std::string descr = field(header, "descr");
+  DType dtype = DType::none;
+  for (const Format& f : formats)
+    if (descr == "'" + std::string(f.descr) + "'") dtype = f.dtype;
+  if (dtype == DType::none)
+    return Status(Code::unsupported, quoted(file) + " has element type " + quoted(descr), "convert it to a little-endian number type");
+  if (field(header, "fortran_order") != "False")
+    return Status(Code::unsupported, quoted(file) + " is in Fortran order", "save numpy.ascontiguousarray of it");
+  Shape shape;
+  HEDDLE_CHECK(parse_extents(field(header, "shape"), &shape), during);
+  int64_t size = 0;
+  if (!checked_byte_size(dtype, shape, &size))
+    return Status(Code::limit_exceeded, quoted(file) + " has shape " + shape.text() + ", more bytes than memory has addresses");
+  if (static_cast<size_t>(size) != bytes.size - start - length)
+    return Status(Code::file_truncated, quoted(file) + " has " + std::to_string(bytes.size - start - length) +
+                                            " bytes of data, its shape " + shape.text() + " needs " + std::to_string(size));
+  return std::shared_ptr<const Blob>(Blob::copy_of(dtype, shape, data + start + length));
+}
+
+Status write_npy(const std::string& file, const TensorView& tensor) {
+  std::string descr;
+  for (const Format& f : formats)
+    if (f.dtype == tensor.dtype) descr = f.descr;
+  if (tensor.dtype == DType::bf16) descr = "<u2";
+  std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
+  for (const int64_t dim : tensor.shape) header += std::to_string(dim) + ",";
+  header += "), }";
+  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  std::string prefix("\x93NUMPY\x01\x00", 8);
+  prefix += static_cast<char>(header.size() & 255);
+  prefix += static_cast<char>(header.size() >> 8);
+  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
+  HEDDLE_CHECK(out.write(prefix + header));
+  HEDDLE_CHECK(out.write({static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.byte_size())}));
+  return out.commit();
+}
+
+}  // namespace heddle::tool

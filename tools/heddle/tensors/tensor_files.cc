@@ -1,0 +1,126 @@
+#include "tensors/tensor_files.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/half.h"
+#include "base/text.h"
+#include "onnx/tensors/tensor_proto.h"
+#include "tensors/npy.h"
+#include "weights/safetensors.h"
+
+namespace heddle::tool {
+namespace {
+
+Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& file, const std::string& tensor, const Limits& limits) {
+  const std::filesystem::path path(file);
+  std::filesystem::path folder = path.parent_path();
+  if (folder.empty()) folder = ".";
+  HEDDLE_TRY(const Safetensors tensors, Safetensors::open(folder, path.filename().string(), limits));
+  if (tensor.empty() && tensors.tensors().size() != 1)
+    return Status(Code::unknown_name, quoted(file) + " holds " + std::to_string(tensors.tensors().size()) + " tensors",
+                  "name one: " + word(file) + ":NAME");
+  const TensorEntry* entry = tensor.empty() ? &tensors.tensors()[0] : tensors.find(tensor);
+  if (!entry) {
+    std::vector<std::string> names;
+    for (const TensorEntry& e : tensors.tensors()) names.push_back(e.name);
+    return Status(Code::unknown_name, quoted(file) + " has no tensor " + quoted(tensor), suggestion(tensor, names));
+  }
+  return tensors.blob(*entry);
+}
+
+template <class T>
+double as_double(const void* data, int64_t index) {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(data) + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return static_cast<double>(value);
+}
+
+std::string element_text(const TensorView& tensor, int64_t i) {
+  switch (tensor.dtype) {
+    case DType::i64:
+      return std::to_string(static_cast<const int64_t*>(tensor.data)[i]);
+    case DType::u64:
+      return std::to_string(static_cast<const uint64_t*>(tensor.data)[i]);
+    case DType::f64:
+      return shortest(element(tensor, i));
+    default:
+      return shortest(static_cast<float>(element(tensor, i)));
+  }
+}
+
+}  // namespace
+
+std::string file_of_tensor(const std::string& text) {
+  const size_t end = text.find(".safetensors:");
+  return end == std::string::npos ? text : text.substr(0, end + std::strlen(".safetensors"));
+}
+
+Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits) {
+  const std::string file = file_of_tensor(text);
+  if (file.size() < text.size()) return read_from_safetensors(file, text.substr(file.size() + 1), limits);
+  if (file.ends_with(".safetensors")) return read_from_safetensors(file, {}, limits);
+  const std::string extension = std::filesystem::path(file).extension().string();
+  if (extension == ".npy") return read_npy(file, limits);
+  if (extension == ".pb") {
+    HEDDLE_TRY(const NamedTensor tensor, read_tensor_proto(file, limits));
+    return tensor.blob;
+  }
+  return Status(Code::invalid_argument, quoted(file) + ": no reader for " + quoted(extension), "use .npy, .safetensors[:TENSOR] or .pb");
+}
+
+Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor) {
+  const std::string extension = std::filesystem::path(file).extension().string();
+  if (extension == ".npy") return write_npy(file, tensor);
+  if (extension == ".safetensors") {
+    const TensorToWrite one{name, tensor.dtype, tensor.shape, static_cast<const std::byte*>(tensor.data)};
+    return write_safetensors(file, {&one, 1}).status();
+  }
+  return {Code::invalid_argument, quoted(file) + ": no writer for " + quoted(extension), "use .npy or .safetensors"};
+}
+
+double element(const TensorView& t, int64_t i) {
+  switch (t.dtype) {
+    case DType::f16:
+      return float_of_f16(static_cast<const uint16_t*>(t.data)[i]);
+    case DType::bf16:
+      return float_of_bf16(static_cast<const uint16_t*>(t.data)[i]);
+    case DType::f32:
+      return as_double<float>(t.data, i);
+    case DType::f64:
+      return as_double<double>(t.data, i);
+    case DType::i8:
+      return as_double<int8_t>(t.data, i);
+    case DType::i16:
+      return as_double<int16_t>(t.data, i);
+    case DType::i32:
+      return as_double<int32_t>(t.data, i);
+    case DType::i64:
+      return as_double<int64_t>(t.data, i);
+    case DType::u8:
+      return as_double<uint8_t>(t.data, i);
+    case DType::u16:
+      return as_double<uint16_t>(t.data, i);
+    case DType::u32:
+      return as_double<uint32_t>(t.data, i);
+    case DType::u64:
+      return as_double<uint64_t>(t.data, i);
+    case DType::boolean:
+      return as_double<uint8_t>(t.data, i);
+    default:
+      return NAN;
+  }
+}
+
+std::string tensor_text(const TensorView& tensor, int64_t limit) {
+  std::string out = std::string(to_string(tensor.dtype)) + tensor.shape.text() + " =";
+  const int64_t count = tensor.shape.element_count();
+  const int64_t row = tensor.shape.rank() > 0 ? std::max<int64_t>(1, tensor.shape[tensor.shape.rank() - 1]) : 1;
+  for (int64_t i = 0; i < count && i < limit; ++i)
+    out += (tensor.shape.rank() > 1 && i % row == 0 ? "\n  " : " ") + element_text(tensor, i);
+  if (count > limit) out += " ... (" + std::to_string(count - limit) + " more)";
+  return out;
+}
+
+}  // namespace heddle::tool

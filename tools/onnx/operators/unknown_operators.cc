@@ -1,0 +1,89 @@
+#include "onnx/operators/unknown_operators.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "base/suggestions.h"
+#include "base/text.h"
+#include "onnx/operators/operators.h"
+
+namespace heddle::importer {
+namespace {
+
+struct Use {
+  std::string node;
+  int64_t count = 0;
+};
+
+class Finder {
+ public:
+  explicit Finder(const ::onnx::ModelProto& model) {
+    for (const auto& function : model.functions()) functions_.emplace(function.domain(), function.name());
+  }
+
+  void visit(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes, int32_t opset) {
+    for (const auto& node : nodes) {
+      note(node, opset);
+      for (const auto& attribute : node.attribute())
+        if (attribute.has_g()) visit(attribute.g().node(), opset);
+    }
+  }
+  const std::map<std::string, Use>& unknown() const { return unknown_; }
+
+ private:
+  void note(const ::onnx::NodeProto& node, int32_t opset) {
+    const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+    if (!standard || functions_.contains({node.domain(), node.op_type()}) || is_known(node.op_type(), opset)) return;
+    Use& use = unknown_[node.op_type()];
+    if (use.count++ == 0) use.node = node.name();
+  }
+
+  std::set<std::pair<std::string, std::string>> functions_;
+  std::map<std::string, Use> unknown_;
+};
+
+Diagnostic describe(const std::string& type, const Use& use, Suggestions& suggestions) {
+  const std::string_view why = why_not(type);
+  Diagnostic d;
+  d.code = Code::unknown_operator;
+  d.node = use.node;
+  d.type = type;
+  d.message = fmt::format("operator {}, used {} time{}, {}", quoted(type), use.count, use.count == 1 ? "" : "s",
+                          why.empty() ? "is not one that the importer knows" : fmt::format("{}, which Heddle does not have", why));
+  d.hint = why.empty() ? suggestions.of(type, known_names) : "";
+  return d;
+}
+
+int32_t opset_of(const ::onnx::FunctionProto& function, int32_t otherwise) {
+  for (const auto& import : function.opset_import())
+    if (import.domain().empty() || import.domain() == "ai.onnx")
+      return static_cast<int32_t>(std::min<int64_t>(import.version(), INT32_MAX));
+  return otherwise;
+}
+
+}  // namespace
+
+Status check_operators(const ::onnx::ModelProto& model, int32_t opset) {
+  Finder finder(model);
+  finder.visit(model.graph().node(), opset);
+  for (const auto& function : model.functions()) finder.visit(function.node(), opset_of(function, opset));
+  if (finder.unknown().empty()) return {};
+  Diagnostic all;
+  all.code = Code::unknown_operator;
+  constexpr size_t most_listed = 100;  // in the one sentence; each has a sentence of its own behind it
+  std::vector<std::string> types;
+  Suggestions suggestions;
+  for (const auto& [type, use] : finder.unknown()) {
+    if (types.size() < most_listed) types.push_back(quoted(type));
+    all.attached.push_back(describe(type, use, suggestions));
+  }
+  const size_t count = all.attached.size();
+  all.message = fmt::format("{} operator type{} can not be imported: {}{}", count, count == 1 ? "" : "s", join(types, ", "),
+                            count > types.size() ? fmt::format(" and {} more", count - types.size()) : "");
+  all.hint = count == 1 ? all.attached[0].hint : "";
+  return Status(std::move(all));
+}
+
+}  // namespace heddle::importer
