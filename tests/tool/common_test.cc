@@ -1,6 +1,8 @@
 // What every command shares: options, diagnostics, exit status, the one object.
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <regex>
 #include <set>
 
 #include "tool_runner.h"
@@ -324,6 +326,28 @@ TEST(ToolCommon, DevicesListsTheProcessor) {
   for (const Json& device : object["devices"]) names.insert(device["name"].get<std::string>());
   EXPECT_TRUE(names.contains("cpu:0"));
   EXPECT_EQ(heddle({"devices"}).out.rfind("cpu:0 ", 0), 0u);
+}
+
+// A command that nobody can call would be found by no other test.
+TEST(ToolCommon, EveryCommandIsInTheTable) {
+  const std::filesystem::path folder = HEDDLE_SOURCE_DIR "/tools/heddle/commands";
+  std::set<std::string> defined, listed;
+  const std::regex definition(R"(const Command (\w+)_command =)"), line(R"(  COMMAND\((\w+)\))");
+  std::smatch match;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".cc") continue;
+    const std::string text = read_text(entry.path());
+    for (std::sregex_iterator it(text.begin(), text.end(), definition), end; it != end; ++it) defined.insert((*it)[1]);
+  }
+  const std::string table = read_text(folder / "commands.h");
+  for (std::sregex_iterator it(table.begin(), table.end(), line), end; it != end; ++it) listed.insert((*it)[1]);
+  EXPECT_GE(defined.size(), 11u);
+  EXPECT_EQ(defined, listed) << "commands/commands.h has a line for each command";
+  const std::string help = Tool({"--help"}).run().out;
+  for (std::string name : listed) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    EXPECT_NE(help.find("\n  " + name + " "), std::string::npos) << name;
+  }
 }
 
 }  // namespace

@@ -1,36 +1,22 @@
-// heddle: the runner. Each command is where its declare_ function is; docs/command_line.md is the contract.
+// heddle: the runner. The commands are in commands/; docs/command_line.md is the contract.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 
 #include "base/text.h"
-#include "common/command.h"
+#include "commands/commands.h"
 #include "common/interrupt.h"
 #include "version.h"
 
 namespace heddle::tool {
 namespace {
 
-constexpr Command commands[] = {
-    {"run", "compile a net and run it", "heddle run resnet50.heddle --random 1 --repeat 10", declare_run},
-    {"check", "everything that can be known without running", "heddle check net.json", declare_check},
-    {"plan", "steps, kernels, layouts, memory; or the offset planner alone", "heddle plan resnet50.heddle --svg plan.svg", declare_plan},
-    {"import", "ONNX model to net", "heddle import model.onnx -o model.heddle", declare_import},
-    {"verify-onnx", "run ONNX backend test folders and compare", "heddle verify-onnx /usr/share/libonnx-testdata/data/pytorch-converted",
-     declare_verify_onnx},
-    {"inspect", "a net, weights or plugin, readable", "heddle inspect resnet50.heddle --stats", declare_inspect},
-    {"convert", "between .heddle and .json, losslessly", "heddle convert net.heddle net.json", declare_convert},
-    {"model", "write a net from a recipe", "heddle model resnet50 -o resnet50.heddle", declare_model},
-    {"bench", "repeated timing, whole and by operator", "heddle bench resnet50.heddle --threads 1,2", declare_bench},
-    {"plugin", "list, check, make and run plugins", "heddle plugin list", declare_plugin},
-    {"devices", "devices of all backends", "heddle devices", declare_devices},
-};
-
-void add_common_options(CLI::App& app, CommonOptions& common, bool threads_list) {
+// `app` has its own options already; a command that takes --threads in its own way keeps it.
+void add_common_options(CLI::App& app, CommonOptions& common) {
   app.add_option("--plugin", common.plugins, "load this plugin (repeatable)")->type_name("FILE.so");
   app.add_option("--plugin-dir", common.plugin_folders, "load every plugin of this folder")->type_name("DIR");
-  if (!threads_list)
+  if (!app.get_option_no_throw("--threads"))
     app.add_option("--threads", common.threads, "threads of a run (default: what affinity and cgroup allow)")
         ->type_name("N")
         ->check(CLI::Range(1, most_threads));
@@ -53,17 +39,33 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
+const Command* command_of(int argc, char** argv) {
+  for (const Command* command : commands)
+    if (argc > 1 && argv[1] == std::string_view(command->name)) return command;
+  return nullptr;
+}
+
+// The form that the command line asks for, whether or not it parses: the one whose second word is the subcommand or an option of it, else
+// the plain one.
+const Form* form_of(const Command& command, int argc, char** argv) {
+  const Form* plain = nullptr;
+  for (const Form& form : command.forms) {
+    const size_t space = form.name.find(' ');
+    if (space == std::string::npos) plain = &form;
+    const std::string word = space == std::string::npos ? "" : form.name.substr(space + 1);
+    for (int i = 2; i < argc && !word.empty(); ++i)
+      if (word.starts_with("--") ? argv[i] == word || std::string_view(argv[i]).starts_with(word + "=") : i == 2 && argv[i] == word)
+        return &form;
+  }
+  return plain;
+}
+
 // What is known of the command line before it is parsed: enough for the object of a wrong usage, or of an early interruption.
 Report unparsed_report(int argc, char** argv) {
-  const std::string first = argc > 1 ? argv[1] : "";
-  const bool known = std::any_of(std::begin(commands), std::end(commands), [&](const Command& c) { return c.name == first; });
-  Report report(known ? first : "");
+  const Command* command = command_of(argc, argv);
+  Report report(command);
   report.common.json = wants_json(argc, argv);
-  std::string form = first;
-  if (first == "plugin" && argc > 2) form += std::string(" ") + argv[2];
-  for (int i = 2; i < argc; ++i)
-    if (first == "plan" && std::string_view(argv[i]) == "--buffers") form = "plan --buffers";
-  report.begin(form);
+  report.begin(command ? form_of(*command, argc, argv) : nullptr);
   return report;
 }
 
@@ -88,25 +90,19 @@ Invocation parse_command_line(int argc, char** argv) {
   app.footer("Exit status: 0 done; 1 run, check or comparison failed; 2 wrong usage; 3 a file, operator or plugin; 4 memory or a limit.");
   Invocation invocation;
   std::string chosen;
-  for (const Command& command : commands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.description);
-    sub->footer(std::string("Example: ") + command.example);
-    auto report = std::make_shared<Report>(command.name);
-    const bool own_threads = std::string_view(command.name) == "bench";
-    if (std::string_view(command.name) != "plugin") add_common_options(*sub, report->common, own_threads);
-    const Run run = command.declare(*sub);
-    if (std::string_view(command.name) == "plugin")
-      for (CLI::App* inner : sub->get_subcommands({})) add_common_options(*inner, report->common, false);
-    one_value_each(*sub);
-    for (CLI::App* inner : sub->get_subcommands({})) one_value_each(*inner);
-    sub->preparse_callback([&chosen, name = command.name](size_t) { chosen = name; });
-    sub->callback([&invocation, report, run, sub] {
-      // The offset planner alone is another form, which must be known before a signal may ask for the object.
-      const CLI::Option* buffers = sub->get_option_no_throw("--buffers");
-      if (buffers && buffers->count() > 0)
-        report->begin("plan --buffers");
-      else
-        report->begin();
+  for (const Command* command : commands) {
+    CLI::App* sub = app.add_subcommand(command->name, command->description);
+    sub->footer(std::string("Example: ") + command->example);
+    auto report = std::make_shared<Report>(command);
+    const Run run = command->declare(*sub);
+    const std::vector<CLI::App*> inner = sub->get_subcommands({});
+    for (CLI::App* one : inner.empty() ? std::vector<CLI::App*>{sub} : inner) {
+      add_common_options(*one, report->common);
+      one_value_each(*one);
+    }
+    sub->preparse_callback([&chosen, name = command->name](size_t) { chosen = name; });
+    sub->callback([=, &invocation] {
+      report->begin(form_of(*command, argc, argv));
       invocation = {report, run, 0};
     });
   }

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "common/command.h"
+#include "commands/commands.h"
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
@@ -138,8 +138,6 @@ Status bench(const BenchArguments& o, Report& report) {
   return {};
 }
 
-}  // namespace
-
 Run declare_bench(CLI::App& app) {
   auto o = std::make_shared<BenchArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
@@ -151,10 +149,15 @@ Run declare_bench(CLI::App& app) {
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
   o->limits.declare(app);
   app.add_option("--compare", o->compare, "an older result")->type_name("OLD.json");
-  return [o](Report& report) {
-    const Status status = bench(*o, report);
-    return status.ok() ? 0 : report.fail(status);
-  };
+  return [o](Report& report) { return report.finish_with(bench(*o, report)); };
 }
+
+}  // namespace
+
+const Command bench_command = {"bench",
+                               "repeated timing, whole and by operator",
+                               "heddle bench resnet50.heddle --threads 1,2",
+                               declare_bench,
+                               {{"bench", {"runs", "operators", "comparison"}}}};
 
 }  // namespace heddle::tool

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "common/command.h"
+#include "commands/commands.h"
 #include "common/limit_options.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
@@ -196,8 +196,6 @@ Status inspect(const InspectArguments& o, Report& report) {
   return {};
 }
 
-}  // namespace
-
 Run declare_inspect(CLI::App& app) {
   auto o = std::make_shared<InspectArguments>();
   app.add_option("file", o->file, "a net, .safetensors file or plugin")->required()->type_name("FILE");
@@ -207,10 +205,15 @@ Run declare_inspect(CLI::App& app) {
   app.add_flag("--verify", o->verify, "check every checksum");
   app.add_flag("--dot", o->dot, "Graphviz");
   o->limits.declare(app);
-  return [o](Report& report) {
-    const Status status = inspect(*o, report);
-    return status.ok() ? 0 : report.fail(status);
-  };
+  return [o](Report& report) { return report.finish_with(inspect(*o, report)); };
 }
+
+}  // namespace
+
+const Command inspect_command = {"inspect",
+                                 "a net, weights or plugin, readable",
+                                 "heddle inspect resnet50.heddle --stats",
+                                 declare_inspect,
+                                 {{"inspect", {"net", "stats", "tensors", "identity", "plugin", "dot"}}}};
 
 }  // namespace heddle::tool

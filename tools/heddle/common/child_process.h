@@ -27,8 +27,8 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess();
 
-  // Waits for the next message, the child's end, the deadline or a signal to the tool (interruption() of common/interrupt.h). Messages that were
-  // sent before the child ended come first.
+  // Waits for the next message, the child's end, the deadline or a signal to the tool (interruption() of common/interrupt.h). Messages that
+  // were sent before the child ended come first.
   Event next(Clock::time_point deadline, std::string* message);
   // Of a child that ended by itself: "crashed: Segmentation fault", "ended the process with exit status 3 instead of returning".
   std::string end_text() const;

@@ -18,31 +18,6 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-// The keys of each object: docs/schemas/ says what they hold. Unknown is null, never absent.
-struct Keys {
-  std::string_view form;
-  std::vector<const char*> keys;
-};
-const Keys keys_of_forms[] = {
-    {"run",
-     {"outputs", "printed", "latency_ns", "threads", "isa", "devices", "variable_bytes", "resident_peak_bytes", "steady_state_allocations",
-      "copies", "graphs", "comparison"}},
-    {"check", {"operators", "limits"}},
-    {"plan", {"steps", "devices", "copies", "reorders", "captured_segments", "stages_ns", "dot", "diff"}},
-    {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}},
-    {"import", {"net"}},
-    {"verify-onnx", {"folders", "totals"}},
-    {"inspect", {"net", "stats", "tensors", "identity", "plugin", "dot"}},
-    {"convert", {"net"}},
-    {"model", {"net", "recipes"}},
-    {"bench", {"runs", "operators", "comparison"}},
-    {"plugin list", {"plugins"}},
-    {"plugin check", {"operators", "rules", "totals"}},
-    {"plugin new", {"files"}},
-    {"plugin run", {"outputs"}},
-    {"devices", {"devices", "unavailable"}},
-};
-
 // Colours on a terminal, unless NO_COLOR (no-color.org) is set.
 bool colours() {
   const char* no = std::getenv("NO_COLOR");
@@ -62,11 +37,10 @@ constexpr auto replace_invalid = nlohmann::json::error_handler_t::replace;
 
 }  // namespace
 
-void Report::begin(const std::string& form) {
+void Report::begin(const Form* form) {
   json = Json::object();
-  for (const Keys& of : keys_of_forms)
-    if (of.form == form)
-      for (const char* key : of.keys) json[key] = nullptr;
+  if (form)
+    for (const char* key : form->keys) json[key] = nullptr;
   if (!common.json) return;
   for (const SuddenEnd end : sudden_ends) {
     Report other(*this);
@@ -118,7 +92,7 @@ void Report::step(const std::string& text) const {
 
 std::string Report::object_text(int exit_code) const {
   Json object = {{"schema_version", 1},
-                 {"command", command_},
+                 {"command", command_ ? command_->name : ""},
                  {"status", exit_code == 0 ? "ok" : "failed"},
                  {"exit_code", exit_code},
                  {"diagnostics", diagnostics_}};

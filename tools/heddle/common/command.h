@@ -25,23 +25,45 @@ struct CommonOptions {
   bool warnings_are_errors = false;
 };
 
+class Report;
+
+// What runs when the command line has been parsed; returns the exit status.
+using Run = std::function<int(Report&)>;
+
+// One JSON object of a command: its keys beside those that every object has. docs/schemas/ says what they hold; unknown is null, never
+// absent.
+struct Form {
+  std::string name;  // the command; where it has several, with the subcommand or option that chooses: "plugin run", "plan --buffers"
+  std::vector<const char*> keys;
+};
+
+struct Command {
+  const char* name;
+  const char* description;
+  const char* example;
+  Run (*declare)(CLI::App& app);  // declares its options on `app`
+  std::vector<Form> forms;        // the plain one first, if there is one
+};
+
 // Collects what a command has to say. Diagnostics go to stderr as they come (and into the object); text goes to stdout unless --json or
 // --quiet; finish() prints the object and gives the exit status.
 // The one way to the terminal: whatever the text is made of, it is printable (base/text.h), in the object too. Names in texts of several
 // lines must be quoted by who writes them, because a line feed may stay.
 class Report {
  public:
-  explicit Report(std::string command) : command_(std::move(command)) {}
+  // Null: a command line that names no command.
+  explicit Report(const Command* command) : command_(command) {}
   CommonOptions common;
   Json json = Json::object();  // the command's own keys
 
-  // Before the command does anything: null for every key that the object of this form of the command ("plan --buffers", "plugin run") has.
-  // From here on an interruption prints that object.
-  void begin(const std::string& form);
-  void begin() { begin(command_); }
+  // Before the command does anything: null for every key that the object of `form` (null: none) has. From here on an interruption prints
+  // that object.
+  void begin(const Form* form);
   void diagnose(const Diagnostic& diagnostic);
   // The status's diagnostic with everything attached to it; returns its exit status. A run that a signal ended was interrupted.
   int fail(const Status& status);
+  // 0, or fail(status).
+  int finish_with(const Status& status) { return status.ok() ? 0 : fail(status); }
   // A line on stdout for people.
   void say(const std::string& line) const;
   // Several.
@@ -56,31 +78,10 @@ class Report {
  private:
   std::string object_text(int exit_code) const;
 
-  std::string command_;
+  const Command* command_;
   Json diagnostics_ = Json::array();
   bool warned_ = false;
 };
-
-// One command: declares its options on `app`; the function it returns runs after parsing.
-using Run = std::function<int(Report&)>;
-struct Command {
-  const char* name;
-  const char* description;
-  const char* example;
-  Run (*declare)(CLI::App& app);
-};
-
-Run declare_run(CLI::App& app);
-Run declare_check(CLI::App& app);
-Run declare_plan(CLI::App& app);
-Run declare_import(CLI::App& app);
-Run declare_verify_onnx(CLI::App& app);
-Run declare_inspect(CLI::App& app);
-Run declare_convert(CLI::App& app);
-Run declare_model(CLI::App& app);
-Run declare_bench(CLI::App& app);
-Run declare_plugin(CLI::App& app);
-Run declare_devices(CLI::App& app);
 
 // A runtime with the common options' plugins and threads.
 Result<Runtime> make_runtime(const CommonOptions& common);

@@ -1,7 +1,7 @@
-// plugin list and devices: what is loaded from where.
+// plugin: what is loaded from where, and the commands of authors.
 #include "base/text.h"
+#include "commands/commands.h"
 #include "commands/plugin/plugin_commands.h"
-#include "common/command.h"
 #include "session/session_impl.h"
 
 namespace heddle::tool {
@@ -58,58 +58,13 @@ int list(Report& report) {
   return 0;
 }
 
-int devices(Report& report) {
-  const auto runtime = make_runtime(report.common);
-  if (!runtime.ok()) return report.fail(runtime.status());
-  Json list = Json::array(), unavailable = Json::array();
-  list.push_back(
-      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
-  report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
-  const auto registry = runtime->impl().registry.snapshot();
-  for (const auto& plugin : registry->plugins()) {
-    const heddle_plugin& tables = plugin->library->plugin();
-    for (uint32_t i = 0; i < tables.device_count; ++i) {
-      char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
-      const int32_t count = tables.devices[i]->count(error);
-      if (count <= 0) {
-        unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", error}});
-        report.say(std::string(tables.devices[i]->kind) + ": none, " + error);
-      }
-      for (int32_t k = 0; k < count; ++k) {
-        const std::string name = std::string(tables.devices[i]->kind) + ":" + std::to_string(k);
-        const auto device = runtime->impl().devices.open(*registry, name);
-        int64_t free = 0, total = 0;
-        Status status = device.ok() ? (*device)->memory_info(&free, &total) : device.status();
-        if (!status.ok()) {
-          unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", status.diagnostic().message}});
-          report.say(status.diagnostic().message);
-          continue;
-        }
-        const std::string description = (*device)->description();
-        list.push_back({{"name", name}, {"backend", tables.devices[i]->kind}, {"memory_bytes", total}, {"description", description}});
-        report.say(name + "  " + human_bytes(total) + "  " + description);
-      }
-    }
-  }
-  report.json["devices"] = list;
-  report.json["unavailable"] = unavailable;
-  return 0;
-}
-
-}  // namespace
-
 Run declare_plugin(CLI::App& app) {
   app.require_subcommand(1);
   auto chosen = std::make_shared<Run>();
   const auto add = [&](const char* name, const char* description, const char* example, Run (*declare)(CLI::App&)) {
     CLI::App* sub = app.add_subcommand(name, description);
     sub->footer(std::string("Example: ") + example);
-    sub->callback([chosen, form = std::string("plugin ") + name, run = declare(*sub)] {
-      *chosen = [form, run](Report& report) {
-        report.begin(form);
-        return run(report);
-      };
-    });
+    sub->callback([chosen, run = declare(*sub)] { *chosen = run; });
   };
   add("list", "what is loaded from where", "heddle plugin list", [](CLI::App&) -> Run { return list; });
   add("check", "the author's suite, each operator in a child process", "heddle plugin check mine.so", declare_plugin_check);
@@ -118,8 +73,15 @@ Run declare_plugin(CLI::App& app) {
   return [chosen](Report& report) { return (*chosen)(report); };
 }
 
-Run declare_devices(CLI::App&) {
-  return devices;
-}
+}  // namespace
+
+const Command plugin_command = {"plugin",
+                                "list, check, make and run plugins",
+                                "heddle plugin list",
+                                declare_plugin,
+                                {{"plugin list", {"plugins"}},
+                                 {"plugin check", {"operators", "rules", "totals"}},
+                                 {"plugin new", {"files"}},
+                                 {"plugin run", {"outputs"}}}};
 
 }  // namespace heddle::tool

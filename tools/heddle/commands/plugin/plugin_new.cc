@@ -82,10 +82,7 @@ Status write_project(const std::string& name, Report& report) {
 Run declare_plugin_new(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   app.add_option("name", *name, "of the plugin and its folder")->required()->type_name("NAME");
-  return [name](Report& report) {
-    const Status status = write_project(*name, report);
-    return status.ok() ? 0 : report.fail(status);
-  };
+  return [name](Report& report) { return report.finish_with(write_project(*name, report)); };
 }
 
 }  // namespace heddle::tool

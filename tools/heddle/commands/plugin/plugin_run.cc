@@ -114,10 +114,7 @@ Run declare_plugin_run(CLI::App& app) {
   app.add_option("--dtype", o->dtype, "of random inputs")->type_name("DTYPE");
   app.add_option("--seed", o->seed, "of random inputs")->check(whole_number());
   app.add_option("--attribute", o->attributes, "an attribute")->type_name("NAME=VALUE");
-  return [o](Report& report) {
-    const Status status = run_one(*o, report);
-    return status.ok() ? 0 : report.fail(status);
-  };
+  return [o](Report& report) { return report.finish_with(run_one(*o, report)); };
 }
 
 }  // namespace heddle::tool

@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "commands/commands.h"
 #include "commands/run/allocation_count.h"
 #include "commands/run/dump.h"
 #include "commands/run/memory_use.h"
 #include "commands/run/report_html.h"
 #include "commands/run/trace.h"
-#include "common/command.h"
 #include "common/device_options.h"
 #include "common/file_roles.h"
 #include "common/interrupt.h"
@@ -295,8 +295,6 @@ void Runner::describe() {
                 human_bytes(plan.memory.peak_bytes));
 }
 
-}  // namespace
-
 Run declare_run(CLI::App& app) {
   auto o = std::make_shared<RunArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
@@ -338,5 +336,15 @@ Run declare_run(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+const Command run_command = {"run",
+                             "compile a net and run it",
+                             "heddle run resnet50.heddle --random 1 --repeat 10",
+                             declare_run,
+                             {{"run",
+                               {"outputs", "printed", "latency_ns", "threads", "isa", "devices", "variable_bytes", "resident_peak_bytes",
+                                "steady_state_allocations", "copies", "graphs", "comparison"}}}};
 
 }  // namespace heddle::tool

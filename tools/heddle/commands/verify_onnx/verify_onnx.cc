@@ -5,9 +5,9 @@
 #include <map>
 
 #include "base/text.h"
+#include "commands/commands.h"
 #include "commands/verify_onnx/onnx_folder.h"
 #include "common/child_process.h"
-#include "common/command.h"
 #include "common/interrupt.h"
 #include "common/limit_options.h"
 #include "common/scratch_folder.h"
@@ -173,8 +173,6 @@ int run(const VerifyArguments& o, Report& report) {
   return FolderSuite(o, report, *limits, std::move(folders)).run();
 }
 
-}  // namespace
-
 Run declare_verify_onnx(CLI::App& app) {
   auto o = std::make_shared<VerifyArguments>();
   app.add_option("folders", o->folders, "ONNX backend test folders, or parents of such")->required()->type_name("DIR");
@@ -188,5 +186,13 @@ Run declare_verify_onnx(CLI::App& app) {
   o->limits.declare(app);
   return [o](Report& report) { return run(*o, report); };
 }
+
+}  // namespace
+
+const Command verify_onnx_command = {"verify-onnx",
+                                     "run ONNX backend test folders and compare",
+                                     "heddle verify-onnx /usr/share/libonnx-testdata/data/pytorch-converted",
+                                     declare_verify_onnx,
+                                     {{"verify-onnx", {"folders", "totals"}}}};
 
 }  // namespace heddle::tool

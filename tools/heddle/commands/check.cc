@@ -1,0 +1,100 @@
+// check: everything that can be known without running.
+#include "base/file.h"
+#include "base/json_document.h"
+#include "base/limits.h"
+#include "base/text.h"
+#include "commands/commands.h"
+#include "common/net_options.h"
+#include "infer/infer.h"
+#include "load/load.h"
+#include "session/session_impl.h"
+#include "tensors/inputs.h"
+
+namespace heddle::tool {
+namespace {
+
+// The exit status for what is wrong with a net: 3 when a file could not be read, 4 for limits alone, 2 when only an option is missing,
+// else 1. `readable`: the net's file is JSON, so that what is wrong is what it says.
+int status_of_findings(const Diagnostic& first, bool readable) {
+  bool file = false, limit = false, option = false, net = false;
+  const auto count = [&](const Diagnostic& d) {
+    if (d.severity != Severity::error) return;
+    const bool of_the_file = d.code == Code::file_not_found || d.code == Code::file_unreadable || d.code == Code::file_truncated ||
+                             d.code == Code::file_version || d.code == Code::weights_missing;
+    const bool of_its_form = d.code == Code::syntax || d.code == Code::file_corrupt;
+    if (of_the_file || (of_its_form && !readable))
+      file = true;
+    else if (exit_status(d.code) == 4)
+      limit = true;
+    else if (d.code == Code::unbound_symbol || d.code == Code::unknown_name || d.code == Code::missing_input)
+      option = true;
+    else
+      net = true;
+  };
+  count(first);
+  for (const Diagnostic& d : first.attached) count(d);
+  return file ? 3 : net ? 1 : limit ? 4 : option ? 2 : 1;
+}
+
+bool is_json(const std::string& file, const Limits& limits) {
+  const auto bytes = read_file(file, limits.file_bytes);
+  constexpr int depth = 100'000;  // of brackets: parsing keeps no stack
+  return bytes.ok() && JsonDocument::parse({reinterpret_cast<const char*>(bytes->data.get()), bytes->size}, depth).ok();
+}
+
+// What is given of the inputs: shapes, and content where it decides shapes.
+Result<std::vector<InputBinding>> bind_inputs(const Net& net, const NetOptions& o, const Limits& limits) {
+  HEDDLE_TRY(std::vector<InputBinding> bindings, bind_shapes(net, o.shapes));
+  InputRequest request;
+  request.files = o.files;
+  request.shapes = o.shapes;
+  request.symbols = o.symbols;
+  request.limits = limits;
+  HEDDLE_TRY(const auto blobs, read_inputs(net, request));
+  for (size_t i = 0; i < blobs.size(); ++i)
+    if (blobs[i]) bindings[i] = {{blobs[i]->dtype, blobs[i]->shape}, blobs[i]};
+  return bindings;
+}
+
+int check(const NetOptions& o, Report& report) {
+  const auto runtime = make_runtime(report.common);
+  if (!runtime.ok()) return report.fail(runtime.status());
+  const auto options = o.session_options();
+  if (!options.ok()) return report.fail(options.status());
+  for (const LimitEntry& limit : limit_table()) report.json["limits"][limit.name] = options->limits.*limit.value;
+  LoadOptions load;
+  load.limits = options->limits;
+  Result<Net> net = load_net(o.net, load);
+  const auto invalid = [&](const Status& status) {
+    report.fail(status);
+    return status_of_findings(status.diagnostic(), is_json(o.net, options->limits));
+  };
+  if (!net.ok()) return invalid(net.status());
+  report.json["operators"] = net->nodes.size();
+  const auto session = open_net(*runtime, std::move(net).value(), *options);
+  if (!session.ok()) return invalid(session.status());
+  const Session::Impl& impl = session->impl();
+  PipelineOptions pipeline = impl.pipeline;
+  const auto bindings = bind_inputs(impl.net, o, options->limits);
+  if (!bindings.ok()) return report.fail(bindings.status());
+  pipeline.inputs = *bindings;
+  const Findings findings = check_net(impl.net, impl.registry, pipeline);
+  for (const Diagnostic& d : findings.all()) report.diagnose(d);
+  if (findings.failed()) return status_of_findings(findings.status().diagnostic(), true);
+  report.say(quoted(o.net) + ": " + report.json["operators"].dump() + " operators, no errors");
+  return 0;
+}
+
+Run declare_check(CLI::App& app) {
+  auto o = std::make_shared<NetOptions>();
+  app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  o->declare(app);
+  return [o](Report& report) { return check(*o, report); };
+}
+
+}  // namespace
+
+const Command check_command = {
+    "check", "everything that can be known without running", "heddle check net.json", declare_check, {{"check", {"operators", "limits"}}}};
+
+}  // namespace heddle::tool

@@ -1,0 +1,55 @@
+// devices: of all backends, or why one offers none.
+#include "base/text.h"
+#include "commands/commands.h"
+#include "session/session_impl.h"
+
+namespace heddle::tool {
+namespace {
+
+int devices(Report& report) {
+  const auto runtime = make_runtime(report.common);
+  if (!runtime.ok()) return report.fail(runtime.status());
+  Json list = Json::array(), unavailable = Json::array();
+  list.push_back(
+      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
+  report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
+  const auto registry = runtime->impl().registry.snapshot();
+  for (const auto& plugin : registry->plugins()) {
+    const heddle_plugin& tables = plugin->library->plugin();
+    for (uint32_t i = 0; i < tables.device_count; ++i) {
+      char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
+      const int32_t count = tables.devices[i]->count(error);
+      if (count <= 0) {
+        unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", error}});
+        report.say(std::string(tables.devices[i]->kind) + ": none, " + error);
+      }
+      for (int32_t k = 0; k < count; ++k) {
+        const std::string name = std::string(tables.devices[i]->kind) + ":" + std::to_string(k);
+        const auto device = runtime->impl().devices.open(*registry, name);
+        int64_t free = 0, total = 0;
+        Status status = device.ok() ? (*device)->memory_info(&free, &total) : device.status();
+        if (!status.ok()) {
+          unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", status.diagnostic().message}});
+          report.say(status.diagnostic().message);
+          continue;
+        }
+        const std::string description = (*device)->description();
+        list.push_back({{"name", name}, {"backend", tables.devices[i]->kind}, {"memory_bytes", total}, {"description", description}});
+        report.say(name + "  " + human_bytes(total) + "  " + description);
+      }
+    }
+  }
+  report.json["devices"] = list;
+  report.json["unavailable"] = unavailable;
+  return 0;
+}
+
+}  // namespace
+
+const Command devices_command = {"devices",
+                                 "devices of all backends",
+                                 "heddle devices",
+                                 [](CLI::App&) -> Run { return devices; },
+                                 {{"devices", {"devices", "unavailable"}}}};
+
+}  // namespace heddle::tool

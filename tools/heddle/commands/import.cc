@@ -1,0 +1,53 @@
+// import: an ONNX model becomes a net.
+#include "onnx/import.h"
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "commands/commands.h"
+#include "common/limit_options.h"
+#include "common/written_net.h"
+#include "load/save.h"
+#include "resolve/resolve.h"
+#include "session/session_impl.h"
+
+namespace heddle::tool {
+namespace {
+
+Status import_model(const std::string& model, const std::string& output, const LimitOptions& limits, Report& report) {
+  HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
+  ImportOptions import;
+  HEDDLE_TRY(import.limits, limits.limits());
+  FileRoles roles;
+  roles.reads(model);
+  HEDDLE_CHECK(writes_net(roles, output));
+  std::vector<std::filesystem::path> external;
+  import.files_read = &external;
+  HEDDLE_TRY(const Net net, import_onnx(model, import));
+  FileRoles of_data;  // known only now
+  for (const std::filesystem::path& file : external) of_data.reads(file);
+  HEDDLE_CHECK(writes_net(of_data, output));
+  // Operators that no loaded plugin has are named now, all of them, rather than when the net is run.
+  HEDDLE_CHECK(resolve(net, runtime.impl().registry.snapshot(), import.limits).status(), "while importing " + quoted(model));
+  SaveOptions save;
+  save.limits = import.limits;
+  HEDDLE_CHECK(save_net(net, output, save));
+  report_net(net, output, report);
+  return {};
+}
+
+Run declare_import(CLI::App& app) {
+  auto model = std::make_shared<std::string>(), output = std::make_shared<std::string>();
+  app.add_option("model", *model, "an ONNX model")->required()->type_name("MODEL");
+  app.add_option("-o,--output", *output, "the net; weights go to NET.safetensors beside it")->required()->type_name("NET.heddle");
+  auto limits = std::make_shared<LimitOptions>();
+  limits->declare(app);
+  return [=](Report& report) { return report.finish_with(import_model(*model, *output, *limits, report)); };
+}
+
+}  // namespace
+
+const Command import_command = {
+    "import", "ONNX model to net", "heddle import model.onnx -o model.heddle", declare_import, {{"import", {"net"}}}};
+
+}  // namespace heddle::tool

@@ -1,0 +1,23 @@
+// The options of commands that make a plan of a net without running it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/device_options.h"
+#include "common/limit_options.h"
+
+namespace heddle::tool {
+
+struct NetOptions {
+  std::string net;
+  std::vector<std::string> files, shapes, symbols;  // --input, --shape, --symbol
+  DeviceOptions devices;
+  LimitOptions limits;
+
+  // The net's own argument is the caller's to declare.
+  void declare(CLI::App& app);
+  Result<SessionOptions> session_options() const;
+};
+
+}  // namespace heddle::tool

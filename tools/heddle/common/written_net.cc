@@ -1,0 +1,26 @@
+#include "common/written_net.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "load/save.h"
+#include "models/recipes.h"
+
+namespace heddle::tool {
+
+void report_net(const Net& net, const std::string& file, Report& report) {
+  const int64_t parameters = models::parameter_count(net);
+  report.json["net"] = {{"file", file},
+                        {"operators", net.nodes.size()},
+                        {"inputs", net.inputs.size()},
+                        {"outputs", net.outputs.size()},
+                        {"parameters", parameters}};
+  report.say(fmt::format("{}: {} operators, {} parameters", quoted(file), net.nodes.size(), parameters));
+}
+
+Status writes_net(FileRoles& roles, const std::string& output) {
+  HEDDLE_CHECK(roles.writes("the net", output));
+  return roles.writes("the weights of the net", weights_path(output));
+}
+
+}  // namespace heddle::tool
