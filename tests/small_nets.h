@@ -42,7 +42,7 @@ inline Runtime runtime(int threads = 1) {
 }
 
 inline Session open(const Runtime& runtime, Net net, const SessionOptions& options = {}) {
-  auto session = open_net(runtime, std::move(net), options);
+  auto session = runtime.open(std::move(net), options);
   EXPECT_TRUE(session.ok()) << session.status().text();
   return *session;
 }

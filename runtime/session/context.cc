@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -34,7 +35,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
 
   void execute() noexcept override {                         // NOLINT(bugprone-exception-escape): a callback that throws ends the process
     const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
-    const Status status = state->run(settings);
+    const Status status = state->run_in_turn(settings);
     const std::function<void(Status)> callback = std::move(done);
     {
       const std::lock_guard lock(mutex);
@@ -119,17 +120,38 @@ Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
   return {};
 }
 
-Status Context::State::run(const RunSettings& settings) {
+Status Context::State::run_in_turn(const RunSettings& settings) {
   Turns::Hold turn;
   HEDDLE_CHECK(enter(turn, settings));
   Status status = execution->run(settings);
   if (shared && !status.ok()) workspace->block(execution->unanswered());
+  if (profile) fill_profile();
   return status;
 }
 
+// In nanoseconds from the first step's begin.
+void Context::State::fill_profile() {
+  uint64_t first = UINT64_MAX;
+  for (const StepSpan& span : spans)
+    if (span.begin != 0) first = std::min(first, span.begin);
+  const auto since = [&](uint64_t at) { return static_cast<int64_t>(ticks_to_ns(at - first)); };
+  profile->steps.resize(spans.size());
+  for (size_t i = 0; i < spans.size(); ++i)
+    profile->steps[i] = spans[i].begin == 0 ? StepTime() : StepTime{since(spans[i].begin), since(spans[i].end), spans[i].workers};
+}
+
 // What the caller asked for, from now on.
-RunSettings Context::State::settings(const RunOptions& options) const {
+RunSettings Context::State::settings(const RunOptions& options) {
   RunSettings made;
+  profile = options.profile;
+  if (profile) {
+    spans.assign(entry->plan->steps.size(), {});
+    made.profile = spans.data();
+  }
+  if (options.observer) {
+    seen = [reader = StepReader(*execution), observer = options.observer](uint32_t step) mutable { return reader.show(*observer, step); };
+    made.seen = &seen;
+  }
   made.seed = options.seed.value_or(session->options.seed);
   made.deadline_ns = options.deadline_ns;
   if (made.deadline_ns > 0) made.asked_ticks = ticks();
@@ -203,7 +225,9 @@ Status Context::run(const RunOptions& options) {
   if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
   const Reservation reservation(state.reserved);
   state.async->cancelled.store(false, std::memory_order_relaxed);
-  return state.run(state.settings(options));
+  const RunSettings settings = state.settings(options);
+  // The way of most runs takes no turn and measures nothing.
+  return state.shared || options.profile ? state.run_in_turn(settings) : state.execution->run(settings);
 }
 
 Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
@@ -233,6 +257,17 @@ void Context::cancel() {
   state_->execution->cancel();
   state_->session->variables->wake();
   if (state_->shared) state_->workspace->turns().wake();
+}
+int64_t Context::held_bytes(size_t device) const {
+  const Plan& plan = *state_->entry->plan;
+  if (device > plan.devices.size()) return 0;
+  const int64_t own = state_->execution->allocated_bytes(static_cast<uint8_t>(device));
+  const Workspace* workspace = state_->workspace.get();
+  if (!workspace) return own;
+  return own + (device == 0 ? workspace->host_bytes() : workspace->bytes_on(*plan.devices[device - 1].device));
+}
+std::shared_ptr<const PlanInfo> Context::plan() const {
+  return state_->entry->described();
 }
 int64_t Context::planned_bytes() const {
   return state_->entry->plan->context_bytes();

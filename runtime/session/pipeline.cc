@@ -56,9 +56,9 @@ void place_and_verify(TypedNet& typed, const PipelineOptions& options, Evaluator
 }
 
 Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry,
-                                               const PipelineOptions& options, StageTimes* times) {
-  StageTimes ignored;
-  StageTimes& t = times ? *times : ignored;
+                                               const PipelineOptions& options, PlanInfo::Times* times) {
+  PlanInfo::Times ignored;
+  PlanInfo::Times& t = times ? *times : ignored;
   const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
   Stopwatch watch;
   HEDDLE_TRY(TypedNet typed, infer(resolved, registry, infer_options(options, evaluator.get())));

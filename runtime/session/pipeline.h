@@ -9,14 +9,11 @@
 #include "base/findings.h"
 #include "compile/compile.h"
 #include "heddle/copies.h"
+#include "heddle/plan.h"
 #include "infer/infer.h"
 #include "transform/transform.h"
 
 namespace heddle {
-
-struct StageTimes {
-  int64_t load_ns = 0, resolve_ns = 0, infer_ns = 0, transform_ns = 0, verify_ns = 0, compile_ns = 0, prepare_ns = 0;
-};
 
 struct PipelineOptions {
   std::vector<InputBinding> inputs;
@@ -30,7 +27,7 @@ struct PipelineOptions {
 
 // A resolved net to a plan. `times` may be null.
 Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry,
-                                               const PipelineOptions& options, StageTimes* times);
+                                               const PipelineOptions& options, PlanInfo::Times* times);
 
 // Everything that build_plan would find, for `heddle check`: all of it at once, not only what the first stage finds. An input whose content
 // decides shapes and is not given is missing_input where nothing can be told without it.

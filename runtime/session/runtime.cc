@@ -1,9 +1,4 @@
-#include <dlfcn.h>
-#include <link.h>
-
 #include <climits>
-#include <cstdlib>
-#include <filesystem>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -11,6 +6,7 @@
 #include "load/load.h"
 #include "load/structure.h"
 #include "plugin/host.h"
+#include "plugin/search.h"
 #include "resolve/resolve.h"
 #include "schedule/tbb_executor.h"
 #include "session/session_impl.h"
@@ -18,37 +14,6 @@
 
 namespace heddle {
 namespace {
-
-// The folder of the library (or program) that this code is in; empty: nobody knows.
-std::filesystem::path own_folder() {
-  Dl_info info = {};
-  link_map* map = nullptr;
-  if (::dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
-  // The program itself has no name here, and argv[0] may be anything.
-  const char* const file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
-  std::error_code error;
-  const std::filesystem::path whole = std::filesystem::canonical(file, error);
-  return error ? std::filesystem::path() : whole.parent_path();
-}
-
-// The folder with the plugins that come with Heddle: named by the environment, or beside the library, installed or in a build tree.
-std::filesystem::path default_plugin_folder() {
-  if (const char* named = std::getenv("HEDDLE_PLUGIN_DIR")) return named;
-  const std::filesystem::path here = own_folder();
-  if (here.empty()) return {};  // never a folder of whoever's working directory
-  std::error_code error;
-  for (const char* candidate : {"heddle/plugins", "../" HEDDLE_PLUGIN_INSTALL_DIR, "../lib/heddle/plugins"})
-    if (std::filesystem::is_directory(here / candidate, error)) return here / candidate;
-  return {};
-}
-
-Status load_plugins(Registry& registry, const RuntimeOptions& options) {
-  for (const std::string& file : options.plugins) HEDDLE_CHECK(registry.load(file));
-  for (const std::string& folder : options.plugin_folders) HEDDLE_CHECK(registry.load_folder(folder));
-  if (!options.default_plugins) return {};
-  const std::filesystem::path folder = default_plugin_folder();
-  return folder.empty() ? Status() : registry.load_folder(folder);
-}
 
 // oneTBB keeps threads for the whole process, and a forked child of one that used them has none.
 Status check_tbb_threads() {
@@ -113,7 +78,10 @@ Result<Session> Runtime::open(const std::string& path, const SessionOptions& opt
   HEDDLE_TRY(Net net, load_net(path, load));
   const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
   auto session = open_loaded(*this, std::move(net), options);
-  if (session.ok()) session->impl().load_times.load_ns = load_ns;
+  if (session.ok()) {
+    Internals::of(*session).load_times.load_ns = load_ns;
+    Internals::of(*session).path = path;
+  }
   return session;
 }
 
@@ -122,6 +90,15 @@ Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::s
   load.limits = options.limits;
   HEDDLE_CHECK(impl_->made.check());
   HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
+  return open_loaded(*this, std::move(net), options);
+}
+
+// What load checks of a file is checked of it first, so that whatever a builder was told ends in an error and not in memory that is
+// somebody else's.
+Result<Session> Runtime::open(Net&& net, const SessionOptions& options) const {
+  HEDDLE_CHECK(impl_->made.check());
+  HEDDLE_CHECK(check_whole_net(net, options.limits));
+  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are none to be had: what lacks them is named
   return open_loaded(*this, std::move(net), options);
 }
 
@@ -146,15 +123,9 @@ int Runtime::threads() const {
   return impl_->threads;
 }
 
-Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options) {
-  HEDDLE_CHECK(check_whole_net(net, options.limits));
-  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are none to be had: what lacks them is named
-  return open_loaded(runtime, std::move(net), options);
-}
-
 Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
   HEDDLE_CHECK(check_options(options));
-  const std::shared_ptr<Session::Impl> impl(new Session::Impl(runtime.shared_impl()),
+  const std::shared_ptr<Session::Impl> impl(new Session::Impl(Internals::shared(runtime)),
                                             [](Session::Impl* made) { delete_unless_forked(made, made->runtime->made); });
   impl->registry = impl->runtime->registry.snapshot();
   impl->options = options;
@@ -171,6 +142,7 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   p.transform.default_device = p.compile.default_device = options.device;
   p.transform.limits = p.compile.limits = options.limits;
   p.copies = options.copies;
+  p.transform.apply_rules = options.rewrite_rules;
   p.compile.devices = &impl->runtime->devices;
   p.compile.streams = static_cast<uint32_t>(options.streams);
   p.compile.max_threads = static_cast<uint32_t>(impl->runtime->threads);
@@ -178,7 +150,7 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   p.compile.commit_late = options.commit_late;
   p.compile.packs = impl->packs;
   p.compile.resources = impl->resources;
-  return SessionAccess::make(impl);
+  return Internals::make(impl);
 }
 
 }  // namespace heddle

@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "infer/shape_operands.h"
+#include "plugin/schema.h"
+#include "session/plan_info.h"
 #include "session/session_impl.h"
 #include "weights/attach.h"
+#include "weights/referenced_files.h"
 
 namespace heddle {
 namespace {
@@ -16,8 +20,32 @@ PortInfo port_info(const Net& net, ValueId id) {
   info.name = value.name;
   info.dtype = value.type.dtype;
   info.ranked = value.type.ranked;
-  for (const Dim& dim : value.type.dims) info.shape.push_back(dim.kind == Dim::Kind::constant ? dim.value : -1);
+  for (const Dim& dim : value.type.dims) {
+    info.shape.push_back(dim.kind == Dim::Kind::constant || dim.kind == Dim::Kind::bounded ? dim.value : -1);
+    info.symbols.push_back(dim.symbol);
+  }
   return info;
+}
+
+// The number of rows that an input used as indices may name, from the schemas of its readers; 0: it is none.
+int64_t index_bound(const Net& net, ValueId input) {
+  int64_t bound = 0;
+  for (const Node& node : net.nodes)
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const heddle_port* port = node.schema ? node.schema->input_port(k) : nullptr;
+      if (node.inputs[k] != input || !port || port->index_bound_port < 0) continue;
+      const auto of = static_cast<size_t>(port->index_bound_port);
+      if (of >= node.inputs.size() || !node.inputs[of].valid()) continue;
+      const Value& data = net[node.inputs[of]];
+      const int64_t axis = port->index_bound_axis >= 0 ? port->index_bound_axis : node.int_attribute("axis", 0);
+      const DeclaredType& type = data.kind == Value::Kind::variable ? net[data.variable].type : data.type;
+      const auto rank = static_cast<int64_t>(type.dims.size());
+      const int64_t at = axis < 0 ? axis + rank : axis;
+      const int64_t extent =
+          at >= 0 && at < rank && type.dims[static_cast<size_t>(at)].value > 0 ? type.dims[static_cast<size_t>(at)].value : 1;
+      bound = bound == 0 ? extent : std::min(bound, extent);
+    }
+  return bound;
 }
 
 Status check_count(const Net& net, size_t count) {
@@ -97,6 +125,12 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* in
   return made;
 }
 
+std::shared_ptr<const PlanInfo> PlanEntry::described() {
+  const std::lock_guard lock(mutex);
+  if (!info) info = describe(*plan, times);
+  return info;
+}
+
 ExecutionOptions Session::Impl::execution_options() const {
   ExecutionOptions o;
   o.executor = runtime->executor;
@@ -158,25 +192,16 @@ ExecutionLoan::~ExecutionLoan() {
 
 // ---------------------------------------------------------------- session
 
-Session SessionAccess::make(std::shared_ptr<Session::Impl> impl) {
+Session Internals::make(std::shared_ptr<Session::Impl> impl) {
   return Session(std::move(impl));
 }
-Execution& SessionAccess::execution(Context& context) {
-  return *context.state_->execution;
-}
-Result<Context> SessionAccess::prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry) {
+Result<Context> Internals::prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry) {
   auto state = std::make_unique<Context::State>();
   state->workspace = session->runtime->workspaces.take();
   HEDDLE_TRY(state->execution, session->take(*entry, *state->workspace));
   state->session = session;
   state->entry = std::move(entry);
   return Context(std::move(state));
-}
-int64_t SessionAccess::held_bytes(const Context& context, uint8_t device) {
-  const Context::State& state = *context.state_;
-  const int64_t own = state.execution->allocated_bytes(device);
-  if (!state.workspace) return own;
-  return own + (device == 0 ? state.workspace->host_bytes() : state.workspace->bytes_on(*state.entry->plan->devices[device - 1u].device));
 }
 
 // A forked child has nothing that its devices would need to take memory back.
@@ -189,7 +214,11 @@ int64_t RunContext::bytes() const {
 
 std::vector<PortInfo> Session::inputs() const {
   std::vector<PortInfo> ports;
-  for (const ValueId id : impl_->net.inputs) ports.push_back(port_info(impl_->net, id));
+  for (const ValueId id : impl_->net.inputs) {
+    ports.push_back(port_info(impl_->net, id));
+    ports.back().index_bound = index_bound(impl_->net, id);
+  }
+  for (const uint32_t i : impl_->shape_inputs) ports[i].decides_shapes = true;
   return ports;
 }
 
@@ -202,14 +231,14 @@ std::vector<PortInfo> Session::outputs() const {
 Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
-  return SessionAccess::prepare(impl_, std::move(entry));
+  return Internals::prepare(impl_, std::move(entry));
 }
 
 Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs) {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   auto state = std::make_unique<Context::State>();
-  state->workspace = SessionAccess::workspace(memory);
+  state->workspace = Internals::workspace(memory);
   state->shared = true;
   Turns::Hold turn;
   HEDDLE_CHECK(enter_shared(*state->workspace, turn));
@@ -273,7 +302,7 @@ Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, 
   const uint64_t deadline = deadline_of(options);
   const Interruption interruption(deadline);
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size(), &interruption));
-  HEDDLE_TRY(Context context, SessionAccess::prepare(impl_, std::move(entry)));
+  HEDDLE_TRY(Context context, Internals::prepare(impl_, std::move(entry)));
   for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs[i].data));
   RunOptions rest = options;
   if (options.deadline_ns > 0) {
@@ -284,6 +313,36 @@ Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, 
   std::vector<Tensor> results;
   for (size_t i = 0; i < context.output_count(); ++i) results.push_back(Tensor::copy_of(context.output(i)));
   return results;
+}
+
+Result<std::shared_ptr<const PlanInfo>> Session::plan(const std::vector<TensorView>& inputs) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(const auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  return entry->described();
+}
+
+std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) const {
+  PipelineOptions p = impl_->pipeline;
+  for (const TensorView& input : inputs) {
+    p.inputs.push_back({{input.dtype, input.shape}, nullptr});
+    if (input.data) p.inputs.back().content = Blob::copy_of(input.dtype, input.shape, input.data);
+  }
+  Status status = impl_->runtime->made.check();
+  if (status.ok()) status = check_count(impl_->net, inputs.size());
+  if (!status.ok()) return {status.diagnostic()};
+  return check_net(impl_->net, impl_->registry, p).all();
+}
+
+std::vector<std::string> Session::symbols() const {
+  return symbol_names(impl_->net);
+}
+
+std::vector<std::string> Session::files() const {
+  const std::filesystem::path net = impl_->path;
+  std::vector<std::string> files;
+  if (!net.empty()) files.push_back(net.string());
+  for (const std::string& file : referenced_files(impl_->net)) files.push_back((net.parent_path() / file).string());
+  return files;
 }
 
 std::vector<std::string> Session::variables() const {

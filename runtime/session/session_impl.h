@@ -1,4 +1,4 @@
-// What Runtime and Session are made of; private to the library and its tools.
+// What Runtime and Session are made of; private to the library and its tests.
 #pragma once
 
 #include <list>
@@ -16,6 +16,7 @@
 #include "run/forked.h"
 #include "run/quarantine.h"
 #include "session/pipeline.h"
+#include "session/step_reader.h"
 #include "state/variables.h"
 
 namespace heddle {
@@ -38,9 +39,12 @@ struct PlanEntry {
   bool as_declared = false;                      // made for the types that the net declares
   std::vector<std::vector<std::byte>> contents;  // of the inputs that decide shapes
   std::shared_ptr<const Plan> plan;
-  StageTimes times;
-  std::mutex mutex;
+  PlanInfo::Times times;
+  std::mutex mutex;                      // of what follows
+  std::shared_ptr<const PlanInfo> info;  // made when it is first asked for
   std::vector<std::unique_ptr<Execution>> idle;
+  // [any thread]
+  std::shared_ptr<const PlanInfo> described();
 };
 
 struct Session::Impl {
@@ -53,8 +57,9 @@ struct Session::Impl {
   SessionOptions options;
   PipelineOptions pipeline;  // defaults for every plan
   SchedulerOptions scheduler;
-  Net net;  // resolved
-  StageTimes load_times;
+  Net net;           // resolved
+  std::string path;  // of its file; empty: from memory
+  PlanInfo::Times load_times;
   std::shared_ptr<PackCache> packs;          // shared with plans
   std::shared_ptr<ResourceTable> resources;  // likewise
   std::shared_ptr<VariableStore> variables;
@@ -111,9 +116,14 @@ struct Context::State {
   // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own. Errors:
   // cancelled, deadline_exceeded, busy; another context's growth failed and left too little, and there is no more for this one either.
   Status enter(Turns::Hold& turn, const RunSettings& settings = {});
-  RunSettings settings(const RunOptions& options) const;
-  // In the caller's thread or the executor's.
-  Status run(const RunSettings& settings);
+  RunSettings settings(const RunOptions& options);
+  // In the caller's thread or the executor's: when it is this context's turn in shared memory.
+  Status run_in_turn(const RunSettings& settings);
+  // Where settings() made the run leave times, and what it made it call.
+  std::vector<StepSpan> spans;
+  std::function<Status(uint32_t)> seen;
+  Profile* profile = nullptr;
+  void fill_profile();
   const MadeInThisProcess& made() const { return session->runtime->made; }
   struct Async;
   std::shared_ptr<Async> async;
@@ -121,20 +131,18 @@ struct Context::State {
 // A turn in memory that contexts share. Errors: as Context::State::enter.
 Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until = {});
 
-// Opens a net that is in memory already: recipes, importer, tests. What load checks of a file is checked of it first, so that whatever a
-// builder was told ends in an error and not in memory that is somebody else's.
-Result<Session> open_net(const Runtime& runtime, Net net, const SessionOptions& options);
-// The same for a net that load has just checked.
+// Opens a net that load has just checked.
 Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options);
-// The state behind a context, for tools.
-struct SessionAccess {
+// What the library's own code and its tests see of handles.
+struct Internals {
+  static Session::Impl& of(const Session& session) { return *session.impl_; }
+  static Runtime::Impl& of(const Runtime& runtime) { return *runtime.impl_; }
+  static const std::shared_ptr<Runtime::Impl>& shared(const Runtime& runtime) { return runtime.impl_; }
   static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
+  static Execution& execution(Context& context) { return *context.state_->execution; }
   static Session make(std::shared_ptr<Session::Impl> impl);
   // A context of that plan, in memory of its own.
   static Result<Context> prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry);
-  static Execution& execution(Context& context);
-  // What the context holds now: its memory, values that no plan could place, what its subnets have of their own.
-  static int64_t held_bytes(const Context& context, uint8_t device);
 };
 
 }  // namespace heddle

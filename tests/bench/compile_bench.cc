@@ -104,7 +104,7 @@ Figures measure(const Runtime& runtime, const std::string& path) {
   check(context.status());
   f.total_ms = (seconds() - begin) * 1e3;
   f.bytes = heap_bytes() - before;
-  const PlanEntry& entry = *session->impl().plans.front();
+  const PlanEntry& entry = *Internals::of(*session).plans.front();
   f.stages = entry.times;
   f.steps = entry.plan->steps.size();
   return f;

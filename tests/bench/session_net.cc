@@ -44,10 +44,10 @@ SessionNet::SessionNet(const Runtime& runtime, const BenchGraph& graph, const st
   inputs_[0] = {DType::i64, Shape{1}, &amounts.heavy};
   inputs_[1] = {DType::i64, Shape{1}, &amounts.light};
   for (float& value : values_) outputs_.push_back({DType::f32, Shape{1}, &value});
-  session_.impl().pipeline.compile.share_memory = share_memory;
+  Internals::of(session_).pipeline.compile.share_memory = share_memory;
   check(session_.prepare().status());
   // Nothing may have been left out or merged: what is measured is this many steps.
-  const size_t steps = session_.impl().plans.front()->plan->steps.size();
+  const size_t steps = Internals::of(session_).plans.front()->plan->steps.size();
   if (steps == graph.count()) return;
   std::fprintf(stderr, "%s: %u operators became %zu steps\n", path.c_str(), graph.count(), steps);
   std::exit(2);

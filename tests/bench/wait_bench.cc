@@ -63,7 +63,7 @@ Net products(const char* name, int64_t size, int count, bool updated) {
 void print_longest_wait(double seconds) {
   const Runtime r = runtime(1);
   const Shape shape{128, 128};
-  Session session = must(open_net(r, products("readers", 128, 16, false), {}));
+  Session session = must(r.open(products("readers", 128, 16, false), {}));
   std::atomic<bool> done{false};
   std::atomic<int64_t> runs{0};
   std::atomic<double> longest_run{0};
@@ -117,7 +117,7 @@ void print_overshoot(const Case& c) {
 
 void print_deadlines() {
   const Runtime r = runtime(2);
-  Session products_session = must(open_net(r, products("tiles", 1536, 4, false), {}));
+  Session products_session = must(r.open(products("tiles", 1536, 4, false), {}));
   Context with_tiles = must(products_session.prepare());
   print_overshoot({"CPU steps with tiles", [&](const RunOptions& o) { return with_tiles.run(o); }});
 
@@ -125,12 +125,12 @@ void print_deadlines() {
   const ValueId x = sorted.input("x", DType::f32, Shape{1 << 22});
   const auto numbers = blob(Shape{1 << 22});
   sorted.output(sorted.add("TopK", "sort", {x, sorted.constant_ints("k", {1 << 22})}, 2)[0]);
-  Session sorting = must(open_net(r, sorted.finish(), {}));
+  Session sorting = must(r.open(sorted.finish(), {}));
   Context without = must(sorting.prepare());
   if (!without.bind_input(0, numbers->data).ok()) std::exit(1);
   print_overshoot({"CPU step without tiles", [&](const RunOptions& o) { return without.run(o); }});
 
-  Session updating = must(open_net(r, products("variables", 512, 8, true), {}));
+  Session updating = must(r.open(products("variables", 512, 8, true), {}));
   Context update = must(updating.prepare());
   {
     std::atomic<bool> done{false};
@@ -170,7 +170,7 @@ void print_device_deadlines(bool answers) {
   b.output(y);
   SessionOptions options;
   options.copies = Copies::automatic;
-  Session session = must(open_net(r, b.finish(), options));
+  Session session = must(r.open(b.finish(), options));
   const auto feed = blob(Shape{64, 64});
   const auto fresh = [&] {
     Context context = must(session.prepare());

@@ -20,12 +20,12 @@ struct Make {
 
 inline std::shared_ptr<const Plan> plan_of(const Runtime& runtime, Net net, const Make& make) {
   Session session = open(runtime, std::move(net));
-  CompileOptions& compile = session.impl().pipeline.compile;
+  CompileOptions& compile = Internals::of(session).pipeline.compile;
   compile.share_memory = make.share_memory;
   compile.max_threads = make.threads;
-  TransformOptions& transform = session.impl().pipeline.transform;
+  TransformOptions& transform = Internals::of(session).pipeline.transform;
   transform.fold_constants = transform.apply_rules = transform.fuse_epilogues = transform.fuse_pointwise = make.transforms;
-  const auto entry = session.impl().find_plan(nullptr, 0);
+  const auto entry = Internals::of(session).find_plan(nullptr, 0);
   EXPECT_TRUE(entry.ok()) << entry.status().text();
   return entry.ok() ? (*entry)->plan : nullptr;
 }

@@ -68,7 +68,7 @@ struct Prepared {
   Session session;
   Context context;
   std::vector<std::shared_ptr<const Blob>> inputs;
-  const Plan& plan() { return SessionAccess::execution(context).plan(); }
+  const Plan& plan() { return Internals::execution(context).plan(); }
 };
 
 inline std::vector<std::shared_ptr<const Blob>> inputs_of(const Session& session) {
@@ -78,7 +78,7 @@ inline std::vector<std::shared_ptr<const Blob>> inputs_of(const Session& session
 }
 
 inline Result<Prepared> prepare(const Runtime& runtime, Net net, const SessionOptions& options) {
-  HEDDLE_TRY(Session session, open_net(runtime, std::move(net), options));
+  HEDDLE_TRY(Session session, runtime.open(std::move(net), options));
   HEDDLE_TRY(Context context, session.prepare());
   Prepared prepared{std::move(session), std::move(context), {}};
   prepared.inputs = inputs_of(prepared.session);

@@ -17,7 +17,7 @@ Net chain(int64_t size) {
 }
 
 Session open(const Runtime& runtime, Net net) {
-  auto session = open_net(runtime, std::move(net), silent());
+  auto session = runtime.open(std::move(net), silent());
   EXPECT_TRUE(session.ok()) << session.status().text();
   return *session;
 }
@@ -41,10 +41,10 @@ Status run(Context& context, const Chain& chain) {
 }
 
 const Device& proto(const Context& context) {
-  return *SessionAccess::execution(const_cast<Context&>(context)).plan().devices[0].device;
+  return *Internals::execution(const_cast<Context&>(context)).plan().devices[0].device;
 }
 int64_t planned_on_proto(const Context& context) {
-  return SessionAccess::execution(const_cast<Context&>(context)).plan().devices[0].arena_bytes;
+  return Internals::execution(const_cast<Context&>(context)).plan().devices[0].arena_bytes;
 }
 
 TEST(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
@@ -53,7 +53,7 @@ TEST(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
   const RunContext memory;
   auto first = Session(small.session).prepare_on(memory);
   ASSERT_TRUE(first.ok()) << first.status().text();
-  const Workspace& workspace = *SessionAccess::workspace(memory);
+  const Workspace& workspace = *Internals::workspace(memory);
   EXPECT_EQ(workspace.bytes_on(proto(*first)), planned_on_proto(*first));
   ASSERT_TRUE(run(*first, small).ok());
   // The arena there grows and moves; the first context follows.
@@ -80,11 +80,11 @@ TEST(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
     largest = std::max(largest, planned_on_proto(*context));
     largest_on_host = std::max(largest_on_host, context->planned_bytes());
   }
-  EXPECT_EQ(runtime.impl().workspaces.idle_bytes(), largest + largest_on_host);
+  EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), largest + largest_on_host);
   // It would keep the plugin in the process.
   Runtime same = runtime;
   ASSERT_TRUE(same.unload_plugin("proto").ok());
-  EXPECT_EQ(runtime.impl().workspaces.idle_bytes(), 0);
+  EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), 0);
 }
 
 TEST(DeviceMemory, NothingOfAnUnloadedPluginIsKeptForLater) {
@@ -96,7 +96,7 @@ TEST(DeviceMemory, NothingOfAnUnloadedPluginIsKeptForLater) {
     ASSERT_TRUE(runtime.unload_plugin("proto").ok());
     ASSERT_TRUE(run(*context, c).ok());
   }
-  EXPECT_EQ(runtime.impl().workspaces.idle_bytes(), 0);
+  EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), 0);
 }
 
 TEST(DeviceMemory, GrowthThatFailsLeavesTheOtherContextsUsable) {
@@ -125,7 +125,7 @@ TEST(DeviceMemory, OverTheCallersBufferTheDevicesPartIsTheContextsOwn) {
   auto context = session.prepare_in(buffer, *bytes);
   ASSERT_TRUE(context.ok()) << context.status().text();
   EXPECT_TRUE(run(*context, c).ok());
-  EXPECT_EQ(SessionAccess::held_bytes(*context, 1), planned_on_proto(*context));
+  EXPECT_EQ(context->held_bytes(1), planned_on_proto(*context));
 }
 
 }  // namespace

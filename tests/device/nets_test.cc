@@ -71,9 +71,9 @@ TEST(DeviceNets, ShuffledSchedulesKeepTheBits) {
   const Setting delays("HEDDLE_PROTO_DELAY_SEED", "5");
   const Runtime runtime = proto_runtime(3);
   for (uint64_t shuffle = 1; shuffle <= 12; ++shuffle) {
-    auto session = open_net(runtime, net, silent(3));
+    auto session = runtime.open(Net(net), silent(3));
     ASSERT_TRUE(session.ok());
-    session->impl().scheduler.shuffle_seed = shuffle;
+    Internals::of(*session).scheduler.shuffle_seed = shuffle;
     auto context = session->prepare();
     ASSERT_TRUE(context.ok()) << context.status().text();
     const auto inputs = inputs_of(*session);
@@ -88,7 +88,7 @@ TEST(DeviceNets, ContextsRunSideBySideOnOneDevice) {
   const auto right = expected(net);
   const Setting delays("HEDDLE_PROTO_DELAY_SEED", "9");
   const Runtime runtime = proto_runtime(2);
-  auto session = open_net(runtime, net, silent(2));
+  auto session = runtime.open(Net(net), silent(2));
   ASSERT_TRUE(session.ok());
   const auto inputs = inputs_of(*session);
   std::vector<std::thread> threads;
@@ -148,7 +148,7 @@ TEST(DeviceNets, StepsCanBeObserved) {
   const Runtime runtime = proto_runtime();
   auto prepared = prepare(runtime, net, silent(2));
   ASSERT_TRUE(prepared.ok());
-  Execution& execution = SessionAccess::execution(prepared->context);
+  Execution& execution = Internals::execution(prepared->context);
   uint32_t steps = 0;
   const std::function<Status(uint32_t)> seen = [&](uint32_t) { return ++steps, Status(); };
   RunSettings settings;

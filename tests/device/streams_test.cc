@@ -32,9 +32,9 @@ TEST(DeviceStreams, CallsForOneStreamNeverOverlap) {
     for (const Net& net : {fenced_chains(1, 24), fenced_chains(4, 8), mixed_net()}) {
       for (uint64_t shuffle = 0; shuffle <= 8; ++shuffle) {
         // A session each: contexts are used again.
-        auto session = open_net(runtime, net, silent(streams));
+        auto session = runtime.open(Net(net), silent(streams));
         ASSERT_TRUE(session.ok()) << session.status().text();
-        session->impl().scheduler.shuffle_seed = shuffle;
+        Internals::of(*session).scheduler.shuffle_seed = shuffle;
         const auto inputs = inputs_of(*session);
         auto context = session->prepare();
         ASSERT_TRUE(context.ok()) << context.status().text();
@@ -61,15 +61,15 @@ TEST(DeviceStreams, TheHostIsToldBeforeTheStreamIsDone) {
     const Runtime runtime = proto_runtime(threads);
     // Whatever legal schedule: not only where the step that asks happens to come first.
     for (uint64_t shuffle = 0; shuffle <= 6; ++shuffle) {
-      auto session = open_net(runtime, net, silent());
+      auto session = runtime.open(Net(net), silent());
       ASSERT_TRUE(session.ok()) << session.status().text();
-      session->impl().scheduler.shuffle_seed = shuffle;
+      Internals::of(*session).scheduler.shuffle_seed = shuffle;
       const auto inputs = inputs_of(*session);
       auto context = session->prepare();
       ASSERT_TRUE(context.ok()) << context.status().text();
       ASSERT_TRUE(context->bind_input(0, inputs[0]->data).ok());
       // On the one stream the copy stands before the gate, else nobody could help.
-      const std::vector<PlanStep>& steps = SessionAccess::execution(*context).plan().steps;
+      const std::vector<PlanStep>& steps = Internals::execution(*context).plan().steps;
       const auto at = [&](const auto& is) { return std::find_if(steps.begin(), steps.end(), is) - steps.begin(); };
       ASSERT_LT(at([](const PlanStep& s) { return s.on_device && s.on_device->copy_kind == HEDDLE_COPY_DEVICE_TO_HOST; }),
                 at([](const PlanStep& s) { return s.type == "Gate"; }));

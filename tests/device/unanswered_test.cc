@@ -154,9 +154,9 @@ TEST(Unanswered, HandlesMayGoAndTheRestStaysUntilTheDeviceAnswers) {
     auto prepared = prepare(runtime, on_the_host(mixed_net()), silent());
     ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
   }
-  EXPECT_EQ(runtime.impl().quarantine.size(), 1u);
+  EXPECT_EQ(Internals::of(runtime).quarantine.size(), 1u);
   gate.open();
-  while (runtime.impl().quarantine.size() != 0) {
+  while (Internals::of(runtime).quarantine.size() != 0) {
     Runtime(runtime).trim();
     std::this_thread::yield();
   }
@@ -186,7 +186,7 @@ TEST(Unanswered, ARuntimeThatGoesLeavesTheQuarantineBehindAndSaysSo) {
 TEST(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
   const Gate gate;
   const Runtime runtime = proto_runtime(1);
-  auto one = open_net(runtime, mixed_net(), silent()), two = open_net(runtime, mixed_net("proto:1"), silent());
+  auto one = runtime.open(mixed_net(), silent()), two = runtime.open(mixed_net("proto:1"), silent());
   ASSERT_TRUE(one.ok() && two.ok());
   const RunContext memory;
   auto first = one->prepare_on(memory), second = two->prepare_on(memory);
@@ -265,7 +265,7 @@ TEST(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
 TEST(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
   const Gate gate;
   const Runtime runtime = proto_runtime(1);
-  auto session = open_net(runtime, mixed_net(), silent());
+  auto session = runtime.open(mixed_net(), silent());
   ASSERT_TRUE(session.ok());
   const auto inputs = inputs_of(*session);
   gate.close();
@@ -291,7 +291,7 @@ TEST(Unanswered, AGivenUpCopyKeepsNothingForGood) {
   }
   gate.open();
   // The copy is answered some time from now on; then only the runtime and this test have the device.
-  const auto device = runtime.impl().devices.open(*runtime.impl().registry.snapshot(), "proto:0");
+  const auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "proto:0");
   ASSERT_TRUE(device.ok());
   while (device->use_count() > 2) {
     runtime.trim();

@@ -60,7 +60,7 @@ void answer(const Runtime& runtime, const ModelFile& file, const Request& reques
   if (!net.ok()) return write_error(stdout, "import", net.status());
   SessionOptions options;
   options.limits = limits();
-  Result<Session> session = open_net(runtime, std::move(net).value(), options);
+  Result<Session> session = runtime.open(std::move(net).value(), options);
   if (!session.ok()) return write_error(stdout, "open", session.status());
   std::vector<TensorView> views;
   for (const Tensor& tensor : request.inputs) views.push_back(tensor.view());
@@ -73,7 +73,7 @@ void answer(const Runtime& runtime, const ModelFile& file, const Request& reques
 
 void print_operators(const Runtime& runtime) {
   std::set<std::string> names;
-  const std::vector<std::string> have = runtime.impl().registry.snapshot()->operator_names("");
+  const std::vector<std::string> have = Internals::of(runtime).registry.snapshot()->operator_names("");
   for (const std::string& name : importer::known_names())
     if (importer::implemented_version(name) == 0 || std::find(have.begin(), have.end(), name) != have.end()) names.insert(name);
   for (const std::string& name : names) std::printf("%s\n", name.c_str());

@@ -79,10 +79,10 @@ class BitIdentity : public testing::Test {
     return *made;
   }
   static Session open(const Runtime& runtime, bool updates, bool share_memory = true) {
-    auto session = open_net(runtime, whole_net(updates), {});
+    auto session = runtime.open(whole_net(updates), {});
     EXPECT_TRUE(session.ok()) << session.status().text();
-    session->impl().pipeline.compile.share_memory = share_memory;
-    session->impl().scheduler.mode = ScheduleMode::parallel;
+    Internals::of(*session).pipeline.compile.share_memory = share_memory;
+    Internals::of(*session).scheduler.mode = ScheduleMode::parallel;
     return *session;
   }
   void bind(Execution& execution) const {
@@ -92,7 +92,7 @@ class BitIdentity : public testing::Test {
   Context prepare(Session& session) const {
     auto context = session.prepare();
     EXPECT_TRUE(context.ok()) << context.status().text();
-    bind(SessionAccess::execution(*context));
+    bind(Internals::execution(*context));
     return std::move(*context);
   }
   // Runs once; the bits of what is compared. `threads` learns who took part.
@@ -115,7 +115,7 @@ class BitIdentity : public testing::Test {
     Session session = open(runtime(1), updates, false);
     Context context = prepare(session);
     std::vector<Bits> result;
-    for (int i = 0; i < runs; ++i) result.push_back(run(SessionAccess::execution(context)));
+    for (int i = 0; i < runs; ++i) result.push_back(run(Internals::execution(context)));
     return result;
   }
 
@@ -137,7 +137,7 @@ TEST_F(BitIdentity, OneTwoThreeAndEightThreads) {
       for (; runs < 3 || (seen.size() < static_cast<size_t>(threads) && runs < 300); runs += 3) {
         Session session = open(r, true, share_memory);
         Context context = prepare(session);
-        for (const Bits& bits : sequence) ASSERT_TRUE(run(SessionAccess::execution(context), &seen) == bits) << threads << " threads";
+        for (const Bits& bits : sequence) ASSERT_TRUE(run(Internals::execution(context), &seen) == bits) << threads << " threads";
       }
       std::printf("%d threads, memory sharing %s: %zu distinct threads computed, %d runs\n", threads, share_memory ? "on" : "off",
                   seen.size(), runs);
@@ -151,12 +151,12 @@ TEST_F(BitIdentity, TwoHundredShuffledSchedules) {
   for (const bool share_memory : {true, false}) {
     Session session = open(r, true, share_memory);
     const Context context = prepare(session);
-    const auto plan = session.impl().plans.front()->plan;
+    const auto plan = Internals::of(session).plans.front()->plan;
     const Tensor initial = *session.read_variable("w");
     for (uint64_t seed = 1; seed <= 200; ++seed) {
-      ExecutionOptions options = session.impl().execution_options();
+      ExecutionOptions options = Internals::of(session).execution_options();
       options.scheduler.shuffle_seed = seed;
-      auto execution = Execution::create(plan, session.impl().variables, options);
+      auto execution = Execution::create(plan, Internals::of(session).variables, options);
       ASSERT_TRUE(execution.ok()) << execution.status().text();
       bind(**execution);
       ASSERT_TRUE(session.write_variable("w", initial.view()).ok());
@@ -179,7 +179,7 @@ TEST_F(BitIdentity, OneToEightContextsSideBySide) {
       for (auto& mine : results)
         threads.emplace_back([this, &session, &mine] {
           Context context = prepare(session);
-          for (int i = 0; i < runs; ++i) mine.push_back(run(SessionAccess::execution(context)));
+          for (int i = 0; i < runs; ++i) mine.push_back(run(Internals::execution(context)));
         });
       for (std::thread& t : threads) t.join();
       std::vector<Bits> all;

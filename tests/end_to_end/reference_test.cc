@@ -36,7 +36,7 @@ void expect_close(const std::string& name, const TensorView& input) {
   }
   EXPECT_GT(largest, 1.0f);
   EXPECT_LT(difference, 1e-4f * largest);
-  const MemoryReport& m = session.impl().plans.front()->plan->memory;
+  const MemoryReport& m = Internals::of(session).plans.front()->plan->memory;
   EXPECT_LE(static_cast<double>(m.peak_bytes), 1.05 * static_cast<double>(m.lower_bound_bytes));
 }
 

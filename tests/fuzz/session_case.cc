@@ -136,7 +136,7 @@ Ending run_in_session(const Runtime& runtime, Net net, const Blobs& feeds, Dice&
   SessionOptions options;
   options.limits = case_limits();
   options.memory_limit = 16 << 20;
-  Result<Session> session = open_net(runtime, std::move(net), options);
+  Result<Session> session = runtime.open(std::move(net), options);
   if (!session.ok()) return {"open", session.status()};
   Buffers buffers;
   std::vector<TensorView> views;

@@ -92,7 +92,7 @@ TEST_P(BrokenNets, AreRefusedWhereverTheyGo) {
     GetParam().build(b, b.input("x", DType::f32, Shape{2}));
     return b.finish();
   };
-  const auto session = open_net(runtime(), built(), {});
+  const auto session = runtime().open(built(), {});
   EXPECT_FALSE(session.ok());
   EXPECT_NE(session.status().code(), Code::internal) << session.status().text();
   EXPECT_FALSE(session.status().diagnostic().message.empty());

@@ -16,7 +16,7 @@ using namespace testing_nets;
 Status run_json(const std::string& text, std::vector<Tensor>* results = nullptr) {
   HEDDLE_TRY(Net net, net_from_json(text, {}));
   const Runtime r = runtime(2);
-  HEDDLE_TRY(Session session, open_net(r, std::move(net), {}));
+  HEDDLE_TRY(Session session, r.open(std::move(net), {}));
   const std::vector<float> x = {1, 2};
   HEDDLE_TRY(std::vector<Tensor> outputs, session.run({{DType::f32, Shape{2}, const_cast<float*>(x.data())}}));
   if (results) *results = std::move(outputs);
@@ -98,7 +98,7 @@ TEST(Control, WhatWaitsForAViewWaitsForItsProducer) {
   Session session = open(r, std::move(*net));
   auto context = session.prepare({});
   ASSERT_TRUE(context.ok()) << context.status().text();
-  const Plan& plan = SessionAccess::execution(*context).plan();
+  const Plan& plan = Internals::execution(*context).plan();
   // Which steps must be done before `name`.
   std::vector<std::vector<uint32_t>> before(plan.steps.size());
   for (uint32_t s = 0; s < plan.graph.count; ++s)
@@ -121,7 +121,7 @@ TEST(Check, MissingDevicesAreNamedEvenWhereShapesAreWrong) {
                            {});
   ASSERT_TRUE(net.ok()) << net.status().text();
   const Runtime r = runtime();
-  const auto registry = r.impl().registry.snapshot();
+  const auto registry = Internals::of(r).registry.snapshot();
   auto resolved = resolve(std::move(*net), registry);
   ASSERT_TRUE(resolved.ok()) << resolved.status().text();
   std::vector<Code> codes;

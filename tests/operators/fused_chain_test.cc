@@ -16,7 +16,7 @@ enum class Operand { value, first, scalar };
 class Chains {
  public:
   explicit Chains(DType dtype)
-      : dtype_(dtype), operators_(pointwise_operators(*runtime_.impl().registry.snapshot(), dtype)), net_("chains") {
+      : dtype_(dtype), operators_(pointwise_operators(*Internals::of(runtime_).registry.snapshot(), dtype)), net_("chains") {
     begin();
   }
   const std::vector<PointwiseOperator>& operators() const { return operators_; }
@@ -96,8 +96,8 @@ class Chains {
   }
   std::vector<heddle::Tensor> results(const Net& net, bool fuse) {
     Session session = open(runtime_, net);
-    session.impl().pipeline.transform.fuse_epilogues = fuse;
-    session.impl().pipeline.transform.fuse_pointwise = fuse;
+    Internals::of(session).pipeline.transform.fuse_epilogues = fuse;
+    Internals::of(session).pipeline.transform.fuse_pointwise = fuse;
     const auto& special = special_values();
     const size_t rows = special.size(), columns = rows + 1;
     std::vector<float> x(rows * columns), y(rows * columns);
@@ -185,7 +185,7 @@ TEST(FusedChain, OfErrorFunctionsAsInGeluGivesTheSameBits) {
         std::vector<float> results[2];
         for (const bool fuse : {false, true}) {
           Session session = open(r, net());
-          session.impl().pipeline.transform.fuse_pointwise = fuse;
+          Internals::of(session).pipeline.transform.fuse_pointwise = fuse;
           std::vector<float> x = special_values();
           auto out = session.run({{DType::f32, Shape{static_cast<int64_t>(x.size())}, x.data()}});
           ASSERT_TRUE(out.ok()) << out.status().text();

@@ -15,7 +15,7 @@ namespace {
 // By name, of a net's plan with the CPU plugin.
 std::map<std::string, const PlanStep*> steps_of(const Session& session) {
   std::map<std::string, const PlanStep*> steps;
-  for (const PlanStep& step : session.impl().plans.front()->plan->steps) steps[step.name] = &step;
+  for (const PlanStep& step : Internals::of(session).plans.front()->plan->steps) steps[step.name] = &step;
   return steps;
 }
 
@@ -26,10 +26,10 @@ Result<std::shared_ptr<const Plan>> plan_with(const std::string& type) {
   HEDDLE_TRY(const Runtime runtime, Runtime::create(options));
   NetBuilder b("net");
   b.output(b.add1(type, "culprit", {b.input("x", DType::f32, Shape{4})}, {}, "hostile"));
-  HEDDLE_TRY(Session session, open_net(runtime, b.finish(), {}));
+  HEDDLE_TRY(Session session, runtime.open(b.finish(), {}));
   float x[4] = {};
   const TensorView view = {DType::f32, {4}, x};
-  HEDDLE_TRY(const auto entry, session.impl().find_plan(&view, 1));
+  HEDDLE_TRY(const auto entry, Internals::of(session).find_plan(&view, 1));
   return entry->plan;
 }
 

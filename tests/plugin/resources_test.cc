@@ -118,7 +118,7 @@ TEST_F(Resources, KernelsThatLackOneSayWhichAndWhy) {
   b.output(b.add1("UsesBroken", "first", {x}, {}, "needy"));
   b.output(b.add1("UsesBroken", "second", {x}, {}, "needy"));
   b.output(b.add1("UsesHen", "third", {x}, {}, "needy"));
-  auto session = open_net(*runtime, b.finish(), {});
+  auto session = runtime->open(b.finish(), {});
   ASSERT_TRUE(session.ok()) << session.status().text();
   const auto context = session->prepare();
   ASSERT_FALSE(context.ok());
@@ -141,11 +141,11 @@ TEST_F(Resources, APlanKeepsWhatItsKernelsUse) {
     ASSERT_TRUE(runtime.ok()) << runtime.status().text();
     NetBuilder b("kept");
     b.output(b.add1("Ticket", "number", {}, {}, "awkward"));
-    auto session = open_net(*runtime, b.finish(), {});
+    auto session = runtime->open(b.finish(), {});
     ASSERT_TRUE(session.ok()) << session.status().text();
     auto context = session->prepare();
     ASSERT_TRUE(context.ok()) << context.status().text();
-    plan = session->impl().plans.front()->plan;
+    plan = Internals::of(*session).plans.front()->plan;
   }
   const auto execution = Execution::create(plan, nullptr, {});
   ASSERT_TRUE(execution.ok()) << execution.status().text();
@@ -169,11 +169,11 @@ TEST_F(Resources, APlanKeepsWhatItsLateStepsAskFor) {
     NetBuilder b("kept");
     const ValueId compact = b.add1("Compact", "compact", {b.input("x", DType::f32, Shape{4})}, {}, "extents");
     b.output(b.add1("Ticketed", "ticketed", {compact}, {}, "extents"));
-    auto session = open_net(*runtime, b.finish(), {});
+    auto session = runtime->open(b.finish(), {});
     ASSERT_TRUE(session.ok()) << session.status().text();
     auto context = session->prepare();
     ASSERT_TRUE(context.ok()) << context.status().text();
-    plan = session->impl().plans.front()->plan;
+    plan = Internals::of(*session).plans.front()->plan;
     ASSERT_TRUE(plan->has_late_steps);
   }
   const auto execution = Execution::create(plan, nullptr, {});

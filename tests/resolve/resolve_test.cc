@@ -10,7 +10,7 @@ namespace {
 using namespace testing_nets;
 
 Status resolved(Net net) {
-  return resolve(std::move(net), runtime().impl().registry.snapshot()).status();
+  return resolve(std::move(net), Internals::of(runtime()).registry.snapshot()).status();
 }
 
 TEST(Resolve, ListsAllUnknownOperatorsWithNearestNames) {

@@ -20,7 +20,7 @@ Result<std::vector<float>> times(int64_t count, bool fused) {
   if (fused) y = b.add1("Relu", "relu", {y});
   b.output(y);
   std::vector<float> x(static_cast<size_t>(count), 2);
-  HEDDLE_TRY(Session session, open_net(runtime, b.finish(), {}));
+  HEDDLE_TRY(Session session, runtime.open(b.finish(), {}));
   HEDDLE_TRY(const std::vector<Tensor> result, session.run({{DType::f32, Shape{count}, x.data()}}));
   const auto* data = static_cast<const float*>(result[0].data());
   return std::vector<float>(data, data + count);

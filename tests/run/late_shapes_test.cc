@@ -336,8 +336,8 @@ TEST(LateOperands, ContentsOfCapturedConstantsReachBranches) {
             (Given{{1, 12}, twelve}));
   const auto plan = planned.prepare();
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(planned.impl().plans.front()->plan->steps.size(), 1u);
-  EXPECT_FALSE(planned.impl().plans.front()->plan->has_late_steps);
+  EXPECT_EQ(Internals::of(planned).plans.front()->plan->steps.size(), 1u);
+  EXPECT_FALSE(Internals::of(planned).plans.front()->plan->has_late_steps);
   Session late = open(runtime(), reshape_by_capture(true));
   for (const bool all : {true, false}) {
     const std::vector<float> first(twelve.begin(), twelve.begin() + (all ? 12 : 6));
@@ -365,7 +365,7 @@ TEST(LateOperands, CarriedShapesAreReadAnewInEachTrip) {
 TEST(LateOperands, WhatIsWrongWhateverTheExtentsIsRefusedBeforeTheRun) {
   NetBuilder b("net");
   b.output(b.add1("MatMul", "y", {some_rows(b), b.constant_ints("integers", {1, 2, 3})}));
-  auto session = open_net(runtime(), b.finish(), {});
+  auto session = runtime().open(b.finish(), {});
   const Status status = session.ok() ? session->prepare().status() : session.status();
   EXPECT_EQ(status.code(), Code::dtype_mismatch) << status.text();
 }

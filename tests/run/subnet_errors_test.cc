@@ -27,10 +27,10 @@ Net branching(std::shared_ptr<const Net> then_branch, std::shared_ptr<const Net>
 }
 
 std::vector<Diagnostic> found(const Runtime& runtime, Net net, const SessionOptions& options = {}) {
-  const auto session = open_net(runtime, std::move(net), options);
+  const auto session = runtime.open(std::move(net), options);
   EXPECT_TRUE(session.ok()) << session.status().text();
   if (!session.ok()) return {};
-  return check_net(session->impl().net, session->impl().registry, session->impl().pipeline).all();
+  return check_net(Internals::of(*session).net, Internals::of(*session).registry, Internals::of(*session).pipeline).all();
 }
 
 TEST(SubnetErrors, ShapesKeepCodeAndPathAndBothBranchesAreToldAtOnce) {

@@ -135,7 +135,7 @@ TEST(SubnetRuns, VariablesOfSubnetsAndAbsentInputsAreRefused) {
   const auto one = [](NetBuilder& b) { return std::vector<ValueId>{b.input("c", DType::boolean, Shape{}), ValueId()}; };
   const Runtime r = runtime();
   EXPECT_TRUE(open(r, branching(both, "")).prepare().ok());
-  const Status variable = open_net(r, branching(both, "w"), {}).status();
+  const Status variable = r.open(branching(both, "w"), {}).status();
   EXPECT_EQ(variable.code(), Code::subnet_mismatch) << variable.text();
   EXPECT_NE(variable.text().find("variable \"w\""), std::string::npos) << variable.text();
   const Status absent = open(r, branching(one, "")).prepare().status();

@@ -137,7 +137,7 @@ TEST(Shutdown, InAnyOrder) {
   do {
     std::optional<Runtime> r = runtime(2);
     std::optional<Session> session = open(*r, convolution_net());
-    session->impl().scheduler.mode = ScheduleMode::parallel;  // helpers are about
+    Internals::of(*session).scheduler.mode = ScheduleMode::parallel;  // helpers are about
     std::optional<Context> used, unused;
     for (std::optional<Context>* context : {&used, &unused}) {
       auto made = session->prepare();
@@ -249,7 +249,7 @@ TEST(Trim, NeverTouchesWhatIsInUse) {
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
   session.trim();
-  EXPECT_TRUE(session.impl().plans.empty());
+  EXPECT_TRUE(Internals::of(session).plans.empty());
   EXPECT_TRUE(session.prepare().ok());
 }
 

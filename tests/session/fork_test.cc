@@ -30,7 +30,7 @@ TEST(Fork, TheChildIsToldAndReturns) {
   const auto x = blob(Shape{4, 8, 14, 14}, -1, 0.01f);
   auto runtime = std::make_unique<Runtime>(testing_nets::runtime(2));
   auto session = std::make_unique<Session>(open(*runtime, convolution_net(4)));
-  session->impl().scheduler.mode = ScheduleMode::parallel;
+  Internals::of(*session).scheduler.mode = ScheduleMode::parallel;
   auto context = std::make_unique<Context>(std::move(*session->prepare()));
   ASSERT_TRUE(context->bind_input(0, x->data).ok());
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(context->run().ok());

@@ -125,7 +125,7 @@ TEST(SessionLimits, RaisedNetsNestAsDeepAsTheMostThereIs) {
   for (const LimitEntry& entry : limit_table())
     if (entry.value == &Limits::subnet_depth) most = entry.most;
   ASSERT_GT(most, Limits().subnet_depth);
-  EXPECT_EQ(open_net(r, nested(17), options).status().code(), Code::limit_exceeded);
+  EXPECT_EQ(r.open(nested(17), options).status().code(), Code::limit_exceeded);
   options.limits.subnet_depth = most;
   Limits save;
   save.subnet_depth = most;
@@ -137,7 +137,7 @@ TEST(SessionLimits, RaisedNetsNestAsDeepAsTheMostThereIs) {
   const auto outputs = session->run({{DType::f32, Shape{2}, const_cast<float*>(x)}});
   ASSERT_TRUE(outputs.ok()) << outputs.status().text();
   EXPECT_EQ(static_cast<const float*>(outputs->at(0).data())[1], 2);
-  EXPECT_EQ(open_net(r, nested(static_cast<int>(most) + 1), options).status().code(), Code::limit_exceeded);
+  EXPECT_EQ(r.open(nested(static_cast<int>(most) + 1), options).status().code(), Code::limit_exceeded);
 }
 
 // What a session does not follow, or fold, by its limits is computed in each run, with the same result.

@@ -67,7 +67,7 @@ TEST(Ranges, StreamsAndPlansOfASession) {
   const auto open = [&](const SessionOptions& o) {
     NetBuilder b("net");
     b.output(b.add1("Relu", "y", {b.input("x", DType::f32, Shape{4})}));
-    return open_net(*runtime, b.finish(), o).status();
+    return runtime->open(b.finish(), o).status();
   };
   for (const int streams : {0, -1, INT_MIN, most_streams + 1, INT_MAX}) {
     SessionOptions o;

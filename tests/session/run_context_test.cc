@@ -109,7 +109,7 @@ TEST(RunContext, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   std::atomic<bool> in_use{false}, go{false};
   std::thread holder([&] {
     Turns::Hold turn;
-    EXPECT_EQ(turn.enter(SessionAccess::workspace(memory)->turns(), Turns::Use::alone), Turns::Outcome::entered);
+    EXPECT_EQ(turn.enter(Internals::workspace(memory)->turns(), Turns::Use::alone), Turns::Outcome::entered);
     in_use = true;
     while (!go) std::this_thread::yield();
   });
@@ -141,10 +141,10 @@ TEST(RunContext, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
     ASSERT_TRUE(context.ok());
     largest = std::max(largest, context->planned_bytes());
   }
-  EXPECT_EQ(r.impl().workspaces.idle_bytes(), largest);
+  EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), largest);
   Session last = open(r, convolution_net());
   last.trim();
-  EXPECT_EQ(r.impl().workspaces.idle_bytes(), 0);
+  EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), 0);
 }
 
 }  // namespace

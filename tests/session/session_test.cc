@@ -30,10 +30,10 @@ TEST(Session, FusedNetAgreesWithTheNetAsItStands) {
   const Runtime r = runtime();
   Session optimized = open(r, convolution_net());
   Session plain = open(r, convolution_net());
-  plain.impl().pipeline.transform.fold_batch_normalization = false;
-  plain.impl().pipeline.transform.fuse_epilogues = false;
-  plain.impl().pipeline.transform.fuse_pointwise = false;
-  plain.impl().pipeline.compile.assign_layouts = false;
+  Internals::of(plain).pipeline.transform.fold_batch_normalization = false;
+  Internals::of(plain).pipeline.transform.fuse_epilogues = false;
+  Internals::of(plain).pipeline.transform.fuse_pointwise = false;
+  Internals::of(plain).pipeline.compile.assign_layouts = false;
   const auto a = run_once(optimized, Shape{1, 8, 14, 14}), b = run_once(plain, Shape{1, 8, 14, 14});
   ASSERT_EQ(a.size(), 5u);
   ASSERT_EQ(b.size(), 5u);
@@ -87,9 +87,9 @@ TEST(Session, PlansAreKeyedByShapesAndTrimmed) {
   Session session = open(r, b.finish(), options);
   EXPECT_EQ(session.prepare().status().code(), Code::unbound_symbol);
   for (const int64_t n : {1, 2, 3, 1, 2, 3}) EXPECT_EQ(run_once(session, Shape{n, 3}).size(), static_cast<size_t>(3 * n));
-  EXPECT_EQ(session.impl().plans.size(), 2u);
+  EXPECT_EQ(Internals::of(session).plans.size(), 2u);
   session.trim();
-  EXPECT_EQ(session.impl().plans.size(), 0u);
+  EXPECT_EQ(Internals::of(session).plans.size(), 0u);
   EXPECT_EQ(run_once(session, Shape{4, 3}).size(), 12u);
 }
 
@@ -190,7 +190,7 @@ TEST(Session, PlannedMemoryMeetsTheLowerBound) {
   const Runtime r = runtime();
   Session session = open(r, convolution_net());
   ASSERT_TRUE(session.prepare().ok());
-  const MemoryReport& m = session.impl().plans.front()->plan->memory;
+  const MemoryReport& m = Internals::of(session).plans.front()->plan->memory;
   EXPECT_LE(static_cast<double>(m.peak_bytes), 1.05 * static_cast<double>(m.lower_bound_bytes));
   EXPECT_LT(m.peak_bytes, m.sum_bytes);
 }
@@ -218,7 +218,7 @@ TEST(Session, ValuesOfUnknownExtentKeepToTheLimits) {
   const ValueId most = b.add1("ReduceMax", "most", {x}, {{"keepdims", int64_t{0}}});
   b.output(b.add1("Range", "range", {b.constant_float("zero", 0), most, b.constant_float("one", 1)}));
   Session session = open(runtime(), b.finish());
-  session.impl().pipeline.compile.limits.tensor_bytes = 1 << 20;
+  Internals::of(session).pipeline.compile.limits.tensor_bytes = 1 << 20;
   const auto run = [&](float value) {
     const auto feed = blob(Shape{many}, value, 0);
     return session.run({{DType::f32, Shape{many}, const_cast<std::byte*>(feed->data)}});
@@ -251,7 +251,7 @@ Net endless_net() {
 
 TEST(Session, TurnsOfLoopsAreLimited) {
   Session session = open(runtime(), endless_net());
-  session.impl().pipeline.compile.limits.loop_trips = 1000;
+  Internals::of(session).pipeline.compile.limits.loop_trips = 1000;
   const float x[2] = {1, 2};
   const auto outputs = session.run({{DType::f32, Shape{2}, const_cast<float*>(x)}});
   EXPECT_EQ(exit_status(outputs.status().code()), 4);

@@ -130,7 +130,7 @@ TEST(Stop, ReadingAndWritingVariablesMeetTheirDeadline) {
   b.output(b.add1("Neg", "y", {b.variable("w", blob(Shape{2}, 0, 1))}));
   Session session = open(runtime(), b.finish());
   Turns::Hold in_use;
-  ASSERT_EQ(in_use.enter(session.impl().variables->turns(), Turns::Use::alone), Turns::Outcome::entered);
+  ASSERT_EQ(in_use.enter(Internals::of(session).variables->turns(), Turns::Use::alone), Turns::Outcome::entered);
   RunOptions hurry;
   hurry.deadline_ns = 1'000'000;
   std::vector<float> two = {1, 2};
@@ -225,9 +225,9 @@ TEST(IdleMemory, GoesWithTheLastSession) {
       Session other = open(r, convolution_net(4));
       ASSERT_TRUE(other.prepare().ok());
     }
-    EXPECT_GT(r.impl().workspaces.idle_bytes(), 0);
+    EXPECT_GT(Internals::of(r).workspaces.idle_bytes(), 0);
   }
-  EXPECT_EQ(r.impl().workspaces.idle_bytes(), 0);
+  EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), 0);
   // A context counts: it holds its session.
   auto context = open(r, convolution_net()).prepare();
   ASSERT_TRUE(context.ok());
@@ -235,9 +235,9 @@ TEST(IdleMemory, GoesWithTheLastSession) {
     Session passing = open(r, convolution_net());
     ASSERT_TRUE(passing.prepare().ok());
   }
-  EXPECT_GT(r.impl().workspaces.idle_bytes(), 0);
+  EXPECT_GT(Internals::of(r).workspaces.idle_bytes(), 0);
   Runtime(r).trim();
-  EXPECT_EQ(r.impl().workspaces.idle_bytes(), 0);
+  EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), 0);
 }
 
 TEST(IdleExecutions, AreBounded) {
@@ -249,9 +249,9 @@ TEST(IdleExecutions, AreBounded) {
     std::vector<Context> burst;
     for (int i = 0; i < 10; ++i) burst.push_back(std::move(*session.prepare()));
   }
-  EXPECT_EQ(session.impl().plans.front()->idle.size(), 3u);
+  EXPECT_EQ(Internals::of(session).plans.front()->idle.size(), 3u);
   options.idle_contexts = -1;
-  EXPECT_EQ(open_net(r, convolution_net(), options).status().code(), Code::invalid_argument);
+  EXPECT_EQ(r.open(convolution_net(), options).status().code(), Code::invalid_argument);
 }
 
 }  // namespace

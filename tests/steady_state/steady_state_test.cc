@@ -196,7 +196,7 @@ TEST(SteadyState, PyTorchModels) {
       ASSERT_TRUE(net.ok()) << net.status().text();
       for (const Runtime& r : runtimes) {
         Session session = open(r, *net);
-        if (r.threads() > 1) session.impl().scheduler.mode = ScheduleMode::parallel;
+        if (r.threads() > 1) Internals::of(session).scheduler.mode = ScheduleMode::parallel;
         std::vector<Call> calls(1);
         for (size_t i = 0; i < net->inputs.size(); ++i) {
           auto input = read_tensor_proto(folder.path() / "test_data_set_0" / ("input_" + std::to_string(i) + ".pb"));

@@ -36,7 +36,7 @@ Net swish_net(DType dtype = DType::f32, bool leak = false, bool swapped = false)
 
 bool rewritten(Net net) {
   const Runtime r = runtime_with("sound");
-  const auto registry = r.impl().registry.snapshot();
+  const auto registry = Internals::of(r).registry.snapshot();
   auto resolved = resolve(std::move(net), registry);
   EXPECT_TRUE(resolved.ok()) << resolved.status().text();
   auto typed = infer(std::move(*resolved), registry, {});
@@ -66,7 +66,7 @@ TEST(Rewrite, GivesTheSameResult) {
   for (const bool apply : {true, false}) {
     const Runtime r = runtime_with("sound");
     Session session = open(r, swish_net());
-    session.impl().pipeline.transform.apply_rules = apply;
+    Internals::of(session).pipeline.transform.apply_rules = apply;
     auto result = session.run({{DType::f32, Shape{2, 3}, const_cast<float*>(x.data())}});
     ASSERT_TRUE(result.ok()) << result.status().text();
     const auto* data = static_cast<const float*>((*result)[0].data());

@@ -15,7 +15,7 @@ namespace {
 using namespace testing_nets;
 
 TypedNet typed(const Runtime& runtime, Net net) {
-  const auto registry = runtime.impl().registry.snapshot();
+  const auto registry = Internals::of(runtime).registry.snapshot();
   auto resolved = resolve(std::move(net), registry);
   EXPECT_TRUE(resolved.ok()) << resolved.status().text();
   auto result = infer(std::move(*resolved), registry, {});
@@ -31,7 +31,7 @@ std::vector<std::string> types(const TypedNet& net) {
 
 TEST(Transform, FoldsBatchNormalizationAndFusesEpilogues) {
   const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
   auto net = optimize(typed(r, convolution_net()), *evaluator, {});
   ASSERT_TRUE(net.ok()) << net.status().text();
   EXPECT_EQ(types(*net), (std::vector<std::string>{"Conv", "Conv", "GlobalAveragePool", "Flatten", "Gemm", "Softmax"}));
@@ -45,7 +45,7 @@ TEST(Transform, FoldsBatchNormalizationAndFusesEpilogues) {
 
 TEST(Transform, FoldedWeightsAreScaledByHand) {
   const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
   auto net = fold_batch_normalization(typed(r, convolution_net()));
   ASSERT_TRUE(net.ok());
   auto folded = fold_constants(std::move(*net), *evaluator, {});
@@ -134,7 +134,7 @@ TEST(Transform, ChainsOfPointwiseOperatorsBecomeOne) {
   z = b.add1("Mul", "scale", {z, b.constant_float("two", 2)});
   b.output(z);
   const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
   auto net = optimize(typed(r, b.finish()), *evaluator, {});
   ASSERT_TRUE(net.ok()) << net.status().text();
   ASSERT_EQ(types(*net), (std::vector<std::string>{"Pointwise"}));

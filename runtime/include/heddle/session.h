@@ -24,6 +24,8 @@
 #include "heddle/executor.h"
 #include "heddle/export.h"
 #include "heddle/limits.h"
+#include "heddle/observe.h"
+#include "heddle/plan.h"
 #include "heddle/status.h"
 #include "heddle/tensor.h"
 
@@ -53,21 +55,27 @@ struct SessionOptions {
   int plan_cache = 8;                // plans kept, 1 or more, least recently used out
   int idle_contexts = 8;             // of each plan, without memory, kept for the next prepare or Session::run
   bool commit_late = true;           // a failed or cancelled run leaves variables as they were
+  bool rewrite_rules = true;         // those of plugins are applied
   uint64_t seed = 0;                 // of the net's random operators
   Limits limits;                     // what the net may ask for: sizes, depth, memory
 };
 
-// Name and declared type of an input or output; -1 where an extent is not declared.
+// Name and declared type of an input or output.
 struct PortInfo {
   std::string name;
   DType dtype = DType::none;
-  Shape shape;
+  Shape shape;                       // -1 where an extent is not declared; its bound where it has one
+  std::vector<std::string> symbols;  // by dim, the symbol that SessionOptions::symbols binds; empty: none
   bool ranked = false;
+  bool decides_shapes = false;  // an input whose content prepare() must see
+  int64_t index_bound = 0;      // an input that operators use as indices: the number of rows there are; 0: it is none
 };
 
 struct RunOptions {
-  int64_t deadline_ns = 0;       // from the call, also while it waits for its turn or a thread; 0: none; negative: it has passed
-  std::optional<uint64_t> seed;  // of this run's random operators; none: the session's
+  int64_t deadline_ns = 0;                 // from the call, also while it waits for its turn or a thread; 0: none; negative: it has passed
+  std::optional<uint64_t> seed;            // of this run's random operators; none: the session's
+  Profile* profile = nullptr;              // takes how long each step took; null: nobody measures
+  const StepObserver* observer = nullptr;  // sees each step; outlives the run; null: none
 };
 
 // A tensor that owns its bytes. Copies share them; copy_of makes new ones.
@@ -124,10 +132,15 @@ class HEDDLE_API Context {
   void cancel();
   // Planned peak bytes on the host: what the context's memory holds there.
   int64_t planned_bytes() const;
+  // Bytes that it holds now on a device of plan()->memory: its arena, values that no plan could place, what its subnets have of their own;
+  // in shared memory all that is there. 0 where there is no such device.
+  int64_t held_bytes(size_t device = 0) const;
+  // What runs. The same for all contexts of one plan. [any thread]
+  std::shared_ptr<const PlanInfo> plan() const;
 
  private:
   friend class Session;
-  friend struct SessionAccess;
+  friend struct Internals;
   struct State;
   explicit Context(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -142,7 +155,7 @@ class HEDDLE_API RunContext {
   int64_t bytes() const;
 
  private:
-  friend struct SessionAccess;
+  friend struct Internals;
   std::shared_ptr<class Workspace> workspace_;
 };
 
@@ -168,6 +181,15 @@ class HEDDLE_API Session {
   Status run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options = {});
   // The same with results that own their bytes.
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
+  // The plan for these input types, compiled or found as prepare() does. Errors: those of prepare.
+  Result<std::shared_ptr<const PlanInfo>> plan(const std::vector<TensorView>& inputs = {});
+  // All that is wrong with the net for these input types, of every stage before kernels are chosen, and warnings; empty: nothing. An input
+  // without a dtype is as declared; one without data has a content that is not known.
+  std::vector<Diagnostic> check(const std::vector<TensorView>& inputs = {}) const;
+  // The symbols in declared shapes, those of subnets too.
+  std::vector<std::string> symbols() const;
+  // The files it was read from: the net and its weights; empty when it was opened from memory without weights.
+  std::vector<std::string> files() const;
   // Names of the net's variables. Reading and writing take their turn with runs, in order of arrival, within the deadline of `options`.
   // Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded; busy (in a
   // run that holds the variables, or a device still works for one that was given up); device_failed.
@@ -179,12 +201,10 @@ class HEDDLE_API Session {
   // Never blocks runs under way.
   void trim(int64_t keep_bytes = 0);
 
-  // For the library's own tools.
   struct Impl;
-  Impl& impl() const { return *impl_; }
 
  private:
-  friend struct SessionAccess;
+  friend struct Internals;
   explicit Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;
 };
@@ -201,6 +221,8 @@ class HEDDLE_API Runtime {
   Result<Session> open(const std::string& path, const SessionOptions& options = {}) const;
   // The same from memory; weights are looked up beneath `folder`.
   Result<Session> open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options = {}) const;
+  // The same of a net in memory that this tree's builders or its importer made (net/net.h, which is not installed).
+  Result<Session> open(struct Net&& net, const SessionOptions& options = {}) const;
   // Sessions that are open keep the operators that they had. Errors: as create.
   Status load_plugin(const std::string& path);
   // The plugin's library leaves the process when no session uses it. Errors: unknown_name.
@@ -211,10 +233,9 @@ class HEDDLE_API Runtime {
   int threads() const;
 
   struct Impl;
-  Impl& impl() const { return *impl_; }
-  const std::shared_ptr<Impl>& shared_impl() const { return impl_; }
 
  private:
+  friend struct Internals;
   explicit Runtime(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;
 };

@@ -8,7 +8,7 @@
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
-#include "session/session_impl.h"
+#include "heddle/session.h"
 #include "tensors/inputs.h"
 
 namespace heddle::tool {
@@ -24,8 +24,8 @@ struct BenchArguments {
 
 struct Measured {
   std::vector<double> latencies_ns;
-  std::map<uint32_t, std::vector<double>> steps_ns;
-  std::shared_ptr<const Plan> plan;
+  std::map<size_t, std::vector<double>> steps_ns;
+  std::shared_ptr<const PlanInfo> plan;
 };
 
 Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, int threads) {
@@ -42,29 +42,28 @@ Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, i
   request.shapes = o.shapes;
   request.symbols = o.symbols;
   request.random_seed = 1;
-  HEDDLE_TRY(const auto inputs, make_inputs(session.impl().net, request));
-  std::vector<TensorView> views;
-  for (const auto& b : inputs) views.push_back({b->dtype, b->shape, const_cast<std::byte*>(b->data)});
+  HEDDLE_TRY(const auto inputs, make_inputs(session.inputs(), request));
+  const std::vector<TensorView> views = views_of(inputs);
   HEDDLE_TRY(Context context, session.prepare(views));
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
-  Execution& execution = SessionAccess::execution(context);
-  const InterruptibleRun interruptible(&execution);
+  const InterruptibleRun interruptible(&context);
   Measured m;
-  m.plan = session.impl().plans.front()->plan;
-  for (int i = 0; i < o.warmup; ++i) HEDDLE_CHECK(execution.run({}));
+  m.plan = context.plan();
+  for (int i = 0; i < o.warmup; ++i) HEDDLE_CHECK(context.run());
   for (int i = 0; i < o.repeat; ++i) {
     const uint64_t begin = ticks();
-    HEDDLE_CHECK(execution.run({}));
+    HEDDLE_CHECK(context.run());
     m.latencies_ns.push_back(ticks_to_ns(ticks() - begin));
     HEDDLE_CHECK(interruption());
   }
   // By operator in runs of their own: the profile costs a little.
-  std::vector<StepSpan> spans(m.plan->steps.size());
-  RunSettings profiled;
-  profiled.profile = spans.data();
+  Profile profile;
+  RunOptions profiled;
+  profiled.profile = &profile;
   for (int i = 0; i < std::max(3, o.repeat / 4); ++i) {
-    HEDDLE_CHECK(execution.run(profiled));
-    for (uint32_t s = 0; s < spans.size(); ++s) m.steps_ns[s].push_back(ticks_to_ns(spans[s].end - spans[s].begin));
+    HEDDLE_CHECK(context.run(profiled));
+    for (size_t s = 0; s < profile.steps.size(); ++s)
+      m.steps_ns[s].push_back(static_cast<double>(profile.steps[s].end_ns - profile.steps[s].begin_ns));
   }
   return m;
 }
@@ -119,7 +118,7 @@ Status bench(const BenchArguments& o, Report& report) {
     if (threads != o.threads.front()) continue;
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [s, times] : m.steps_ns) {
-      const PlanStep& step = m.plan->steps[s];
+      const PlanInfo::Step& step = m.plan->steps[s];
       operators.push_back({{"name", step.name},
                            {"type", step.type},
                            {"device", step.device},

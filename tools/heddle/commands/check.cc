@@ -5,17 +5,16 @@
 #include "base/text.h"
 #include "commands/commands.h"
 #include "common/net_options.h"
-#include "infer/infer.h"
+#include "heddle/session.h"
 #include "load/load.h"
-#include "session/session_impl.h"
 #include "tensors/inputs.h"
 
 namespace heddle::tool {
 namespace {
 
 // The exit status for what is wrong with a net: 3 when a file could not be read, 4 for limits alone, 2 when only an option is missing,
-// else 1. `readable`: the net's file is JSON, so that what is wrong is what it says.
-int status_of_findings(const Diagnostic& first, bool readable) {
+// 0 when nothing is wrong, else 1. `readable`: the net's file is JSON, so that what is wrong is what it says.
+int status_of_findings(const std::vector<Diagnostic>& findings, bool readable) {
   bool file = false, limit = false, option = false, net = false;
   const auto count = [&](const Diagnostic& d) {
     if (d.severity != Severity::error) return;
@@ -31,9 +30,11 @@ int status_of_findings(const Diagnostic& first, bool readable) {
     else
       net = true;
   };
-  count(first);
-  for (const Diagnostic& d : first.attached) count(d);
-  return file ? 3 : net ? 1 : limit ? 4 : option ? 2 : 1;
+  for (const Diagnostic& first : findings) {
+    count(first);
+    for (const Diagnostic& d : first.attached) count(d);
+  }
+  return file ? 3 : net ? 1 : limit ? 4 : option ? 2 : 0;
 }
 
 bool is_json(const std::string& file, const Limits& limits) {
@@ -42,17 +43,18 @@ bool is_json(const std::string& file, const Limits& limits) {
   return bytes.ok() && JsonDocument::parse({reinterpret_cast<const char*>(bytes->data.get()), bytes->size}, depth).ok();
 }
 
-// What is given of the inputs: shapes, and content where it decides shapes.
-Result<std::vector<InputBinding>> bind_inputs(const Net& net, const NetOptions& o, const Limits& limits) {
-  HEDDLE_TRY(std::vector<InputBinding> bindings, bind_shapes(net, o.shapes));
+// What is given of the inputs: shapes, and contents, which `blobs` keeps.
+Result<std::vector<TensorView>> bind_inputs(const std::vector<PortInfo>& inputs, const NetOptions& o, const Limits& limits,
+                                            std::vector<std::shared_ptr<const Blob>>* blobs) {
+  HEDDLE_TRY(std::vector<TensorView> bindings, bind_shapes(inputs, o.shapes));
   InputRequest request;
   request.files = o.files;
   request.shapes = o.shapes;
   request.symbols = o.symbols;
   request.limits = limits;
-  HEDDLE_TRY(const auto blobs, read_inputs(net, request));
-  for (size_t i = 0; i < blobs.size(); ++i)
-    if (blobs[i]) bindings[i] = {{blobs[i]->dtype, blobs[i]->shape}, blobs[i]};
+  HEDDLE_TRY(*blobs, read_inputs(inputs, request));
+  for (size_t i = 0; i < blobs->size(); ++i)
+    if (const Blob* blob = (*blobs)[i].get()) bindings[i] = {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)};
   return bindings;
 }
 
@@ -67,20 +69,18 @@ int check(const NetOptions& o, Report& report) {
   Result<Net> net = load_net(o.net, load);
   const auto invalid = [&](const Status& status) {
     report.fail(status);
-    return status_of_findings(status.diagnostic(), is_json(o.net, options->limits));
+    return status_of_findings({status.diagnostic()}, is_json(o.net, options->limits));
   };
   if (!net.ok()) return invalid(net.status());
   report.json["operators"] = net->nodes.size();
-  const auto session = open_net(*runtime, std::move(net).value(), *options);
+  const auto session = runtime->open(std::move(net).value(), *options);
   if (!session.ok()) return invalid(session.status());
-  const Session::Impl& impl = session->impl();
-  PipelineOptions pipeline = impl.pipeline;
-  const auto bindings = bind_inputs(impl.net, o, options->limits);
-  if (!bindings.ok()) return report.fail(bindings.status());
-  pipeline.inputs = *bindings;
-  const Findings findings = check_net(impl.net, impl.registry, pipeline);
-  for (const Diagnostic& d : findings.all()) report.diagnose(d);
-  if (findings.failed()) return status_of_findings(findings.status().diagnostic(), true);
+  std::vector<std::shared_ptr<const Blob>> blobs;
+  const auto inputs = bind_inputs(session->inputs(), o, options->limits, &blobs);
+  if (!inputs.ok()) return report.fail(inputs.status());
+  const std::vector<Diagnostic> findings = session->check(*inputs);
+  for (const Diagnostic& d : findings) report.diagnose(d);
+  if (const int status = status_of_findings(findings, true); status != 0) return status;
   report.say(quoted(o.net) + ": " + report.json["operators"].dump() + " operators, no errors");
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "load/load.h"
 #include "load/save.h"
 #include "weights/record_checksums.h"
+#include "weights/referenced_files.h"
 
 namespace heddle::tool {
 namespace {
@@ -26,7 +27,8 @@ Status convert(const std::string& from, const std::string& to, const LimitOption
   HEDDLE_TRY(Net net, load_net(from, load));
   if (same_folder) HEDDLE_CHECK(record_checksums(net, folder(from), load.limits));
   FileRoles roles;
-  roles.reads_net(from, net);
+  roles.reads(from);
+  for (const std::string& weights : referenced_files(net)) roles.reads(std::filesystem::path(from).parent_path() / weights);
   HEDDLE_CHECK(roles.writes("the net", to));
   // In one folder the weights stay as they are; both nets refer to them.
   if (!same_folder) HEDDLE_CHECK(roles.writes("the weights of the net", weights_path(to)));

@@ -1,7 +1,8 @@
 // devices: of all backends, or why one offers none.
 #include "base/text.h"
 #include "commands/commands.h"
-#include "session/session_impl.h"
+#include "device/device_manager.h"
+#include "plugin/search.h"
 
 namespace heddle::tool {
 namespace {
@@ -13,7 +14,11 @@ int devices(Report& report) {
   list.push_back(
       {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
   report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
-  const auto registry = runtime->impl().registry.snapshot();
+  Registry plugins;
+  const Status loaded = load_plugins(plugins, runtime_options(report.common));
+  if (!loaded.ok()) return report.fail(loaded);
+  const auto registry = plugins.snapshot();
+  DeviceManager manager;
   for (const auto& plugin : registry->plugins()) {
     const heddle_plugin& tables = plugin->library->plugin();
     for (uint32_t i = 0; i < tables.device_count; ++i) {
@@ -25,7 +30,7 @@ int devices(Report& report) {
       }
       for (int32_t k = 0; k < count; ++k) {
         const std::string name = std::string(tables.devices[i]->kind) + ":" + std::to_string(k);
-        const auto device = runtime->impl().devices.open(*registry, name);
+        const auto device = manager.open(*registry, name);
         int64_t free = 0, total = 0;
         Status status = device.ok() ? (*device)->memory_info(&free, &total) : device.status();
         if (!status.ok()) {

@@ -8,14 +8,15 @@
 #include "common/limit_options.h"
 #include "common/written_net.h"
 #include "load/save.h"
+#include "plugin/search.h"
 #include "resolve/resolve.h"
-#include "session/session_impl.h"
 
 namespace heddle::tool {
 namespace {
 
 Status import_model(const std::string& model, const std::string& output, const LimitOptions& limits, Report& report) {
-  HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
+  Registry plugins;
+  HEDDLE_CHECK(load_plugins(plugins, runtime_options(report.common)));
   ImportOptions import;
   HEDDLE_TRY(import.limits, limits.limits());
   FileRoles roles;
@@ -28,7 +29,7 @@ Status import_model(const std::string& model, const std::string& output, const L
   for (const std::filesystem::path& file : external) of_data.reads(file);
   HEDDLE_CHECK(writes_net(of_data, output));
   // Operators that no loaded plugin has are named now, all of them, rather than when the net is run.
-  HEDDLE_CHECK(resolve(net, runtime.impl().registry.snapshot(), import.limits).status(), "while importing " + quoted(model));
+  HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), "while importing " + quoted(model));
   SaveOptions save;
   save.limits = import.limits;
   HEDDLE_CHECK(save_net(net, output, save));

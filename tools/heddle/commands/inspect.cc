@@ -10,8 +10,8 @@
 #include "models/recipes.h"
 #include "plugin/operator_cost.h"
 #include "plugin/registry.h"
+#include "plugin/search.h"
 #include "resolve/resolve.h"
-#include "session/session_impl.h"
 #include "tensors/inputs.h"
 #include "weights/safetensors.h"
 
@@ -34,17 +34,20 @@ struct NetCost {
 // given. Errors: those of the options.
 Result<NetCost> cost_of(const Net& net, const InspectArguments& o, Report& report) {
   HEDDLE_TRY(const auto symbols, parse_symbols(o.symbols));
-  HEDDLE_TRY(const auto inputs, bind_shapes(net, o.shapes));
+  std::vector<PortInfo> ports;
+  for (const ValueId id : net.inputs) ports.push_back({net[id].name, net[id].type.dtype, {}, {}, false, false, 0});
+  HEDDLE_TRY(const auto shapes, bind_shapes(ports, o.shapes));
   const auto cost = [&]() -> Result<NetCost> {
-    HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
-    const auto registry = runtime.impl().registry.snapshot();
+    Registry plugins;
+    HEDDLE_CHECK(load_plugins(plugins, runtime_options(report.common)));
+    const auto registry = plugins.snapshot();
     InferOptions options;
     HEDDLE_TRY(options.limits, o.limits.limits());
     HEDDLE_TRY(const Net resolved, resolve(net, registry, options.limits));
     const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
     options.evaluator = evaluator.get();
     options.symbols = symbols;
-    options.inputs = inputs;
+    for (const TensorView& shape : shapes) options.inputs.push_back({{shape.dtype, shape.shape}, nullptr});
     HEDDLE_TRY(const TypedNet typed, infer(resolved, registry, options));
     NetCost sum = {0.0, 0};
     for (const Node& node : typed.net.nodes) {

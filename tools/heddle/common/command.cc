@@ -117,13 +117,17 @@ int Report::finish(int exit_code) {
   return exit_code;
 }
 
-Result<Runtime> make_runtime(const CommonOptions& common) {
+RuntimeOptions runtime_options(const CommonOptions& common) {
   RuntimeOptions options;
   options.plugins = common.plugins;
   options.plugin_folders = common.plugin_folders;
   options.threads = common.threads;
   options.pin_threads = true;
-  return Runtime::create(options);
+  return options;
+}
+
+Result<Runtime> make_runtime(const CommonOptions& common) {
+  return Runtime::create(runtime_options(common));
 }
 
 CLI::Validator whole_number() {

@@ -85,6 +85,7 @@ class Report {
 
 // A runtime with the common options' plugins and threads.
 Result<Runtime> make_runtime(const CommonOptions& common);
+RuntimeOptions runtime_options(const CommonOptions& common);
 
 // For options: a whole number of 64 bits without a sign, as seeds are. (CLI11 alone wraps -1 and stops at the largest.)
 CLI::Validator whole_number();

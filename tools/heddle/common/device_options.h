@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/command.h"
-#include "compile/plan.h"
+#include "heddle/session.h"
 
 namespace heddle::tool {
 
@@ -17,10 +17,9 @@ struct DeviceOptions {
 
 // By device: {"cpu": of_device(memory of the host, 0), "cuda:0": of_device(..., 1), ...}.
 template <class Function>
-Json devices_json(const Plan& plan, Function&& of_device) {
-  Json devices = {{"cpu", of_device(plan.memory, uint8_t{0})}};
-  for (size_t d = 0; d < plan.devices.size(); ++d)
-    devices[plan.devices[d].device->name()] = of_device(plan.devices[d].memory, static_cast<uint8_t>(d + 1));
+Json devices_json(const PlanInfo& plan, Function&& of_device) {
+  Json devices = Json::object();
+  for (size_t d = 0; d < plan.memory.size(); ++d) devices[plan.memory[d].device] = of_device(plan.memory[d], d);
   return devices;
 }
 

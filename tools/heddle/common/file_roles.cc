@@ -17,27 +17,11 @@ std::string file_key(const std::filesystem::path& file) {
   return "place " + (unknown ? file : place).native();
 }
 
-void add_weights(const std::filesystem::path& folder, const Net& net, FileRoles& roles) {
-  const auto add = [&](const Content& content) {
-    if (!content.reference.file.empty()) roles.reads(folder / content.reference.file);
-  };
-  for (const Value& value : net.values) add(value.content);
-  for (const Variable& variable : net.variables) add(variable.initial);
-  for (const Node& node : net.nodes)
-    for (const Attribute& attribute : node.attributes)
-      if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) add_weights(folder, **subnet, roles);
-}
-
 }  // namespace
 
 void FileRoles::reads(const std::filesystem::path& file) {
   const std::string key = file_key(file);
   if (!key.empty()) roles_.try_emplace(key, Role{true, {}, file});
-}
-
-void FileRoles::reads_net(const std::filesystem::path& file, const Net& net) {
-  reads(file);
-  add_weights(file.parent_path(), net, *this);
 }
 
 Status FileRoles::writes(const std::string& what, const std::filesystem::path& file) {

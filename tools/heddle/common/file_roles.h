@@ -6,7 +6,6 @@
 #include <string>
 
 #include "heddle/status.h"
-#include "net/net.h"
 
 namespace heddle::tool {
 
@@ -14,8 +13,6 @@ namespace heddle::tool {
 class FileRoles {
  public:
   void reads(const std::filesystem::path& file);
-  // The net's file and the weights files that it refers to, those of subnets too.
-  void reads_net(const std::filesystem::path& file, const Net& net);
   // To be asked before anything is written. `what` names it: "--trace". Errors: invalid_argument.
   Status writes(const std::string& what, const std::filesystem::path& file);
 

@@ -1,22 +1,23 @@
 #include "common/interrupt.h"
 
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <iterator>
+#include <system_error>
 
 #include "base/file.h"
-#include "run/execution.h"
 
 namespace heddle::tool {
 namespace {
 
 std::atomic<int> caught{0};
 std::atomic<bool> cancellable{false};
-std::atomic<Execution*> current{nullptr};
-std::atomic<int> handlers{0};  // that may hold `current`
+// Told by the handlers to cancel the run, or by the run's end to end; whichever was posted, `cancellable` says.
+sem_t told;
 
 // Everything that such an end prints lies ready.
 struct Words {
@@ -51,9 +52,7 @@ void put(int fd, const char* text, size_t length) {
 }
 
 void cancel_current() {
-  handlers.fetch_add(1);
-  if (Execution* execution = current.load()) execution->cancel();
-  handlers.fetch_sub(1);
+  ::sem_post(&told);
   // A signal between the loop's question and the run's begin would be lost: the alarm repeats it.
   ::alarm(1);
 }
@@ -134,16 +133,33 @@ Status interruption() {
   return signal == 0 ? Status() : reason(end_by(signal));
 }
 
-InterruptibleRun::InterruptibleRun(Execution* execution) {
-  current.store(execution);
-  cancellable.store(true);
+InterruptibleRun::InterruptibleRun(Context* context) {
+  if (context) {
+    ::sem_init(&told, 0, 0);
+    // Signals find the thread that runs, whose blocking calls they end.
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      canceller_ = std::thread([context] {
+        do {
+          while (::sem_wait(&told) != 0) continue;
+          if (cancellable.load()) context->cancel();
+        } while (cancellable.load());
+      });
+    } catch (const std::system_error&) {  // no thread to be had: a signal ends the process at once
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  cancellable.store(!context || canceller_.joinable());
 }
 
 InterruptibleRun::~InterruptibleRun() {
   cancellable.store(false);
-  current.store(nullptr);
   ::alarm(0);
-  while (handlers.load() != 0) ::usleep(100);
+  if (!canceller_.joinable()) return;
+  ::sem_post(&told);
+  canceller_.join();
 }
 
 }  // namespace heddle::tool

@@ -6,12 +6,10 @@
 #pragma once
 
 #include <string>
+#include <thread>
 
+#include "heddle/session.h"
 #include "heddle/status.h"
-
-namespace heddle {
-class Execution;
-}
 
 namespace heddle::tool {
 
@@ -29,14 +27,17 @@ int interrupting_signal();
 // Code::interrupted once a signal has come. Loops between InterruptibleRuns ask it.
 Status interruption();
 
-// While it lives the first signal cancels the run of `execution` (null: none, the loop asks interruption()) instead of ending the process.
-// One at a time.
+// While it lives the first signal cancels the run of `context` (null: none, the loop asks interruption()) instead of ending the process:
+// on a thread of its own, because cancel() may wait for a lock that the interrupted code holds. One at a time.
 class InterruptibleRun {
  public:
-  explicit InterruptibleRun(Execution* execution);
+  explicit InterruptibleRun(Context* context);
   ~InterruptibleRun();
   InterruptibleRun(const InterruptibleRun&) = delete;
   InterruptibleRun& operator=(const InterruptibleRun&) = delete;
+
+ private:
+  std::thread canceller_;
 };
 
 }  // namespace heddle::tool

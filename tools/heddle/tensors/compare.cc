@@ -75,52 +75,45 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
   return c;
 }
 
-TensorView true_view(const heddle_tensor& view) {
-  TensorView tensor{static_cast<DType>(view.dtype), Shape(view.dims, view.rank), view.data};
-  if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
-  return tensor;
-}
-
 namespace {
 
-// The first element that is nan or inf, in the order of memory; -1: there is none.
-Result<int64_t> first_not_finite(const Execution& execution, const Operand& operand, double* what) {
-  if (!operand.value.valid()) return int64_t{-1};
-  TensorView tensor = true_view(execution.view(operand.value));
-  if (!is_float(tensor.dtype) || !tensor.data) return int64_t{-1};
-  std::vector<std::byte> staging;
-  HEDDLE_TRY(tensor.data, execution.on_host(operand.value, staging));
+// The first element that is nan or inf, in row-major order; -1: there is none.
+int64_t first_not_finite(const TensorView& tensor, double* what) {
+  if (!is_float(tensor.dtype) || !tensor.data) return -1;
   for (int64_t i = 0; i < tensor.shape.element_count(); ++i)
     if (*what = element(tensor, i); !std::isfinite(*what)) return i;
-  return int64_t{-1};
+  return -1;
 }
 
 }  // namespace
 
-Status NumericsCheck::look(const Execution& execution, uint32_t step) {
-  const PlanStep& s = execution.plan().steps[step];
-  not_finite_.resize(execution.plan().values.size());
+Status NumericsCheck::look(const PlanInfo& plan, StepView& view) {
+  const PlanInfo::Step& step = plan.steps[view.step()];
+  not_finite_.resize(plan.values.size());
   bool passes_on = false;
-  double value = 0;
-  for (const Operand& in : s.inputs) {
-    if (!in.value.valid()) continue;
-    const Placement::Kind kind = execution.plan().values[in.value.index].placement.kind;
+  double what = 0;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    if (!step.inputs[k].value) continue;
+    const size_t value = *step.inputs[k].value;
+    const PlanInfo::Place place = plan.values[value].place;
     // What no step has made is looked at where it is read; a variable that the step updates in its place is gone already.
-    const bool from_outside =
-        kind == Placement::Kind::input || kind == Placement::Kind::constant || (kind == Placement::Kind::variable && !s.updates_variable);
-    if (from_outside) {
-      HEDDLE_TRY(const int64_t at, first_not_finite(execution, in, &value));
-      not_finite_[in.value.index] = at >= 0;
+    const bool from_outside = place == PlanInfo::Place::input || place == PlanInfo::Place::constant ||
+                              (place == PlanInfo::Place::variable && !step.updates_variable);
+    if (from_outside && is_float(view.input_type(k).dtype)) {
+      HEDDLE_TRY(const TensorView input, view.read_input(k));
+      not_finite_[value] = first_not_finite(input, &what) >= 0;
     }
-    passes_on = passes_on || not_finite_[in.value.index];
+    passes_on = passes_on || not_finite_[value];
   }
-  for (const Operand& out : s.outputs) {
-    HEDDLE_TRY(const int64_t at, first_not_finite(execution, out, &value));
-    if (out.value.valid()) not_finite_[out.value.index] = at >= 0;
+  for (size_t k = 0; k < step.outputs.size(); ++k) {
+    if (!step.outputs[k].value || !is_float(view.output_type(k).dtype)) continue;
+    HEDDLE_TRY(const TensorView output, view.read_output(k));
+    const int64_t at = first_not_finite(output, &what);
+    not_finite_[*step.outputs[k].value] = at >= 0;
     if (at < 0 || passes_on) continue;
-    Status bad(Code::numerics, "element " + std::to_string(at) + " of its output is " + shortest(value),
-               "look at its inputs with --dump DIR --only " + word(s.name));
-    return std::move(bad).at(s.name, s.type).in_net(execution.plan().net_name);
+    Status bad(Code::numerics, "element " + std::to_string(at) + " of its output is " + shortest(what),
+               "look at its inputs with --dump DIR --only " + word(step.name));
+    return std::move(bad).at(step.name, step.type).in_net(plan.net);
   }
   return {};
 }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "heddle/session.h"
-#include "run/execution.h"
 
 namespace heddle::tool {
 
@@ -23,14 +22,12 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
 // For what random operators made: dtype and shape as above; mean and spread as close as that many numbers of one distribution are (six
 // standard errors). The numbers themselves are not compared.
 Comparison compare_moments(const TensorView& actual, const TensorView& expected);
-// What a step's view shows, with the extent that it came to have; the bytes may lie on a device.
-TensorView true_view(const heddle_tensor& view);
 
 // Looks at the steps of a run one after the other, and remembers which values are not finite.
 class NumericsCheck {
  public:
   // Code::numerics when the step has made nan or inf from finite inputs.
-  Status look(const Execution& execution, uint32_t step);
+  Status look(const PlanInfo& plan, StepView& view);
 
  private:
   std::vector<bool> not_finite_;  // by value

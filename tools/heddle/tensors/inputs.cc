@@ -7,7 +7,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "infer/shape_operands.h"
-#include "plugin/schema.h"
 #include "tensors/picture.h"
 #include "tensors/tensor_files.h"
 
@@ -34,58 +33,35 @@ Result<Shape> parse_shape(const std::string& name, const std::string& text) {
   return shape;
 }
 
-// The number of rows an index input may name, from the schemas of its readers; 0: it is no index.
-int64_t index_bound(const Net& net, ValueId input) {
-  int64_t bound = 0;
-  for (const Node& node : net.nodes)
-    for (size_t k = 0; k < node.inputs.size(); ++k) {
-      const heddle_port* port = node.schema ? node.schema->input_port(k) : nullptr;
-      if (node.inputs[k] != input || !port || port->index_bound_port < 0) continue;
-      const auto of = static_cast<size_t>(port->index_bound_port);
-      if (of >= node.inputs.size() || !node.inputs[of].valid()) continue;
-      const Value& data = net[node.inputs[of]];
-      const int64_t axis = port->index_bound_axis >= 0 ? port->index_bound_axis : node.int_attribute("axis", 0);
-      const DeclaredType& type = data.kind == Value::Kind::variable ? net[data.variable].type : data.type;
-      const auto rank = static_cast<int64_t>(type.dims.size());
-      const int64_t at = axis < 0 ? axis + rank : axis;
-      const int64_t extent =
-          at >= 0 && at < rank && type.dims[static_cast<size_t>(at)].value > 0 ? type.dims[static_cast<size_t>(at)].value : 1;
-      bound = bound == 0 ? extent : std::min(bound, extent);
-    }
-  return bound;
-}
-
-Result<Shape> shape_of(const Net& net, ValueId id, const InputRequest& request,
-                       const std::vector<std::pair<std::string, int64_t>>& symbols) {
-  const Value& value = net[id];
+Result<Shape> shape_of(const PortInfo& value, const InputRequest& request, const std::vector<std::pair<std::string, int64_t>>& symbols) {
   HEDDLE_TRY(const std::vector<NameValue> shapes, split_name_values("--shape", request.shapes));
   for (const NameValue& given : shapes)
     if (given.first == value.name) return parse_shape(given.first, given.second);
   Shape shape;
-  if (!value.type.ranked)
+  if (!value.ranked)
     return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
                   "give it with --shape " + word(value.name) + "=...");
-  for (const Dim& dim : value.type.dims) {
-    if (dim.kind == Dim::Kind::constant || dim.kind == Dim::Kind::bounded) {
-      shape.push_back(dim.value);
+  for (int i = 0; i < value.shape.rank(); ++i) {
+    if (value.shape[i] >= 0) {
+      shape.push_back(value.shape[i]);
       continue;
     }
-    const auto bound = std::find_if(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == dim.symbol; });
+    const std::string& symbol = value.symbols[static_cast<size_t>(i)];
+    const auto bound = std::find_if(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == symbol; });
     if (bound == symbols.end())
-      return Status(
-          Code::unbound_symbol,
-          "an extent of input " + quoted(value.name) + " is not known" + (dim.symbol.empty() ? "" : ": symbol " + quoted(dim.symbol)),
-          dim.symbol.empty() ? "give --shape " + word(value.name) + "=..."
-                             : "give --symbol " + word(dim.symbol) + "=N or --shape " + word(value.name) + "=...");
+      return Status(Code::unbound_symbol,
+                    "an extent of input " + quoted(value.name) + " is not known" + (symbol.empty() ? "" : ": symbol " + quoted(symbol)),
+                    symbol.empty() ? "give --shape " + word(value.name) + "=..."
+                                   : "give --symbol " + word(symbol) + "=N or --shape " + word(value.name) + "=...");
     shape.push_back(bound->second);
   }
   return shape;
 }
 
-Result<size_t> position_of(const Net& net, const std::string& option, const std::string& name) {
+Result<size_t> position_of(const std::vector<PortInfo>& inputs, const std::string& option, const std::string& name) {
   std::vector<std::string> names;
-  for (size_t i = 0; i < net.inputs.size(); ++i) {
-    names.push_back(net[net.inputs[i]].name);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    names.push_back(inputs[i].name);
     if (names.back() == name) return i;
   }
   const std::string hint = suggestion(name, names);
@@ -176,26 +152,32 @@ std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_
   return blob;
 }
 
-Result<std::vector<InputBinding>> bind_shapes(const Net& net, const std::vector<std::string>& shapes) {
-  std::vector<InputBinding> bindings(net.inputs.size());
+std::vector<TensorView> views_of(const std::vector<std::shared_ptr<const Blob>>& blobs) {
+  std::vector<TensorView> views;
+  for (const auto& blob : blobs) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  return views;
+}
+
+Result<std::vector<TensorView>> bind_shapes(const std::vector<PortInfo>& inputs, const std::vector<std::string>& shapes) {
+  std::vector<TensorView> bindings(inputs.size());
   HEDDLE_TRY(const std::vector<NameValue> values, split_name_values("--shape", shapes));
   for (const NameValue& given : values) {
-    HEDDLE_TRY(const size_t position, position_of(net, "--shape", given.first));
-    HEDDLE_TRY(bindings[position].type.shape, parse_shape(given.first, given.second));
-    bindings[position].type.dtype = net[net.inputs[position]].type.dtype;
+    HEDDLE_TRY(const size_t position, position_of(inputs, "--shape", given.first));
+    HEDDLE_TRY(bindings[position].shape, parse_shape(given.first, given.second));
+    bindings[position].dtype = inputs[position].dtype;
   }
   return bindings;
 }
 
-Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const Net& net, const InputRequest& request) {
+Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const std::vector<PortInfo>& inputs, const InputRequest& request) {
   HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
-  std::vector<std::shared_ptr<const Blob>> blobs(net.inputs.size());
-  HEDDLE_CHECK(bind_shapes(net, request.shapes).status());
+  std::vector<std::shared_ptr<const Blob>> blobs(inputs.size());
+  HEDDLE_CHECK(bind_shapes(inputs, request.shapes).status());
   HEDDLE_TRY(const std::vector<NameValue> files, split_name_values("--input", request.files));
   for (const NameValue& given : files) {
-    HEDDLE_TRY(const size_t position, position_of(net, "--input", given.first));
+    HEDDLE_TRY(const size_t position, position_of(inputs, "--input", given.first));
     if (is_picture(given.second)) {
-      HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[position], request, symbols));
+      HEDDLE_TRY(const Shape shape, shape_of(inputs[position], request, symbols));
       HEDDLE_TRY(blobs[position], read_picture(given.second, shape));
     } else {
       HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));
@@ -204,26 +186,25 @@ Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const Net& net, con
   return blobs;
 }
 
-Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const Net& net, const InputRequest& request) {
+Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<PortInfo>& inputs, const InputRequest& request) {
   HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
-  HEDDLE_TRY(auto blobs, read_inputs(net, request));
-  std::vector<std::string> names, missing;
-  for (const ValueId id : net.inputs) names.push_back(net[id].name);
-  if (!request.invent_shapes)
-    for (const uint32_t i : shape_deciding_inputs(net, request.limits))
-      if (!blobs[i]) return missing_content(names[i]);
+  HEDDLE_TRY(auto blobs, read_inputs(inputs, request));
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < blobs.size(); ++i)
+    if (!request.invent_shapes && inputs[i].decides_shapes && !blobs[i]) return missing_content(inputs[i].name);
   for (size_t i = 0; i < blobs.size(); ++i) {
     if (blobs[i]) continue;
+    const PortInfo& input = inputs[i];
     if (!request.random_seed) {
-      missing.push_back(quoted(names[i]));
+      missing.push_back(quoted(input.name));
       continue;
     }
-    HEDDLE_TRY(const Shape shape, shape_of(net, net.inputs[i], request, symbols));
+    HEDDLE_TRY(const Shape shape, shape_of(input, request, symbols));
     int64_t bytes = 0;
-    if (!checked_byte_size(net[net.inputs[i]].type.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
-      return Status(Code::limit_exceeded, "random content for input " + quoted(names[i]) + " of shape " + shape.text() + " is too large",
+    if (!checked_byte_size(input.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
+      return Status(Code::limit_exceeded, "random content for input " + quoted(input.name) + " of shape " + shape.text() + " is too large",
                     "give a smaller --shape");
-    blobs[i] = random_blob(net[net.inputs[i]].type.dtype, shape, *request.random_seed + i * 7919, index_bound(net, net.inputs[i]));
+    blobs[i] = random_blob(input.dtype, shape, *request.random_seed + i * 7919, input.index_bound);
   }
   if (!missing.empty())
     return Status(Code::missing_input, "no data for input " + join(missing, ", "), "give --input NAME=FILE or --random SEED");

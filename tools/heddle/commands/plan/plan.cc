@@ -1,61 +1,47 @@
 // plan: what a net becomes, or the offset planner alone.
 #include <algorithm>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "commands/commands.h"
+#include "commands/plan/plan_arguments.h"
 #include "commands/plan/plan_diff.h"
 #include "commands/plan/plan_text.h"
 #include "common/file_roles.h"
 #include "common/net_options.h"
-#include "infer/infer.h"
-#include "memory/buffers_csv.h"
-#include "session/session_impl.h"
+#include "heddle/session.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
 
 namespace heddle::tool {
 namespace {
 
-struct PlanArguments : NetOptions {
-  std::string svg, diff, buffers, capacity, output;
-  bool dot = false;
-  double time_limit_s = 0;
-};
-
-Status write_text(const std::string& file, const std::string& text) {
-  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-  HEDDLE_CHECK(out.write(text));
-  return out.commit();
-}
-
-// `roles` learns what is read. `used`, when given, takes the symbols of the net's own, and others are nothing to it: two nets that are
-// compared need not have the same.
-Result<std::pair<std::shared_ptr<const Plan>, StageTimes>> make_plan(const std::string& file, const PlanArguments& o, Report& report,
-                                                                     FileRoles& roles, std::vector<std::string>* used) {
+// `roles` learns what is read. `symbols`, when given, takes those of the net, and others are nothing to it: two nets that are compared need
+// not have the same.
+Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const PlanArguments& o, Report& report, FileRoles& roles,
+                                                  std::vector<std::string>* symbols) {
   HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
-  HEDDLE_TRY(const SessionOptions options, o.session_options());
-  HEDDLE_TRY(const Session session, runtime.open(file, options));
-  roles.reads_net(file, session.impl().net);
-  if (used) {
-    const std::vector<std::string> names = symbol_names(session.impl().net);
-    used->insert(used->end(), names.begin(), names.end());
-    std::erase_if(session.impl().pipeline.symbols,
-                  [&](const auto& given) { return std::find(names.begin(), names.end(), given.first) == names.end(); });
+  HEDDLE_TRY(SessionOptions options, o.session_options());
+  HEDDLE_TRY(Session session, runtime.open(file, options));
+  if (symbols) {
+    const std::vector<std::string> names = session.symbols();
+    symbols->insert(symbols->end(), names.begin(), names.end());
+    const size_t given = options.symbols.size();
+    std::erase_if(options.symbols, [&](const auto& symbol) { return std::find(names.begin(), names.end(), symbol.first) == names.end(); });
+    if (options.symbols.size() < given) {
+      HEDDLE_TRY(session, runtime.open(file, options));
+    }
   }
+  for (const std::string& read : session.files()) roles.reads(read);
   InputRequest request;
   request.files = o.files;
   request.limits = options.limits;
   request.shapes = o.shapes;
   request.symbols = o.symbols;
   request.random_seed = 0;
-  HEDDLE_TRY(const auto inputs, make_inputs(session.impl().net, request));
-  std::vector<TensorView> views;
-  for (const auto& b : inputs) views.push_back({b->dtype, b->shape, const_cast<std::byte*>(b->data)});
-  HEDDLE_TRY(const auto entry, session.impl().find_plan(views.data(), views.size()));
-  for (const Diagnostic& warning : entry->plan->warnings) report.diagnose(warning);
-  return std::pair(entry->plan, entry->times);
+  HEDDLE_TRY(const auto inputs, make_inputs(session.inputs(), request));
+  HEDDLE_TRY(auto plan, session.plan(views_of(inputs)));
+  for (const Diagnostic& warning : plan->warnings) report.diagnose(warning);
+  return plan;
 }
 
 Status plan_net(const PlanArguments& o, Report& report) {
@@ -65,8 +51,8 @@ Status plan_net(const PlanArguments& o, Report& report) {
   HEDDLE_TRY(const std::vector<NameValue> inputs, split_name_values("--input", o.files));
   for (const NameValue& input : inputs) roles.reads(file_of_tensor(input.second));
   HEDDLE_TRY(const auto made, make_plan(o.net, o, report, roles, used));
-  const Plan& plan = *made.first;
-  const Json described = plan_json(plan, made.second);
+  const PlanInfo& plan = *made;
+  const Json described = plan_json(plan);
   for (const auto& [key, value] : described.items()) report.json[key] = value;
   if (!o.diff.empty()) {
     HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, roles, used));
@@ -74,8 +60,8 @@ Status plan_net(const PlanArguments& o, Report& report) {
     for (const auto& symbol : given)
       if (std::find(symbols.begin(), symbols.end(), symbol.first) == symbols.end())
         return {Code::unknown_name, "neither net has a symbol " + quoted(symbol.first), "leave it out"};
-    report.json["diff"] = plan_diff(plan, *other.first);
-    report.say_lines(plan_diff_text(plan, *other.first));
+    report.json["diff"] = plan_diff(plan, *other);
+    report.say_lines(plan_diff_text(plan, *other));
   } else if (o.dot) {
     report.json["dot"] = plan_dot(plan);
     report.print(plan_dot(plan));
@@ -85,34 +71,6 @@ Status plan_net(const PlanArguments& o, Report& report) {
   if (o.svg.empty()) return {};
   HEDDLE_CHECK(roles.writes("--svg", o.svg));
   return write_text(o.svg, plan_svg(plan));
-}
-
-Status plan_buffers(const PlanArguments& o, Report& report) {
-  HEDDLE_TRY(const Limits limits, o.limits.limits());
-  FileRoles roles;
-  roles.reads(o.buffers);
-  if (!o.output.empty()) HEDDLE_CHECK(roles.writes("-o", o.output));
-  HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers, limits));
-  offsets::PackOptions options;
-  if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))
-    return {Code::invalid_argument, "--capacity " + quoted(o.capacity) + " is not a size", "write it like 512MiB"};
-  const uint64_t begin = ticks();
-  if (o.time_limit_s > 0) {
-    options.effort = INT64_MAX;
-    const uint64_t end = begin + ns_to_ticks(o.time_limit_s * 1e9);
-    options.stop = [end] { return ticks() >= end; };
-  }
-  HEDDLE_TRY(const offsets::Solution solution, offsets::pack(table.problem, options));
-  report.json["solve_ns"] = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
-  report.json["peak_bytes"] = solution.height;
-  report.json["lower_bound_bytes"] = solution.lower_bound;
-  report.json["optimal"] = solution.optimal;
-  const std::string text = format_buffers_csv(table, solution);
-  if (!o.output.empty()) HEDDLE_CHECK(write_text(o.output, text));
-  report.say("peak " + std::to_string(solution.height) + " bytes, lower bound " + std::to_string(solution.lower_bound) +
-             (solution.optimal ? ", optimal" : "") + ", by " + solution.method);
-  if (o.output.empty()) report.say_lines(text);
-  return {};
 }
 
 Run declare_plan(CLI::App& app) {

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "common/command.h"
-#include "compile/plan.h"
+#include "heddle/plan.h"
 
 namespace heddle::tool {
 
-Json plan_diff(const Plan& plan, const Plan& other);
-std::string plan_diff_text(const Plan& plan, const Plan& other);
+Json plan_diff(const PlanInfo& plan, const PlanInfo& other);
+std::string plan_diff_text(const PlanInfo& plan, const PlanInfo& other);
 
 }  // namespace heddle::tool

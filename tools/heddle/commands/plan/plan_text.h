@@ -4,17 +4,16 @@
 #include <string>
 
 #include "common/command.h"
-#include "compile/plan.h"
-#include "session/pipeline.h"
+#include "heddle/plan.h"
 
 namespace heddle::tool {
 
-Json plan_json(const Plan& plan, const StageTimes& times);
-std::string plan_text(const Plan& plan);
+Json plan_json(const PlanInfo& plan);
+std::string plan_text(const PlanInfo& plan);
 // Graphviz of the steps.
-std::string plan_dot(const Plan& plan);
+std::string plan_dot(const PlanInfo& plan);
 // Memory over steps: one rectangle per buffer, with its value's name, time across and offset up.
-std::string plan_svg(const Plan& plan);
+std::string plan_svg(const PlanInfo& plan);
 // Text of a file as text of a page or picture.
 std::string escape_xml(const std::string& text);
 

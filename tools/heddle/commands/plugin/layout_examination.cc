@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "compile/plan.h"
+#include "net/layout_order.h"
 #include "tensors/compare.h"
-#include "tensors/layout_order.h"
 
 namespace heddle::tool {
 namespace {

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "commands/commands.h"
 #include "commands/plugin/plugin_commands.h"
-#include "session/session_impl.h"
+#include "plugin/search.h"
 
 namespace heddle::tool {
 namespace {
@@ -45,10 +45,11 @@ Json plugin_json(const RegistrySnapshot& registry, const LoadedPlugin& plugin) {
 }
 
 int list(Report& report) {
-  const auto runtime = make_runtime(report.common);
-  if (!runtime.ok()) return report.fail(runtime.status());
+  Registry loaded;
+  const Status status = load_plugins(loaded, runtime_options(report.common));
+  if (!status.ok()) return report.fail(status);
   Json plugins = Json::array();
-  const auto registry = runtime->impl().registry.snapshot();
+  const auto registry = loaded.snapshot();
   for (const auto& plugin : registry->plugins()) {
     plugins.push_back(plugin_json(*registry, *plugin));
     report.say(quoted(plugin->name) + " " + word(plugin->version) + " from " + quoted(plugin->library->path().string()) + ": " +

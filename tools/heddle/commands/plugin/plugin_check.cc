@@ -10,7 +10,7 @@
 #include "commands/plugin/rule_examination.h"
 #include "common/child_process.h"
 #include "plugin/registry.h"
-#include "session/session_impl.h"
+#include "plugin/search.h"
 
 namespace heddle::tool {
 namespace {
@@ -80,10 +80,9 @@ void PluginSuite::examine(const char* kind, const std::string& name, const std::
 int PluginSuite::run() {
   CommonOptions common = report_.common;
   common.threads = 1;  // a child of fork has one thread
-  const auto runtime = make_runtime(common);
-  if (!runtime.ok()) return report_.fail(runtime.status());
-  Registry& registry = runtime->impl().registry;
-  const Status loaded = registry.load(o_.file);
+  Registry registry;
+  Status loaded = load_plugins(registry, runtime_options(common));
+  if (loaded.ok()) loaded = registry.load(o_.file);
   if (!loaded.ok()) return report_.fail(loaded);
   const auto snapshot = registry.snapshot();
   std::error_code error;
@@ -96,7 +95,6 @@ int PluginSuite::run() {
     const heddle_plugin& table = plugin->library->plugin();
     for (uint32_t i = 0; i < table.rule_count; ++i)
       examine("rule", table.rules[i]->name, table.rules[i]->name, [&] {
-        // In the child, which the runtime that was made before it cannot serve.
         Result<Runtime> own = make_runtime(common);
         const Status ready = own.ok() ? own->load_plugin(o_.file) : own.status();
         return ready.ok() ? examine_rule(*own, *table.rules[i], o_.seed) : Verdict::of(ready.text());

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "commands/plugin/plugin_commands.h"
 #include "plugin/operator_runner.h"
-#include "session/session_impl.h"
+#include "plugin/search.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
 
@@ -62,8 +62,9 @@ Result<Shape> parse_plain_shape(const std::string& text) {
 }
 
 Status run_one(const OperatorArguments& o, Report& report) {
-  HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
-  const auto registry = runtime.impl().registry.snapshot();
+  Registry plugins;
+  HEDDLE_CHECK(load_plugins(plugins, runtime_options(report.common)));
+  const auto registry = plugins.snapshot();
   OperatorCall call;
   const size_t colon = o.name.find("::");
   call.domain = colon == std::string::npos ? "" : o.name.substr(0, colon);

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "load/json.h"
-#include "session/session_impl.h"
 #include "tensors/compare.h"
 #include "tensors/inputs.h"
 
@@ -20,11 +19,9 @@ std::set<std::string> symbols_of(const Net& net) {
 }
 
 // The net as it stands: rules must not touch what they are tested against.
-Result<std::vector<Tensor>> run_alone(const Runtime& runtime, const Net& net, const SessionOptions& options,
-                                      const std::vector<TensorView>& inputs) {
-  HEDDLE_TRY(Session session, open_net(runtime, net, options));
-  session.impl().pipeline.transform.apply_rules = false;
-  return session.run(inputs);
+Result<Session> open_alone(const Runtime& runtime, Net net, SessionOptions options) {
+  options.rewrite_rules = false;
+  return runtime.open(std::move(net), options);
 }
 
 Status examine(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t seed, int64_t extent, std::string* shapes) {
@@ -39,15 +36,16 @@ Status examine(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t
   }
   *shapes = request.symbols.empty() ? std::string() : " with " + join(request.symbols, ", ");
   request.random_seed = seed;
-  HEDDLE_TRY(const auto blobs, make_inputs(pattern, request));
-  std::vector<TensorView> inputs;
-  for (const auto& blob : blobs) inputs.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  HEDDLE_TRY(Session of_pattern, open_alone(runtime, pattern, options), "in the pattern");
+  HEDDLE_TRY(const auto blobs, make_inputs(of_pattern.inputs(), request));
+  const std::vector<TensorView> inputs = views_of(blobs);
   // The replacement may leave types to the pattern.
   for (size_t i = 0; i < replacement.inputs.size() && i < pattern.inputs.size(); ++i)
     if (replacement[replacement.inputs[i]].type.dtype == DType::none)
       replacement[replacement.inputs[i]].type = pattern[pattern.inputs[i]].type;
-  HEDDLE_TRY(const std::vector<Tensor> expected, run_alone(runtime, pattern, options, inputs), "in the pattern");
-  HEDDLE_TRY(const std::vector<Tensor> actual, run_alone(runtime, replacement, options, inputs), "in the replacement");
+  HEDDLE_TRY(const std::vector<Tensor> expected, of_pattern.run(inputs), "in the pattern");
+  HEDDLE_TRY(Session of_replacement, open_alone(runtime, std::move(replacement), options), "in the replacement");
+  HEDDLE_TRY(const std::vector<Tensor> actual, of_replacement.run(inputs), "in the replacement");
   if (expected.size() != actual.size()) return {Code::plugin_invalid, "pattern and replacement have different numbers of outputs"};
   for (size_t i = 0; i < expected.size(); ++i) {
     const Comparison c = compare(actual[i].view(), expected[i].view(), 1e-4, 1e-5);

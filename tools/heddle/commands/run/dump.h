@@ -3,10 +3,11 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "common/file_roles.h"
-#include "run/execution.h"
+#include "heddle/session.h"
 
 namespace heddle::tool {
 
@@ -24,15 +25,17 @@ class Dump {
  public:
   // Makes the folder. `only`: the operators of this name or type alone, fused ones by the step that they are in; empty: all. Errors:
   // unknown_name, file_unwritable, invalid_argument (a file that is read would be written over).
-  static Status create(const std::string& folder, const std::string& only, const Plan& plan, FileRoles& roles, Dump* dump);
+  static Status create(const std::string& folder, const std::string& only, std::shared_ptr<const PlanInfo> plan, FileRoles& roles,
+                       Dump* dump);
   // The outputs of a step that has just run, as .npy, row-major whatever their layout. Files have the name of the operator that they are
   // the outputs of: the last one of a fused step.
-  Status write(Execution& execution, uint32_t step);
+  Status write(StepView& view);
 
  private:
   // Of output `k` of a step.
-  std::filesystem::path file(const PlanStep& plan_step, uint32_t step, size_t k);
+  std::filesystem::path file(size_t step, size_t k);
 
+  std::shared_ptr<const PlanInfo> plan_;
   std::string folder_, only_;
   FileNames names_;
 };

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "compile/plan.h"
-#include "heddle/status.h"
-#include "schedule/run_control.h"
+#include "heddle/observe.h"
+#include "heddle/plan.h"
 
 namespace heddle::tool {
 
@@ -18,6 +17,6 @@ struct RunSummary {
 };
 
 // Steps with their times, the last run's timeline by worker, memory over the steps. Text from files is escaped.
-Status write_report(const std::string& file, const Plan& plan, const std::vector<StepSpan>& spans, const RunSummary& summary);
+Status write_report(const std::string& file, const PlanInfo& plan, const Profile& profile, const RunSummary& summary);
 
 }  // namespace heddle::tool

@@ -14,7 +14,7 @@
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
-#include "session/session_impl.h"
+#include "heddle/session.h"
 #include "tensors/compare.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
@@ -55,18 +55,21 @@ class Runner {
 
  private:
   Result<SessionOptions> session_options() const;
+  RunOptions run_options() const;
   Status set_params(Session& session) const;
   Status select_fetches();
   Status check_files();
-  Status observe(uint32_t step);
+  Status observe(StepView& view);
   int64_t deadline_ns() const { return o_.deadline_s > 0 ? static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18)) : 0; }
 
   const RunArguments& o_;
   Report& report_;
   std::optional<Runtime> runtime_;
+  Limits limits_;
   std::optional<Session> session_;
   std::vector<std::shared_ptr<const Blob>> inputs_;
   std::optional<Context> context_;
+  std::shared_ptr<const PlanInfo> plan_;
   NumericsCheck numerics_;
   std::vector<size_t> fetched_;
   std::vector<double> latencies_ns_;
@@ -89,6 +92,7 @@ Result<SessionOptions> Runner::session_options() const {
 Status Runner::open() {
   HEDDLE_TRY(runtime_, make_runtime(report_.common));
   HEDDLE_TRY(const SessionOptions options, session_options());
+  limits_ = options.limits;
   report_.step("loading " + o_.net);
   HEDDLE_TRY(session_, runtime_->open(o_.net, options));
   return set_params(*session_);
@@ -97,7 +101,7 @@ Status Runner::open() {
 Status Runner::set_params(Session& session) const {
   HEDDLE_TRY(const std::vector<NameValue> params, split_name_values("--param", o_.params));
   for (const auto& [name, file] : params) {
-    HEDDLE_TRY(const auto blob, read_tensor(file, session.impl().options.limits));
+    HEDDLE_TRY(const auto blob, read_tensor(file, limits_));
     HEDDLE_CHECK(session.write_variable(name, {blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)}));
   }
   return {};
@@ -130,7 +134,7 @@ Status Runner::select_fetches() {
 
 // Names every file that is read and written, before the first is.
 Status Runner::check_files() {
-  roles_.reads_net(o_.net, session_->impl().net);
+  for (const std::string& file : session_->files()) roles_.reads(file);
   for (const auto& [option, texts] : {std::pair("--input", &o_.inputs.files), std::pair("--param", &o_.params)}) {
     HEDDLE_TRY(const std::vector<NameValue> given, split_name_values(option, *texts));
     for (const NameValue& file : given) roles_.reads(file_of_tensor(file.second));
@@ -155,9 +159,9 @@ Status Runner::check_files() {
 }
 
 // Behind each step of a run that is looked at.
-Status Runner::observe(uint32_t step) {
-  if (o_.check_numerics) HEDDLE_CHECK(numerics_.look(SessionAccess::execution(*context_), step));
-  return o_.dump_dir.empty() ? Status() : dump_.write(SessionAccess::execution(*context_), step);
+Status Runner::observe(StepView& view) {
+  if (o_.check_numerics) HEDDLE_CHECK(numerics_.look(*plan_, view));
+  return o_.dump_dir.empty() ? Status() : dump_.write(view);
 }
 
 Status Runner::prepare() {
@@ -166,44 +170,47 @@ Status Runner::prepare() {
   InputRequest request = o_.inputs;
   request.random_seed = o_.random;
   request.invent_shapes = true;
-  request.limits = session_->impl().options.limits;
-  HEDDLE_TRY(inputs_, make_inputs(session_->impl().net, request));
-  std::vector<TensorView> views;
-  for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  request.limits = limits_;
+  HEDDLE_TRY(inputs_, make_inputs(session_->inputs(), request));
+  const std::vector<TensorView> views = views_of(inputs_);
   report_.step("compiling");
   HEDDLE_TRY(context_, session_->prepare(views));
-  for (const Diagnostic& warning : SessionAccess::execution(*context_).plan().warnings) report_.diagnose(warning);
+  plan_ = context_->plan();
+  for (const Diagnostic& warning : plan_->warnings) report_.diagnose(warning);
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context_->bind_input(i, views[i].data));
-  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, SessionAccess::execution(*context_).plan(), roles_, &dump_);
+  return o_.dump_dir.empty() ? Status() : Dump::create(o_.dump_dir, o_.only, plan_, roles_, &dump_);
+}
+
+RunOptions Runner::run_options() const {
+  RunOptions options;
+  options.seed = o_.seed;
+  options.deadline_ns = deadline_ns();
+  return options;
 }
 
 Status Runner::execute() {
-  Execution& execution = SessionAccess::execution(*context_);
-  const std::function<Status(uint32_t)> seen = [this](uint32_t step) { return observe(step); };
-  RunSettings settings;
-  settings.seed = o_.seed;
-  settings.deadline_ns = deadline_ns();
-  if (o_.check_numerics || !o_.dump_dir.empty()) settings.seen = &seen;
-  const InterruptibleRun interruptible(&execution);
+  const StepObserver observer = [this](StepView& view) { return observe(view); };
+  RunOptions options = run_options();
+  if (o_.check_numerics || !o_.dump_dir.empty()) options.observer = &observer;
+  const InterruptibleRun interruptible(&*context_);
   report_.step("running");
-  std::vector<StepSpan> spans;
-  if (!o_.trace.empty() || !o_.report_file.empty()) spans.resize(execution.plan().steps.size());
+  Profile profile;
+  const bool profiled = !o_.trace.empty() || !o_.report_file.empty();
   for (int i = 0; i < o_.warmup + o_.repeat; ++i) {
-    settings.profile = i >= o_.warmup && !spans.empty() ? spans.data() : nullptr;
+    options.profile = i >= o_.warmup && profiled ? &profile : nullptr;
     double ns = 0;
     {
       const AllocationCount counted(i > 0);
       const uint64_t begin = ticks();
-      HEDDLE_CHECK(execution.run(settings));
+      HEDDLE_CHECK(context_->run(options));
       ns = ticks_to_ns(ticks() - begin);
     }
-    if (i >= o_.warmup && !settings.seen) latencies_ns_.push_back(ns);
+    if (i >= o_.warmup && !options.observer) latencies_ns_.push_back(ns);
     HEDDLE_CHECK(interruption());
   }
-  if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, execution.plan(), spans));
+  if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, *plan_, profile));
   if (o_.report_file.empty()) return {};
-  return write_report(o_.report_file, execution.plan(), spans,
-                      {o_.net, latency_text(latencies_ns_), runtime_->threads(), SessionAccess::held_bytes(*context_, 0)});
+  return write_report(o_.report_file, *plan_, profile, {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes()});
 }
 
 // The same runs on another device, from the same inputs and variables; the last results are compared.
@@ -215,14 +222,10 @@ Status Runner::compare_devices() {
   options.copies = Copies::automatic;
   HEDDLE_TRY(Session session, runtime_->open(o_.net, options), "for --compare-device");
   HEDDLE_CHECK(set_params(session));
-  std::vector<TensorView> views;
-  for (const auto& blob : inputs_) views.push_back({blob->dtype, blob->shape, const_cast<std::byte*>(blob->data)});
+  const std::vector<TensorView> views = views_of(inputs_);
   HEDDLE_TRY(Context context, session.prepare(views), "for --compare-device");
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
-  RunOptions run;
-  run.seed = o_.seed;
-  run.deadline_ns = deadline_ns();
-  for (int i = 0; i < o_.warmup + o_.repeat; ++i) HEDDLE_CHECK(context.run(run), "for --compare-device");
+  for (int i = 0; i < o_.warmup + o_.repeat; ++i) HEDDLE_CHECK(context.run(run_options()), "for --compare-device");
   const std::vector<PortInfo> ports = session_->outputs();
   Json outputs = Json::object();
   std::vector<std::string> different;
@@ -267,22 +270,20 @@ Status Runner::write_outputs() {
 }
 
 void Runner::describe() {
-  const Execution& execution = SessionAccess::execution(*context_);
-  const Plan& plan = execution.plan();
   const bool steady = !latencies_ns_.empty() && o_.warmup + o_.repeat > 1;
   report_.json["latency_ns"] = latency_json(latencies_ns_);
   report_.json["threads"] = runtime_->threads();
   report_.json["isa"] = instruction_set();
-  report_.json["devices"] = devices_json(plan, [&](const MemoryReport& memory, uint8_t device) -> Json {
-    return {{"planned_peak_bytes", memory.peak_bytes}, {"measured_peak_bytes", SessionAccess::held_bytes(*context_, device)}};
+  report_.json["devices"] = devices_json(*plan_, [&](const PlanInfo::Memory& memory, size_t device) -> Json {
+    return {{"planned_peak_bytes", memory.peak_bytes}, {"measured_peak_bytes", context_->held_bytes(device)}};
   });
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();
   report_.json["steady_state_allocations"] = {
       {"heap", AllocationCount::available() && steady ? Json(AllocationCount::total()) : Json(nullptr)}, {"device", nullptr}};
   int64_t copied = 0;
-  for (const ValueCopy& copy : plan.copies) copied += copy.bytes;
-  report_.json["copies"] = {{"count", plan.copies.size()}, {"bytes", copied}};
+  for (const PlanInfo::Change& copy : plan_->copies) copied += copy.bytes;
+  report_.json["copies"] = {{"count", plan_->copies.size()}, {"bytes", copied}};
   report_.json["graphs"] = {{"captured", 0}, {"replayed", 0}, {"updated", 0}};
   const auto ports = session_->outputs();
   for (const size_t i : fetched_) {
@@ -292,7 +293,7 @@ void Runner::describe() {
   }
   if (!latencies_ns_.empty())
     report_.say("latency " + latency_text(latencies_ns_) + ", " + std::to_string(runtime_->threads()) + " threads, planned peak " +
-                human_bytes(plan.memory.peak_bytes));
+                human_bytes(plan_->memory[0].peak_bytes));
 }
 
 Run declare_run(CLI::App& app) {

@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "compile/plan.h"
-#include "heddle/status.h"
-#include "schedule/run_control.h"
+#include "heddle/observe.h"
+#include "heddle/plan.h"
 
 namespace heddle::tool {
 
 // One complete event per step and worker that took part, times in microseconds from the first step's begin.
-Status write_trace(const std::string& file, const Plan& plan, const std::vector<StepSpan>& spans);
+Status write_trace(const std::string& file, const PlanInfo& plan, const Profile& profile);
 
 }  // namespace heddle::tool

@@ -7,7 +7,7 @@
 #include "heddle/abi.h"
 #include "heddle/tensor.h"
 
-namespace heddle::tool {
+namespace heddle {
 
 // An order of all the dimensions, or row-major; not blocks, nor what only its owner can read.
 bool is_order(const heddle_layout& layout, int rank);
@@ -17,4 +17,4 @@ std::vector<std::byte> in_order(const TensorView& row_major, const heddle_layout
 // And back from it.
 std::vector<std::byte> row_major(const TensorView& ordered, const heddle_layout& layout);
 
-}  // namespace heddle::tool
+}  // namespace heddle

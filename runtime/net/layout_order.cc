@@ -1,9 +1,9 @@
-#include "tensors/layout_order.h"
+#include "net/layout_order.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace heddle::tool {
+namespace heddle {
 namespace {
 
 // move(at, i): element i of the row-major tensor is element `at` of the other.
@@ -61,4 +61,4 @@ std::vector<std::byte> row_major(const TensorView& ordered, const heddle_layout&
   return bytes;
 }
 
-}  // namespace heddle::tool
+}  // namespace heddle

@@ -1,0 +1,45 @@
+#include "plugin/search.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace heddle {
+namespace {
+
+// The folder of the library (or program) that this code is in; empty: nobody knows.
+std::filesystem::path own_folder() {
+  Dl_info info = {};
+  link_map* map = nullptr;
+  if (::dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
+  // The program itself has no name here, and argv[0] may be anything.
+  const char* const file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::canonical(file, error);
+  return error ? std::filesystem::path() : whole.parent_path();
+}
+
+// The folder with the plugins that come with Heddle: named by the environment, or beside the library, installed or in a build tree.
+std::filesystem::path default_plugin_folder() {
+  if (const char* named = std::getenv("HEDDLE_PLUGIN_DIR")) return named;
+  const std::filesystem::path here = own_folder();
+  if (here.empty()) return {};  // never a folder of whoever's working directory
+  std::error_code error;
+  for (const char* candidate : {"heddle/plugins", "../" HEDDLE_PLUGIN_INSTALL_DIR, "../lib/heddle/plugins"})
+    if (std::filesystem::is_directory(here / candidate, error)) return here / candidate;
+  return {};
+}
+
+}  // namespace
+
+Status load_plugins(Registry& registry, const RuntimeOptions& options) {
+  for (const std::string& file : options.plugins) HEDDLE_CHECK(registry.load(file));
+  for (const std::string& folder : options.plugin_folders) HEDDLE_CHECK(registry.load_folder(folder));
+  if (!options.default_plugins) return {};
+  const std::filesystem::path folder = default_plugin_folder();
+  return folder.empty() ? Status() : registry.load_folder(folder);
+}
+
+}  // namespace heddle

@@ -1,0 +1,129 @@
+#include "session/plan_info.h"
+
+#include <algorithm>
+#include <map>
+
+namespace heddle {
+namespace {
+
+PlanInfo::Value value_info(const PlanValue& value) {
+  static_assert(static_cast<int>(PlanInfo::Place::unplanned) == static_cast<int>(Placement::Kind::unplanned));
+  PlanInfo::Value info;
+  info.name = value.name;
+  info.dtype = value.type.dtype;
+  info.shape = value.type.shape;
+  info.layout = layout_text(value.layout);
+  info.bytes = value.type.byte_size();
+  info.place = static_cast<PlanInfo::Place>(value.placement.kind);
+  info.device = value.placement.device;
+  info.buffer = value.placement.index;
+  info.offset = value.placement.offset;
+  return info;
+}
+
+std::vector<PlanInfo::Operand> operands(const std::vector<Operand>& of) {
+  std::vector<PlanInfo::Operand> infos;
+  for (const Operand& operand : of) {
+    infos.push_back({std::nullopt, layout_text(operand.layout)});
+    if (operand.value.valid()) infos.back().value = operand.value.index;
+  }
+  return infos;
+}
+
+PlanInfo::Step step_info(const Plan& plan, size_t i) {
+  const PlanStep& step = plan.steps[i];
+  PlanInfo::Step info;
+  info.name = step.name;
+  info.type = step.type;
+  info.kernel = step.kernel->name;
+  info.device = step.device;
+  if (const DeviceWork* work = step.on_device.get()) {
+    info.on_stream = true;
+    info.stream = work->stream;
+    info.waits = work->waits;
+    if (work->records >= 0) info.records = static_cast<uint32_t>(work->records);
+  }
+  info.tiles = step.tiles;
+  info.bytes = step.bytes;
+  info.flops = step.flops;
+  info.fused = step.fused;
+  info.fused_types = step.fused_types;
+  info.late = step.late;
+  info.tail = i >= plan.graph.tail_begin;
+  const OperatorSchema* schema = plan.registry->find_operator(step.domain, step.type);
+  info.random = schema && schema->has_trait(HEDDLE_TRAIT_RANDOM);
+  info.updates_variable = step.updates_variable;
+  info.scratch_bytes = step.scratch_bytes;
+  info.scratch_offset = step.scratch_offset;
+  info.thread_scratch_bytes = step.thread_scratch_bytes;
+  info.inputs = operands(step.inputs);
+  info.outputs = operands(step.outputs);
+  for (uint32_t e = plan.graph.successor_begin[i]; e < plan.graph.successor_begin[i + 1]; ++e)
+    info.successors.push_back(plan.graph.successors[e]);
+  return info;
+}
+
+PlanInfo::Memory memory_info(const std::string& device, const MemoryReport& memory) {
+  return {device,           memory.peak_bytes,    memory.arena_bytes,     memory.lower_bound_bytes, memory.lower_bound_kind,
+          memory.sum_bytes, memory.scratch_bytes, memory.persistent_bytes};
+}
+
+}  // namespace
+
+std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times) {
+  auto info = std::make_shared<PlanInfo>();
+  info->net = plan.net_name;
+  for (const PlanValue& value : plan.values) info->values.push_back(value_info(value));
+  for (size_t i = 0; i < plan.steps.size(); ++i) info->steps.push_back(step_info(plan, i));
+  for (const ValueId id : plan.outputs) info->outputs.push_back(id.index);
+  info->memory.push_back(memory_info("cpu", plan.memory));
+  for (const PlanDevice& device : plan.devices) info->memory.push_back(memory_info(device.device->name(), device.memory));
+  for (const LayoutChange& change : plan.reorders) info->reorders.push_back({change.value, change.from, change.to, change.bytes});
+  for (const ValueCopy& copy : plan.copies) info->copies.push_back({copy.value, copy.from, copy.to, copy.bytes});
+  info->warnings = plan.warnings;
+  info->times = times;
+  return info;
+}
+
+std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device) {
+  std::map<uint32_t, MemoryOwner> buffers;
+  const auto touch = [&](const PlanInfo::Operand& operand, size_t step) {
+    if (!operand.value) return;
+    const PlanInfo::Value& value = plan.values[*operand.value];
+    if (value.place != PlanInfo::Place::arena || value.device != device) return;
+    const auto [at, added] = buffers.try_emplace(value.buffer, MemoryOwner{plan.steps[step].name, value.name, value.bytes, step, step});
+    at->second.last_step = step;
+    at->second.bytes = std::max(at->second.bytes, value.bytes);
+  };
+  std::vector<MemoryOwner> all;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanInfo::Step& step = plan.steps[i];
+    for (const PlanInfo::Operand& operand : step.inputs) touch(operand, i);
+    for (const PlanInfo::Operand& operand : step.outputs) touch(operand, i);
+    const bool here =
+        device < plan.memory.size() && (device == 0 ? step.device.starts_with("cpu") : step.device == plan.memory[device].device);
+    if (here && step.scratch_bytes > 0) all.push_back({step.name, "", step.scratch_bytes, i, i});
+  }
+  for (const size_t output : plan.outputs)
+    if (const auto at = buffers.find(plan.values[output].buffer); at != buffers.end() && plan.values[output].device == device)
+      at->second.last_step = plan.steps.size() - 1;
+  for (const auto& [buffer, owner] : buffers) all.push_back(owner);
+  // What is held changes where a life begins or ends: one sweep over the steps.
+  std::vector<int64_t> change(plan.steps.size() + 1);
+  for (const MemoryOwner& owner : all) {
+    change[owner.first_step] += owner.bytes;
+    change[owner.last_step + 1] -= owner.bytes;
+  }
+  int64_t held = 0, most = 0;
+  size_t fullest = 0;
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    if (held += change[i]; held > most) {
+      most = held;
+      fullest = i;
+    }
+  std::erase_if(all, [&](const MemoryOwner& owner) { return owner.first_step > fullest || owner.last_step < fullest; });
+  std::stable_sort(all.begin(), all.end(), [](const MemoryOwner& a, const MemoryOwner& b) { return a.bytes > b.bytes; });
+  return all;
+}
+
+}  // namespace heddle

@@ -1,0 +1,13 @@
+// A plan as outsiders see it.
+#pragma once
+
+#include <memory>
+
+#include "compile/plan.h"
+#include "heddle/plan.h"
+
+namespace heddle {
+
+std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times);
+
+}  // namespace heddle

@@ -1,0 +1,28 @@
+// What an observer reads of a step: values as row-major bytes on the host.
+#pragma once
+
+#include <vector>
+
+#include "heddle/observe.h"
+#include "run/execution.h"
+
+namespace heddle {
+
+// For one execution. Used by the thread that runs it, between steps.
+class StepReader {
+ public:
+  explicit StepReader(const Execution& execution) : execution_(execution) {}
+  Status show(const StepObserver& observer, size_t step) {
+    StepView view(*this, step);
+    return observer(view);
+  }
+  TensorView type(const std::vector<Operand>& operands, size_t k) const;
+  Result<TensorView> read(const std::vector<Operand>& operands, size_t k);
+  const PlanStep& step(size_t i) const { return execution_.plan().steps[i]; }
+
+ private:
+  const Execution& execution_;
+  std::vector<std::byte> staging_, ordered_;  // of a device, of another layout
+};
+
+}  // namespace heddle

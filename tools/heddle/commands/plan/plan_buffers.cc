@@ -1,0 +1,45 @@
+// plan --buffers: the offset planner alone, on a table of buffers.
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "commands/plan/plan_arguments.h"
+#include "common/file_roles.h"
+#include "memory/buffers_csv.h"
+
+namespace heddle::tool {
+
+Status write_text(const std::string& file, const std::string& text) {
+  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
+  HEDDLE_CHECK(out.write(text));
+  return out.commit();
+}
+
+Status plan_buffers(const PlanArguments& o, Report& report) {
+  HEDDLE_TRY(const Limits limits, o.limits.limits());
+  FileRoles roles;
+  roles.reads(o.buffers);
+  if (!o.output.empty()) HEDDLE_CHECK(roles.writes("-o", o.output));
+  HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers, limits));
+  offsets::PackOptions options;
+  if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))
+    return {Code::invalid_argument, "--capacity " + quoted(o.capacity) + " is not a size", "write it like 512MiB"};
+  const uint64_t begin = ticks();
+  if (o.time_limit_s > 0) {
+    options.effort = INT64_MAX;
+    const uint64_t end = begin + ns_to_ticks(o.time_limit_s * 1e9);
+    options.stop = [end] { return ticks() >= end; };
+  }
+  HEDDLE_TRY(const offsets::Solution solution, offsets::pack(table.problem, options));
+  report.json["solve_ns"] = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  report.json["peak_bytes"] = solution.height;
+  report.json["lower_bound_bytes"] = solution.lower_bound;
+  report.json["optimal"] = solution.optimal;
+  const std::string text = format_buffers_csv(table, solution);
+  if (!o.output.empty()) HEDDLE_CHECK(write_text(o.output, text));
+  report.say("peak " + std::to_string(solution.height) + " bytes, lower bound " + std::to_string(solution.lower_bound) +
+             (solution.optimal ? ", optimal" : "") + ", by " + solution.method);
+  if (o.output.empty()) report.say_lines(text);
+  return {};
+}
+
+}  // namespace heddle::tool
