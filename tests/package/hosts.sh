@@ -11,7 +11,16 @@ cmake --build "$work/build"
 "$work/build/server" "$work/edges.json"
 "$prefix/bin/heddle" model lenet -o "$work/lenet.heddle"
 "$work/build/classify" "$work/lenet.heddle"
-for host in classify frame_loop; do
+"$work/build/look" "$work/lenet.heddle" >"$work/looked"
+for seen in '^plan: [0-9]* steps, peak [0-9]* bytes' '^  at its fullest [0-9]* bytes' '^  [^ ]* *Conv *[0-9]* ns$' \
+  '^  [^ ]* *largest magnitude [0-9]' '^the context holds [0-9]* bytes, exactly as planned$'; do
+  grep -q "$seen" "$work/looked" || {
+    echo "look: no line like $seen in"
+    cat "$work/looked"
+    exit 1
+  }
+done
+for host in classify frame_loop look; do
   if "$work/build/$host" "$work/no_such.json" 2>"$work/error"; then
     echo "$host: a missing net was opened"
     exit 1
