@@ -67,7 +67,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   if (devices_) devices_->begin(settings.seen != nullptr, told_to_end_by, this);
   info_.step = settings.step;
   if (plan_->step_counter >= 0) std::memcpy(&info_.step, variables_->data(static_cast<size_t>(plan_->step_counter)), sizeof(info_.step));
-  if (!failures_.empty()) failures_.clear();
+  failures_.clear();
 }
 
 void Execution::mark_torn() {
@@ -75,37 +75,6 @@ void Execution::mark_torn() {
     for (const Operand& out : step.outputs)
       if (step.updates_variable && out.value.valid() && plan_->values[out.value.index].placement.kind == Placement::Kind::variable)
         variables_->mark_torn(plan_->values[out.value.index].placement.index);
-}
-
-Status Execution::failure() {
-  std::vector<Failure> reported;
-  for (const Failure& f : failures_)
-    if (f.reported) reported.push_back(f);
-  const uint32_t stop = control_.stop.load(std::memory_order_relaxed);
-  if (reported.empty()) {
-    if (stop == stop_deadline)
-      return {Code::deadline_exceeded, "the deadline passed before the run was done", "allow more time, or more threads"};
-    return {Code::cancelled, "the run was cancelled"};
-  }
-  std::sort(reported.begin(), reported.end(), [](const Failure& a, const Failure& b) { return a.step < b.step; });
-  Status first;
-  for (const Failure& f : reported) {
-    const PlanStep& step = plan_->steps[f.step];
-    Status status = f.cause.ok() ? plugin_error(Code::kernel_failed, f.status, {f.status, f.text, {}}) : f.cause;
-    if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
-    std::vector<std::string> shapes;
-    for (const Operand& in : step.inputs)
-      shapes.push_back(in.value.valid() ? std::string(to_string(plan_->values[in.value.index].type.dtype)) +
-                                              plan_->values[in.value.index].type.shape.text()
-                                        : "-");
-    if (f.cause.ok()) status = std::move(status).during("on " + step.device + " with inputs " + join(shapes, ", "));
-    status = std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_->net_name);
-    if (first.ok())
-      first = std::move(status);
-    else
-      first.diagnostic().attached.push_back(std::move(status.diagnostic()));
-  }
-  return first;
 }
 
 // An extent is what a kernel wrote: it must lie within the bound before anybody believes it.
@@ -130,8 +99,7 @@ Status Execution::check_extents() const {
 bool Execution::updates_begun() const {
   const uint32_t tail = plan_->graph.tail_begin;
   const bool early = tail == plan_->graph.count;
-  return early || observed_ > tail || (unanswered() && scheduler_->last_run_reached_tail()) ||
-         std::any_of(failures_.begin(), failures_.end(), [&](const Failure& f) { return f.reported && f.step >= tail; });
+  return early || observed_ > tail || (unanswered() && scheduler_->last_run_reached_tail()) || failures_.reported_from(tail);
 }
 
 // Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
@@ -144,7 +112,7 @@ Status Execution::end(bool complete, Status stopped) {
   if (devices_) note_device_failures();
   if (!complete && plan_->has_variable_updates && updates_begun()) mark_torn();
   if (unanswered() && plan_->has_variable_updates) variables_->block(unanswered());
-  Status status = stopped.ok() ? failure() : std::move(stopped);
+  Status status = stopped.ok() ? failures_.error(control_.stop.load(std::memory_order_relaxed)) : std::move(stopped);
   return unanswered() ? std::move(status).during(unanswered()->message()) : status;
 }
 

@@ -9,7 +9,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "heddle/executor.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
+#include "run/failure_log.h"
 #include "schedule/run_control.h"
 #include "schedule/scheduler.h"
 #include "schedule/step_call.h"
@@ -115,14 +115,7 @@ class Execution {
     uint32_t step = 0;
     void* thread_scratch = nullptr;  // of a late step; null: the execution's
   };
-  struct Failure {
-    uint32_t step = 0;
-    heddle_status status = HEDDLE_OK;
-    bool reported = false;
-    std::string text;
-    Status cause;  // not only a text: of a subnet, or of a step that could not be prepared
-  };
-  Execution();
+  explicit Execution(std::shared_ptr<const Plan> plan);
   Status build(const ExecutionOptions& options);
   void build_views();
   void build_steps();
@@ -147,13 +140,9 @@ class Execution {
   static bool told_to_end_by(void* self);
   Status end(bool complete, Status stopped);
   bool updates_begun() const;
-  Status failure();
   Status check_extents() const;
   void mark_torn();
   void copy_outputs();
-  void note_failure(uint32_t step, heddle_status status, bool reported, const char* text, size_t length);
-  void note_cause(uint32_t step, Status cause);
-  Status kernel_failure(uint32_t step, heddle_status status);
   heddle_status run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_tensor* const* outputs, uint32_t output_count);
   bool made_for(std::span<const heddle_tensor* const> inputs);
@@ -241,8 +230,7 @@ class Execution {
   std::vector<Shape> result_shapes_;       // of a subnet: what views of its results point to
   std::atomic<bool> running_{false};
   uint32_t observed_ = 0;  // steps done of a run that is observed
-  std::mutex failure_mutex_;
-  std::vector<Failure> failures_;
+  FailureLog failures_;
 };
 
 }  // namespace heddle

@@ -33,13 +33,12 @@ Status reserve_on_devices(Workspace& workspace, const Plan& plan) {
   return {};
 }
 
-Execution::Execution() = default;
+Execution::Execution(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)), failures_(*plan_) {}
 Execution::~Execution() = default;
 
 Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables,
                                                      const ExecutionOptions& options) {
-  std::unique_ptr<Execution> self(new Execution());
-  self->plan_ = std::move(plan);
+  std::unique_ptr<Execution> self(new Execution(std::move(plan)));
   self->variables_ = std::move(variables);
   HEDDLE_CHECK(self->build(options));
   return self;
@@ -80,7 +79,6 @@ Status Execution::build(const ExecutionOptions& options) {
   scheduler_ = std::make_unique<Scheduler>(plan_->graph, scheduling.max_threads > 1 ? options.executor : nullptr, scheduling);
   control_.failed = step_failed;
   control_.user = this;
-  failures_.reserve(16);
   info_.struct_size = sizeof(info_);
   return {};
 }

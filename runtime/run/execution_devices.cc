@@ -84,12 +84,8 @@ void Execution::note_device_failures() {
   const std::vector<DeviceRun::Failure> failures = devices_->drain(ns);
   while (!unanswered() && !scheduler_->answered()) std::this_thread::yield();
   for (const DeviceRun::Failure& found : failures) {
-    const DeviceWork& failed = *plan_->steps[found.step].on_device;
-    std::erase_if(failures_, [&](const Failure& f) {
-      const DeviceWork* work = plan_->steps[f.step].on_device.get();
-      return work && work->kind == DeviceWork::Kind::fence && work->device == failed.device;
-    });
-    note_failure(found.step, found.status, true, found.text.data(), found.text.size());
+    failures_.forget_fences(plan_->steps[found.step].on_device->device);
+    failures_.report(found.step, found.status, found.text);
   }
 }
 

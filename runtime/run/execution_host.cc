@@ -30,7 +30,7 @@ const heddle_host* Execution::host() {
     h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) noexcept {
       StepContext& c = context_of(context);
       try {
-        c.owner->note_failure(c.step, code, false, text, length);
+        c.owner->failures_.note(c.step, code, kept_text(text, length));
       } catch (const std::bad_alloc&) {
         // The status is reported without its text.
       }
@@ -71,30 +71,6 @@ const heddle_host* Execution::host() {
   return &table;
 }
 
-void Execution::note_failure(uint32_t step, heddle_status status, bool reported, const char* text, size_t length) {
-  const std::lock_guard lock(failure_mutex_);
-  for (Failure& f : failures_)
-    if (f.step == step) {
-      f.reported = f.reported || reported;
-      if (reported) f.status = status;
-      if (text) f.text = kept_text(text, length);
-      if (text && length > 0) f.cause = Status();
-      return;
-    }
-  failures_.push_back({step, status, reported, std::string(kept_text(text, length)), {}});
-}
-
-void Execution::note_cause(uint32_t step, Status cause) {
-  const std::lock_guard lock(failure_mutex_);
-  const heddle_status status = status_of(cause.code());
-  for (Failure& f : failures_)
-    if (f.step == step) {
-      f.cause = std::move(cause);
-      return;
-    }
-  failures_.push_back({step, status, false, {}, std::move(cause)});
-}
-
 // Whether a kernel that asks while it runs should give up: its run, or the one around it, was cancelled or is late. Never in the tail:
 // updates of variables are all made or none.
 bool Execution::should_stop(uint32_t step) {
@@ -108,16 +84,8 @@ bool Execution::should_stop(uint32_t step) {
   return stop;
 }
 
-// What is known of a step whose kernel answered with `status`.
-Status Execution::kernel_failure(uint32_t step, heddle_status status) {
-  const std::lock_guard lock(failure_mutex_);
-  for (const Failure& f : failures_)
-    if (f.step == step) return f.cause.ok() ? plugin_error(Code::kernel_failed, status, {status, f.text, {}}) : f.cause;
-  return plugin_error(Code::kernel_failed, status, {});
-}
-
 void Execution::step_failed(void* user, uint32_t step, heddle_status status) {
-  static_cast<Execution*>(user)->note_failure(step, status, true, nullptr, 0);
+  static_cast<Execution*>(user)->failures_.report(step, status);
 }
 
 bool Execution::outer_stops(void* user) {
@@ -173,8 +141,7 @@ Execution* Execution::find_nested(uint32_t step, const Net* subnet, std::span<co
 heddle_status Execution::run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
   StepContext& c = context_of(context);
   if (const Status bad = check_input_extents(*context); !bad.ok()) {
-    const std::string& text = bad.diagnostic().message;
-    c.owner->note_failure(c.step, HEDDLE_ERROR_INVALID, false, text.data(), text.size());
+    c.owner->failures_.note(c.step, HEDDLE_ERROR_INVALID, bad.diagnostic().message);
     return HEDDLE_ERROR_INVALID;
   }
   return c.owner->plan_->steps[c.step].kernel->kernel->run(context, begin, end);
@@ -209,12 +176,12 @@ heddle_status Execution::run_in_ranges(const heddle_run_context* context, int64_
 heddle_status Execution::run_subnet(uint32_t step, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                                     heddle_tensor* const* outputs, uint32_t output_count) {
   const auto refuse = [&](heddle_status code, const std::string& text) {
-    note_failure(step, code, false, text.data(), text.size());
+    failures_.note(step, code, text);
     return code;
   };
   const auto failed = [&](Status cause) {
     const heddle_status code = status_of(cause.code());
-    note_cause(step, std::move(cause));
+    failures_.note_cause(step, std::move(cause));
     return code;
   };
   const Net* net = from_abi(subnet);

@@ -81,7 +81,7 @@ heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t)
   Execution::StepContext& c = Execution::context_of(context);
   const Status status = c.owner->late_[c.step]->execute();
   if (status.ok()) return HEDDLE_OK;
-  c.owner->note_cause(c.step, status);
+  c.owner->failures_.note_cause(c.step, status);
   return status_of(status.code());
 }
 
@@ -388,7 +388,7 @@ Status LateStep::execute() {
   }
   const Status extents = close_extents();  // also where the kernel failed: the views are as they were
   if (status == HEDDLE_OK) return extents.ok() ? check_dynamic_outputs() : extents;
-  return owner_.kernel_failure(step_, status);
+  return owner_.failures_.of_kernel(step_, status);
 }
 
 }  // namespace heddle
