@@ -1,0 +1,48 @@
+#include "run/run_scope.h"
+
+#include "base/clock.h"
+#include "schedule/step_call.h"
+
+namespace heddle {
+
+RunScope::RunScope(const StepGraph& graph, RunScope* outer, uint32_t outer_step) : graph_(graph), outer_(outer), outer_step_(outer_step) {
+  info_.struct_size = sizeof(info_);
+}
+
+void RunScope::begin(const RunSettings& settings, uint64_t deadline, int64_t step) {
+  control_.stop.store(0, std::memory_order_relaxed);
+  subnet_runs_.store(0, std::memory_order_relaxed);
+  if (settings.cancelled) {
+    // A caller that cancels sets the flag and then the stop word. All four accesses are in one total order, so at least one of the two is
+    // seen here. (No fence: ThreadSanitizer knows none.)
+    control_.stop.store(0, std::memory_order_seq_cst);
+    if (settings.cancelled->load(std::memory_order_seq_cst)) request_stop(control_.stop, stop_cancelled);
+  }
+  control_.deadline_ticks = deadline;
+  control_.holds = Turns::held_here();
+  control_.profile = settings.profile;
+  info_.seed = settings.seed;
+  info_.step = step;
+}
+
+bool RunScope::told_to_end() {
+  if (control_.deadline_ticks != 0 && ticks() >= control_.deadline_ticks) request_stop(control_.stop, stop_deadline);
+  return stop_reason() != 0;
+}
+
+bool RunScope::should_stop(uint32_t step) {
+  bool stop = false;
+  for (RunScope* scope = this; scope; step = scope->outer_step_, scope = scope->outer_) {
+    if (step >= scope->graph_.tail_begin) return false;
+    stop = scope->told_to_end() || stop;
+  }
+  return stop;
+}
+
+int64_t RunScope::count_subnet_run() {
+  RunScope* outermost = this;
+  while (outermost->outer_) outermost = outermost->outer_;
+  return outermost->subnet_runs_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace heddle
