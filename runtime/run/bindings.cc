@@ -134,7 +134,7 @@ Status Bindings::missing_inputs() const {
 }
 
 // Shapes were decided by these contents when the plan was made: with others, kernels would read and write what is not theirs.
-Status Bindings::check_contents() const {
+Status Bindings::compare_contents() const {
   for (const KnownInput& known : plan_.known_inputs) {
     const void* const given = inputs_[known.input];
     if (known.content->bytes == 0 || std::memcmp(given, known.content->data, static_cast<size_t>(known.content->bytes)) == 0) continue;
@@ -146,10 +146,8 @@ Status Bindings::check_contents() const {
   return {};
 }
 
-// An output in memory that something else of the run is read from or written to would be wrong without a word. Checked once for what is
-// bound.
-Status Bindings::check_overlaps() {
-  if (overlaps_checked_) return {};
+// An output in memory that something else of the run is read from or written to would be wrong without a word.
+Status Bindings::find_overlap() {
   const auto begin_of = [](const void* data) { return reinterpret_cast<uintptr_t>(data); };
   const auto add = [&](const void* data, int64_t bytes, Region::Kind kind, size_t index) {
     if (data && bytes > 0) regions_.push_back({begin_of(data), begin_of(data) + static_cast<uintptr_t>(bytes), kind, index});

@@ -33,9 +33,9 @@ class Bindings {
   // Whether every input is bound. Errors: missing_input, naming all that are not.
   Status check_bound() const { return unbound_inputs_ == 0 ? Status() : missing_inputs(); }
   // Whether the inputs that decide shapes have the content that the plan was made for. Errors: shape_mismatch.
-  Status check_contents() const;
-  // Whether no output lies where something else of the run is read or written. Errors: invalid_argument.
-  Status check_overlaps();
+  Status check_contents() const { return plan_.known_inputs.empty() ? Status() : compare_contents(); }
+  // Whether no output lies where something else of the run is read or written; looked at once for what is bound. Errors: invalid_argument.
+  Status check_overlaps() { return overlaps_checked_ ? Status() : find_overlap(); }
 
   // A run begins: what the last one left is no more, what comes lies where the memory is now.
   void begin_run() { left_behind_ = false; }
@@ -61,6 +61,8 @@ class Bindings {
   };
   void find_views();
   Status missing_inputs() const;
+  Status compare_contents() const;
+  Status find_overlap();
   Status overlap(const Region& a, const Region& b) const;
   std::byte* staged_output(size_t i) const;
   void copy_those_elsewhere();

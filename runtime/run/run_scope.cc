@@ -25,9 +25,8 @@ void RunScope::begin(const RunSettings& settings, uint64_t deadline, int64_t ste
   info_.step = step;
 }
 
-bool RunScope::told_to_end() {
-  if (control_.deadline_ticks != 0 && ticks() >= control_.deadline_ticks) request_stop(control_.stop, stop_deadline);
-  return stop_reason() != 0;
+void RunScope::look_at_deadline() {
+  if (ticks() >= control_.deadline_ticks) request_stop(control_.stop, stop_deadline);
 }
 
 bool RunScope::should_stop(uint32_t step) {

@@ -29,7 +29,10 @@ class RunScope {
     control_.stop.compare_exchange_strong(running, stop_cancelled);
   }
   // Whether the caller wants the run to end: its deadline has passed, or it was cancelled. Also once a step failed.
-  bool told_to_end();
+  bool told_to_end() {
+    if (control_.deadline_ticks != 0) look_at_deadline();
+    return stop_reason() != 0;
+  }
   // Whether the kernel of `step` should give up, when it asks while it runs: this run, or one around it, is told to end. Never in the tail
   // of any of them: updates of variables are all made or none.
   bool should_stop(uint32_t step);
@@ -45,6 +48,8 @@ class RunScope {
   const heddle_run_info& info() const { return info_; }
 
  private:
+  void look_at_deadline();
+
   const StepGraph& graph_;
   RunScope* const outer_;
   const uint32_t outer_step_;

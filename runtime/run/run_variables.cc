@@ -48,8 +48,7 @@ Status RunVariables::freshen(const Interruption& until) {
   return {};
 }
 
-int64_t RunVariables::step_counter(int64_t otherwise) const {
-  if (plan_.step_counter < 0) return otherwise;
+int64_t RunVariables::read_step_counter() const {
   int64_t step = 0;
   std::memcpy(&step, store_->data(static_cast<size_t>(plan_.step_counter)), sizeof(step));
   return step;

@@ -30,7 +30,7 @@ class RunVariables {
   // hazard (one is torn), device_failed.
   Status enter(Turns::Hold& turn, const Interruption& until);
   // In a turn: the net's own step counter; `otherwise` where it has none.
-  int64_t step_counter(int64_t otherwise) const;
+  int64_t step_counter(int64_t otherwise) const { return plan_.step_counter < 0 ? otherwise : read_step_counter(); }
   // In a turn: the updates of the run were begun and not all made.
   void mark_torn();
   // In a turn: a device still works for the run, and may write those that it updates.
@@ -42,6 +42,7 @@ class RunVariables {
     const Device* device = nullptr;  // null: on the host
     bool updated = false;
   };
+  int64_t read_step_counter() const;
   void note_use(const Operand& operand, bool updated);
   Status freshen(const Interruption& until);
 

@@ -73,7 +73,7 @@ Status Subnets::create_planned() {
   return {};
 }
 
-void Subnets::begin_run() {
+void Subnets::begin_trips() {
   for (OfStep& of : steps_)
     for (Trips& trips : of.trips) trips.count = 0;
 }

@@ -35,7 +35,9 @@ class Subnets {
   Status create_planned();
 
   // Before a run.
-  void begin_run();
+  void begin_run() {
+    if (!steps_.empty()) begin_trips();
+  }
   // For a kernel of step `step`, while it runs: fills `outputs`; where one has null data, with a view that is valid until the step's next
   // subnet. The reason of a failure is noted for the step.
   heddle_status run(uint32_t step, const heddle_subnet* subnet, Inputs inputs, Outputs outputs);
@@ -79,6 +81,7 @@ class Subnets {
   // For a late step.
   Result<Compiled*> find_or_compile(uint32_t step, const Net* net, Inputs inputs, std::span<heddle_type* const> outputs);
   Status make_room(OfStep& of, int64_t bytes, int64_t limit);
+  void begin_trips();
   uint64_t next_trip(const Call& call);
 
   const Plan& plan_;
