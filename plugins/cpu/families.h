@@ -1,4 +1,4 @@
-// The operator families of the CPU plugin: each file of this folder that declares operators has one function here, called once by
+// The operator families of the CPU plugin: each file below this folder that declares operators has one function here, called once by
 // plugin.cc while the plugin loads.
 #pragma once
 
