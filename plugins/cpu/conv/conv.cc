@@ -85,7 +85,7 @@ void conv_transpose_cost(CostContext& context) {
   context.set_flops(2 * context.elements(0) * filter_elements(context) + bias_additions(context));
 }
 
-Op declare(const char* name, const char* doc) {
+Op conv_operator(const char* name, const char* doc) {
   Op op(name, "", 11);
   op.doc(doc).in("X", conv_dtypes).in("W", conv_dtypes).optional("B", conv_dtypes).out("Y");
   op.attribute("auto_pad", "NOTSET").attribute("group", 1);
@@ -99,12 +99,12 @@ Op declare(const char* name, const char* doc) {
 void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32 = {dtypes<float>(), dtypes<float>(), dtypes<float>()};
   const std::vector<heddle_dtype_set> others(3, dtypes<f16, bf16, double>());
-  Op conv = declare("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
+  Op conv = conv_operator("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
   conv.infer(infer_conv).cost<conv_cost>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");
   plugin.add(conv);
-  Op transposed = declare("ConvTranspose", "the transpose of a convolution with the filters W");
+  Op transposed = conv_operator("ConvTranspose", "the transpose of a convolution with the filters W");
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
   transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>();
   transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);

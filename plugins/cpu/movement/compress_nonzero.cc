@@ -140,7 +140,7 @@ class NonZero {
 
 }  // namespace
 
-void add_select(Builder& plugin) {
+void add_compress_nonzero(Builder& plugin) {
   plugin.add(Op("Compress", "", 11)
                  .doc("the slices along axis, or elements without axis, whose condition is true")
                  .in("input")

@@ -212,7 +212,7 @@ class Split {
 
 }  // namespace
 
-void add_concat(Builder& plugin) {
+void add_concat_split(Builder& plugin) {
   plugin.add(Op("Concat", "", 13)
                  .doc("the inputs one after the other along axis")
                  .variadic("inputs")

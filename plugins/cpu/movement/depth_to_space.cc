@@ -88,7 +88,7 @@ class Blocks {
 
 }  // namespace
 
-void add_space(Builder& plugin) {
+void add_depth_to_space(Builder& plugin) {
   plugin.add(Op("DepthToSpace", "", 13)
                  .doc("blocks of channels become blocks of pixels")
                  .in("input")

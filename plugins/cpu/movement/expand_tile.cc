@@ -102,7 +102,7 @@ class Repeat {
 
 }  // namespace
 
-void add_repeat(Builder& plugin) {
+void add_expand_tile(Builder& plugin) {
   plugin.add(Op("Expand", "", 13)
                  .doc("the input broadcast together with shape")
                  .in("input")

@@ -1,7 +1,6 @@
-// Arithmetic of two or more inputs: Add ... Pow, and the variadic Sum, Mean, Max and Min.
+// Arithmetic of two inputs: Add, Sub, Mul, Div, Mod and Pow.
 #include "families.h"
 #include "pointwise/elementwise.h"
-#include "pointwise/variadic.h"
 
 namespace heddle::cpu {
 namespace {
@@ -22,38 +21,9 @@ class Pow : public PointwiseKernel {
   }
 };
 
-class Sum : public VariadicKernel {
- public:
-  Status create(const CreateContext& context) { return VariadicKernel::create(context, "+"); }
-};
-class Mean : public VariadicKernel {
- public:
-  Status create(const CreateContext& context) {
-    return VariadicKernel::create(context, "+", " / " + std::to_string(context.raw()->input_count));
-  }
-};
-class Max : public VariadicKernel {
- public:
-  Status create(const CreateContext& context) { return VariadicKernel::create(context, "max"); }
-};
-class Min : public VariadicKernel {
- public:
-  Status create(const CreateContext& context) { return VariadicKernel::create(context, "min"); }
-};
-
-template <class Kernel>
-void add_variadic(Builder& plugin, const char* name, const char* output, heddle_dtype_set set) {
-  plugin.add(Op(name, "", 13)
-                 .variadic("data_", set)
-                 .out(output, broadcast(), set)
-                 .in_place(output, "data_")
-                 .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
-                 .cpu<Kernel>());
-}
-
 }  // namespace
 
-void add_binary(Builder& plugin) {
+void add_arithmetic(Builder& plugin) {
   plugin.add(binary_operator("Add", 14, "A + B", numeric_dtypes));
   plugin.add(binary_operator("Sub", 14, "A - B", numeric_dtypes));
   plugin.add(binary_operator("Mul", 14, "A * B", numeric_dtypes));
@@ -68,10 +38,6 @@ void add_binary(Builder& plugin) {
                  .pointwise("pow(X, Y)")
                  .cpu<Pow>()
                  .equals_pointwise());
-  add_variadic<Sum>(plugin, "Sum", "sum", float_dtypes);
-  add_variadic<Mean>(plugin, "Mean", "mean", float_dtypes);
-  add_variadic<Max>(plugin, "Max", "max", numeric_dtypes);
-  add_variadic<Min>(plugin, "Min", "min", numeric_dtypes);
 }
 
 }  // namespace heddle::cpu

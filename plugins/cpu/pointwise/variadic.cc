@@ -1,7 +1,12 @@
-#include "pointwise/variadic.h"
-
+// Sum, Mean, Max and Min: any number of inputs folded with one function, from the left.
+//
+// A few inputs are one pointwise program. Many are folded a chunk at a time, block by block, with an accumulator in scratch: the program
+// and the scratch stay as large as a chunk however many inputs there are, and the result has the same bits.
 #include <algorithm>
+#include <string>
 
+#include "families.h"
+#include "pointwise/pointwise.h"
 #include "support/support.h"
 
 namespace heddle::cpu {
@@ -45,7 +50,28 @@ uint32_t next_count(uint32_t done, uint32_t inputs) {
   return std::min(done == 0 ? chunk : chunk - 1, inputs - done);
 }
 
-}  // namespace
+class VariadicKernel : public PointwiseKernel {
+ public:
+  Status prepare(PrepareContext& context);
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ protected:
+  // `function` is "+" or one of two arguments; `ending` is put behind the folded value: " / 3".
+  Status create(const CreateContext& context, const std::string& function, const std::string& ending = "");
+
+ private:
+  Status create_chunks(heddle_dtype dtype, const std::string& function, const std::string& ending);
+  // Folds inputs [from, from + count) into what `accumulated` has, elements [begin, end); `memory` holds the program's scratch and a Frame.
+  Status fold_chunk(const RunContext& context, const Program& program, const heddle_tensor* accumulated, uint32_t from, uint32_t count,
+                    void* output, int64_t begin, int64_t end, char* memory) const;
+  uint64_t program_bytes() const;
+
+  uint32_t input_count_ = 0;
+  // Of more inputs than a chunk has: the first of them, the accumulator and further ones, the accumulator and what is left.
+  Program first_, middle_, last_;
+  heddle_dtype accumulator_ = HEDDLE_DTYPE_NONE;
+  int64_t tile_elements_ = 1;
+};
 
 Status VariadicKernel::create(const CreateContext& context, const std::string& function, const std::string& ending) {
   input_count_ = context.raw()->input_count;
@@ -142,6 +168,44 @@ Status VariadicKernel::run(const RunContext& context, int64_t begin, int64_t end
     }
   }
   return {};
+}
+
+class Sum : public VariadicKernel {
+ public:
+  Status create(const CreateContext& context) { return VariadicKernel::create(context, "+"); }
+};
+class Mean : public VariadicKernel {
+ public:
+  Status create(const CreateContext& context) {
+    return VariadicKernel::create(context, "+", " / " + std::to_string(context.raw()->input_count));
+  }
+};
+class Max : public VariadicKernel {
+ public:
+  Status create(const CreateContext& context) { return VariadicKernel::create(context, "max"); }
+};
+class Min : public VariadicKernel {
+ public:
+  Status create(const CreateContext& context) { return VariadicKernel::create(context, "min"); }
+};
+
+template <class Kernel>
+void add_fold(Builder& plugin, const char* name, const char* output, heddle_dtype_set set) {
+  plugin.add(Op(name, "", 13)
+                 .variadic("data_", set)
+                 .out(output, broadcast(), set)
+                 .in_place(output, "data_")
+                 .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
+                 .cpu<Kernel>());
+}
+
+}  // namespace
+
+void add_variadic(Builder& plugin) {
+  add_fold<Sum>(plugin, "Sum", "sum", float_dtypes);
+  add_fold<Mean>(plugin, "Mean", "mean", float_dtypes);
+  add_fold<Max>(plugin, "Max", "max", numeric_dtypes);
+  add_fold<Min>(plugin, "Min", "min", numeric_dtypes);
 }
 
 }  // namespace heddle::cpu

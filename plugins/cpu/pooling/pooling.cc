@@ -48,7 +48,7 @@ void window_cost(CostContext& context) {
   context.set_flops(taps * context.output_elements(0));
 }
 
-Op declare(const char* name, int32_t version, const char* doc, heddle_dtype_set set) {
+Op pooling_operator(const char* name, int32_t version, const char* doc, heddle_dtype_set set) {
   Op op(name, "", version);
   op.doc(doc).in("X", set).out("Y");
   return op;
@@ -61,31 +61,31 @@ void add_window(Op& op) {
 }  // namespace
 
 void add_pooling(Builder& plugin) {
-  Op max = declare("MaxPool", 12, "the largest element of each window, and where it is", max_dtypes);
+  Op max = pooling_operator("MaxPool", 12, "the largest element of each window, and where it is", max_dtypes);
   max.optional_out("Indices", {}, dtypes<int64_t>(), "I");
   add_window(max);
   max.attribute("storage_order", 0).infer(infer_window).cost<window_cost<1>>();
   plugin.add(max.cpu<Pool<PoolKind::max, false>>().kernel_name("cpu:max_pool"));
 
-  Op average = declare("AveragePool", 19, "the mean of each window", float_dtypes);
+  Op average = pooling_operator("AveragePool", 19, "the mean of each window", float_dtypes);
   add_window(average);
   average.attribute("count_include_pad", 0).infer(infer_window).cost<window_cost<1>>();
   plugin.add(average.cpu<Pool<PoolKind::average, false>>().kernel_name("cpu:average_pool"));
 
-  Op lp = declare("LpPool", 18, "the p-norm of each window", float_dtypes);
+  Op lp = pooling_operator("LpPool", 18, "the p-norm of each window", float_dtypes);
   add_window(lp);
   lp.attribute("p", 2).infer(infer_lp).cost<window_cost<2>>();
   plugin.add(lp.cpu<Pool<PoolKind::lp, false>>().kernel_name("cpu:lp_pool"));
 
-  Op global_max = declare("GlobalMaxPool", 1, "the largest element of each channel", float_dtypes);
+  Op global_max = pooling_operator("GlobalMaxPool", 1, "the largest element of each channel", float_dtypes);
   global_max.infer(infer_global).cost<per_input_element<1>>();
   plugin.add(global_max.cpu<Pool<PoolKind::max, true>>().kernel_name("cpu:global_max_pool"));
 
-  Op global_average = declare("GlobalAveragePool", 1, "the mean of each channel", float_dtypes);
+  Op global_average = pooling_operator("GlobalAveragePool", 1, "the mean of each channel", float_dtypes);
   global_average.infer(infer_global).cost<per_input_element<1>>();
   plugin.add(global_average.cpu<Pool<PoolKind::average, true>>().kernel_name("cpu:global_average_pool"));
 
-  Op global_lp = declare("GlobalLpPool", 2, "the p-norm of each channel", float_dtypes);
+  Op global_lp = pooling_operator("GlobalLpPool", 2, "the p-norm of each channel", float_dtypes);
   global_lp.attribute("p", 2).infer(infer_global_lp).cost<per_input_element<2>>();
   plugin.add(global_lp.cpu<Pool<PoolKind::lp, true>>().kernel_name("cpu:global_lp_pool"));
 }

@@ -133,7 +133,7 @@ void add_extremum(Builder& plugin, const char* name) {
 
 }  // namespace
 
-void add_reduce_arg(Builder& plugin) {
+void add_argmax(Builder& plugin) {
   add_extremum<true>(plugin, "ArgMax");
   add_extremum<false>(plugin, "ArgMin");
 }
