@@ -2,6 +2,7 @@
 // output is dynamic and the branch's result is copied to memory of its own extents.
 #include "control/subnet.h"
 #include "families.h"
+#include "support/dims.h"
 
 namespace heddle::cpu {
 namespace {
@@ -14,7 +15,7 @@ Status merge(uint32_t output, heddle_type* a, const heddle_type& b) {
 
 Status infer_if(InferContext& context) {
   if (context.input(0).element_count != 1) return invalid("cond has shape " + dims_text(context.dims(0)) + ", expected a scalar");
-  const std::vector<const heddle_tensor*> captures(context.raw()->inputs + 1, context.raw()->inputs + context.input_count());
+  const std::vector<const heddle_tensor*> captures(context.inputs() + 1, context.inputs() + context.input_count());
   const heddle_subnet *then_branch = context.attributes.subnet("then_branch"), *else_branch = context.attributes.subnet("else_branch");
   std::vector<heddle_type> types, others;
   if (context.known(0)) {
@@ -40,8 +41,8 @@ class If {
   }
   Status prepare(PrepareContext& context) {
     ScratchArea area;
-    area.take<heddle_tensor>(context.raw()->output_count);
-    area.take<heddle_tensor*>(context.raw()->output_count);
+    area.take<heddle_tensor>(context.output_count());
+    area.take<heddle_tensor*>(context.output_count());
     context.set_scratch(area.used());
     return {};
   }

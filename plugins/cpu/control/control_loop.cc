@@ -4,10 +4,14 @@
 // When the body keeps the types of all carried values they live in two halves of the step's scratch, turn about, and scan outputs are
 // written in place. Otherwise, and for scan outputs without a bound, values live on the heap: their extents are dynamic, which the
 // plan reports as unplanned memory.
+#include <algorithm>
+#include <cstring>
 #include <deque>
 
 #include "control/subnet.h"
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
 
 namespace heddle::cpu {
 namespace {
@@ -116,11 +120,11 @@ class Loop {
  public:
   Status create(const CreateContext& context) {
     body_ = context.attributes.subnet("body");
-    return ports_.read(context.attributes, context.raw()->input_count, context.raw()->output_count);
+    return ports_.read(context.attributes, context.input_count(), context.output_count());
   }
   Status prepare(PrepareContext& context) {
     planned_ = true;
-    for (uint32_t i = 0; i < context.raw()->output_count; ++i)
+    for (uint32_t i = 0; i < context.output_count(); ++i)
       if (const heddle_tensor* y = context.output(i)) planned_ = planned_ && is_planned(*y);
     ScratchArea area;
     Frame frame(area, ports_);

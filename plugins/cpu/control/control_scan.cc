@@ -3,10 +3,15 @@
 // Inputs: states..., scanned..., captures...; body: states..., a slice of each scanned..., captures... -> states..., scan outputs....
 // States keep their extents and live in two halves of the step's scratch, turn about; slices along the first axis are read and written in
 // place, those along another axis go through scratch. Scan outputs whose extents the body finds out get memory with their first slice.
+#include <algorithm>
+#include <cstring>
 #include <deque>
 
 #include "control/subnet.h"
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/layouts.h"
 #include "support/strided_copy.h"
 
 namespace heddle::cpu {
@@ -141,7 +146,7 @@ class FoundStack {
     dims_ = std::move(dims);
     const heddle_tensor& y = *context.outputs[output];
     view_ = make_view(y.dtype, dims_.data(), static_cast<int>(dims_.size()), nullptr);
-    view_.data = context.host->allocate_output(&context, output, dims_.data(), view_.rank);
+    view_.data = allocate_output(context, output, dims_of(dims_));
     if (!view_.data && view_.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
     sliced_ = Sliced(view_, axis, backward, false);
     return {};
@@ -165,7 +170,7 @@ class Scan {
  public:
   Status create(const CreateContext& context) {
     body_ = context.attributes.subnet("body");
-    return ports_.read(context.attributes, context.raw()->input_count, context.raw()->output_count);
+    return ports_.read(context.attributes, context.input_count(), context.output_count());
   }
   Status prepare(PrepareContext& context) {
     scanned_.clear();

@@ -1,6 +1,11 @@
 // The plumbing of If, Loop and Scan towards the host's subnet functions.
 #include "control/subnet.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "support/dims.h"
+
 namespace heddle::cpu {
 
 heddle_tensor make_view(heddle_dtype dtype, const int64_t* dims, int rank, void* data) {
@@ -55,7 +60,7 @@ Status run_subnet(const RunContext& context, const heddle_subnet* subnet, const 
 }
 
 Status give_output(const RunContext& context, uint32_t output, const heddle_tensor& result) {
-  void* data = context.host->allocate_output(&context, output, result.dims, result.rank);
+  void* data = allocate_output(context, output, dims_of(result));
   if (!data && result.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
   if (result.byte_size > 0) std::memcpy(data, result.data, result.byte_size);
   return {};

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/support.h"
+#include "support/dims.h"
 
 namespace heddle::cpu {
 

@@ -2,6 +2,7 @@
 #include "conv/conv_kernel.h"
 #include "conv/conv_plain.h"
 #include "families.h"
+#include "support/dims.h"
 
 namespace heddle::cpu {
 namespace {
@@ -99,7 +100,8 @@ Op conv_operator(const char* name, const char* doc) {
 void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32 = {dtypes<float>(), dtypes<float>(), dtypes<float>()};
   const std::vector<heddle_dtype_set> others(3, dtypes<f16, bf16, double>());
-  Op conv = conv_operator("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
+  Op conv =
+      conv_operator("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
   conv.infer(infer_conv).cost<conv_cost>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");

@@ -1,7 +1,10 @@
 // Plain loops of f32 convolutions, and when they are used. See conv_blocks.h.
 #include "conv/conv_blocks.h"
 
+#include <algorithm>
+
 #include "conv/conv_taps.h"
+#include "support/tile_cap.h"
 
 namespace heddle::cpu {
 namespace {

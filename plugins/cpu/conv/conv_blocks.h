@@ -3,6 +3,7 @@
 #pragma once
 
 #include "conv/conv_algorithm.h"
+#include "support/tile_cap.h"
 
 namespace heddle::cpu {
 

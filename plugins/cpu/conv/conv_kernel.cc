@@ -1,10 +1,15 @@
 // Layouts, tiles and epilogues of convolutions. See conv_kernel.h.
 #include "conv/conv_kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "conv/depthwise.h"
+#include "support/dims.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -72,7 +77,7 @@ int64_t channel_parts(const ConvProblem& problem, int64_t tiles) {
 }
 
 bool accepts_stages(const CreateContext& context, size_t most) {
-  return context.raw()->stage_count <= most && onednn::accepts(context, operand_kinds);
+  return context.stage_count() <= most && onednn::accepts(context, operand_kinds);
 }
 
 }  // namespace
@@ -87,7 +92,7 @@ bool TransposedConvolution::accepts_epilogue(const CreateContext& context) {
 Status ConvDriver::create(const CreateContext& context) {
   attributes_ = WindowAttributes(context.attributes);
   groups_ = context.attributes.i("group", 1);
-  if (context.raw()->stage_count > most_stages) return unsupported("more than 8 fused stages");
+  if (context.stage_count() > most_stages) return unsupported("more than 8 fused stages");
   HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &epilogue_));
   bias_input_ = context.input(2) ? 2 : -1;
   // Extra inputs of stages follow the schema's three; without a bias, input 2 may be one of them.
@@ -228,7 +233,7 @@ Status ConvDriver::prepare(PrepareContext& context) {
   request.tiling = tiling_;
   request.epilogue = &epilogue_;
   request.first_stage = first_stage_;
-  request.constant_weights = is_constant(context.input(1));
+  request.constant_weights = context.is_constant(1);
   request.weights = static_cast<const float*>(context.input(1)->data);
   HEDDLE_PLUGIN_CHECK(choose_algorithm(context, request));
   plan_scratch(context);
@@ -342,7 +347,7 @@ Status ConvDriver::run_blocks(const RunContext& context, int64_t begin, int64_t 
 }
 
 Status ConvDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
-  auto* scratch = static_cast<char*>(context.host->thread_scratch(&context));
+  auto* scratch = thread_scratch<char>(context);
   if (in_blocks_) return run_blocks(context, begin, end, scratch);
   const onednn::SerialSection serial;
   for (int64_t tile = begin; tile < end; ++tile)
@@ -367,8 +372,8 @@ std::vector<heddle_format> ConvDriver::list_formats(const CreateContext& context
     double y_moves = 1;
     if (x_last) format.inputs[0] = channels_last(x.rank);
     if (y_last) format.outputs[0] = channels_last(x.rank);
-    for (uint32_t i = 0; i < context.raw()->stage_count; ++i) {
-      const heddle_epilogue_stage& stage = *context.raw()->stages[i];
+    for (uint32_t i = 0; i < context.stage_count(); ++i) {
+      const heddle_epilogue_stage& stage = context.stage(i);
       if (stage.operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
       if (y_last && stage.operand_input < HEDDLE_FORMAT_PORTS) format.inputs[stage.operand_input] = channels_last(x.rank);
       y_moves += 1;

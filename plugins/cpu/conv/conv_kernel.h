@@ -5,8 +5,12 @@
 // of a kernel.
 #pragma once
 
+#include <algorithm>
+
 #include "conv/conv_blocks.h"
 #include "support/strided_copy.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 

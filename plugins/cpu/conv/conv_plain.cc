@@ -1,8 +1,14 @@
 // Plain convolutions. See conv_plain.h.
 #include "conv/conv_plain.h"
 
+#include <algorithm>
+
 #include "conv/conv_taps.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "conv/conv_tiles.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 

@@ -1,7 +1,10 @@
 // The taps of one output of a convolution, as plain loops go through them.
 #pragma once
 
+#include <algorithm>
+
 #include "conv/conv_window.h"
+#include "support/tile_cap.h"
 
 namespace heddle::cpu {
 

@@ -1,6 +1,8 @@
 // Tiles of convolutions. See conv_tiles.h.
 #include "conv/conv_tiles.h"
 
+#include <algorithm>
+
 namespace heddle::cpu {
 namespace {
 

@@ -1,6 +1,10 @@
 // Extents and padding of sliding windows. See conv_window.h. Formulas: ONNX Conv-11, ConvTranspose-11, MaxPool-12, AveragePool-19.
 #include "conv/conv_window.h"
 
+#include <algorithm>
+
+#include "support/dims.h"
+
 namespace heddle::cpu {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "support/support.h"
+#include "support/api.h"
 
 namespace heddle::cpu {
 

@@ -2,10 +2,15 @@
 //
 // The positions and weights of one output position are the same for all channels: found once, applied channel by channel. Tiles are
 // ranges of output positions of all batch entries.
+#include <algorithm>
 #include <cmath>
 
 #include "families.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,6 +1,10 @@
 // NonMaxSuppression: of boxes that overlap more than a threshold the one with the highest score, batch by batch and class by class.
+#include <algorithm>
+
 #include "families.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
 
 namespace heddle::cpu {
 namespace {
@@ -61,7 +65,7 @@ class NonMaxSuppression {
       return invalid("with max_output_boxes_per_class [" + std::to_string(integer_at(*operand(most_port), 0)) + "] the output could have " +
                      std::to_string(boxes.dims[0] * classes * most) + " rows, but it was prepared as [" + std::to_string(rows) +
                      ", 3]: prepare again with this content");
-    auto* order = static_cast<int64_t*>(context.scratch);
+    auto* order = step_scratch<int64_t>(context);
     auto* kept = order + count;
     auto* row = static_cast<int64_t*>(selected.data);
     CancellationPoll poll(context);

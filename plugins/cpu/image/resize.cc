@@ -2,12 +2,20 @@
 //
 // One output row (all axes but the last resized one fixed) at a time: the input rows that it reads are combined with the weights of the
 // outer axes into a buffer, then every output column is combined from the buffer. Tiles are ranges of rows.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "families.h"
 #include "image/resize_plan.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
 #include "support/scalar.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -16,7 +24,7 @@ Status infer_resize(InferContext& context) {
   ResizeNode node;
   HEDDLE_PLUGIN_CHECK(parse_resize(context.attributes, &node));
   const Dims x = context.dims(0);
-  const ResizeOperands operands = resize_operands(context.raw()->inputs, context.input_count());
+  const ResizeOperands operands = resize_operands(context.inputs(), context.input_count());
   for (const heddle_tensor* operand : {operands.scales, operands.sizes})
     if (operand && !operand->data) return context.set_dynamic(0, x.rank), Status();
   ResizeAxis axes[HEDDLE_MAX_RANK];
@@ -142,18 +150,18 @@ class Resize {
 
   Status prepare(PrepareContext& context) {
     const heddle_tensor &x = *context.input(0), &y = *context.output(0);
-    const uint32_t inputs = context.raw()->input_count;
+    const uint32_t inputs = context.input_count();
     const bool nearest = node_.options.interpolation == Interpolation::nearest;
     table_bytes_ = (table_bytes(node_, dims_of(x), dims_of(y)) + 63) / 64 * 64;
     if (y.element_count > 0 && table_bytes_ > most_table_bytes)
       return invalid("an axis so long needs tables of " + std::to_string(table_bytes_) + " bytes, at most " +
                      std::to_string(most_table_bytes) + " are made; resize in several steps");
     fixed_ = true;
-    for (uint32_t i = 1; i < inputs; ++i) fixed_ = fixed_ && is_constant(context.input(i));
+    for (uint32_t i = 1; i < inputs; ++i) fixed_ = fixed_ && context.is_constant(i);
     tables_.clear();
     if (fixed_ && y.element_count > 0) {
       tables_.resize(table_bytes_ / sizeof(double));
-      HEDDLE_PLUGIN_CHECK(plan(context.raw()->inputs, inputs, y, tables_.data(), &plan_));
+      HEDDLE_PLUGIN_CHECK(plan(context.inputs(), inputs, y, tables_.data(), &plan_));
     }
     const uint64_t buffer = nearest ? 0 : buffer_elements(x, y) * sizeof(double);
     context.set_scratch(0, buffer + (fixed_ ? 0 : table_bytes_));
@@ -164,8 +172,8 @@ class Resize {
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
     if (fixed_ && y.element_count == 0) return {};
-    auto* scratch = static_cast<char*>(
-        fixed_ && node_.options.interpolation == Interpolation::nearest ? nullptr : context.host->thread_scratch(&context));
+    const bool no_scratch = fixed_ && node_.options.interpolation == Interpolation::nearest;
+    char* scratch = no_scratch ? nullptr : thread_scratch<char>(context);
     ResizePlan late;
     if (!fixed_) {
       HEDDLE_PLUGIN_CHECK(plan(context.inputs, context.input_count, y, scratch, &late));

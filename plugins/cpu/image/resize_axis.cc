@@ -2,6 +2,7 @@
 // scales are given and as onnxruntime does it: 11 / 1.1f is 10 there, and a little less in double, which floor would make 9.
 #include "image/resize_axis.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace heddle::cpu {

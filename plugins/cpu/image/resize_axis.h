@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "support/support.h"
+#include "support/api.h"
 
 namespace heddle::cpu {
 

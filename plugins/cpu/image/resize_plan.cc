@@ -1,8 +1,11 @@
 // Resolves Resize's attributes and operands into extents, scales and tables.
 #include "image/resize_plan.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "support/axes.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
 
 namespace heddle::cpu {

@@ -1,11 +1,15 @@
 // RoiAlign: regions of feature maps pooled to one size, from bilinear samples (He et al., Mask R-CNN, 2017; ONNX RoiAlign-16).
 //
 // Tiles are ranges of (region, channel).
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "families.h"
+#include "support/axes.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -97,7 +101,7 @@ class RoiAlign {
       for (int64_t i = 0; i < height * width; ++i) {
         static_cast<T*>(y.data)[unit * height * width + i] =
             from_arithmetic<T>(bin(context, map, x.dims[2], x.dims[3], region, i / width, i % width));
-        if (context.host->cancelled(&context)) return cancelled();
+        if (is_cancelled(context)) return cancelled();
       }
     }
     return {};
@@ -110,7 +114,7 @@ class RoiAlign {
     const int64_t down = region.samples_down, across = region.samples_across;
     double sum = 0, most = -std::numeric_limits<double>::infinity();
     for (int64_t i = 0; i < down; ++i) {
-      if (i % 64 == 63 && context.host->cancelled(&context)) return 0;
+      if (i % 64 == 63 && is_cancelled(context)) return 0;
       for (int64_t j = 0; j < across; ++j) {
         const double v =
             region.top + (static_cast<double>(row) + (static_cast<double>(i) + 0.5) / static_cast<double>(down)) * region.bin_height;

@@ -1,9 +1,16 @@
 // Einsum: a sum of products over named dimensions, "bij, bjk -> bik". General loops over strides, for what is not worth rewriting as a
 // matrix product. Tiles are ranges of the output's elements, or parts of the sums behind them.
+#include <algorithm>
 #include <cctype>
 
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -172,7 +179,7 @@ class Einsum {
   }
   Status prepare(PrepareContext& context) {
     std::vector<Dims> operands;
-    for (uint32_t i = 0; i < context.raw()->input_count; ++i) operands.push_back(dims_of(*context.input(i)));
+    for (uint32_t i = 0; i < context.input_count(); ++i) operands.push_back(dims_of(*context.input(i)));
     sum_ = {};
     HEDDLE_PLUGIN_CHECK(make_sum(equation_, operands, &sum_));
     tiling_.plan(context, sum_.products() * sum_.operand_count, 16.0);
@@ -181,7 +188,7 @@ class Einsum {
       if (__builtin_mul_overflow(summed_, sum_.extents[d], &summed_))
         return unsupported("Einsum over more than 2^63 products for each output");
     parts_ = 1;
-    const int64_t outputs = context.output(0)->element_count, tiles = context.raw()->tile_count;
+    const int64_t outputs = context.output(0)->element_count, tiles = context.tiles();
     if (outputs == 0 || tiles <= most_tiles || outputs >= tiles) return {};
     parts_ = std::clamp<int64_t>(summed_, 1, (tiles + outputs - 1) / outputs);
     if (parts_ == 1) return {};
@@ -196,7 +203,7 @@ class Einsum {
     if (parts_ == 1) return {};
     with_dtype(context.outputs[0]->dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const auto* partials = static_cast<const Arithmetic<T>*>(context.scratch);
+      const auto* partials = step_scratch<const Arithmetic<T>>(context);
       for (int64_t i = 0; i < context.outputs[0]->element_count; ++i) {
         Arithmetic<T> sum = 0;
         for (int64_t part = 0; part < parts_; ++part) sum = wrapping_add(sum, partials[i * parts_ + part]);
@@ -223,7 +230,7 @@ class Einsum {
       const auto sum = sum_products<T>(context, offsets, summed_begin(part), summed_begin(part + 1), poll);
       if (poll.stopped()) break;
       if (parts_ > 1)
-        static_cast<Arithmetic<T>*>(context.scratch)[i] = sum;
+        step_scratch<Arithmetic<T>>(context)[i] = sum;
       else
         static_cast<T*>(context.outputs[0]->data)[i] = from_arithmetic<T>(sum);
     }

@@ -1,11 +1,18 @@
 // Gemm: y = alpha a' b' + beta c, with a and b transposed where asked.
 //
 // alpha, beta and c are stages of the epilogue: a plain bias costs nothing, the rest is done on the hot tile.
+#include <algorithm>
 #include <charconv>
+#include <type_traits>
 
 #include "families.h"
 #include "matmul/matmul_kernel.h"
 #include "matmul/matmul_plain.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -107,7 +114,7 @@ class Gemm {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const { return driver_.run(context, begin, end); }
   static bool accepts_epilogue(const CreateContext& context) {
-    if (context.raw()->stage_count + 2 > MatMulDriver::most_stages) return false;
+    if (context.stage_count() + 2 > MatMulDriver::most_stages) return false;
     return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
   }
 

@@ -1,7 +1,14 @@
 // MatMul: NumPy's matrix product with broadcast batches.
+#include <algorithm>
+
 #include "families.h"
 #include "matmul/matmul_kernel.h"
 #include "matmul/matmul_plain.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -36,7 +43,7 @@ class MatMul {
     const heddle_type* a = context.input(0);
     const heddle_type* b = context.input(1);
     // The last dimension of y is the matrix's columns only when b has some.
-    if (!a || !b || a->rank < 2 || b->rank < 2 || context.raw()->stage_count > MatMulDriver::most_stages) return false;
+    if (!a || !b || a->rank < 2 || b->rank < 2 || context.stage_count() > MatMulDriver::most_stages) return false;
     return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
   }
 

@@ -1,9 +1,13 @@
 // Tiles of matrix products. See matmul_kernel.h.
 #include "matmul/matmul_kernel.h"
 
+#include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "matmul/matmul_plain.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 
@@ -22,7 +26,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   problem_ = std::move(problem);
   epilogue_ = std::move(epilogue);
   if (epilogue_.size() > most_stages) return unsupported("more than 12 fused stages");
-  constant_b_ = is_constant(context.input(1));
+  constant_b_ = context.is_constant(1);
   b_content_ = static_cast<const float*>(context.input(1)->data);
   primitives_.clear();
   tiles_.clear();
@@ -217,7 +221,7 @@ Status MatMulDriver::run_rows(const RunContext& context, int64_t begin, int64_t 
 }
 
 Status MatMulDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
-  auto* scratch = static_cast<char*>(context.host->thread_scratch(&context));
+  auto* scratch = thread_scratch<char>(context);
   if (by_rows_) return run_rows(context, begin, end, scratch);
   const SerialSection serial;
   for (int64_t t = begin; t < end; ++t) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "matmul/matmul_onednn.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 

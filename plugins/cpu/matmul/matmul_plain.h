@@ -1,6 +1,10 @@
 // Matrix products of any dtype as plain loops: for types and sizes that are not worth a library.
 #pragma once
 
+#include <algorithm>
+#include <type_traits>
+
+#include "support/dtypes.h"
 #include "support/scalar.h"
 #include "support/tile_cap.h"
 

@@ -1,7 +1,11 @@
 // Shapes and tiles of matrix products. See matmul_problem.h.
 #include "matmul/matmul_problem.h"
 
+#include <algorithm>
+
 #include "conv/conv_tiles.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "support/support.h"
+#include "support/dims.h"
 
 namespace heddle::cpu {
 

@@ -1,7 +1,14 @@
 // Compress and NonZero: outputs whose extent depends on data. They are planned at their bound; the kernel writes what it found compactly
 // and says how much that is.
+#include <algorithm>
+
 #include "families.h"
-#include "support/support.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

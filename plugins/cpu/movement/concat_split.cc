@@ -1,7 +1,14 @@
 // Concat and Split: blocks of one tensor beside each other along an axis, copied between two sets of strides; in channels-last too.
+#include <algorithm>
+
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/shape_operands.h"
 #include "support/strided_copy.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -79,7 +86,7 @@ class Concat {
     const heddle_tensor& y = *context.output(0);
     parts_.clear();
     int64_t offset = 0;
-    for (uint32_t i = 0; i < context.raw()->input_count; ++i) {
+    for (uint32_t i = 0; i < context.input_count(); ++i) {
       parts_.add(y, *context.input(i), axis_, offset, true);
       offset += context.input(i)->dims[axis_];
     }
@@ -94,9 +101,7 @@ class Concat {
                  });
     return {};
   }
-  static std::vector<heddle_format> formats(const CreateContext& context) {
-    return uniform_formats(context, context.raw()->input_count, 1);
-  }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, context.input_count(), 1); }
 
  private:
   int axis_ = 0;
@@ -156,7 +161,7 @@ class Split {
     parts_.clear();
     positions_.clear();
     // An output that nobody asked for is absent; without split sizes the parts before it tell where the next one begins.
-    const uint32_t count = context.raw()->output_count;
+    const uint32_t count = context.output_count();
     const int64_t part = (x.dims[axis_] + count - 1) / std::max<int64_t>(count, 1);
     const heddle_tensor* sizes = context.input(1);
     varies_ = varies(context, {1});
@@ -185,9 +190,7 @@ class Split {
                  });
     return {};
   }
-  static std::vector<heddle_format> formats(const CreateContext& context) {
-    return uniform_formats(context, 1, context.raw()->output_count);
-  }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, context.output_count()); }
 
  private:
   // Whether the outputs still have the extents that `split` gives them. None is absent where that may change.

@@ -1,6 +1,12 @@
 // ConstantOfShape: one value, repeated.
+#include <algorithm>
+#include <cstring>
+
 #include "families.h"
-#include "support/support.h"
+#include "support/axes.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "families.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

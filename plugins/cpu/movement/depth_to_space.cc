@@ -1,7 +1,8 @@
 // DepthToSpace and SpaceToDepth: blocks of channels against blocks of pixels, [N, C, H, W], in row-major or channels-last order.
 #include "families.h"
+#include "support/layouts.h"
 #include "support/strided_copy.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,7 +1,13 @@
 // Expand and Tile: one tensor repeated along its dimensions.
+#include <algorithm>
+
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
 #include "support/strided_copy.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

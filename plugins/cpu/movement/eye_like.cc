@@ -1,7 +1,10 @@
 // EyeLike: ones on a diagonal.
+#include <algorithm>
+
 #include "families.h"
+#include "support/dtypes.h"
 #include "support/onnx_dtype.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

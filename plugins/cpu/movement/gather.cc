@@ -1,7 +1,16 @@
 // Gather, GatherElements, GatherND: elements picked by index. Indices count from the end when negative; one outside its axis is an error
 // that names it.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
 #include "families.h"
-#include "support/support.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

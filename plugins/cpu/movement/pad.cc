@@ -1,6 +1,15 @@
 // Pad: more (or with negative pads, fewer) elements around a tensor: a constant, the edge, a reflection or a wrap-around.
+#include <algorithm>
+#include <cstring>
+
 #include "families.h"
-#include "support/support.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,8 +1,11 @@
 // Range: numbers at equal distances.
 #include <cmath>
+#include <type_traits>
 
 #include "families.h"
-#include "support/support.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

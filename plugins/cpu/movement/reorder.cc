@@ -1,7 +1,8 @@
 // heddle.Reorder: the same values in another physical layout. The compiler inserts it between operators that want different layouts.
 #include "families.h"
+#include "support/layouts.h"
 #include "support/strided_copy.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

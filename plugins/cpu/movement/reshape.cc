@@ -1,7 +1,13 @@
 // Reshape, Flatten, Squeeze, Unsqueeze, Identity: operators that keep every byte and change at most the dims. They are views: the
 // compiler gives output and input the same bytes and runs nothing; the kernel copies where it could not.
+#include <cstring>
+
 #include "families.h"
-#include "support/support.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,6 +1,8 @@
 // ReverseSequence: along the time axis the first sequence_lens[b] slices of batch b in reverse order, the rest as they are.
 #include "families.h"
-#include "support/support.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,9 +1,16 @@
 // ScatterElements and ScatterND: a copy of data in which updates are written, or combined, at indices. Updates to the same element take
 // effect in the order of indices, whatever the number of threads: tiles divide the output, and each goes through all of the updates
 // that concern its part.
+#include <algorithm>
+
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
 #include "support/scalar.h"
-#include "support/support.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

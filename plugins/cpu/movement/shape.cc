@@ -1,6 +1,8 @@
 // Shape and Size, which read extents alone.
+#include <algorithm>
+
 #include "families.h"
-#include "support/support.h"
+#include "support/api.h"
 
 namespace heddle::cpu {
 namespace {

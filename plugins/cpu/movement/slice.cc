@@ -1,7 +1,14 @@
 // Slice: every step-th element between start and end along some axes, backwards for negative steps.
+#include <algorithm>
+
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/shape_operands.h"
 #include "support/strided_copy.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -66,7 +73,7 @@ Status infer_slice(InferContext& context) {
     if (!context.known(i)) return context.set_dynamic(0, from.rank), Status();
   }
   Extents to;
-  HEDDLE_PLUGIN_CHECK(slice_extents(context.raw()->inputs, context.input_count(), &to));
+  HEDDLE_PLUGIN_CHECK(slice_extents(context.inputs(), context.input_count(), &to));
   context.set_dims(0, to.dims());
   return {};
 }
@@ -75,10 +82,10 @@ class Slice {
  public:
   Status prepare(PrepareContext& context) {
     const heddle_tensor& y = *context.output(0);
-    const uint32_t inputs = context.raw()->input_count;
+    const uint32_t inputs = context.input_count();
     planned_ = true;
-    for (uint32_t i = starts_port; i < inputs; ++i) planned_ = planned_ && is_constant(context.input(i));
-    if (planned_) HEDDLE_PLUGIN_CHECK(plan(context.raw()->inputs, inputs, y, &plan_));
+    for (uint32_t i = starts_port; i < inputs; ++i) planned_ = planned_ && context.is_constant(i);
+    if (planned_) HEDDLE_PLUGIN_CHECK(plan(context.inputs(), inputs, y, &plan_));
     tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size));
     return {};
   }

@@ -1,7 +1,15 @@
 // TopK: the k largest or smallest elements along an axis, in that order, and where they were. Ties go to the lower index; NaN counts as
 // larger than every number.
+#include <algorithm>
+
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -71,7 +79,7 @@ class TopK {
     const Dims dims = dims_of(x);
     const heddle_tensor& any = values ? *values : *indices;
     const int64_t n = dims[axis_], k = any.dims[axis_], after = dims.count(axis_ + 1, dims.rank);
-    auto* entries = static_cast<Entry<A>*>(context.host->thread_scratch(&context));
+    auto* entries = thread_scratch<Entry<A>>(context);
     const auto first_in_order = [this](const Entry<A>& a, const Entry<A>& b) {
       if (ordered_less(a.key, b.key)) return !largest_;
       if (ordered_less(b.key, a.key)) return largest_;

@@ -2,8 +2,10 @@
 #include <numeric>
 
 #include "families.h"
+#include "support/axes.h"
+#include "support/layouts.h"
 #include "support/strided_copy.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,6 +1,11 @@
 // Trilu: the upper or lower triangle of matrices.
+#include <algorithm>
+
 #include "families.h"
-#include "support/support.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,9 +1,14 @@
 // Unique: the distinct elements, or slices along an axis, in ascending order or in that of first occurrence; where each occurs first,
 // which one every input element is, and how often each occurs. NaN counts as one value, above all numbers.
+#include <algorithm>
 #include <cmath>
 
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
 
 namespace heddle::cpu {
 namespace {
@@ -60,7 +65,7 @@ class Unique {
   Status run(const RunContext& context, int64_t, int64_t) const {
     const heddle_tensor& x = *context.inputs[0];
     const Slices s = slices(x);
-    auto* memory = static_cast<int64_t*>(context.scratch);
+    auto* memory = step_scratch<int64_t>(context);
     const Groups groups{memory, memory + s.extent, memory + 2 * s.extent, memory + 3 * s.extent, memory + 4 * s.extent};
     CancellationPoll poll(context);
     with_dtype(x.dtype, [&](auto tag) {

@@ -6,7 +6,11 @@
 
 #include "families.h"
 #include "normalization/normalization_work.h"
+#include "support/axes.h"
 #include "support/cost.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -85,7 +89,7 @@ class RowNormalization {
  private:
   template <class T>
   void run_rows(const RunContext& context, int64_t columns, int64_t first, int64_t last, CancellationPoll& poll) const {
-    T* buffer = static_cast<T*>(context.host->thread_scratch(&context));
+    T* buffer = thread_scratch<T>(context);
     const T* scale = parameter_row(context.inputs[1], columns, buffer);
     const T* bias = parameter_row(centred && context.input_count > 2 ? context.inputs[2] : nullptr, columns, buffer + columns);
     T* row = buffer + 2 * columns;

@@ -4,6 +4,10 @@
 #include "families.h"
 #include "normalization/normalization_work.h"
 #include "support/cost.h"
+#include "support/dims.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -22,7 +26,7 @@ Status check_channels(InferContext& context, uint32_t first_parameter, uint32_t 
   for (uint32_t i = first_parameter; i < first_parameter + parameters; ++i) {
     const Dims dims = context.dims(i);
     if (dims.rank != 1 || dims[0] != channels)
-      return invalid(std::string(context.raw()->op->inputs[i]->name) + " has shape " + dims_text(dims) + ", expected [" +
+      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(dims) + ", expected [" +
                      std::to_string(channels) + "], the channels of " + dims_text(context.dims(0)));
   }
   return {};
@@ -67,7 +71,7 @@ class BatchNormalization {
   void run_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const heddle_tensor& x = *context.inputs[0];
     const ChannelShape shape = channel_shape(dims_of(x));
-    T* factors = static_cast<T*>(context.host->thread_scratch(&context));
+    T* factors = thread_scratch<T>(context);
     T *offsets = factors + shape.channels, *row = offsets + shape.channels;
     for (int64_t c = 0; c < shape.channels; ++c) {
       const double factor = parameter(*context.inputs[1], c) / std::sqrt(parameter(*context.inputs[4], c) + epsilon_);
@@ -150,7 +154,7 @@ class GroupNormalization {
     const int64_t elements = group_elements(x), groups = group_count(shape);
     if (elements == 0) return;
     const int64_t channels = shape.channels / groups;
-    T* buffer = static_cast<T*>(context.host->thread_scratch(&context));
+    T* buffer = thread_scratch<T>(context);
     const auto [first, last] = tiling_.range(shape.batch * groups, begin, end);
     for (int64_t g = first; g < last && !poll.stops(2 * elements); ++g) {
       const T* from = as_working(x, g * elements, elements, buffer);

@@ -4,6 +4,10 @@
 #include "families.h"
 #include "normalization/normalization_work.h"
 #include "reduce/reduce_plan.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -36,7 +40,7 @@ class LocalResponse {
     heddle_tensor& y = *context.outputs[0];
     const Dims dims = dims_of(x);
     const int64_t channels = dims[1], spatial = dims.count(2, dims.rank);
-    float* sums = static_cast<float*>(context.host->thread_scratch(&context));
+    float* sums = thread_scratch<float>(context);
     float* row = sums + chunk;
     const auto [first, last] = tiling_.range(dims[0] * channels, begin, end);
     CancellationPoll poll(context);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "normalization/normalization_rows.h"
-#include "support/support.h"
+#include "support/api.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

@@ -9,11 +9,12 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "support/support.h"
+#include "support/api.h"
 
 namespace heddle::cpu::onednn {
 

@@ -92,8 +92,8 @@ Status make_stage(const std::string& text, int32_t operand_input, int32_t operan
 
 Status read_epilogue(const CreateContext& context, Epilogue* epilogue) {
   epilogue->clear();
-  for (uint32_t i = 0; i < context.raw()->stage_count; ++i) {
-    const heddle_epilogue_stage& given = *context.raw()->stages[i];
+  for (uint32_t i = 0; i < context.stage_count(); ++i) {
+    const heddle_epilogue_stage& given = context.stage(i);
     HEDDLE_PLUGIN_CHECK(make_stage(given.expression, given.operand_input, given.operand_kind, &epilogue->emplace_back()));
   }
   return {};

@@ -17,7 +17,7 @@ class Pow : public PointwiseKernel {
  public:
   Status create(const CreateContext& context) {
     const heddle_dtype arithmetic = pow_arithmetic(context.input(0)->dtype, context.input(1)->dtype);
-    return compile_node(context, context.raw()->op->pointwise, arithmetic, &program_, &input_map_);
+    return compile_node(context, context.op().pointwise, arithmetic, &program_, &input_map_);
   }
 };
 

@@ -3,7 +3,7 @@
 
 #include "families.h"
 #include "support/onnx_dtype.h"
-#include "support/support.h"
+#include "support/tiling.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

@@ -46,7 +46,7 @@ inline Op comparison_operator(const char* name, int32_t version, const char* exp
 class ExpressionKernel : public PointwiseKernel {
  public:
   Status create(const CreateContext& context) {
-    return compile_node(context, context.raw()->op->pointwise, context.input(0)->dtype, &program_, &input_map_);
+    return compile_node(context, context.op().pointwise, context.input(0)->dtype, &program_, &input_map_);
   }
 };
 

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "families.h"
-#include "support/support.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -60,7 +62,7 @@ class Pointwise : public PointwiseKernel {
     ProgramText text;
     text.text = context.attributes.s("program");
     text.output_dtype = context.output(0)->dtype;
-    for (uint32_t i = 0; i < context.raw()->input_count; ++i) {
+    for (uint32_t i = 0; i < context.input_count(); ++i) {
       text.inputs.push_back(numbered("x", i));
       text.input_dtypes.push_back(context.input(i)->dtype);
       input_map_.push_back(i);
@@ -96,9 +98,8 @@ bool is_predicate(const std::string& text, size_t input_count) {
 
 expression::Constants bind_names(const CreateContext& context, const std::string& text) {
   expression::Constants constants;
-  const heddle_create_context& c = *context.raw();
-  for (uint32_t i = 0; i < c.attribute_count; ++i) {
-    const heddle_attribute* a = c.attributes[i];
+  for (uint32_t i = 0; i < context.attributes.size(); ++i) {
+    const heddle_attribute* a = context.attributes[i];
     if (!a) continue;
     if (a->type == HEDDLE_ATTRIBUTE_INT) constants.emplace_back(a->name, static_cast<double>(a->i));
     if (a->type == HEDDLE_ATTRIBUTE_FLOAT) constants.emplace_back(a->name, a->f);
@@ -106,29 +107,30 @@ expression::Constants bind_names(const CreateContext& context, const std::string
     const std::string prefix = std::string(a->name) + "_is_", value(a->s, a->count);
     for (const std::string& word : expression::mentioned(text, prefix)) constants.emplace_back(prefix + word, word == value ? 1.0 : 0.0);
   }
-  for (uint32_t i = 0; i < c.op->input_count; ++i) {
-    const bool present = i < c.input_count && c.inputs[i];
-    constants.emplace_back(std::string("has_") + c.op->inputs[i]->name, present ? 1.0 : 0.0);
-    if (!present) constants.emplace_back(c.op->inputs[i]->name, 0.0);
+  for (uint32_t i = 0; i < context.op().input_count; ++i) {
+    const bool present = context.input(i) != nullptr;
+    const char* name = context.op().inputs[i]->name;
+    constants.emplace_back(std::string("has_") + name, present ? 1.0 : 0.0);
+    if (!present) constants.emplace_back(name, 0.0);
   }
   return constants;
 }
 
 Status compile_node(const CreateContext& context, const std::string& text, heddle_dtype arithmetic, Program* program,
                     std::vector<uint32_t>* input_map) {
-  const heddle_create_context& c = *context.raw();
+  const heddle_operator& op = context.op();
   ProgramText node;
   node.text = text;
   node.constants = bind_names(context, text);
   node.arithmetic = arithmetic;
   node.output_dtype = context.output(0)->dtype;
   input_map->clear();
-  for (uint32_t i = 0; i < c.input_count; ++i) {
-    if (!c.inputs[i]) continue;
-    const uint32_t last = c.op->input_count - 1;
-    const heddle_port& port = *c.op->inputs[std::min(i, last)];
+  for (uint32_t i = 0; i < context.input_count(); ++i) {
+    if (!context.input(i)) continue;
+    const uint32_t last = op.input_count - 1;
+    const heddle_port& port = *op.inputs[std::min(i, last)];
     node.inputs.push_back((port.flags & HEDDLE_PORT_VARIADIC) ? numbered(port.name, i - last) : port.name);
-    node.input_dtypes.push_back(c.inputs[i]->dtype);
+    node.input_dtypes.push_back(context.input(i)->dtype);
     input_map->push_back(i);
   }
   return Program::compile(node, program);
@@ -141,12 +143,12 @@ Status PointwiseKernel::build(const heddle_tensor* const* inputs, const heddle_t
 }
 
 Status PointwiseKernel::prepare(PrepareContext& context) {
-  const heddle_prepare_context& c = *context.raw();
+  const heddle_tensor& output = *context.output(0);
   storage_.resize(2 * input_map_.size());
   std::vector<const heddle_tensor*> mapped(input_map_.size());
-  if (Status s = build(c.inputs, *c.outputs[0], storage_.data(), mapped.data(), &region_); !s.ok()) return s;
-  bounded_ = c.outputs[0]->extent != nullptr;
-  double bytes = static_cast<double>(c.outputs[0]->byte_size);
+  if (Status s = build(context.inputs(), output, storage_.data(), mapped.data(), &region_); !s.ok()) return s;
+  bounded_ = output.extent != nullptr;
+  double bytes = static_cast<double>(output.byte_size);
   for (const heddle_tensor* input : mapped) {
     bytes += static_cast<double>(input->byte_size);
     bounded_ = bounded_ || input->extent != nullptr;
@@ -167,7 +169,7 @@ Status PointwiseKernel::prepare(PrepareContext& context) {
 
 Status PointwiseKernel::run(const RunContext& context, int64_t begin, int64_t end) const {
   const size_t n = input_map_.size();
-  char* scratch = static_cast<char*>(context.host->thread_scratch(&context));
+  char* scratch = thread_scratch<char>(context);
   const void** data = reinterpret_cast<const void**>(scratch + program_.scratch_bytes());
   for (size_t i = 0; i < n; ++i) data[i] = context.inputs[input_map_[i]]->data;
   const Region* region = &region_;

@@ -8,7 +8,6 @@ using plugin::Status;
 
 Status compile_epilogue(const plugin::CreateContext& context, heddle_dtype accumulator, heddle_dtype output_dtype, Program* program,
                         std::vector<EpilogueOperand>* operands) {
-  const heddle_create_context& c = *context.raw();
   operands->clear();
   ProgramText text;
   text.inputs = {"acc"};
@@ -18,8 +17,8 @@ Status compile_epilogue(const plugin::CreateContext& context, heddle_dtype accum
   expression::Program composed;
   composed.inputs = {"acc"};
   int value = composed.input("acc");
-  for (uint32_t i = 0; i < c.stage_count; ++i) {
-    const heddle_epilogue_stage& stage = *c.stages[i];
+  for (uint32_t i = 0; i < context.stage_count(); ++i) {
+    const heddle_epilogue_stage& stage = context.stage(i);
     expression::Program own;
     own.inputs = {"acc", "operand"};
     std::string error;

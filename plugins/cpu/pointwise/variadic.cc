@@ -7,7 +7,7 @@
 
 #include "families.h"
 #include "pointwise/pointwise.h"
-#include "support/support.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -74,10 +74,10 @@ class VariadicKernel : public PointwiseKernel {
 };
 
 Status VariadicKernel::create(const CreateContext& context, const std::string& function, const std::string& ending) {
-  input_count_ = context.raw()->input_count;
+  input_count_ = context.input_count();
   if (input_count_ > chunk) return create_chunks(context.output(0)->dtype, function, ending);
   std::vector<std::string> names;
-  const std::string port = context.raw()->op->inputs[0]->name;
+  const std::string port = context.op().inputs[0]->name;
   for (uint32_t i = 0; i < input_count_; ++i) names.push_back(port + std::to_string(i));
   return compile_node(context, fold_text(names, function, ending), HEDDLE_DTYPE_NONE, &program_, &input_map_);
 }
@@ -113,14 +113,14 @@ uint64_t VariadicKernel::program_bytes() const {
 
 Status VariadicKernel::prepare(PrepareContext& context) {
   if (input_count_ <= chunk) return PointwiseKernel::prepare(context);
-  const heddle_tensor& output = *context.raw()->outputs[0];
+  const heddle_tensor& output = *context.output(0);
   const auto width = static_cast<int64_t>(byte_width(output.dtype));
   int64_t elements = 1;
   for (int i = 0; i < output.rank; ++i) elements *= output.dims[i];
   tile_elements_ = std::clamp<int64_t>(bytes_of_a_tile / (width * input_count_) / 64 * 64, 64, int64_t{1} << 16);
   context.set_tiles((elements + tile_elements_ - 1) / tile_elements_);
   double bytes = static_cast<double>(output.byte_size);
-  for (uint32_t i = 0; i < input_count_; ++i) bytes += static_cast<double>(context.raw()->inputs[i]->byte_size);
+  for (uint32_t i = 0; i < input_count_; ++i) bytes += static_cast<double>(context.inputs()[i]->byte_size);
   const double per_element = middle_.cost_ns() * input_count_ / chunk;
   context.set_cost_ns(30 + static_cast<double>(elements) * per_element + bytes / bytes_per_ns);
   context.set_scratch(0, program_bytes() + sizeof(Frame) + block * byte_width(accumulator_));
@@ -150,7 +150,7 @@ Status VariadicKernel::run(const RunContext& context, int64_t begin, int64_t end
   const heddle_tensor& output = *context.outputs[0];
   int64_t elements = 1;  // the true extents: they may be smaller than those of prepare
   for (int i = 0; i < output.rank; ++i) elements *= output.dims[i];
-  char* memory = static_cast<char*>(context.host->thread_scratch(&context));
+  char* memory = thread_scratch<char>(context);
   char* sums = memory + program_bytes() + sizeof(Frame);
   heddle_tensor accumulated = output;
   accumulated.dtype = accumulator_;
@@ -177,7 +177,7 @@ class Sum : public VariadicKernel {
 class Mean : public VariadicKernel {
  public:
   Status create(const CreateContext& context) {
-    return VariadicKernel::create(context, "+", " / " + std::to_string(context.raw()->input_count));
+    return VariadicKernel::create(context, "+", " / " + std::to_string(context.input_count()));
   }
 };
 class Max : public VariadicKernel {

@@ -3,11 +3,18 @@
 // Sums are taken over groups of 64 taps, and these are added up: long windows lose less, and both layouts do the same.
 #include "pooling/pooling_kernel.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "pooling/pooling_loops.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

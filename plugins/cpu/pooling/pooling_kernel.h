@@ -4,6 +4,8 @@
 #pragma once
 
 #include "pooling/pooling_window.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 

@@ -1,7 +1,12 @@
 // Dropout: the input as it is, or in training mode each element 0 with probability `ratio` and otherwise divided by 1 - ratio.
+#include <algorithm>
+#include <cstring>
+
 #include "families.h"
 #include "random/philox.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,12 +1,17 @@
 // RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial: numbers from Philox(seed, stream, step, element).
 //
 // Elements of up to 32 bits take one word each, four to a block; f64 takes two, two elements to a block. Tiles are ranges of blocks.
+#include <algorithm>
 #include <cmath>
 
 #include "families.h"
 #include "random/philox.h"
+#include "support/axes.h"
+#include "support/dtypes.h"
 #include "support/onnx_dtype.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -171,7 +176,7 @@ class Multinomial {
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
     const int64_t classes = x.dims[1], samples = y.dims[1];
-    auto* cumulative = static_cast<double*>(context.host->thread_scratch(&context));
+    auto* cumulative = thread_scratch<double>(context);
     const Philox philox = seed_.generator(context);
     const Tiling::Range range = tiling_.range(x.dims[0], begin, end);
     CancellationPoll poll(context);

@@ -2,10 +2,14 @@
 //
 // Each (direction, batch entry) is independent of all others: tiles are ranges of them, and every unit goes through time alone with its
 // state in the scratch of its thread.
+#include <algorithm>
 #include <utility>
 
 #include "families.h"
 #include "recurrent/recurrent_activation.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -225,7 +229,7 @@ class Recurrent {
   template <class T>
   Cell<T> cell_of(const RunContext& context, int64_t d, CancellationPoll& poll) const {
     const int64_t n = shape_.hidden, rows = CellKind::gates * n;
-    auto* memory = static_cast<T*>(context.host->thread_scratch(&context));
+    auto* memory = thread_scratch<T>(context);
     const T *bias = data_of<T>(context, port_b), *peepholes = data_of<T>(context, port_p);
     return {activations_.data() + static_cast<size_t>(d) * CellKind::activations().size(),
             data_of<T>(context, port_w) + d * rows * shape_.inputs,

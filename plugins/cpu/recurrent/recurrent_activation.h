@@ -1,11 +1,12 @@
 // The activation functions that RNN, GRU and LSTM name in their attributes. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "support/support.h"
+#include "support/api.h"
 
 namespace heddle::cpu {
 

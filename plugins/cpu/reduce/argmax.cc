@@ -1,8 +1,13 @@
 // ArgMax and ArgMin along one axis. The first NaN wins over every number, as in NumPy.
 #include <algorithm>
+#include <type_traits>
 
 #include "families.h"
-#include "support/support.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

@@ -1,6 +1,13 @@
 // CumSum: the sums of all elements up to each one.
+#include <algorithm>
+
 #include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

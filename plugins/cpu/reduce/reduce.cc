@@ -11,8 +11,12 @@
 #include "families.h"
 #include "reduce/reduce_plan.h"
 #include "reduce/reduce_rows.h"
+#include "support/axes.h"
 #include "support/cost.h"
-#include "support/support.h"
+#include "support/dims.h"
+#include "support/layouts.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {
@@ -323,7 +327,7 @@ void Reduce::store(const ReducePlan& plan, const Accumulator* accumulators, int6
 }
 
 void Reduce::run_outputs(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const {
-  Scratch& scratch = *static_cast<Scratch*>(context.host->thread_scratch(&context));
+  Scratch& scratch = *thread_scratch<Scratch>(context);
   const char* input = static_cast<const char*>(context.inputs[0]->data);
   for (int64_t first = plan.output_begin(part), last = plan.output_begin(part + 1); first < last && !poll.stopped();) {
     const int64_t n = std::min(chunk, last - first);
@@ -344,10 +348,10 @@ void Reduce::run_outputs(const ReducePlan& plan, const RunContext& context, int6
 }
 
 void Reduce::run_partial(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const {
-  Scratch& scratch = *static_cast<Scratch*>(context.host->thread_scratch(&context));
+  Scratch& scratch = *thread_scratch<Scratch>(context);
   const int64_t folded_part = part / plan.output_parts, output_part = part % plan.output_parts;
   const int64_t first = plan.output_begin(output_part), last = plan.output_begin(output_part + 1);
-  Accumulator* partial = static_cast<Accumulator*>(context.scratch) + folded_part * plan.outputs;
+  Accumulator* partial = step_scratch<Accumulator>(context) + folded_part * plan.outputs;
   fold(plan, reduction_.fold,
        {static_cast<const char*>(context.inputs[0]->data), first, last, plan.folded_begin(folded_part), plan.folded_begin(folded_part + 1),
         partial + first, nullptr, scratch.converted, &poll});
@@ -355,8 +359,8 @@ void Reduce::run_partial(const ReducePlan& plan, const RunContext& context, int6
 
 Status Reduce::finish(const RunContext& context) const {
   if (!known_axes_ || plan_.folded_parts <= 1) return {};
-  Scratch& scratch = *static_cast<Scratch*>(context.host->thread_scratch(&context));
-  Accumulator* partial = static_cast<Accumulator*>(context.scratch);
+  Scratch& scratch = *thread_scratch<Scratch>(context);
+  Accumulator* partial = step_scratch<Accumulator>(context);
   for (int64_t part = 1; part < plan_.folded_parts; ++part) combine(partial, partial + part * plan_.outputs, plan_.outputs);
   end(plan_, partial, nullptr, plan_.outputs);
   for (int64_t first = 0; first < plan_.outputs; first += chunk)

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-#include "support/support.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

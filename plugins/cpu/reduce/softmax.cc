@@ -4,12 +4,16 @@
 // 16-bit floats and f64 gather one softmax after the other into scratch of the executing thread and compute in f32 and f64.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "families.h"
 #include "reduce/softmax_rows.h"
+#include "support/axes.h"
 #include "support/cost.h"
-#include "support/support.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {
@@ -56,7 +60,7 @@ class Softmax {
     Shape shape;
     if (Status s = shape_of(x, &shape); !s.ok()) return s;
     if (shape.count == 0) return {};
-    char* scratch = static_cast<char*>(context.host->thread_scratch(&context));
+    char* scratch = thread_scratch<char>(context);
     const auto [first, last] = tiling_.range(shape.outer * shape.inner, begin, end);
     CancellationPoll poll(context);
     for (int64_t o = first; o < last && !poll.stopped();) {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "support/support.h"
+#include "support/dtypes.h"
 
 namespace heddle::cpu {
 

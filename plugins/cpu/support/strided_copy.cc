@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "support/support.h"
+#include "support/dtypes.h"
 
 namespace heddle::cpu {
 namespace {
@@ -82,6 +82,10 @@ void transpose_block(const char* source, char* target, int64_t rows, int64_t tar
   copy_elements<W>(source + r * width, target + r * target_row, rows - r, width, target_row, columns, source_column, width);
 }
 
+// A value moved without regard to its meaning.
+struct Bytes16 {
+  uint64_t low, high;
+};
 template <class F>
 void with_wide(int64_t width, F&& f) {
   if (width == 16)

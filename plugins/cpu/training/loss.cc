@@ -2,11 +2,17 @@
 //
 // Tiles are ranges of positions. Sums over all positions are made tile by tile in double and combined in tile order, so the result does
 // not depend on the number of threads.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "families.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -53,7 +59,7 @@ class Loss {
     const heddle_tensor& x = *context.input(0);
     const int64_t bytes = static_cast<int64_t>(softmax ? x.byte_size : context.input(1)->byte_size);
     tiling_.plan(context, bytes, softmax ? 20.0 : 4.0);
-    tiles_ = context.raw()->tile_count;
+    tiles_ = context.tiles();
     context.set_scratch(static_cast<uint64_t>(tiles_) * sizeof(Partial));
     return {};
   }
@@ -65,7 +71,7 @@ class Loss {
   }
   Status finish(const RunContext& context) const {
     if (reduction_ == Reduction::none || !context.outputs[0]) return {};
-    const auto* partials = static_cast<const Partial*>(context.scratch);
+    const auto* partials = step_scratch<const Partial>(context);
     Partial all = {0, 0};
     for (int64_t tile = 0; tile < tiles_; ++tile) {
       all.loss += partials[tile].loss;
@@ -122,7 +128,7 @@ class Loss {
       sum.loss += loss;
       sum.weight += weight;
     }
-    static_cast<Partial*>(context.scratch)[tile] = sum;
+    step_scratch<Partial>(context)[tile] = sum;
     return {};
   }
 

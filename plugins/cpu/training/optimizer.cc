@@ -1,7 +1,11 @@
 // Operators that write variables: SgdUpdate, and the small ones that counters, accumulators and tests need. Each output is the next
 // version of the variable and has its bytes.
+#include <algorithm>
+
 #include "families.h"
+#include "support/dtypes.h"
 #include "support/scalar.h"
+#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
