@@ -1,8 +1,7 @@
 // DepthToSpace and SpaceToDepth: blocks of channels against blocks of pixels, [N, C, H, W], in row-major or channels-last order.
 #include "families.h"
+#include "support/copy_kernel.h"
 #include "support/layouts.h"
-#include "support/strided_copy.h"
-#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -41,7 +40,7 @@ Status infer_space_to_depth(InferContext& context) {
 
 // The deep tensor's channel is (row of block, column of block, channel), or (channel, row, column) in mode CRD.
 template <bool to_space>
-class Blocks {
+class Blocks : public CopyKernel {
  public:
   Status create(const CreateContext& context) {
     block_ = context.attributes.i("blocksize");
@@ -73,18 +72,11 @@ class Blocks {
     tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size), 2.0);
     return {};
   }
-  Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const Tiling::Range range = tiling_.range(copy_.units(), begin, end);
-    copy_.run(context.inputs[0]->data, context.outputs[0]->data, range.first, range.last);
-    return {};
-  }
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
 
  private:
   int64_t block_ = 1;
   bool channel_first_ = false;
-  StridedCopy copy_;
-  Tiling tiling_;
 };
 
 }  // namespace

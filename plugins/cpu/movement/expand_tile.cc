@@ -3,11 +3,10 @@
 
 #include "families.h"
 #include "support/axes.h"
+#include "support/copy_kernel.h"
 #include "support/dims.h"
 #include "support/dtypes.h"
 #include "support/shape_operands.h"
-#include "support/strided_copy.h"
-#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -72,7 +71,7 @@ struct TileRule {
 
 // Every dimension of the output is repetitions of a dimension of the input; what is missing in front counts as 1.
 template <class Rule>
-class Repeat {
+class Repeat : public CopyKernel {
  public:
   Status prepare(PrepareContext& context) {
     varies_ = varies(context, {1});
@@ -95,15 +94,11 @@ class Repeat {
     if (varies_)
       HEDDLE_PLUGIN_CHECK(check_planned({{Rule::operand, context.inputs[1]}}, *context.outputs[0],
                                         [&](Extents* to) { return Rule::extents(dims_of(*context.inputs[0]), *context.inputs[1], to); }));
-    const Tiling::Range range = tiling_.range(copy_.units(), begin, end);
-    copy_.run(context.inputs[0]->data, context.outputs[0]->data, range.first, range.last);
-    return {};
+    return CopyKernel::run(context, begin, end);
   }
 
  private:
   bool varies_ = true;
-  StridedCopy copy_;
-  Tiling tiling_;
 };
 
 }  // namespace

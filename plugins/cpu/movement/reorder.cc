@@ -1,8 +1,7 @@
 // heddle.Reorder: the same values in another physical layout. The compiler inserts it between operators that want different layouts.
 #include "families.h"
+#include "support/copy_kernel.h"
 #include "support/layouts.h"
-#include "support/strided_copy.h"
-#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -25,7 +24,7 @@ Status check_layout(const char* what, const heddle_tensor& tensor) {
   return {};
 }
 
-class Reorder {
+class Reorder : public CopyKernel {
  public:
   Status prepare(PrepareContext& context) {
     const heddle_tensor& x = *context.input(0);
@@ -47,15 +46,6 @@ class Reorder {
     if (y.byte_size == 0) context.set_tiles(0);
     return {};
   }
-  Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const Tiling::Range units = tiling_.range(copy_.units(), begin, end);
-    copy_.run(context.inputs[0]->data, context.outputs[0]->data, units.first, units.last);
-    return {};
-  }
-
- private:
-  StridedCopy copy_;
-  Tiling tiling_;
 };
 
 }  // namespace

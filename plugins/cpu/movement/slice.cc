@@ -3,12 +3,11 @@
 
 #include "families.h"
 #include "support/axes.h"
+#include "support/copy_kernel.h"
 #include "support/dims.h"
 #include "support/dtypes.h"
 #include "support/layouts.h"
 #include "support/shape_operands.h"
-#include "support/strided_copy.h"
-#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -78,38 +77,33 @@ Status infer_slice(InferContext& context) {
   return {};
 }
 
-class Slice {
+class Slice : public CopyKernel {
  public:
   Status prepare(PrepareContext& context) {
     const heddle_tensor& y = *context.output(0);
     const uint32_t inputs = context.input_count();
     planned_ = true;
     for (uint32_t i = starts_port; i < inputs; ++i) planned_ = planned_ && context.is_constant(i);
-    if (planned_) HEDDLE_PLUGIN_CHECK(plan(context.inputs(), inputs, y, &plan_));
+    if (planned_) HEDDLE_PLUGIN_CHECK(plan(context.inputs(), inputs, y, &copy_, &offset_));
     tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (planned_) return run_copy(context, copy_, offset_, begin, end);
     const auto operand = [&](uint32_t port) { return port < context.input_count ? context.inputs[port] : nullptr; };
-    if (!planned_)
-      HEDDLE_PLUGIN_CHECK(check_planned(
-          {{"starts", operand(starts_port)}, {"ends", operand(ends_port)}, {"axes", operand(axes_port)}, {"steps", operand(steps_port)}},
-          *context.outputs[0], [&](Extents* to) { return slice_extents(context.inputs, context.input_count, to); }));
-    Plan late;
-    if (!planned_) HEDDLE_PLUGIN_CHECK(plan(context.inputs, context.input_count, *context.outputs[0], &late));
-    const Plan& p = planned_ ? plan_ : late;
-    const Tiling::Range range = tiling_.range(p.copy.units(), begin, end);
-    p.copy.run(static_cast<const char*>(context.inputs[0]->data) + p.offset, context.outputs[0]->data, range.first, range.last);
-    return {};
+    HEDDLE_PLUGIN_CHECK(check_planned(
+        {{"starts", operand(starts_port)}, {"ends", operand(ends_port)}, {"axes", operand(axes_port)}, {"steps", operand(steps_port)}},
+        *context.outputs[0], [&](Extents* to) { return slice_extents(context.inputs, context.input_count, to); }));
+    StridedCopy copy;
+    int64_t offset = 0;
+    HEDDLE_PLUGIN_CHECK(plan(context.inputs, context.input_count, *context.outputs[0], &copy, &offset));
+    return run_copy(context, copy, offset, begin, end);
   }
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
 
  private:
-  struct Plan {
-    StridedCopy copy;
-    int64_t offset = 0;  // bytes
-  };
-  static Status plan(const heddle_tensor* const* inputs, uint32_t input_count, const heddle_tensor& y, Plan* plan) {
+  // The copy, and how many bytes of the input stand in front of its first element.
+  static Status plan(const heddle_tensor* const* inputs, uint32_t input_count, const heddle_tensor& y, StridedCopy* copy, int64_t* offset) {
     AxisSlice slices[HEDDLE_MAX_RANK];
     HEDDLE_PLUGIN_CHECK(read_slices(inputs, input_count, slices));
     const heddle_tensor& x = *inputs[0];
@@ -117,19 +111,19 @@ class Slice {
     int64_t source[HEDDLE_MAX_RANK], target[HEDDLE_MAX_RANK];
     strides_of(x, source);
     strides_of(y, target);
-    *plan = {StridedCopy(width), 0};
-    if (y.element_count == 0) return plan->copy.add(0, 0, 0), plan->copy.finish(), Status();
+    *copy = StridedCopy(width);
+    *offset = 0;
+    if (y.element_count == 0) return copy->add(0, 0, 0), copy->finish(), Status();
     for (int axis = 0; axis < y.rank; ++axis) {
       const AxisSlice& s = slices[axis];
-      plan->offset += s.start * source[axis] * width;
-      plan->copy.add(s.extent, s.extent > 1 ? s.step * source[axis] * width : 0, target[axis] * width);
+      *offset += s.start * source[axis] * width;
+      copy->add(s.extent, s.extent > 1 ? s.step * source[axis] * width : 0, target[axis] * width);
     }
-    plan->copy.finish();
+    copy->finish();
     return {};
   }
   bool planned_ = false;
-  Plan plan_;
-  Tiling tiling_;
+  int64_t offset_ = 0;
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 #include "families.h"
 #include "support/axes.h"
+#include "support/copy_kernel.h"
 #include "support/layouts.h"
-#include "support/strided_copy.h"
 #include "support/tiling.h"
 
 namespace heddle::cpu {
@@ -32,7 +32,7 @@ Status infer_transpose(InferContext& context) {
   return {};
 }
 
-class Transpose {
+class Transpose : public CopyKernel {
  public:
   Status create(const CreateContext& context) { return permutation(context.attributes, context.input(0)->rank, &order_); }
 
@@ -46,12 +46,6 @@ class Transpose {
     for (int i = 0; i < y.rank; ++i) copy_.add(y.dims[i], source[order_[static_cast<size_t>(i)]] * width, target[i] * width);
     copy_.finish();
     tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size), 2.0);
-    return {};
-  }
-
-  Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const Tiling::Range range = tiling_.range(copy_.units(), begin, end);
-    copy_.run(context.inputs[0]->data, context.outputs[0]->data, range.first, range.last);
     return {};
   }
 
@@ -81,8 +75,6 @@ class Transpose {
 
  private:
   std::vector<int> order_;
-  StridedCopy copy_;
-  Tiling tiling_;
 };
 
 }  // namespace
