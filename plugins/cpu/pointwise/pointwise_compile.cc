@@ -5,6 +5,7 @@
 
 #include "pointwise/pointwise_compiler.h"
 #include "pointwise/pointwise_frame.h"
+#include "support/dtypes.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {
@@ -16,22 +17,6 @@ namespace {
 constexpr size_t most_steps = 4096;
 constexpr size_t most_slots = 8192;
 
-heddle_dtype compute_dtype_of(heddle_dtype arithmetic) {
-  switch (arithmetic) {
-    case HEDDLE_F16:
-    case HEDDLE_BF16:
-    case HEDDLE_F32:
-      return HEDDLE_F32;
-    case HEDDLE_F64:
-    case HEDDLE_I64:
-    case HEDDLE_U64:
-      return arithmetic;
-    case HEDDLE_U32:
-      return HEDDLE_I64;
-    default:
-      return HEDDLE_I32;
-  }
-}
 Compute compute_of(heddle_dtype compute_dtype) {
   switch (compute_dtype) {
     case HEDDLE_F32:
@@ -135,7 +120,7 @@ Status Program::Compiler::choose_arithmetic() {
     }
     if (arithmetic_ == HEDDLE_DTYPE_NONE) arithmetic_ = text_.output_dtype != HEDDLE_DTYPE_NONE ? text_.output_dtype : HEDDLE_BOOL;
   }
-  program_.compute_dtype_ = compute_dtype_of(arithmetic_);
+  program_.compute_dtype_ = compute_dtype(arithmetic_);
   program_.compute_width_ = static_cast<int64_t>(plugin::byte_width(program_.compute_dtype_));
   set_ = isa_instructions().sets[static_cast<int>(compute_of(program_.compute_dtype_))];
   return {};

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "families.h"
+#include "reduce/accumulator.h"
 #include "reduce/reduce_plan.h"
-#include "reduce/reduce_rows.h"
 #include "support/axes.h"
 #include "support/cost.h"
 #include "support/dims.h"
+#include "support/dtypes.h"
 #include "support/layouts.h"
 #include "support/shape_operands.h"
 #include "support/tile_cap.h"
@@ -35,87 +35,6 @@ constexpr Reduction reduce_sum = {fold_sum, Ending::none}, reduce_mean = {fold_s
                     reduce_sum_square = {fold_square, Ending::none};
 
 constexpr int64_t chunk = 512;  // columns, or converted elements, at a time
-
-// The dtype whose loops fold `dtype`.
-heddle_dtype fold_dtype(heddle_dtype dtype) {
-  switch (dtype) {
-    case HEDDLE_F16:
-    case HEDDLE_BF16:
-    case HEDDLE_F32:
-      return HEDDLE_F32;
-    case HEDDLE_F64:
-    case HEDDLE_I64:
-    case HEDDLE_U64:
-      return dtype;
-    case HEDDLE_U32:
-      return HEDDLE_I64;
-    default:
-      return HEDDLE_I32;
-  }
-}
-FoldType fold_type(heddle_dtype dtype) {
-  switch (dtype) {
-    case HEDDLE_F32:
-      return fold_f32;
-    case HEDDLE_F64:
-      return fold_f64;
-    case HEDDLE_I64:
-      return fold_i64;
-    case HEDDLE_U64:
-      return fold_u64;
-    default:
-      return fold_i32;
-  }
-}
-heddle_dtype accumulator_dtype(heddle_dtype folded) {
-  if (folded == HEDDLE_F32 || folded == HEDDLE_F64) return HEDDLE_F64;
-  return folded == HEDDLE_U64 ? HEDDLE_U64 : HEDDLE_I64;
-}
-
-// All accumulators are 8 bytes.
-union Accumulator {
-  double f;
-  int64_t i;
-  uint64_t u;
-};
-
-// The range of a dtype, for the extremum of nothing.
-template <class T>
-Accumulator extremum(Fold fold, T Accumulator::*member) {
-  Accumulator a = {};
-  if (fold == fold_max)
-    a.*member = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  else
-    a.*member = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-  return a;
-}
-// Bounds of the integers that are folded in int64_t.
-int64_t lowest_of(heddle_dtype dtype) {
-  if (dtype == HEDDLE_I64) return std::numeric_limits<int64_t>::lowest();
-  const int bits = 8 * static_cast<int>(byte_width(dtype));
-  return dtype == HEDDLE_I8 || dtype == HEDDLE_I16 || dtype == HEDDLE_I32 ? -(int64_t{1} << (bits - 1)) : 0;
-}
-int64_t highest_of(heddle_dtype dtype) {
-  if (dtype == HEDDLE_I64) return std::numeric_limits<int64_t>::max();
-  if (dtype == HEDDLE_BOOL) return 1;
-  const int bits = 8 * static_cast<int>(byte_width(dtype));
-  return (int64_t{1} << (lowest_of(dtype) < 0 ? bits - 1 : bits)) - 1;
-}
-Accumulator start_of(Fold fold, heddle_dtype dtype) {
-  const heddle_dtype accumulator = accumulator_dtype(fold_dtype(dtype));
-  Accumulator a = {};
-  if (fold == fold_product) {
-    if (accumulator == HEDDLE_F64)
-      a.f = 1;
-    else
-      a.i = 1;
-  }
-  if (fold != fold_max && fold != fold_min) return a;
-  if (accumulator == HEDDLE_F64) return extremum(fold, &Accumulator::f);
-  if (accumulator == HEDDLE_U64) return extremum(fold, &Accumulator::u);
-  a.i = fold == fold_max ? lowest_of(dtype) : highest_of(dtype);
-  return a;
-}
 
 // The dimensions that `axes` names, as bits; none given means all, or none with noop_with_empty_axes.
 Status reduced_set(int rank, const heddle_tensor* axes, bool keep_when_empty, uint32_t* set) {
@@ -180,7 +99,7 @@ Status Reduce::create(const CreateContext& context, Reduction reduction) {
   keep_when_empty_ = context.attributes.i("noop_with_empty_axes") != 0;
   keeps_dims_ = context.attributes.i("keepdims") != 0;
   dtype_ = context.input(0)->dtype;
-  folded_dtype_ = fold_dtype(dtype_);
+  folded_dtype_ = compute_dtype(dtype_);
   // The squares of integers whose root fits their type may not.
   if (reduction.ending == Ending::square_root && folded_dtype_ != HEDDLE_F32) folded_dtype_ = HEDDLE_F64;
   if (!isa_folds().functions[fold_type(folded_dtype_)][reduction.fold].row) return invalid("is not defined for integers");

@@ -9,9 +9,5 @@ template <int operations>
 void per_input_element(plugin::CostContext& context) {
   context.set_flops(operations * context.elements(0));
 }
-template <int operations>
-void per_output_element(plugin::CostContext& context) {
-  context.set_flops(operations * context.output_elements(0));
-}
 
 }  // namespace heddle::cpu

@@ -57,6 +57,23 @@ auto with_dtype(heddle_dtype dtype, F&& f) {
       return f(Tag<uint8_t>());
   }
 }
+// The dtype whose loops compute `dtype`: 16-bit floats in f32, narrow integers in i32, u32 in i64, the others in themselves.
+constexpr heddle_dtype compute_dtype(heddle_dtype dtype) {
+  switch (dtype) {
+    case HEDDLE_F16:
+    case HEDDLE_BF16:
+    case HEDDLE_F32:
+      return HEDDLE_F32;
+    case HEDDLE_F64:
+    case HEDDLE_I64:
+    case HEDDLE_U64:
+      return dtype;
+    case HEDDLE_U32:
+      return HEDDLE_I64;
+    default:
+      return HEDDLE_I32;
+  }
+}
 // The type in which elements of T are computed with: float for the 16-bit ones, else T.
 template <class T>
 using Arithmetic = std::conditional_t<std::is_same_v<T, f16> || std::is_same_v<T, bf16>, float, T>;
