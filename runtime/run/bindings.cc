@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "load/literal.h"
+#include "net/literal.h"
 
 namespace heddle {
 namespace {

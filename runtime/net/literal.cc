@@ -1,4 +1,4 @@
-#include "load/literal.h"
+#include "net/literal.h"
 
 #include <bit>
 #include <charconv>

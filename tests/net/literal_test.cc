@@ -1,5 +1,5 @@
 // Tensor literals as text: every bit pattern reads back, and people's numbers are rounded once.
-#include "load/literal.h"
+#include "net/literal.h"
 
 #include <gtest/gtest.h>
 
