@@ -150,7 +150,7 @@ TEST(Fold, AnOperatorThatFailsIsNamed) {
   NetBuilder b("fails");
   b.output(b.add1("Gather", "y", {b.constant("a", blob(Shape{2}, 1, 0)), b.constant_ints("at", {5})}));
   EXPECT_EQ(transformed(b.finish(), {"fold_constants"}),
-            R"net(error[kernel-failed] "Gather" (Gather): index 5 is outside [-2, 1]: axis 0 has 2 elements, while folding constants
+            R"net(error[kernel-failed] "y" (Gather): index 5 is outside [-2, 1]: axis 0 has 2 elements, while folding constants
 )net");
 }
 
