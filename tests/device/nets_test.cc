@@ -75,7 +75,7 @@ TEST_P(DeviceNets, ShuffledSchedulesKeepTheBits) {
   const DeviceSetting delays("DELAY_SEED", "5");
   const Runtime runtime = device_runtime(3);
   for (uint64_t shuffle = 1; shuffle <= 12; ++shuffle) {
-    auto session = runtime.open(net, silent(3));
+    auto session = runtime.open(Net(net), silent(3));
     ASSERT_TRUE(session.ok());
     Internals::of(*session).scheduler.shuffle_seed = shuffle;
     auto context = session->prepare();
@@ -92,7 +92,7 @@ TEST_P(DeviceNets, ContextsRunSideBySideOnOneDevice) {
   const auto right = expected(net);
   const DeviceSetting delays("DELAY_SEED", "9");
   const Runtime runtime = device_runtime(2);
-  auto session = runtime.open(net, silent(2));
+  auto session = runtime.open(Net(net), silent(2));
   ASSERT_TRUE(session.ok());
   const auto inputs = inputs_of(*session);
   std::vector<std::thread> threads;
