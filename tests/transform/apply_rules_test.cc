@@ -81,5 +81,33 @@ z: f32[2, 3] = Abs("y/rules_sound: swish/y") @proto:1
 )net");
 }
 
+// y = 2 * leaky_relu(x), as rules_constants has it, or not quite.
+std::string doubled(double alpha, const Shape& shape_of_two, float two, bool fed = false) {
+  NetBuilder b("doubled");
+  const ValueId x = b.input("x", DType::f32, Shape{3});
+  const ValueId l = b.add1("LeakyRelu", "l", {x}, {{"alpha", alpha}});
+  const ValueId factor = fed ? b.input("two", DType::f32, shape_of_two) : b.constant("two", blob(shape_of_two, two, 0));
+  b.output(b.add1("Mul", "y", {l, factor}));
+  Stages stages;
+  stages.plugins = {"rules_constants"};
+  return transformed(b.finish(), {"apply_rules"}, stages);
+}
+
+TEST(ApplyRules, ConstantsOfThePatternAreThoseOfTheNet) {
+  EXPECT_EQ(doubled(0.5, {}, 2), R"net(doubled(x: f32[3]) -> (y)
+"y/rules_constants: doubled-leaky/two": f32[] = [2]
+"y/rules_constants: doubled-leaky/m": f32[3] = Mul/14(x, "y/rules_constants: doubled-leaky/two")
+y: f32[3] = Max/13("y/rules_constants: doubled-leaky/m", x) # "y/rules_constants: doubled-leaky/y"
+)net");
+  EXPECT_EQ(doubled(0.5, {1}, 2), doubled(0.5, {}, 2)) << "one element broadcasts as a scalar does";
+  EXPECT_NE(doubled(0.5, {}, 3).find("LeakyRelu"), std::string::npos);
+  EXPECT_NE(doubled(0.5, {3}, 2).find("LeakyRelu"), std::string::npos);
+  EXPECT_NE(doubled(0.5, {}, 2, true).find("LeakyRelu"), std::string::npos);
+}
+
+TEST(ApplyRules, AttributesThatThePatternStatesAreThoseOfTheNet) {
+  EXPECT_NE(doubled(0.25, {}, 2).find("LeakyRelu"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -112,9 +112,11 @@ c: f32[2] = Exp(b)
 TEST(Editor, WhatCannotBeAddedIsNamed) {
   Editor editor = edit(chain());
   const auto three = editor.add_constant("three", blob(Shape{3}, 1, 1));
-  EXPECT_EQ(text_of(editor.add_node(b_node, "Add", "sum", {a_value, three}).status()), R"net(error[shape-mismatch] "sum" (Add): input 1 [3] does not broadcast to [2], while a transform added it
+  EXPECT_EQ(text_of(editor.add_node(b_node, "Add", "sum", {a_value, three}).status()),
+            R"net(error[shape-mismatch] "sum" (Add): input 1 [3] does not broadcast to [2], while a transform added it
 )net");
-  EXPECT_EQ(text_of(editor.add_node(b_node, "Nothing", "n", {a_value}).status()), R"net(error[unknown-operator]: a transform needs operator Nothing, which no loaded plugin has; load the cpu plugin
+  EXPECT_EQ(text_of(editor.add_node(b_node, "Nothing", "n", {a_value}).status()),
+            R"net(error[unknown-operator]: a transform needs operator Nothing, which no loaded plugin has; load the cpu plugin
 )net");
 }
 

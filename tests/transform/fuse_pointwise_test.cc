@@ -157,6 +157,26 @@ s7: f32[4, 2] = heddle::Pointwise/1(s5, i6, i7) program="add(add(x0, x1), x2)"
 )net");
 }
 
+// One has six inputs and one four, of which they share one: nine together.
+TEST(FusePointwise, ChainsThatHaveTooManyInputsTogetherDoNotMeet) {
+  Chain b("together");
+  ValueId ends[2];
+  int next = 0;
+  for (int chain = 0; chain < 2; ++chain) {
+    ends[chain] = b.add1("Neg", "c" + std::to_string(chain), {b.x});
+    for (int i = 0; i < (chain == 0 ? 5 : 3); ++i, ++next)
+      ends[chain] = b.add1("Add", "s" + std::to_string(next), {ends[chain], b.input("i" + std::to_string(next), DType::f32, Shape{4, 2})});
+  }
+  b.output(b.add1("Mul", "y", {ends[0], ends[1]}));
+  EXPECT_EQ(
+      b.fused(),
+      R"net(together(x: f32[4, 2], i0: f32[4, 2], i1: f32[4, 2], i2: f32[4, 2], i3: f32[4, 2], i4: f32[4, 2], i5: f32[4, 2], i6: f32[4, 2], i7: f32[4, 2]) -> (y)
+s4: f32[4, 2] = heddle::Pointwise/1(x, i0, i1, i2, i3, i4) program="add(add(add(add(add(neg(x0), x1), x2), x3), x4), x5)"
+s7: f32[4, 2] = heddle::Pointwise/1(x, i5, i6, i7) program="add(add(add(neg(x0), x1), x2), x3)"
+y: f32[4, 2] = Mul(s4, s7)
+)net");
+}
+
 TEST(FusePointwise, AtMostSixtyFourInstructions) {
   Chain b("long");
   ValueId y = b.x;
