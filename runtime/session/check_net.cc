@@ -7,7 +7,6 @@
 #include "infer/registry_evaluator.h"
 #include "infer/shape_operands.h"
 #include "plugin/kernel_call.h"
-#include "plugin/library.h"
 #include "session/pipeline.h"
 #include "verify/subnets.h"
 
@@ -18,9 +17,7 @@ namespace {
 class KernelCheck {
  public:
   KernelCheck(Evaluator& evaluator, const TransformOptions& transform, const RegistrySnapshot& registry)
-      : evaluator_(evaluator), transform_(transform) {
-    for (const auto& plugin : registry.plugins()) has_rules_ = has_rules_ || plugin->library->plugin().rule_count > 0;
-  }
+      : evaluator_(evaluator), transform_(transform), has_rules_(!registry.rewrite_rules().empty()) {}
 
   // `transformed`: the net is as compile gets it. If not, fusing and folding may still do away with operators; what they can't is named.
   void look(const TypedNet& net, const std::string& default_device, bool transformed, Findings& findings) const {
@@ -56,7 +53,7 @@ class KernelCheck {
 
   Evaluator& evaluator_;
   const TransformOptions& transform_;
-  bool has_rules_ = false;
+  const bool has_rules_;
 };
 
 // Names of inputs that decide shapes and have no content.

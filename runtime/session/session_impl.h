@@ -12,6 +12,7 @@
 #include "heddle/session.h"
 #include "memory/workspace.h"
 #include "plugin/registry.h"
+#include "resolve/rule_reader.h"
 #include "run/execution.h"
 #include "run/forked.h"
 #include "run/quarantine.h"
@@ -23,7 +24,7 @@ namespace heddle {
 
 struct Runtime::Impl {
   MadeInThisProcess made;
-  Registry registry;
+  Registry registry{read_rewrite_rule};
   DeviceManager devices;
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone

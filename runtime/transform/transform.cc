@@ -15,7 +15,7 @@ Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const TransformOpt
   }
   HEDDLE_CHECK(asked());
   if (options.apply_rules) {
-    HEDDLE_TRY(net, apply_rules(std::move(net), options.limits));
+    HEDDLE_TRY(net, apply_rules(std::move(net)));
   }
   HEDDLE_CHECK(asked());
   if (options.fuse_epilogues) {

@@ -31,9 +31,9 @@ Result<TypedNet> prune(TypedNet net);
 Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits, const Interruption* interruption = nullptr);
 // Conv followed by BatchNormalization in inference form becomes Conv with scaled weights and a bias.
 Result<TypedNet> fold_batch_normalization(TypedNet net);
-// Replaces what the patterns of the plugins' rewrite rules match (heddle_rewrite_rule), plugin by plugin in order of loading. A rule that
-// can not be read, or whose replacement has another type than what it replaces, is an error that names it.
-Result<TypedNet> apply_rules(TypedNet net, const Limits& limits);
+// Replaces what the patterns of the registry's rewrite rules match (plugin/rewrite_rule.h), plugin by plugin in order of loading. A rule
+// whose replacement has another type than what it replaces is an error that names it.
+Result<TypedNet> apply_rules(TypedNet net);
 // Pointwise operators behind a compute kernel that accepts them become its epilogue.
 Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device);
 // Chains of pointwise operators become one heddle::Pointwise; so does a pointwise operator without a kernel of its own.
