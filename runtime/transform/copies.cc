@@ -2,7 +2,7 @@
 #include <map>
 
 #include "device/locations.h"
-#include "transform/editor.h"
+#include "edit/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {

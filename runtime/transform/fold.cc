@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "edit/editor.h"
 #include "plugin/schema.h"
-#include "transform/editor.h"
 #include "transform/transform.h"
 #include "weights/mapping.h"
 

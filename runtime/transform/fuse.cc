@@ -3,10 +3,10 @@
 
 #include "base/device_name.h"
 #include "base/text.h"
+#include "edit/editor.h"
 #include "heddle/expression.h"
 #include "plugin/kernel_call.h"
 #include "plugin/pointwise_lowering.h"
-#include "transform/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "base/text.h"
+#include "edit/editor.h"
 #include "plugin/registry.h"
-#include "transform/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {

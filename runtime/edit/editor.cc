@@ -1,4 +1,4 @@
-#include "transform/editor.h"
+#include "edit/editor.h"
 
 #include <algorithm>
 #include <utility>
