@@ -272,7 +272,7 @@ Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout
   draft_.layouts.push_back(layout);
   net_.nodes.push_back(std::move(node));
   NodeDraft& d = draft_.nodes.emplace_back();
-  d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.device(id), draft_.options.max_threads);
+  d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.device(id), draft_.target.max_threads);
   d.kernel = d.call->find();
   if (!d.kernel) return draft_.at(id, {Code::no_kernel, std::string("no kernel reorders ") + to_string(type.dtype)});
   d.input_layouts = {draft_.layouts[value.index]};

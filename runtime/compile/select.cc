@@ -73,7 +73,7 @@ Status select_kernels(Draft& draft) {
     d.late = is_late(draft, node);
     d.view = !ordered[i] && is_view(draft, node);
     if (d.view && leaves[node.outputs[0].index] && shows_old_version(draft, node.inputs[0])) d.view = false;
-    d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.options.max_threads);
+    d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.target.max_threads);
     if (const std::shared_ptr<Device> opened = draft.opened(id)) d.call->set_device_handle(opened->handle());
     d.device = stream_device(draft, id);
     d.kernel = d.device != 0 && is_copy(node) ? device_copy_kernel() : d.call->find();

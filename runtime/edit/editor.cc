@@ -70,41 +70,48 @@ ValueId Editor::add_constant(const std::string& name, std::shared_ptr<const Blob
   return ValueId(net_.net.values.size() - 1);
 }
 
+Result<ValueId> append_node(TypedNet& net, Node node) {
+  const OperatorSchema* schema = net.registry->find_operator(node.domain, node.type);
+  if (!schema)
+    return Status(Code::unknown_operator,
+                  "a transform needs operator " + display_name(node.domain, node.type) + ", which no loaded plugin has",
+                  "load the cpu plugin");
+  node.version = schema->version;
+  node.schema = schema;
+  const NodeId id(net.net.nodes.size());
+  const ValueId output(net.net.values.size());
+  Value& value = net.net.values.emplace_back();
+  value.name = node.name;
+  value.producer = id;
+  net.types.emplace_back();
+  net.known.emplace_back();
+  node.outputs = {output};
+  net.net.nodes.push_back(std::move(node));
+  Status status = infer_node(net, id);
+  const Node& added = net.net[id];
+  if (!status.ok()) return std::move(status).at(added.name, added.type).during("while a transform added it");
+  return output;
+}
+
 Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
                                  std::vector<Attribute> attributes, const std::string& domain) {
   changed_ = true;
-  const OperatorSchema* schema = net_.registry->find_operator(domain, type);
-  if (!schema)
-    return Status(Code::unknown_operator, "a transform needs operator " + display_name(domain, type) + ", which no loaded plugin has",
-                  "load the cpu plugin");
   Node node;
   node.name = name;
   node.domain = domain;
   node.type = type;
-  node.version = schema->version;
-  node.schema = schema;
   if (before.valid()) node.device = graph()[before].device;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
-  const NodeId id(graph().nodes.size());
-  Value value;
-  value.name = name;
-  value.producer = id;
-  net_.net.values.push_back(std::move(value));
-  net_.types.emplace_back();
-  net_.known.emplace_back();
+  HEDDLE_TRY(const ValueId output, append_node(net_, std::move(node)));
+  const NodeId id = graph()[output].producer;
   uses_.push_back(0);
   output_.push_back(0);
   readers_.emplace_back();
-  const ValueId output(graph().values.size() - 1);
-  node.outputs = {output};
-  add_uses(node.inputs, 1, id);
-  net_.net.nodes.push_back(std::move(node));
+  add_uses(graph()[id].inputs, 1, id);
   dead_.push_back(0);
   inserted_.emplace_back();
   if (before.valid()) inserted_[before.index].push_back(id);
-  Status status = infer_node(net_, id);
-  if (!status.ok()) return std::move(status).at(name, type).during("while a transform added it");
   return output;
 }
 
@@ -244,6 +251,7 @@ TypedNet Editor::finish() {
   TypedNet out;
   out.registry = net_.registry;
   out.shape_inputs = net_.shape_inputs;
+  out.limits = net_.limits;
   Net& result = out.net;
   result.name = std::move(graph.name);
   result.doc = std::move(graph.doc);

@@ -10,6 +10,10 @@
 
 namespace heddle {
 
+// Adds `node`, of which name, domain, type, inputs, attributes and device count, behind all others, with one output, and infers its type.
+// For who keeps the order of the nodes himself; the editor does the rest of it. Errors: unknown_operator; what inference says.
+Result<ValueId> append_node(TypedNet& net, Node node);
+
 // Not synchronised; the net belongs to the editor until finish().
 class Editor {
  public:
@@ -22,6 +26,8 @@ class Editor {
     changed_ = true;
     return net_.net[id];
   }
+  // Where the node runs, as Node::device. Nothing else of the net depends on it yet: the net counts as unchanged.
+  void set_device(NodeId id, std::string device) { net_.net[id].device = std::move(device); }
   // Number of live reads of a value, net outputs and the variables' last versions included.
   uint32_t uses(ValueId id) const { return uses_[id.index]; }
   bool is_output(ValueId id) const { return output_[id.index] != 0; }
@@ -33,7 +39,7 @@ class Editor {
   bool dead(NodeId id) const { return dead_[id.index] != 0; }
 
   ValueId add_constant(const std::string& name, std::shared_ptr<const Blob> blob);
-  // Adds a node that runs right before `before`, behind everything when that is invalid; one output. Infers its type.
+  // Adds a node that runs right before `before`, and where it does; when that is invalid, behind everything. Otherwise as append_node.
   Result<ValueId> add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
                            std::vector<Attribute> attributes = {}, const std::string& domain = {});
   // Makes `node` read `inputs` instead.

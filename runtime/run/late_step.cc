@@ -23,7 +23,7 @@ class LateServices : public CallServices {
  public:
   explicit LateServices(const StepContext& step) : step_(step) {}
   Result<void*> resource(const std::string& name) override {
-    const auto& resources = step_.services().plan.late_options->resources;
+    const auto& resources = step_.services().plan.late->options.resources;
     if (resources) return resources->find(name, step_.planned().device, nullptr);
     return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
   }

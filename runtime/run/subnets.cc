@@ -140,11 +140,12 @@ Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* ne
   if (!shared) return Status(Code::invalid_argument, "the subnet is not an attribute of this operator");
   // Called by kernels through the host's functions, across which nothing may be thrown.
   try {
-    CompileOptions options = *plan_.late_options;
-    if (options.memory_limit == INT64_MAX) options.memory_limit = memory_for_growth();
-    HEDDLE_TRY(auto plan, compile_subnet(*shared, plan_.registry, inputs, outputs, options));
+    const LateCompilation& late = *plan_.late;
+    CompilationTarget target = late.target;
+    if (target.memory_limit == INT64_MAX) target.memory_limit = memory_for_growth();
+    HEDDLE_TRY(auto plan, compile_subnet(*shared, plan_.registry, inputs, outputs, target, late.options));
     OfStep& of = steps_[step];
-    HEDDLE_CHECK(make_room(of, plan->context_bytes(), options.memory_limit));
+    HEDDLE_CHECK(make_room(of, plan->context_bytes(), target.memory_limit));
     ExecutionOptions inside;
     inside.outer = &scope_;
     inside.outer_step = step;

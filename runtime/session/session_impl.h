@@ -49,13 +49,14 @@ struct PlanEntry {
 };
 
 struct Session::Impl {
-  explicit Impl(std::shared_ptr<Runtime::Impl> of) : runtime(std::move(of)) { ++runtime->sessions; }
+  Impl(std::shared_ptr<Runtime::Impl> of, const SessionOptions& asked);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   std::shared_ptr<Runtime::Impl> runtime;
   std::shared_ptr<const RegistrySnapshot> registry;
   SessionOptions options;
+  CompilationTarget target;  // of every plan
   PipelineOptions pipeline;  // defaults for every plan
   SchedulerOptions scheduler;
   Net net;           // resolved

@@ -10,8 +10,8 @@ namespace {
 
 class Copier {
  public:
-  explicit Copier(Editor& editor, const std::string& default_device)
-      : editor_(editor), locations_(editor.graph(), default_device), node_count_(editor.graph().nodes.size()) {}
+  explicit Copier(Editor& editor, const CompilationTarget& target)
+      : editor_(editor), locations_(editor.graph(), target.default_device), node_count_(editor.graph().nodes.size()) {}
 
   Status run() {
     for (size_t i = 0; i < node_count_; ++i) {
@@ -45,7 +45,7 @@ class Copier {
     const std::string& device = locations_.names()[place];
     HEDDLE_TRY(const ValueId copy,
                editor_.add_node(before, "Copy", editor_.graph()[value].name + "/copy to " + device, {source}, {}, "heddle"));
-    editor_.mutable_node(editor_.graph()[copy].producer).device = device;
+    editor_.set_device(editor_.graph()[copy].producer, device);
     return made_[{value.index, place}] = copy;
   }
 
@@ -57,10 +57,10 @@ class Copier {
 
 }  // namespace
 
-Result<TypedNet> insert_copies(TypedNet net, const std::string& default_device) {
-  if (Locations(net.net, default_device).all_on_host()) return net;
+Result<TypedNet> insert_copies(TypedNet net, const CompilationTarget& target) {
+  if (Locations(net.net, target.default_device).all_on_host()) return net;
   Editor editor(std::move(net));
-  HEDDLE_CHECK(Copier(editor, default_device).run(), "while copies between devices were inserted");
+  HEDDLE_CHECK(Copier(editor, target).run(), "while copies between devices were inserted");
   return editor.finish();
 }
 

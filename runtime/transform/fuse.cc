@@ -4,6 +4,7 @@
 #include "base/device_name.h"
 #include "base/text.h"
 #include "edit/editor.h"
+#include "edit/place.h"
 #include "heddle/expression.h"
 #include "plugin/kernel_call.h"
 #include "plugin/pointwise_lowering.h"
@@ -196,7 +197,7 @@ Chain absorb(const Editor& editor, const Node& node, const std::vector<Chain>& c
 
 }  // namespace
 
-Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device) {
+Result<TypedNet> fuse_epilogues(TypedNet net, const CompilationTarget& target) {
   Editor editor(std::move(net));
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
@@ -211,7 +212,7 @@ Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device)
       EpilogueStage stage;
       ValueId operand;
       if (!stage_of(editor, node, editor.node(reader), stage, operand)) break;
-      KernelCall call(editor.net(), node, device_of(node, default_device), 1);
+      KernelCall call(editor.net(), node, device_of(node, target.default_device), 1);
       const KernelEntry* kernel = call.find();
       const TensorType* operand_type = operand.valid() ? &editor.net().type(operand) : nullptr;
       if (!kernel || !call.accepts(*kernel, stage, operand_type)) break;
@@ -225,7 +226,7 @@ Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device)
   return editor.finish();
 }
 
-Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device, bool chains) {
+Result<TypedNet> fuse_pointwise(TypedNet net, const CompilationTarget& target, bool chains) {
   Editor editor(std::move(net));
   const OperatorSchema* pointwise = editor.net().registry->find_operator("heddle", "Pointwise");
   const size_t count = editor.graph().nodes.size();
@@ -239,13 +240,14 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
     // Stays where it is and is not absorbed: what it reads is overwritten later.
     const bool pinned = reads_updated_variable(editor.graph(), node);
     if (node.schema->updates_variable()) continue;
-    if (const std::string device = device_of(node, default_device); !is_host(device) && !runs_pointwise(editor.net(), device)) continue;
+    if (const std::string device = device_of(node, target.default_device); !is_host(device) && !runs_pointwise(editor.net(), device))
+      continue;
     std::vector<NodeId> absorbed;
     Chain chain = absorb(editor, node, chains && !pinned ? found : none, absorbed);
     const bool merged = !absorbed.empty();
     if (!merged) {
       // Alone: only when the operator has no kernel of its own.
-      KernelCall call(editor.net(), node, device_of(node, default_device), 1);
+      KernelCall call(editor.net(), node, device_of(node, target.default_device), 1);
       if (call.find()) {
         if (!pinned) found[i] = std::move(chain);
         continue;

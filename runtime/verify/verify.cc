@@ -15,8 +15,8 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const TypedNet& typed, const VerifyOptions& options, Findings& findings)
-      : typed_(typed), net_(typed.net), options_(options), findings_(findings), locations_(net_, options.default_device) {}
+  Verifier(const TypedNet& typed, const CompilationTarget& target, const VerifyOptions& options, Findings& findings)
+      : typed_(typed), net_(typed.net), target_(target), options_(options), findings_(findings), locations_(net_, target.default_device) {}
 
   void run() {
     if (options_.subnet)
@@ -41,12 +41,12 @@ class Verifier {
   void check_devices() {
     std::map<std::string, Status> devices;  // what is wrong with each
     // The default device must be there even when nothing that it has a kernel for is in the net.
-    if (const std::string device = full_device_name({}, options_.default_device); !is_host(device)) {
+    if (const std::string& device = target_.default_device; !is_host(device)) {
       findings_.add(std::move(check_device(*typed_.registry, device)).in_net(net_.name));
       devices[device] = {};  // said once, not by every operator
     }
     for (const Node& node : net_.nodes) {
-      const std::string device = full_device_name(node.device, options_.default_device);
+      const std::string device = full_device_name(node.device, target_.default_device);
       const auto [it, fresh] = devices.try_emplace(device);
       if (fresh && is_host(device) && device != "cpu:0")
         it->second = {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"};
@@ -61,12 +61,13 @@ class Verifier {
         report(node, {Code::unsupported, "is put on " + quoted(device) + ", but subnets run on the host", "leave its device out"});
   }
   void check_subnets() {
+    const CompilationTarget host = target_.for_subnets();
     VerifyOptions inner;
     inner.evaluator = options_.evaluator;
     inner.subnet = true;
     for (size_t i = 0; i < net_.nodes.size(); ++i)
       visit_subnets(typed_, NodeId(i), options_.evaluator, findings_,
-                    [&](const TypedNet& subnet, bool, Findings& inside) { verify(subnet, inner, inside); });
+                    [&](const TypedNet& subnet, bool, Findings& inside) { verify(subnet, host, inner, inside); });
   }
 
   // What the net's inputs, outputs and constants need is always copied.
@@ -77,15 +78,15 @@ class Verifier {
       const Value& value = net_[node.inputs[i]];
       const uint32_t there = locations_.of(node.inputs[i]), here = locations_.wanted(id, i);
       if (there == here || (!value.producer.valid() && !value.variable.valid())) continue;
-      if (options_.copies == Copies::automatic) continue;
+      if (target_.copies == Copies::automatic) continue;
       Status crossing(Code::wrong_device,
                       "runs on " + quoted(locations_.names()[locations_.of(id)]) + " but input " + quoted(value.name) + " is on " +
                           quoted(locations_.names()[there]) + ", where " +
                           (value.producer.valid() ? quoted(net_[value.producer].name) + " runs" : "the variable lives") +
-                          (options_.copies == Copies::warn ? ": it is copied in each run" : ""),
-                      options_.copies == Copies::warn ? "put both on one device, or say --copies auto"
-                                                      : "put both on one device, or let copies be inserted with --copies auto");
-      if (options_.copies == Copies::warn) crossing.diagnostic().severity = Severity::warning;
+                          (target_.copies == Copies::warn ? ": it is copied in each run" : ""),
+                      target_.copies == Copies::warn ? "put both on one device, or say --copies auto"
+                                                     : "put both on one device, or let copies be inserted with --copies auto");
+      if (target_.copies == Copies::warn) crossing.diagnostic().severity = Severity::warning;
       report(node, std::move(crossing));
     }
     for (const ValueId v : node.outputs)
@@ -179,6 +180,7 @@ class Verifier {
 
   const TypedNet& typed_;
   const Net& net_;
+  const CompilationTarget& target_;
   const VerifyOptions& options_;
   Findings& findings_;
   const Locations locations_;
@@ -186,14 +188,14 @@ class Verifier {
 
 }  // namespace
 
-Findings verify(const TypedNet& net, const VerifyOptions& options) {
+Findings verify(const TypedNet& net, const CompilationTarget& target, const VerifyOptions& options) {
   Findings findings;
-  verify(net, options, findings);
+  verify(net, target, options, findings);
   return findings;
 }
 
-void verify(const TypedNet& net, const VerifyOptions& options, Findings& findings) {
-  Verifier(net, options, findings).run();
+void verify(const TypedNet& net, const CompilationTarget& target, const VerifyOptions& options, Findings& findings) {
+  Verifier(net, target, options, findings).run();
 }
 
 }  // namespace heddle

@@ -121,7 +121,7 @@ TEST(Rewrite, ARuleWithOtherPortsRefusesItsPlugin) {
 
 TEST(Rewrite, RulesAreReadOnceAndNotInEachCompile) {
   const Runtime r = runtime_with("sound");
-  const auto registry = r.impl().registry.snapshot();
+  const auto registry = Internals::of(r).registry.snapshot();
   ASSERT_EQ(registry->rewrite_rules().size(), 1u);
   const RewriteRule& rule = *registry->rewrite_rules()[0];
   EXPECT_EQ(rule.name, "rules_sound: swish");
@@ -146,7 +146,7 @@ TEST(Rewrite, ARuleKeepsThePluginWhoseOperatorsItNeeds) {
   EXPECT_EQ(status.code(), Code::busy) << status.text();
   EXPECT_NE(status.text().find("rules_sound: swish"), std::string::npos) << status.text();
   EXPECT_TRUE(r.unload_plugin("rules_sound").ok());
-  EXPECT_TRUE(r.impl().registry.snapshot()->rewrite_rules().empty());
+  EXPECT_TRUE(Internals::of(r).registry.snapshot()->rewrite_rules().empty());
   EXPECT_TRUE(r.unload_plugin("cpu").ok());
 }
 
@@ -155,7 +155,7 @@ TEST(Rewrite, ASnapshotWithRulesGoesWithItsLastUser) {
   std::weak_ptr<const RegistrySnapshot> snapshot;
   {
     const Runtime r = runtime_with("sound");
-    snapshot = r.impl().registry.snapshot();
+    snapshot = Internals::of(r).registry.snapshot();
     EXPECT_FALSE(snapshot.expired());
   }
   EXPECT_TRUE(snapshot.expired());

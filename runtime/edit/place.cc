@@ -1,11 +1,13 @@
-// Placement: operators that name no device run on the default device; those that cannot, on the host.
+#include "edit/place.h"
+
 #include <algorithm>
 
 #include "base/device_name.h"
 #include "base/text.h"
+#include "device/device_manager.h"
 #include "device/locations.h"
+#include "edit/editor.h"
 #include "plugin/kernel_call.h"
-#include "transform/transform.h"
 
 namespace heddle {
 namespace {
@@ -17,13 +19,23 @@ bool has_late_value(const TypedNet& net, const Node& node) {
 
 // Whether `node` runs on devices of that kind: it has a kernel there, becomes part of a Pointwise that has one, or runs nothing.
 bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
-  // Of what is behind a mistake nothing is known, nor said.
+  // A value without a type follows an error that was already reported: skip it.
   const auto untyped = [&](ValueId id) { return id.valid() && net.type(id).dtype == DType::none; };
   if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
     return true;
   if (has_late_value(net, node)) return false;
   if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
   return KernelCall(net, node, device, 1).find() != nullptr;
+}
+
+Status fallen_back(const Node& node, const CompilationTarget& target) {
+  const bool asked_for = target.copies == Copies::automatic;  // but not done in silence
+  Diagnostic d;
+  d.severity = asked_for ? Severity::note : Severity::warning;
+  d.code = Code::no_kernel;
+  d.message = "runs on " + quoted("cpu:0") + ": no kernel for it on " + quoted(target.default_device);
+  d.hint = asked_for ? "load a plugin that has one" : "load a plugin that has one, or say --copies auto";
+  return Status(std::move(d)).at(node.name, display_name(node.domain, node.type));
 }
 
 }  // namespace
@@ -34,26 +46,26 @@ bool runs_pointwise(const TypedNet& net, const std::string& device) {
   return pointwise && net.registry->find_kernel(*pointwise, device_kind(device), f32, f32);
 }
 
-TypedNet place(TypedNet net, const std::string& default_device, bool fall_back, Findings& findings) {
-  const std::string everywhere = full_device_name({}, default_device);
+TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings) {
+  const std::string& everywhere = target.default_device;
   const bool elsewhere = !is_host(everywhere);
-  const bool has_pointwise = elsewhere && runs_pointwise(net, everywhere);
-  for (Node& node : net.net.nodes) {
+  const bool fall_back = elsewhere && target.copies != Copies::strict && check_device(*net.registry, everywhere).ok();
+  const bool has_pointwise = fall_back && runs_pointwise(net, everywhere);
+  Editor editor(std::move(net));
+  for (size_t i = 0; i < editor.graph().nodes.size(); ++i) {
+    const NodeId id(i);
+    const Node& node = editor.node(id);
     if (!node.device.empty()) {
       // One spelling: fusions compare names.
-      node.device = full_device_name(node.device, {});
-      if (node.device == everywhere) node.device.clear();
-    } else if (elsewhere && fall_back && !runs_on(net, node, everywhere, has_pointwise)) {
-      node.device = "cpu:0";
-      Diagnostic d;
-      d.severity = Severity::warning;
-      d.code = Code::no_kernel;
-      d.message = "runs on " + quoted(node.device) + ": no kernel for it on " + quoted(everywhere);
-      d.hint = "load a plugin that has one, or say --copies auto";
-      findings.add(Status(std::move(d)).at(node.name, display_name(node.domain, node.type)).in_net(net.net.name));
+      std::string device = full_device_name(node.device, {});
+      if (device == everywhere) device.clear();
+      editor.set_device(id, std::move(device));
+    } else if (fall_back && !runs_on(editor.net(), node, everywhere, has_pointwise)) {
+      findings.add(fallen_back(node, target).in_net(editor.graph().name));
+      editor.set_device(id, "cpu:0");
     }
   }
-  return net;
+  return editor.finish();
 }
 
 }  // namespace heddle
