@@ -3,6 +3,7 @@
 
 #include "compile/draft.h"
 #include "device/device_manager.h"
+#include "edit/place.h"
 
 namespace heddle::compiling {
 namespace {
@@ -34,9 +35,10 @@ const KernelEntry* fence_kernel() {
 }
 
 Status find_devices(Draft& draft) {
-  auto locations = std::make_unique<Locations>(draft.typed.net, draft.target.default_device);
+  drop_unused_devices(draft.typed);
+  auto locations = std::make_unique<Locations>(draft.typed);
   if (locations->all_on_host()) return {};
-  const std::vector<std::string>& names = locations->names();
+  const std::vector<std::string>& names = draft.typed.devices;
   if (names.size() > size_t{most_devices} + 1)  // and the host
     return {Code::limit_exceeded,
             "the net names " + std::to_string(names.size() - 1) + " devices, at most " + std::to_string(most_devices) + " are possible",

@@ -35,7 +35,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
   work.copy_kind = from == 0 ? HEDDLE_COPY_HOST_TO_DEVICE : to == 0 ? HEDDLE_COPY_DEVICE_TO_HOST : HEDDLE_COPY_DEVICE_TO_DEVICE;
-  const std::vector<std::string>& names = draft.locations->names();
+  const std::vector<std::string>& names = draft.typed.devices;
   draft.plan.copies.push_back(
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
 }

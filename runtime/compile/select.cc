@@ -51,8 +51,8 @@ bool shows_old_version(const Draft& draft, ValueId value) {
 // Where a step is enqueued: a copy to the host works on the stream of the device it comes from.
 uint8_t stream_device(const Draft& draft, NodeId id) {
   if (!draft.locations) return 0;
-  const uint32_t own = draft.locations->of(id);
-  return static_cast<uint8_t>(own == 0 && is_copy(draft.node(id)) ? draft.locations->of(draft.node(id).inputs[0]) : own);
+  const DeviceId own = draft.locations->of(id);
+  return static_cast<uint8_t>((own == host_device && is_copy(draft.node(id)) ? draft.locations->of(draft.node(id).inputs[0]) : own).index);
 }
 
 }  // namespace

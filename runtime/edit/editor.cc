@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/device_name.h"
 #include "infer/infer.h"
 
 namespace heddle {
@@ -70,6 +71,14 @@ ValueId Editor::add_constant(const std::string& name, std::shared_ptr<const Blob
   return ValueId(net_.net.values.size() - 1);
 }
 
+DeviceId Editor::device(const std::string& name) {
+  if (is_host(name)) return host_device;
+  const auto it = std::find(net_.devices.begin(), net_.devices.end(), name);
+  const DeviceId id(static_cast<size_t>(it - net_.devices.begin()));
+  if (it == net_.devices.end()) net_.devices.push_back(name);
+  return id;
+}
+
 Result<ValueId> append_node(TypedNet& net, Node node) {
   const OperatorSchema* schema = net.registry->find_operator(node.domain, node.type);
   if (!schema)
@@ -100,7 +109,7 @@ Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const s
   node.name = name;
   node.domain = domain;
   node.type = type;
-  if (before.valid()) node.device = graph()[before].device;
+  if (before.valid()) node.placed = graph()[before].placed;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   HEDDLE_TRY(const ValueId output, append_node(net_, std::move(node)));
@@ -252,6 +261,7 @@ TypedNet Editor::finish() {
   out.registry = net_.registry;
   out.shape_inputs = net_.shape_inputs;
   out.limits = net_.limits;
+  out.devices = std::move(net_.devices);
   Net& result = out.net;
   result.name = std::move(graph.name);
   result.doc = std::move(graph.doc);

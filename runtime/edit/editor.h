@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// Adds `node`, of which name, domain, type, inputs, attributes and device count, behind all others, with one output, and infers its type.
+// Adds `node`, of which name, domain, type, inputs, attributes and place count, behind all others, with one output, and infers its type.
 // For who keeps the order of the nodes himself; the editor does the rest of it. Errors: unknown_operator; what inference says.
 Result<ValueId> append_node(TypedNet& net, Node node);
 
@@ -26,8 +26,10 @@ class Editor {
     changed_ = true;
     return net_.net[id];
   }
-  // Where the node runs, as Node::device. Nothing else of the net depends on it yet: the net counts as unchanged.
-  void set_device(NodeId id, std::string device) { net_.net[id].device = std::move(device); }
+  // The id of the device of that full name, a new one when none has it; whatever cpu is the host.
+  DeviceId device(const std::string& name);
+  // The node runs there. The net counts as unchanged.
+  void set_device(NodeId id, DeviceId device) { net_.net[id].placed = device; }
   // Number of live reads of a value, net outputs and the variables' last versions included.
   uint32_t uses(ValueId id) const { return uses_[id.index]; }
   bool is_output(ValueId id) const { return output_[id.index] != 0; }

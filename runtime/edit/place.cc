@@ -49,23 +49,34 @@ bool runs_pointwise(const TypedNet& net, const std::string& device) {
 TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings) {
   const std::string& everywhere = target.default_device;
   const bool elsewhere = !is_host(everywhere);
+  const auto on_host = [&](const Node& node) { return node.device.empty() ? !elsewhere : is_host(node.device); };
+  if (std::all_of(net.net.nodes.begin(), net.net.nodes.end(), on_host)) return net;  // as it came: so is everything that nobody placed
   const bool fall_back = elsewhere && target.copies != Copies::strict && check_device(*net.registry, everywhere).ok();
   const bool has_pointwise = fall_back && runs_pointwise(net, everywhere);
   Editor editor(std::move(net));
   for (size_t i = 0; i < editor.graph().nodes.size(); ++i) {
     const NodeId id(i);
     const Node& node = editor.node(id);
-    if (!node.device.empty()) {
-      // One spelling: fusions compare names.
-      std::string device = full_device_name(node.device, {});
-      if (device == everywhere) device.clear();
-      editor.set_device(id, std::move(device));
-    } else if (fall_back && !runs_on(editor.net(), node, everywhere, has_pointwise)) {
-      findings.add(fallen_back(node, target).in_net(editor.graph().name));
-      editor.set_device(id, "cpu:0");
-    }
+    const bool falls_back = fall_back && node.device.empty() && !runs_on(editor.net(), node, everywhere, has_pointwise);
+    if (falls_back) findings.add(fallen_back(node, target).in_net(editor.graph().name));
+    editor.set_device(id, falls_back ? host_device : editor.device(full_device_name(node.device, everywhere)));
   }
   return editor.finish();
+}
+
+void drop_unused_devices(TypedNet& net) {
+  std::vector<DeviceId> kept(net.devices.size());
+  std::vector<std::string> devices = {net.devices[host_device.index]};
+  kept[host_device.index] = host_device;
+  for (Node& node : net.net.nodes) {
+    DeviceId& id = kept[node.placed.index];
+    if (!id.valid()) {
+      id = DeviceId(devices.size());
+      devices.push_back(net.devices[node.placed.index]);
+    }
+    node.placed = id;
+  }
+  net.devices = std::move(devices);
 }
 
 }  // namespace heddle

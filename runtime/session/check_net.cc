@@ -20,16 +20,11 @@ class KernelCheck {
   explicit KernelCheck(const Compilation& c)
       : compilation_(c), host_(c.target.for_subnets()), has_rules_(!c.registry->rewrite_rules().empty()) {}
 
-  void look(const TypedNet& net, bool transformed, Findings& findings) const {
-    look(net, compilation_.target.default_device, transformed, findings);
-  }
-
- private:
   // `transformed`: the net is as compile gets it. If not, fusing and folding may still do away with operators; what they can't is named.
-  void look(const TypedNet& net, const std::string& default_device, bool transformed, Findings& findings) const {
+  void look(const TypedNet& net, bool transformed, Findings& findings) const {
     for (size_t i = 0; i < net.net.nodes.size(); ++i) {
       const Node& node = net.net.nodes[i];
-      const std::string device = full_device_name(node.device, default_device);
+      const std::string& device = net.device_of(node);
       if (has_types(net, node) && !runs(net, node, device, transformed))
         findings.add(
             Status(KernelCall(net, node, device, 1).missing()).at(node.name, display_name(node.domain, node.type)).in_net(net.net.name));
@@ -37,15 +32,17 @@ class KernelCheck {
                     [&](TypedNet subnet, bool whole, Findings& inside) { look_inside(std::move(subnet), whole, inside); });
     }
   }
+
+ private:
   void look_inside(TypedNet subnet, bool whole, Findings& inside) const {
-    if (!whole) return look(subnet, host_.default_device, false, inside);
+    if (!whole) return look(subnet, false, inside);
     Compilation c(host_, compilation_.registry, compilation_.evaluator, compilation_.compiling);
     c.transforms = compilation_.transforms;
     c.subnet = true;
     c.on_findings = OnFindings::collect;
     c.typed = std::move(subnet);
     (void)run_stages(c, nullptr, {"place", "compile"});
-    if (!c.findings.failed()) look(c.typed, host_.default_device, true, inside);
+    if (!c.findings.failed()) look(c.typed, true, inside);
     for (const Diagnostic& d : c.findings.all()) inside.add(Status(d));
   }
   bool runs(const TypedNet& net, const Node& node, const std::string& device, bool transformed) const {

@@ -114,7 +114,7 @@ bool Match::node(NodeId pattern_id, NodeId id) {
 // Everything of the pattern was reached, on one device and free to move.
 bool Match::whole() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [&](NodeId id) {
-    return id.valid() && editor_.node(id).device == editor_.node(nodes_[0]).device && editor_.node(id).control.empty();
+    return id.valid() && editor_.node(id).placed == editor_.node(nodes_[0]).placed && editor_.node(id).control.empty();
   });
 }
 

@@ -19,12 +19,12 @@ Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const CompilationT
   }
   HEDDLE_CHECK(asked());
   if (options.fuse_epilogues) {
-    HEDDLE_TRY(net, fuse_epilogues(std::move(net), target));
+    HEDDLE_TRY(net, fuse_epilogues(std::move(net)));
   }
   HEDDLE_CHECK(asked());
-  HEDDLE_TRY(net, fuse_pointwise(std::move(net), target, options.fuse_pointwise));
+  HEDDLE_TRY(net, fuse_pointwise(std::move(net), options.fuse_pointwise));
   HEDDLE_CHECK(asked());
-  HEDDLE_TRY(net, insert_copies(std::move(net), target));
+  HEDDLE_TRY(net, insert_copies(std::move(net)));
   return net;
 }
 

@@ -31,13 +31,13 @@ Result<TypedNet> fold_batch_normalization(TypedNet net);
 // whose replacement has another type than what it replaces is an error that names it.
 Result<TypedNet> apply_rules(TypedNet net);
 // Pointwise operators behind a compute kernel that accepts them become its epilogue.
-Result<TypedNet> fuse_epilogues(TypedNet net, const CompilationTarget& target);
+Result<TypedNet> fuse_epilogues(TypedNet net);
 // Chains of pointwise operators become one heddle::Pointwise; so does a pointwise operator without a kernel of its own.
-Result<TypedNet> fuse_pointwise(TypedNet net, const CompilationTarget& target, bool chains = true);
+Result<TypedNet> fuse_pointwise(TypedNet net, bool chains = true);
 
 // A value that is needed elsewhere than it lies goes through a heddle::Copy node, inputs and outputs of the net too. Runs last: a net on
 // the host alone comes back as it was.
-Result<TypedNet> insert_copies(TypedNet net, const CompilationTarget& target);
+Result<TypedNet> insert_copies(TypedNet net);
 
 Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const CompilationTarget& target, const TransformOptions& options = {});
 
