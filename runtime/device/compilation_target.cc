@@ -4,6 +4,10 @@
 
 namespace heddle {
 
+bool checks_plans_by_default() {
+  return HEDDLE_CHECK_PLANS != 0;
+}
+
 CompilationTarget::CompilationTarget(const std::string& device, const Limits& net_limits, uint32_t threads)
     : default_device(full_device_name({}, device)), limits(net_limits), max_threads(threads) {}
 

@@ -12,6 +12,9 @@ namespace heddle {
 
 class DeviceManager;
 
+// What a build decides (CMake's HEDDLE_CHECK_PLANS).
+bool checks_plans_by_default();
+
 // Not synchronised: complete before the first net is compiled for it. Outlives the compilations that it is handed to, not their plans.
 struct CompilationTarget {
   // What nobody can guess is said here. `device`: "kind" or "kind:index", where operators run that name none; `threads`: the most that
@@ -27,6 +30,8 @@ struct CompilationTarget {
   int64_t memory_limit = INT64_MAX;  // planned peak bytes per device
   DeviceManager* devices = nullptr;  // borrowed; null: every operator runs on the host
   uint32_t streams = 1;              // of each device
+  // Each transform's net is judged behind it, and each plan behind compile: what is wrong with them is a defect of Heddle or of a plugin.
+  bool check_plans = checks_plans_by_default();
 };
 
 }  // namespace heddle

@@ -51,6 +51,7 @@ CompilationTarget target_of(Runtime::Impl& runtime, const SessionOptions& option
   target.memory_limit = options.memory_limit;
   target.devices = &runtime.devices;
   target.streams = static_cast<uint32_t>(options.streams);
+  target.check_plans = options.check_plans.value_or(target.check_plans);
   return target;
 }
 

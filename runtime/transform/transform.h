@@ -1,7 +1,10 @@
 // The transforms: functions from TypedNet to TypedNet. Same net, same bytes out: no clock, no randomness, no globals.
 //
-// `optimize` runs them in order; each can be run and tested alone. Constant folding takes an Evaluator, nothing else runs a kernel.
+// `transforms` lists them in order; each can be run and tested alone. Constant folding takes an Evaluator, nothing else runs a kernel.
 #pragma once
+
+#include <functional>
+#include <span>
 
 #include "base/interruption.h"
 #include "device/compilation_target.h"
@@ -39,6 +42,27 @@ Result<TypedNet> fuse_pointwise(TypedNet net, bool chains = true);
 // the host alone comes back as it was.
 Result<TypedNet> insert_copies(TypedNet net);
 
+// What every transform may ask for.
+struct TransformContext {
+  Evaluator& evaluator;
+  const CompilationTarget& target;
+  const TransformOptions& options;
+};
+
+struct Transform {
+  const char* name;
+  bool TransformOptions::*enabled;  // null: always
+  std::function<Result<TypedNet>(TypedNet net, const TransformContext& context)> run;
+};
+
+// All of them, in the order in which they run.
+std::span<const Transform> transforms();
+
+// Runs a list of them. Where the target asks for checks (CompilationTarget::check_plans), the net is judged behind each: one that it broke
+// is Code::internal and names the transform. Errors: the transforms'; cancelled, deadline_exceeded.
+Result<TypedNet> run_transforms(TypedNet net, std::span<const Transform> list, const TransformContext& context);
+
+// Runs them all.
 Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const CompilationTarget& target, const TransformOptions& options = {});
 
 }  // namespace heddle

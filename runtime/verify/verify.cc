@@ -30,7 +30,7 @@ class Verifier {
     check_links();
     check_outputs();
     check_unused();
-    check_subnets();
+    if (options_.nets_inside) check_subnets();
   }
 
  private:

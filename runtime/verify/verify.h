@@ -11,6 +11,7 @@ namespace heddle {
 struct VerifyOptions {
   Evaluator* evaluator = nullptr;  // for the content of values in subnets; null: none is followed
   bool subnet = false;             // of an operator: everything in it runs on the host
+  bool nets_inside = true;         // looks into them too
 };
 
 // Findings: no_such_device (with the backend's reason), wrong_device (operator, input, both devices and the mend; a warning where copies
