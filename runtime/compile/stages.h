@@ -10,6 +10,7 @@
 #include "base/findings.h"
 #include "compile/compile.h"
 #include "device/compilation_target.h"
+#include "heddle/plan.h"
 #include "infer/infer.h"
 #include "transform/transform.h"
 

@@ -26,7 +26,7 @@ TypedNet placed_chain(const std::vector<std::string>& devices, const Compilation
     b.net().nodes.back().device = devices[i];
   }
   b.output(x);
-  const auto registry = r.impl().registry.snapshot();
+  const auto registry = Internals::of(r).registry.snapshot();
   auto resolved = resolve(b.finish(), registry);
   EXPECT_TRUE(resolved.ok()) << resolved.status().text();
   auto typed = infer(std::move(*resolved), registry, {});

@@ -36,7 +36,7 @@ Net judged_net() {
 }
 
 TypedNet typed_judged_net(const Runtime& runtime) {
-  const auto registry = runtime.impl().registry.snapshot();
+  const auto registry = Internals::of(runtime).registry.snapshot();
   auto resolved = resolve(judged_net(), registry);
   EXPECT_TRUE(resolved.ok()) << resolved.status().text();
   auto result = infer(std::move(*resolved), registry, {});
@@ -118,7 +118,7 @@ std::vector<Transform> with_damage(size_t at, const Damage& damage) {
 
 TEST(TransformJudge, NamesTheTransformThatBreaksTheNet) {
   const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
   CompilationTarget target = host_target();
   target.check_plans = true;
   ASSERT_GE(transforms().size(), 7u);
@@ -136,7 +136,7 @@ TEST(TransformJudge, NamesTheTransformThatBreaksTheNet) {
 
 TEST(TransformJudge, IsAskedOnlyWhereTheTargetSaysSo) {
   const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
   const std::vector<Damage> list = damages();
   const auto lost = std::find_if(list.begin(), list.end(), [](const Damage& d) { return d.what == std::string("lost output"); });
   ASSERT_NE(lost, list.end());
@@ -149,7 +149,7 @@ TEST(TransformJudge, IsAskedOnlyWhereTheTargetSaysSo) {
 
 TEST(TransformJudge, TakesTheNetAsItWasGiven) {
   const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(r.impl().registry.snapshot());
+  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
   TypedNet net = typed_judged_net(r);
   const NetPromises promises(net);
   EXPECT_TRUE(promises.kept_by(net).ok());
@@ -164,7 +164,7 @@ TEST(TransformJudge, ASessionSaysWhetherItIsAsked) {
   for (const bool asked : {false, true}) {
     options.check_plans = asked;
     Session session = open(runtime(), judged_net(), options);
-    EXPECT_EQ(session.impl().target.check_plans, asked);
+    EXPECT_EQ(Internals::of(session).target.check_plans, asked);
     const auto context = session.prepare({});
     EXPECT_TRUE(context.ok()) << context.status().text();
   }
