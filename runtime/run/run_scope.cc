@@ -9,20 +9,11 @@ RunScope::RunScope(const StepGraph& graph, RunScope* outer, uint32_t outer_step)
   info_.struct_size = sizeof(info_);
 }
 
-void RunScope::begin(const RunSettings& settings, uint64_t deadline, int64_t step) {
-  control_.stop.store(0, std::memory_order_relaxed);
-  subnet_runs_.store(0, std::memory_order_relaxed);
-  if (settings.cancelled) {
-    // A caller that cancels sets the flag and then the stop word. All four accesses are in one total order, so at least one of the two is
-    // seen here. (No fence: ThreadSanitizer knows none.)
-    control_.stop.store(0, std::memory_order_seq_cst);
-    if (settings.cancelled->load(std::memory_order_seq_cst)) request_stop(control_.stop, stop_cancelled);
-  }
-  control_.deadline_ticks = deadline;
-  control_.holds = Turns::held_here();
-  control_.profile = settings.profile;
-  info_.seed = settings.seed;
-  info_.step = step;
+// A caller that cancels sets the flag and then the stop word. All four accesses are in one total order, so at least one of the two is seen
+// here. (No fence: ThreadSanitizer knows none.)
+void RunScope::heed(const std::atomic<bool>& cancelled) {
+  control_.stop.store(0, std::memory_order_seq_cst);
+  if (cancelled.load(std::memory_order_seq_cst)) request_stop(control_.stop, stop_cancelled);
 }
 
 void RunScope::look_at_deadline() {

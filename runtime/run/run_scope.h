@@ -22,7 +22,16 @@ class RunScope {
   RunScope& operator=(const RunScope&) = delete;
 
   // `deadline` in ticks, 0: none; `step`: of the net, for random operators.
-  void begin(const RunSettings& settings, uint64_t deadline, int64_t step);
+  void begin(const RunSettings& settings, uint64_t deadline, int64_t step) {
+    control_.stop.store(0, std::memory_order_relaxed);
+    subnet_runs_.store(0, std::memory_order_relaxed);
+    if (settings.cancelled) heed(*settings.cancelled);
+    control_.deadline_ticks = deadline;
+    control_.holds = Turns::held_here();
+    control_.profile = settings.profile;
+    info_.seed = settings.seed;
+    info_.step = step;
+  }
   // Nothing new starts, in one order with the accesses of begin().
   void cancel() {
     uint32_t running = 0;
@@ -48,6 +57,7 @@ class RunScope {
   const heddle_run_info& info() const { return info_; }
 
  private:
+  void heed(const std::atomic<bool>& cancelled);
   void look_at_deadline();
 
   const StepGraph& graph_;
