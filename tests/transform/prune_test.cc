@@ -68,6 +68,16 @@ w@1: f32[2] = heddle::AccumulateAdd(w@0, n) # next
 )net");
 }
 
+TEST(Prune, KeepsWhatHasAnEffect) {
+  NetBuilder b("effect");
+  b.add1("Fault", "fault", {b.input("x", DType::f32, Shape{2})}, {}, "proto");
+  Stages proto;
+  proto.plugins = {"proto"};
+  EXPECT_EQ(transformed(b.finish(), {"prune"}, proto), R"net(effect(x: f32[2]) -> ()
+fault: f32[2] = proto::Fault(x)
+)net");
+}
+
 TEST(Prune, KeepsAnOperatorOfWhichOneOutputIsRead) {
   NetBuilder b("parts");
   const auto parts = b.add("Split", "parts", {b.input("x", DType::f32, Shape{4})}, 2, {{"num_outputs", int64_t{2}}});
