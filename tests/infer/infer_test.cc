@@ -47,31 +47,38 @@ y: f32[3, 2] = Add(x, w)
 }
 
 TEST(Infer, UnboundSymbolsAreNamedAllAtOnce) {
-  EXPECT_EQ(inferred(symbolic()), R"net(error[unbound-symbol] "symbolic": symbol "N" of input "x" is not bound; bind it with --symbol N=N or give the input's shape
+  EXPECT_EQ(
+      inferred(symbolic()),
+      R"net(error[unbound-symbol] "symbolic": symbol "N" of input "x" is not bound; bind it with --symbol N=N or give the input's shape
 error[unbound-symbol] "symbolic": symbol "N" of input "w" is not bound; bind it with --symbol N=N or give the input's shape
 error[unbound-symbol] "symbolic": symbol "M" of input "w" is not bound; bind it with --symbol M=N or give the input's shape
 )net");
 }
 
 TEST(Infer, OneSymbolHasOneExtent) {
-  EXPECT_EQ(inferred(symbolic(), given({{DType::f32, {3, 2}}, {DType::f32, {4, 2}}})), R"net(error[shape-mismatch] "symbolic": input "w" has 4 for symbol "N", which is 3; give the inputs shapes that agree
+  EXPECT_EQ(inferred(symbolic(), given({{DType::f32, {3, 2}}, {DType::f32, {4, 2}}})),
+            R"net(error[shape-mismatch] "symbolic": input "w" has 4 for symbol "N", which is 3; give the inputs shapes that agree
 error[shape-mismatch] "symbolic": "y" (Add): input 1 [4, 2] does not broadcast to [3, 2]
 )net");
 }
 
 TEST(Infer, AnUnknownSymbolIsAnsweredWithTheNearest) {
-  EXPECT_EQ(inferred(symbolic(), given({{DType::f32, {3, 2}}, {DType::f32, {3, 2}}}, {{"n", 3}})), R"net(error[unknown-name] "symbolic": the net has no symbol "n"; did you mean "N" or "M"?
+  EXPECT_EQ(inferred(symbolic(), given({{DType::f32, {3, 2}}, {DType::f32, {3, 2}}}, {{"n", 3}})),
+            R"net(error[unknown-name] "symbolic": the net has no symbol "n"; did you mean "N" or "M"?
 )net");
-  EXPECT_EQ(inferred(convolution_net(), given({}, {{"batch", 3}})), R"net(error[unknown-name] "convolution": the net has no symbol "batch"; its inputs have no symbolic extents
+  EXPECT_EQ(inferred(convolution_net(), given({}, {{"batch", 3}})),
+            R"net(error[unknown-name] "convolution": the net has no symbol "batch"; its inputs have no symbolic extents
 )net");
 }
 
 TEST(Infer, InputsThatAreNotWhatTheNetDeclares) {
-  EXPECT_EQ(inferred(symbolic(), given({{DType::f64, {3, 2}}, {DType::f32, {3}}})), R"net(error[dtype-mismatch] "symbolic": input "x" is f64, the net declares f32; convert the feed
+  EXPECT_EQ(inferred(symbolic(), given({{DType::f64, {3, 2}}, {DType::f32, {3}}})),
+            R"net(error[dtype-mismatch] "symbolic": input "x" is f64, the net declares f32; convert the feed
 error[shape-mismatch] "symbolic": input "w" has shape [3], the net declares rank 2
 error[dtype-mismatch] "symbolic": "y" (Add): input "B" is f32 but the inputs before it are f64; insert a Cast
 )net");
-  EXPECT_EQ(inferred(symbolic(), given({{DType::f32, {3, 5}}, {DType::f32, {3, 5}}})), R"net(error[shape-mismatch] "symbolic": input "x" has shape [3, 5], the net declares 2 along axis 1
+  EXPECT_EQ(inferred(symbolic(), given({{DType::f32, {3, 5}}, {DType::f32, {3, 5}}})),
+            R"net(error[shape-mismatch] "symbolic": input "x" has shape [3, 5], the net declares 2 along axis 1
 )net");
 }
 
@@ -84,7 +91,8 @@ y: f32[4] = Neg(x)
   EXPECT_EQ(inferred(b.net(), given({{DType::f32, {3}}})), R"net(bounded(x: f32[3]) -> (y)
 y: f32[3] = Neg(x)
 )net");
-  EXPECT_EQ(inferred(b.net(), given({{DType::f32, {5}}})), R"net(error[shape-mismatch] "bounded": input "x" has shape [5], the net declares 4 along axis 0
+  EXPECT_EQ(inferred(b.net(), given({{DType::f32, {5}}})),
+            R"net(error[shape-mismatch] "bounded": input "x" has shape [5], the net declares 4 along axis 0
 )net");
 }
 
@@ -96,7 +104,8 @@ TEST(Infer, InputsWithoutDtypeShapeOrExtent) {
 error[unbound-symbol] "open": the shape of input "y" is not known; give it with --shape y=...
 error[unbound-symbol] "open": an extent of input "z" is not known; give its shape with --shape
 )net");
-  EXPECT_EQ(inferred(b.net(), given({{DType::f32, {2}}, {DType::f32, {2}}, {DType::f32, {2}}})), R"net(open(x: f32[2], y: f32[2], z: f32[2]) -> (sum)
+  EXPECT_EQ(inferred(b.net(), given({{DType::f32, {2}}, {DType::f32, {2}}, {DType::f32, {2}}})),
+            R"net(open(x: f32[2], y: f32[2], z: f32[2]) -> (sum)
 sum: f32[2] = Sum(x, y, z)
 )net");
 }
@@ -120,7 +129,8 @@ error[shape-mismatch] "mistakes": "product" (MatMul): A is [3] and B is [2]: exp
 TEST(Infer, DtypesThatAnOperatorDoesNotTake) {
   NetBuilder b("dtypes");
   b.output(b.add1("Sin", "y", {b.input("x", DType::boolean, Shape{2})}));
-  EXPECT_EQ(inferred(b.finish()), R"net(error[dtype-mismatch] "dtypes": "y" (Sin): input "input" is bool, must be one of f16, bf16, f32, f64; insert a Cast
+  EXPECT_EQ(inferred(b.finish()),
+            R"net(error[dtype-mismatch] "dtypes": "y" (Sin): input "input" is bool, must be one of f16, bf16, f32, f64; insert a Cast
 )net");
 }
 
@@ -147,7 +157,9 @@ TEST(Infer, OutputsBeyondTheLimitOfATensor) {
   b.output(b.add1("Expand", "y", {b.input("x", DType::f32, Shape{1}), b.constant_ints("shape", {1000})}));
   Stages limited;
   limited.infer.limits.tensor_bytes = 3999;
-  EXPECT_EQ(inferred(b.finish(), limited), R"net(error[limit-exceeded] "big": "y" (Expand): output "y" would take 3.9 KiB, the limit tensor_bytes is 3.9 KiB; if you trust it, raise the limit with --limit tensor_bytes=VALUE or SessionOptions::limits
+  EXPECT_EQ(
+      inferred(b.finish(), limited),
+      R"net(error[limit-exceeded] "big": "y" (Expand): output "y" would take 3.9 KiB, the limit tensor_bytes is 3.9 KiB; if you trust it, raise the limit with --limit tensor_bytes=VALUE or SessionOptions::limits
 )net");
 }
 
@@ -243,7 +255,10 @@ Net branches(ValueId (*inner)(NetBuilder&, ValueId), size_t captures = 1) {
 }
 
 TEST(Infer, ASubnetIsTypedForWhatItIsGiven) {
-  EXPECT_EQ(inferred(branches([](NetBuilder& b, ValueId x) { return b.add1("Concat", "t", {x, x}, {{"axis", int64_t{0}}}); })), R"net(branches(x0: f32[2]) -> (y)
+  EXPECT_EQ(inferred(branches([](NetBuilder& b, ValueId x) {
+              return b.add1("Concat", "t", {x, x}, {{"axis", int64_t{0}}});
+            })),
+            R"net(branches(x0: f32[2]) -> (y)
 yes: bool[] = [1]
 y: f32[4] = If(yes, x0) then_branch={
   body(x) -> (t)
@@ -257,12 +272,14 @@ y: f32[4] = If(yes, x0) then_branch={
 
 TEST(Infer, AMistakeInASubnetIsNamedFromOutside) {
   const auto wrong = [](NetBuilder& b, ValueId x) { return b.add1("Add", "t", {x, b.constant("three", blob(Shape{3}, 1, 1))}); };
-  EXPECT_EQ(inferred(branches(wrong)), R"net(error[shape-mismatch] "branches": "y/t" (Add): input 1 [3] does not broadcast to [2], in subnet "body"
+  EXPECT_EQ(inferred(branches(wrong)),
+            R"net(error[shape-mismatch] "branches": "y/t" (Add): input 1 [3] does not broadcast to [2], in subnet "body"
 )net");
 }
 
 TEST(Infer, ASubnetTakesAsManyInputsAsItIsGiven) {
-  EXPECT_EQ(inferred(branches([](NetBuilder& b, ValueId x) { return b.add1("Neg", "t", {x}); }, 2)), R"net(error[subnet-mismatch] "branches": "y" (If): it takes 1 inputs, is given 2, in subnet "body"
+  EXPECT_EQ(inferred(branches([](NetBuilder& b, ValueId x) { return b.add1("Neg", "t", {x}); }, 2)),
+            R"net(error[subnet-mismatch] "branches": "y" (If): it takes 1 inputs, is given 2, in subnet "body"
 )net");
 }
 

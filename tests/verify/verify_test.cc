@@ -38,7 +38,9 @@ TEST(Verify, UnusedOperatorsAreWarnedOf) {
   const ValueId x = b.input("x", DType::f32, Shape{2});
   b.add1("Neg", "behind", {b.add1("Abs", "unused", {x})});
   b.output(b.add1("Exp", "y", {x}));
-  EXPECT_EQ(verified(b.finish()), R"net(warning[unused-operator] "unused": "behind" (Neg): nobody reads what it makes: it is left out of the plan; remove it, or make its output one of the net's
+  EXPECT_EQ(
+      verified(b.finish()),
+      R"net(warning[unused-operator] "unused": "behind" (Neg): nobody reads what it makes: it is left out of the plan; remove it, or make its output one of the net's
 )net");
 }
 
@@ -68,7 +70,9 @@ TEST(Verify, DevicesThatAreNotThereAreNamedByEveryOperator) {
   b.output(b.on("proto:7", "Relu", "y", {b.x}));
   b.output(b.on("sim:0", "Relu", "z", {b.x}));
   b.output(b.on("cpu:1", "Relu", "u", {b.x}));
-  EXPECT_EQ(b.found(Copies::automatic), R"net(error[no-such-device] "nowhere": "y" (Relu): device "proto:7" does not exist: there are 2 of kind "proto"; the last is proto:1
+  EXPECT_EQ(
+      b.found(Copies::automatic),
+      R"net(error[no-such-device] "nowhere": "y" (Relu): device "proto:7" does not exist: there are 2 of kind "proto"; the last is proto:1
 error[no-such-device] "nowhere": "z" (Relu): device "sim:0" does not exist: no loaded plugin brings devices of kind "sim"; load its plugin with --plugin, or choose cpu
 error[no-such-device] "nowhere": "u" (Relu): device "cpu:1" does not exist; there is one cpu: cpu:0
 )net");
@@ -79,16 +83,21 @@ TEST(Verify, TheDefaultDeviceMustBeThere) {
   b.output(b.on("", "Relu", "y", {b.x}));
   b.output(b.on("cpu", "Relu", "z", {b.x}));
   b.stages.device = "proto:9";
-  EXPECT_EQ(b.found(Copies::automatic), R"net(error[no-such-device] "default": device "proto:9" does not exist: there are 2 of kind "proto"; the last is proto:1
+  EXPECT_EQ(b.found(Copies::automatic),
+            R"net(error[no-such-device] "default": device "proto:9" does not exist: there are 2 of kind "proto"; the last is proto:1
 )net");
 }
 
 TEST(Verify, CrossingsAreRefusedWarnedOfOrTaken) {
   Placed b("crossing");
   b.output(b.on("", "Neg", "y", {b.on("proto:0", "Relu", "r", {b.x})}));
-  EXPECT_EQ(b.found(Copies::strict), R"net(error[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs; put both on one device, or let copies be inserted with --copies auto
+  EXPECT_EQ(
+      b.found(Copies::strict),
+      R"net(error[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs; put both on one device, or let copies be inserted with --copies auto
 )net");
-  EXPECT_EQ(b.found(Copies::warn), R"net(warning[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs: it is copied in each run; put both on one device, or say --copies auto
+  EXPECT_EQ(
+      b.found(Copies::warn),
+      R"net(warning[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs: it is copied in each run; put both on one device, or say --copies auto
 )net");
   EXPECT_EQ(b.found(Copies::automatic), "");
 }
@@ -104,7 +113,9 @@ TEST(Verify, AVariableThatLivesElsewhereIsACrossing) {
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
   b.output(b.on("", "Neg", "y", {w}));
   b.on("proto:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
-  EXPECT_EQ(b.found(Copies::strict), R"net(error[wrong-device] "variable": "y" (Neg): runs on "cpu:0" but input "w" is on "proto:0", where the variable lives; put both on one device, or let copies be inserted with --copies auto
+  EXPECT_EQ(
+      b.found(Copies::strict),
+      R"net(error[wrong-device] "variable": "y" (Neg): runs on "cpu:0" but input "w" is on "proto:0", where the variable lives; put both on one device, or let copies be inserted with --copies auto
 )net");
 }
 
@@ -113,7 +124,9 @@ TEST(Verify, UpdatesOfOneVariableOnTwoDevicesAreRefused) {
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
   const ValueId once = b.on("proto:0", "AccumulateAdd", "once", {w, b.x}, "heddle");
   b.on("proto:1", "AccumulateAdd", "twice", {once, b.x}, "heddle");
-  EXPECT_EQ(b.found(Copies::automatic), R"net(error[wrong-device] "updates": "twice" (heddle::AccumulateAdd): runs on "proto:1" but updates variable "w", which is updated on "proto:0"; put all operators that update one variable on one device
+  EXPECT_EQ(
+      b.found(Copies::automatic),
+      R"net(error[wrong-device] "updates": "twice" (heddle::AccumulateAdd): runs on "proto:1" but updates variable "w", which is updated on "proto:0"; put all operators that update one variable on one device
 )net");
 }
 
@@ -128,7 +141,9 @@ TEST(Verify, SubnetsRunOnTheHost) {
   const auto same = subnet(body);
   Placed b("outer");
   b.output(b.add1("If", "y", {yes(b), b.x}, {{"then_branch", same}, {"else_branch", same}}));
-  EXPECT_EQ(b.found(Copies::automatic), R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "proto:0", but subnets run on the host, in subnet "inner", in subnet "body"; leave its device out
+  EXPECT_EQ(
+      b.found(Copies::automatic),
+      R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "proto:0", but subnets run on the host, in subnet "inner", in subnet "body"; leave its device out
 )net");
 }
 
@@ -138,7 +153,9 @@ TEST(Verify, AnOutputThatIsOverwrittenIsAHazard) {
   const ValueId next = b.add1("AccumulateAdd", "next", {w, b.input("x", DType::f32, Shape{2})}, {}, "heddle");
   b.output(w);
   b.output(next);
-  EXPECT_EQ(verified(b.finish()), R"net(error[hazard] "hazard": output "w" is version 0 of variable "w", which is overwritten in the same run; make an Identity of it the output, or the newest version
+  EXPECT_EQ(
+      verified(b.finish()),
+      R"net(error[hazard] "hazard": output "w" is version 0 of variable "w", which is overwritten in the same run; make an Identity of it the output, or the newest version
 )net");
 }
 
@@ -149,7 +166,9 @@ TEST(Verify, AVariableIsDeclaredOnceAndKeepsItsType) {
   b.add1("AccumulateAdd", "next", {w, b.input("x", DType::f32, Shape{2})}, {}, "heddle");
   Typed made = typed(b.finish());
   made.net.types[made.net.net.variables[0].last.index] = {DType::f32, {3}};
-  EXPECT_EQ(text_of(verify(made.net, {})), R"net(error[shape-mismatch] "variables": variable "w" is f32[2] before the run and f32[3] after it; its updates must keep dtype and shape
+  EXPECT_EQ(
+      text_of(verify(made.net, {})),
+      R"net(error[shape-mismatch] "variables": variable "w" is f32[2] before the run and f32[3] after it; its updates must keep dtype and shape
 error[duplicate-name] "variables": variable "w" is declared twice; rename one
 )net");
 }
@@ -162,7 +181,9 @@ TEST(Verify, SparseLinksHaveAnIndexForEachRow) {
   b.net().sparse_links = {{table, "rows", rows, values, 5, false, false},
                           {table, "rows", rows, few, 5, false, false},
                           {table, "rows", values, values, 5, false, false}};
-  EXPECT_EQ(verified(b.finish()), R"net(error[shape-mismatch] "links": sparse slice of "table": indices "rows" are i64[2], values are [1, 3]; give one i32 or i64 index for each row of the values
+  EXPECT_EQ(
+      verified(b.finish()),
+      R"net(error[shape-mismatch] "links": sparse slice of "table": indices "rows" are i64[2], values are [1, 3]; give one i32 or i64 index for each row of the values
 error[shape-mismatch] "links": sparse slice of "table": indices "values" are f32[2, 3], values are [2, 3]; give one i32 or i64 index for each row of the values
 )net");
 }
@@ -174,7 +195,9 @@ TEST(Verify, EverythingIsToldAtOnce) {
   b.output(w);
   b.add1("Neg", "unused", {b.x});
   b.output(b.on("nowhere", "Relu", "y", {b.x}));
-  EXPECT_EQ(b.found(Copies::strict), R"net(error[no-such-device] "all": "y" (Relu): device "nowhere:0" does not exist: no loaded plugin brings devices of kind "nowhere"; load its plugin with --plugin, or choose cpu
+  EXPECT_EQ(
+      b.found(Copies::strict),
+      R"net(error[no-such-device] "all": "y" (Relu): device "nowhere:0" does not exist: no loaded plugin brings devices of kind "nowhere"; load its plugin with --plugin, or choose cpu
 error[hazard] "all": output "w" is version 0 of variable "w", which is overwritten in the same run; make an Identity of it the output, or the newest version
 warning[unused-operator] "all": "unused" (Neg): nobody reads what it makes: it is left out of the plan; remove it, or make its output one of the net's
 )net");
