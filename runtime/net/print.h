@@ -1,10 +1,10 @@
 // Nets as text that people read and tests compare: one line for each constant, variable and operator, in program order.
 //
-//   mlp(x: f32[N, 4]) -> (y)
+//   mlp(x: f32[3, 40]) -> (y)
 //   b: f32[2] = [1, 2]
-//   variable w: f32[4, 2] = [0.5, 1, 1.5, 2, ...] trainable -> w@1
-//   h: f32[3, 2] = Gemm(x, w@0, b) transB=1 @cpu:0 then Relu(max(acc, 0)) # fc1
-//   w@1: f32[4, 2] = heddle::SgdUpdate(w@0, g, rate) after(fc1) # step
+//   variable w: f32[40, 2] = [0.5, 1, 1.5, 2, ...] trainable -> w@1
+//   h: f32[3, 2] = Gemm(x, w@0, b) @cpu:0 then Relu(max(acc, 0)) # fc1
+//   w@1: f32[40, 2] = heddle::SgdUpdate(w@0, g, rate) after(fc1) # step
 //
 // A Net shows the types that it declares, a TypedNet those that were inferred: "<=4" is a bound, "?" an extent that only the run knows,
 // "late" follows another type that does, "known" content that inference followed. An operator shows the version it asks for ("Add/14"),
