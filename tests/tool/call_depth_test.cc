@@ -13,8 +13,9 @@ namespace heddle::tool_tests {
 namespace {
 
 const std::filesystem::path source = HEDDLE_SOURCE_DIR;
-constexpr size_t most_functions = 8;  // main and the kernel among them
-constexpr size_t most_files = 6;      // and that of the author
+// From main to the call of what the author wrote, which is not among them.
+constexpr size_t most_functions = 8;
+constexpr size_t most_files = 6;
 
 struct Call {
   std::string function, file;
@@ -121,7 +122,7 @@ TEST(ToolCallDepth, FromMainToAKernel) {
   EXPECT_EQ(calls.back().function, "Backtrace::run");
   EXPECT_LE(calls.size() - 1, most_functions) << text_of(calls);
   std::set<std::string> files;
-  for (const Call& call : calls) files.insert(call.file);
+  for (size_t i = 0; i + 1 < calls.size(); ++i) files.insert(calls[i].file);
   EXPECT_LE(files.size(), most_files) << text_of(calls);
   EXPECT_EQ(text_of(documented_calls()), text_of(calls)) << "docs/architecture.md shows another way";
 }
