@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "edit/place.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
 #include "net/print.h"
 #include "plugin/registry.h"
 #include "resolve/resolve.h"
+#include "resolve/rule_reader.h"
 #include "small_nets.h"
 #include "transform/transform.h"
 #include "verify/verify.h"
@@ -22,7 +24,7 @@ namespace heddle::testing_stages {
 
 // The cpu plugin, and `others` of lib/test: names without ".so".
 inline std::shared_ptr<const RegistrySnapshot> registry(const std::vector<std::string>& others = {}) {
-  Registry registry;
+  Registry registry(read_rewrite_rule);
   EXPECT_TRUE(registry.load(HEDDLE_BINARY_DIR "/lib/cpu.so").ok());
   for (const std::string& name : others) {
     const Status loaded = registry.load(HEDDLE_BINARY_DIR "/lib/test/" + name + ".so");
@@ -50,8 +52,17 @@ struct Stages {
   VerifyOptions verify;
   bool follow_content = true;  // of small values that decide extents
   std::string device = "cpu:0";
-  bool fall_back = false;  // operators without a kernel on `device` run on the host
-  Limits limits;           // of transforms
+  bool fall_back = false;        // operators without a kernel on `device` run on the host
+  Copies copies = Copies::warn;  // what verify says to them
+  Limits limits;                 // of transforms
+
+  CompilationTarget target(Copies between) const {
+    CompilationTarget target(device, limits, 1);
+    target.copies = between;
+    return target;
+  }
+  // Only where copies may be made operators fall back.
+  CompilationTarget target() const { return target(fall_back ? Copies::warn : Copies::strict); }
 };
 
 // Text of the resolved net, or what resolve finds.
@@ -89,26 +100,17 @@ inline std::string inferred(Net net, const Stages& stages = {}) {
 inline std::string verified(Net net, const Stages& stages = {}) {
   Typed made = typed(std::move(net), stages);
   VerifyOptions options = stages.verify;
-  options.default_device = stages.device;
   options.evaluator = made.evaluator.get();
-  return text_of(verify(place(std::move(made.net), stages.device, stages.fall_back, made.findings), options));
+  made.net = place(std::move(made.net), stages.target(), made.findings);
+  return text_of(verify(made.net, stages.target(stages.copies), options));
 }
 
-inline Result<TypedNet> apply(const std::string& transform, TypedNet net, Evaluator& evaluator, const Stages& stages) {
-  if (transform == "prune") return prune(std::move(net));
-  if (transform == "fold_constants") return fold_constants(std::move(net), evaluator, stages.limits);
-  if (transform == "fold_batch_normalization") return fold_batch_normalization(std::move(net));
-  if (transform == "apply_rules") return apply_rules(std::move(net), stages.limits);
-  if (transform == "fuse_epilogues") return fuse_epilogues(std::move(net), stages.device);
-  if (transform == "fuse_pointwise") return fuse_pointwise(std::move(net), stages.device);
-  if (transform == "lower_pointwise") return fuse_pointwise(std::move(net), stages.device, false);
-  if (transform == "insert_copies") return insert_copies(std::move(net), stages.device);
-  if (transform == "optimize") {
-    TransformOptions options;
-    options.limits = stages.limits;
-    options.default_device = stages.device;
-    return optimize(std::move(net), evaluator, options);
-  }
+inline Result<TypedNet> apply(const std::string& transform, TypedNet net, Evaluator& evaluator, const CompilationTarget& target) {
+  if (transform == "optimize") return optimize(std::move(net), evaluator, target);
+  if (transform == "lower_pointwise") return fuse_pointwise(std::move(net), false);
+  const TransformOptions options;
+  for (const Transform& one : transforms())
+    if (one.name == transform) return one.run(std::move(net), {evaluator, target, options});
   return Status(Code::internal, "there is no transform " + transform);
 }
 
@@ -116,15 +118,17 @@ inline Result<TypedNet> apply(const std::string& transform, TypedNet net, Evalua
 inline std::string transformed(Net net, const std::vector<std::string>& transforms, const Stages& stages = {}) {
   Typed made = typed(std::move(net), stages);
   if (made.findings.failed()) return text_of(made.findings);
+  const CompilationTarget target = stages.target();
   std::string warnings;
+  if (transforms.empty() || transforms[0] != "place") made.net = place(std::move(made.net), target, made.findings);
   for (const std::string& transform : transforms) {
     if (transform == "place") {
       Findings findings;
-      made.net = place(std::move(made.net), stages.device, stages.fall_back, findings);
+      made.net = place(std::move(made.net), target, findings);
       warnings += text_of(findings);
       continue;
     }
-    Result<TypedNet> result = apply(transform, std::move(made.net), *made.evaluator, stages);
+    Result<TypedNet> result = apply(transform, std::move(made.net), *made.evaluator, target);
     if (!result.ok()) return text_of(result.status());
     made.net = std::move(*result);
   }

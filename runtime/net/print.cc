@@ -156,12 +156,18 @@ class NetPrinter {
     return std::visit(Visitor{indent_}, given);
   }
 
+  // Of a typed net: where placement put it, the host only in a net that has other devices too and beside a name.
+  std::string device(const Node& n) const {
+    if (!typed_ || typed_->devices.size() == 1) return n.device.empty() ? "" : " @" + word(n.device);
+    return " @" + word(typed_->device_of(n));
+  }
+
   void node(const Node& n) {
     const std::string type = n.domain.empty() ? n.type : n.domain + "::" + n.type;
     const std::string version = n.version > 0 ? fmt::format("/{}", n.version) : "";
     std::string text = fmt::format("{} = {}{}({})", values(n.outputs, true), word(type), version, values(n.inputs, false));
     for (const Attribute& a : n.attributes) text += fmt::format(" {}={}", word(a.name), attribute(a.value));
-    if (!n.device.empty()) text += " @" + word(n.device);
+    text += device(n);
     if (!n.control.empty()) {
       std::vector<std::string> names;
       for (const NodeId id : n.control) names.push_back(id.valid() && id.index < net_.nodes.size() ? net_[id].name : "nothing");

@@ -141,6 +141,18 @@ int Runtime::threads() const {
 
 Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
   HEDDLE_CHECK(check_options(options));
+  const std::shared_ptr<Session::Impl> impl(new Session::Impl(Internals::shared(runtime), options),
+                                            [](Session::Impl* made) { delete_unless_forked(made, made->runtime->made); });
+  impl->registry = impl->runtime->registry.snapshot();
+  const uint64_t begin = ticks();
+  HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
+  impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  impl->packs = std::make_shared<PackCache>();
+  impl->resources = std::make_shared<ResourceTable>(impl->registry);
+  HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
+  impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
+  PipelineOptions& p = impl->pipeline;
+  p.symbols = options.symbols;
   p.transform.apply_rules = options.rewrite_rules;
   p.compile.commit_late = options.commit_late;
   p.compile.packs = impl->packs;

@@ -47,7 +47,7 @@ TEST(Stages, AreInTheOrderInWhichANetPassesThem) {
 
 TEST(Stages, RangesThatAdjoinAreTheWholeWay) {
   Way way;
-  StageTimes times;
+  PlanInfo::Times times;
   way.compilation.times = &times;
   const Net net = way.resolved(convolution_net());
   ASSERT_TRUE(run_stages(way.compilation, &net, {nullptr, "verify"}).ok());

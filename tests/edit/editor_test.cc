@@ -1,5 +1,5 @@
 // Editor: what transforms are written with. Each test edits "x -> Neg a -> Abs b -> Exp c" and looks at the text.
-#include "transform/editor.h"
+#include "edit/editor.h"
 
 #include "stages.h"
 
@@ -95,17 +95,16 @@ c: f32[2] = Sqrt/13(last) # last
 }
 
 TEST(Editor, AnAddedNodeRunsOnTheDeviceOfItsReader) {
-  Net net = chain();
-  net.nodes[1].device = "proto:1";
-  Editor editor = edit(net);
+  Editor editor = edit(chain());
+  editor.set_device(b_node, editor.device("proto:1"));
   const auto made = editor.add_node(b_node, "Neg", "made", {a_value});
   ASSERT_TRUE(made.ok());
   editor.set_inputs(b_node, {*made});
   EXPECT_EQ(text(editor), R"net(chain(x: f32[2]) -> (c)
-a: f32[2] = Neg(x)
+a: f32[2] = Neg(x) @cpu:0
 made: f32[2] = Neg/13(a) @proto:1
 b: f32[2] = Abs(made) @proto:1
-c: f32[2] = Exp(b)
+c: f32[2] = Exp(b) @cpu:0
 )net");
 }
 

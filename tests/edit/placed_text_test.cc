@@ -35,9 +35,9 @@ n: f32[2, 2] = Neg(flat)
 
 TEST(Place, WithoutFallBackNothingIsAsked) {
   EXPECT_EQ(placed(net(), "proto", false), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x)
-flat: f32[2, 2] = Flatten(product)
-n: f32[2, 2] = Neg(flat)
+product: f32[2, 2] = MatMul(x, x) @proto:0
+flat: f32[2, 2] = Flatten(product) @proto:0
+n: f32[2, 2] = Neg(flat) @proto:0
 )net");
 }
 
@@ -46,8 +46,8 @@ TEST(Place, WhatTheDeviceHasNoKernelForRunsOnTheHost) {
       placed(net(), "proto", true),
       R"net(warning[no-kernel] "placed": "n" (Neg): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
 placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x)
-flat: f32[2, 2] = Flatten(product)
+product: f32[2, 2] = MatMul(x, x) @proto:0
+flat: f32[2, 2] = Flatten(product) @proto:0
 n: f32[2, 2] = Neg(flat) @cpu:0
 )net");
 }
@@ -55,21 +55,21 @@ n: f32[2, 2] = Neg(flat) @cpu:0
 TEST(Place, ANamedDeviceStaysAndIsSpelledOneWay) {
   EXPECT_EQ(placed(net("proto"), "cpu:0", true), R"net(placed(x: f32[2, 2]) -> (n)
 product: f32[2, 2] = MatMul(x, x) @proto:0
-flat: f32[2, 2] = Flatten(product)
-n: f32[2, 2] = Neg(flat)
+flat: f32[2, 2] = Flatten(product) @cpu:0
+n: f32[2, 2] = Neg(flat) @cpu:0
 )net");
   EXPECT_EQ(placed(net("cpu"), "proto:1", false), R"net(placed(x: f32[2, 2]) -> (n)
 product: f32[2, 2] = MatMul(x, x) @cpu:0
-flat: f32[2, 2] = Flatten(product)
-n: f32[2, 2] = Neg(flat)
+flat: f32[2, 2] = Flatten(product) @proto:1
+n: f32[2, 2] = Neg(flat) @proto:1
 )net");
 }
 
 TEST(Place, TheDefaultDeviceByNameIsTheDefaultDevice) {
   EXPECT_EQ(placed(net("proto:1"), "proto:1", false), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x)
-flat: f32[2, 2] = Flatten(product)
-n: f32[2, 2] = Neg(flat)
+product: f32[2, 2] = MatMul(x, x) @proto:1
+flat: f32[2, 2] = Flatten(product) @proto:1
+n: f32[2, 2] = Neg(flat) @proto:1
 )net");
 }
 
@@ -81,8 +81,8 @@ TEST(Place, ExtentsThatOnlyTheRunKnowsStayOnTheHost) {
       R"net(warning[no-kernel] "late": "found" (Unique): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
 warning[no-kernel] "late": "y" (Relu): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
 late(x: f32[3]) -> (y)
-found: f32[<=3] = Unique(x) @cpu:0
-y: f32[3] late = Relu(found) @cpu:0
+found: f32[<=3] = Unique(x)
+y: f32[3] late = Relu(found)
 )net");
 }
 
@@ -92,12 +92,14 @@ TEST(Place, NothingIsSaidOfWhatIsBehindAMistake) {
   b.output(b.add1("Neg", "n", {b.add1("Add", "wrong", {x, b.input("y", DType::f32, Shape{3})})}));
   Stages proto;
   proto.plugins = {"proto"};
+  proto.device = "proto:0";
+  proto.fall_back = true;
   Typed made = typed(b.finish(), proto);
   ASSERT_TRUE(made.findings.failed());
   Findings findings;
-  EXPECT_EQ(print(place(std::move(made.net), "proto:0", true, findings)), R"net(mistake(x: f32[2], y: f32[3]) -> (n)
-wrong: ? = Add(x, y)
-n: ? = Neg(wrong)
+  EXPECT_EQ(print(place(std::move(made.net), proto.target(), findings)), R"net(mistake(x: f32[2], y: f32[3]) -> (n)
+wrong: ? = Add(x, y) @proto:0
+n: ? = Neg(wrong) @proto:0
 )net");
   EXPECT_EQ(text_of(findings), "");
 }

@@ -51,8 +51,8 @@ TEST(Copies, OneIsEnoughForAllReadersOfAPlace) {
 "x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
 a: f32[2] = Add("x/copy to proto:0", "x/copy to proto:0") @proto:0
 "a/copy to cpu:0": f32[2] = heddle::Copy/1(a) @cpu:0
-n: f32[2] = Neg("a/copy to cpu:0")
-y: f32[2] = Add("a/copy to cpu:0", n)
+n: f32[2] = Neg("a/copy to cpu:0") @cpu:0
+y: f32[2] = Add("a/copy to cpu:0", n) @cpu:0
 )net");
 }
 
@@ -67,7 +67,7 @@ a: f32[2] = Relu("x/copy to proto:0") @proto:0
 "a/copy to proto:1": f32[2] = heddle::Copy/1("a/copy to cpu:0") @proto:1
 there: f32[2] = Relu("a/copy to proto:1") @proto:1
 "there/copy to cpu:0": f32[2] = heddle::Copy/1(there) @cpu:0
-back: f32[2] = Neg("there/copy to cpu:0")
+back: f32[2] = Neg("there/copy to cpu:0") @cpu:0
 )net");
 }
 
@@ -77,7 +77,7 @@ TEST(Copies, TheDefaultDeviceIsWhereOperatorsRunThatNameNone) {
   EXPECT_EQ(b.copied("proto:0"), R"net(inherited(x: f32[2]) -> (y)
 n: f32[2] = Neg(x) @cpu:0
 "n/copy to proto:0": f32[2] = heddle::Copy/1(n) @proto:0
-"y/copy to cpu:0": f32[2] = Relu("n/copy to proto:0") # y
+"y/copy to cpu:0": f32[2] = Relu("n/copy to proto:0") @proto:0 # y
 y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 )net");
 }
@@ -105,7 +105,7 @@ variable w: f32[2] = [1, 2] -> w@1
 "x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
 w@1: f32[2] = heddle::AccumulateAdd(w@0, "x/copy to proto:0") @proto:0 # next
 "w/copy to cpu:0": f32[2] = heddle::Copy/1(w@0) @cpu:0
-before: f32[2] = Neg("w/copy to cpu:0")
+before: f32[2] = Neg("w/copy to cpu:0") @cpu:0
 )net");
 }
 
@@ -116,7 +116,7 @@ TEST(Copies, ACopyThatIsThereIsTakenAsItIs) {
   EXPECT_EQ(b.copied(), R"net(explicit(x: f32[2]) -> (y)
 there: f32[2] = heddle::Copy(x) @proto:0
 r: f32[2] = Relu(there) @proto:0
-y: f32[2] = heddle::Copy(r)
+y: f32[2] = heddle::Copy(r) @cpu:0
 )net");
 }
 

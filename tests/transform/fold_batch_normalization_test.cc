@@ -128,7 +128,7 @@ TEST(FoldBatchNormalization, FoldedWeightsAreScaledByHand) {
   Typed made = typed(convolution_net());
   auto net = fold_batch_normalization(std::move(made.net));
   ASSERT_TRUE(net.ok());
-  auto folded = fold_constants(std::move(*net), *made.evaluator, {});
+  auto folded = fold_constants(std::move(*net), *made.evaluator, host_target());
   ASSERT_TRUE(folded.ok()) << folded.status().text();
   const Node& conv = folded->net.nodes[0];
   ASSERT_EQ(conv.inputs.size(), 3u);

@@ -135,7 +135,7 @@ TEST(FuseEpilogues, NotWhatTheKernelOfTheDeviceRefuses) {
   NetBuilder b("device");
   const ValueId product = b.add1("MatMul", "product", {b.input("x", DType::f32, Shape{4, 3}), b.input("w", DType::f32, Shape{3, 5})});
   b.output(b.add1("Relu", "y", {product}));
-  EXPECT_EQ(transformed(b.net(), {"fuse_epilogues"}, proto), transformed(b.net(), {}));
+  EXPECT_EQ(transformed(b.net(), {"fuse_epilogues"}, proto), transformed(b.net(), {}, proto));
 }
 
 TEST(FuseEpilogues, NotOtherDtypes) {

@@ -91,8 +91,10 @@ TEST(FusePointwise, NotWhatIsBroadcastLater) {
 TEST(FusePointwise, NotOperatorsOfTwoDevices) {
   Chain b("devices");
   b.output(b.add1("Relu", "y", {b.add1("Relu", "n", {b.x})}));
-  b.net().nodes[0].device = "cpu:1";
-  EXPECT_TRUE(b.unchained()) << b.fused();
+  b.net().nodes[0].device = "proto:0";
+  Stages proto;
+  proto.plugins = {"proto"};
+  EXPECT_TRUE(b.unchained(proto)) << b.fused(proto);
 }
 
 TEST(FusePointwise, NotOnDevicesWithoutPrograms) {

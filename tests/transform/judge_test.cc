@@ -169,7 +169,7 @@ TEST(TransformJudge, ASessionSaysWhetherItIsAsked) {
     EXPECT_TRUE(context.ok()) << context.status().text();
   }
   options.check_plans.reset();
-  EXPECT_EQ(open(runtime(), judged_net(), options).impl().target.check_plans, checks_plans_by_default());
+  EXPECT_EQ(Internals::of(open(runtime(), judged_net(), options)).target.check_plans, checks_plans_by_default());
 }
 
 }  // namespace

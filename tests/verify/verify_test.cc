@@ -22,7 +22,7 @@ struct Placed : NetBuilder {
   }
   std::string found() { return verified(net(), stages); }
   std::string found(Copies copies) {
-    stages.verify.copies = copies;
+    stages.copies = copies;
     return found();
   }
   ValueId x;
@@ -167,7 +167,7 @@ TEST(Verify, AVariableIsDeclaredOnceAndKeepsItsType) {
   Typed made = typed(b.finish());
   made.net.types[made.net.net.variables[0].last.index] = {DType::f32, {3}};
   EXPECT_EQ(
-      text_of(verify(made.net, {})),
+      text_of(verify(made.net, host_target(), {})),
       R"net(error[shape-mismatch] "variables": variable "w" is f32[2] before the run and f32[3] after it; its updates must keep dtype and shape
 error[duplicate-name] "variables": variable "w" is declared twice; rename one
 )net");
