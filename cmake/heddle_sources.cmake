@@ -1,19 +1,23 @@
-# heddle_sources(TARGET FILE...): adds FILEs of the calling folder to TARGET, eight to a compilation (CMake's unity build): two thirds of
-# what a file costs alone is the standard library's headers, which the files of one folder share. Eight consecutive files of a list make
-# one unit, so a list that grows at its end moves no file from one unit to another. `-DCMAKE_UNITY_BUILD=OFF` compiles each file by itself:
-# that is how clang-tidy sees them, and what proves that a file includes what it uses.
+# heddle_sources(TARGET FILE...): adds FILEs, relative to the calling folder, to TARGET, eight of a folder to a compilation (CMake's unity
+# build): two thirds of what a file costs alone is the standard library's headers, which the files of one folder share. Eight consecutive files
+# of a folder make one unit, so a list that grows at its end moves no file from one unit to another. `-DCMAKE_UNITY_BUILD=OFF` compiles each
+# file by itself: that is how clang-tidy sees them, and what proves that a file includes what it uses.
 set(CMAKE_UNITY_BUILD ON CACHE BOOL "Compile several files at once")
 set(HEDDLE_UNITY_FILES 8)
 
 function(heddle_sources target)
   target_sources(${target} PRIVATE ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
-  string(REPLACE "/" "_" folder "${folder}")
-  set(index 0)
   foreach(file ${ARGN})
-    math(EXPR unit "${index} / ${HEDDLE_UNITY_FILES}")
+    get_filename_component(folder "${file}" ABSOLUTE)
+    get_filename_component(folder "${folder}" DIRECTORY)
+    file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${folder}")
+    string(REPLACE "/" "_" folder "${folder}")
+    if(NOT DEFINED files_of_${folder})
+      set(files_of_${folder} 0)
+    endif()
+    math(EXPR unit "${files_of_${folder}} / ${HEDDLE_UNITY_FILES}")
     set_source_files_properties("${file}" TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${folder}_${unit}")
-    math(EXPR index "${index} + 1")
+    math(EXPR files_of_${folder} "${files_of_${folder}} + 1")
   endforeach()
 endfunction()

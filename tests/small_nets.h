@@ -31,6 +31,11 @@ inline TensorView view(const void* data, DType dtype, const Shape& shape) {
   return {dtype, shape, const_cast<void*>(data)};
 }
 
+// Everything on the host, in one thread, under the limits of the machine.
+inline CompilationTarget host_target() {
+  return {"cpu:0", Limits(), 1};
+}
+
 inline Runtime runtime(int threads = 1) {
   RuntimeOptions options;
   options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so"};

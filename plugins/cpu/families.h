@@ -1,63 +1,89 @@
-// The operator families of the CPU plugin: each file of this folder that declares operators has one function here, called once by
-// plugin.cc while the plugin loads.
+// The table of the operator families of the CPU plugin: one line per family, whose file defines
+//
+//   void add_NAME(plugin::Builder& plugin);
+//
+// which declares the family's operators and is called once while the plugin loads. Sorted by folder, then by name; a test compares the
+// table with the files (tests/operators/families_test.cc), and docs/operators.md says which operator is in which file.
 #pragma once
 
 #include "heddle/op.h"
 
+// Calls `family` (a macro of one name) for every family.
+// clang-format off
+#define HEDDLE_CPU_FAMILIES(family) \
+  /* control/ */ \
+  family(if) \
+  family(loop) \
+  family(scan) \
+  /* conv/ */ \
+  family(conv) \
+  /* image/ */ \
+  family(grid_sample) \
+  family(non_max_suppression) \
+  family(resize) \
+  family(roi_align) \
+  /* matmul/ */ \
+  family(einsum) \
+  family(gemm) \
+  family(matmul) \
+  /* movement/ */ \
+  family(compress_nonzero) \
+  family(concat_split) \
+  family(constant_of_shape) \
+  family(copy) \
+  family(depth_to_space) \
+  family(expand_tile) \
+  family(eye_like) \
+  family(gather) \
+  family(onehot) \
+  family(pad) \
+  family(range) \
+  family(reorder) \
+  family(reshape) \
+  family(reverse_sequence) \
+  family(scatter) \
+  family(shape) \
+  family(slice) \
+  family(topk) \
+  family(transpose) \
+  family(trilu) \
+  family(unique) \
+  /* normalization/ */ \
+  family(normalization) \
+  family(normalization_channel) \
+  family(normalization_local) \
+  /* pointwise/ */ \
+  family(activation) \
+  family(arithmetic) \
+  family(bitwise) \
+  family(cast) \
+  family(compare) \
+  family(logical) \
+  family(pointwise) \
+  family(unary) \
+  family(variadic) \
+  family(where) \
+  /* pooling/ */ \
+  family(pooling) \
+  /* random/ */ \
+  family(dropout) \
+  family(random) \
+  /* recurrent/ */ \
+  family(recurrent) \
+  /* reduce/ */ \
+  family(argmax) \
+  family(cumsum) \
+  family(reduce) \
+  family(softmax) \
+  /* training/ */ \
+  family(loss) \
+  family(optimizer)
+// clang-format on
+
 namespace heddle::cpu {
 
-// Shape, movement, indexing, control flow and random operators (one file each).
-void add_reshape(plugin::Builder& plugin);
-void add_shape(plugin::Builder& plugin);
-void add_transpose(plugin::Builder& plugin);
-void add_concat(plugin::Builder& plugin);
-void add_slice(plugin::Builder& plugin);
-void add_repeat(plugin::Builder& plugin);
-void add_space(plugin::Builder& plugin);
-void add_pad(plugin::Builder& plugin);
-void add_gather(plugin::Builder& plugin);
-void add_scatter(plugin::Builder& plugin);
-void add_onehot(plugin::Builder& plugin);
-void add_topk(plugin::Builder& plugin);
-void add_cumulate(plugin::Builder& plugin);
-void add_reverse_sequence(plugin::Builder& plugin);
-void add_select(plugin::Builder& plugin);
-void add_unique(plugin::Builder& plugin);
-void add_random(plugin::Builder& plugin);
-void add_dropout(plugin::Builder& plugin);
-void add_optimizer(plugin::Builder& plugin);
-void add_loss(plugin::Builder& plugin);
-void add_non_max_suppression(plugin::Builder& plugin);
-void add_einsum(plugin::Builder& plugin);
-void add_recurrent(plugin::Builder& plugin);
-void add_grid_sample(plugin::Builder& plugin);
-void add_roi_align(plugin::Builder& plugin);
-void add_resize(plugin::Builder& plugin);
-void add_if(plugin::Builder& plugin);
-void add_loop(plugin::Builder& plugin);
-void add_scan(plugin::Builder& plugin);
-
-// Pointwise programs, elementwise operators, reductions, normalisations (one file each).
-void add_pointwise(plugin::Builder& plugin);
-void add_unary(plugin::Builder& plugin);
-void add_activation(plugin::Builder& plugin);
-void add_binary(plugin::Builder& plugin);
-void add_compare(plugin::Builder& plugin);
-void add_logical(plugin::Builder& plugin);
-void add_cast(plugin::Builder& plugin);
-void add_reduce(plugin::Builder& plugin);
-void add_reduce_arg(plugin::Builder& plugin);
-void add_softmax(plugin::Builder& plugin);
-void add_normalization(plugin::Builder& plugin);
-void add_normalization_channel(plugin::Builder& plugin);
-void add_normalization_local(plugin::Builder& plugin);
-
-// Convolutions, matrix products, pooling, layouts (one file each).
-void add_conv(plugin::Builder& plugin);
-void add_matmul(plugin::Builder& plugin);
-void add_gemm(plugin::Builder& plugin);
-void add_pooling(plugin::Builder& plugin);
-void add_reorder(plugin::Builder& plugin);
-void add_copy(plugin::Builder& plugin);
+#define HEDDLE_DECLARE_FAMILY(name) void add_##name(plugin::Builder& plugin);
+HEDDLE_CPU_FAMILIES(HEDDLE_DECLARE_FAMILY)
+#undef HEDDLE_DECLARE_FAMILY
 
 }  // namespace heddle::cpu

@@ -2,7 +2,7 @@
 //
 // A multiply compiled file puts everything into namespace heddle::cpu::HEDDLE_ISA and exports one constant table of function pointers:
 //
-//   // rows.h                                     // rows.cc, listed with heddle_isa_sources
+//   // rows.h                                     // rows.isa.cc
 //   struct RowTable { void (*sum)(...); };        namespace heddle::cpu::HEDDLE_ISA {
 //   HEDDLE_DECLARE_ISA_TABLE(RowTable, rows)      static void sum(...) {...}
 //                                                 extern const RowTable rows; const RowTable rows = {sum};

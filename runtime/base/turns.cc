@@ -1,6 +1,7 @@
 #include "base/turns.h"
 
 #include <chrono>
+#include <string>
 
 #include "base/clock.h"
 
@@ -110,6 +111,15 @@ size_t Turns::waiting() const {
   size_t count = 0;
   for (const Waiter* waiter = first_; waiter; waiter = waiter->next) ++count;
   return count;
+}
+
+Status turn_status(Turns::Outcome outcome, std::string_view what) {
+  if (outcome == Turns::Outcome::entered) return {};
+  const std::string name(what);
+  if (outcome == Turns::Outcome::cancelled) return {Code::cancelled, "cancelled while it waited for " + name};
+  if (outcome == Turns::Outcome::late)
+    return {Code::deadline_exceeded, "the deadline passed during the wait for " + name, "allow more time, or let fewer runs use " + name};
+  return {Code::busy, "the calling thread is in a run that holds " + name, "call it when the run is over"};
 }
 
 }  // namespace heddle

@@ -13,8 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include "base/interruption.h"
+#include "heddle/status.h"
 
 namespace heddle {
 
@@ -80,5 +82,9 @@ class Turns {
   Waiter* first_ = nullptr;  // in order of arrival
   Waiter** end_ = &first_;
 };
+
+// What came of asking for a turn with `what`, in a run's words ("the session's variables"). Ok when it entered. Errors: deadline_exceeded,
+// cancelled, busy (the calling thread holds it already).
+Status turn_status(Turns::Outcome outcome, std::string_view what);
 
 }  // namespace heddle

@@ -4,8 +4,9 @@
 
 namespace heddle {
 
-Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompileOptions& options, std::vector<Diagnostic> warnings) {
-  compiling::Draft draft(std::move(net), options);
+Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompilationTarget& target, const CompileOptions& options,
+                                            std::vector<Diagnostic> warnings) {
+  compiling::Draft draft(std::move(net), target, options);
   draft.plan.warnings = std::move(warnings);
   const std::string name = draft.typed.net.name;
   const auto stages = {compiling::find_devices,     compiling::select_kernels, compiling::assign_layouts, compiling::assign_storage,

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "compile/draft.h"
+#include "device/device_manager.h"
+#include "edit/place.h"
 
 namespace heddle::compiling {
 namespace {
@@ -33,19 +35,20 @@ const KernelEntry* fence_kernel() {
 }
 
 Status find_devices(Draft& draft) {
-  auto locations = std::make_unique<Locations>(draft.typed.net, draft.options.default_device);
+  drop_unused_devices(draft.typed);
+  auto locations = std::make_unique<Locations>(draft.typed);
   if (locations->all_on_host()) return {};
-  const std::vector<std::string>& names = locations->names();
+  const std::vector<std::string>& names = draft.typed.devices;
   if (names.size() > size_t{most_devices} + 1)  // and the host
     return {Code::limit_exceeded,
             "the net names " + std::to_string(names.size() - 1) + " devices, at most " + std::to_string(most_devices) + " are possible",
             "put operators on fewer devices"};
-  if (!draft.options.devices)
+  if (!draft.target.devices)
     return {Code::unsupported, "an operator of a subnet is put on a device, but subnets run on the host", "leave its device out"};
   for (size_t i = 1; i < names.size(); ++i) {
     PlanDevice& device = draft.plan.devices.emplace_back();
-    HEDDLE_TRY(device.device, draft.options.devices->open(*draft.typed.registry, names[i]));
-    device.streams = draft.options.streams;
+    HEDDLE_TRY(device.device, draft.target.devices->open(*draft.typed.registry, names[i]));
+    device.streams = draft.target.streams;
   }
   draft.locations = std::move(locations);
   return {};

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/device_name.h"
 #include "compile/compile.h"
 #include "device/locations.h"
 #include "plugin/kernel_instance.h"
@@ -40,6 +39,7 @@ struct Storage {
 
 struct Draft {
   TypedNet typed;
+  const CompilationTarget& target;
   const CompileOptions& options;
   std::vector<NodeDraft> nodes;
   std::vector<NodeId> order;           // of the nodes that run, views left out
@@ -51,18 +51,18 @@ struct Draft {
   uint32_t tail_begin = 0;
   Plan plan;
 
-  explicit Draft(TypedNet net, const CompileOptions& o) : typed(std::move(net)), options(o) {}
+  Draft(TypedNet net, const CompilationTarget& t, const CompileOptions& o) : typed(std::move(net)), target(t), options(o) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
 
   const Node& node(NodeId id) const { return typed.net[id]; }
   NodeDraft& draft(NodeId id) { return nodes[id.index]; }
-  std::string device(NodeId id) const { return full_device_name(node(id).device, options.default_device); }
+  const std::string& device(NodeId id) const { return typed.device_of(node(id)); }
   // 0: the host; d: plan.devices[d - 1].
-  uint8_t device_of(ValueId id) const { return locations ? static_cast<uint8_t>(locations->of(id)) : uint8_t{0}; }
+  uint8_t device_of(ValueId id) const { return locations ? static_cast<uint8_t>(locations->of(id).index) : uint8_t{0}; }
   // Null on the host.
   std::shared_ptr<Device> opened(NodeId id) const {
-    return locations && locations->of(id) != 0 ? plan.devices[locations->of(id) - 1].device : nullptr;
+    return locations && locations->of(id) != host_device ? plan.devices[locations->of(id).index - 1].device : nullptr;
   }
   Status at(NodeId id, Status status) const;
 };

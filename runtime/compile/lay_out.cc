@@ -35,7 +35,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
   work.copy_kind = from == 0 ? HEDDLE_COPY_HOST_TO_DEVICE : to == 0 ? HEDDLE_COPY_DEVICE_TO_HOST : HEDDLE_COPY_DEVICE_TO_DEVICE;
-  const std::vector<std::string>& names = draft.locations->names();
+  const std::vector<std::string>& names = draft.typed.devices;
   draft.plan.copies.push_back(
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
 }
@@ -111,18 +111,17 @@ void lay_out_graph(Draft& draft) {
 Status lay_out(Draft& draft) {
   Plan& plan = draft.plan;
   plan.net_name = draft.typed.net.name;
-  plan.limits = draft.options.limits;
+  plan.limits = draft.target.limits;
   plan.registry = draft.typed.registry;
   plan.resources = draft.options.resources;
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);
   if (plan.has_late_steps) {
-    auto options = std::make_shared<CompileOptions>(draft.options);
-    // A plan may outlive its session: what it keeps it owns. These belong to this compilation; subnets run on the host.
-    options->evaluator = nullptr;
-    options->prepare_ns = nullptr;
-    options->devices = nullptr;
-    options->interruption = nullptr;
-    plan.late_options = std::move(options);
+    auto late = std::make_shared<LateCompilation>(LateCompilation{draft.target.for_subnets(), draft.options});
+    // A plan may outlive its session: these belong to this compilation.
+    late->options.evaluator = nullptr;
+    late->options.prepare_ns = nullptr;
+    late->options.interruption = nullptr;
+    plan.late = std::move(late);
   }
   lay_out_values(draft);
   lay_out_graph(draft);

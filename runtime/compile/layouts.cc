@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "compile/draft.h"
+#include "edit/editor.h"
 
 namespace heddle {
 
@@ -63,7 +64,7 @@ class Assignment {
   double reorder_cost(ValueId value, const heddle_layout& from, const heddle_layout& to) const;
   heddle_layout produced(ValueId value) const;
   Status insert_reorders();
-  Result<ValueId> reordered(ValueId value, const heddle_layout& layout, const std::string& device, std::vector<NodeId>& order);
+  Result<ValueId> reordered(ValueId value, const heddle_layout& layout, DeviceId device, std::vector<NodeId>& order);
 
   Draft& draft_;
   Net& net_;
@@ -243,36 +244,28 @@ bool Assignment::improve() {
 }
 
 // `value` in `layout`: itself, an earlier Reorder's result, or a new Reorder node.
-Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout, const std::string& device, std::vector<NodeId>& order) {
+Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout, DeviceId device, std::vector<NodeId>& order) {
   const Shape& shape = draft_.typed.type(value).shape;
   if (same_bytes(draft_.layouts[value.index], layout, shape)) return value;
   for (const Reordered& r : reordered_)
     if (r.value == value && same_bytes(r.layout, layout, shape)) return r.result;
-  const OperatorSchema* schema = draft_.typed.registry->find_operator("heddle", "Reorder");
-  if (!schema)
+  if (!draft_.typed.registry->find_operator("heddle", "Reorder"))
     return Status(Code::unknown_operator, "layouts need operator heddle::Reorder, which no loaded plugin has", "load the cpu plugin");
   Node node;
   node.name = net_[value].name + "/reorder";
   node.domain = "heddle";
   node.type = "Reorder";
-  node.version = schema->version;
-  node.schema = schema;
-  node.device = device;
+  node.placed = device;
   node.inputs = {value};
-  const NodeId id(net_.nodes.size());
-  Value result;
-  result.name = node.name;
-  result.producer = id;
-  const ValueId result_id(net_.values.size());
-  node.outputs = {result_id};
+  HEDDLE_TRY(const ValueId result_id, append_node(draft_.typed, std::move(node)));
+  const NodeId id = net_[result_id].producer;
+  // The same value in another order: of bounded extents too, which inference takes for the operator's own.
   const TensorType type = draft_.typed.type(value);
-  net_.values.push_back(std::move(result));
-  draft_.typed.types.push_back(type);
-  draft_.typed.known.emplace_back();
+  draft_.typed.types[result_id.index] = type;
   draft_.layouts.push_back(layout);
-  net_.nodes.push_back(std::move(node));
+  if (draft_.locations) draft_.locations->add(id);
   NodeDraft& d = draft_.nodes.emplace_back();
-  d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.device(id), draft_.options.max_threads);
+  d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.device(id), draft_.target.max_threads);
   d.kernel = d.call->find();
   if (!d.kernel) return draft_.at(id, {Code::no_kernel, std::string("no kernel reorders ") + to_string(type.dtype)});
   d.input_layouts = {draft_.layouts[value.index]};
@@ -291,7 +284,7 @@ Status Assignment::insert_reorders() {
     const Choice& choice = choices_[i][chosen_[i]];
     for (size_t k = 0; k < net_[id].inputs.size(); ++k) {
       if (!net_[id].inputs[k].valid()) continue;
-      HEDDLE_TRY(const ValueId value, reordered(net_[id].inputs[k], choice.inputs[k], net_[id].device, order));
+      HEDDLE_TRY(const ValueId value, reordered(net_[id].inputs[k], choice.inputs[k], net_[id].placed, order));
       net_[id].inputs[k] = value;
     }
     draft_.nodes[i].input_layouts = choice.inputs;
@@ -300,7 +293,7 @@ Status Assignment::insert_reorders() {
   }
   for (size_t i = 0; i < net_.outputs.size(); ++i) {
     const ValueId before = net_.outputs[i];
-    HEDDLE_TRY(const ValueId value, reordered(before, heddle_layout{}, "cpu:0", order));
+    HEDDLE_TRY(const ValueId value, reordered(before, heddle_layout{}, host_device, order));
     if (value == before) continue;
     net_.outputs[i] = value;
     net_[value].name = net_[before].name;

@@ -92,8 +92,8 @@ void MemoryPlanner::add_order() {
   // Work on streams goes on while the host runs ahead: then plan order is not the only order, not even with one thread.
   uint32_t streams = 0;
   for (const PlanDevice& d : draft_.plan.devices) streams += d.streams;
-  const bool in_plan_order = !options.share_memory || (options.max_threads <= 1 && streams == 0);
-  problem_.width = in_plan_order ? 1 : chains_per_thread * options.max_threads + streams;
+  const bool in_plan_order = !options.share_memory || (draft_.target.max_threads <= 1 && streams == 0);
+  problem_.width = in_plan_order ? 1 : chains_per_thread * draft_.target.max_threads + streams;
   problem_.successor_begin.push_back(0);
   for (uint32_t i = 0; i < problem_.steps; ++i) {
     problem_.successors.insert(problem_.successors.end(), draft_.edges[i].begin(), draft_.edges[i].end());
@@ -140,26 +140,26 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   if (device_ == 0) {
     plan.arena_bytes = solution.height;
     plan.thread_scratch_bytes = a_thread;
-    plan.max_threads = draft_.options.max_threads;
+    plan.max_threads = draft_.target.max_threads;
   } else {
     plan.devices[device_ - 1].arena_bytes = solution.height;
   }
   MemoryReport& memory = device_ == 0 ? plan.memory : plan.devices[device_ - 1].memory;
-  const int64_t beside = a_thread * draft_.options.max_threads + (device_ == 0 ? plan.staging_bytes : 0);
+  const int64_t beside = a_thread * draft_.target.max_threads + (device_ == 0 ? plan.staging_bytes : 0);
   memory.arena_bytes = solution.height;
   memory.peak_bytes = solution.height + beside;
   memory.lower_bound_bytes = solution.lower_bound + beside;
   memory.lower_bound_kind = solution.lower_bound_kind == offsets::LowerBoundKind::antichain ? "antichain" : "max-live";
   memory.sum_bytes = sum + beside;
-  memory.scratch_bytes = scratch + a_thread * draft_.options.max_threads;
+  memory.scratch_bytes = scratch + a_thread * draft_.target.max_threads;
   const std::string what =
       "the plan needs " + human_bytes(memory.peak_bytes) + (device_ == 0 ? "" : " on " + plan.devices[device_ - 1].device->name());
-  if (memory.peak_bytes > draft_.options.memory_limit)
+  if (memory.peak_bytes > draft_.target.memory_limit)
     return {Code::limit_exceeded,
-            what + ", the limit is " + human_bytes(draft_.options.memory_limit) + "; the largest values are " + holders(),
+            what + ", the limit is " + human_bytes(draft_.target.memory_limit) + "; the largest values are " + holders(),
             "raise --memory-limit to " + std::to_string(memory.peak_bytes) + " bytes, or use smaller inputs"};
-  if (memory.peak_bytes > draft_.options.limits.plan_bytes)
-    return over_limit(draft_.options.limits, &Limits::plan_bytes, what + ", the largest values are " + holders());
+  if (memory.peak_bytes > draft_.target.limits.plan_bytes)
+    return over_limit(draft_.target.limits, &Limits::plan_bytes, what + ", the largest values are " + holders());
   return {};
 }
 

@@ -19,7 +19,7 @@
 namespace heddle {
 
 struct Plan;
-struct CompileOptions;
+struct LateCompilation;
 class ResourceTable;
 
 // Of every value and scratch in an arena, and of the arena itself: a cache line, and the widest vector.
@@ -173,7 +173,7 @@ struct Plan {
   std::vector<Diagnostic> warnings;  // what verify had to say; operators that moved to the host under Copies::automatic as notes
   Limits limits;                     // for values whose extents are known only while running
   bool has_late_steps = false;
-  std::shared_ptr<const CompileOptions> late_options;  // what late steps are made with while running, kept by it; null without such
+  std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
   bool has_variable_updates = false;
 
   // On the host.

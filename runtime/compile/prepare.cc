@@ -69,7 +69,8 @@ Status NodeServices::infer_subnet(const heddle_subnet* subnet, const heddle_tens
   const Node& node = draft_.node(id_);
   const std::shared_ptr<const Net> shared = subnet_attribute(node.attributes, from_abi(subnet));
   if (!shared) return {Code::subnet_mismatch, "the subnet is not an attribute of this operator"};
-  const auto compiled = compile_subnet(*shared, draft_.typed.registry, {inputs, count}, {outputs, output_count}, draft_.options);
+  const auto compiled =
+      compile_subnet(*shared, draft_.typed.registry, {inputs, count}, {outputs, output_count}, draft_.target, draft_.options);
   if (!compiled.ok())
     return from_subnet(compiled.status(), shared->name, draft_.typed.net.name, node.name, display_name(node.domain, node.type));
   draft_.nodes[id_.index].nested.push_back({shared, *compiled});
@@ -177,7 +178,7 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
     operand = &draft_.typed.type(node.inputs[static_cast<size_t>(last.operand_input)]);
     before.inputs.resize(static_cast<size_t>(last.operand_input));
   }
-  return KernelCall(draft_.typed, before, draft_.device(id), draft_.options.max_threads).accepts(next, last, operand);
+  return KernelCall(draft_.typed, before, draft_.device(id), draft_.target.max_threads).accepts(next, last, operand);
 }
 
 // Creates and prepares the kernel that was chosen, or the next one when it answers that it does not do this node. Late steps are prepared
@@ -195,8 +196,8 @@ Status Preparer::make(NodeId id) {
   PrepareRequest request;
   request.inputs = input_pointers;
   request.outputs = output_pointers;
-  request.max_threads = draft_.options.max_threads;
-  request.scratch_limit = draft_.options.limits.plan_bytes;
+  request.max_threads = draft_.target.max_threads;
+  request.scratch_limit = draft_.target.limits.plan_bytes;
   NodeServices services(draft_, id);
   const auto next = [&](const KernelEntry& refused) {
     const KernelEntry* other = d.call->find(&refused);
@@ -236,9 +237,9 @@ Status Preparer::within_operations() const {
     sum += own;
     if (own > most) most = own, largest = id;
   }
-  if (sum <= static_cast<double>(draft_.options.limits.operations)) return {};
+  if (sum <= static_cast<double>(draft_.target.limits.operations)) return {};
   const Node& node = draft_.node(largest);
-  return over_limit(draft_.options.limits, &Limits::operations,
+  return over_limit(draft_.target.limits, &Limits::operations,
                     "a run takes " + shortest(sum) + " operations, most of them (" + shortest(most) + ") in operator " + quoted(node.name) +
                         " (" + display_name(node.domain, node.type) + ")");
 }

@@ -51,8 +51,8 @@ bool shows_old_version(const Draft& draft, ValueId value) {
 // Where a step is enqueued: a copy to the host works on the stream of the device it comes from.
 uint8_t stream_device(const Draft& draft, NodeId id) {
   if (!draft.locations) return 0;
-  const uint32_t own = draft.locations->of(id);
-  return static_cast<uint8_t>(own == 0 && is_copy(draft.node(id)) ? draft.locations->of(draft.node(id).inputs[0]) : own);
+  const DeviceId own = draft.locations->of(id);
+  return static_cast<uint8_t>((own == host_device && is_copy(draft.node(id)) ? draft.locations->of(draft.node(id).inputs[0]) : own).index);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ Status select_kernels(Draft& draft) {
     d.late = is_late(draft, node);
     d.view = !ordered[i] && is_view(draft, node);
     if (d.view && leaves[node.outputs[0].index] && shows_old_version(draft, node.inputs[0])) d.view = false;
-    d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.options.max_threads);
+    d.call = std::make_unique<KernelCall>(draft.typed, node, draft.device(id), draft.target.max_threads);
     if (const std::shared_ptr<Device> opened = draft.opened(id)) d.call->set_device_handle(opened->handle());
     d.device = stream_device(draft, id);
     d.kernel = d.device != 0 && is_copy(node) ? device_copy_kernel() : d.call->find();

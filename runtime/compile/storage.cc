@@ -134,8 +134,6 @@ void Builder::place_output(NodeId id, size_t output) {
 
 Status Builder::run() {
   draft_.storage_of.assign(net_.values.size(), UINT32_MAX);
-  // Layouts may have added nodes.
-  if (draft_.locations) draft_.locations = std::make_unique<Locations>(net_, draft_.options.default_device);
   for (const NodeId id : draft_.order)
     draft_.nodes[id.index].uploaded =
         is_copy(net_[id]) && net_[net_[id].inputs[0]].kind == Value::Kind::constant && draft_.device_of(net_[id].outputs[0]) != 0;

@@ -1,9 +1,8 @@
 #include "compile/subnet.h"
 
-#include "infer/infer.h"
+#include "compile/stages.h"
 #include "infer/registry_evaluator.h"
 #include "plugin/infer_operator.h"
-#include "transform/transform.h"
 
 namespace heddle {
 
@@ -15,28 +14,20 @@ std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attrib
 
 Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                    std::span<const heddle_tensor* const> inputs, std::span<heddle_type* const> outputs,
-                                                   const CompileOptions& options) {
+                                                   const CompilationTarget& target, const CompileOptions& options) {
   std::unique_ptr<Evaluator> own_evaluator;
-  CompileOptions inner = options;
-  if (!inner.evaluator) {
-    own_evaluator = make_registry_evaluator(registry);
-    inner.evaluator = own_evaluator.get();
-  }
-  inner.max_threads = 1;
-  inner.default_device = "cpu:0";  // subnets run where their operator does
-  inner.devices = nullptr;
-  InferOptions inference = subnet_options(inputs, inner.evaluator, inner.limits);
-  inference.interruption = inner.interruption;
-  HEDDLE_TRY(TypedNet typed, infer(subnet, registry, inference));
-  if (typed.net.outputs.size() < outputs.size()) return Status(Code::subnet_mismatch, "the subnet has too few outputs");
+  if (!options.evaluator) own_evaluator = make_registry_evaluator(registry);
+  Evaluator& evaluator = options.evaluator ? *options.evaluator : *own_evaluator;
+  const CompilationTarget host = target.for_subnets();  // subnets run where their operator does
+  Compilation c(host, registry, evaluator, options, options.interruption);
+  c.inference = subnet_options(inputs, &evaluator, host.limits);
+  c.subnet = true;
+  HEDDLE_CHECK(run_stages(c, &subnet, {nullptr, "place"}));
+  if (c.typed.net.outputs.size() < outputs.size()) return Status(Code::subnet_mismatch, "the subnet has too few outputs");
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i]) *outputs[i] = subnet_output_type(typed.type(typed.net.outputs[i]));
-  TransformOptions transforms;
-  transforms.default_device = inner.default_device;
-  transforms.limits = inner.limits;
-  transforms.interruption = inner.interruption;
-  HEDDLE_TRY(typed, optimize(std::move(typed), *inner.evaluator, transforms));
-  return compile(std::move(typed), inner);
+    if (outputs[i]) *outputs[i] = subnet_output_type(c.typed.type(c.typed.net.outputs[i]));
+  HEDDLE_CHECK(run_stages(c, nullptr, {"place", nullptr}));
+  return c.plan;
 }
 
 }  // namespace heddle

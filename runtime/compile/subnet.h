@@ -13,9 +13,9 @@ namespace heddle {
 std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net);
 
 // A plan for the thread of the operator that the subnet belongs to, on the host. `inputs`: views whose dtypes and dims count. `outputs`:
-// filled with the types of its outputs; null entries: not asked for. `options` are those of the net around it. Thread-safe.
+// filled with the types of its outputs; null entries: not asked for. `target` and `options` are those of the net around it. Thread-safe.
 Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                    std::span<const heddle_tensor* const> inputs, std::span<heddle_type* const> outputs,
-                                                   const CompileOptions& options);
+                                                   const CompilationTarget& target, const CompileOptions& options);
 
 }  // namespace heddle

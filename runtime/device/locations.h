@@ -4,37 +4,32 @@
 // on the device of the operators that update it; one that nobody updates lies where all its readers run, else on the host.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
-#include "net/net.h"
+#include "net/typed_net.h"
 
 namespace heddle {
 
 class Locations {
  public:
-  static constexpr uint32_t host = 0;
-  // `net` is resolved and outlives this. Costs a look at each node's device when everything is on the host.
-  Locations(const Net& net, const std::string& default_device);
+  // `net` is placed and outlives this. Costs a look at each node when everything is on the host.
+  explicit Locations(const TypedNet& net);
 
   // Everything runs on the host; nothing else may be asked then.
-  bool all_on_host() const { return names_.size() == 1; }
-  // Full names by index; names()[host] is "cpu:0".
-  const std::vector<std::string>& names() const { return names_; }
-  uint32_t of(NodeId node) const { return nodes_[node.index]; }
-  uint32_t of(ValueId value) const { return values_[value.index]; }
+  bool all_on_host() const { return nodes_.empty(); }
+  DeviceId of(NodeId node) const { return nodes_[node.index]; }
+  DeviceId of(ValueId value) const { return values_[value.index]; }
   // Where input `i` of a node must lie. A Copy takes it from anywhere, but between two devices only by way of the host.
-  uint32_t wanted(NodeId node, size_t i) const;
+  DeviceId wanted(NodeId node, size_t i) const;
+  // A node that was appended to the net, with its outputs, which are of no variable; what it reads it reads for one that read it so far.
+  void add(NodeId node);
 
  private:
-  uint32_t intern(const std::string& name);
   void locate_variables();
 
   const Net& net_;
-  std::vector<std::string> names_{"cpu:0"};
-  std::vector<uint32_t> nodes_;   // by NodeId
-  std::vector<uint32_t> values_;  // by ValueId
+  std::vector<DeviceId> nodes_;   // by NodeId
+  std::vector<DeviceId> values_;  // by ValueId
 };
 
 // heddle::Copy: the input's bytes on the node's own device.

@@ -1,6 +1,7 @@
 #include "infer/infer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/findings.h"
 #include "base/text.h"
@@ -387,6 +388,25 @@ Status infer_node(TypedNet& net, NodeId node) {
   net.types.resize(net.net.values.size());
   net.known.resize(net.net.values.size());
   return Inference(net, options).node(node);
+}
+
+Result<std::vector<TensorType>> inferred_types(TypedNet& net, NodeId id, Evaluator* evaluator) {
+  InferOptions options;
+  options.limits = net.limits;
+  options.evaluator = evaluator;
+  Node& node = net.net[id];
+  // Operands of fused stages lie behind the operator's own inputs and have no part in its types.
+  const std::vector<ValueId> inputs = node.inputs;
+  for (const EpilogueStage& stage : node.epilogue)
+    if (stage.operand_input >= 0) node.inputs.resize(std::min(node.inputs.size(), static_cast<size_t>(stage.operand_input)));
+  std::vector<TensorType> types;
+  for (const ValueId v : node.outputs) types.push_back(v.valid() ? net.type(v) : TensorType());
+  Status status = Inference(net, options).node(id);
+  node.inputs = inputs;
+  for (size_t i = 0; i < types.size(); ++i)
+    if (const ValueId v = node.outputs[i]; v.valid()) std::swap(types[i], net.types[v.index]);
+  HEDDLE_CHECK(std::move(status));
+  return types;
 }
 
 }  // namespace heddle

@@ -42,6 +42,10 @@ TypedNet infer_all(Net net, const std::shared_ptr<const RegistrySnapshot>& regis
 // Symbols of the extents of a net's inputs.
 std::vector<std::string> symbol_names(const Net& net);
 
+// What inference says of a node's outputs, for the judge of transforms. `evaluator`: for nets inside nets, null: none. The net is as before
+// when it returns.
+Result<std::vector<TensorType>> inferred_types(TypedNet& net, NodeId node, Evaluator* evaluator);
+
 // Infers one node that was added to `net` (its outputs' types are written). For transforms.
 Status infer_node(TypedNet& net, NodeId node);
 

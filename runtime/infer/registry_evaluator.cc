@@ -27,7 +27,14 @@ class RegistryEvaluator : public Evaluator {
       if (cost.flops.value_or(0) > most_operations)
         return Status(Code::unsupported, "too much work to be evaluated while a net is compiled");
     }
-    return run_operator(*registry_, call);
+    auto result = run_operator(*registry_, call);
+    // A call has no name but its type; the operator of a net has one.
+    if (!result.ok()) {
+      Status failed = std::move(result).status();
+      failed.diagnostic().node = node.name;
+      return failed;
+    }
+    return result;
   }
 
  private:

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "load/flatbuffer.h"
-#include "load/literal.h"
 #include "load/structure.h"
+#include "net/literal.h"
 #include "net_generated.h"
 
 namespace heddle {

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "load/literal.h"
+#include "net/literal.h"
 
 namespace heddle {
 namespace {

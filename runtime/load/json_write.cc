@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "load/json.h"
-#include "load/literal.h"
+#include "net/literal.h"
 
 namespace heddle {
 namespace {

@@ -118,12 +118,13 @@ struct Node {
   std::string domain;  // "" is ONNX's
   std::string type;
   int32_t version = 0;           // asked for; 0: the newest known
-  std::string device;            // kind[:index]; empty: inherited
+  std::string device;            // what the file says: kind[:index]; empty: inherited
   std::vector<ValueId> inputs;   // invalid ids: absent optional inputs
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;
   std::vector<NodeId> control;             // these run before this one
   std::vector<EpilogueStage> epilogue;     // set by fusion; never in files
+  DeviceId placed = host_device;           // where it runs, among TypedNet::devices; given by placement
   uint32_t random_stream = 0;              // constant id of its random stream, assigned when the net is built; kept by transforms
   const OperatorSchema* schema = nullptr;  // set by resolve; kept alive by Net::keep_alive
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "heddle/limits.h"
@@ -32,8 +33,12 @@ struct TypedNet {
   std::shared_ptr<const RegistrySnapshot> registry;  // where schemas and kernels come from; keeps the plugins loaded
   std::vector<ValueId> shape_inputs;                 // net inputs whose content was used: part of the plan's key
   Limits limits;                                     // that it was inferred under; what transforms add is held to them too
+  // Full names by DeviceId, the host first: what messages call them, and what they are opened by. Made by placement; before it, and where
+  // there is none, everything is the host's.
+  std::vector<std::string> devices{"cpu:0"};
 
   const TensorType& type(ValueId id) const { return types[id.index]; }
+  const std::string& device_of(const Node& node) const { return devices[node.placed.index]; }
 };
 
 }  // namespace heddle

@@ -242,31 +242,54 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
   return {};
 }
 
-Registry::Registry() : snapshot_(std::make_shared<RegistrySnapshot>()) {}
+Registry::Registry(RuleReader reader) : reader_(std::move(reader)), snapshot_(std::make_shared<RegistrySnapshot>()) {}
 
-Status Registry::load(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+// Of all plugins, not of new ones alone: what an operator's name means may have changed with them.
+Status Registry::read_rules(const std::shared_ptr<RegistrySnapshot>& snapshot) const {
+  snapshot->rewrite_rules_.clear();
+  if (!reader_) return {};
+  for (const auto& loaded : snapshot->plugins()) {
+    const heddle_plugin& tables = loaded->library->plugin();
+    for (uint32_t i = 0; i < tables.rule_count; ++i) {
+      HEDDLE_TRY(RewriteRule rule, reader_(*loaded, *tables.rules[i], snapshot));
+      snapshot->rewrite_rules_.push_back(std::make_shared<const RewriteRule>(std::move(rule)));
+    }
+  }
+  return {};
+}
+
+Status Registry::load(std::span<const std::filesystem::path> files) {
   const std::lock_guard lock(mutex_);
-  for (const auto& loaded : snapshot_->plugins())
-    if (!error && loaded->library->path() == canonical) return {};
-  HEDDLE_TRY(std::unique_ptr<Library> library, Library::open(path));
-  // Work on a copy: a plugin that is refused half-way leaves no trace.
+  // Work on a copy: what is refused half-way leaves no trace.
   auto next = std::make_shared<RegistrySnapshot>(*snapshot_);
-  HEDDLE_CHECK(next->add(read_tables(std::move(library))));
+  for (const std::filesystem::path& file : files) {
+    std::error_code error;
+    const std::filesystem::path canonical = std::filesystem::canonical(file, error);
+    const auto is_it = [&](const auto& loaded) { return loaded->library->path() == canonical; };
+    if (!error && std::any_of(next->plugins().begin(), next->plugins().end(), is_it)) continue;
+    HEDDLE_TRY(std::unique_ptr<Library> library, Library::open(file));
+    HEDDLE_CHECK(next->add(read_tables(std::move(library))));
+  }
+  if (next->plugins().size() == snapshot_->plugins().size()) return {};
+  HEDDLE_CHECK(read_rules(next));
   snapshot_ = std::move(next);
   return {};
 }
 
-Status Registry::load_folder(const std::filesystem::path& folder) {
+Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::path& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path().extension() == ".so") files.push_back(entry.path());
-  if (error) return {Code::plugin_unreadable, "plugin folder " + quoted(folder.string()) + ": " + error.message(), "check --plugin-dir"};
+  if (error)
+    return Status(Code::plugin_unreadable, "plugin folder " + quoted(folder.string()) + ": " + error.message(), "check --plugin-dir");
   std::sort(files.begin(), files.end());
-  for (const auto& file : files) HEDDLE_CHECK(load(file));
-  return {};
+  return files;
+}
+
+Status Registry::load_folder(const std::filesystem::path& folder) {
+  HEDDLE_TRY(const std::vector<std::filesystem::path> files, plugin_files(folder));
+  return load(files);
 }
 
 Status Registry::unload(const std::string& plugin_name) {
@@ -285,6 +308,9 @@ Status Registry::unload(const std::string& plugin_name) {
               "unload " + quoted(loaded->name) + " first"};
   }
   if (!found) return {Code::unknown_name, "no plugin " + quoted(plugin_name) + " is loaded", "see heddle plugin list"};
+  if (Status read = read_rules(next); !read.ok())
+    return {Code::busy, "plugin " + quoted(plugin_name) + " is needed by a rewrite rule: " + read.text(),
+            "unload the plugin of the rule first"};
   before = std::move(snapshot_);
   snapshot_ = std::move(next);
   return {};

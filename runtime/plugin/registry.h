@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "heddle/status.h"
+#include "plugin/rewrite_rule.h"
 #include "plugin/schema.h"
 
 namespace heddle {
@@ -34,6 +35,8 @@ class RegistrySnapshot {
   std::vector<std::string> domains() const;
   const std::vector<std::shared_ptr<const LoadedPlugin>>& plugins() const { return plugins_; }
   std::shared_ptr<const LoadedPlugin> owner(const LoadedPlugin* plugin) const;
+  // Of all plugins, in order of loading. Empty where the registry was made without a reader.
+  const std::vector<std::shared_ptr<const RewriteRule>>& rewrite_rules() const { return rewrite_rules_; }
 
  private:
   friend class Registry;
@@ -45,24 +48,35 @@ class RegistrySnapshot {
   const Operator* find(std::string_view domain, std::string_view name) const;
   std::unordered_map<std::string, Operator> operators_;  // by domain + '\0' + name
   std::vector<std::shared_ptr<const LoadedPlugin>> plugins_;
+  std::vector<std::shared_ptr<const RewriteRule>> rewrite_rules_;
 };
 
 // Thread-safe.
 class Registry {
  public:
-  Registry();
-  // Loads a plugin; loading a file that is loaded already changes nothing. Errors as Library::open, duplicate_registration naming both
-  // files, plugin_invalid naming the operator.
-  Status load(const std::filesystem::path& path);
+  // Without a reader rewrite rules stay unread: for looking at what a plugin declares, and for single operators. What compiles nets gives
+  // one (resolve/rule_reader.h).
+  explicit Registry(RuleReader reader = {});
+  // Loads plugins together, all of them or none, so that the rewrite rules of one may speak of operators of a later one; loading a file
+  // that is loaded already changes nothing. Errors: as Library::open; duplicate_registration naming both files; plugin_invalid naming the
+  // operator; those of the reader, naming rule and file.
+  Status load(std::span<const std::filesystem::path> files);
+  Status load(const std::filesystem::path& file) { return load({&file, 1}); }
   // Loads every *.so of a folder in name order; a file that exports no entry point is an error like any other.
   Status load_folder(const std::filesystem::path& folder);
-  // Takes the plugin out of the registry; its library closes when no net and no plan uses it. Code::unknown_name when not loaded.
+  // Takes the plugin out of the registry; its library closes when no net and no plan uses it. Code::unknown_name when not loaded, busy when
+  // kernels or rewrite rules of another plugin need its operators.
   Status unload(const std::string& plugin_name);
   std::shared_ptr<const RegistrySnapshot> snapshot() const;
 
  private:
+  Status read_rules(const std::shared_ptr<RegistrySnapshot>& snapshot) const;
+  const RuleReader reader_;
   mutable std::mutex mutex_;
   std::shared_ptr<const RegistrySnapshot> snapshot_;
 };
+
+// The *.so of a folder in name order. Errors: plugin_unreadable.
+Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::path& folder);
 
 }  // namespace heddle

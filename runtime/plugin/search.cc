@@ -34,12 +34,17 @@ std::filesystem::path default_plugin_folder() {
 
 }  // namespace
 
+// Together: rewrite rules may speak of operators of whichever plugin.
 Status load_plugins(Registry& registry, const RuntimeOptions& options) {
-  for (const std::string& file : options.plugins) HEDDLE_CHECK(registry.load(file));
-  for (const std::string& folder : options.plugin_folders) HEDDLE_CHECK(registry.load_folder(folder));
-  if (!options.default_plugins) return {};
-  const std::filesystem::path folder = default_plugin_folder();
-  return folder.empty() ? Status() : registry.load_folder(folder);
+  std::vector<std::filesystem::path> files(options.plugins.begin(), options.plugins.end());
+  std::vector<std::filesystem::path> folders(options.plugin_folders.begin(), options.plugin_folders.end());
+  if (options.default_plugins)
+    if (std::filesystem::path folder = default_plugin_folder(); !folder.empty()) folders.push_back(std::move(folder));
+  for (const std::filesystem::path& folder : folders) {
+    HEDDLE_TRY(const std::vector<std::filesystem::path> found, plugin_files(folder));
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return registry.load(files);
 }
 
 }  // namespace heddle

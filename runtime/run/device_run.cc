@@ -39,10 +39,6 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
 }
 DeviceRun::~DeviceRun() = default;
 
-void DeviceRun::follow(const Workspace& workspace) {
-  for (Side& side : sides_) side.arena = workspace.on(*side.device);
-}
-
 void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
   observed_ = observed;
   stops_ = stops;

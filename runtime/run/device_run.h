@@ -1,4 +1,4 @@
-// DeviceRun: what one run context has on devices: its streams and events, where its arenas are, and what its steps enqueue there.
+// DeviceRun: what one run context does on devices: its streams and events, and what its steps enqueue there.
 //
 // Belongs to one Execution. Streams may be given work by several threads at once, each stream by one after the other, which the plan's
 // edges see to. Nothing is allocated after create.
@@ -16,7 +16,6 @@
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/status.h"
-#include "memory/workspace.h"
 
 namespace heddle {
 
@@ -26,10 +25,6 @@ class DeviceRun {
   static Result<std::unique_ptr<DeviceRun>> create(const Plan& plan);
   ~DeviceRun();
 
-  // `device` as in Placement, not the host.
-  std::byte* arena(uint8_t device) const { return sides_[device - 1u].arena; }
-  // The arenas are in `workspace`, which has reserved for the plan.
-  void follow(const Workspace& workspace);
   // Where the plan's staging memory is.
   void stage_in(std::byte* staging) { staging_ = staging; }
   void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream].get(); }
@@ -65,7 +60,6 @@ class DeviceRun {
   };
   struct Side {
     Device* device = nullptr;  // the plan's
-    std::byte* arena = nullptr;
     std::vector<DeviceStream> streams;
     std::vector<DeviceEvent> events;
     std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1

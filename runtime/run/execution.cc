@@ -1,12 +1,10 @@
 #include "run/execution.h"
 
 #include <algorithm>
-#include <cstring>
+#include <thread>
+#include <utility>
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "run/device_run.h"
-#include "run/late_step.h"
 #include "schedule/step_call.h"
 
 namespace heddle {
@@ -28,150 +26,123 @@ class RunningMark {
   const bool first_;
 };
 
+SchedulerOptions scheduling(const Plan& plan, const ExecutionOptions& options) {
+  SchedulerOptions made = options.scheduler;
+  made.max_threads = std::min<uint32_t>(plan.max_threads, static_cast<uint32_t>(std::max(1, options.max_threads)));
+  return made;
+}
+
 }  // namespace
 
-int64_t Execution::unplanned_bytes() const {
-  int64_t total = 0;
-  for (const auto& late : late_)
-    if (late) total += late->unplanned_bytes();
-  return total;
+// ---------------------------------------------------------------- made and moved
+
+Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables,
+                                                     const ExecutionOptions& options) {
+  std::unique_ptr<DeviceRun> devices;
+  if (!plan->devices.empty()) {
+    HEDDLE_TRY(devices, DeviceRun::create(*plan));
+    HEDDLE_CHECK(make_homes(*plan, variables.get()));
+  }
+  HEDDLE_TRY(ContextMemory memory, ContextMemory::create(*plan, options.workspace, options.transient, options.transient_bytes));
+  std::unique_ptr<Execution> self(new Execution(std::move(plan), std::move(variables), std::move(memory), std::move(devices), options));
+  HEDDLE_CHECK(self->subnets_.create_planned());
+  return self;
+}
+
+Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
+                     std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options)
+    : plan_(std::move(plan)),
+      variables_(*plan_, std::move(variables)),
+      scope_(plan_->graph, options.outer, options.outer_step),
+      failures_(*plan_),
+      memory_(std::move(memory)),
+      views_(*plan_, memory_, variables_.store()),
+      bindings_(*plan_, memory_, views_),
+      scheduler_(plan_->graph, scheduling(*plan_, options).max_threads > 1 ? options.executor : nullptr, scheduling(*plan_, options)),
+      subnets_(*plan_, memory_, scope_, failures_),
+      steps_({*plan_, memory_, scope_, failures_, subnets_, scheduler_, devices.get()}, views_),
+      devices_(std::move(devices)) {
+  RunControl& control = scope_.control();
+  control.failed = step_failed;
+  control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
+  control.user = this;
+  if (devices_) devices_->stage_in(memory_.staging());
+}
+
+Execution::~Execution() = default;
+
+void Execution::moved() {
+  if (devices_) devices_->stage_in(memory_.staging());
+  views_.move();
+  bindings_.move();
+  steps_.move();
+  subnets_.move();
 }
 
 int64_t Execution::allocated_bytes(uint8_t device) const {
-  if (device != 0) return own_ ? own_->bytes_on(*plan_->devices[device - 1u].device) : 0;
-  int64_t total = (own_ ? own_->host_bytes() : 0) + unplanned_bytes();
-  for (const auto& subnets : nested_)
-    for (const auto& nested : subnets) total += nested->allocated_bytes();
-  return total;
+  const int64_t own = memory_.own_bytes(device);
+  return device != 0 ? own : own + unplanned_bytes() + subnets_.allocated_bytes();
+}
+
+Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging) const {
+  const Placement& at = plan_->values[value.index].placement;
+  const heddle_tensor& here = view(value);
+  if (at.device == 0 || !here.data) return here.data;
+  staging.resize(here.byte_size);
+  HEDDLE_CHECK(plan_->devices[at.device - 1u].device->read(staging.data(), here.data, static_cast<int64_t>(here.byte_size)));
+  return static_cast<void*>(staging.data());
 }
 
 // ---------------------------------------------------------------- running
 
+void Execution::step_failed(void* self, uint32_t step, heddle_status status) {
+  static_cast<Execution*>(self)->failures_.report(step, status);
+}
+
+bool Execution::outer_stops(void* self) {
+  return static_cast<Execution*>(self)->scope_.outer_should_stop();
+}
+
+bool Execution::told_to_end(void* scope) {
+  return static_cast<RunScope*>(scope)->told_to_end();
+}
+
+Status Execution::admit() {
+  HEDDLE_CHECK(bindings_.check_bound());
+  if (scope_.is_subnet()) return {};  // it was chosen for these contents, and is bound by us
+  HEDDLE_CHECK(bindings_.check_contents());
+  return bindings_.check_overlaps();
+}
+
 void Execution::begin(const RunSettings& settings, uint64_t deadline) {
-  control_.stop.store(0, std::memory_order_relaxed);
-  subnet_runs_.store(0, std::memory_order_relaxed);
-  if (settings.cancelled) {
-    // Who cancels sets the flag and then the stop word, with one total order of all four accesses: at least one of the two is seen. (No
-    // fence: ThreadSanitizer knows none.)
-    control_.stop.store(0, std::memory_order_seq_cst);
-    if (settings.cancelled->load(std::memory_order_seq_cst)) request_stop(control_.stop, stop_cancelled);
-  }
-  control_.deadline_ticks = deadline;
-  control_.holds = Turns::held_here();
-  control_.profile = settings.profile;
-  info_.seed = settings.seed;
+  scope_.begin(settings, deadline, variables_.step_counter(settings.step));
+  failures_.clear();
+  bindings_.begin_run();
+  subnets_.begin_run();
+  if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
   observed_ = 0;
-  left_behind_ = false;
-  for (auto& of_step : trips_)
-    for (Trips& trips : of_step) trips.count = 0;
-  if (devices_) devices_->begin(settings.seen != nullptr, told_to_end_by, this);
-  info_.step = settings.step;
-  if (plan_->step_counter >= 0) std::memcpy(&info_.step, variables_->data(static_cast<size_t>(plan_->step_counter)), sizeof(info_.step));
-  if (!failures_.empty()) failures_.clear();
 }
 
-void Execution::mark_torn() {
-  for (const PlanStep& step : plan_->steps)
-    for (const Operand& out : step.outputs)
-      if (step.updates_variable && out.value.valid() && plan_->values[out.value.index].placement.kind == Placement::Kind::variable)
-        variables_->mark_torn(plan_->values[out.value.index].placement.index);
-}
-
-Status Execution::failure() {
-  std::vector<Failure> reported;
-  for (const Failure& f : failures_)
-    if (f.reported) reported.push_back(f);
-  const uint32_t stop = control_.stop.load(std::memory_order_relaxed);
-  if (reported.empty()) {
-    if (stop == stop_deadline)
-      return {Code::deadline_exceeded, "the deadline passed before the run was done", "allow more time, or more threads"};
-    return {Code::cancelled, "the run was cancelled"};
-  }
-  std::sort(reported.begin(), reported.end(), [](const Failure& a, const Failure& b) { return a.step < b.step; });
-  Status first;
-  for (const Failure& f : reported) {
-    const PlanStep& step = plan_->steps[f.step];
-    Status status = f.cause.ok() ? plugin_error(Code::kernel_failed, f.status, {f.status, f.text, {}}) : f.cause;
-    if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
-    std::vector<std::string> shapes;
-    for (const Operand& in : step.inputs)
-      shapes.push_back(in.value.valid() ? std::string(to_string(plan_->values[in.value.index].type.dtype)) +
-                                              plan_->values[in.value.index].type.shape.text()
-                                        : "-");
-    if (f.cause.ok()) status = std::move(status).during("on " + step.device + " with inputs " + join(shapes, ", "));
-    status = std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_->net_name);
-    if (first.ok())
-      first = std::move(status);
-    else
-      first.diagnostic().attached.push_back(std::move(status.diagnostic()));
-  }
-  return first;
-}
-
-// An extent is what a kernel wrote: it must lie within the bound before anybody believes it.
-Status Execution::check_extents() const {
-  for (const PlanValue& value : plan_->values) {
-    if (value.extent_slot < 0) continue;
-    const int64_t extent = extents_[static_cast<size_t>(value.extent_slot)], bound = value.type.shape[value.type.bounded_axis];
-    if (extent >= 0 && extent <= bound) continue;
-    Status bad(Code::kernel_failed,
-               "wrote extent " + std::to_string(extent) + ", the bound is " + std::to_string(bound) + ", for " + quoted(value.name),
-               "mend the kernel");
-    for (const PlanStep& step : plan_->steps)
-      for (const Operand& out : step.outputs)
-        if (out.value.valid() && &plan_->values[out.value.index] == &value)
-          return std::move(bad).at(step.name, display_name(step.domain, step.type)).in_net(plan_->net_name);
-    return bad;
-  }
-  return {};
-}
-
-// Whether the updates of variables had begun when the run ended before its end.
-bool Execution::updates_begun() const {
-  const uint32_t tail = plan_->graph.tail_begin;
-  const bool early = tail == plan_->graph.count;
-  return early || observed_ > tail || (unanswered() && scheduler_->last_run_reached_tail()) ||
-         std::any_of(failures_.begin(), failures_.end(), [&](const Failure& f) { return f.reported && f.step >= tail; });
-}
-
-// Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
-Status Execution::end(bool complete, Status stopped) {
-  if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = check_extents();
-  if (complete && stopped.ok()) [[likely]] {
-    if (copies_) copy_outputs();
-    return {};
-  }
-  if (devices_) note_device_failures();
-  if (!complete && plan_->has_variable_updates && updates_begun()) mark_torn();
-  if (unanswered() && plan_->has_variable_updates) variables_->block(unanswered());
-  Status status = stopped.ok() ? failure() : std::move(stopped);
-  return unanswered() ? std::move(status).during(unanswered()->message()) : status;
-}
-
-// The plain loop, with somebody looking on. What it does is the judge of the scheduler.
+// The plain serial loop, with `seen` called behind each step. The scheduler's results are compared with its.
 Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
+  RunControl& control = scope_.control();
   for (; observed_ < steps_.size(); ++observed_) {
     const uint32_t i = observed_;
     // The updates of variables are all made or none.
-    if (i <= plan_->graph.tail_begin && told_to_end()) return {};
+    if (i <= plan_->graph.tail_begin && scope_.told_to_end()) return {};
+    const Step& step = steps_.steps()[i];
     const uint64_t before = ticks();
-    heddle_status status = call_run(steps_[i], 0, steps_[i].tiles);
-    if (status == HEDDLE_OK) status = call_finish(plan_->graph, steps_[i], i);
-    if (control_.profile) control_.profile[i] = {before, ticks(), 1};
+    heddle_status status = call_run(step, 0, step.tiles);
+    if (status == HEDDLE_OK) status = call_finish(plan_->graph, step, i);
+    if (control.profile) control.profile[i] = {before, ticks(), 1};
     if (status != HEDDLE_OK) {
-      step_failed(this, i, status);
-      request_stop(control_.stop, stop_failed);
+      failures_.report(i, status);
+      request_stop(control.stop, stop_failed);
       return {};
     }
     HEDDLE_CHECK(seen(i));
   }
   return {};
-}
-
-// Whether the caller wants the run to end: its deadline has passed, or it was cancelled.
-bool Execution::told_to_end() {
-  if (control_.deadline_ticks != 0 && ticks() >= control_.deadline_ticks) request_stop(control_.stop, stop_deadline);
-  return control_.stop.load(std::memory_order_relaxed) != 0;
 }
 
 Status Execution::run(const RunSettings& settings) {
@@ -181,14 +152,7 @@ Status Execution::run(const RunSettings& settings) {
   HEDDLE_CHECK(admit());
   const uint64_t deadline = settings.deadline();
   Turns::Hold turn;
-  if (variables_ && variables_->size() > 0) {
-    const Turns::Use use = plan_->has_variable_updates ? Turns::Use::alone : Turns::Use::shared;
-    const Interruption until(deadline, settings.cancelled);
-    HEDDLE_CHECK(variables_->enter(turn, use, until));
-    HEDDLE_CHECK(variables_->whole());
-    if (variables_->has_homes()) [[unlikely]]
-      HEDDLE_CHECK(freshen_variables(until));
-  }
+  if (variables_.any()) HEDDLE_CHECK(variables_.enter(turn, Interruption(deadline, settings.cancelled)));
   begin(settings, deadline);
   Status stopped;
   bool complete = false;
@@ -196,12 +160,62 @@ Status Execution::run(const RunSettings& settings) {
     stopped = run_observed(*settings.seen);
     complete = observed_ == steps_.size();
   } else {
-    scheduler_->run(steps_.data(), control_);
-    complete = scheduler_->last_run_complete();
+    scheduler_.run(steps_.steps(), scope_.control());
+    complete = scheduler_.last_run_complete();
   }
   // Updates that were made stay made; results that came too late are none.
-  if (complete && !plan_->has_variable_updates && told_to_end()) complete = false;
+  if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
   return end(complete, std::move(stopped));
+}
+
+// Whether the updates of variables had begun when the run ended before its end.
+bool Execution::updates_begun() const {
+  const uint32_t tail = plan_->graph.tail_begin;
+  const bool early = tail == plan_->graph.count;
+  return early || observed_ > tail || (unanswered() && scheduler_.last_run_reached_tail()) || failures_.reported_from(tail);
+}
+
+// Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
+Status Execution::end(bool complete, Status stopped) {
+  if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = views_.check_extents();
+  if (complete && stopped.ok()) [[likely]] {
+    bindings_.copy_outputs();
+    return {};
+  }
+  if (devices_) note_device_failures();
+  if (!complete && plan_->has_variable_updates && updates_begun()) variables_.mark_torn();
+  if (unanswered()) variables_.block(unanswered());
+  Status status = stopped.ok() ? failures_.error(scope_.stop_reason()) : std::move(stopped);
+  return unanswered() ? std::move(status).during(unanswered()->message()) : status;
+}
+
+// ---------------------------------------------------------------- devices
+
+// Nothing is in flight afterwards, or the execution is unanswered. A failed fence only says that something before it failed: what it was
+// takes its place.
+void Execution::note_device_failures() {
+  const uint32_t stop = scope_.stop_reason();
+  const bool impatient = stop == stop_deadline || stop == stop_cancelled;
+  const double ns = scheduler_.last_run_given_up() ? 0 : impatient ? answer_after_stop_ns : answer_after_failure_ns;
+  const std::vector<DeviceRun::Failure> failures = devices_->drain(ns);
+  while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
+  for (const DeviceRun::Failure& found : failures) {
+    failures_.forget_fences(plan_->steps[found.step].on_device->device);
+    failures_.report(found.step, found.status, found.text);
+  }
+}
+
+// What the device says by now of a run that has been reported already is nothing new.
+Status Execution::answered() {
+  if (!unanswered()) return {};
+  devices_->drain(0);
+  if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until the device answers"};
+  while (!scheduler_.answered()) std::this_thread::yield();  // threads of ours take in what has been answered
+  return {};
+}
+
+std::shared_ptr<const Unanswered> Execution::unanswered() const {
+  return devices_ ? devices_->unanswered() : nullptr;
 }
 
 }  // namespace heddle

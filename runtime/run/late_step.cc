@@ -6,32 +6,25 @@
 
 #include "base/text.h"
 #include "compile/compile.h"
-#include "compile/subnet.h"
-#include "heddle/limits.h"
 #include "plugin/attributes.h"
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
-#include "run/execution.h"
+#include "run/step_contexts.h"
+#include "run/subnets.h"
+#include "run/tile_ranges.h"
 #include "schedule/step_call.h"
 
 namespace heddle {
 namespace {
 
-constexpr size_t most_subnets = 16;  // compiled ones that a step keeps
-
-// No plan has said how much memory these subnets take together: a loop whose values grow for ever must meet a limit before the machine
-// does.
-int64_t memory_for_growth() {
-  return machine_memory_bytes() / 2;
-}
-
 // What kernels and inference may ask for. Constants are not packed: nothing says that the next run has the same extents.
 class LateServices : public CallServices {
  public:
-  LateServices(LateStep& step, const Plan& plan, const PlanStep& plan_step) : step_(step), plan_(plan), plan_step_(plan_step) {}
+  explicit LateServices(const StepContext& step) : step_(step) {}
   Result<void*> resource(const std::string& name) override {
-    if (const auto& resources = plan_.late_options->resources) return resources->find(name, plan_step_.device, nullptr);
+    const auto& resources = step_.services().plan.late->options.resources;
+    if (resources) return resources->find(name, step_.planned().device, nullptr);
     return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) override {
@@ -40,21 +33,15 @@ class LateServices : public CallServices {
   }
   Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
                       uint32_t output_count) override {
-    const Net* net = from_abi(subnet);
-    const auto made = step_.compile(net, {inputs, count}, {outputs, output_count});
-    if (made.ok()) return {};
-    return from_subnet(made.status(), net->name, plan_.net_name, plan_step_.name, display_name(plan_step_.domain, plan_step_.type));
+    return step_.services().subnets.infer(step_.step, subnet, {inputs, count}, {outputs, output_count});
   }
 
  private:
-  LateStep& step_;
-  const Plan& plan_;
-  const PlanStep& plan_step_;
+  const StepContext& step_;
 };
 
 }  // namespace
 
-// Nobody believes an extent beyond its bound.
 Status check_input_extents(const heddle_run_context& context) {
   for (uint32_t i = 0; i < context.input_count; ++i) {
     const heddle_tensor* in = context.inputs[i];
@@ -67,22 +54,15 @@ Status check_input_extents(const heddle_run_context& context) {
   return {};
 }
 
-LateStep::LateStep(Execution& owner, uint32_t step) : owner_(owner), step_(step), plan_step_(owner.plan().steps[step]) {
+LateStep::LateStep(StepContext& context)
+    : context_(context), services_(context.services()), plan_(services_.plan), plan_step_(context.planned()) {
   buffers_.resize(plan_step_.outputs.size());
   types_.resize(plan_step_.outputs.size());
   operand_contents_.resize(plan_step_.inputs.size());
   known_.resize(plan_step_.inputs.size());
-  for (const KnownInput& known : owner.plan().known_inputs)
+  for (const KnownInput& known : plan_.known_inputs)
     for (size_t i = 0; i < known_.size(); ++i)
-      if (plan_step_.inputs[i].value == owner.plan().inputs[known.input]) known_[i] = known.content->data;
-}
-
-heddle_status LateStep::run(const heddle_run_context* context, int64_t, int64_t) {
-  Execution::StepContext& c = Execution::context_of(context);
-  const Status status = c.owner->late_[c.step]->execute();
-  if (status.ok()) return HEDDLE_OK;
-  c.owner->note_cause(c.step, status);
-  return status_of(status.code());
+      if (plan_step_.inputs[i].value == plan_.inputs[known.input]) known_[i] = known.content->data;
 }
 
 void LateStep::grow(Buffer& buffer, int64_t bytes) {
@@ -99,11 +79,11 @@ int64_t LateStep::unplanned_bytes() const {
 
 void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t rank) {
   if (output >= buffers_.size() || rank < 0 || rank > max_rank || !plan_step_.outputs[output].value.valid()) return nullptr;
-  const PlanValue& value = owner_.plan().values[plan_step_.outputs[output].value.index];
+  const PlanValue& value = plan_.values[plan_step_.outputs[output].value.index];
   const Shape shape(dims, rank);
   int64_t bytes = 0;
-  if (!checked_byte_size(value.type.dtype, shape, &bytes) || bytes > owner_.plan().limits.tensor_bytes) return nullptr;
-  heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[output];
+  if (!checked_byte_size(value.type.dtype, shape, &bytes) || bytes > plan_.limits.tensor_bytes) return nullptr;
+  heddle_tensor& view = *context_.abi.outputs[output];
   if (value.placement.kind == Placement::Kind::unplanned) {
     grow(buffers_[output], bytes);
     view.data = buffers_[output].data;
@@ -119,53 +99,10 @@ bool LateStep::decides_shapes(uint32_t input) const {
   return port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND);
 }
 
-Result<Execution*> LateStep::compile(const Net* subnet, std::span<const heddle_tensor* const> inputs,
-                                     std::span<heddle_type* const> outputs) {
-  Execution* nested = owner_.find_nested(step_, subnet, inputs, outputs.size());
-  if (nested) {
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i]) *outputs[i] = subnet_output_type(nested->plan().values[nested->plan().outputs[i].index].type);
-    return nested;
-  }
-  const std::shared_ptr<const Net> shared = subnet_attribute(plan_step_.call->attributes()->values, subnet);
-  if (!shared) return Status(Code::invalid_argument, "the subnet is not an attribute of this operator");
-  // Called by kernels through the host's functions, across which nothing may be thrown.
-  try {
-    CompileOptions options = *owner_.plan().late_options;
-    if (options.memory_limit == INT64_MAX) options.memory_limit = memory_for_growth();
-    HEDDLE_TRY(auto plan, compile_subnet(*shared, owner_.plan().registry, inputs, outputs, options));
-    HEDDLE_CHECK(make_room(plan->context_bytes(), options.memory_limit));
-    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, {}));
-    execution->set_parent(owner_, step_);
-    execution->subnet_ = subnet;
-    nested = execution.get();
-    owner_.nested_[step_].push_back(std::move(execution));
-    return nested;
-  } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_memory, "no memory for subnet " + quoted(shared->name) + " at the extents of this run");
-  }
-}
-
-// Drops what was used longest ago; never the last one, whose results a kernel may still be reading.
-Status LateStep::make_room(int64_t bytes, int64_t limit) {
-  auto& kept = owner_.nested_[step_];
-  int64_t held = 0;
-  for (const auto& nested : kept) held += nested->allocated_bytes();
-  while (kept.size() > 1 && (kept.size() >= most_subnets || held > limit - bytes)) {
-    held -= kept.front()->allocated_bytes();
-    kept.erase(kept.begin());
-  }
-  if (held <= limit - bytes) return {};
-  return {Code::limit_exceeded,
-          "a subnet whose values grow needs " + human_bytes(bytes) + " beside the " + human_bytes(held) +
-              " of the trip before, the limit is " + human_bytes(limit),
-          "raise --memory-limit or SessionOptions::memory_limit, or let the loop end earlier"};
-}
-
 // True extents and operand contents against those of the last run.
 bool LateStep::same_extents() {
   bool same = ready_;
-  const heddle_run_context& c = owner_.contexts_[step_].abi;
+  const heddle_run_context& c = context_.abi;
   input_shapes_.resize(c.input_count);
   for (uint32_t i = 0; i < c.input_count; ++i) {
     if (!c.inputs[i]) continue;
@@ -186,7 +123,7 @@ bool LateStep::same_extents() {
 }
 
 std::vector<const heddle_tensor*> LateStep::views(std::vector<heddle_tensor>& storage) const {
-  const heddle_run_context& c = owner_.contexts_[step_].abi;
+  const heddle_run_context& c = context_.abi;
   storage.resize(c.input_count);
   std::vector<const heddle_tensor*> pointers(c.input_count, nullptr);
   for (uint32_t i = 0; i < c.input_count; ++i) {
@@ -199,7 +136,7 @@ std::vector<const heddle_tensor*> LateStep::views(std::vector<heddle_tensor>& st
 
 // Only what is compared from run to run may be read: shape operands, constants, and inputs whose content the plan was made for.
 Status LateStep::infer_outputs() {
-  const heddle_run_context& c = owner_.contexts_[step_].abi;
+  const heddle_run_context& c = context_.abi;
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(storage);
   for (uint32_t i = 0; i < c.input_count; ++i)
@@ -207,10 +144,10 @@ Status LateStep::infer_outputs() {
       storage[i].data = const_cast<std::byte*>(known_[i]);
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
-  LateServices services(*this, owner_.plan(), plan_step_);
+  LateServices services(context_);
   HEDDLE_CHECK(infer_operator(plan_step_.call->schema(), plan_step_.call->attributes()->table, inputs, wanted, types_, &services));
   for (size_t i = 0; i < types_.size(); ++i) {
-    const DType planned = wanted[i] ? owner_.plan().values[plan_step_.outputs[i].value.index].type.dtype : types_[i].dtype;
+    const DType planned = wanted[i] ? plan_.values[plan_step_.outputs[i].value.index].type.dtype : types_[i].dtype;
     if (types_[i].dtype != planned)
       return {Code::dtype_mismatch,
               "output " + std::to_string(i) + " is " + to_string(types_[i].dtype) + ", the plan took it for " + to_string(planned)};
@@ -226,8 +163,8 @@ Status LateStep::place_outputs() {
       if (!own) return {Code::unsupported, "output " + std::to_string(i) + " has no known extents even now"};
       continue;
     }
-    const PlanValue& value = owner_.plan().values[plan_step_.outputs[i].value.index];
-    const Limits& limits = owner_.plan().limits;
+    const PlanValue& value = plan_.values[plan_step_.outputs[i].value.index];
+    const Limits& limits = plan_.limits;
     if (types_[i].byte_size() > limits.tensor_bytes)
       return over_limit(limits, &Limits::tensor_bytes,
                         "output " + quoted(value.name) + " would take " + human_bytes(types_[i].byte_size()));
@@ -241,7 +178,7 @@ Status LateStep::place_outputs() {
 // Kernels look at ranks when they are created: the call that tells them, for those of this run.
 bool LateStep::adopt_ranks() {
   std::vector<int> ranks;
-  for (size_t i = 0; i < input_shapes_.size(); ++i) ranks.push_back(owner_.contexts_[step_].abi.inputs[i] ? input_shapes_[i].rank() : 0);
+  for (size_t i = 0; i < input_shapes_.size(); ++i) ranks.push_back(context_.abi.inputs[i] ? input_shapes_[i].rank() : 0);
   for (const TensorType& type : types_) ranks.push_back(type.shape.rank());
   if (call_ && ranks == ranks_) return false;
   call_ = std::make_unique<KernelCall>(*plan_step_.call, ranks);
@@ -251,15 +188,15 @@ bool LateStep::adopt_ranks() {
 
 // The kernel is made once, and again when it does not do the extents of this run.
 Status LateStep::prepare() {
-  LateServices services(*this, owner_.plan(), plan_step_);
-  const heddle_run_context& c = owner_.contexts_[step_].abi;
+  LateServices services(context_);
+  const heddle_run_context& c = context_.abi;
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(storage);
   for (heddle_tensor& view : storage) view.data = nullptr;
   PrepareRequest request;
   request.inputs = inputs;
   request.outputs = {c.outputs, c.output_count};
-  request.scratch_limit = owner_.plan().limits.plan_bytes;
+  request.scratch_limit = plan_.limits.plan_bytes;
   if (adopt_ranks()) made_ = {};
   if (made_.kernel) {
     Status again = prepare_kernel(made_, request, &services);
@@ -277,7 +214,7 @@ Status LateStep::prepare() {
 // Dynamic outputs have no extents until the kernel gives them.
 void LateStep::hide_dynamic_outputs() {
   for (uint32_t i = 0; i < types_.size(); ++i) {
-    heddle_tensor* view = owner_.contexts_[step_].abi.outputs[i];
+    heddle_tensor* view = context_.abi.outputs[i];
     if (!view || !types_[i].dynamic) continue;
     view->flags |= HEDDLE_TENSOR_DYNAMIC;
     view->data = nullptr;
@@ -288,17 +225,16 @@ void LateStep::hide_dynamic_outputs() {
   }
 }
 
-// An output that the plan took for dynamic and inference now gives a bound: its extent is nobody's but this step's.
+// An output that the plan took for dynamic and inference now gives a bound: only this step knows its extent.
 bool LateStep::has_own_extent(size_t output) const {
   const Operand& out = plan_step_.outputs[output];
-  return out.value.valid() && !types_[output].dynamic && types_[output].bounded_axis >= 0 &&
-         owner_.plan().values[out.value.index].extent_slot < 0;
+  return out.value.valid() && !types_[output].dynamic && types_[output].bounded_axis >= 0 && plan_.values[out.value.index].extent_slot < 0;
 }
 
 void LateStep::open_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     if (!has_own_extent(i)) continue;
-    heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[i];
+    heddle_tensor& view = *context_.abi.outputs[i];
     set_extents(i, types_[i].shape);
     buffers_[i].extent = 0;
     view.extent = &buffers_[i].extent;
@@ -310,7 +246,7 @@ void LateStep::open_extents() {
 Status LateStep::close_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     if (!has_own_extent(i)) continue;
-    heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[i];
+    heddle_tensor& view = *context_.abi.outputs[i];
     Shape shape = types_[i].shape;
     const int32_t axis = types_[i].bounded_axis;
     const int64_t extent = buffers_[i].extent;
@@ -328,7 +264,7 @@ Status LateStep::close_extents() {
 }
 
 void LateStep::set_extents(size_t output, const Shape& shape) {
-  heddle_tensor& view = *owner_.contexts_[step_].abi.outputs[output];
+  heddle_tensor& view = *context_.abi.outputs[output];
   buffers_[output].shape = shape;
   view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_DYNAMIC);
   view.dims = buffers_[output].shape.data();
@@ -339,7 +275,7 @@ void LateStep::set_extents(size_t output, const Shape& shape) {
 
 Status LateStep::check_dynamic_outputs() const {
   for (uint32_t i = 0; i < types_.size(); ++i) {
-    const heddle_tensor* view = owner_.contexts_[step_].abi.outputs[i];
+    const heddle_tensor* view = context_.abi.outputs[i];
     if (view && (view->flags & HEDDLE_TENSOR_DYNAMIC))
       return {Code::kernel_failed, "the kernel allocated no output " + std::to_string(i), "mend the kernel"};
   }
@@ -347,7 +283,7 @@ Status LateStep::check_dynamic_outputs() const {
 }
 
 Status LateStep::execute() {
-  HEDDLE_CHECK(check_input_extents(owner_.contexts_[step_].abi));
+  HEDDLE_CHECK(check_input_extents(context_.abi));
   try {
     if (!same_extents()) {
       ready_ = false;
@@ -365,7 +301,7 @@ Status LateStep::execute() {
   hide_dynamic_outputs();
   open_extents();
   // The step's own context with true extents in its inputs.
-  Execution::StepContext call = owner_.contexts_[step_];
+  StepContext call = context_;
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(storage);
   for (uint32_t i = 0; i < call.abi.input_count; ++i) {
@@ -381,14 +317,15 @@ Status LateStep::execute() {
   heddle_status status = HEDDLE_OK;
   try {
     if (made_.tiles > 0)
-      status = owner_.run_tiles(step_, kernel.run, &call.abi, {0, made_.tiles}, made_.cost_ns / static_cast<double>(made_.tiles));
+      status = run_tiles(services_.scope, context_.step, kernel.run, &call.abi, {0, made_.tiles},
+                         made_.cost_ns / static_cast<double>(made_.tiles));
     if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&call.abi);
   } catch (...) {
     status = say_threw(&call.abi);
   }
   const Status extents = close_extents();  // also where the kernel failed: the views are as they were
   if (status == HEDDLE_OK) return extents.ok() ? check_dynamic_outputs() : extents;
-  return owner_.kernel_failure(step_, status);
+  return services_.failures.of_kernel(context_.step, status);
 }
 
 }  // namespace heddle

@@ -84,30 +84,6 @@ bool stopped_before_tail(RunControl& control) noexcept {
   return control.stop.load(std::memory_order_relaxed) != 0;
 }
 
-// Whether everything ran and nothing failed.
-bool run_serially(const StepGraph& graph, const Step* steps, RunControl& control, float* cost_ns) noexcept {
-  SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks, control.outer_stops ? &control : nullptr};
-  const SerialLoop loop = !extras.none() ? watched_loop : graph.finish.empty() ? plain_loop<false> : plain_loop<true>;
-  uint32_t s = 0;
-  heddle_status status = HEDDLE_OK;
-  try {
-    status = loop(graph, steps, s, graph.tail_begin, control.stop, extras);
-    if (s < graph.count && s == graph.tail_begin && !stopped_before_tail(control)) {
-      // From here on neither cancellation nor deadline stops the updates of variables.
-      extras.deadline_ticks = 0;
-      std::atomic<uint32_t> tail_stop{0};
-      status = loop(graph, steps, s, graph.count, tail_stop, extras);
-    }
-  } catch (...) {
-    status = say_threw(steps[s].context);
-  }
-  if (status != HEDDLE_OK) {
-    if (control.failed) control.failed(control.user, s, status);
-    request_stop(control.stop, stop_failed);
-  }
-  return s == graph.count;
-}
-
 }  // namespace
 
 Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options)
@@ -122,21 +98,45 @@ Scheduler::~Scheduler() = default;
 
 void Scheduler::run(const Step* steps, RunControl& control) noexcept {
   const WorkerScope scope(0);
-  if (engine_ && !prepared_) [[unlikely]]
-    prepare_engine(steps);
-  RunMode::Choice choice;
-  choice.parallel = engine_ != nullptr;
-  if (run_mode_) choice = choose();
+  const RunMode::Choice choice = engine_ ? choose(steps) : RunMode::Choice();
   const uint64_t begin = choice.timed ? ticks() : 0;
   float* const cost_ns = choice.measure ? run_mode_->measured_ns() : nullptr;
   last_parallel_ = choice.parallel;
-  last_complete_ = choice.parallel ? engine_->run(steps, control, cost_ns) : run_serially(graph_, steps, control, cost_ns);
+  if (choice.parallel) {
+    last_complete_ = engine_->run(steps, control, cost_ns);
+  } else {
+    SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks, control.outer_stops ? &control : nullptr};
+    const SerialLoop loop = !extras.none() ? watched_loop : graph_.finish.empty() ? plain_loop<false> : plain_loop<true>;
+    uint32_t s = 0;
+    heddle_status status = HEDDLE_OK;
+    try {
+      status = loop(graph_, steps, s, graph_.tail_begin, control.stop, extras);
+      if (s < graph_.count && s == graph_.tail_begin && !stopped_before_tail(control)) {
+        // From here on neither cancellation nor deadline stops the updates of variables.
+        extras.deadline_ticks = 0;
+        std::atomic<uint32_t> tail_stop{0};
+        status = loop(graph_, steps, s, graph_.count, tail_stop, extras);
+      }
+    } catch (...) {
+      status = say_threw(steps[s].context);
+    }
+    if (status != HEDDLE_OK) {
+      if (control.failed) control.failed(control.user, s, status);
+      request_stop(control.stop, stop_failed);
+    }
+    last_complete_ = s == graph_.count;
+  }
   if (choice.timed && last_complete_) learn(choice, steps, ticks_to_ns(ticks() - begin));
 }
 
 // In mode parallel costs are learned all the same: they decide what is offered and in which order.
-RunMode::Choice Scheduler::choose() noexcept {
-  RunMode::Choice choice = run_mode_->next();
+RunMode::Choice Scheduler::choose(const Step* steps) noexcept {
+  if (!prepared_) [[unlikely]]
+    prepare_engine(steps);
+  RunMode::Choice choice;
+  choice.parallel = true;
+  if (!run_mode_) return choice;
+  choice = run_mode_->next();
   // Asynchronous steps need the engine, which then runs them on one thread or several.
   if (options_.mode == ScheduleMode::parallel || engine_->table().has_asynchronous()) choice.parallel = true;
   return choice;

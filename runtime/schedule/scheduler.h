@@ -76,7 +76,8 @@ class Scheduler {
 
  private:
   void prepare_engine(const Step* steps);
-  RunMode::Choice choose() noexcept;
+  // How this run goes; with an engine only.
+  RunMode::Choice choose(const Step* steps) noexcept;
   void learn(const RunMode::Choice& choice, const Step* steps, double duration_ns);
 
   const StepGraph& graph_;

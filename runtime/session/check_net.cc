@@ -4,10 +4,10 @@
 #include "base/text.h"
 #include "device/device_manager.h"
 #include "device/locations.h"
+#include "edit/place.h"
 #include "infer/registry_evaluator.h"
 #include "infer/shape_operands.h"
 #include "plugin/kernel_call.h"
-#include "plugin/library.h"
 #include "session/pipeline.h"
 #include "verify/subnets.h"
 
@@ -17,34 +17,33 @@ namespace {
 // Names operators that nothing runs, in subnets too, before compile stops at the first net that has some.
 class KernelCheck {
  public:
-  KernelCheck(Evaluator& evaluator, const TransformOptions& transform, const RegistrySnapshot& registry)
-      : evaluator_(evaluator), transform_(transform) {
-    for (const auto& plugin : registry.plugins()) has_rules_ = has_rules_ || plugin->library->plugin().rule_count > 0;
-  }
+  explicit KernelCheck(const Compilation& c)
+      : compilation_(c), host_(c.target.for_subnets()), has_rules_(!c.registry->rewrite_rules().empty()) {}
 
   // `transformed`: the net is as compile gets it. If not, fusing and folding may still do away with operators; what they can't is named.
-  void look(const TypedNet& net, const std::string& default_device, bool transformed, Findings& findings) const {
+  void look(const TypedNet& net, bool transformed, Findings& findings) const {
     for (size_t i = 0; i < net.net.nodes.size(); ++i) {
       const Node& node = net.net.nodes[i];
-      const std::string device = full_device_name(node.device, default_device);
+      const std::string& device = net.device_of(node);
       if (has_types(net, node) && !runs(net, node, device, transformed))
         findings.add(
             Status(KernelCall(net, node, device, 1).missing()).at(node.name, display_name(node.domain, node.type)).in_net(net.net.name));
-      visit_subnets(net, NodeId(i), &evaluator_, findings,
+      visit_subnets(net, NodeId(i), &compilation_.evaluator, findings,
                     [&](TypedNet subnet, bool whole, Findings& inside) { look_inside(std::move(subnet), whole, inside); });
     }
   }
 
  private:
   void look_inside(TypedNet subnet, bool whole, Findings& inside) const {
-    if (!whole) return look(subnet, "cpu:0", false, inside);
-    TransformOptions transform = transform_;
-    transform.default_device = "cpu:0";
-    Result<TypedNet> optimized = optimize(std::move(subnet), evaluator_, transform);
-    if (optimized.ok())
-      look(*optimized, "cpu:0", true, inside);
-    else
-      inside.add(optimized.status());
+    if (!whole) return look(subnet, false, inside);
+    Compilation c(host_, compilation_.registry, compilation_.evaluator, compilation_.compiling);
+    c.transforms = compilation_.transforms;
+    c.subnet = true;
+    c.on_findings = OnFindings::collect;
+    c.typed = std::move(subnet);
+    (void)run_stages(c, nullptr, {"place", "compile"});
+    if (!c.findings.failed()) look(c.typed, true, inside);
+    for (const Diagnostic& d : c.findings.all()) inside.add(Status(d));
   }
   bool runs(const TypedNet& net, const Node& node, const std::string& device, bool transformed) const {
     if (!transformed && has_rules_) return true;  // which may replace anything
@@ -54,52 +53,49 @@ class KernelCheck {
     return !transformed && node.schema->op->pointwise && runs_pointwise(net, device);
   }
 
-  Evaluator& evaluator_;
-  const TransformOptions& transform_;
-  bool has_rules_ = false;
+  const Compilation& compilation_;
+  const CompilationTarget host_;
+  const bool has_rules_;
 };
 
 // Names of inputs that decide shapes and have no content.
-std::vector<std::string> unknown_contents(const Net& net, const PipelineOptions& options) {
+std::vector<std::string> unknown_contents(const Net& net, const CompilationTarget& target, const PipelineOptions& options) {
   std::vector<std::string> names;
-  for (const uint32_t i : shape_deciding_inputs(net, options.limits))
+  for (const uint32_t i : shape_deciding_inputs(net, target.limits))
     if (i >= options.inputs.size() || !options.inputs[i].content) names.push_back(net[net.inputs[i]].name);
   return names;
 }
 
-}  // namespace
-
-Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const PipelineOptions& options) {
-  const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
-  Findings findings, inferred;
-  TypedNet typed = infer_all(resolved, registry, infer_options(options, evaluator.get()), inferred);
-  const std::vector<std::string> unknown = unknown_contents(resolved, options);
+// Findings of infer, without what is guesswork while contents that decide shapes are not known.
+Findings inferred_findings(const Findings& inferred, const Net& net, const std::vector<std::string>& unknown) {
+  Findings findings;
   if (inferred.failed())
-    for (const std::string& name : unknown) findings.add(missing_content(name).in_net(resolved.name));
-  // Without these contents shapes are anybody's guess.
+    for (const std::string& name : unknown) findings.add(missing_content(name).in_net(net.name));
   for (const Diagnostic& d : inferred.all())
     if (unknown.empty() || d.code != Code::shape_mismatch) findings.add(Status(d));
-  place_and_verify(typed, options, evaluator.get(), findings);
-  const KernelCheck kernels(*evaluator, options.transform, *registry);
-  if (findings.failed()) {
-    kernels.look(typed, options.compile.default_device, false, findings);
-    return findings;
-  }
-  TransformOptions transform_options = options.transform;
-  transform_options.interruption = options.interruption;
-  Result<TypedNet> optimized = optimize(std::move(typed), *evaluator, transform_options);
-  if (!optimized.ok()) {
-    findings.add(optimized.status());
-    return findings;
-  }
-  kernels.look(*optimized, options.compile.default_device, true, findings);
-  if (findings.failed()) return findings;
-  CompileOptions compile_options = options.compile;
-  compile_options.evaluator = evaluator.get();
-  compile_options.interruption = options.interruption;
-  const auto plan = compile(std::move(optimized).value(), compile_options);
-  findings.add(plan.status());
   return findings;
+}
+
+}  // namespace
+
+Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const CompilationTarget& target,
+                   const PipelineOptions& options) {
+  const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
+  Compilation c = compilation(registry, target, options, *evaluator);
+  c.on_findings = OnFindings::collect;  // so that run_stages itself never fails
+  const KernelCheck kernels(c);
+  (void)run_stages(c, &resolved, {nullptr, "place"});
+  c.findings = inferred_findings(c.findings, resolved, unknown_contents(resolved, target, options));
+  (void)run_stages(c, nullptr, {"place", "transform"});
+  if (c.findings.failed()) {
+    kernels.look(c.typed, false, c.findings);
+    return c.findings;
+  }
+  (void)run_stages(c, nullptr, {"transform", "compile"});
+  if (c.findings.failed()) return c.findings;
+  kernels.look(c.typed, true, c.findings);
+  (void)run_stages(c, nullptr, {"compile", nullptr});
+  return c.findings;
 }
 
 }  // namespace heddle

@@ -98,18 +98,8 @@ Context::~Context() {
 }
 
 Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until) {
-  switch (turn.enter(workspace.turns(), Turns::Use::alone, until)) {
-    case Turns::Outcome::entered:
-      return workspace.answered();
-    case Turns::Outcome::cancelled:
-      return {Code::cancelled, "the run was cancelled while it waited for its turn"};
-    case Turns::Outcome::late:
-      return {Code::deadline_exceeded, "the deadline passed while the run waited for its turn in shared memory",
-              "allow more time, or let fewer contexts share it"};
-    case Turns::Outcome::held:
-      break;
-  }
-  return {Code::busy, "the calling thread is in a run that works in this memory", "call it when the run is over"};
+  HEDDLE_CHECK(turn_status(turn.enter(workspace.turns(), Turns::Use::alone, until), "shared memory"));
+  return workspace.answered();
 }
 
 Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {

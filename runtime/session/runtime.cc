@@ -44,7 +44,23 @@ Status check_options(const SessionOptions& options) {
   return check_range("SessionOptions::idle_contexts", options.idle_contexts, 0, INT_MAX, "0 keeps none");
 }
 
+// The one place where a session's options become what its nets are compiled for.
+CompilationTarget target_of(Runtime::Impl& runtime, const SessionOptions& options) {
+  CompilationTarget target(options.device, options.limits, static_cast<uint32_t>(runtime.threads));
+  target.copies = options.copies;
+  target.memory_limit = options.memory_limit;
+  target.devices = &runtime.devices;
+  target.streams = static_cast<uint32_t>(options.streams);
+  target.check_plans = options.check_plans.value_or(target.check_plans);
+  return target;
+}
+
 }  // namespace
+
+Session::Impl::Impl(std::shared_ptr<Runtime::Impl> of, const SessionOptions& asked)
+    : runtime(std::move(of)), options(asked), target(target_of(*runtime, asked)) {
+  ++runtime->sessions;
+}
 
 void set_log_function(LogFunction function, void* user) {
   set_log_sink(function, user);
@@ -125,10 +141,9 @@ int Runtime::threads() const {
 
 Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
   HEDDLE_CHECK(check_options(options));
-  const std::shared_ptr<Session::Impl> impl(new Session::Impl(Internals::shared(runtime)),
+  const std::shared_ptr<Session::Impl> impl(new Session::Impl(Internals::shared(runtime), options),
                                             [](Session::Impl* made) { delete_unless_forked(made, made->runtime->made); });
   impl->registry = impl->runtime->registry.snapshot();
-  impl->options = options;
   const uint64_t begin = ticks();
   HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
   impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
@@ -138,15 +153,7 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
   PipelineOptions& p = impl->pipeline;
   p.symbols = options.symbols;
-  p.limits = options.limits;
-  p.transform.default_device = p.compile.default_device = options.device;
-  p.transform.limits = p.compile.limits = options.limits;
-  p.copies = options.copies;
   p.transform.apply_rules = options.rewrite_rules;
-  p.compile.devices = &impl->runtime->devices;
-  p.compile.streams = static_cast<uint32_t>(options.streams);
-  p.compile.max_threads = static_cast<uint32_t>(impl->runtime->threads);
-  p.compile.memory_limit = options.memory_limit;
   p.compile.commit_late = options.commit_late;
   p.compile.packs = impl->packs;
   p.compile.resources = impl->resources;

@@ -108,7 +108,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
       p.inputs[i].content = Blob::copy_of(input.dtype, input.shape, input.data);
     }
   entry->times = load_times;
-  HEDDLE_TRY(entry->plan, build_plan(net, registry, p, &entry->times));
+  HEDDLE_TRY(entry->plan, build_plan(net, registry, target, p, &entry->times));
   for (const ValueId id : entry->plan->inputs) entry->types.push_back(entry->plan->values[id.index].type);
   return entry;
 }
@@ -330,7 +330,7 @@ std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) co
   Status status = impl_->runtime->made.check();
   if (status.ok()) status = check_count(impl_->net, inputs.size());
   if (!status.ok()) return {status.diagnostic()};
-  return check_net(impl_->net, impl_->registry, p).all();
+  return check_net(impl_->net, impl_->registry, impl_->target, p).all();
 }
 
 std::vector<std::string> Session::symbols() const {

@@ -12,6 +12,7 @@
 #include "heddle/session.h"
 #include "memory/workspace.h"
 #include "plugin/registry.h"
+#include "resolve/rule_reader.h"
 #include "run/execution.h"
 #include "run/forked.h"
 #include "run/quarantine.h"
@@ -23,7 +24,7 @@ namespace heddle {
 
 struct Runtime::Impl {
   MadeInThisProcess made;
-  Registry registry;
+  Registry registry{read_rewrite_rule};
   DeviceManager devices;
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
@@ -48,13 +49,14 @@ struct PlanEntry {
 };
 
 struct Session::Impl {
-  explicit Impl(std::shared_ptr<Runtime::Impl> of) : runtime(std::move(of)) { ++runtime->sessions; }
+  Impl(std::shared_ptr<Runtime::Impl> of, const SessionOptions& asked);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   std::shared_ptr<Runtime::Impl> runtime;
   std::shared_ptr<const RegistrySnapshot> registry;
   SessionOptions options;
+  CompilationTarget target;  // of every plan
   PipelineOptions pipeline;  // defaults for every plan
   SchedulerOptions scheduler;
   Net net;           // resolved

@@ -32,18 +32,8 @@ int64_t VariableStore::bytes() const {
 }
 
 Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, const Interruption& until) const {
-  switch (hold.enter(turns_, use, until)) {
-    case Turns::Outcome::entered:
-      return unanswered_ ? unanswered_->status() : Status();
-    case Turns::Outcome::cancelled:
-      return {Code::cancelled, "cancelled while it waited for the session's variables"};
-    case Turns::Outcome::late:
-      return {Code::deadline_exceeded, "the deadline passed during the wait for the session's variables",
-              "allow more time, or let fewer runs update them"};
-    case Turns::Outcome::held:
-      break;
-  }
-  return {Code::busy, "the calling thread is in a run that holds the session's variables", "call it when the run is over"};
+  HEDDLE_CHECK(turn_status(hold.enter(turns_, use, until), "the session's variables"));
+  return unanswered_ ? unanswered_->status() : Status();
 }
 
 Status VariableStore::read(size_t i, void* destination, const Interruption& until) const {

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "device/locations.h"
-#include "transform/editor.h"
+#include "edit/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {
@@ -10,8 +10,7 @@ namespace {
 
 class Copier {
  public:
-  explicit Copier(Editor& editor, const std::string& default_device)
-      : editor_(editor), locations_(editor.graph(), default_device), node_count_(editor.graph().nodes.size()) {}
+  explicit Copier(Editor& editor) : editor_(editor), locations_(editor.net()), node_count_(editor.graph().nodes.size()) {}
 
   Status run() {
     for (size_t i = 0; i < node_count_; ++i) {
@@ -27,8 +26,8 @@ class Copier {
     }
     for (size_t o = 0; o < editor_.graph().outputs.size(); ++o) {
       const ValueId output = editor_.graph().outputs[o];
-      if (locations_.of(output) == Locations::host) continue;
-      HEDDLE_TRY(const ValueId copy, copied({}, output, Locations::host));
+      if (locations_.of(output) == host_device) continue;
+      HEDDLE_TRY(const ValueId copy, copied({}, output, host_device));
       editor_.set_output(o, copy);
     }
     return {};
@@ -36,31 +35,31 @@ class Copier {
 
  private:
   // `value` at `place`, for a node that runs at `before` (invalid: after everything).
-  Result<ValueId> copied(NodeId before, ValueId value, uint32_t place) {
-    if (const auto it = made_.find({value.index, place}); it != made_.end()) return it->second;
+  Result<ValueId> copied(NodeId before, ValueId value, DeviceId place) {
+    if (const auto it = made_.find({value, place}); it != made_.end()) return it->second;
     ValueId source = value;
-    if (locations_.of(value) != Locations::host && place != Locations::host) {
-      HEDDLE_TRY(source, copied(before, value, Locations::host));
+    if (locations_.of(value) != host_device && place != host_device) {
+      HEDDLE_TRY(source, copied(before, value, host_device));
     }
-    const std::string& device = locations_.names()[place];
+    const std::string device = editor_.net().devices[place.index];
     HEDDLE_TRY(const ValueId copy,
                editor_.add_node(before, "Copy", editor_.graph()[value].name + "/copy to " + device, {source}, {}, "heddle"));
-    editor_.mutable_node(editor_.graph()[copy].producer).device = device;
-    return made_[{value.index, place}] = copy;
+    editor_.set_device(editor_.graph()[copy].producer, place);
+    return made_[{value, place}] = copy;
   }
 
   Editor& editor_;
   const Locations locations_;  // of the nodes and values before anything was added
   const size_t node_count_;
-  std::map<std::pair<uint32_t, uint32_t>, ValueId> made_;
+  std::map<std::pair<ValueId, DeviceId>, ValueId> made_;
 };
 
 }  // namespace
 
-Result<TypedNet> insert_copies(TypedNet net, const std::string& default_device) {
-  if (Locations(net.net, default_device).all_on_host()) return net;
+Result<TypedNet> insert_copies(TypedNet net) {
+  if (Locations(net).all_on_host()) return net;
   Editor editor(std::move(net));
-  HEDDLE_CHECK(Copier(editor, default_device).run(), "while copies between devices were inserted");
+  HEDDLE_CHECK(Copier(editor).run(), "while copies between devices were inserted");
   return editor.finish();
 }
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "edit/editor.h"
 #include "plugin/schema.h"
-#include "transform/editor.h"
 #include "transform/transform.h"
 #include "weights/mapping.h"
 
@@ -64,7 +64,7 @@ class Retyped {
 
 }  // namespace
 
-Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits& limits, const Interruption* interruption) {
+Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const CompilationTarget& target, const Interruption* interruption) {
   Editor editor(std::move(net));
   Retyped retyped(editor);
   const size_t count = editor.graph().nodes.size();
@@ -89,7 +89,7 @@ Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Limits
         constant = constant && (!v.valid() || inputs.back());
       }
       for (const ValueId v : node.outputs) constant = constant && (!v.valid() || !editor.net().type(v).dynamic);
-      if (!constant || !worth_folding(editor.net(), node, limits)) continue;
+      if (!constant || !worth_folding(editor.net(), node, target.limits)) continue;
       auto result = evaluator.evaluate(node, inputs);
       if (!result.ok()) {
         const Code code = result.status().code();

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "transform/editor.h"
+#include "edit/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {

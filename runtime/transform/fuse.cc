@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/device_name.h"
 #include "base/text.h"
+#include "edit/editor.h"
+#include "edit/place.h"
 #include "heddle/expression.h"
 #include "plugin/kernel_call.h"
 #include "plugin/pointwise_lowering.h"
-#include "transform/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {
@@ -21,10 +21,6 @@ constexpr size_t most_instructions = 64;
 
 bool is_pointwise_node(const Node& node) {
   return node.domain == "heddle" && node.type == "Pointwise";
-}
-
-std::string device_of(const Node& node, const std::string& otherwise) {
-  return node.device.empty() ? otherwise : node.device;
 }
 
 // The node as a program over x0, x1, ... = its inputs; false when it has no pointwise form.
@@ -98,7 +94,7 @@ bool reads_updated_variable(const Net& net, const Node& node) {
 bool stage_of(const Editor& editor, const Node& node, const Node& reader, EpilogueStage& stage, ValueId& operand) {
   const ValueId produced = node.outputs[0];
   const TypedNet& net = editor.net();
-  if (reader.outputs.size() != 1 || !reader.epilogue.empty() || reader.device != node.device) return false;
+  if (reader.outputs.size() != 1 || !reader.epilogue.empty() || reader.placed != node.placed) return false;
   const TensorType& type = net.type(produced);
   const TensorType& result = net.type(reader.outputs[0]);
   if (type.dtype != DType::f32 || result.dtype != DType::f32 || type.late() || type.shape != result.shape) return false;
@@ -174,7 +170,7 @@ Chain absorb(const Editor& editor, const Node& node, const std::vector<Chain>& c
     const NodeId producer = editor.graph()[id].producer;
     const bool inner = producer.valid() && producer.index < chains.size() && chains[producer.index].fusible &&
                        editor.only_reader(id).valid() && std::count(node.inputs.begin(), node.inputs.end(), id) == 1 &&
-                       editor.net().type(id).shape == type.shape && editor.node(producer).device == node.device &&
+                       editor.net().type(id).shape == type.shape && editor.node(producer).placed == node.placed &&
                        chains[producer.index].inputs.size() + node.inputs.size() <= most_inputs &&
                        chains[producer.index].program.code.size() + own.code.size() <= most_instructions;
     if (!inner) {
@@ -196,7 +192,7 @@ Chain absorb(const Editor& editor, const Node& node, const std::vector<Chain>& c
 
 }  // namespace
 
-Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device) {
+Result<TypedNet> fuse_epilogues(TypedNet net) {
   Editor editor(std::move(net));
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
@@ -211,7 +207,7 @@ Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device)
       EpilogueStage stage;
       ValueId operand;
       if (!stage_of(editor, node, editor.node(reader), stage, operand)) break;
-      KernelCall call(editor.net(), node, device_of(node, default_device), 1);
+      KernelCall call(editor.net(), node, editor.net().device_of(node), 1);
       const KernelEntry* kernel = call.find();
       const TensorType* operand_type = operand.valid() ? &editor.net().type(operand) : nullptr;
       if (!kernel || !call.accepts(*kernel, stage, operand_type)) break;
@@ -225,7 +221,7 @@ Result<TypedNet> fuse_epilogues(TypedNet net, const std::string& default_device)
   return editor.finish();
 }
 
-Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device, bool chains) {
+Result<TypedNet> fuse_pointwise(TypedNet net, bool chains) {
   Editor editor(std::move(net));
   const OperatorSchema* pointwise = editor.net().registry->find_operator("heddle", "Pointwise");
   const size_t count = editor.graph().nodes.size();
@@ -239,13 +235,13 @@ Result<TypedNet> fuse_pointwise(TypedNet net, const std::string& default_device,
     // Stays where it is and is not absorbed: what it reads is overwritten later.
     const bool pinned = reads_updated_variable(editor.graph(), node);
     if (node.schema->updates_variable()) continue;
-    if (const std::string device = device_of(node, default_device); !is_host(device) && !runs_pointwise(editor.net(), device)) continue;
+    if (node.placed != host_device && !runs_pointwise(editor.net(), editor.net().device_of(node))) continue;
     std::vector<NodeId> absorbed;
     Chain chain = absorb(editor, node, chains && !pinned ? found : none, absorbed);
     const bool merged = !absorbed.empty();
     if (!merged) {
       // Alone: only when the operator has no kernel of its own.
-      KernelCall call(editor.net(), node, device_of(node, default_device), 1);
+      KernelCall call(editor.net(), node, editor.net().device_of(node), 1);
       if (call.find()) {
         if (!pinned) found[i] = std::move(chain);
         continue;

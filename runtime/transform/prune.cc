@@ -1,5 +1,5 @@
+#include "edit/editor.h"
 #include "plugin/schema.h"
-#include "transform/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {

@@ -8,69 +8,16 @@
 #include <map>
 
 #include "base/text.h"
-#include "load/json.h"
-#include "plugin/library.h"
+#include "edit/editor.h"
 #include "plugin/registry.h"
-#include "resolve/resolve.h"
-#include "transform/editor.h"
 #include "transform/transform.h"
 
 namespace heddle {
 namespace {
 
-struct Rule {
-  std::string name;  // "plugin: rule"
-  Net pattern, replacement;
-  std::vector<std::vector<Attribute>> stated;  // by pattern node: the attributes its author wrote
-};
-
-Status bad_rule(const std::string& name, Status why) {
-  return std::move(why).during("in rewrite rule " + quoted(name));
-}
-
 // The operator that a match begins with.
 NodeId anchor(const Net& pattern) {
   return pattern[pattern.outputs[0]].producer;
-}
-
-Status check_rule(const Rule& rule) {
-  const auto names = [](const Net& net, const std::vector<ValueId>& ids) {
-    std::vector<std::string> list;
-    for (const ValueId id : ids) list.push_back(net[id].name);
-    return list;
-  };
-  const auto invalid = [](const char* what, const char* mend) { return Status(Code::plugin_invalid, what, mend); };
-  if (names(rule.pattern, rule.pattern.inputs) != names(rule.replacement, rule.replacement.inputs) ||
-      names(rule.pattern, rule.pattern.outputs) != names(rule.replacement, rule.replacement.outputs))
-    return invalid("pattern and replacement have different inputs or outputs", "give both the same names in the same order");
-  if (rule.pattern.outputs.size() != 1) return invalid("a rule has not exactly one output", "make a rule of each");
-  for (const Net* net : {&rule.pattern, &rule.replacement}) {
-    if (!net->variables.empty()) return invalid("a net of a rule has variables", "make them inputs");
-    for (const ValueId id : net->outputs)
-      if (!(*net)[id].producer.valid()) return invalid("an output of a rule is no result of an operator", "use Identity");
-  }
-  for (const Node& node : rule.replacement.nodes)
-    if (node.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return invalid("an operator of the replacement is random", "leave it to the net");
-  for (const Node& node : rule.replacement.nodes)
-    if (node.outputs.size() != 1 || !node.outputs[0].valid())
-      return invalid("an operator of the replacement has not exactly one output", "split it");
-  return {};
-}
-
-Result<Rule> read_rule(const LoadedPlugin& plugin, const heddle_rewrite_rule& table,
-                       const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) {
-  Rule rule;
-  rule.name = std::string(plugin.library->plugin().name) + ": " + table.name;
-  const auto read = [&]() -> Status {
-    HEDDLE_TRY(rule.pattern, net_from_json(table.pattern, limits));
-    HEDDLE_TRY(rule.replacement, net_from_json(table.replacement, limits));
-    for (const Node& node : rule.pattern.nodes) rule.stated.push_back(node.attributes);
-    HEDDLE_TRY(rule.pattern, resolve(std::move(rule.pattern), registry, limits));
-    HEDDLE_TRY(rule.replacement, resolve(std::move(rule.replacement), registry, limits));
-    return check_rule(rule);
-  }();
-  if (!read.ok()) return bad_rule(rule.name, read);
-  return rule;
 }
 
 bool same_content(const Blob& a, const Blob& b) {
@@ -90,7 +37,7 @@ bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
 // One attempt to find a pattern in a net.
 class Match {
  public:
-  Match(const Rule& rule, const Editor& editor)
+  Match(const RewriteRule& rule, const Editor& editor)
       : rule_(rule), editor_(editor), values_(rule.pattern.values.size()), nodes_(rule.pattern.nodes.size()) {}
   // Whether the pattern occurs with its anchor at `at`.
   bool at(NodeId at) { return node(anchor(rule_.pattern), at) && whole() && closed(); }
@@ -104,7 +51,7 @@ class Match {
   bool whole() const;
   bool closed() const;
 
-  const Rule& rule_;
+  const RewriteRule& rule_;
   const Editor& editor_;
   std::vector<ValueId> values_;  // by pattern value: what it stands for
   std::vector<NodeId> nodes_;    // by pattern node
@@ -167,7 +114,7 @@ bool Match::node(NodeId pattern_id, NodeId id) {
 // Everything of the pattern was reached, on one device and free to move.
 bool Match::whole() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [&](NodeId id) {
-    return id.valid() && editor_.node(id).device == editor_.node(nodes_[0]).device && editor_.node(id).control.empty();
+    return id.valid() && editor_.node(id).placed == editor_.node(nodes_[0]).placed && editor_.node(id).control.empty();
   });
 }
 
@@ -186,7 +133,7 @@ bool Match::closed() const {
 }
 
 // Puts the replacement in the place of what matched.
-Status replace(Editor& editor, const Rule& rule, const Match& match, NodeId at) {
+Status replace(Editor& editor, const RewriteRule& rule, const Match& match, NodeId at) {
   const Net& replacement = rule.replacement;
   const std::string prefix = editor.node(at).name + "/" + rule.name + "/";
   std::vector<ValueId> values(replacement.values.size());
@@ -212,7 +159,7 @@ Status replace(Editor& editor, const Rule& rule, const Match& match, NodeId at) 
   return {};
 }
 
-Status apply(Editor& editor, const Rule& rule) {
+Status apply(Editor& editor, const RewriteRule& rule) {
   const OperatorSchema* const schema = rule.pattern[anchor(rule.pattern)].schema;
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
@@ -226,19 +173,11 @@ Status apply(Editor& editor, const Rule& rule) {
 
 }  // namespace
 
-Result<TypedNet> apply_rules(TypedNet net, const Limits& limits) {
-  std::vector<Rule> rules;
-  for (const auto& plugin : net.registry->plugins())
-    for (uint32_t i = 0; i < plugin->library->plugin().rule_count; ++i) {
-      HEDDLE_TRY(Rule rule, read_rule(*plugin, *plugin->library->plugin().rules[i], net.registry, limits));
-      rules.push_back(std::move(rule));
-    }
-  if (rules.empty()) return net;
+Result<TypedNet> apply_rules(TypedNet net) {
+  const std::shared_ptr<const RegistrySnapshot> registry = net.registry;
+  if (registry->rewrite_rules().empty()) return net;
   Editor editor(std::move(net));
-  for (const Rule& rule : rules) {
-    const Status status = apply(editor, rule);
-    if (!status.ok()) return bad_rule(rule.name, status);
-  }
+  for (const auto& rule : registry->rewrite_rules()) HEDDLE_CHECK(apply(editor, *rule), "in rewrite rule " + quoted(rule->name));
   return editor.finish();
 }
 

@@ -1,31 +1,88 @@
 #include "transform/transform.h"
 
-namespace heddle {
+#include <optional>
 
-Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const TransformOptions& options) {
-  const auto asked = [&] { return options.interruption ? options.interruption->status() : Status(); };
-  HEDDLE_TRY(net, prune(std::move(net)));
-  if (options.fold_constants) {
-    HEDDLE_TRY(net, fold_constants(std::move(net), evaluator, options.limits, options.interruption));
+#include "base/text.h"
+#include "verify/structure_check.h"
+#include "verify/verify.h"
+
+namespace heddle {
+namespace {
+
+using Context = const TransformContext&;
+
+Result<TypedNet> fold(TypedNet net, Context c) {
+  return fold_constants(std::move(net), c.evaluator, c.target, c.options.interruption);
+}
+
+// The verifier, about this net alone: what crosses between devices was judged before, and is not yet copied.
+Status verified(const TypedNet& net, Context c) {
+  CompilationTarget target = c.target;
+  target.copies = Copies::automatic;
+  VerifyOptions options;
+  options.nets_inside = false;
+  return verify(net, target, options).status();
+}
+
+// Judges nets behind transforms. What the verifier says of the net that came is no transform's fault.
+class TransformJudge {
+ public:
+  TransformJudge(const TypedNet& first, Context context) : context_(context), sound_(verified(first, context).ok()) {}
+  void before(const TypedNet& net) { promises_.emplace(net); }
+  Status behind(TypedNet& net) const {
+    HEDDLE_CHECK(check_structure(net, &context_.evaluator));
+    HEDDLE_CHECK(promises_->kept_by(net));
+    return sound_ ? verified(net, context_) : Status();
   }
-  HEDDLE_CHECK(asked());
-  if (options.fold_batch_normalization) {
-    HEDDLE_TRY(net, fold_batch_normalization(std::move(net)));
-    HEDDLE_TRY(net, fold_constants(std::move(net), evaluator, options.limits, options.interruption));
+
+ private:
+  Context context_;
+  const bool sound_;
+  std::optional<NetPromises> promises_;
+};
+
+Status blame(const char* transform, Status status) {
+  Diagnostic& d = status.diagnostic();
+  d.code = Code::internal;
+  d.message = "the transform " + quoted(transform) + " broke the net: " + d.message;
+  return status;
+}
+
+}  // namespace
+
+std::span<const Transform> transforms() {
+  using Options = TransformOptions;
+  static const Transform list[] = {
+      {"prune", nullptr, [](TypedNet net, Context) { return prune(std::move(net)); }},
+      {"fold_constants", &Options::fold_constants, fold},
+      {"fold_batch_normalization", &Options::fold_batch_normalization,
+       [](TypedNet net, Context) { return fold_batch_normalization(std::move(net)); }},
+      {"fold_constants", &Options::fold_batch_normalization, fold},  // what it made of the weights
+      {"apply_rules", &Options::apply_rules, [](TypedNet net, Context) { return apply_rules(std::move(net)); }},
+      {"fuse_epilogues", &Options::fuse_epilogues, [](TypedNet net, Context) { return fuse_epilogues(std::move(net)); }},
+      {"fuse_pointwise", nullptr, [](TypedNet net, Context c) { return fuse_pointwise(std::move(net), c.options.fuse_pointwise); }},
+      {"insert_copies", nullptr, [](TypedNet net, Context) { return insert_copies(std::move(net)); }},
+  };
+  return list;
+}
+
+Result<TypedNet> run_transforms(TypedNet net, std::span<const Transform> list, const TransformContext& context) {
+  const TransformOptions& options = context.options;
+  std::optional<TransformJudge> judge;
+  if (context.target.check_plans) judge.emplace(net, context);
+  for (const Transform& transform : list) {
+    if (transform.enabled && !(options.*transform.enabled)) continue;
+    if (options.interruption) HEDDLE_CHECK(options.interruption->status());
+    if (judge) judge->before(net);
+    HEDDLE_TRY(net, transform.run(std::move(net), context));
+    if (!judge) continue;
+    if (Status broken = judge->behind(net); !broken.ok()) return blame(transform.name, std::move(broken));
   }
-  HEDDLE_CHECK(asked());
-  if (options.apply_rules) {
-    HEDDLE_TRY(net, apply_rules(std::move(net), options.limits));
-  }
-  HEDDLE_CHECK(asked());
-  if (options.fuse_epilogues) {
-    HEDDLE_TRY(net, fuse_epilogues(std::move(net), options.default_device));
-  }
-  HEDDLE_CHECK(asked());
-  HEDDLE_TRY(net, fuse_pointwise(std::move(net), options.default_device, options.fuse_pointwise));
-  HEDDLE_CHECK(asked());
-  HEDDLE_TRY(net, insert_copies(std::move(net), options.default_device));
   return net;
+}
+
+Result<TypedNet> optimize(TypedNet net, Evaluator& evaluator, const CompilationTarget& target, const TransformOptions& options) {
+  return run_transforms(std::move(net), transforms(), {evaluator, target, options});
 }
 
 }  // namespace heddle

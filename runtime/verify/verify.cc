@@ -1,7 +1,8 @@
 #include "verify/verify.h"
 
-#include <map>
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/device_name.h"
 #include "base/text.h"
@@ -15,8 +16,8 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const TypedNet& typed, const VerifyOptions& options, Findings& findings)
-      : typed_(typed), net_(typed.net), options_(options), findings_(findings), locations_(net_, options.default_device) {}
+  Verifier(const TypedNet& typed, const CompilationTarget& target, const VerifyOptions& options, Findings& findings)
+      : typed_(typed), net_(typed.net), target_(target), options_(options), findings_(findings), locations_(typed) {}
 
   void run() {
     if (options_.subnet)
@@ -29,7 +30,7 @@ class Verifier {
     check_links();
     check_outputs();
     check_unused();
-    check_subnets();
+    if (options_.nets_inside) check_subnets();
   }
 
  private:
@@ -39,21 +40,28 @@ class Verifier {
   bool typed(ValueId id) const { return typed_.type(id).dtype != DType::none; }
 
   void check_devices() {
-    std::map<std::string, Status> devices;  // what is wrong with each
+    std::vector<Status> devices(typed_.devices.size());  // what is wrong with each
+    std::vector<char> seen(typed_.devices.size(), 0);
     // The default device must be there even when nothing that it has a kernel for is in the net.
-    if (const std::string device = full_device_name({}, options_.default_device); !is_host(device)) {
-      findings_.add(std::move(check_device(*typed_.registry, device)).in_net(net_.name));
-      devices[device] = {};  // said once, not by every operator
+    if (const std::string& name = target_.default_device; !is_host(name)) {
+      findings_.add(std::move(check_device(*typed_.registry, name)).in_net(net_.name));
+      const auto it = std::find(typed_.devices.begin(), typed_.devices.end(), name);
+      if (it != typed_.devices.end()) seen[static_cast<size_t>(it - typed_.devices.begin())] = 1;  // said once, not by every operator
     }
     for (const Node& node : net_.nodes) {
-      const std::string device = full_device_name(node.device, options_.default_device);
-      const auto [it, fresh] = devices.try_emplace(device);
-      if (fresh && is_host(device) && device != "cpu:0")
-        it->second = {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"};
-      else if (fresh && !is_host(device))
-        it->second = check_device(*typed_.registry, device);
-      if (!it->second.ok()) report(node, it->second);
+      if (node.placed == host_device) {
+        check_host_name(node);
+        continue;
+      }
+      Status& status = devices[node.placed.index];
+      if (!std::exchange(seen[node.placed.index], 1)) status = check_device(*typed_.registry, typed_.device_of(node));
+      if (!status.ok()) report(node, status);
     }
+  }
+  void check_host_name(const Node& node) {
+    const std::string device = full_device_name(node.device, target_.default_device);
+    if (is_host(device) && device != "cpu:0")
+      report(node, {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"});
   }
   void check_on_host() {
     for (const Node& node : net_.nodes)
@@ -61,12 +69,13 @@ class Verifier {
         report(node, {Code::unsupported, "is put on " + quoted(device) + ", but subnets run on the host", "leave its device out"});
   }
   void check_subnets() {
+    const CompilationTarget host = target_.for_subnets();
     VerifyOptions inner;
     inner.evaluator = options_.evaluator;
     inner.subnet = true;
     for (size_t i = 0; i < net_.nodes.size(); ++i)
       visit_subnets(typed_, NodeId(i), options_.evaluator, findings_,
-                    [&](const TypedNet& subnet, bool, Findings& inside) { verify(subnet, inner, inside); });
+                    [&](const TypedNet& subnet, bool, Findings& inside) { verify(subnet, host, inner, inside); });
   }
 
   // What the net's inputs, outputs and constants need is always copied.
@@ -75,24 +84,24 @@ class Verifier {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i].valid()) continue;
       const Value& value = net_[node.inputs[i]];
-      const uint32_t there = locations_.of(node.inputs[i]), here = locations_.wanted(id, i);
+      const DeviceId there = locations_.of(node.inputs[i]), here = locations_.wanted(id, i);
       if (there == here || (!value.producer.valid() && !value.variable.valid())) continue;
-      if (options_.copies == Copies::automatic) continue;
+      if (target_.copies == Copies::automatic) continue;
       Status crossing(Code::wrong_device,
-                      "runs on " + quoted(locations_.names()[locations_.of(id)]) + " but input " + quoted(value.name) + " is on " +
-                          quoted(locations_.names()[there]) + ", where " +
+                      "runs on " + quoted(typed_.devices[locations_.of(id).index]) + " but input " + quoted(value.name) + " is on " +
+                          quoted(typed_.devices[there.index]) + ", where " +
                           (value.producer.valid() ? quoted(net_[value.producer].name) + " runs" : "the variable lives") +
-                          (options_.copies == Copies::warn ? ": it is copied in each run" : ""),
-                      options_.copies == Copies::warn ? "put both on one device, or say --copies auto"
-                                                      : "put both on one device, or let copies be inserted with --copies auto");
-      if (options_.copies == Copies::warn) crossing.diagnostic().severity = Severity::warning;
+                          (target_.copies == Copies::warn ? ": it is copied in each run" : ""),
+                      target_.copies == Copies::warn ? "put both on one device, or say --copies auto"
+                                                     : "put both on one device, or let copies be inserted with --copies auto");
+      if (target_.copies == Copies::warn) crossing.diagnostic().severity = Severity::warning;
       report(node, std::move(crossing));
     }
     for (const ValueId v : node.outputs)
       if (v.valid() && net_[v].variable.valid() && locations_.of(v) != locations_.of(id))
         report(node, {Code::wrong_device,
-                      "runs on " + quoted(locations_.names()[locations_.of(id)]) + " but updates variable " +
-                          quoted(net_[net_[v].variable].name) + ", which is updated on " + quoted(locations_.names()[locations_.of(v)]),
+                      "runs on " + quoted(typed_.devices[locations_.of(id).index]) + " but updates variable " +
+                          quoted(net_[net_[v].variable].name) + ", which is updated on " + quoted(typed_.devices[locations_.of(v).index]),
                       "put all operators that update one variable on one device"});
   }
 
@@ -179,6 +188,7 @@ class Verifier {
 
   const TypedNet& typed_;
   const Net& net_;
+  const CompilationTarget& target_;
   const VerifyOptions& options_;
   Findings& findings_;
   const Locations locations_;
@@ -186,14 +196,14 @@ class Verifier {
 
 }  // namespace
 
-Findings verify(const TypedNet& net, const VerifyOptions& options) {
+Findings verify(const TypedNet& net, const CompilationTarget& target, const VerifyOptions& options) {
   Findings findings;
-  verify(net, options, findings);
+  verify(net, target, options, findings);
   return findings;
 }
 
-void verify(const TypedNet& net, const VerifyOptions& options, Findings& findings) {
-  Verifier(net, options, findings).run();
+void verify(const TypedNet& net, const CompilationTarget& target, const VerifyOptions& options, Findings& findings) {
+  Verifier(net, target, options, findings).run();
 }
 
 }  // namespace heddle

@@ -1,28 +1,25 @@
 // verify: TypedNet -> diagnostics. What must hold before anything is compiled: placement, hazards of variables, sparse links. All findings.
 #pragma once
 
-#include <string>
-
 #include "base/findings.h"
-#include "heddle/copies.h"
+#include "device/compilation_target.h"
 #include "net/evaluator.h"
 #include "net/typed_net.h"
 
 namespace heddle {
 
 struct VerifyOptions {
-  std::string default_device = "cpu:0";
-  Copies copies = Copies::warn;
   Evaluator* evaluator = nullptr;  // for the content of values in subnets; null: none is followed
   bool subnet = false;             // of an operator: everything in it runs on the host
+  bool nets_inside = true;         // looks into them too
 };
 
 // Findings: no_such_device (with the backend's reason), wrong_device (operator, input, both devices and the mend; a warning where copies
 // are made), unsupported (devices in subnets), hazard, shape_mismatch (sparse links), and warnings for operators that nobody reads. Nets
 // inside nets too, at any depth, their operators named "outer/inner". Values without a type are passed over: their producers are known to
 // be wrong. Pure.
-Findings verify(const TypedNet& net, const VerifyOptions& options);
+Findings verify(const TypedNet& net, const CompilationTarget& target, const VerifyOptions& options);
 // The same behind findings of before.
-void verify(const TypedNet& net, const VerifyOptions& options, Findings& findings);
+void verify(const TypedNet& net, const CompilationTarget& target, const VerifyOptions& options, Findings& findings);
 
 }  // namespace heddle

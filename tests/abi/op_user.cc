@@ -11,21 +11,24 @@ static Status everything(In<float> x, OptionalIn<double> maybe, Ins<float> rest,
                          const RunContext& context) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = factor.value * x[i] + static_cast<float>(maybe ? maybe[i] : 0.0);
   for (uint32_t k = 0; k < rest.count && k < more.count; ++k) more[k][0] = rest[k][0];
-  return context.host->cancelled(&context) ? cancelled() : Status();
+  return is_cancelled(context) ? cancelled() : Status();
 }
 
 struct Staged {
   int64_t tiles = 1;
   static std::vector<heddle_format> formats(const CreateContext&) { return {}; }
-  static bool accepts_epilogue(const CreateContext& c) { return c.raw()->stage_count == 0; }
+  static bool accepts_epilogue(const CreateContext& c) { return c.stage_count() == 0; }
   Status create(const CreateContext& c) { return c.input(0) ? Status() : invalid("no input"); }
   Status prepare(PrepareContext& c) {
-    c.set_tiles(tiles = 2);
+    c.set_tiles(tiles = c.is_constant(0) ? 1 : 2);
     c.set_scratch(64, 64);
     return {};
   }
   Status run(const RunContext& c, int64_t begin, int64_t end) const { return begin < end && output<float>(c, 0) ? Status() : cancelled(); }
-  Status finish(const RunContext&) const { return {}; }
+  Status finish(const RunContext& c) const {
+    HEDDLE_PLUGIN_CHECK(step_scratch<float>(c) && thread_scratch<float>(c) ? Status() : invalid("no scratch"));
+    return {};
+  }
 };
 
 HEDDLE_PLUGIN("op_user", "1.0", plugin) {

@@ -111,6 +111,19 @@ TEST(Turns, AThreadDoesNotWaitForItself) {
   EXPECT_EQ(third.enter(turns, Turns::Use::alone), Turns::Outcome::entered);
 }
 
+TEST(Turns, ErrorsNameWhatWasWaitedFor) {
+  EXPECT_TRUE(turn_status(Turns::Outcome::entered, "shared memory").ok());
+  const Status late = turn_status(Turns::Outcome::late, "shared memory");
+  EXPECT_EQ(late.code(), Code::deadline_exceeded);
+  EXPECT_NE(late.text().find("the deadline passed during the wait for shared memory"), std::string::npos) << late.text();
+  const Status cancelled = turn_status(Turns::Outcome::cancelled, "the session's variables");
+  EXPECT_EQ(cancelled.code(), Code::cancelled);
+  EXPECT_NE(cancelled.text().find("waited for the session's variables"), std::string::npos) << cancelled.text();
+  const Status held = turn_status(Turns::Outcome::held, "shared memory");
+  EXPECT_EQ(held.code(), Code::busy);
+  EXPECT_NE(held.text().find("holds shared memory"), std::string::npos) << held.text();
+}
+
 // Evaluators run without a pause; each write gets its turn.
 TEST(VariableTurns, WritersAreNotStarvedByReaders) {
   const Runtime r = runtime();

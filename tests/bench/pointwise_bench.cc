@@ -5,10 +5,10 @@
 #include <cmath>
 #include <vector>
 
-#include "normalization_rows.h"
-#include "pointwise_program.h"
-#include "reduce_rows.h"
-#include "softmax_rows.h"
+#include "normalization/normalization_rows.h"
+#include "pointwise/pointwise_program.h"
+#include "reduce/reduce_rows.h"
+#include "reduce/softmax_rows.h"
 
 namespace heddle::cpu {
 namespace {

@@ -22,7 +22,7 @@ inline std::shared_ptr<const Plan> plan_of(const Runtime& runtime, Net net, cons
   Session session = open(runtime, std::move(net));
   CompileOptions& compile = Internals::of(session).pipeline.compile;
   compile.share_memory = make.share_memory;
-  compile.max_threads = make.threads;
+  Internals::of(session).target.max_threads = make.threads;
   TransformOptions& transform = Internals::of(session).pipeline.transform;
   transform.fold_constants = transform.apply_rules = transform.fuse_epilogues = transform.fuse_pointwise = make.transforms;
   const auto entry = Internals::of(session).find_plan(nullptr, 0);

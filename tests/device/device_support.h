@@ -1,8 +1,9 @@
-// A runtime with the proto device, its settings, and nets whose results have the same bits everywhere.
+// A runtime with the devices under test, their settings, and nets whose results have the same bits everywhere.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/device_kinds.h"
 #include "session/session_impl.h"
 
 namespace heddle::testing_devices {
@@ -17,18 +19,32 @@ namespace heddle::testing_devices {
 // A variable of the environment, while this lives.
 class Setting {
  public:
-  Setting(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
-  ~Setting() { ::unsetenv(name_); }
+  Setting(const std::string& name, const std::string& value) : name_(name) { ::setenv(name_.c_str(), value.c_str(), 1); }
+  ~Setting() { ::unsetenv(name_.c_str()); }
   Setting(const Setting&) = delete;
   Setting& operator=(const Setting&) = delete;
+  const std::string& name() const { return name_; }
 
  private:
-  const char* name_;
+  const std::string name_;
 };
 
-inline Runtime proto_runtime(int threads = 1) {
+// A setting of the kind under test: its plugin reads it when it is loaded or a device is opened, others never do.
+class DeviceSetting : public Setting {
+ public:
+  DeviceSetting(const std::string& name, const std::string& value) : Setting("HEDDLE_" + upper(kind().name) + "_" + name, value) {}
+
+ private:
+  static std::string upper(std::string text) {
+    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text;
+  }
+};
+
+// The cpu plugin and that of the kind under test.
+inline Runtime device_runtime(int threads = 1) {
   RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/proto.so"};
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", kind().library};
   options.default_plugins = false;
   options.threads = threads;
   auto made = Runtime::create(options);
@@ -94,7 +110,7 @@ inline SessionOptions silent(int streams = 1) {
 }
 
 // x -> MatMul -> Relu on the device, the host in between, two branches that join again on the device.
-inline Net mixed_net(const std::string& device = "proto:0") {
+inline Net mixed_net(const std::string& device = device_name(0)) {
   NetBuilder b("mixed");
   const ValueId x = b.input("x", DType::f32, Shape{8, 16});
   const ValueId w = b.constant("w", whole_numbers(Shape{16, 16}, 1, 3));

@@ -6,12 +6,14 @@ namespace {
 
 using namespace testing_devices;
 
-// A chain on proto:0 whose arena there grows with `size`.
+HEDDLE_DEVICE_SUITE(DeviceMemory);
+
+// A chain on a device whose arena there grows with `size`.
 Net chain(int64_t size) {
   NetBuilder b("chain");
   const Shape shape{size};
   ValueId x = b.input("x", DType::f32, shape);
-  for (int i = 0; i < 3; ++i) x = on(b, "proto:0", b.add1("Add", "n" + std::to_string(i), {x, x}));
+  for (int i = 0; i < 3; ++i) x = on(b, device_name(0), b.add1("Add", "n" + std::to_string(i), {x, x}));
   b.output(x);
   return b.finish();
 }
@@ -40,36 +42,36 @@ Status run(Context& context, const Chain& chain) {
   return {};
 }
 
-const Device& proto(const Context& context) {
+const Device& device_of(const Context& context) {
   return *Internals::execution(const_cast<Context&>(context)).plan().devices[0].device;
 }
-int64_t planned_on_proto(const Context& context) {
+int64_t planned_on_device(const Context& context) {
   return Internals::execution(const_cast<Context&>(context)).plan().devices[0].arena_bytes;
 }
 
-TEST(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
-  const Runtime runtime = proto_runtime();
+TEST_P(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
+  const Runtime runtime = device_runtime();
   const Chain small(runtime, 100), large(runtime, 5000);
   const RunContext memory;
   auto first = Session(small.session).prepare_on(memory);
   ASSERT_TRUE(first.ok()) << first.status().text();
   const Workspace& workspace = *Internals::workspace(memory);
-  EXPECT_EQ(workspace.bytes_on(proto(*first)), planned_on_proto(*first));
+  EXPECT_EQ(workspace.bytes_on(device_of(*first)), planned_on_device(*first));
   ASSERT_TRUE(run(*first, small).ok());
   // The arena there grows and moves; the first context follows.
   auto second = Session(large.session).prepare_on(memory);
   ASSERT_TRUE(second.ok()) << second.status().text();
-  EXPECT_GT(planned_on_proto(*second), planned_on_proto(*first));
-  EXPECT_EQ(workspace.bytes_on(proto(*second)), planned_on_proto(*second));
-  EXPECT_EQ(memory.bytes(), workspace.host_bytes() + planned_on_proto(*second));
+  EXPECT_GT(planned_on_device(*second), planned_on_device(*first));
+  EXPECT_EQ(workspace.bytes_on(device_of(*second)), planned_on_device(*second));
+  EXPECT_EQ(memory.bytes(), workspace.host_bytes() + planned_on_device(*second));
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(run(*first, small).ok());
     EXPECT_TRUE(run(*second, large).ok());
   }
 }
 
-TEST(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
-  const Runtime runtime = proto_runtime();
+TEST_P(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
+  const Runtime runtime = device_runtime();
   const Chain open_all_along(runtime, 8);  // idle memory goes with the last session
   int64_t largest = 0, largest_on_host = 0;
   for (const int64_t size : {300, 4000, 20}) {
@@ -77,31 +79,32 @@ TEST(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
     auto context = Session(c.session).prepare();
     ASSERT_TRUE(context.ok()) << context.status().text();
     ASSERT_TRUE(run(*context, c).ok());
-    largest = std::max(largest, planned_on_proto(*context));
+    largest = std::max(largest, planned_on_device(*context));
     largest_on_host = std::max(largest_on_host, context->planned_bytes());
   }
   EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), largest + largest_on_host);
   // It would keep the plugin in the process.
   Runtime same = runtime;
-  ASSERT_TRUE(same.unload_plugin("proto").ok());
+  ASSERT_TRUE(same.unload_plugin(kind().name).ok());
   EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), 0);
 }
 
-TEST(DeviceMemory, NothingOfAnUnloadedPluginIsKeptForLater) {
-  Runtime runtime = proto_runtime();
+TEST_P(DeviceMemory, NothingOfAnUnloadedPluginIsKeptForLater) {
+  Runtime runtime = device_runtime();
   {
     const Chain c(runtime, 300);
     auto context = Session(c.session).prepare();
     ASSERT_TRUE(context.ok()) << context.status().text();
-    ASSERT_TRUE(runtime.unload_plugin("proto").ok());
+    ASSERT_TRUE(runtime.unload_plugin(kind().name).ok());
     ASSERT_TRUE(run(*context, c).ok());
   }
   EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), 0);
 }
 
-TEST(DeviceMemory, GrowthThatFailsLeavesTheOtherContextsUsable) {
-  const Setting little("HEDDLE_PROTO_MEMORY", "16384");
-  const Runtime runtime = proto_runtime();
+TEST_P(DeviceMemory, GrowthThatFailsLeavesTheOtherContextsUsable) {
+  HEDDLE_DEVICE_NEEDS(has_settings);
+  const DeviceSetting little("MEMORY", "16384");
+  const Runtime runtime = device_runtime();
   const Chain small(runtime, 100), large(runtime, 5000);
   const RunContext memory;
   auto first = Session(small.session).prepare_on(memory);
@@ -114,8 +117,8 @@ TEST(DeviceMemory, GrowthThatFailsLeavesTheOtherContextsUsable) {
   EXPECT_TRUE(again.ok()) << again.text();
 }
 
-TEST(DeviceMemory, OverTheCallersBufferTheDevicesPartIsTheContextsOwn) {
-  const Runtime runtime = proto_runtime();
+TEST_P(DeviceMemory, OverTheCallersBufferTheDevicesPartIsTheContextsOwn) {
+  const Runtime runtime = device_runtime();
   const Chain c(runtime, 300);
   Session session = c.session;
   const auto bytes = session.transient_bytes();
@@ -125,7 +128,7 @@ TEST(DeviceMemory, OverTheCallersBufferTheDevicesPartIsTheContextsOwn) {
   auto context = session.prepare_in(buffer, *bytes);
   ASSERT_TRUE(context.ok()) << context.status().text();
   EXPECT_TRUE(run(*context, c).ok());
-  EXPECT_EQ(context->held_bytes(1), planned_on_proto(*context));
+  EXPECT_EQ(context->held_bytes(1), planned_on_device(*context));
 }
 
 }  // namespace

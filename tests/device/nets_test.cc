@@ -9,8 +9,10 @@ namespace {
 
 using namespace testing_devices;
 
+HEDDLE_DEVICE_SUITE(DeviceNets);
+
 std::vector<std::vector<char>> expected(const Net& net) {
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, on_the_host(net), {});
   EXPECT_TRUE(prepared.ok()) << prepared.status().text();
   EXPECT_TRUE(prepared->plan().devices.empty());
@@ -18,9 +20,9 @@ std::vector<std::vector<char>> expected(const Net& net) {
   return outputs(prepared->context);
 }
 
-TEST(DeviceNets, MixedNetHasTheBitsOfTheHost) {
+TEST_P(DeviceNets, MixedNetHasTheBitsOfTheHost) {
   const Net net = mixed_net();
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, net, silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   for (int i = 0; i < 3; ++i) {
@@ -37,7 +39,7 @@ Net random_net(uint32_t seed) {
   const Shape shape{40};
   std::vector<ValueId> values = {b.input("x", DType::f32, shape), b.input("y", DType::f32, shape),
                                  b.constant("c", whole_numbers(shape, 2, 7))};
-  const char* const devices[] = {"", "proto:0", "proto:0", "proto:1"};
+  const std::string devices[] = {"", device_name(0), device_name(0), device_name(1)};
   for (int i = 0; i < 36; ++i) {
     const auto pick = [&] { return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 7)]; };
     const std::string name = "n" + std::to_string(i);
@@ -48,13 +50,14 @@ Net random_net(uint32_t seed) {
   return b.finish();
 }
 
-TEST(DeviceNets, FiftySeedsOfDelaysStreamsAndThreads) {
+TEST_P(DeviceNets, FiftySeedsOfDelaysStreamsAndThreads) {
+  HEDDLE_DEVICES_NEEDED(2);
   for (uint32_t seed = 1; seed <= 50; ++seed) {
     const Net net = random_net(seed);
     const auto right = expected(net);
-    const Setting delays("HEDDLE_PROTO_DELAY_SEED", std::to_string(seed));
+    const DeviceSetting delays("DELAY_SEED", std::to_string(seed));
     const int streams = 1 + static_cast<int>(seed % 3), threads = 1 + static_cast<int>(seed / 3 % 3);
-    const Runtime runtime = proto_runtime(threads);
+    const Runtime runtime = device_runtime(threads);
     auto prepared = prepare(runtime, net, silent(streams));
     ASSERT_TRUE(prepared.ok()) << prepared.status().text();
     for (int i = 0; i < 2; ++i) {
@@ -65,11 +68,12 @@ TEST(DeviceNets, FiftySeedsOfDelaysStreamsAndThreads) {
   }
 }
 
-TEST(DeviceNets, ShuffledSchedulesKeepTheBits) {
+TEST_P(DeviceNets, ShuffledSchedulesKeepTheBits) {
+  HEDDLE_DEVICES_NEEDED(2);
   const Net net = random_net(77);
   const auto right = expected(net);
-  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "5");
-  const Runtime runtime = proto_runtime(3);
+  const DeviceSetting delays("DELAY_SEED", "5");
+  const Runtime runtime = device_runtime(3);
   for (uint64_t shuffle = 1; shuffle <= 12; ++shuffle) {
     auto session = runtime.open(Net(net), silent(3));
     ASSERT_TRUE(session.ok());
@@ -83,11 +87,11 @@ TEST(DeviceNets, ShuffledSchedulesKeepTheBits) {
   }
 }
 
-TEST(DeviceNets, ContextsRunSideBySideOnOneDevice) {
+TEST_P(DeviceNets, ContextsRunSideBySideOnOneDevice) {
   const Net net = mixed_net();
   const auto right = expected(net);
-  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "9");
-  const Runtime runtime = proto_runtime(2);
+  const DeviceSetting delays("DELAY_SEED", "9");
+  const Runtime runtime = device_runtime(2);
   auto session = runtime.open(Net(net), silent(2));
   ASSERT_TRUE(session.ok());
   const auto inputs = inputs_of(*session);
@@ -103,18 +107,19 @@ TEST(DeviceNets, ContextsRunSideBySideOnOneDevice) {
   EXPECT_EQ(good, std::vector<int>(4, 5));
 }
 
-TEST(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
+TEST_P(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
+  HEDDLE_DEVICE_NEEDS(has_few_kernels);
   const Net net = on_the_host(mixed_net());
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   SessionOptions options = silent(2);
-  options.device = "proto";
+  options.device = kind().name;
   auto prepared = prepare(runtime, net, options);
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   ASSERT_TRUE(prepared->context.run().ok());
   EXPECT_EQ(outputs(prepared->context), expected(net));
   std::map<std::string, std::string> device;
   for (const PlanStep& step : prepared->plan().steps) device[step.name] = step.device;
-  EXPECT_EQ(device["a"], "proto:0");
+  EXPECT_EQ(device["a"], device_name(0));
   EXPECT_EQ(device["turned"], "cpu:0");
   // Asked for, so no warning; but said.
   ASSERT_FALSE(prepared->plan().warnings.empty());
@@ -130,9 +135,9 @@ TEST(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
   EXPECT_EQ(warned->plan().warnings[0].severity, Severity::warning);
 }
 
-TEST(DeviceNets, CallersBuffersAreReadAndWritten) {
+TEST_P(DeviceNets, CallersBuffersAreReadAndWritten) {
   const Net net = mixed_net();
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, net, silent());
   ASSERT_TRUE(prepared.ok());
   std::vector<float> y(8 * 16, -1);
@@ -142,10 +147,10 @@ TEST(DeviceNets, CallersBuffersAreReadAndWritten) {
   EXPECT_EQ(bytes(prepared->context.output(0)), expected(net)[0]);
 }
 
-TEST(DeviceNets, StepsCanBeObserved) {
+TEST_P(DeviceNets, StepsCanBeObserved) {
   const Net net = mixed_net();
-  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "3");
-  const Runtime runtime = proto_runtime();
+  const DeviceSetting delays("DELAY_SEED", "3");
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, net, silent(2));
   ASSERT_TRUE(prepared.ok());
   Execution& execution = Internals::execution(prepared->context);

@@ -6,8 +6,10 @@ namespace {
 
 using namespace testing_devices;
 
-TEST(DevicePlacement, StrictRefusesWhatCrosses) {
-  const Runtime runtime = proto_runtime();
+HEDDLE_DEVICE_SUITE(DevicePlacement);
+
+TEST_P(DevicePlacement, StrictRefusesWhatCrosses) {
+  const Runtime runtime = device_runtime();
   SessionOptions options;
   options.copies = Copies::strict;
   const Status status = prepare(runtime, mixed_net(), options).status();
@@ -16,16 +18,16 @@ TEST(DevicePlacement, StrictRefusesWhatCrosses) {
   // turned reads r, right reads turned, z reads left: all at once, with operator, input, both devices and the mend.
   EXPECT_EQ(status.diagnostic().attached.size(), 2u) << status.text();
   EXPECT_EQ(status.diagnostic().node, "turned");
-  EXPECT_EQ(status.diagnostic().message, "runs on \"cpu:0\" but input \"r\" is on \"proto:0\", where \"r\" runs");
+  EXPECT_EQ(status.diagnostic().message, "runs on \"cpu:0\" but input \"r\" is on \"" + device_name(0) + "\", where \"r\" runs");
   EXPECT_NE(status.diagnostic().hint.find("--copies auto"), std::string::npos);
 }
 
-TEST(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
+TEST_P(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
   NetBuilder b("device");
   const ValueId x = b.input("x", DType::f32, Shape{4, 4});
-  b.output(
-      on(b, "proto:1", b.add1("Relu", "y", {on(b, "proto:1", b.add1("MatMul", "m", {x, b.constant("w", whole_numbers({4, 4}, 1, 1))}))})));
-  const Runtime runtime = proto_runtime();
+  b.output(on(b, device_name(1),
+              b.add1("Relu", "y", {on(b, device_name(1), b.add1("MatMul", "m", {x, b.constant("w", whole_numbers({4, 4}, 1, 1))}))})));
+  const Runtime runtime = device_runtime();
   SessionOptions options;
   options.copies = Copies::strict;
   auto prepared = prepare(runtime, b.finish(), options);
@@ -34,15 +36,15 @@ TEST(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
   // The input goes there, the output comes back, the constant is there already.
   ASSERT_EQ(prepared->plan().copies.size(), 2u);
   EXPECT_EQ(prepared->plan().copies[0].from, "cpu:0");
-  EXPECT_EQ(prepared->plan().copies[0].to, "proto:1");
+  EXPECT_EQ(prepared->plan().copies[0].to, device_name(1));
   EXPECT_EQ(prepared->plan().copies[1].to, "cpu:0");
   EXPECT_EQ(prepared->plan().copies[1].bytes, 64);
   ASSERT_EQ(prepared->plan().devices.size(), 1u);
   EXPECT_EQ(prepared->plan().devices[0].memory.persistent_bytes, 64);
 }
 
-TEST(DevicePlacement, WarnsOfEachCrossingAndAutoKeepsQuiet) {
-  const Runtime runtime = proto_runtime();
+TEST_P(DevicePlacement, WarnsOfEachCrossingAndAutoKeepsQuiet) {
+  const Runtime runtime = device_runtime();
   auto warned = prepare(runtime, mixed_net(), {});
   ASSERT_TRUE(warned.ok()) << warned.status().text();
   ASSERT_EQ(warned->plan().warnings.size(), 3u);
@@ -56,13 +58,14 @@ TEST(DevicePlacement, WarnsOfEachCrossingAndAutoKeepsQuiet) {
   EXPECT_EQ(quiet->plan().copies.size(), warned->plan().copies.size());
 }
 
-TEST(DevicePlacement, EachValueIsCopiedToEachDeviceOnce) {
+TEST_P(DevicePlacement, EachValueIsCopiedToEachDeviceOnce) {
+  HEDDLE_DEVICES_NEEDED(2);
   NetBuilder b("fan");
   const ValueId x = b.input("x", DType::f32, Shape{16});
-  const ValueId a = on(b, "proto:0", b.add1("Relu", "a", {x}));
-  for (int i = 0; i < 3; ++i) b.output(on(b, "proto:1", b.add1("Add", "b" + std::to_string(i), {a, x})));
+  const ValueId a = on(b, device_name(0), b.add1("Relu", "a", {x}));
+  for (int i = 0; i < 3; ++i) b.output(on(b, device_name(1), b.add1("Add", "b" + std::to_string(i), {a, x})));
   b.output(a);
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, b.finish(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   // x to both, a to the host (for the output, and on its way) and on to the other device, three outputs back.
@@ -70,27 +73,28 @@ TEST(DevicePlacement, EachValueIsCopiedToEachDeviceOnce) {
   EXPECT_TRUE(prepared->context.run().ok());
 }
 
-TEST(DevicePlacement, ShapeOperandsAndHostPortsStayOnTheHost) {
+TEST_P(DevicePlacement, ShapeOperandsAndHostPortsStayOnTheHost) {
   NetBuilder b("views");
   const ValueId x = b.input("x", DType::f32, Shape{4, 8});
-  const ValueId a = on(b, "proto:0", b.add1("Relu", "a", {x}));
+  const ValueId a = on(b, device_name(0), b.add1("Relu", "a", {x}));
   const ValueId shape = b.constant_ints("shape", {8, 4});
-  const ValueId r = on(b, "proto:0", b.add1("Reshape", "r", {a, shape}));
-  b.output(on(b, "proto:0", b.add1("MatMul", "y", {r, x})));
-  const Runtime runtime = proto_runtime();
+  const ValueId r = on(b, device_name(0), b.add1("Reshape", "r", {a, shape}));
+  b.output(on(b, device_name(0), b.add1("MatMul", "y", {r, x})));
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, b.finish(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   EXPECT_EQ(prepared->plan().copies.size(), 2u) << "x there, y back: the reshape is a view on the device";
   EXPECT_TRUE(prepared->context.run().ok());
 }
 
-TEST(DevicePlacement, AnExplicitCopyIsNoCrossing) {
+TEST_P(DevicePlacement, AnExplicitCopyIsNoCrossing) {
+  HEDDLE_DEVICES_NEEDED(2);
   NetBuilder b("copy");
   const ValueId x = b.input("x", DType::f32, Shape{16});
-  const ValueId a = on(b, "proto:0", b.add1("Relu", "a", {x}));
-  const ValueId there = on(b, "proto:1", b.add1("Copy", "there", {b.add1("Copy", "back", {a}, {}, "heddle")}, {}, "heddle"));
-  b.output(on(b, "proto:1", b.add1("Add", "y", {there, there})));
-  const Runtime runtime = proto_runtime();
+  const ValueId a = on(b, device_name(0), b.add1("Relu", "a", {x}));
+  const ValueId there = on(b, device_name(1), b.add1("Copy", "there", {b.add1("Copy", "back", {a}, {}, "heddle")}, {}, "heddle"));
+  b.output(on(b, device_name(1), b.add1("Add", "y", {there, there})));
+  const Runtime runtime = device_runtime();
   SessionOptions options;
   options.copies = Copies::strict;
   auto prepared = prepare(runtime, b.finish(), options);
@@ -99,13 +103,14 @@ TEST(DevicePlacement, AnExplicitCopyIsNoCrossing) {
   EXPECT_EQ(prepared->plan().copies.size(), 4u);
 }
 
-TEST(DevicePlacement, ArenasArePackedOnEachDevice) {
+TEST_P(DevicePlacement, ArenasArePackedOnEachDevice) {
+  HEDDLE_DEVICE_NEEDS(counts_memory);
   NetBuilder b("chain");
   const Shape shape{1024};
   ValueId v = b.input("x", DType::f32, shape);
-  for (int i = 0; i < 12; ++i) v = on(b, "proto:0", b.add1("Add", "n" + std::to_string(i), {v, v}));
+  for (int i = 0; i < 12; ++i) v = on(b, device_name(0), b.add1("Add", "n" + std::to_string(i), {v, v}));
   b.output(v);
-  const Runtime runtime = proto_runtime(2);
+  const Runtime runtime = device_runtime(2);
   auto prepared = prepare(runtime, b.finish(), silent(2));
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const PlanDevice& device = prepared->plan().devices[0];
@@ -117,22 +122,23 @@ TEST(DevicePlacement, ArenasArePackedOnEachDevice) {
   EXPECT_EQ(total - free, device.arena_bytes) << "exactly what was planned is allocated";
 }
 
-TEST(DevicePlacement, ANetHasSoManyDevicesAndNoMore) {
-  const Setting devices("HEDDLE_PROTO_DEVICES", "300");
+TEST_P(DevicePlacement, ANetHasSoManyDevicesAndNoMore) {
+  HEDDLE_DEVICE_NEEDS(has_settings);
+  const DeviceSetting devices("DEVICES", "300");
   NetBuilder b("wide");
   const ValueId x = b.input("x", DType::f32, Shape{4});
-  for (int i = 0; i <= most_devices; ++i) b.output(on(b, "proto:" + std::to_string(i), b.add1("Relu", "r" + std::to_string(i), {x})));
-  const Status status = prepare(proto_runtime(), b.finish(), silent()).status();
+  for (int i = 0; i <= most_devices; ++i) b.output(on(b, device_name(i), b.add1("Relu", "r" + std::to_string(i), {x})));
+  const Status status = prepare(device_runtime(), b.finish(), silent()).status();
   EXPECT_EQ(status.code(), Code::limit_exceeded) << status.text();
   EXPECT_NE(status.text().find("the net names 255 devices, at most 254 are possible"), std::string::npos) << status.text();
 }
 
-TEST(DevicePlacement, UnloadingThePluginClosesItsDevices) {
-  Runtime runtime = proto_runtime();
+TEST_P(DevicePlacement, UnloadingThePluginClosesItsDevices) {
+  Runtime runtime = device_runtime();
   {
     auto prepared = prepare(runtime, mixed_net(), silent());
     ASSERT_TRUE(prepared.ok());
-    ASSERT_TRUE(runtime.unload_plugin("proto").ok());
+    ASSERT_TRUE(runtime.unload_plugin(kind().name).ok());
     EXPECT_TRUE(prepared->context.run().ok()) << "plans keep what they use";
   }
   EXPECT_EQ(prepare(runtime, mixed_net(), silent()).status().code(), Code::no_such_device);

@@ -8,6 +8,8 @@ namespace {
 
 using namespace testing_devices;
 
+HEDDLE_DEVICE_SUITE(DeviceStreams);
+
 // Each link of the chain is copied to the host: the stream has work and notifies by turns, and threads to make them at once.
 Net fenced_chains(int chains, int links) {
   NetBuilder b("fenced_chains");
@@ -17,17 +19,17 @@ Net fenced_chains(int chains, int links) {
     ValueId v = x;
     for (int i = 0; i < links; ++i) {
       const std::string name = std::to_string(c) + "_" + std::to_string(i);
-      v = on(b, "proto:0", b.add1("Add", "add" + name, {v, x}));
+      v = on(b, device_name(0), b.add1("Add", "add" + name, {v, x}));
       b.output(b.add1("Neg", "neg" + name, {v}));
     }
   }
   return b.finish();
 }
 
-// The proto device refuses a call for a stream that another thread is in a call for.
-TEST(DeviceStreams, CallsForOneStreamNeverOverlap) {
-  const Setting delays("HEDDLE_PROTO_DELAY_SEED", "11");
-  const Runtime runtime = proto_runtime(4);
+// A device may refuse a call for a stream that another thread is in a call for.
+TEST_P(DeviceStreams, CallsForOneStreamNeverOverlap) {
+  const DeviceSetting delays("DELAY_SEED", "11");
+  const Runtime runtime = device_runtime(4);
   for (int streams = 1; streams <= 3; ++streams)
     for (const Net& net : {fenced_chains(1, 24), fenced_chains(4, 8), mixed_net()}) {
       for (uint64_t shuffle = 0; shuffle <= 8; ++shuffle) {
@@ -48,17 +50,18 @@ TEST(DeviceStreams, CallsForOneStreamNeverOverlap) {
 }
 
 // A stream with a value for the host, and much to do behind it that waits for what the host makes of the value.
-TEST(DeviceStreams, TheHostIsToldBeforeTheStreamIsDone) {
+TEST_P(DeviceStreams, TheHostIsToldBeforeTheStreamIsDone) {
+  HEDDLE_DEVICE_NEEDS(has_gates);
   NetBuilder b("told");
   const ValueId x = b.input("x", DType::f32, Shape{16});
-  const ValueId made = on(b, "proto:0", b.add1("Relu", "made", {x}));
-  b.output(b.add1("Open", "opened", {made}, {}, "proto"));
-  ValueId v = on(b, "proto:0", b.add1("Gate", "gate", {made}, {}, "proto"));
-  for (int i = 0; i < 30; ++i) v = on(b, "proto:0", b.add1("Add", "behind" + std::to_string(i), {v, v}));
+  const ValueId made = on(b, device_name(0), b.add1("Relu", "made", {x}));
+  b.output(b.add1("Open", "opened", {made}, {}, kind().name));
+  ValueId v = on(b, device_name(0), b.add1("Gate", "gate", {made}, {}, kind().name));
+  for (int i = 0; i < 30; ++i) v = on(b, device_name(0), b.add1("Add", "behind" + std::to_string(i), {v, v}));
   b.output(v);
   const Net net = b.finish();
   for (const int threads : {1, 2}) {
-    const Runtime runtime = proto_runtime(threads);
+    const Runtime runtime = device_runtime(threads);
     // Whatever legal schedule: not only where the step that asks happens to come first.
     for (uint64_t shuffle = 0; shuffle <= 6; ++shuffle) {
       auto session = runtime.open(Net(net), silent());

@@ -13,29 +13,34 @@ namespace {
 using namespace testing_devices;
 using Json = nlohmann::json;
 
-constexpr const char* net_text = R"({
+// x -> a on the device -> b on the host -> y on the device.
+std::string text_of_net() {
+  const std::string device = device_name(0);
+  return R"({
   "heddle": 1, "name": "mixed", "inputs": ["x"], "outputs": ["y"], "operator_sets": [{"domain": "", "version": 17}],
   "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4, 4]}],
   "nodes": [
-    {"name": "a", "type": "Relu", "device": "proto:0", "inputs": ["x"], "outputs": ["a"]},
+    {"name": "a", "type": "Relu", "device": ")" +
+         device + R"(", "inputs": ["x"], "outputs": ["a"]},
     {"name": "b", "type": "Neg", "inputs": ["a"], "outputs": ["b"]},
-    {"name": "y", "type": "Add", "device": "proto:0", "inputs": ["a", "b"], "outputs": ["y"]}
+    {"name": "y", "type": "Add", "device": ")" +
+         device + R"(", "inputs": ["a", "b"], "outputs": ["y"]}
   ]
 })";
+}
 
-class DeviceTool : public ::testing::Test {
+class DeviceTool : public DeviceTest {
  protected:
   void SetUp() override {
     net_ = ::testing::TempDir() + "device_tool_" + std::to_string(::getpid()) + ".json";
-    std::ofstream(net_) << net_text;
+    std::ofstream(net_) << text_of_net();
   }
   void TearDown() override { std::filesystem::remove(net_); }
 
   // Exit status; stdout as JSON.
   int tool(const std::string& arguments, Json* out) {
-    const std::string line = HEDDLE_BINARY_DIR "/bin/heddle " + arguments +
-                             " --json --plugin " HEDDLE_BINARY_DIR "/lib/cpu.so --plugin " HEDDLE_BINARY_DIR
-                             "/lib/test/proto.so 2>/dev/null";
+    const std::string line = HEDDLE_BINARY_DIR "/bin/heddle " + arguments + " --json --plugin " HEDDLE_BINARY_DIR "/lib/cpu.so --plugin " +
+                             kind().library + " 2>/dev/null";
     std::FILE* pipe = ::popen(line.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer;
@@ -49,62 +54,66 @@ class DeviceTool : public ::testing::Test {
   std::string net_;
 };
 
-TEST_F(DeviceTool, RunsOnADevice) {
+HEDDLE_DEVICE_KINDS(DeviceTool);
+
+TEST_P(DeviceTool, RunsOnADevice) {
   Json out;
   ASSERT_EQ(tool("run " + net_ + " --random 1 --copies auto --streams 2 --repeat 3", &out), 0) << out.dump(1);
-  ASSERT_TRUE(out["devices"].contains("proto:0")) << out.dump(1);
-  EXPECT_GT(out["devices"]["proto:0"]["planned_peak_bytes"], 0);
-  EXPECT_EQ(out["devices"]["proto:0"]["planned_peak_bytes"], out["devices"]["proto:0"]["measured_peak_bytes"]);
+  ASSERT_TRUE(out["devices"].contains(device_name(0))) << out.dump(1);
+  EXPECT_GT(out["devices"][device_name(0)]["planned_peak_bytes"], 0);
+  EXPECT_EQ(out["devices"][device_name(0)]["planned_peak_bytes"], out["devices"][device_name(0)]["measured_peak_bytes"]);
   EXPECT_EQ(out["devices"]["cpu"]["planned_peak_bytes"], out["devices"]["cpu"]["measured_peak_bytes"]);
   EXPECT_EQ(out["copies"]["count"], 4) << "x there, a back, b there, y back";
   EXPECT_EQ(out["copies"]["bytes"], 4 * 64);
   EXPECT_TRUE(out["diagnostics"].empty());
   const Json mixed = out["outputs"];
-  ASSERT_EQ(tool("run " + net_ + " --random 1 --device proto --copies auto", &out), 0) << out.dump(1);
+  ASSERT_EQ(tool("run " + net_ + " --random 1 --device " + kind().name + " --copies auto", &out), 0) << out.dump(1);
   EXPECT_EQ(out["outputs"], mixed);
-  EXPECT_EQ(tool("run " + net_ + " --random 1 --device proto:7", &out), 1);
+  EXPECT_EQ(tool("run " + net_ + " --random 1 --device " + device_name(kind().devices), &out), 1);
   EXPECT_EQ(out["diagnostics"][0]["code"], "no-such-device");
 }
 
-TEST_F(DeviceTool, ComparesDevices) {
+TEST_P(DeviceTool, ComparesDevices) {
   Json out;
-  ASSERT_EQ(tool("run " + net_ + " --random 1 --device cpu --copies auto --compare-device proto", &out), 0) << out.dump(1);
-  EXPECT_EQ(out["comparison"]["device"], "proto");
+  ASSERT_EQ(tool("run " + net_ + " --random 1 --device cpu --copies auto --compare-device " + kind().name, &out), 0) << out.dump(1);
+  EXPECT_EQ(out["comparison"]["device"], kind().name);
   EXPECT_EQ(out["comparison"]["outputs"]["y"]["equal"], true);
   EXPECT_EQ(out["comparison"]["outputs"]["y"]["max_abs_error"], 0);
   ASSERT_EQ(tool("run " + net_ + " --random 1 --copies auto", &out), 0);
   EXPECT_TRUE(out["comparison"].is_null());
-  EXPECT_EQ(tool("run " + net_ + " --random 1 --copies auto --compare-device proto:7", &out), 1);
+  EXPECT_EQ(tool("run " + net_ + " --random 1 --copies auto --compare-device " + device_name(kind().devices), &out), 1);
   EXPECT_EQ(out["diagnostics"][0]["code"], "no-such-device");
 }
 
-TEST_F(DeviceTool, OtherResultsOnAnotherDeviceFail) {
+TEST_P(DeviceTool, OtherResultsOnAnotherDeviceFail) {
+  HEDDLE_DEVICE_NEEDS(has_settings);
   std::ofstream(net_) << R"({"heddle": 1, "name": "relu", "inputs": ["x"], "outputs": ["y", "z"],
     "operator_sets": [{"domain": "", "version": 17}], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4, 4]}],
     "nodes": [{"name": "y", "type": "Relu", "inputs": ["x"], "outputs": ["y"]},
               {"name": "z", "type": "Add", "inputs": ["x", "x"], "outputs": ["z"]}]})";
   Json out;
-  const std::string line = "run " + net_ + " --random 1 --copies auto --compare-device proto";
+  const std::string line = "run " + net_ + " --random 1 --copies auto --compare-device " + kind().name;
   ASSERT_EQ(tool(line, &out), 0) << out.dump(1);
-  const Setting wrong("HEDDLE_PROTO_WRONG", "1");
+  const DeviceSetting wrong("WRONG", "1");
   ASSERT_EQ(tool(line, &out), 1) << out.dump(1);
   EXPECT_EQ(out["status"], "failed");
   ASSERT_EQ(out["diagnostics"].size(), 1u);
   EXPECT_EQ(out["diagnostics"][0]["code"], "comparison-failed");
   EXPECT_NE(out["diagnostics"][0]["message"].get<std::string>().find("\"y\""), std::string::npos);
   EXPECT_EQ(out["diagnostics"][0]["message"].get<std::string>().find("\"z\""), std::string::npos);
-  EXPECT_EQ(out["comparison"]["device"], "proto");
+  EXPECT_EQ(out["comparison"]["device"], kind().name);
   EXPECT_EQ(out["comparison"]["outputs"]["y"]["equal"], false);
   EXPECT_NEAR(out["comparison"]["outputs"]["y"]["max_abs_error"], 0.5, 1e-6);
   EXPECT_EQ(out["comparison"]["outputs"]["z"]["equal"], true);
   EXPECT_FALSE(out["outputs"].is_null()) << "what came out on the first device is told nevertheless";
 }
 
-// "proto::Fault" has a kernel for the device alone.
-TEST_F(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
+// The operator Fault has a kernel for the device alone.
+TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
+  HEDDLE_DEVICE_NEEDS(has_faults);
   const auto fault = [](const std::string& name, const std::string& from) {
-    return R"({"name": ")" + name + R"(", "type": "Fault", "domain": "proto", "inputs": [")" + from + R"("], "outputs": [")" + name +
-           "\"]}";
+    return R"({"name": ")" + name + R"(", "type": "Fault", "domain": ")" + kind().name + R"(", "inputs": [")" + from +
+           R"("], "outputs": [")" + name + "\"]}";
   };
   const auto net = [](const std::string& name, const std::string& outputs, const std::string& nodes, const std::string& more = "") {
     return R"({"heddle": 1, "name": ")" + name + R"(", "inputs": ["x")" + (more.empty() ? "" : ", \"c\"") + R"(], "outputs": [)" + outputs +
@@ -125,7 +134,7 @@ TEST_F(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
   for (const Json& d : out["diagnostics"]) {
     EXPECT_EQ(d["code"], "no-kernel") << d.dump(1);
     EXPECT_EQ(d["net"], "top");
-    EXPECT_EQ(d["type"], "proto::Fault");
+    EXPECT_EQ(d["type"], kind().name + "::Fault");
     operators.push_back(d["operator"]);
   }
   EXPECT_EQ(operators, (std::vector<std::string>{"f1", "f2", "if/inner"}));
@@ -151,10 +160,10 @@ TEST_F(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
   EXPECT_EQ(codes, (std::vector<std::string>{"shape-mismatch", "no-kernel"})) << out.dump(1);
   // On the device there is one.
   std::ofstream(net_) << net("top", R"("f1")", fault("f1", "x"));
-  EXPECT_EQ(tool("check " + net_ + " --device proto --copies auto", &out), 0) << out.dump(1);
+  EXPECT_EQ(tool("check " + net_ + " --device " + kind().name + " --copies auto", &out), 0) << out.dump(1);
 }
 
-TEST_F(DeviceTool, CopiesAreStrictWarnedOfOrAutomatic) {
+TEST_P(DeviceTool, CopiesAreStrictWarnedOfOrAutomatic) {
   Json out;
   EXPECT_EQ(tool("run " + net_ + " --random 1 --copies strict", &out), 3);
   EXPECT_EQ(out["diagnostics"][0]["code"], "wrong-device");
@@ -165,34 +174,35 @@ TEST_F(DeviceTool, CopiesAreStrictWarnedOfOrAutomatic) {
   EXPECT_EQ(tool("run " + net_ + " --random 1 --copies auto --werror", &out), 0);
 }
 
-TEST_F(DeviceTool, PlanShowsCopiesStreamsAndArenas) {
+TEST_P(DeviceTool, PlanShowsCopiesStreamsAndArenas) {
   Json out;
   ASSERT_EQ(tool("plan " + net_ + " --copies auto --streams 2", &out), 0) << out.dump(1);
   ASSERT_EQ(out["copies"].size(), 4u);
   EXPECT_EQ(out["copies"][0]["from"], "cpu:0");
-  EXPECT_EQ(out["copies"][0]["to"], "proto:0");
+  EXPECT_EQ(out["copies"][0]["to"], device_name(0));
   EXPECT_EQ(out["copies"][0]["bytes"], 64);
-  EXPECT_GT(out["devices"]["proto:0"]["peak_bytes"], 0);
-  EXPECT_EQ(out["devices"]["proto:0"]["peak_bytes"], out["devices"]["proto:0"]["lower_bound_bytes"]);
+  EXPECT_GT(out["devices"][device_name(0)]["peak_bytes"], 0);
+  EXPECT_EQ(out["devices"][device_name(0)]["peak_bytes"], out["devices"][device_name(0)]["lower_bound_bytes"]);
   bool fenced = false;
   for (const Json& step : out["steps"]) fenced = fenced || step["type"] == "Fence";
   EXPECT_TRUE(fenced);
 }
 
-TEST_F(DeviceTool, ListsDevicesAndWhyThereAreNone) {
+TEST_P(DeviceTool, ListsDevicesAndWhyThereAreNone) {
+  HEDDLE_DEVICE_NEEDS(has_settings);
   Json out;
   ASSERT_EQ(tool("devices", &out), 0);
-  ASSERT_EQ(out["devices"].size(), 3u) << out.dump(1);
-  EXPECT_EQ(out["devices"][1]["name"], "proto:0");
-  EXPECT_EQ(out["devices"][1]["memory_bytes"], 64 << 20);
+  ASSERT_EQ(out["devices"].size(), 1u + static_cast<size_t>(kind().devices)) << out.dump(1);
+  EXPECT_EQ(out["devices"][1]["name"], device_name(0));
+  EXPECT_EQ(out["devices"][1]["memory_bytes"], kind().memory_bytes);
   EXPECT_TRUE(out["unavailable"].empty());
-  const Setting none("HEDDLE_PROTO_DEVICES", "0");
+  const DeviceSetting none("DEVICES", "0");
   ASSERT_EQ(tool("devices", &out), 0);
   ASSERT_EQ(out["unavailable"].size(), 1u);
-  EXPECT_EQ(out["unavailable"][0]["reason"], "HEDDLE_PROTO_DEVICES is 0");
+  EXPECT_EQ(out["unavailable"][0]["reason"], none.name() + " is 0");
 }
 
-TEST_F(DeviceTool, DumpsWhatLiesOnTheDevice) {
+TEST_P(DeviceTool, DumpsWhatLiesOnTheDevice) {
   Json out;
   const std::filesystem::path folder = net_ + ".dump";
   ASSERT_EQ(tool("run " + net_ + " --random 1 --copies auto --check-numerics --dump " + folder.string(), &out), 0) << out.dump(1);

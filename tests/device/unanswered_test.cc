@@ -15,10 +15,12 @@ namespace {
 
 using namespace testing_devices;
 
+HEDDLE_DEVICE_SUITE(Unanswered);
+
 // While it is closed the streams of devices that are opened under it begin nothing.
 class Gate {
  public:
-  Gate() : file_((folder_.path() / "hold").string()), setting_("HEDDLE_PROTO_HOLD", file_) {}
+  Gate() : file_((folder_.path() / "hold").string()), setting_("HOLD", file_) {}
   ~Gate() { open(); }
   void close() const { std::ofstream(file_) << "held"; }
   void open() const { std::filesystem::remove(file_); }
@@ -26,8 +28,13 @@ class Gate {
  private:
   const testing::TemporaryFolder folder_;
   const std::string file_;
-  const Setting setting_;
+  const DeviceSetting setting_;
 };
+
+// What an error says of a device that has not answered, up to the name of an operator.
+std::string still_runs() {
+  return "device \"" + device_name(0) + "\" still runs \"";
+}
 
 // Long enough for a run to give the device its work, on a busy machine and under a sanitizer too.
 constexpr int64_t soon = 1'000'000'000;
@@ -54,10 +61,11 @@ void run_until_answered(Prepared& prepared) {
   EXPECT_TRUE(status.ok()) << status.text();
 }
 
-TEST(Unanswered, ADeadlineEndsTheRunAndTheContextSaysWhatIsStillRun) {
+TEST_P(Unanswered, ADeadlineEndsTheRunAndTheContextSaysWhatIsStillRun) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
   for (const int threads : {1, 2}) {
-    const Runtime runtime = proto_runtime(threads);
+    const Runtime runtime = device_runtime(threads);
     auto right = prepare(runtime, on_the_host(mixed_net()), silent());
     auto prepared = prepared_and_warm(runtime, mixed_net());
     ASSERT_TRUE(right.ok() && prepared.ok()) << prepared.status().text();
@@ -68,10 +76,10 @@ TEST(Unanswered, ADeadlineEndsTheRunAndTheContextSaysWhatIsStillRun) {
       EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
       // Where the deadline left time to begin, the device has been given work.
       if (deadline == soon) {
-        EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
+        EXPECT_NE(status.text().find(still_runs()), std::string::npos) << status.text();
         status = prepared->context.run();
         EXPECT_EQ(status.code(), Code::busy) << status.text();
-        EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
+        EXPECT_NE(status.text().find(still_runs()), std::string::npos) << status.text();
       }
       gate.open();
       run_until_answered(*prepared);
@@ -80,10 +88,11 @@ TEST(Unanswered, ADeadlineEndsTheRunAndTheContextSaysWhatIsStillRun) {
   }
 }
 
-TEST(Unanswered, ACancellationEndsTheRun) {
+TEST_P(Unanswered, ACancellationEndsTheRun) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
   for (const int threads : {1, 2}) {
-    const Runtime runtime = proto_runtime(threads);
+    const Runtime runtime = device_runtime(threads);
     auto prepared = prepared_and_warm(runtime, mixed_net());
     ASSERT_TRUE(prepared.ok());
     gate.close();
@@ -97,7 +106,7 @@ TEST(Unanswered, ACancellationEndsTheRun) {
     });
     const Status status = prepared->context.run();
     EXPECT_EQ(status.code(), Code::cancelled) << status.text();
-    EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find(still_runs()), std::string::npos) << status.text();
     done = true;
     canceller.join();
     gate.open();
@@ -121,9 +130,10 @@ class Region {
   void* data_ = nullptr;
 };
 
-TEST(Unanswered, TheCallersBuffersAreHisBehindTheRun) {
+TEST_P(Unanswered, TheCallersBuffersAreHisBehindTheRun) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
-  const Runtime runtime = proto_runtime(2);
+  const Runtime runtime = device_runtime(2);
   auto prepared = prepared_and_warm(runtime, mixed_net());
   ASSERT_TRUE(prepared.ok());
   {
@@ -140,9 +150,10 @@ TEST(Unanswered, TheCallersBuffersAreHisBehindTheRun) {
   run_until_answered(*prepared);
 }
 
-TEST(Unanswered, HandlesMayGoAndTheRestStaysUntilTheDeviceAnswers) {
+TEST_P(Unanswered, HandlesMayGoAndTheRestStaysUntilTheDeviceAnswers) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
-  const Runtime runtime = proto_runtime(2);
+  const Runtime runtime = device_runtime(2);
   {
     auto prepared = prepared_and_warm(runtime, mixed_net());
     ASSERT_TRUE(prepared.ok());
@@ -162,14 +173,15 @@ TEST(Unanswered, HandlesMayGoAndTheRestStaysUntilTheDeviceAnswers) {
   }
 }
 
-TEST(Unanswered, ARuntimeThatGoesLeavesTheQuarantineBehindAndSaysSo) {
+TEST_P(Unanswered, ARuntimeThatGoesLeavesTheQuarantineBehindAndSaysSo) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
   std::vector<std::string> lines;
   set_log_function(
       [](void* user, int, const char* text, size_t length) { static_cast<std::vector<std::string>*>(user)->emplace_back(text, length); },
       &lines);
   {
-    const Runtime runtime = proto_runtime(1);
+    const Runtime runtime = device_runtime(1);
     auto prepared = prepared_and_warm(runtime, mixed_net());
     ASSERT_TRUE(prepared.ok());
     lines.clear();
@@ -178,15 +190,17 @@ TEST(Unanswered, ARuntimeThatGoesLeavesTheQuarantineBehindAndSaysSo) {
   }
   set_log_function(nullptr, nullptr);
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find(R"(device "proto:0" still runs ")"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find(still_runs()), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("left behind"), std::string::npos) << lines[0];
 }
 
 // Memory that contexts share is no other context's either.
-TEST(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
+TEST_P(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
+  HEDDLE_DEVICES_NEEDED(2);
   const Gate gate;
-  const Runtime runtime = proto_runtime(1);
-  auto one = runtime.open(mixed_net(), silent()), two = runtime.open(mixed_net("proto:1"), silent());
+  const Runtime runtime = device_runtime(1);
+  auto one = runtime.open(mixed_net(), silent()), two = runtime.open(mixed_net(device_name(1)), silent());
   ASSERT_TRUE(one.ok() && two.ok());
   const RunContext memory;
   auto first = one->prepare_on(memory), second = two->prepare_on(memory);
@@ -198,7 +212,7 @@ TEST(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
   EXPECT_EQ(first->run(within(soon)).code(), Code::deadline_exceeded);
   const Status status = second->run();
   EXPECT_EQ(status.code(), Code::busy) << status.text();
-  EXPECT_NE(status.text().find(R"(device "proto:0" still runs ")"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find(still_runs()), std::string::npos) << status.text();
   EXPECT_EQ(two->prepare_on(memory).status().code(), Code::busy);
   gate.open();
   while (second->run().code() == Code::busy) std::this_thread::yield();
@@ -212,14 +226,15 @@ Net counting_net() {
   const float zeros[4] = {0, 0, 0, 0};
   const ValueId w = b.variable("w", Blob::copy_of(DType::f32, Shape{4}, zeros));
   const ValueId x = b.input("x", DType::f32, Shape{4});
-  const ValueId next = on(b, "proto:0", b.add1("AccumulateAdd", "count", {w, x}, {}, "heddle"));
+  const ValueId next = on(b, device_name(0), b.add1("AccumulateAdd", "count", {w, x}, {}, "heddle"));
   b.updates(next, w);
   return b.finish();
 }
 
-TEST(Unanswered, VariablesThatTheDeviceMayStillWriteAreNobodyElses) {
+TEST_P(Unanswered, VariablesThatTheDeviceMayStillWriteAreNobodyElses) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
-  const Runtime runtime = proto_runtime(1);
+  const Runtime runtime = device_runtime(1);
   SessionOptions early = silent();
   early.commit_late = false;
   auto prepared = prepare(runtime, counting_net(), early);
@@ -243,9 +258,10 @@ TEST(Unanswered, VariablesThatTheDeviceMayStillWriteAreNobodyElses) {
 }
 
 // Copies between the host's and the device's bytes of a variable wait for the device as well.
-TEST(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
+TEST_P(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
-  const Runtime runtime = proto_runtime(1);
+  const Runtime runtime = device_runtime(1);
   auto prepared = prepare(runtime, counting_net(), silent());
   ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
   gate.close();
@@ -262,9 +278,10 @@ TEST(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
 }
 
 // The plan of a first run uploads constants: that is under the run's deadline, too.
-TEST(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
+TEST_P(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
-  const Runtime runtime = proto_runtime(1);
+  const Runtime runtime = device_runtime(1);
   auto session = runtime.open(mixed_net(), silent());
   ASSERT_TRUE(session.ok());
   const auto inputs = inputs_of(*session);
@@ -280,9 +297,10 @@ TEST(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
 }
 
 // What a given-up copy keeps goes once the device has answered: the variables that it read from hold their device.
-TEST(Unanswered, AGivenUpCopyKeepsNothingForGood) {
+TEST_P(Unanswered, AGivenUpCopyKeepsNothingForGood) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
-  Runtime runtime = proto_runtime(1);
+  Runtime runtime = device_runtime(1);
   {
     auto prepared = prepare(runtime, counting_net(), silent());
     ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
@@ -291,7 +309,7 @@ TEST(Unanswered, AGivenUpCopyKeepsNothingForGood) {
   }
   gate.open();
   // The copy is answered some time from now on; then only the runtime and this test have the device.
-  const auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "proto:0");
+  const auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), device_name(0));
   ASSERT_TRUE(device.ok());
   while (device->use_count() > 2) {
     runtime.trim();

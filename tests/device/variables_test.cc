@@ -8,6 +8,8 @@ namespace {
 
 using namespace testing_devices;
 
+HEDDLE_DEVICE_SUITE(DeviceVariables);
+
 std::vector<float> numbers(const Tensor& tensor) {
   const auto* data = static_cast<const float*>(tensor.data());
   return {data, data + tensor.shape().element_count()};
@@ -21,15 +23,15 @@ Net counting_net(const std::string& device, bool fails = false) {
   const ValueId w = b.variable("w", Blob::copy_of(DType::f32, Shape{4}, zeros));
   b.output(on(b, device, b.add1("Add", "y", {x, w})));
   ValueId step = x;
-  if (fails) step = on(b, device, b.add1("Fault", "fault", {x}, {{"later", int64_t{1}}, {"times", int64_t{1}}}, "proto"));
+  if (fails) step = on(b, device, b.add1("Fault", "fault", {x}, {{"later", int64_t{1}}, {"times", int64_t{1}}}, kind().name));
   const ValueId next = on(b, device, b.add1("AccumulateAdd", "next", {w, step}, {}, "heddle"));
   b.updates(next, w);
   return b.finish();
 }
 
-TEST(DeviceVariables, LiveWhereTheyAreUpdated) {
-  const Runtime runtime = proto_runtime(2);
-  auto prepared = prepare(runtime, counting_net("proto:0"), silent(2));
+TEST_P(DeviceVariables, LiveWhereTheyAreUpdated) {
+  const Runtime runtime = device_runtime(2);
+  auto prepared = prepare(runtime, counting_net(device_name(0)), silent(2));
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const float x[4] = {1, 2, 3, 4};
   ASSERT_TRUE(prepared->context.bind_input(0, x).ok());
@@ -46,9 +48,10 @@ TEST(DeviceVariables, LiveWhereTheyAreUpdated) {
   EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{11, 12, 13, 14}));
 }
 
-TEST(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
-  const Runtime runtime = proto_runtime(2);
-  auto prepared = prepare(runtime, counting_net("proto:0", true), silent());
+TEST_P(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
+  HEDDLE_DEVICE_NEEDS(has_faults);
+  const Runtime runtime = device_runtime(2);
+  auto prepared = prepare(runtime, counting_net(device_name(0), true), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const float x[4] = {1, 2, 3, 4};
   ASSERT_TRUE(prepared->context.bind_input(0, x).ok());
@@ -59,15 +62,15 @@ TEST(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
   EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{1, 2, 3, 4}));
 }
 
-TEST(DeviceVariables, TheRateOfAnUpdateStaysOnTheHost) {
+TEST_P(DeviceVariables, TheRateOfAnUpdateStaysOnTheHost) {
   NetBuilder b("sgd");
   const ValueId g = b.input("g", DType::f32, Shape{4});
   const ValueId rate = b.constant_float("rate", 2.0F);
   const ValueId w = b.variable("w", whole_numbers(Shape{4}, 7, 0));
-  const ValueId next = on(b, "proto:0", b.add1("SgdUpdate", "next", {w, g, rate}, {}, "heddle"));
+  const ValueId next = on(b, device_name(0), b.add1("SgdUpdate", "next", {w, g, rate}, {}, "heddle"));
   b.updates(next, w);
   b.output(next);
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, b.finish(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const float ones[4] = {1, 1, 1, 1};
@@ -77,17 +80,18 @@ TEST(DeviceVariables, TheRateOfAnUpdateStaysOnTheHost) {
   EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[0], -1);
 }
 
-TEST(DeviceVariables, AStepCounterThatIsCountedThereIsReadHere) {
+TEST_P(DeviceVariables, AStepCounterThatIsCountedThereIsReadHere) {
   NetBuilder b("steps");
   const ValueId x = b.input("x", DType::f32, Shape{64});
   const int64_t zero = 0, one = 1;
   const ValueId step = b.variable("step", Blob::copy_of(DType::i64, Shape{}, &zero));
   const ValueId next =
-      on(b, "proto:0", b.add1("AccumulateAdd", "next", {step, b.constant("one", Blob::copy_of(DType::i64, Shape{}, &one))}, {}, "heddle"));
+      on(b, device_name(0),
+         b.add1("AccumulateAdd", "next", {step, b.constant("one", Blob::copy_of(DType::i64, Shape{}, &one))}, {}, "heddle"));
   b.updates(next, step);
   b.net().step_counter = b.net()[step].variable;
   b.output(b.add1("RandomUniformLike", "noise", {x}));
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, b.finish(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const std::vector<float> zeros(64, 0);
@@ -101,16 +105,17 @@ TEST(DeviceVariables, AStepCounterThatIsCountedThereIsReadHere) {
   EXPECT_EQ(drawn.size(), 4u) << "each step draws other numbers";
 }
 
-TEST(DeviceVariables, UpdatesOnTwoDevicesAreRefused) {
+TEST_P(DeviceVariables, UpdatesOnTwoDevicesAreRefused) {
+  HEDDLE_DEVICES_NEEDED(2);
   NetBuilder b("torn");
   const ValueId x = b.input("x", DType::f32, Shape{4});
   const ValueId w = b.variable("w", whole_numbers(Shape{4}, 7, 0));
-  const ValueId once = on(b, "proto:0", b.add1("AccumulateAdd", "once", {w, x}, {}, "heddle"));
+  const ValueId once = on(b, device_name(0), b.add1("AccumulateAdd", "once", {w, x}, {}, "heddle"));
   b.updates(once, w);
-  const ValueId twice = on(b, "proto:1", b.add1("AccumulateAdd", "twice", {once, x}, {}, "heddle"));
+  const ValueId twice = on(b, device_name(1), b.add1("AccumulateAdd", "twice", {once, x}, {}, "heddle"));
   b.updates(twice, once);
   b.output(twice);
-  const Runtime runtime = proto_runtime();
+  const Runtime runtime = device_runtime();
   const Status status = prepare(runtime, b.finish(), silent()).status();
   EXPECT_EQ(status.code(), Code::wrong_device) << status.text();
   EXPECT_EQ(status.diagnostic().node, "twice");

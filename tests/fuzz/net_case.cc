@@ -103,10 +103,8 @@ Outcome Target::go_on(const LoadedCase& loaded) const {
   for (const ValueId id : resolved->inputs)
     for (const Dim& dim : (*resolved)[id].type.dims)
       if (dim.kind == Dim::Kind::symbol && options.symbols.empty()) options.symbols = {{dim.symbol, 3}};
-  options.limits = options.transform.limits = options.compile.limits = loaded.limits;
-  options.compile.max_threads = 2;
   options.compile.resources = resources;
-  const auto plan = build_plan(*resolved, registry_, options, nullptr);
+  const auto plan = build_plan(*resolved, registry_, CompilationTarget("cpu:0", loaded.limits, 2), options, nullptr);
   if (!plan.ok()) return {Stage::build, plan.status()};
   if (!run_) return {Stage::done, {}};
   const auto variables = VariableStore::create(*resolved);

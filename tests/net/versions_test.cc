@@ -125,7 +125,7 @@ TEST(Check, MissingDevicesAreNamedEvenWhereShapesAreWrong) {
   auto resolved = resolve(std::move(*net), registry);
   ASSERT_TRUE(resolved.ok()) << resolved.status().text();
   std::vector<Code> codes;
-  const Findings findings = check_net(*resolved, registry, {});
+  const Findings findings = check_net(*resolved, registry, host_target(), {});
   for (const Diagnostic& d : findings.all()) codes.push_back(d.code);
   EXPECT_EQ(codes, (std::vector<Code>{Code::shape_mismatch, Code::no_such_device}));
 }

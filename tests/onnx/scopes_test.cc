@@ -8,7 +8,6 @@ namespace {
 
 using namespace heddle::testing;
 
-
 TEST(Subgraphs, BranchesOfIfTakeTheSameCaptures) {
   ModelBuilder m(13);
   m.graph.input("c", {}, 9).input("x", {2}).input("z", {2}).output("y");
@@ -21,13 +20,13 @@ TEST(Subgraphs, BranchesOfIfTakeTheSameCaptures) {
   else_branch.node("Expand", {"x", "k"}, {"e"});
   else_branch.output("e");
   EXPECT_EQ(imported(m),
-            "k = i64[1][5]\n"
+            "k: i64[1] = [5]\n"
             "y = If/21(c, z, x) then_branch={\n"
-            "  (z, x) -> (t)\n"
+            "  then_branch(z: f32, x: f32) -> (t)\n"
             "  t = Add/14(z, x)\n"
             "} else_branch={\n"
-            "  (z, x) -> (e)\n"
-            "  k = i64[1][5]\n"
+            "  else_branch(z, x: f32) -> (e)\n"
+            "  k: i64[1] = [5]\n"
             "  e = Expand/13(x, k)\n"
             "}\n");
 }
@@ -42,7 +41,7 @@ TEST(Subgraphs, LoopsCountTheirCaptures) {
   body.output("on").output("b");
   EXPECT_EQ(imported(m),
             "y = Loop/21(m, -, v, x) body={\n"
-            "  (i, go, a, x) -> (on, b)\n"
+            "  body(i: i64, go: bool, a: f32, x: f32) -> (on, b)\n"
             "  on = Identity/21(go)\n"
             "  b = Add/14(a, x)\n"
             "} captured=1\n");
@@ -64,8 +63,8 @@ TEST(Subgraphs, InnerSubgraphsCaptureThroughOuterOnes) {
   }
   const Result<Net> net = m.import();
   ASSERT_TRUE(net.ok()) << net.status().text();
-  EXPECT_NE(text_of(*net).find("y = If/21(c, c, x)"), std::string::npos) << text_of(*net);
-  EXPECT_NE(text_of(*net).find("  t = If/21(c, x)"), std::string::npos) << text_of(*net);
+  EXPECT_NE(print(*net).find("y = If/21(c, c, x)"), std::string::npos) << print(*net);
+  EXPECT_NE(print(*net).find("  t = If/21(c, x)"), std::string::npos) << print(*net);
 }
 
 TEST(Subgraphs, SignaturesAreChecked) {
@@ -186,7 +185,7 @@ TEST(Scopes, OtherDomainsPassThrough) {
   auto* node = m.graph.node("Squeeze", {"x"}, {"y"}, "n");
   node->set_domain("mine");
   set_ints(node, "axes", {0});
-  EXPECT_EQ(imported(m), "y = Squeeze/3(x) axes=[0]\n");
+  EXPECT_EQ(imported(m), "y = mine::Squeeze/3(x) axes=[0]\n");
 }
 
 TEST(Scopes, NamesAreMadeUniqueAndNeverEmpty) {
@@ -230,7 +229,7 @@ TEST(Scopes, ConstantNodesAreConstants) {
   m.graph.output("a").output("b");
   set_float(m.graph.node("Constant", {}, {"a"}), "value_float", 2.5f);
   set_ints(m.graph.node("Constant", {}, {"b"}), "value_ints", {3, 4});
-  EXPECT_EQ(imported(m), "a = f32[][2.5]\nb = i64[2][3, 4]\n");
+  EXPECT_EQ(imported(m), "a: f32[] = [2.5]\nb: i64[2] = [3, 4]\n");
   set_text(m.graph.node("Constant", {}, {"c"}), "value_string", "text");
   EXPECT_EQ(m.failure().code, Code::unsupported);
 }

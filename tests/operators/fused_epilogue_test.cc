@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "onednn_patterns.h"
+#include "onednn/onednn_patterns.h"
 #include "operators/fusion_support.h"
 
 namespace heddle::testing {

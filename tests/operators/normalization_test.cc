@@ -9,8 +9,7 @@
 namespace heddle::testing {
 namespace {
 
-
-std::vector<float> noise(int64_t n, unsigned seed = 1, float centre = 0) {
+std::vector<float> uniform_noise(int64_t n, unsigned seed = 1, float centre = 0) {
   std::mt19937 random(seed);
   std::vector<float> v(static_cast<size_t>(n));
   for (float& f : v) f = static_cast<float>(random() % 4001) / 1000.0f - 2.0f + centre;
@@ -70,7 +69,7 @@ std::vector<float> run_both(OperatorCall call) {
 TEST(Softmax, EveryAxisAndOddLengths) {
   for (const Shape& shape : {Shape{3, 5, 7}, Shape{400, 197}, Shape{2, 3, 150}, Shape{1, 1000}, Shape{9, 64, 130}})
     for (int axis = 0; axis < shape.rank(); ++axis) {
-      const std::vector<float> x = noise(shape.element_count());
+      const std::vector<float> x = uniform_noise(shape.element_count());
       const std::vector<Attribute> attributes = {{"axis", int64_t{axis - shape.rank()}}};
       expect_near(run_both(call_of("Softmax", {tensor(shape, x)}, attributes)), along(shape, axis, doubles(x), softmax), 1e-6);
       expect_near(run_both(call_of("LogSoftmax", {tensor(shape, x)}, attributes)), along(shape, axis, doubles(x), log_softmax));
@@ -92,7 +91,7 @@ TEST(Softmax, LargeValuesMasksAndOtherDtypes) {
 
 TEST(LayerNormalization, RowsScaleBiasAndStatistics) {
   const Shape shape{2, 130, 77};
-  const std::vector<float> x = noise(shape.element_count(), 3, 100), scale = noise(77, 4), bias = noise(77, 5);
+  const std::vector<float> x = uniform_noise(shape.element_count(), 3, 100), scale = uniform_noise(77, 4), bias = uniform_noise(77, 5);
   std::vector<double> expected = along(shape, 2, doubles(x), [](Line& line) { normalize(line, 1e-5); });
   for (size_t i = 0; i < expected.size(); ++i) expected[i] = expected[i] * scale[i % 77] + bias[i % 77];
   OperatorCall call = call_of("LayerNormalization", {tensor(shape, x), tensor(Shape{77}, scale), tensor(Shape{77}, bias)}, {}, 3);
@@ -108,7 +107,7 @@ TEST(LayerNormalization, RowsScaleBiasAndStatistics) {
 
 TEST(LayerNormalization, SeveralAxesOneScaleAndDoubles) {
   const Shape shape{3, 4, 5};
-  const std::vector<float> x = noise(60);
+  const std::vector<float> x = uniform_noise(60);
   std::vector<double> expected = along(Shape{3, 20}, 1, doubles(x), [](Line& line) { normalize(line, 0.1); });
   for (double& v : expected) v *= 2;
   const std::vector<Attribute> attributes = {{"axis", int64_t{1}}, {"epsilon", 0.1}};
@@ -122,7 +121,7 @@ TEST(LayerNormalization, SeveralAxesOneScaleAndDoubles) {
 
 // Rows whose noise is a few thousand times below their mean: what is left of the f32 mean's rounding would show in every element.
 std::vector<float> near_constant(int64_t n, float centre, float spread, unsigned seed) {
-  std::vector<float> v = noise(n, seed);
+  std::vector<float> v = uniform_noise(n, seed);
   for (float& f : v) f = centre + f * spread;
   return v;
 }
@@ -175,7 +174,7 @@ TEST(RmsNormalization, DividesByTheRootMeanSquare) {
 
 TEST(BatchNormalization, BothLayoutsGiveTheSameBits) {
   const Shape shape{2, 3, 5, 7};
-  const std::vector<float> x = noise(210), scale = {1, 2, -3}, bias = {0, 1, 2}, mean = {0.5f, -1, 0}, variance = {1, 4, 0.25f};
+  const std::vector<float> x = uniform_noise(210), scale = {1, 2, -3}, bias = {0, 1, 2}, mean = {0.5f, -1, 0}, variance = {1, 4, 0.25f};
   std::vector<double> expected(210);
   std::vector<float> stored(210);
   const auto last_index = [](size_t i) { return (i / 105 * 35 + i % 35) * 3 + i / 35 % 3; };
@@ -204,7 +203,7 @@ TEST(BatchNormalization, BothLayoutsGiveTheSameBits) {
 
 TEST(GroupNormalization, GroupsAndInstances) {
   const Shape shape{2, 6, 35};
-  const std::vector<float> x = noise(420, 9, 50), scale = noise(6, 2), bias = noise(6, 3);
+  const std::vector<float> x = uniform_noise(420, 9, 50), scale = uniform_noise(6, 2), bias = uniform_noise(6, 3);
   const std::vector<Tensor> inputs = {tensor(shape, x), tensor(Shape{6}, scale), tensor(Shape{6}, bias)};
   const auto expected = [&](int64_t groups) {
     std::vector<double> y = along(Shape{2 * groups, 420 / (2 * groups)}, 1, doubles(x), [](Line& line) { normalize(line, 1e-5); });
@@ -218,7 +217,7 @@ TEST(GroupNormalization, GroupsAndInstances) {
 
 TEST(LocalResponse, WindowsReachTheEdges) {
   const Shape shape{1, 7, 9};
-  const std::vector<float> x = noise(63);
+  const std::vector<float> x = uniform_noise(63);
   std::vector<double> expected(63);
   for (int c = 0; c < 7; ++c)
     for (int s = 0; s < 9; ++s) {
@@ -235,7 +234,7 @@ TEST(OtherNormalizations, LpAndMeanVariance) {
   EXPECT_EQ(values<float>(*run1("LpNormalization", {tensor<float>(Shape{2, 2}, {3, 4, 1, -4})}, {{"p", int64_t{1}}, {"axis", int64_t{0}}})),
             (std::vector<float>{0.75f, 0.5f, 0.25f, -0.5f}));
   EXPECT_NE(error_of(call_of("LpNormalization", {tensor<float>(Shape{1}, {1})}, {{"p", int64_t{3}}})).find("p is 3"), std::string::npos);
-  const std::vector<float> x = noise(2 * 3 * 4 * 5);
+  const std::vector<float> x = uniform_noise(2 * 3 * 4 * 5);
   const std::vector<float> y = values<float>(*run1("MeanVarianceNormalization", {tensor(Shape{2, 3, 4, 5}, x)}));
   for (size_t c = 0; c < 3; ++c) {
     Line line;

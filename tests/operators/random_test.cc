@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "../plugins/cpu/philox.h"
 #include "operators/pointwise_support.h"
+#include "random/philox.h"
 
 namespace heddle::testing {
 namespace {

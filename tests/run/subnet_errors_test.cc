@@ -30,7 +30,7 @@ std::vector<Diagnostic> found(const Runtime& runtime, Net net, const SessionOpti
   const auto session = runtime.open(std::move(net), options);
   EXPECT_TRUE(session.ok()) << session.status().text();
   if (!session.ok()) return {};
-  return check_net(Internals::of(*session).net, Internals::of(*session).registry, Internals::of(*session).pipeline).all();
+  return check_net(Internals::of(*session).net, Internals::of(*session).registry, Internals::of(*session).target, Internals::of(*session).pipeline).all();
 }
 
 TEST(SubnetErrors, ShapesKeepCodeAndPathAndBothBranchesAreToldAtOnce) {

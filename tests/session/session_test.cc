@@ -218,7 +218,7 @@ TEST(Session, ValuesOfUnknownExtentKeepToTheLimits) {
   const ValueId most = b.add1("ReduceMax", "most", {x}, {{"keepdims", int64_t{0}}});
   b.output(b.add1("Range", "range", {b.constant_float("zero", 0), most, b.constant_float("one", 1)}));
   Session session = open(runtime(), b.finish());
-  Internals::of(session).pipeline.compile.limits.tensor_bytes = 1 << 20;
+  Internals::of(session).target.limits.tensor_bytes = 1 << 20;
   const auto run = [&](float value) {
     const auto feed = blob(Shape{many}, value, 0);
     return session.run({{DType::f32, Shape{many}, const_cast<std::byte*>(feed->data)}});
@@ -251,7 +251,7 @@ Net endless_net() {
 
 TEST(Session, TurnsOfLoopsAreLimited) {
   Session session = open(runtime(), endless_net());
-  Internals::of(session).pipeline.compile.limits.loop_trips = 1000;
+  Internals::of(session).target.limits.loop_trips = 1000;
   const float x[2] = {1, 2};
   const auto outputs = session.run({{DType::f32, Shape{2}, const_cast<float*>(x)}});
   EXPECT_EQ(exit_status(outputs.status().code()), 4);

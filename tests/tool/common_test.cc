@@ -150,6 +150,7 @@ TEST(ToolCommon, QuietLeavesErrorsAndWhatIsAskedFor) {
 }
 
 TEST(ToolCommon, ProgressIsForTerminalsOnly) {
+  HEDDLE_NEEDS_TERMINAL();
   const NetFolder folder(two_outputs());
   const Words run = {"run", folder.net(), "--random", "1"};
   EXPECT_EQ(heddle(run).err, "");
@@ -162,6 +163,7 @@ TEST(ToolCommon, ProgressIsForTerminalsOnly) {
 }
 
 TEST(ToolCommon, ColoursAreForTerminalsWithoutNoColor) {
+  HEDDLE_NEEDS_TERMINAL();
   const Words wrong = {"check", "/nowhere/net.json", "--no-progress"};
   EXPECT_EQ(heddle(wrong).err.find('\033'), std::string::npos);
   EXPECT_EQ(Tool(wrong).on_terminal().run().err.rfind("\033[1;31merror[file-not-found]\033[0m", 0), 0u);

@@ -284,6 +284,7 @@ TEST(ToolHostileNames, NothingOfThemReachesTheTerminal) {
 
 // On a terminal colours and progress are ours; the rest is what it would be in a file.
 TEST(ToolHostileNames, NeitherByProgressNorByColours) {
+  HEDDLE_NEEDS_TERMINAL();
   const HostileFiles files;
   for (const Words& use : std::vector<Words>{{"run", files.file("net.json"), "--random", "1", "--symbol", "N" + hostile + "=3"},
                                              {"run", files.file(files.hostile_file)},

@@ -13,7 +13,8 @@ bool handlers_installed(pid_t tool, int signal) {
 void interrupt_a_run(const Words& arguments, int signal, bool once_running) {
   const std::string name = signal == SIGINT ? "SIGINT" : "SIGTERM";
   Tool tool(arguments);
-  tool.on_terminal().interrupt(signal, [=](const std::string& err, pid_t pid) {
+  if (once_running) tool.on_terminal();  // where progress shows
+  tool.interrupt(signal, [=](const std::string& err, pid_t pid) {
     return once_running ? err.find("running") != std::string::npos : handlers_installed(pid, signal);
   });
   const Outcome outcome = tool.run();
@@ -24,12 +25,14 @@ void interrupt_a_run(const Words& arguments, int signal, bool once_running) {
 }
 
 TEST(ToolInterrupt, ARunEndsBetweenSteps) {
+  HEDDLE_NEEDS_TERMINAL();
   const NetFolder folder(slow_net(20000));
   interrupt_a_run({"run", folder.net(), "--random", "1", "--threads", "1", "--json"}, SIGINT, true);
   interrupt_a_run({"run", folder.net(), "--random", "1", "--threads", "2", "--json"}, SIGTERM, true);
 }
 
 TEST(ToolInterrupt, RepeatedRunsEnd) {
+  HEDDLE_NEEDS_TERMINAL();
   const NetFolder folder(two_outputs());
   interrupt_a_run({"run", folder.net(), "--random", "1", "--repeat", "1000000000", "--json"}, SIGINT, true);
   interrupt_a_run({"bench", folder.net(), "--repeat", "1000000", "--json"}, SIGTERM, false);
@@ -56,6 +59,7 @@ TEST(ToolInterrupt, LeavesNoTemporaryFile) {
 }
 
 TEST(ToolMappedFile, OneThatShrinksIsAnError) {
+  HEDDLE_NEEDS_TERMINAL();
   // Large enough to be mapped; added as it is, never packed.
   std::string numbers = "1";
   for (int i = 1; i < 100000; ++i) numbers += ",1";

@@ -21,6 +21,21 @@ TEST(ToolPlugin, CheckPassesTheExample) {
   EXPECT_EQ(object["operators"], Json::array({{{"operator", "example::Scale"}, {"status", "pass"}, {"reason", nullptr}}}));
 }
 
+// Every operator of the plugin, by inputs that the suite makes up; what they do not fit is named in a test of its own.
+TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
+  const Json operators = heddle_json({"plugin", "check", cpu_plugin})["operators"];
+  EXPECT_GT(operators.size(), 130u);
+  std::string tests;
+  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/operators"))
+    if (entry.path().extension() == ".cc") tests += read_text(entry.path());
+  for (const Json& one : operators) {
+    const std::string name = one["operator"], type = name.substr(name.rfind(':') + 1);
+    if (one["status"] == "pass") continue;
+    EXPECT_EQ(one["status"], "not-run") << name << ": " << one["reason"];
+    EXPECT_NE(tests.find("\"" + type + "\""), std::string::npos) << "nothing tests " << name << ": " << one["reason"];
+  }
+}
+
 TEST(ToolPlugin, CheckOutlivesWhatCrashesHangsAndLies) {
   const Json one = heddle_json({"plugin", "check", test_plugin("hostile_crash"), "--operator", "Segfault", "--seed", "3"}, 1);
   ASSERT_EQ(one["operators"].size(), 1u) << one;

@@ -34,10 +34,18 @@ inline const std::filesystem::path onnx_data = "/usr/share/libonnx-testdata/data
 using Words = std::vector<std::string>;
 
 inline const std::string tool_path = HEDDLE_BINARY_DIR "/bin/heddle";
+inline const std::string cpu_plugin = HEDDLE_BINARY_DIR "/lib/cpu.so";
 inline const std::string example_plugin = HEDDLE_BINARY_DIR "/lib/example.so";
 inline std::string test_plugin(const std::string& name) {
   return HEDDLE_BINARY_DIR "/lib/test/" + name + ".so";
 }
+
+// For tests whose tool writes to a terminal: they skip where none can be made, as in a root without /dev/pts.
+#define HEDDLE_NEEDS_TERMINAL()                                                                               \
+  if (int ends[2]; ::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) != 0)                             \
+    GTEST_SKIP() << "no terminal can be made here: " << std::strerror(errno) << "; mount devpts at /dev/pts"; \
+  else                                                                                                        \
+    ::close(ends[0]), ::close(ends[1])
 
 struct Outcome {
   int status = -1;  // what the tool gave to exit; 1000 + signal when a signal ended it

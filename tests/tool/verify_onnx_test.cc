@@ -87,6 +87,7 @@ TEST(ToolVerifyOnnx, AFolderThatHasNoMemoryIsNamed) {
 }
 
 TEST(ToolVerifyOnnx, SignalsEndItWithWhatWasDone) {
+  HEDDLE_NEEDS_TERMINAL();
   const Folders folders;
   const std::string done = folders.relu("A");
   folders.hostile("ClosesAndStays");

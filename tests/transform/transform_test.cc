@@ -1,171 +1,63 @@
-#include "transform/transform.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
-#include "infer/infer.h"
-#include "infer/registry_evaluator.h"
-#include "resolve/resolve.h"
-#include "small_nets.h"
+// optimize: all transforms in their order.
+#include "stages.h"
 
 namespace heddle {
 namespace {
 
 using namespace testing_nets;
+using namespace testing_stages;
 
-TypedNet typed(const Runtime& runtime, Net net) {
-  const auto registry = Internals::of(runtime).registry.snapshot();
-  auto resolved = resolve(std::move(net), registry);
-  EXPECT_TRUE(resolved.ok()) << resolved.status().text();
-  auto result = infer(std::move(*resolved), registry, {});
-  EXPECT_TRUE(result.ok()) << result.status().text();
-  return std::move(*result);
+TEST(Transform, AConvolutionalNet) {
+  EXPECT_EQ(transformed(convolution_net(), {"optimize"}), R"net(convolution(x: f32[1, 8, 14, 14]) -> (softmax)
+w2: f32[8, 8, 3, 3] = [0.1, 0.097, 0.094000004, 0.091000006, ...]
+b2: f32[8] = [0, 0.02, 0.04, 0.06, 0.08, 0.099999994, 0.12, 0.14]
+w3: f32[8, 5] = [-0.5, -0.48, -0.46, -0.44, ...]
+b3: f32[5] = [0.1, 0.2, 0.3, 0.4, 0.5]
+conv1/folded/weights: f32[8, 8, 3, 3] = [-0.0999995, -0.09749951, -0.09499952, -0.09249954, ...]
+conv1/folded/bias: f32[8] = [-0.34999976, -0.26292828, -0.17668085, -0.09121369, -0.006489061, 0.077525906, 0.16086023, 0.24353957]
+relu1: f32[1, 8, 14, 14] = Conv(x, conv1/folded/weights, conv1/folded/bias) pads=[1, 1, 1, 1] then Relu(max(acc, 0)) # conv1
+relu2: f32[1, 8, 14, 14] = Conv(relu1, w2, b2, relu1) pads=[1, 1, 1, 1] then Add(add(acc, operand)) operand=relu1 same shape then Relu(max(acc, 0)) # conv2
+pool: f32[1, 8, 1, 1] = GlobalAveragePool(relu2)
+flatten: f32[1, 8] = Flatten(pool)
+fc: f32[1, 5] = Gemm(flatten, w3, b3)
+softmax: f32[1, 5] = Softmax(fc)
+)net");
 }
 
-std::vector<std::string> types(const TypedNet& net) {
-  std::vector<std::string> names;
-  for (const Node& node : net.net.nodes) names.push_back(node.type);
-  return names;
+// A transform that changes nothing gives what it was given.
+TEST(Transform, EachAloneKeepsANetThatItHasNothingFor) {
+  NetBuilder b("plain");
+  const ValueId x = b.input("x", DType::f32, Shape{2, 2});
+  b.output(b.add1("Softmax", "y", {b.add1("MatMul", "product", {x, x})}));
+  const std::string before = transformed(b.net(), {});
+  for (const char* name : {"prune", "fold_constants", "fold_batch_normalization", "apply_rules", "fuse_epilogues", "fuse_pointwise",
+                           "lower_pointwise", "insert_copies", "place", "optimize"})
+    EXPECT_EQ(transformed(b.net(), {name}), before) << name;
 }
 
-TEST(Transform, FoldsBatchNormalizationAndFusesEpilogues) {
-  const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
-  auto net = optimize(typed(r, convolution_net()), *evaluator, {});
-  ASSERT_TRUE(net.ok()) << net.status().text();
-  EXPECT_EQ(types(*net), (std::vector<std::string>{"Conv", "Conv", "GlobalAveragePool", "Flatten", "Gemm", "Softmax"}));
-  const Node& first = net->net.nodes[0];
-  ASSERT_EQ(first.epilogue.size(), 1u);
-  EXPECT_EQ(first.epilogue[0].expression, "max(acc, 0)");
-  const Node& second = net->net.nodes[1];
-  ASSERT_EQ(second.epilogue.size(), 2u);
-  EXPECT_EQ(second.epilogue[0].operand_kind, HEDDLE_OPERAND_SAME_SHAPE);
+// The same net gives the same text, and what came out has nothing more to transform.
+TEST(Transform, TwiceIsAsOnce) {
+  const std::string once = transformed(convolution_net(), {"optimize"});
+  EXPECT_EQ(transformed(convolution_net(), {"optimize"}), once);
+  EXPECT_EQ(transformed(convolution_net(), {"optimize", "optimize"}), once);
 }
 
-TEST(Transform, FoldedWeightsAreScaledByHand) {
-  const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
-  auto net = fold_batch_normalization(typed(r, convolution_net()));
-  ASSERT_TRUE(net.ok());
-  auto folded = fold_constants(std::move(*net), *evaluator, {});
-  ASSERT_TRUE(folded.ok()) << folded.status().text();
-  const Node& conv = folded->net.nodes[0];
-  ASSERT_EQ(conv.inputs.size(), 3u);
-  const auto weights = folded->known[conv.inputs[1].index];
-  ASSERT_TRUE(weights);
-  const auto original = blob(Shape{8, 8, 3, 3}, -0.2f, 0.005f);
-  for (int channel = 0; channel < 8; ++channel) {
-    const float factor = (0.5f + 0.1f * static_cast<float>(channel)) / std::sqrt(1.0f + 0.1f * static_cast<float>(channel) + 1e-5f);
-    const float w = reinterpret_cast<const float*>(original->data)[channel * 72 + 3];
-    EXPECT_NEAR(reinterpret_cast<const float*>(weights->data)[channel * 72 + 3], w * factor, 1e-6f);
-  }
-}
-
-// Two of three elements are distinct: what was inferred at the bound, three, is two once that is folded.
-TEST(Transform, WhatFollowsAFoldedExtentIsInferredAgain) {
-  for (const bool late_operand : {false, true}) {
-    NetBuilder b("found");
-    const float content[] = {1, 0, 1};
-    const ValueId found = b.add1("Unique", "found", {b.constant("x", Blob::copy_of(DType::f32, Shape{3}, content))});
-    const ValueId s = b.input("s", DType::f32, Shape{});
-    const ValueId y = b.add1("Max", "max", {found, late_operand ? b.add1("Unique", "other", {s}) : s});
-    b.output(b.add1("Neg", "neg", {y}));
-    const Runtime r = runtime();
-    Session session = open(r, b.finish());
-    const float half = 0.5f;
-    TensorView input;
-    input.dtype = DType::f32;
-    input.data = const_cast<float*>(&half);
-    const auto results = session.run({input});
-    ASSERT_TRUE(results.ok()) << results.status().text();
-    ASSERT_EQ((*results)[0].shape(), (Shape{2}));
-    EXPECT_EQ(static_cast<const float*>((*results)[0].data())[0], -0.5f);
-    EXPECT_EQ(static_cast<const float*>((*results)[0].data())[1], -1.0f);
-  }
-}
-
-// With neither variance nor epsilon the factor is infinite: what has no weight would become a NaN where the sum gives an infinity.
-TEST(Transform, BatchNormalizationThatIsNotFiniteIsNotFolded) {
-  const Runtime r = runtime();
-  for (const bool finite : {true, false}) {
-    NetBuilder b("normalization");
-    const ValueId x = b.input("x", DType::f32, Shape{1, 1, 4, 4});
-    const float one = 1, zero = 0, variance = finite ? 1.0f : 0.0f;
-    const auto constant = [&](const char* name, float value) { return b.constant(name, Blob::copy_of(DType::f32, Shape{1}, &value)); };
-    const ValueId w = b.constant("w", Blob::copy_of(DType::f32, Shape{1, 1, 1, 1}, &one));
-    b.output(b.add1("BatchNormalization", "bn",
-                    {b.add1("Conv", "conv", {x, w}), constant("scale", one), constant("shift", one), constant("mean", zero),
-                     constant("variance", variance)},
-                    {{"epsilon", 0.0}}));
-    auto net = fold_batch_normalization(typed(r, b.finish()));
-    ASSERT_TRUE(net.ok()) << net.status().text();
-    const auto kept = types(*net);
-    EXPECT_EQ(std::count(kept.begin(), kept.end(), "BatchNormalization"), finite ? 0 : 1);
-  }
-}
-
-// Sums that overflow by themselves are what they are scaled to. A known difference to the operators apart.
-TEST(Transform, FoldedBatchNormalizationScalesBeforeItAdds) {
-  NetBuilder b("overflow");
-  const float weights[] = {1, 1}, one = 1, zero = 0, variance = 1e4f;
-  const auto constant = [&](const char* name, const float& value) { return b.constant(name, Blob::copy_of(DType::f32, Shape{1}, &value)); };
-  const ValueId w = b.constant("w", Blob::copy_of(DType::f32, Shape{1, 2, 1, 1}, weights));
-  b.output(b.add1("BatchNormalization", "bn",
-                  {b.add1("Conv", "conv", {b.input("x", DType::f32, Shape{1, 2, 1, 1}), w}), constant("scale", one),
-                   constant("shift", zero), constant("mean", zero), constant("variance", variance)},
-                  {{"epsilon", 0.0}}));
-  const Runtime r = runtime();
-  auto session = open_loaded(r, b.finish(), {});
-  ASSERT_TRUE(session.ok()) << session.status().text();
-  const float x[] = {3e38f, 3e38f};
-  const auto results = session->run({TensorView{DType::f32, Shape{1, 2, 1, 1}, const_cast<float*>(x)}});
-  ASSERT_TRUE(results.ok()) << results.status().text();
-  EXPECT_FLOAT_EQ(static_cast<const float*>((*results)[0].data())[0], 6e36f);
-}
-
-TEST(Transform, ChainsOfPointwiseOperatorsBecomeOne) {
-  NetBuilder b("chain");
-  const ValueId x = b.input("x", DType::f32, Shape{4, 8});
-  const ValueId y = b.input("y", DType::f32, Shape{8});
-  ValueId z = b.add1("Add", "add", {x, y});
-  z = b.add1("Sigmoid", "sigmoid", {z});
-  z = b.add1("Mul", "mul", {z, x});
-  z = b.add1("Mul", "scale", {z, b.constant_float("two", 2)});
-  b.output(z);
-  const Runtime r = runtime();
-  const auto evaluator = make_registry_evaluator(Internals::of(r).registry.snapshot());
-  auto net = optimize(typed(r, b.finish()), *evaluator, {});
-  ASSERT_TRUE(net.ok()) << net.status().text();
-  ASSERT_EQ(types(*net), (std::vector<std::string>{"Pointwise"}));
-  EXPECT_EQ(std::get<std::string>(*net->net.nodes[0].find("program")), "mul(mul(sigmoid(add(x0, x1)), x0), 2)");
-}
-
-TEST(Transform, PruneDropsWhatNobodyReads) {
-  NetBuilder b("dead");
-  const ValueId x = b.input("x", DType::f32, Shape{4});
-  b.add1("Exp", "unused", {b.add1("Neg", "unused_too", {x})});
-  b.output(b.add1("Identity", "copy", {b.add1("Abs", "abs", {x})}));
-  const Runtime r = runtime();
-  auto net = prune(typed(r, b.finish()));
-  ASSERT_TRUE(net.ok());
-  EXPECT_EQ(types(*net), (std::vector<std::string>{"Abs"}));
-  EXPECT_EQ(net->net[net->net.outputs[0]].name, "copy");
-}
-
-TEST(Transform, AScalarLiteralThatGivesTheResultItsRankIsNotInlinedAway) {
-  NetBuilder b("rank");
-  const ValueId x = b.input("x", DType::f32, Shape{4});
-  const float one = 1;
-  const ValueId wide = b.constant("wide", Blob::copy_of(DType::f32, Shape{1, 1, 1}, &one));
-  b.output(b.add1("Exp", "exp", {b.add1("Add", "add", {x, wide})}));
-  const Runtime r = runtime();
-  const Session session = open(r, b.finish());
-  Session s = session;
-  const std::vector<float> values = {0, 1, 2, 3};
-  auto result = s.run({{DType::f32, Shape{4}, const_cast<float*>(values.data())}});
-  ASSERT_TRUE(result.ok()) << result.status().text();
-  EXPECT_EQ((*result)[0].shape(), (Shape{1, 1, 4}));
+TEST(Transform, NamesVariablesAndSparseLinksOfTheNetItWasGiven) {
+  NetBuilder b("training");
+  const ValueId w = b.variable("w", blob(Shape{3, 2}, 1, 1), true);
+  const ValueId rows = b.input("rows", DType::i64, Shape{2}), values = b.add1("Neg", "values", {b.input("g", DType::f32, Shape{2, 2})});
+  b.constant("dead", blob(Shape{1}, 0, 0));
+  b.output(b.add1("Gather", "y", {w, rows}));
+  b.output(values);
+  b.add1("AccumulateAdd", "next", {w, b.input("d", DType::f32, Shape{3, 2})}, {}, "heddle");
+  b.net().sparse_links = {{w, "rows", rows, values, 3, true, false}};
+  EXPECT_EQ(transformed(b.finish(), {"optimize"}), R"net(training(rows: i64[2], g: f32[2, 2], d: f32[3, 2]) -> (y, values)
+variable w: f32[3, 2] = [1, 2, 3, 4, 5, 6] trainable -> w@1
+values: f32[2, 2] = heddle::Pointwise/1(g) program="neg(x0)"
+y: f32[2, 2] = Gather(w@0, rows)
+w@1: f32[3, 2] = heddle::AccumulateAdd(w@0, d) # next
+sparse rows of w@0: indices=rows values=values rows=3 unique
+)net");
 }
 
 }  // namespace

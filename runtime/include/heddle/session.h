@@ -58,6 +58,9 @@ struct SessionOptions {
   bool rewrite_rules = true;         // those of plugins are applied
   uint64_t seed = 0;                 // of the net's random operators
   Limits limits;                     // what the net may ask for: sizes, depth, memory
+  // Whether the net is judged behind each transform, and its plans behind compile, for finding defects of Heddle and of plugins. A plan
+  // then takes several times as long to make. None: as the library was built (CMake's HEDDLE_CHECK_PLANS; not in Release).
+  std::optional<bool> check_plans;
 };
 
 // Name and declared type of an input or output.

@@ -20,6 +20,7 @@ done
 
 copy=build/planted
 mkdir -p $copy build/soak
+find $copy -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +  # sources that have moved or gone since
 git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf - | tar -xmf - -C $copy || exit 2  # -m: what a patch changed is newer, and has to be built again
 (cd $copy && cmake --preset "$preset" >/dev/null) || exit 2
 bin=$copy/build/$preset/bin

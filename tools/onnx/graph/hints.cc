@@ -8,15 +8,15 @@
 namespace heddle::importer {
 namespace {
 
-using Names = std::string_view;
+using TypeName = std::string_view;
 
 template <size_t n>
-bool among(const std::array<Names, n>& sorted, std::string_view type) {
+bool among(const std::array<TypeName, n>& sorted, std::string_view type) {
   return std::binary_search(sorted.begin(), sorted.end(), type);
 }
 
 // Output 0 has the dtype and the rank of input 0.
-constexpr std::array<Names, 63> like_input = {
+constexpr std::array<TypeName, 63> like_input = {
     "Abs",
     "Acos",
     "Acosh",
@@ -81,14 +81,14 @@ constexpr std::array<Names, 63> like_input = {
     "Slice",
     "Softmax",
 };
-constexpr std::array<Names, 12> more_like_input = {"Softplus", "Softsign", "SpaceToDepth",    "Split", "Sqrt",      "Tan",
-                                                   "Tanh",     "TfIdf",    "ThresholdedRelu", "Tile",  "Transpose", "Trilu"};
+constexpr std::array<TypeName, 12> more_like_input = {"Softplus", "Softsign", "SpaceToDepth",    "Split", "Sqrt",      "Tan",
+                                                      "Tanh",     "TfIdf",    "ThresholdedRelu", "Tile",  "Transpose", "Trilu"};
 // Output 0 has the largest rank among the inputs and the dtype of input 0.
-constexpr std::array<Names, 15> broadcasting = {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean",
-                                                "Min", "Mod", "Mul",        "Or",        "Pow",        "Sub", "Sum"};
-constexpr std::array<Names, 5> comparisons = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
-constexpr std::array<Names, 10> reductions = {"ReduceL1",   "ReduceL2",  "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
-                                              "ReduceMean", "ReduceMin", "ReduceProd",   "ReduceSum",       "ReduceSumSquare"};
+constexpr std::array<TypeName, 15> broadcasting = {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean",
+                                                   "Min", "Mod", "Mul",        "Or",        "Pow",        "Sub", "Sum"};
+constexpr std::array<TypeName, 5> comparisons = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+constexpr std::array<TypeName, 10> reductions = {"ReduceL1",   "ReduceL2",  "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+                                                 "ReduceMean", "ReduceMin", "ReduceProd",   "ReduceSum",       "ReduceSumSquare"};
 
 int64_t int_of(const std::vector<Attribute>& attributes, std::string_view name, int64_t otherwise) {
   for (const Attribute& a : attributes)
@@ -149,7 +149,7 @@ int changed_rank(const Context& c) {
   return -1;
 }
 
-constexpr std::array<Names, 8> known_dtype = {"Expand", "Flatten", "Gather", "Gemm", "MatMul", "Reshape", "Squeeze", "Unsqueeze"};
+constexpr std::array<TypeName, 8> known_dtype = {"Expand", "Flatten", "Gather", "Gemm", "MatMul", "Reshape", "Squeeze", "Unsqueeze"};
 
 }  // namespace
 

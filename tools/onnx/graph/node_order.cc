@@ -14,7 +14,7 @@ namespace heddle::importer {
 namespace {
 
 using Producers = std::unordered_map<std::string_view, int>;
-using Names = std::unordered_set<std::string_view>;
+using NameSet = std::unordered_set<std::string_view>;
 
 Result<Producers> producers_of(const NodeList& nodes) {
   Producers producers;
@@ -26,8 +26,8 @@ Result<Producers> producers_of(const NodeList& nodes) {
   return producers;
 }
 
-Names defined_in(const ::onnx::GraphProto& graph) {
-  Names names;
+NameSet defined_in(const ::onnx::GraphProto& graph) {
+  NameSet names;
   for (const auto& input : graph.input()) names.insert(input.name());
   for (const auto& initializer : graph.initializer()) names.insert(initializer.name());
   for (const auto& node : graph.node()) names.insert(node.output().begin(), node.output().end());
@@ -40,7 +40,7 @@ void visit_reads(const ::onnx::NodeProto& node, const std::function<void(std::st
   for (const std::string& input : node.input()) visit(input);
   for (const auto& attribute : node.attribute()) {
     if (!attribute.has_g()) continue;
-    const Names inner = defined_in(attribute.g());
+    const NameSet inner = defined_in(attribute.g());
     const auto outer_only = [&](std::string_view name) {
       if (!inner.contains(name)) visit(name);
     };

@@ -17,7 +17,7 @@ Status ints_to_input(Rewrite& r, const char* name, size_t index) {
   return {};
 }
 
-Status missing(const char* name) {
+Status missing_attribute(const char* name) {
   return {Code::attribute_mismatch, fmt::format("attribute {} is missing", quoted(name))};
 }
 
@@ -26,7 +26,7 @@ Status missing(const char* name) {
 Status attribute_axes_to_input(Rewrite& r) {
   HEDDLE_TRY(const auto axes, r.take_ints("axes"));
   if (axes && !axes->empty()) r.set_input(1, r.ints("axes", *axes));
-  if ((!axes || axes->empty()) && r.node().type == "Unsqueeze") return missing("axes");
+  if ((!axes || axes->empty()) && r.node().type == "Unsqueeze") return missing_attribute("axes");
   return {};
 }
 
@@ -41,14 +41,14 @@ Status reshape_shape_to_input(Rewrite& r) {
 }
 
 Status slice_to_inputs(Rewrite& r) {
-  if (!r.find("starts") || !r.find("ends")) return missing(r.find("starts") ? "ends" : "starts");
+  if (!r.find("starts") || !r.find("ends")) return missing_attribute(r.find("starts") ? "ends" : "starts");
   HEDDLE_CHECK(ints_to_input(r, "starts", 1));
   HEDDLE_CHECK(ints_to_input(r, "ends", 2));
   return ints_to_input(r, "axes", 3);
 }
 
 Status pad_to_inputs(Rewrite& r) {
-  if (!r.find("pads") && !r.find("paddings")) return missing("pads");
+  if (!r.find("pads") && !r.find("paddings")) return missing_attribute("pads");
   HEDDLE_CHECK(ints_to_input(r, "paddings", 1));  // opset 1
   HEDDLE_CHECK(ints_to_input(r, "pads", 1));
   HEDDLE_TRY(const auto value, r.take_float("value"));
@@ -66,7 +66,7 @@ Status clip_to_inputs(Rewrite& r) {
 
 Status top_k_to_input(Rewrite& r) {
   HEDDLE_TRY(const auto k, r.take_int("k"));
-  if (!k) return missing("k");
+  if (!k) return missing_attribute("k");
   r.set_input(1, r.ints("k", {*k}));
   return {};
 }
@@ -94,7 +94,7 @@ Status concat_default_axis(Rewrite& r) {
 }
 
 Status cast_target(Rewrite& r) {
-  if (!r.find("to")) return missing("to");
+  if (!r.find("to")) return missing_attribute("to");
   if (std::holds_alternative<std::string>(*r.find("to"))) {
     HEDDLE_TRY(const auto name, r.take_string("to"));
     r.set("to", static_cast<int64_t>(onnx_type_number(*name)));

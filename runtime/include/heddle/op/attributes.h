@@ -30,6 +30,9 @@ class Attributes {
       if (std::strcmp(op_->attributes[i]->name, name) == 0) return true;
     return false;
   }
+  // All of them, in the order of the schema; null: neither given nor defaulted.
+  uint32_t size() const { return count_; }
+  const heddle_attribute* operator[](uint32_t i) const { return values_[i]; }
   int64_t i(const char* name, int64_t otherwise = 0) const {
     const heddle_attribute* a = find(name, HEDDLE_ATTRIBUTE_INT);
     return a ? a->i : otherwise;

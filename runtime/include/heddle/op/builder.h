@@ -48,8 +48,6 @@ class Builder {
   }
   // Called once after the handshake; a failure refuses the plugin with the text given to host->set_error(host, ...).
   void initialize(heddle_status (*f)(const heddle_host*)) { initialize_ = f; }
-  // Called once before the library closes, when nothing of it is in use any more.
-  void on_shutdown(void (*f)()) { shutdown_ = f; }
 
   // What HEDDLE_PLUGIN calls; not for operator authors.
   void fail(const std::string& mistake) {
@@ -79,9 +77,6 @@ class Builder {
       return {};
     });
     return guarded == HEDDLE_OK ? status : guarded;
-  }
-  void call_shutdown() const {
-    if (shutdown_) shutdown_();
   }
 
  private:
@@ -221,7 +216,6 @@ class Builder {
   std::deque<heddle_rewrite_rule> own_rules_;
   std::string mistake_;
   heddle_status (*initialize_)(const heddle_host*) = nullptr;
-  void (*shutdown_)() = nullptr;
 };
 
 }  // namespace plugin

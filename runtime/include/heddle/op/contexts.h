@@ -23,6 +23,9 @@ class InferContext {
   uint32_t output_count() const { return c_->output_count; }
   bool has_input(uint32_t i) const { return i < c_->input_count && c_->inputs[i]; }
   bool wants_output(uint32_t i) const { return i < c_->output_count && c_->outputs[i]; }
+  // All of them; null entries: absent.
+  const heddle_tensor* const* inputs() const { return c_->inputs; }
+  const heddle_operator& op() const { return *c_->op; }
   // Throws for an absent input; the boundary turns that into the node's error.
   const heddle_tensor& input(uint32_t i) const {
     if (!has_input(i)) throw std::logic_error("infer reads input " + std::to_string(i) + ", which is absent");
@@ -108,6 +111,12 @@ class CreateContext {
   Attributes attributes;
   const heddle_type* input(uint32_t i) const { return i < c_->input_count ? c_->inputs[i] : nullptr; }
   const heddle_type* output(uint32_t i) const { return i < c_->output_count ? c_->outputs[i] : nullptr; }
+  uint32_t input_count() const { return c_->input_count; }
+  uint32_t output_count() const { return c_->output_count; }
+  const heddle_operator& op() const { return *c_->op; }
+  // The stages of the epilogue fused into this node, first to last.
+  uint32_t stage_count() const { return c_->stage_count; }
+  const heddle_epilogue_stage& stage(uint32_t i) const { return *c_->stages[i]; }
   void* resource(const char* name) const { return c_->host->resource(c_, name); }
   const heddle_create_context* raw() const { return c_; }
 
@@ -120,8 +129,18 @@ class PrepareContext {
   explicit PrepareContext(heddle_prepare_context* c) : c_(c) {}
   const heddle_tensor* input(uint32_t i) const { return i < c_->input_count ? c_->inputs[i] : nullptr; }
   const heddle_tensor* output(uint32_t i) const { return i < c_->output_count ? c_->outputs[i] : nullptr; }
+  uint32_t input_count() const { return c_->input_count; }
+  uint32_t output_count() const { return c_->output_count; }
+  // All of them; null entries: absent.
+  const heddle_tensor* const* inputs() const { return c_->inputs; }
+  // Whether input `i` has the same content in every run of the session, readable here; an absent one has.
+  bool is_constant(uint32_t i) const {
+    const heddle_tensor* t = input(i);
+    return !t || ((t->flags & HEDDLE_TENSOR_CONSTANT) && (t->data || t->element_count == 0));
+  }
   uint32_t max_threads() const { return c_->max_threads; }
   void set_tiles(int64_t n) { c_->tile_count = n; }
+  int64_t tiles() const { return c_->tile_count; }
   void set_scratch(uint64_t step_bytes, uint64_t thread_bytes = 0) {
     c_->scratch_bytes = step_bytes;
     c_->thread_scratch_bytes = thread_bytes;
@@ -172,6 +191,26 @@ inline In<T> host_input(const RunContext& c, uint32_t i) {
   if (view.tensor && view.tensor->space != HEDDLE_SPACE_HOST)
     throw std::logic_error("the kernel reads input " + std::to_string(i) + " itself, which lies in device memory: declare it on_host()");
   return view;
+}
+
+// The memory that prepare asked for with set_scratch, 64-byte aligned: of this step in this run, shared by its tiles, and of the executing
+// thread, with undefined content at entry.
+template <class T>
+inline T* step_scratch(const RunContext& c) {
+  return static_cast<T*>(c.scratch);
+}
+template <class T>
+inline T* thread_scratch(const RunContext& c) {
+  return static_cast<T*>(c.host->thread_scratch(&c));
+}
+// Whether the run was cancelled or its deadline has passed: a long kernel then answers cancelled(). Costs a call of the host.
+inline bool is_cancelled(const RunContext& c) {
+  return c.host->cancelled(&c) != 0;
+}
+// Memory for output `i`, of a kernel that allocates its outputs (HEDDLE_KERNEL_DYNAMIC_OUTPUTS), with its true extents. The host owns it;
+// null when there is none, or when the output is empty.
+inline void* allocate_output(const RunContext& c, uint32_t i, Dims dims) {
+  return c.host->allocate_output(&c, i, dims.data, dims.rank);
 }
 
 namespace detail {

@@ -53,11 +53,6 @@ inline const heddle_plugin* open(Builder*& builder, int& users, const char* name
 
 inline void close(Builder*& builder, int& users) noexcept {
   if (!builder || --users > 0) return;
-  try {
-    builder->call_shutdown();
-  } catch (...) {
-    // There is nobody left to tell; the library closes all the same.
-  }
   delete builder;
   builder = nullptr;
 }

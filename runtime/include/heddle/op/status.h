@@ -30,3 +30,10 @@ inline Status cancelled() {
 
 }  // namespace plugin
 }  // namespace heddle
+
+// Leaves the enclosing function with the Status of `expression` when it failed.
+#define HEDDLE_PLUGIN_CHECK(expression)                            \
+  do {                                                             \
+    ::heddle::plugin::Status heddle_plugin_status_ = (expression); \
+    if (!heddle_plugin_status_.ok()) return heddle_plugin_status_; \
+  } while (false)

@@ -131,8 +131,8 @@ Json plan_json(const PlanInfo& plan) {
            {{"load", plan.times.load_ns},
             {"resolve", plan.times.resolve_ns},
             {"infer", plan.times.infer_ns},
-            {"transform", plan.times.transform_ns},
             {"verify", plan.times.verify_ns},
+            {"transform", plan.times.transform_ns},
             {"compile", plan.times.compile_ns},
             {"prepare", plan.times.prepare_ns}}}};
 }

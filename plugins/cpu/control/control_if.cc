@@ -1,0 +1,88 @@
+// If: one of two subnets. Where both give a value the same type the branch writes straight into the output; where they differ the
+// output is dynamic and the branch's result is copied to memory of its own extents.
+#include "control/subnet.h"
+#include "families.h"
+#include "support/dims.h"
+
+namespace heddle::cpu {
+namespace {
+
+Status merge(uint32_t output, heddle_type* a, const heddle_type& b) {
+  if (a->dtype != b.dtype) return invalid("output " + std::to_string(output) + " differs in dtype between the branches");
+  if (!is_static(*a) || !same_static(b, a->dtype, dims_of(*a))) a->flags |= HEDDLE_TYPE_DYNAMIC;
+  return {};
+}
+
+Status infer_if(InferContext& context) {
+  if (context.input(0).element_count != 1) return invalid("cond has shape " + dims_text(context.dims(0)) + ", expected a scalar");
+  const std::vector<const heddle_tensor*> captures(context.inputs() + 1, context.inputs() + context.input_count());
+  const heddle_subnet *then_branch = context.attributes.subnet("then_branch"), *else_branch = context.attributes.subnet("else_branch");
+  std::vector<heddle_type> types, others;
+  if (context.known(0)) {
+    const bool taken = *static_cast<const uint8_t*>(context.input(0).data) != 0;
+    HEDDLE_PLUGIN_CHECK(infer_subnet(context, taken ? then_branch : else_branch, captures, context.output_count(), &types));
+  } else {
+    // Both are asked before either failure counts: what is wrong with them is said at once.
+    const Status then_status = infer_subnet(context, then_branch, captures, context.output_count(), &types);
+    HEDDLE_PLUGIN_CHECK(infer_subnet(context, else_branch, captures, context.output_count(), &others));
+    HEDDLE_PLUGIN_CHECK(then_status);
+    for (uint32_t i = 0; i < context.output_count(); ++i) HEDDLE_PLUGIN_CHECK(merge(i, &types[i], others[i]));
+  }
+  for (uint32_t i = 0; i < context.output_count(); ++i) set_type(context, i, types[i]);
+  return {};
+}
+
+class If {
+ public:
+  Status create(const CreateContext& context) {
+    then_branch_ = context.attributes.subnet("then_branch");
+    else_branch_ = context.attributes.subnet("else_branch");
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    ScratchArea area;
+    area.take<heddle_tensor>(context.output_count());
+    area.take<heddle_tensor*>(context.output_count());
+    context.set_scratch(area.used());
+    return {};
+  }
+  Status run(const RunContext& context, int64_t, int64_t) const {
+    const bool taken = *static_cast<const uint8_t*>(context.inputs[0]->data) != 0;
+    const uint32_t count = context.output_count;
+    ScratchArea area(context.scratch);
+    auto* views = area.take<heddle_tensor>(count);
+    auto** pointers = area.take<heddle_tensor*>(count);
+    for (uint32_t i = 0; i < count; ++i) {
+      pointers[i] = nullptr;
+      if (!context.outputs[i]) continue;
+      views[i] = *context.outputs[i];
+      pointers[i] = &views[i];
+    }
+    HEDDLE_PLUGIN_CHECK(
+        run_subnet(context, taken ? then_branch_ : else_branch_, context.inputs + 1, context.input_count - 1, pointers, count));
+    for (uint32_t i = 0; i < count; ++i)
+      if (context.outputs[i] && !is_planned(*context.outputs[i])) HEDDLE_PLUGIN_CHECK(give_output(context, i, views[i]));
+    return {};
+  }
+
+ private:
+  const heddle_subnet *then_branch_ = nullptr, *else_branch_ = nullptr;
+};
+
+}  // namespace
+
+void add_if(Builder& plugin) {
+  plugin.add(Op("If", "", 16)
+                 .doc("the outputs of then_branch or else_branch; inputs after cond are what the branches take")
+                 .in("cond", dtypes<bool>(), nullptr)
+                 .on_host()
+                 .any_number("captures")
+                 .variadic_out("outputs", any_dtype, nullptr)
+                 .required("then_branch", HEDDLE_ATTRIBUTE_SUBNET)
+                 .required("else_branch", HEDDLE_ATTRIBUTE_SUBNET)
+                 .infer(infer_if)
+                 .cpu<If>()
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+}
+
+}  // namespace heddle::cpu

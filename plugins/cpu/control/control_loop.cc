@@ -1,0 +1,294 @@
+// Loop: a body run again and again with carried values, whose other outputs of all iterations are stacked.
+//
+// Inputs: M, cond, carried..., captures...; body: iteration, cond, carried..., captures... -> cond, carried..., scan outputs....
+// When the body keeps the types of all carried values they live in two halves of the step's scratch, turn about, and scan outputs are
+// written in place. Otherwise, and for scan outputs without a bound, values live on the heap: their extents are dynamic, which the
+// plan reports as unplanned memory.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "control/subnet.h"
+#include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr uint32_t trips_port = 0, cond_port = 1, first_carried = 2;
+constexpr int64_t planned_trips = 1 << 20;  // more than that is "until cond is false": no sensible bound
+
+// How many of a node's ports are what.
+struct LoopPorts {
+  uint32_t carried = 0, captured = 0, scans = 0;
+  Status read(const Attributes& attributes, uint32_t inputs, uint32_t outputs) {
+    const int64_t count = attributes.i("captured");
+    if (count < 0 || inputs < first_carried || count > inputs - first_carried)
+      return invalid("captured is " + std::to_string(count) + " for a loop of " + std::to_string(inputs) + " inputs");
+    captured = static_cast<uint32_t>(count);
+    carried = inputs - first_carried - captured;
+    if (outputs < carried)
+      return invalid(std::to_string(carried) + " values are carried but the loop has only " + std::to_string(outputs) + " outputs");
+    scans = outputs - carried;
+    return {};
+  }
+};
+
+Status infer_loop(InferContext& context) {
+  LoopPorts ports;
+  HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
+  for (uint32_t i : {trips_port, cond_port})
+    if (context.has_input(i) && context.input(i).element_count != 1)
+      return invalid(std::string(i == trips_port ? "M" : "cond") + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
+  std::deque<heddle_tensor> views;
+  views.push_back(without_data(make_view(HEDDLE_I64, nullptr, 0, nullptr)));
+  views.push_back(without_data(make_view(HEDDLE_BOOL, nullptr, 0, nullptr)));
+  for (uint32_t i = 0; i < ports.carried; ++i) views.push_back(without_data(context.input(first_carried + i)));
+  std::vector<const heddle_tensor*> inputs;
+  for (const heddle_tensor& view : views) inputs.push_back(&view);
+  for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(first_carried + ports.carried + i));
+  std::vector<heddle_type> types;
+  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), inputs, 1 + ports.carried + ports.scans, &types));
+  const std::vector<int64_t> cond = vector_of(dims_of(types[0]));
+  if (types[0].dtype != HEDDLE_BOOL || (is_static(types[0]) && std::any_of(cond.begin(), cond.end(), [](int64_t d) { return d != 1; })))
+    return invalid("the body's first output says whether to go on: it is to be one bool");
+  bool stable = true;
+  for (uint32_t i = 0; i < ports.carried; ++i) {
+    heddle_type& type = types[1 + i];
+    const heddle_tensor& initial = context.input(first_carried + i);
+    if (type.dtype != initial.dtype || (is_static(type) && type.rank != initial.rank))
+      return invalid("carried value " + std::to_string(i) + " changes its dtype or its number of dimensions in the body");
+    if (same_static(type, initial.dtype, dims_of(initial))) continue;
+    type.flags |= HEDDLE_TYPE_DYNAMIC;
+    stable = false;
+  }
+  for (uint32_t i = 0; i < ports.carried; ++i) set_type(context, i, types[1 + i]);
+  const int64_t trips = context.has_input(trips_port) && context.known(trips_port) ? std::max<int64_t>(context.ints(trips_port)[0], 0) : -1;
+  for (uint32_t i = 0; i < ports.scans; ++i) {
+    const heddle_type& type = types[1 + ports.carried + i];
+    const uint32_t output = ports.carried + i;
+    HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(type.rank) + 1));
+    context.set_dtype(output, type.dtype);
+    if (!stable || !is_static(type) || trips < 0 || trips > planned_trips) {
+      std::vector<int64_t> dims = vector_of(dims_of(type));
+      if (!is_static(type)) dims.assign(dims.size(), HEDDLE_DYNAMIC_DIM);
+      dims.insert(dims.begin(), HEDDLE_DYNAMIC_DIM);
+      context.set_dynamic(output, type.rank + 1);
+      context.set_dims(output, dims);  // of a slice: what a loop without a trip gives has them too
+      continue;
+    }
+    std::vector<int64_t> dims = vector_of(dims_of(type));
+    dims.insert(dims.begin(), trips);
+    context.set_dims(output, dims);
+    context.set_bounded(output, 0);
+  }
+  return {};
+}
+
+// A value outside the plan.
+struct HeapValue {
+  std::vector<char> bytes;
+  int64_t dims[HEDDLE_MAX_RANK] = {};
+  heddle_tensor view = {};
+  void copy(const heddle_tensor& from) {
+    std::copy(from.dims, from.dims + from.rank, dims);
+    const auto* data = static_cast<const char*>(from.data);
+    bytes.assign(data, data + from.byte_size);
+    view = make_view(from.dtype, dims, from.rank, bytes.data());
+  }
+};
+
+// The outputs of all iterations so far, one after the other.
+struct HeapStack {
+  std::vector<char> bytes;
+  int64_t dims[HEDDLE_MAX_RANK] = {};
+  int64_t count = 0;
+  Status append(const heddle_tensor& slice) {
+    if (count > 0 && !std::equal(slice.dims, slice.dims + slice.rank, dims + 1))
+      return invalid("a scan output has shape " + dims_text(dims_of(slice)) + " in iteration " + std::to_string(count) +
+                     ", before it had " + dims_text({dims + 1, slice.rank}));
+    std::copy(slice.dims, slice.dims + slice.rank, dims + 1);
+    const auto* data = static_cast<const char*>(slice.data);
+    bytes.insert(bytes.end(), data, data + slice.byte_size);
+    ++count;
+    return {};
+  }
+};
+
+class Loop {
+ public:
+  Status create(const CreateContext& context) {
+    body_ = context.attributes.subnet("body");
+    return ports_.read(context.attributes, context.input_count(), context.output_count());
+  }
+  Status prepare(PrepareContext& context) {
+    planned_ = true;
+    for (uint32_t i = 0; i < context.output_count(); ++i)
+      if (const heddle_tensor* y = context.output(i)) planned_ = planned_ && is_planned(*y);
+    ScratchArea area;
+    Frame frame(area, ports_);
+    for (uint32_t i = 0; planned_ && i < ports_.carried; ++i) frame.take_buffers(area, i, context.input(first_carried + i)->byte_size);
+    context.set_scratch(area.used());
+    return {};
+  }
+  Status run(const RunContext& context, int64_t, int64_t) const {
+    Trip trip;
+    if (const heddle_tensor* trips = context.inputs[trips_port]) trip.most = *static_cast<const int64_t*>(trips->data);
+    if (const heddle_tensor* cond = context.inputs[cond_port]) trip.goes_on = *static_cast<const uint8_t*>(cond->data);
+    if (planned_) HEDDLE_PLUGIN_CHECK(check_stacks(context, trip.most));
+    ScratchArea area(context.scratch);
+    Frame frame(area, ports_);
+    frame.inputs[0] = &(frame.views[0] = make_view(HEDDLE_I64, nullptr, 0, &trip.iteration));
+    frame.inputs[1] = &(frame.views[1] = make_view(HEDDLE_BOOL, nullptr, 0, &trip.goes_on));
+    for (uint32_t i = 0; i < ports_.carried + ports_.captured; ++i) frame.inputs[2 + i] = context.inputs[first_carried + i];
+    return planned_ ? run_planned(context, area, frame, trip) : run_dynamic(context, frame, trip);
+  }
+
+ private:
+  struct Trip {
+    int64_t iteration = 0, most = INT64_MAX;
+    uint8_t goes_on = 1;
+    bool another() const { return iteration < most && goes_on; }
+    Status goes_by(const heddle_tensor& cond) {
+      if (cond.element_count != 1) return invalid("the body's first output says whether to go on: it is to be one bool");
+      goes_on = *static_cast<const uint8_t*>(cond.data);
+      return {};
+    }
+  };
+  // The arrays of one run, in scratch.
+  struct Frame {
+    Frame(ScratchArea& area, const LoopPorts& ports) {
+      const uint32_t in = 2 + ports.carried + ports.captured, out = 1 + ports.carried + ports.scans;
+      views = area.take<heddle_tensor>(in + out);
+      inputs = area.take<const heddle_tensor*>(in);
+      outputs = area.take<heddle_tensor*>(out);
+      results = views ? views + in : nullptr;
+      carried = area.take<heddle_tensor>(2 * ports.carried);
+    }
+    void take_buffers(ScratchArea& area, uint32_t i, uint64_t bytes) const {
+      for (uint32_t half = 0; half < 2; ++half) {
+        void* data = area.take<char>(bytes);
+        if (data) carried[2 * i + half].data = data;
+      }
+    }
+    heddle_tensor* views;
+    heddle_tensor* results;        // what the body gives
+    const heddle_tensor** inputs;  // of the body
+    heddle_tensor** outputs;       // of the body
+    heddle_tensor* carried;        // two views of each carried value
+  };
+  Status run_planned(const RunContext& context, ScratchArea& area, const Frame& frame, Trip& trip) const {
+    for (uint32_t i = 0; i < ports_.carried; ++i) {
+      for (uint32_t half = 0; half < 2; ++half) frame.carried[2 * i + half] = without_flags(*context.inputs[first_carried + i]);
+      frame.take_buffers(area, i, context.inputs[first_carried + i]->byte_size);
+    }
+    frame.outputs[0] = &frame.results[0];
+    const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
+    for (; trip.another(); ++trip.iteration) {
+      frame.results[0] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
+      for (uint32_t i = 0; i < ports_.carried; ++i) frame.outputs[1 + i] = &frame.carried[2 * i + trip.iteration % 2];
+      for (uint32_t i = 0; i < ports_.scans; ++i) place_scan(context, frame, i, trip.iteration);
+      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
+      HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
+      for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = frame.outputs[1 + i];
+    }
+    for (uint32_t i = 0; i < ports_.carried; ++i)
+      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, frame.inputs[2 + i]->data, y->byte_size);
+    for (uint32_t i = ports_.carried; i < context.output_count; ++i)
+      if (const heddle_tensor* y = context.outputs[i]; y && y->extent) *y->extent = trip.iteration;
+    return {};
+  }
+
+  // Every planned stack has room for the trips that M allows.
+  Status check_stacks(const RunContext& context, int64_t most) const {
+    for (uint32_t i = ports_.carried; i < context.output_count; ++i) {
+      const heddle_tensor* stack = context.outputs[i];
+      if (stack && most > stack->dims[0])
+        return invalid((context.inputs[trips_port] ? "with M [" + std::to_string(most) + "]" : std::string("without M")) +
+                       " there could be more iterations than the " + std::to_string(stack->dims[0]) + " that scan output " +
+                       std::to_string(i - ports_.carried) + " was prepared for: prepare again with this content");
+    }
+    return {};
+  }
+
+  // Where the body writes scan output i of an iteration: a slice of the stack.
+  void place_scan(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
+    const heddle_tensor* stack = context.outputs[ports_.carried + i];
+    frame.outputs[1 + ports_.carried + i] = nullptr;
+    if (!stack) return;
+    heddle_tensor& slice = frame.results[1 + ports_.carried + i];
+    slice = make_view(stack->dtype, stack->dims + 1, stack->rank - 1, nullptr);
+    slice.data = static_cast<char*>(stack->data) + iteration * static_cast<int64_t>(slice.byte_size);
+    frame.outputs[1 + ports_.carried + i] = &slice;
+  }
+
+  Status run_dynamic(const RunContext& context, const Frame& frame, Trip& trip) const {
+    // Two of each, turn about: what the body hands through is still read while others are written.
+    std::deque<HeapValue> carried(2 * size_t{ports_.carried});
+    const auto now = [&](uint32_t i) -> HeapValue& { return carried[2 * i + trip.iteration % 2]; };
+    const auto next = [&](uint32_t i) -> HeapValue& { return carried[2 * i + (trip.iteration + 1) % 2]; };
+    std::deque<HeapStack> stacks(ports_.scans);
+    for (uint32_t i = 0; i < ports_.carried; ++i) now(i).copy(*context.inputs[first_carried + i]);
+    const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
+    for (; trip.another(); ++trip.iteration) {
+      for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = &now(i).view;
+      for (uint32_t i = 0; i < outputs; ++i) {
+        frame.results[i] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
+        const bool wanted = i <= ports_.carried || context.outputs[i - 1];
+        frame.outputs[i] = wanted ? &frame.results[i] : nullptr;
+      }
+      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
+      HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
+      for (uint32_t i = 0; i < ports_.carried; ++i) next(i).copy(frame.results[1 + i]);
+      for (uint32_t i = 0; i < ports_.scans; ++i)
+        if (frame.outputs[1 + ports_.carried + i]) HEDDLE_PLUGIN_CHECK(stacks[i].append(frame.results[1 + ports_.carried + i]));
+    }
+    for (uint32_t i = 0; i < ports_.carried; ++i) HEDDLE_PLUGIN_CHECK(give(context, i, now(i).view));
+    for (uint32_t i = 0; i < ports_.scans; ++i) {
+      const heddle_tensor* y = context.outputs[ports_.carried + i];
+      if (!y) continue;
+      if (stacks[i].count == 0)
+        for (int32_t d = 1; d < y->rank; ++d) stacks[i].dims[d] = std::max<int64_t>(y->dims[d], 0);
+      stacks[i].dims[0] = stacks[i].count;
+      HEDDLE_PLUGIN_CHECK(give(context, ports_.carried + i, make_view(y->dtype, stacks[i].dims, y->rank, stacks[i].bytes.data())));
+    }
+    return {};
+  }
+
+  static Status give(const RunContext& context, uint32_t output, const heddle_tensor& result) {
+    const heddle_tensor* y = context.outputs[output];
+    if (!y) return {};
+    if (!is_planned(*y)) return give_output(context, output, result);
+    if (y->extent) *y->extent = result.dims[y->extent_axis];
+    if (result.byte_size > 0) std::memcpy(y->data, result.data, result.byte_size);
+    return {};
+  }
+  static heddle_tensor without_flags(heddle_tensor view) {
+    view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_CONSTANT);
+    return view;
+  }
+
+  const heddle_subnet* body_ = nullptr;
+  LoopPorts ports_;
+  bool planned_ = true;
+};
+
+}  // namespace
+
+void add_loop(Builder& plugin) {
+  plugin.add(Op("Loop", "", 16)
+                 .doc("body run M times or until cond is false; `captured` trailing inputs are what the body takes from outside")
+                 .shape_operand("M", dtypes<int64_t>(), true)
+                 .optional("cond", dtypes<bool>(), nullptr)
+                 .on_host()
+                 .any_number("values")
+                 .variadic_out("outputs", any_dtype, nullptr)
+                 .required("body", HEDDLE_ATTRIBUTE_SUBNET)
+                 .attribute("captured", 0)
+                 .infer(infer_loop)
+                 .cpu<Loop>()
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,324 @@
+// Scan: a body run over the slices of its scanned inputs with state values, whose other outputs are stacked.
+//
+// Inputs: states..., scanned..., captures...; body: states..., a slice of each scanned..., captures... -> states..., scan outputs....
+// States keep their extents and live in two halves of the step's scratch, turn about; slices along the first axis are read and written in
+// place, those along another axis go through scratch. Scan outputs whose extents the body finds out get memory with their first slice.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "control/subnet.h"
+#include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/layouts.h"
+#include "support/strided_copy.h"
+
+namespace heddle::cpu {
+namespace {
+
+// How many ports are what, and the axis and direction of every scanned input and scan output.
+struct ScanPorts {
+  uint32_t states = 0, scanned = 0, captured = 0, scans = 0;
+  std::vector<int64_t> input_axes, input_directions, output_axes, output_directions;
+
+  Status read(const Attributes& attributes, uint32_t inputs, uint32_t outputs) {
+    const int64_t slices = attributes.i("num_scan_inputs"), captures = attributes.i("captured");
+    if (slices < 1 || captures < 0 || slices > inputs || captures > inputs - slices)
+      return invalid("num_scan_inputs is " + std::to_string(slices) + " and captured " + std::to_string(captures) + " for " +
+                     std::to_string(inputs) + " inputs");
+    scanned = static_cast<uint32_t>(slices);
+    captured = static_cast<uint32_t>(captures);
+    states = inputs - scanned - captured;
+    if (outputs < states)
+      return invalid("there are " + std::to_string(states) + " states but only " + std::to_string(outputs) + " outputs");
+    scans = outputs - states;
+    HEDDLE_PLUGIN_CHECK(list(attributes, "scan_input_axes", scanned, &input_axes));
+    HEDDLE_PLUGIN_CHECK(list(attributes, "scan_input_directions", scanned, &input_directions));
+    HEDDLE_PLUGIN_CHECK(list(attributes, "scan_output_axes", scans, &output_axes));
+    return list(attributes, "scan_output_directions", scans, &output_directions);
+  }
+
+ private:
+  static Status list(const Attributes& attributes, const char* name, uint32_t count, std::vector<int64_t>* values) {
+    *values = attributes.ints(name);
+    if (values->empty()) values->assign(count, 0);
+    if (values->size() == count) return {};
+    return invalid(std::string(name) + " has " + std::to_string(values->size()) + " entries, expected " + std::to_string(count));
+  }
+};
+
+std::vector<int64_t> without_axis(Dims dims, int axis) {
+  std::vector<int64_t> rest = vector_of(dims);
+  rest.erase(rest.begin() + axis);
+  return rest;
+}
+
+Status scanned_axis(const ScanPorts& ports, uint32_t i, int rank, int* axis) {
+  return normalize_axis(ports.input_axes[i], rank, axis) ? Status() : axis_outside("scan_input_axes", ports.input_axes[i], rank);
+}
+
+Status infer_scan(InferContext& context) {
+  ScanPorts ports;
+  HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
+  std::deque<heddle_tensor> views;
+  std::deque<std::vector<int64_t>> dims;
+  for (uint32_t i = 0; i < ports.states; ++i) views.push_back(without_data(context.input(i)));
+  int64_t length = -1;
+  for (uint32_t i = 0; i < ports.scanned; ++i) {
+    const heddle_tensor& input = context.input(ports.states + i);
+    int axis = 0;
+    HEDDLE_PLUGIN_CHECK(scanned_axis(ports, i, input.rank, &axis));
+    if (length >= 0 && input.dims[axis] != length)
+      return invalid("scanned input " + std::to_string(i) + " has " + std::to_string(input.dims[axis]) + " slices, the first one " +
+                     std::to_string(length));
+    length = input.dims[axis];
+    dims.push_back(without_axis(dims_of(input), axis));
+    views.push_back(make_view(input.dtype, dims.back().data(), input.rank - 1, nullptr));
+  }
+  std::vector<const heddle_tensor*> inputs;
+  for (const heddle_tensor& view : views) inputs.push_back(&view);
+  for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(ports.states + ports.scanned + i));
+  std::vector<heddle_type> types;
+  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), inputs, ports.states + ports.scans, &types));
+  for (uint32_t i = 0; i < ports.states + ports.scans; ++i) {
+    context.set_dtype(i, types[i].dtype);
+    if (i < ports.states) {
+      const bool may_fit = !is_static(types[i]) && types[i].dtype == context.input(i).dtype;
+      if (!may_fit && !same_static(types[i], context.input(i).dtype, context.dims(i)))
+        return invalid("state " + std::to_string(i) + " is " + dims_text(dims_of(types[i])) + " after the body and " +
+                       dims_text(context.dims(i)) + " before, or differs in dtype");
+      context.set_dims(i, context.dims(i));
+      continue;
+    }
+    int axis = 0;
+    const int64_t wanted = ports.output_axes[i - ports.states];
+    if (!normalize_axis(wanted, types[i].rank + 1, &axis)) return axis_outside("scan_output_axes", wanted, types[i].rank + 1);
+    std::vector<int64_t> stacked = vector_of(dims_of(types[i]));
+    if (!is_static(types[i])) stacked.assign(stacked.size(), HEDDLE_DYNAMIC_DIM);
+    stacked.insert(stacked.begin() + axis, length);
+    HEDDLE_PLUGIN_CHECK(check_rank(stacked.size()));
+    if (!is_static(types[i])) context.set_dynamic(i, static_cast<int>(stacked.size()));
+    context.set_dims(i, stacked);
+  }
+  return {};
+}
+
+// A tensor as slices along an axis.
+struct Sliced {
+  Sliced() = default;
+  // `gathers`: copies go from the tensor to the slice, else the other way.
+  Sliced(const heddle_tensor& tensor, int64_t given_axis, bool is_backward, bool gathers) : backward(is_backward) {
+    normalize_axis(given_axis, tensor.rank, &axis);
+    dims = without_axis(dims_of(tensor), axis);
+    length = tensor.dims[axis];
+    dtype = tensor.dtype;
+    const auto width = static_cast<int64_t>(byte_width(dtype));
+    int64_t whole[HEDDLE_MAX_RANK] = {}, part[HEDDLE_MAX_RANK] = {};
+    dense_strides(dims_of(tensor), whole);
+    dense_strides(heddle::cpu::dims_of(dims), part);
+    stride = whole[axis] * width;
+    bytes = count_of(dims) * width;
+    copy = StridedCopy(width);
+    for (int i = 0, j = 0; i < tensor.rank; ++i) {
+      if (i == axis) continue;
+      const int64_t outer = whole[i] * width, inner = part[j] * width;
+      copy.add(tensor.dims[i], gathers ? outer : inner, gathers ? inner : outer);
+      ++j;
+    }
+    copy.finish();
+  }
+  int64_t offset(int64_t iteration) const { return (backward ? length - 1 - iteration : iteration) * stride; }
+  bool in_place() const { return axis == 0; }
+
+  int axis = 0;
+  bool backward = false;
+  std::vector<int64_t> dims;
+  int64_t length = 0, stride = 0, bytes = 0;  // stride between slices and size of one, in bytes
+  heddle_dtype dtype = HEDDLE_DTYPE_NONE;
+  StridedCopy copy;
+};
+
+// A scan output whose extents its first slice tells.
+class FoundStack {
+ public:
+  Status allocate(const RunContext& context, uint32_t output, std::vector<int64_t> dims, int64_t axis, bool backward) {
+    dims_ = std::move(dims);
+    const heddle_tensor& y = *context.outputs[output];
+    view_ = make_view(y.dtype, dims_.data(), static_cast<int>(dims_.size()), nullptr);
+    view_.data = allocate_output(context, output, dims_of(dims_));
+    if (!view_.data && view_.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
+    sliced_ = Sliced(view_, axis, backward, false);
+    return {};
+  }
+  Status write(const heddle_tensor& slice, int64_t iteration) const {
+    if (!std::equal(sliced_.dims.begin(), sliced_.dims.end(), slice.dims, slice.dims + slice.rank))
+      return invalid("a scan output has shape " + dims_text({slice.dims, slice.rank}) + " in iteration " + std::to_string(iteration) +
+                     ", before it had " + dims_text(cpu::dims_of(sliced_.dims)));
+    sliced_.copy.run(static_cast<const char*>(slice.data), static_cast<char*>(view_.data) + sliced_.offset(iteration), 0,
+                     sliced_.copy.units());
+    return {};
+  }
+
+ private:
+  std::vector<int64_t> dims_;
+  heddle_tensor view_ = {};
+  Sliced sliced_;
+};
+
+class Scan {
+ public:
+  Status create(const CreateContext& context) {
+    body_ = context.attributes.subnet("body");
+    return ports_.read(context.attributes, context.input_count(), context.output_count());
+  }
+  Status prepare(PrepareContext& context) {
+    scanned_.clear();
+    scans_.assign(ports_.scans, {});
+    state_bytes_.clear();
+    for (uint32_t i = 0; i < ports_.states; ++i) state_bytes_.push_back(context.input(i)->byte_size);
+    for (uint32_t i = 0; i < ports_.scanned; ++i)
+      scanned_.emplace_back(*context.input(ports_.states + i), ports_.input_axes[i], ports_.input_directions[i] != 0, true);
+    found_.assign(ports_.scans, 0);
+    for (uint32_t i = 0; i < ports_.scans; ++i) {
+      const heddle_tensor* y = context.output(ports_.states + i);
+      found_[i] = y && !is_planned(*y);
+      if (y && !found_[i]) scans_[i] = Sliced(*y, ports_.output_axes[i], ports_.output_directions[i] != 0, false);
+    }
+    ScratchArea area;
+    Frame frame(area, *this);
+    context.set_scratch(area.used());
+    return {};
+  }
+  Status run(const RunContext& context, int64_t, int64_t) const {
+    ScratchArea area(context.scratch);
+    Frame frame(area, *this);
+    for (uint32_t i = 0; i < context.input_count; ++i) frame.inputs[i] = context.inputs[i];
+    for (uint32_t i = 0; i < ports_.states; ++i)
+      for (uint32_t half = 0; half < 2; ++half)
+        frame.views[2 * i + half] =
+            make_view(context.inputs[i]->dtype, context.inputs[i]->dims, context.inputs[i]->rank, frame.states[2 * i + half]);
+    const int64_t length = scanned_[0].length;
+    std::vector<FoundStack> stacks(std::count(found_.begin(), found_.end(), 1) > 0 ? ports_.scans : 0);
+    for (uint32_t i = 0; length == 0 && i < stacks.size(); ++i)
+      if (found_[i]) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, {}, 0));
+    for (int64_t iteration = 0; iteration < length; ++iteration) {
+      for (uint32_t i = 0; i < ports_.states; ++i) frame.outputs[i] = &frame.views[2 * i + iteration % 2];
+      for (uint32_t i = 0; i < ports_.scanned; ++i) read_slice(context, frame, i, iteration);
+      for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);
+      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
+      for (uint32_t i = 0; i < ports_.states; ++i) frame.inputs[i] = frame.outputs[i];
+      for (uint32_t i = 0; i < ports_.scans; ++i) {
+        if (!found_[i]) {
+          write_slice(context, frame, i, iteration);
+          continue;
+        }
+        const heddle_tensor& slice = *frame.outputs[ports_.states + i];
+        if (iteration == 0) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, vector_of({slice.dims, slice.rank}), length));
+        HEDDLE_PLUGIN_CHECK(stacks[i].write(slice, iteration));
+      }
+    }
+    for (uint32_t i = 0; i < ports_.states; ++i)
+      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, frame.inputs[i]->data, y->byte_size);
+    return {};
+  }
+
+ private:
+  // The arrays of one run, in scratch.
+  struct Frame {
+    Frame(ScratchArea& area, const Scan& scan) {
+      const ScanPorts& p = scan.ports_;
+      inputs = area.take<const heddle_tensor*>(p.states + p.scanned + p.captured);
+      outputs = area.take<heddle_tensor*>(p.states + p.scans);
+      views = area.take<heddle_tensor>(2 * p.states + p.scanned + p.scans);
+      states = area.take<void*>(2 * p.states);
+      slices = area.take<void*>(p.scanned + p.scans);
+      for (uint32_t i = 0; i < 2 * p.states; ++i) keep(states, i, area.take<char>(scan.state_bytes_[i / 2]));
+      for (uint32_t i = 0; i < p.scanned; ++i) keep(slices, i, area.take<char>(buffer_bytes(scan.scanned_[i])));
+      for (uint32_t i = 0; i < p.scans; ++i) keep(slices, p.scanned + i, area.take<char>(buffer_bytes(scan.scans_[i])));
+    }
+    static uint64_t buffer_bytes(const Sliced& sliced) { return sliced.in_place() ? 0 : static_cast<uint64_t>(sliced.bytes); }
+    static void keep(void** list, uint32_t i, void* at) {
+      if (list) list[i] = at;
+    }
+    const heddle_tensor** inputs;
+    heddle_tensor** outputs;
+    heddle_tensor* views;  // two of each state, then slices of scanned inputs, then of scan outputs
+    void** states;
+    void** slices;
+  };
+
+  void read_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
+    const Sliced& sliced = scanned_[i];
+    char* from = static_cast<char*>(context.inputs[ports_.states + i]->data) + sliced.offset(iteration);
+    void* data = from;
+    if (!sliced.in_place()) {
+      data = frame.slices[i];
+      sliced.copy.run(from, data, 0, sliced.copy.units());
+    }
+    heddle_tensor& view = frame.views[2 * ports_.states + i];
+    view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
+    frame.inputs[ports_.states + i] = &view;
+  }
+  void place_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
+    const Sliced& sliced = scans_[i];
+    const heddle_tensor* stack = context.outputs[ports_.states + i];
+    frame.outputs[ports_.states + i] = nullptr;
+    if (!stack) return;
+    if (found_[i]) {
+      heddle_tensor& slice = frame.views[2 * ports_.states + ports_.scanned + i];
+      slice = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
+      frame.outputs[ports_.states + i] = &slice;
+      return;
+    }
+    void* data = sliced.in_place() ? static_cast<char*>(stack->data) + sliced.offset(iteration) : frame.slices[ports_.scanned + i];
+    heddle_tensor& view = frame.views[2 * ports_.states + ports_.scanned + i];
+    view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
+    frame.outputs[ports_.states + i] = &view;
+  }
+  void write_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
+    const Sliced& sliced = scans_[i];
+    const heddle_tensor* stack = context.outputs[ports_.states + i];
+    if (!stack || sliced.in_place()) return;
+    sliced.copy.run(frame.slices[ports_.scanned + i], static_cast<char*>(stack->data) + sliced.offset(iteration), 0, sliced.copy.units());
+  }
+
+  // `slice`: extents of the first one. Where there is none nobody knows them: they are 0.
+  Status begin_stack(const RunContext& context, FoundStack& stack, uint32_t i, std::vector<int64_t> slice, int64_t length) const {
+    const heddle_tensor& y = *context.outputs[ports_.states + i];
+    int axis = 0;
+    if (!normalize_axis(ports_.output_axes[i], y.rank, &axis)) return axis_outside("scan_output_axes", ports_.output_axes[i], y.rank);
+    if (length == 0) slice.assign(static_cast<size_t>(y.rank - 1), 0);
+    if (slice.size() + 1 != static_cast<size_t>(y.rank))
+      return invalid("a scan output has " + std::to_string(slice.size()) + " dimensions, expected " + std::to_string(y.rank - 1));
+    slice.insert(slice.begin() + axis, length);
+    return stack.allocate(context, ports_.states + i, std::move(slice), axis, ports_.output_directions[i] != 0);
+  }
+
+  const heddle_subnet* body_ = nullptr;
+  ScanPorts ports_;
+  std::vector<Sliced> scanned_, scans_;
+  std::vector<char> found_;  // by scan output: the body tells its extents
+  std::vector<uint64_t> state_bytes_;
+};
+
+}  // namespace
+
+void add_scan(Builder& plugin) {
+  plugin.add(Op("Scan", "", 16)
+                 .doc("body run over slices; inputs are states, scanned values and `captured` values from outside")
+                 .any_number("values")
+                 .variadic_out("outputs", any_dtype, nullptr)
+                 .required("body", HEDDLE_ATTRIBUTE_SUBNET)
+                 .required("num_scan_inputs", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("captured", 0)
+                 .maybe("scan_input_axes", HEDDLE_ATTRIBUTE_INTS)
+                 .maybe("scan_input_directions", HEDDLE_ATTRIBUTE_INTS)
+                 .maybe("scan_output_axes", HEDDLE_ATTRIBUTE_INTS)
+                 .maybe("scan_output_directions", HEDDLE_ATTRIBUTE_INTS)
+                 .infer(infer_scan)
+                 .cpu<Scan>()
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,117 @@
+// Conv and ConvTranspose: schemas and shape rules. The f32 kernels are conv_kernel.h's, the other dtypes conv_plain.h's.
+#include "conv/conv_kernel.h"
+#include "conv/conv_plain.h"
+#include "families.h"
+#include "support/dims.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr heddle_dtype_set conv_dtypes = dtypes<f16, bf16, float, double>();
+
+// Ranks, kernel_shape and group, which both operators share; `kernel` are the spatial dims of W.
+Status check_weights(InferContext& context, std::vector<int64_t>* kernel) {
+  const Dims x = context.dims(0), w = context.dims(1);
+  if (x.rank < 3 || x.rank > most_spatial + 2)
+    return invalid("X is " + dims_text(x) + ", expected rank 3 to 5: batch, channels, 1 to 3 spatial dimensions");
+  if (w.rank != x.rank) return invalid("W is " + dims_text(w) + " but X " + dims_text(x) + " has rank " + std::to_string(x.rank));
+  kernel->assign(w.begin() + 2, w.end());
+  const std::vector<int64_t> declared = context.attributes.ints("kernel_shape");
+  if (!declared.empty() && declared != *kernel)
+    return invalid("kernel_shape is " + dims_text(dims_of(declared)) + " but W is " + dims_text(w));
+  const int64_t groups = context.attributes.i("group");
+  if (groups < 1 || x[1] % groups != 0)
+    return invalid("group is " + std::to_string(groups) + ", expected a divisor of the " + std::to_string(x[1]) + " channels of X");
+  return {};
+}
+
+Status check_bias(InferContext& context, int64_t channels) {
+  if (!context.has_input(2)) return {};
+  const Dims b = context.dims(2);
+  if (b.rank == 1 && b[0] == channels) return {};
+  return invalid("B is " + dims_text(b) + ", expected [" + std::to_string(channels) + "], one number per output channel");
+}
+
+void set_output(InferContext& context, int64_t channels, const Window& window) {
+  std::vector<int64_t> dims = {context.dims(0)[0], channels};
+  dims.insert(dims.end(), window.output, window.output + window.spatial);
+  context.set_dims(0, dims);
+}
+
+Status infer_conv(InferContext& context) {
+  std::vector<int64_t> kernel;
+  HEDDLE_PLUGIN_CHECK(check_weights(context, &kernel));
+  const Dims x = context.dims(0), w = context.dims(1);
+  const int64_t groups = context.attributes.i("group");
+  if (w[1] != x[1] / groups)
+    return invalid("W is " + dims_text(w) + ", expected dimension 1 to be " + std::to_string(x[1] / groups) + ": " + std::to_string(x[1]) +
+                   " channels of X in " + std::to_string(groups) + " groups");
+  if (w[0] % groups != 0)
+    return invalid("W is " + dims_text(w) + ", expected dimension 0 to divide into " + std::to_string(groups) + " groups");
+  HEDDLE_PLUGIN_CHECK(check_bias(context, w[0]));
+  Window window;
+  HEDDLE_PLUGIN_CHECK(resolve_window(WindowAttributes(context.attributes), x, kernel, &window));
+  set_output(context, w[0], window);
+  return {};
+}
+
+Status infer_conv_transpose(InferContext& context) {
+  std::vector<int64_t> kernel;
+  HEDDLE_PLUGIN_CHECK(check_weights(context, &kernel));
+  const Dims x = context.dims(0), w = context.dims(1);
+  if (w[0] != x[1]) return invalid("W is " + dims_text(w) + ", expected dimension 0 to be " + std::to_string(x[1]) + ", the channels of X");
+  int64_t channels = 0;
+  if (__builtin_mul_overflow(w[1], context.attributes.i("group"), &channels)) return invalid("group times the channels of W overflows");
+  HEDDLE_PLUGIN_CHECK(check_bias(context, channels));
+  Window window;
+  HEDDLE_PLUGIN_CHECK(resolve_transposed_window(WindowAttributes(context.attributes), x, kernel, &window));
+  set_output(context, channels, window);
+  return {};
+}
+
+// Elements of one filter: what each output is summed over, or in a transposed convolution each input spread to.
+double filter_elements(const CostContext& context) {
+  const Dims w = context.dims(1);
+  double n = 1;
+  for (int i = 1; i < w.rank; ++i) n *= static_cast<double>(w[i]);
+  return n;
+}
+double bias_additions(const CostContext& context) {
+  return context.has_input(2) ? context.output_elements(0) : 0;
+}
+void conv_cost(CostContext& context) {
+  context.set_flops(2 * context.output_elements(0) * filter_elements(context) + bias_additions(context));
+}
+void conv_transpose_cost(CostContext& context) {
+  context.set_flops(2 * context.elements(0) * filter_elements(context) + bias_additions(context));
+}
+
+Op conv_operator(const char* name, const char* doc) {
+  Op op(name, "", 11);
+  op.doc(doc).in("X", conv_dtypes).in("W", conv_dtypes).optional("B", conv_dtypes).out("Y");
+  op.attribute("auto_pad", "NOTSET").attribute("group", 1);
+  op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("kernel_shape", HEDDLE_ATTRIBUTE_INTS);
+  op.maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
+  return op;
+}
+
+}  // namespace
+
+void add_conv(Builder& plugin) {
+  const std::vector<heddle_dtype_set> f32 = {dtypes<float>(), dtypes<float>(), dtypes<float>()};
+  const std::vector<heddle_dtype_set> others(3, dtypes<f16, bf16, double>());
+  Op conv =
+      conv_operator("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
+  conv.infer(infer_conv).cost<conv_cost>();
+  conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
+  conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");
+  plugin.add(conv);
+  Op transposed = conv_operator("ConvTranspose", "the transpose of a convolution with the filters W");
+  transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
+  transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>();
+  transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
+  transposed.cpu<PlainConvolution<true>>(others).kernel_name("cpu:conv_transpose_plain");
+  plugin.add(transposed);
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,62 @@
+// What a convolution kernel does with one tile in channels-last memory; conv_kernel.h brings other layouts into this form.
+#pragma once
+
+#include <memory>
+
+#include "conv/conv_tiles.h"
+#include "onednn/onednn_epilogue.h"
+
+namespace heddle::cpu {
+
+// Of every part of a tile's scratch: whole cache lines.
+constexpr uint64_t scratch_alignment = 64;
+constexpr uint64_t aligned(uint64_t bytes) {
+  return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+}
+
+struct ConvProblem {
+  bool transposed = false;
+  int64_t batch = 0, groups = 1, input_channels = 0, output_channels = 0;
+  Window window;
+  bool has_bias = false;  // a node input or the first fused stage
+};
+
+// Pointers of one tile. All are borrowed for the call. A tile has the output channels of its part (ConvTile::channel_part).
+struct ConvBuffers {
+  const float* x;                // [tile's input pixels, input channels]
+  const float* weights;          // the net's own, unless the algorithm packed them in prepare
+  const float* bias;             // [tile's channels], or null
+  const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
+  float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_stage()
+  void* scratch;                 // scratch_bytes(), at scratch_alignment
+};
+
+// Built in prepare, read-only in run.
+class ConvAlgorithm {
+ public:
+  virtual ~ConvAlgorithm() = default;
+  // `stages`: how many it applied, from the first on; the caller does the rest.
+  virtual Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const = 0;
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  // The stage whose operand may be the output's own memory; -1: none.
+  int32_t in_place_stage() const { return in_place_stage_; }
+
+ protected:
+  uint64_t scratch_bytes_ = 0;
+  int32_t in_place_stage_ = -1;
+};
+
+// What the algorithms are made from.
+struct ConvRequest {
+  ConvProblem problem;
+  ConvTiling tiling;
+  const onednn::Epilogue* epilogue = nullptr;
+  size_t first_stage = 0;  // 1 when the first stage is the bias
+  bool constant_weights = false;
+  const float* weights = nullptr;  // content, when constant
+};
+
+// oneDNN, one primitive per tile shape.
+Status make_onednn_conv(const ConvRequest& request, PrepareContext& context, std::unique_ptr<ConvAlgorithm>* algorithm);
+
+}  // namespace heddle::cpu

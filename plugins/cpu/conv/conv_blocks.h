@@ -1,0 +1,29 @@
+// f32 convolutions that oneDNN is not asked for: extents that would keep its preparation busy for minutes, tiles that could not be made
+// small enough. Plain loops over small blocks of output pixels and channels; slow, and ready at once whatever the extents.
+#pragma once
+
+#include "conv/conv_algorithm.h"
+#include "support/tile_cap.h"
+
+namespace heddle::cpu {
+
+// What convolve_block reads. Strides in elements.
+struct ConvSource {
+  const float* x;
+  int64_t image, channel, pixel;  // strides of x
+  const float* weights;           // as the net has them
+  const float* bias;              // of all output channels, or null
+};
+// Output channels and pixels (of all images, one after the other) of a block.
+struct ConvBlock {
+  int64_t first_pixel = 0, pixels = 0, first_channel = 0, channels = 0;
+};
+// y: [pixels, channels]. Sums run in double (a float stops growing after some million terms), in the order input channel, tap.
+void convolve_block(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll);
+
+// Whether oneDNN prepares such tiles in a moment.
+bool library_takes(const ConvProblem& problem, const ConvTiling& tiling);
+// The same of any tiles of the problem, and that there are not too many.
+bool library_takes(const ConvProblem& problem, int64_t tiles);
+
+}  // namespace heddle::cpu

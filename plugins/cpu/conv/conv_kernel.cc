@@ -1,0 +1,387 @@
+// Layouts, tiles and epilogues of convolutions. See conv_kernel.h.
+#include "conv/conv_kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "conv/depthwise.h"
+#include "support/dims.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
+constexpr std::initializer_list<int32_t> operand_kinds = {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_PER_CHANNEL,
+                                                          HEDDLE_OPERAND_SCALAR};
+
+double flops_of(const ConvProblem& problem) {
+  const Window& window = problem.window;
+  const int64_t positions = problem.transposed ? window.input_count() : window.output_count();
+  const int64_t inputs = problem.input_channels / problem.groups;
+  return 2.0 * static_cast<double>(problem.batch) * static_cast<double>(positions) * static_cast<double>(window.kernel_count()) *
+         static_cast<double>(inputs) * static_cast<double>(problem.output_channels);
+}
+
+// True for channels-last, also when row-major means the same order.
+Status read_layout(const char* what, const heddle_tensor& tensor, bool* channels_last_order) {
+  const int64_t channels = tensor.dims[1];
+  const int64_t pixels = dims_of(tensor).count(2, tensor.rank);
+  const bool row_major = tensor.layout.rank == 0;
+  *channels_last_order = !row_major || channels == 1 || pixels == 1;
+  if (row_major) return {};
+  const heddle_layout expected = channels_last(tensor.rank);
+  if (tensor.layout.rank == expected.rank && std::equal(expected.order, expected.order + expected.rank, tensor.layout.order)) return {};
+  return unsupported(std::string(what) + " has a layout other than row-major and channels-last");
+}
+
+// Copies pixels [first, first + count) of all images between a row-major tensor and channels-last memory. `layout` has the channels that
+// are copied, an image `image_channels` of them.
+void transpose_pixels(const PixelLayout& layout, int64_t image_channels, const float* source, float* target, int64_t first, int64_t count,
+                      bool to_channels_last) {
+  while (count > 0) {
+    const int64_t image = first / layout.pixels, pixel = first % layout.pixels;
+    const int64_t n = std::min(count, layout.pixels - pixel);
+    const int64_t row_major = image * image_channels * layout.pixels + pixel;
+    constexpr int64_t width = sizeof(float);
+    StridedCopy copy(width);
+    if (to_channels_last) {
+      copy.add(n, width, layout.channels * width);
+      copy.add(layout.channels, layout.pixels * width, width);
+      copy.finish();
+      copy.run(source + row_major, target, 0, copy.units());
+      target += n * layout.channels;
+    } else {
+      copy.add(layout.channels, width, layout.pixels * width);
+      copy.add(n, layout.channels * width, width);
+      copy.finish();
+      copy.run(source, target + row_major, 0, copy.units());
+      source += n * layout.channels;
+    }
+    first += n;
+    count -= n;
+  }
+}
+
+// How many parts the output channels are divided into. Where the weights outweigh the pixels, tiles of pixels would each read all of them;
+// divided channels read them once.
+int64_t channel_parts(const ConvProblem& problem, int64_t tiles) {
+  constexpr int64_t block = 64;  // output channels that oneDNN's kernels compute together
+  if (problem.transposed || problem.groups > 1 || problem.batch > 1 || problem.output_channels % (tiles * block) != 0) return 1;
+  const int64_t weights = problem.output_channels * problem.input_channels * problem.window.kernel_count();
+  const int64_t pixels = problem.window.input_count() * problem.input_channels + problem.window.output_count() * problem.output_channels;
+  return weights > pixels ? tiles : 1;
+}
+
+bool accepts_stages(const CreateContext& context, size_t most) {
+  return context.stage_count() <= most && onednn::accepts(context, operand_kinds);
+}
+
+}  // namespace
+
+bool Convolution::accepts_epilogue(const CreateContext& context) {
+  return accepts_stages(context, most_stages);
+}
+bool TransposedConvolution::accepts_epilogue(const CreateContext& context) {
+  return accepts_stages(context, most_stages);
+}
+
+Status ConvDriver::create(const CreateContext& context) {
+  attributes_ = WindowAttributes(context.attributes);
+  groups_ = context.attributes.i("group", 1);
+  if (context.stage_count() > most_stages) return unsupported("more than 8 fused stages");
+  HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &epilogue_));
+  bias_input_ = context.input(2) ? 2 : -1;
+  // Extra inputs of stages follow the schema's three; without a bias, input 2 may be one of them.
+  for (const onednn::Stage& stage : epilogue_)
+    if (stage.operand_input == bias_input_) bias_input_ = -1;
+  first_stage_ = 0;
+  if (bias_input_ < 0 && !epilogue_.empty() && onednn::is_bias(epilogue_[0], HEDDLE_OPERAND_PER_CHANNEL)) {
+    bias_input_ = epilogue_[0].operand_input;
+    first_stage_ = 1;
+  }
+  return {};
+}
+
+Status ConvDriver::read_problem(PrepareContext& context, ConvProblem* problem) const {
+  const Dims x = dims_of(*context.input(0)), w = dims_of(*context.input(1));
+  const std::vector<int64_t> kernel(w.begin() + 2, w.end());
+  problem->transposed = transposed_;
+  problem->batch = x[0];
+  problem->groups = groups_;
+  problem->input_channels = x[1];
+  problem->output_channels = context.output(0)->dims[1];
+  problem->has_bias = bias_input_ >= 0;
+  return transposed_ ? resolve_transposed_window(attributes_, x, kernel, &problem->window)
+                     : resolve_window(attributes_, x, kernel, &problem->window);
+}
+
+Status ConvDriver::read_layouts(PrepareContext& context, const ConvProblem& problem) {
+  x_layout_ = {true, problem.input_channels, problem.window.input_count()};
+  y_layout_ = {true, problem.output_channels, problem.window.output_count()};
+  HEDDLE_PLUGIN_CHECK(read_layout("the input", *context.input(0), &x_layout_.channels_last));
+  HEDDLE_PLUGIN_CHECK(read_layout("the output", *context.output(0), &y_layout_.channels_last));
+  for (size_t i = 0; i < epilogue_.size(); ++i) {
+    if (epilogue_[i].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
+    const heddle_tensor& operand = *context.input(static_cast<uint32_t>(epilogue_[i].operand_input));
+    HEDDLE_PLUGIN_CHECK(read_layout("a fused operand", operand, &operand_channels_last_[i]));
+  }
+  return {};
+}
+
+Status ConvDriver::choose_algorithm(PrepareContext& context, const ConvRequest& request) {
+  if (problem_.input_channels == 0 || problem_.window.input_count() == 0) return {};
+  if (is_depthwise_3x3(problem_)) return make_depthwise(request, context, &algorithm_);
+  return make_onednn_conv(request, context, &algorithm_);
+}
+
+bool ConvDriver::read_in_place(size_t stage) const {
+  return algorithm_ && algorithm_->in_place_stage() == static_cast<int32_t>(stage);
+}
+
+// Same-shape operands that are transposed or read in part, or that would be overwritten before they are read when the output takes their
+// bytes. What the algorithm adds from scratch is gathered there at once.
+bool ConvDriver::wants_copy(size_t stage) const {
+  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return false;
+  return !read_in_place(stage) || (written_in_place() && !operand_channels_last_[stage]);
+}
+
+void ConvDriver::plan_scratch(PrepareContext& context) {
+  int64_t input_pixels = 0, output_pixels = in_blocks_ ? block_pixels_ : 0;
+  for (const ConvTile& tile : tiling_.tiles) {
+    input_pixels = std::max(input_pixels, tile.input_count);
+    output_pixels = std::max(output_pixels, tile.output_count);
+  }
+  const uint64_t x_bytes = aligned(static_cast<uint64_t>(input_pixels * problem_.input_channels) * sizeof(float));
+  const uint64_t y_bytes = aligned(static_cast<uint64_t>(output_pixels * tile_channels_) * sizeof(float));
+  uint64_t end = algorithm_ ? aligned(algorithm_->scratch_bytes()) : 0;
+  auto place = [&end](uint64_t bytes) { return std::exchange(end, end + bytes); };
+  stage_offset_ = place(aligned(onednn::epilogue_scratch_bytes(epilogue_)));
+  x_offset_ = place(x_layout_.channels_last || in_blocks_ ? 0 : x_bytes);
+  y_offset_ = place(written_in_place() ? 0 : y_bytes);
+  operand_offset_ = end;
+  operand_bytes_ = y_bytes;
+  for (size_t i = 0; i < epilogue_.size(); ++i)
+    if (wants_copy(i)) place(y_bytes);
+  context.set_scratch(0, end);
+}
+
+bool ConvDriver::divide(double flops, double weight, double bytes) {
+  const Window& window = problem_.window;
+  int64_t least = least_tiles(flops, bytes);
+  // Long signals are divided along their one dimension, which oneDNN has tables for.
+  constexpr int64_t columns = 1 << 16;
+  if (window.spatial == 1 && window.output[0] > 2 * columns)
+    least = std::max(least, std::min<int64_t>(problem_.batch, columns) * (window.output[0] / columns));
+  if (!library_takes(problem_, least)) return false;
+  const int64_t tiles = tiles_for_flops(flops * weight), parts = least > tiles ? 1 : channel_parts(problem_, tiles);
+  const ConvDivision division = window.input_count() == 0 ? ConvDivision::images
+                                : transposed_             ? ConvDivision::transposed
+                                                          : ConvDivision::rows;
+  tiling_ = parts > 1 ? divide_channels(window, parts) : divide_convolution(window, problem_.batch, tiles, least, division);
+  const auto made = static_cast<int64_t>(tiling_.tiles.size());
+  if (made < least && !transposed_ && problem_.groups == 1) {
+    constexpr int64_t most_parts = 1024;  // each has packed weights of its own
+    int64_t more = (least + made - 1) / made;
+    while (more < problem_.output_channels && problem_.output_channels % more != 0) ++more;
+    if (more <= std::min(problem_.output_channels, most_parts)) divide_channels_too(more, &tiling_);
+  }
+  tile_channels_ = problem_.output_channels / tiling_.channel_parts;
+  if (static_cast<int64_t>(tiling_.tiles.size()) >= least && library_takes(problem_, tiling_)) return true;
+  tiling_ = {};
+  return false;
+}
+
+// Blocks of up to 64 pixels and 256 channels, fewer where each output is much work.
+void ConvDriver::plan_blocks(PrepareContext& context, double flops, double bytes) {
+  const double outputs = static_cast<double>(context.output(0)->element_count);
+  const double outputs_of_tile = most_tile_flops * outputs / std::max(flops, 1.0);
+  in_blocks_ = true;
+  tile_channels_ =
+      std::clamp<int64_t>(static_cast<int64_t>(std::min(outputs_of_tile, 256.0)), 1, std::min<int64_t>(256, problem_.output_channels));
+  block_pixels_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(outputs_of_tile / static_cast<double>(tile_channels_), 64.0)), 1, 64);
+  block_tiling_.plan(context, std::max(flops, bytes), 1.0);
+  context.set_cost_ns(500.0 + flops);
+}
+
+Status ConvDriver::prepare(PrepareContext& context) {
+  problem_ = {};
+  HEDDLE_PLUGIN_CHECK(read_problem(context, &problem_));
+  HEDDLE_PLUGIN_CHECK(read_layouts(context, problem_));
+  tiling_ = {};
+  algorithm_ = nullptr;
+  in_blocks_ = false;
+  context.set_tiles(0);
+  if (context.output(0)->element_count == 0) return {};
+  const double flops = flops_of(problem_);
+  // Depthwise layers are bound by memory, not arithmetic: count each of their operations five times.
+  const double weight = is_depthwise_3x3(problem_) ? 5.0 : 1.0;
+  double bytes = static_cast<double>(context.output(0)->byte_size);
+  for (uint32_t i = 0; i < 2; ++i) bytes += static_cast<double>(context.input(i)->byte_size);
+  context.set_cost_ns(500.0 + flops * weight / flops_per_ns);
+  if (!divide(flops, weight, bytes)) {
+    plan_blocks(context, flops, bytes);
+    plan_scratch(context);
+    return {};
+  }
+  context.set_tiles(static_cast<int64_t>(tiling_.tiles.size()));
+  ConvRequest request;
+  request.problem = problem_;
+  request.tiling = tiling_;
+  request.epilogue = &epilogue_;
+  request.first_stage = first_stage_;
+  request.constant_weights = context.is_constant(1);
+  request.weights = static_cast<const float*>(context.input(1)->data);
+  HEDDLE_PLUGIN_CHECK(choose_algorithm(context, request));
+  plan_scratch(context);
+  return {};
+}
+
+const float* ConvDriver::bias_of(const RunContext& context) const {
+  return bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
+}
+
+void ConvDriver::gather_tile(const PixelLayout& layout, const float* whole, const ConvTile& tile, float* tile_memory) const {
+  const int64_t channel = first_channel(tile), channels = channels_of(tile);
+  if (!layout.channels_last) {
+    transpose_pixels({false, channels, layout.pixels}, layout.channels, whole + channel * layout.pixels, tile_memory, tile.output_first,
+                     tile.output_count, true);
+    return;
+  }
+  const float* from = whole + tile.output_first * layout.channels + channel;
+  for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
+    std::copy_n(from + pixel * layout.channels, channels, tile_memory + pixel * channels);
+}
+
+void ConvDriver::scatter_tile(const float* tile_memory, const ConvTile& tile, float* y) const {
+  const int64_t channel = first_channel(tile), channels = channels_of(tile);
+  if (!y_layout_.channels_last) {
+    transpose_pixels({false, channels, y_layout_.pixels}, y_layout_.channels, tile_memory, y + channel * y_layout_.pixels,
+                     tile.output_first, tile.output_count, false);
+    return;
+  }
+  float* to = y + tile.output_first * y_layout_.channels + channel;
+  for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
+    std::copy_n(tile_memory + pixel * channels, channels, to + pixel * y_layout_.channels);
+}
+
+const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const {
+  const auto* operand = static_cast<const float*>(context.inputs[epilogue_[stage].operand_input]->data);
+  if (epilogue_[stage].operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return operand + first_channel(tile);
+  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;
+  const PixelLayout layout = {operand_channels_last_[stage], y_layout_.channels, y_layout_.pixels};
+  const bool as_tile = layout.channels_last && channels_of(tile) == layout.channels;
+  const float* in_place = operand + tile.output_first * layout.channels;
+  if (as_tile && (in_place != y_tile || read_in_place(stage))) return in_place;
+  float* target = wants_copy(stage) ? std::exchange(*copy, *copy + operand_bytes_ / sizeof(float)) : y_tile;
+  gather_tile(layout, operand, tile, target);
+  return target;
+}
+
+Status ConvDriver::sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const {
+  if (algorithm_) {
+    size_t stages = 0;
+    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers, &stages));
+    *done += stages;
+    return {};
+  }
+  for (int64_t i = 0; i < tile.output_count * tile_channels_; ++i) buffers.y[i] = buffers.bias ? buffers.bias[i % tile_channels_] : 0.0f;
+  return {};
+}
+
+Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, float* y, CancellationPoll& poll) const {
+  const int64_t pixels = x_layout_.pixels, channels = x_layout_.channels;
+  const ConvSource source = {static_cast<const float*>(context.inputs[0]->data),
+                             pixels * channels,
+                             x_layout_.channels_last ? 1 : pixels,
+                             x_layout_.channels_last ? channels : 1,
+                             static_cast<const float*>(context.inputs[1]->data),
+                             bias_of(context)};
+  convolve_block(problem_, source, {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)}, y, poll);
+  return poll.status();
+}
+
+Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch, CancellationPoll* poll) const {
+  const auto* x = static_cast<const float*>(context.inputs[0]->data);
+  auto* y = static_cast<float*>(context.outputs[0]->data);
+  auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
+  float* y_tile = written_in_place() ? y + tile.output_first * problem_.output_channels : reinterpret_cast<float*>(scratch + y_offset_);
+  ConvBuffers buffers = {};
+  buffers.x = x_layout_.channels_last ? x + tile.input_first * problem_.input_channels : x_tile;
+  if (!x_layout_.channels_last && !in_blocks_)
+    transpose_pixels(x_layout_, x_layout_.channels, x, x_tile, tile.input_first, tile.input_count, true);
+  buffers.weights = static_cast<const float*>(context.inputs[1]->data);
+  if (const float* bias = bias_of(context)) buffers.bias = bias + first_channel(tile);
+  buffers.y = y_tile;
+  buffers.scratch = scratch;
+  std::array<const float*, most_stages> operands = {};
+  auto* copy = reinterpret_cast<float*>(scratch + operand_offset_);
+  for (size_t i = first_stage_; i < epilogue_.size(); ++i)
+    if (epilogue_[i].operand_input >= 0) operands[i] = tile_operand(context, i, tile, y_tile, &copy);
+  buffers.operands = operands.data();
+  size_t done = first_stage_;
+  HEDDLE_PLUGIN_CHECK(poll ? sum_block(context, tile, y_tile, *poll) : sum_tile(tile, buffers, &done));
+  const int64_t channels = channels_of(tile);
+  const onednn::TileRegion region = {y_tile, channels, tile.output_count, channels, 0, 0};
+  onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
+  if (!written_in_place()) scatter_tile(y_tile, tile, y);
+  return {};
+}
+
+Status ConvDriver::run_blocks(const RunContext& context, int64_t begin, int64_t end, char* scratch) const {
+  const int64_t pixels = problem_.batch * problem_.window.output_count();
+  const int64_t parts = (problem_.output_channels + tile_channels_ - 1) / tile_channels_;
+  const Tiling::Range blocks = block_tiling_.range((pixels + block_pixels_ - 1) / block_pixels_ * parts, begin, end);
+  CancellationPoll poll(context);
+  for (int64_t i = blocks.first; i < blocks.last; ++i) {
+    ConvTile block;
+    block.output_first = i / parts * block_pixels_;
+    block.output_count = std::min(block_pixels_, pixels - block.output_first);
+    block.channel_part = static_cast<size_t>(i % parts);
+    HEDDLE_PLUGIN_CHECK(run_tile(context, block, scratch, &poll));
+  }
+  return {};
+}
+
+Status ConvDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
+  auto* scratch = thread_scratch<char>(context);
+  if (in_blocks_) return run_blocks(context, begin, end, scratch);
+  const onednn::SerialSection serial;
+  for (int64_t tile = begin; tile < end; ++tile)
+    HEDDLE_PLUGIN_CHECK(run_tile(context, tiling_.tiles[static_cast<size_t>(tile)], scratch, nullptr));
+  return {};
+}
+
+std::vector<heddle_format> ConvDriver::list_formats(const CreateContext& context) {
+  heddle_format row_major = {};
+  row_major.struct_size = sizeof(row_major);
+  const heddle_type& x = *context.input(0);
+  const heddle_type& y = *context.output(0);
+  const bool resolved = x.rank >= 3 && x.rank <= most_spatial + 2 && !(x.flags & HEDDLE_TYPE_DYNAMIC) && !(y.flags & HEDDLE_TYPE_DYNAMIC);
+  if (!resolved) return {row_major};
+  const heddle_type& w = *context.input(1);
+  const double x_count = static_cast<double>(Dims{x.dims, x.rank}.count(0, x.rank));
+  const double y_count = static_cast<double>(Dims{y.dims, y.rank}.count(0, y.rank));
+  const double compute = 2.0 * y_count * static_cast<double>(Dims{w.dims, w.rank}.count(1, w.rank)) / flops_per_ns;
+  constexpr double transpose_ns = 1.0;  // per element, out of the way of the copy engine
+  auto choice = [&](bool x_last, bool y_last) {
+    heddle_format format = row_major;
+    double y_moves = 1;
+    if (x_last) format.inputs[0] = channels_last(x.rank);
+    if (y_last) format.outputs[0] = channels_last(x.rank);
+    for (uint32_t i = 0; i < context.stage_count(); ++i) {
+      const heddle_epilogue_stage& stage = context.stage(i);
+      if (stage.operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
+      if (y_last && stage.operand_input < HEDDLE_FORMAT_PORTS) format.inputs[stage.operand_input] = channels_last(x.rank);
+      y_moves += 1;
+    }
+    format.cost_ns = 500.0 + compute + (x_last ? 0 : x_count * transpose_ns) + (y_last ? 0 : y_moves * y_count * transpose_ns);
+    return format;
+  };
+  return {choice(true, true), choice(false, true), choice(true, false), choice(false, false)};
+}
+
+}  // namespace heddle::cpu

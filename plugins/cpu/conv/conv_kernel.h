@@ -1,0 +1,97 @@
+// The kernel classes of Conv and ConvTranspose for f32: layouts, tiles, epilogue and scratch around a ConvAlgorithm.
+//
+// Every tile is computed channels-last. Row-major inputs and outputs are transposed tile by tile in the executing thread's scratch, so
+// all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the stages
+// of a kernel.
+#pragma once
+
+#include <algorithm>
+
+#include "conv/conv_blocks.h"
+#include "support/strided_copy.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+
+// Where one tensor's pixels are.
+struct PixelLayout {
+  bool channels_last = true;
+  int64_t channels = 0, pixels = 0;  // per image
+};
+
+class ConvDriver {
+ public:
+  explicit ConvDriver(bool transposed) : transposed_(transposed) {}
+  Status create(const CreateContext& context);
+  Status prepare(PrepareContext& context);
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ protected:
+  static std::vector<heddle_format> list_formats(const CreateContext& context);
+
+ private:
+  static constexpr size_t most_stages = 8;
+  friend class Convolution;
+  friend class TransposedConvolution;
+
+  Status read_problem(PrepareContext& context, ConvProblem* problem) const;
+  Status read_layouts(PrepareContext& context, const ConvProblem& problem);
+  Status choose_algorithm(PrepareContext& context, const ConvRequest& request);
+  // Tiles for the library; false where it is not asked (conv_blocks.h).
+  bool divide(double flops, double weight, double bytes);
+  void plan_blocks(PrepareContext& context, double flops, double bytes);
+  void plan_scratch(PrepareContext& context);
+  Status run_blocks(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
+  // `poll`: of blocks.
+  Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, CancellationPoll* poll) const;
+  // Sums of a tile, with as many stages as the algorithm does.
+  Status sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const;
+  Status sum_block(const RunContext& context, const ConvTile& tile, float* y, CancellationPoll& poll) const;
+  const float* bias_of(const RunContext& context) const;
+  // The algorithm adds this stage's operand from the memory that it writes.
+  bool read_in_place(size_t stage) const;
+  bool wants_copy(size_t stage) const;
+  // The tiles compute where the output lies, not in scratch.
+  bool written_in_place() const { return y_layout_.channels_last && tiling_.channel_parts == 1 && !in_blocks_; }
+  int64_t first_channel(const ConvTile& tile) const { return static_cast<int64_t>(tile.channel_part) * tile_channels_; }
+  int64_t channels_of(const ConvTile& tile) const { return std::min(tile_channels_, problem_.output_channels - first_channel(tile)); }
+  // Between a tensor of the output's shape and the memory of one tile, [its pixels, its channels].
+  void gather_tile(const PixelLayout& layout, const float* whole, const ConvTile& tile, float* tile_memory) const;
+  void scatter_tile(const float* tile_memory, const ConvTile& tile, float* y) const;
+  // The operand of a stage for this tile, at the tile's first element: where it lies, or gathered to *copy, which then moves on, or to
+  // y_tile.
+  const float* tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const;
+
+  bool transposed_;
+  WindowAttributes attributes_;
+  int64_t groups_ = 1;
+  onednn::Epilogue epilogue_;
+  ConvProblem problem_;
+  ConvTiling tiling_;
+  std::unique_ptr<ConvAlgorithm> algorithm_;  // null when there is nothing to sum: the output is the bias
+  int32_t bias_input_ = -1;
+  size_t first_stage_ = 0;     // behind the bias
+  int64_t tile_channels_ = 0;  // output channels of a tile, the last one of blocks may have less
+  bool in_blocks_ = false;     // plain loops instead of the algorithm
+  int64_t block_pixels_ = 1;
+  Tiling block_tiling_;
+  PixelLayout x_layout_, y_layout_;
+  bool operand_channels_last_[most_stages] = {};
+  uint64_t stage_offset_ = 0, x_offset_ = 0, y_offset_ = 0, operand_offset_ = 0, operand_bytes_ = 0;  // in the thread's scratch
+};
+
+class Convolution : public ConvDriver {
+ public:
+  Convolution() : ConvDriver(false) {}
+  static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
+  static bool accepts_epilogue(const CreateContext& context);
+};
+class TransposedConvolution : public ConvDriver {
+ public:
+  TransposedConvolution() : ConvDriver(true) {}
+  static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
+  static bool accepts_epilogue(const CreateContext& context);
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,27 @@
+// Conv and ConvTranspose for the dtypes that no library here has: a plain loop over outputs, row-major. Sums run in float for the 16-bit
+// types, else in the type itself, always in the order channel, tap.
+#pragma once
+
+#include "conv/conv_tiles.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+
+template <bool transposed>
+class PlainConvolution {
+ public:
+  Status create(const CreateContext& context);
+  Status prepare(PrepareContext& context);
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ private:
+  template <class T>
+  Status run_outputs(const RunContext& context, int64_t first, int64_t last) const;
+
+  WindowAttributes attributes_;
+  Window window_;
+  Tiling tiling_;
+  int64_t groups_ = 1;
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,107 @@
+// The depthwise algorithm: weights packed tap by tap, tiles handed to the loops of this processor. See depthwise.h.
+#include "conv/depthwise.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "conv/depthwise_rows.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr int64_t taps = 9;
+
+// [channels, 1, 3, 3] to [9, channels].
+void pack(const float* weights, int64_t channels, float* packed) {
+  for (int64_t tap = 0; tap < taps; ++tap)
+    for (int64_t c = 0; c < channels; ++c) packed[tap * channels + c] = weights[c * taps + tap];
+}
+
+class Depthwise : public ConvAlgorithm {
+ public:
+  Status build(const ConvRequest& request, PrepareContext& context);
+  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const override;
+
+ private:
+  void read_clamp(const onednn::Epilogue& epilogue, size_t first);
+
+  ConvProblem problem_;
+  std::vector<ConvTileShape> shapes_;
+  const float* packed_ = nullptr;  // of constant weights; owned by the host
+  std::vector<float> no_bias_;
+  float lower_ = -HUGE_VALF, upper_ = HUGE_VALF;
+  size_t stages_ = 0;  // in them
+};
+
+// A relu or clip right behind costs nothing here.
+void Depthwise::read_clamp(const onednn::Epilogue& epilogue, size_t first) {
+  if (first >= epilogue.size() || !epilogue[first].clamps) return;
+  lower_ = epilogue[first].lower;
+  upper_ = epilogue[first].upper;
+  stages_ = 1;
+}
+
+Status Depthwise::build(const ConvRequest& request, PrepareContext& context) {
+  problem_ = request.problem;
+  shapes_ = request.tiling.shapes;
+  read_clamp(*request.epilogue, request.first_stage);
+  const uint64_t bytes = static_cast<uint64_t>(taps * problem_.output_channels) * sizeof(float);
+  if (request.constant_weights) {
+    packed_ = static_cast<const float*>(context.prepack(
+        1, "depthwise3x3", bytes, [&](void* target) { pack(request.weights, problem_.output_channels, static_cast<float*>(target)); }));
+    if (!packed_) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
+  } else {
+    scratch_bytes_ = bytes;
+  }
+  if (!problem_.has_bias) no_bias_.assign(static_cast<size_t>(problem_.output_channels), 0.0f);
+  return {};
+}
+
+Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const {
+  const ConvTileShape& shape = shapes_[tile.shape];
+  const float* weights = packed_;
+  if (!weights) {
+    pack(buffers.weights, problem_.output_channels, static_cast<float*>(buffers.scratch));
+    weights = static_cast<const float*>(buffers.scratch);
+  }
+  DepthwiseTile loops = {};
+  loops.weights = weights;
+  loops.bias = problem_.has_bias ? buffers.bias : no_bias_.data();
+  loops.channels = problem_.output_channels;
+  loops.rows = shape.input[0];
+  loops.columns = shape.input[1];
+  loops.output_rows = shape.output[0];
+  loops.output_columns = shape.output[1];
+  loops.pad_top = shape.pad_begin[0];
+  loops.pad_left = shape.pad_begin[1];
+  loops.stride = problem_.window.stride[0];
+  loops.lower = lower_;
+  loops.upper = upper_;
+  for (int64_t image = 0; image < shape.images; ++image) {
+    loops.x = buffers.x + image * loops.rows * loops.columns * loops.channels;
+    loops.y = buffers.y + image * loops.output_rows * loops.output_columns * loops.channels;
+    isa_depthwise().run(loops);
+  }
+  *stages = stages_;
+  return {};
+}
+
+}  // namespace
+
+bool is_depthwise_3x3(const ConvProblem& problem) {
+  const Window& window = problem.window;
+  if (problem.transposed || window.spatial != 2 || problem.groups != problem.input_channels) return false;
+  if (problem.output_channels != problem.input_channels || window.stride[0] != window.stride[1] || window.stride[0] > 2) return false;
+  for (int i = 0; i < 2; ++i)
+    if (window.kernel[i] != 3 || window.dilation[i] != 1) return false;
+  return true;
+}
+
+Status make_depthwise(const ConvRequest& request, PrepareContext& context, std::unique_ptr<ConvAlgorithm>* algorithm) {
+  auto depthwise = std::make_unique<Depthwise>();
+  HEDDLE_PLUGIN_CHECK(depthwise->build(request, context));
+  *algorithm = std::move(depthwise);
+  return {};
+}
+
+}  // namespace heddle::cpu

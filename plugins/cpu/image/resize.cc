@@ -1,0 +1,262 @@
+// Resize: nearest, linear or cubic interpolation along any axes.
+//
+// One output row (all axes but the last resized one fixed) at a time: the input rows that it reads are combined with the weights of the
+// outer axes into a buffer, then every output column is combined from the buffer. Tiles are ranges of rows.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "families.h"
+#include "image/resize_plan.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/scalar.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+Status infer_resize(InferContext& context) {
+  ResizeNode node;
+  HEDDLE_PLUGIN_CHECK(parse_resize(context.attributes, &node));
+  const Dims x = context.dims(0);
+  const ResizeOperands operands = resize_operands(context.inputs(), context.input_count());
+  for (const heddle_tensor* operand : {operands.scales, operands.sizes})
+    if (operand && !operand->data) return context.set_dynamic(0, x.rank), Status();
+  ResizeAxis axes[HEDDLE_MAX_RANK];
+  HEDDLE_PLUGIN_CHECK(resolve_axes(node, x, operands, axes));
+  Extents to;
+  for (int i = 0; i < x.rank; ++i) to.push(axes[i].output);
+  context.set_dims(0, to.dims());
+  return {};
+}
+
+// Sums in double for f64 and for integers, whose rounding shows every error, else in float.
+template <class T>
+using Sum = std::conditional_t<std::is_same_v<T, double> || std::is_integral_v<T>, double, float>;
+
+// To integers as ONNX's reference does it (saturate_cast): to the nearest one, ties to the even one; values beyond the type's range give
+// its limit. Weights add up to 1 only nearly: cut off towards zero, a picture of 7s would have 6s in it.
+template <class T, class S>
+T from_sum(S value) {
+  if constexpr (std::is_integral_v<T>) {
+    if (!(value > static_cast<S>(std::numeric_limits<T>::min()))) return is_nan(value) ? T(0) : std::numeric_limits<T>::min();
+    if (value >= static_cast<S>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    return static_cast<T>(std::nearbyint(value));
+  } else {
+    return from_arithmetic<T>(value);
+  }
+}
+
+// Adds weight * (the input rows that output row `row` reads) to `buffer`; false when the row lies outside a cropped input.
+template <class T>
+bool combine_rows(const ResizePlan& plan, const T* x, const int64_t* at, int axis, Sum<T> weight, Sum<T>* buffer, CancellationPoll& poll) {
+  if (axis == plan.rank - 1) {
+    const int64_t n = plan.column().input * plan.block;
+    if (poll.stops(n)) return true;
+    for (int64_t i = 0; i < n; ++i) buffer[i] += weight * static_cast<Sum<T>>(to_arithmetic(x[i]));
+    return true;
+  }
+  const ResizePlan::Axis& a = plan.axes[axis];
+  if (a.taps == 0) return combine_rows(plan, x + at[axis] * a.stride, at, axis + 1, weight, buffer, poll);
+  for (int64_t t = 0; t < a.taps; ++t) {
+    const int64_t entry = at[axis] * a.taps + t;
+    if (a.positions[entry] < 0) return false;
+    const auto w = static_cast<Sum<T>>(a.weights[entry]);
+    if (w != 0 && !combine_rows(plan, x + a.positions[entry] * a.stride, at, axis + 1, weight * w, buffer, poll)) return false;
+  }
+  return true;
+}
+
+template <class T>
+void combine_columns(const ResizePlan& plan, const Sum<T>* buffer, Sum<T> outside, T* y) {
+  const ResizePlan::Axis& column = plan.column();
+  for (int64_t o = 0; o < column.output; ++o, y += plan.block) {
+    const int32_t* positions = column.positions + o * column.taps;
+    const double* weights = column.weights + o * column.taps;
+    for (int64_t b = 0; b < plan.block; ++b) {
+      Sum<T> sum = positions[0] < 0 ? outside : 0;
+      for (int64_t t = 0; t < column.taps && positions[0] >= 0; ++t)
+        sum += static_cast<Sum<T>>(weights[t]) * buffer[positions[t] * plan.block + b];
+      y[b] = from_sum<T>(sum);
+    }
+  }
+}
+
+// The output position of a row on the axes before the column.
+void row_position(const ResizePlan& plan, int64_t row, int64_t* at) {
+  for (int i = plan.rank - 2; i >= 0; --i) {
+    at[i] = row % plan.axes[i].output;
+    row /= plan.axes[i].output;
+  }
+}
+
+template <class T>
+void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation, Sum<T>* buffer, Tiling::Range rows,
+                 CancellationPoll& poll) {
+  const int64_t width = plan.column().output * plan.block, read = plan.column().input * plan.block;
+  const auto outside = static_cast<Sum<T>>(extrapolation);
+  for (int64_t row = rows.first; row < rows.last && !poll.stops(4 * width); ++row) {
+    int64_t at[HEDDLE_MAX_RANK];
+    row_position(plan, row, at);
+    std::fill(buffer, buffer + read, Sum<T>(0));
+    T* to = y + row * width;
+    if (!combine_rows<T>(plan, x, at, 0, 1, buffer, poll))
+      std::fill(to, to + width, from_sum<T>(outside));
+    else if (plan.column().taps > 0)
+      combine_columns<T>(plan, buffer, outside, to);
+    else
+      for (int64_t i = 0; i < width; ++i) to[i] = from_sum<T>(buffer[i]);
+  }
+}
+
+// Also for what no axis interpolates: every element is moved as it is. W: the type of an element.
+template <class W>
+void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::Range rows, CancellationPoll& poll) {
+  const ResizePlan::Axis& column = plan.column();
+  const int64_t width = column.output * plan.block;
+  for (int64_t row = rows.first; row < rows.last && !poll.stops(width); ++row) {
+    int64_t at[HEDDLE_MAX_RANK];
+    row_position(plan, row, at);
+    const W* from = x;
+    bool inside = true;
+    for (int i = 0; i + 1 < plan.rank; ++i) {
+      const int64_t position = plan.axes[i].taps == 0 ? at[i] : plan.axes[i].positions[at[i]];
+      inside = inside && position >= 0;
+      from += position * plan.axes[i].stride;
+    }
+    W* to = y + row * width;
+    if (!inside) {
+      std::fill(to, to + width, outside);
+      continue;
+    }
+    for (int64_t o = 0; o < column.output; ++o, to += plan.block) {
+      const int64_t position = column.taps == 0 ? o : column.positions[o];
+      if (position < 0)
+        std::fill(to, to + plan.block, outside);
+      else
+        std::copy(from + position * plan.block, from + (position + 1) * plan.block, to);
+    }
+  }
+}
+
+class Resize {
+ public:
+  Status create(const CreateContext& context) { return parse_resize(context.attributes, &node_); }
+
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor &x = *context.input(0), &y = *context.output(0);
+    const uint32_t inputs = context.input_count();
+    const bool nearest = node_.options.interpolation == Interpolation::nearest;
+    table_bytes_ = (table_bytes(node_, dims_of(x), dims_of(y)) + 63) / 64 * 64;
+    if (y.element_count > 0 && table_bytes_ > most_table_bytes)
+      return invalid("an axis so long needs tables of " + std::to_string(table_bytes_) + " bytes, at most " +
+                     std::to_string(most_table_bytes) + " are made; resize in several steps");
+    fixed_ = true;
+    for (uint32_t i = 1; i < inputs; ++i) fixed_ = fixed_ && context.is_constant(i);
+    tables_.clear();
+    if (fixed_ && y.element_count > 0) {
+      tables_.resize(table_bytes_ / sizeof(double));
+      HEDDLE_PLUGIN_CHECK(plan(context.inputs(), inputs, y, tables_.data(), &plan_));
+    }
+    const uint64_t buffer = nearest ? 0 : buffer_elements(x, y) * sizeof(double);
+    context.set_scratch(0, buffer + (fixed_ ? 0 : table_bytes_));
+    tiling_.plan(context, static_cast<int64_t>(x.byte_size + y.byte_size), nearest ? 2.0 : 10.0);
+    return {};
+  }
+
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
+    if (fixed_ && y.element_count == 0) return {};
+    const bool no_scratch = fixed_ && node_.options.interpolation == Interpolation::nearest;
+    char* scratch = no_scratch ? nullptr : thread_scratch<char>(context);
+    ResizePlan late;
+    if (!fixed_) {
+      HEDDLE_PLUGIN_CHECK(plan(context.inputs, context.input_count, y, scratch, &late));
+      scratch += table_bytes_;
+      if (y.element_count == 0) return {};
+    }
+    const ResizePlan& p = fixed_ ? plan_ : late;
+    const Tiling::Range rows = tiling_.range(p.rows, begin, end);
+    CancellationPoll poll(context);
+    with_dtype(x.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if (node_.options.interpolation != Interpolation::nearest && p.interpolates)
+        interpolate(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), node_.options.extrapolation,
+                    reinterpret_cast<Sum<T>*>(scratch), rows, poll);
+      else
+        copy_nearest(p, static_cast<const T*>(x.data), static_cast<T*>(y.data),
+                     from_sum<T>(static_cast<Sum<T>>(node_.options.extrapolation)), rows, poll);
+    });
+    return poll.status();
+  }
+
+  static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
+
+ private:
+  static constexpr uint64_t most_table_bytes = uint64_t{512} << 20;  // about a second's work
+
+  // What a row of the input has at most: the column is the innermost axis that changes its extent, or one further inside.
+  static uint64_t buffer_elements(const heddle_tensor& x, const heddle_tensor& y) {
+    uint64_t elements = 1;
+    for (int i = x.rank - 1; i >= 0; --i) {
+      const int axis = x.layout.rank == x.rank ? x.layout.order[i] : i;
+      elements *= static_cast<uint64_t>(x.dims[axis]);
+      if (x.dims[axis] != y.dims[axis]) break;
+    }
+    return elements;
+  }
+  Status plan(const heddle_tensor* const* inputs, uint32_t count, const heddle_tensor& y, void* tables, ResizePlan* plan) const {
+    const heddle_tensor& x = *inputs[0];
+    const ResizeOperands operands = resize_operands(inputs, count);
+    ResizeAxis axes[HEDDLE_MAX_RANK];
+    const auto resolve = [&](Extents* to) -> Status {
+      HEDDLE_PLUGIN_CHECK(resolve_axes(node_, dims_of(x), operands, axes));
+      for (int i = 0; i < x.rank; ++i) to->push(axes[i].output);
+      return {};
+    };
+    if (operands.sizes)
+      HEDDLE_PLUGIN_CHECK(check_planned({{"sizes", operands.sizes}}, y, resolve));
+    else
+      HEDDLE_PLUGIN_CHECK(check_planned({{"scales", operands.scales}}, y, resolve));
+    if (y.element_count == 0) return {};
+    return make_resize_plan(node_, axes, x, tables, table_bytes_, plan);
+  }
+
+  ResizeNode node_;
+  bool fixed_ = false;
+  uint64_t table_bytes_ = 0;
+  std::vector<double> tables_;
+  ResizePlan plan_;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_resize(Builder& plugin) {
+  plugin.add(Op("Resize", "", 19)
+                 .doc("interpolation to other extents: nearest, linear or cubic")
+                 .in("X")
+                 .optional("roi", float_dtypes, nullptr)
+                 .on_host()
+                 .shape_operand("scales", dtypes<float>(), true)
+                 .shape_operand("sizes", dtypes<int64_t>(), true)
+                 .out("Y")
+                 .attribute("antialias", 0)
+                 .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
+                 .attribute("coordinate_transformation_mode", "half_pixel")
+                 .attribute("cubic_coeff_a", -0.75)
+                 .attribute("exclude_outside", 0)
+                 .attribute("extrapolation_value", 0.0)
+                 .attribute("keep_aspect_ratio_policy", "stretch")
+                 .attribute("mode", "nearest")
+                 .attribute("nearest_mode", "round_prefer_floor")
+                 .infer(infer_resize)
+                 .cpu<Resize>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,51 @@
+// What one Resize computes, resolved from attributes and operands: the extents and scales of all axes, and their tables of taps in the
+// order in which memory is walked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "image/resize_axis.h"
+
+namespace heddle::cpu {
+
+// The attributes of a node.
+struct ResizeNode {
+  ResizeOptions options;
+  enum class Policy : uint8_t { stretch, not_larger, not_smaller } policy = Policy::stretch;
+  std::vector<int64_t> axes;  // empty: all
+};
+Status parse_resize(const Attributes& attributes, ResizeNode* node);
+
+// The operands whose content is readable; null: absent.
+struct ResizeOperands {
+  const heddle_tensor *roi = nullptr, *scales = nullptr, *sizes = nullptr;
+};
+ResizeOperands resize_operands(const heddle_tensor* const* inputs, uint32_t count);
+
+// Extents and scales of every axis of an input of `dims`; untouched axes keep scale 1.
+Status resolve_axes(const ResizeNode& node, Dims dims, const ResizeOperands& operands, ResizeAxis* axes);
+
+// Axes in physical order, outermost first. Trailing axes that keep their elements form one block; the axis before is the column.
+struct ResizePlan {
+  struct Axis {
+    int64_t input = 1, output = 1, stride = 1;  // stride of the input in elements
+    int64_t taps = 0;                           // 0: position i reads position i
+    const int32_t* positions = nullptr;
+    const double* weights = nullptr;
+  };
+  int rank = 0;               // at least 1
+  bool interpolates = false;  // false: no axis has taps
+  Axis axes[HEDDLE_MAX_RANK];
+  int64_t block = 1;
+  int64_t rows = 1;  // of the output: the product of the axes before the column
+  const Axis& column() const { return axes[rank - 1]; }
+};
+
+// Bytes of tables for any operands that lead to this output.
+uint64_t table_bytes(const ResizeNode& node, Dims input, Dims output);
+// Fills `tables`, which hold `bytes`, and refers to them; an error where they do not fit.
+Status make_resize_plan(const ResizeNode& node, const ResizeAxis* axes, const heddle_tensor& x, void* tables, uint64_t bytes,
+                        ResizePlan* made);
+
+}  // namespace heddle::cpu

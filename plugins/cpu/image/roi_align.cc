@@ -1,0 +1,178 @@
+// RoiAlign: regions of feature maps pooled to one size, from bilinear samples (He et al., Mask R-CNN, 2017; ONNX RoiAlign-16).
+//
+// Tiles are ranges of (region, channel).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "families.h"
+#include "support/axes.h"
+#include "support/dtypes.h"
+#include "support/scalar.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+// Along one dimension of a bin, so that a region of absurd size ends.
+constexpr int64_t most_samples = 4096;
+
+// X [N, C, H, W], rois [R, 4] as x1 y1 x2 y2, batch_indices [R] -> [R, C, height, width]
+Status infer_roi_align(InferContext& context) {
+  const Dims x = context.dims(0), rois = context.dims(1), batches = context.dims(2);
+  const Attributes& a = context.attributes;
+  if (x.rank != 4) return invalid("X has shape " + dims_text(x) + ", expected four dimensions");
+  if (rois.rank != 2 || rois[1] != 4) return invalid("rois has shape " + dims_text(rois) + ", expected [regions, 4]");
+  if (batches.rank != 1 || batches[0] != rois[0])
+    return invalid("batch_indices has shape " + dims_text(batches) + ", expected [" + std::to_string(rois[0]) + "]");
+  const std::string mode = a.s("mode"), coordinates = a.s("coordinate_transformation_mode");
+  if (mode != "avg" && mode != "max") return invalid("mode is \"" + mode + "\", expected avg or max");
+  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
+    return invalid("coordinate_transformation_mode is \"" + coordinates + "\", expected half_pixel or output_half_pixel");
+  if (a.i("output_height") < 1 || a.i("output_width") < 1) return invalid("output_height and output_width must be positive");
+  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > most_samples)
+    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(most_samples));
+  context.set_dims(0, std::vector<int64_t>{rois[0], x[1], a.i("output_height"), a.i("output_width")});
+  return {};
+}
+
+// For one element of the output; regions that choose for themselves take few.
+double sample_operations(int64_t sampling_ratio) {
+  const double samples = static_cast<double>(sampling_ratio == 0 ? 2 : sampling_ratio);
+  return 16 * samples * samples;
+}
+void roi_align_cost(CostContext& context) {
+  context.set_flops(sample_operations(context.attributes.i("sampling_ratio")) * context.output_elements(0));
+}
+
+class RoiAlign {
+ public:
+  Status create(const CreateContext& context) {
+    const Attributes& a = context.attributes;
+    takes_max_ = a.s("mode") == "max";
+    half_pixel_ = a.s("coordinate_transformation_mode") == "half_pixel";
+    sampling_ratio_ = a.i("sampling_ratio");
+    spatial_scale_ = a.f("spatial_scale");
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& y = *context.output(0);
+    tiling_.plan(context, static_cast<double>(y.byte_size), 64.0,
+                 sample_operations(sampling_ratio_) * static_cast<double>(y.element_count));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    return with_dtype(context.inputs[0]->dtype, [&](auto tag) { return pool<typename decltype(tag)::type>(context, begin, end); });
+  }
+
+ private:
+  struct Region {
+    double top, left, bin_height, bin_width;
+    int64_t samples_down, samples_across;  // of one bin
+  };
+  Region region_of(const heddle_tensor& rois, int64_t r, int64_t height, int64_t width) const {
+    const double shift = half_pixel_ ? 0.5 : 0;
+    double edges[4];
+    for (int i = 0; i < 4; ++i) edges[i] = number_at(rois, r * 4 + i) * spatial_scale_ - shift;
+    double across = edges[2] - edges[0], down = edges[3] - edges[1];
+    if (!half_pixel_) across = std::max(across, 1.0), down = std::max(down, 1.0);
+    Region region = {edges[1],        edges[0],       down / static_cast<double>(height), across / static_cast<double>(width),
+                     sampling_ratio_, sampling_ratio_};
+    if (sampling_ratio_ == 0) {
+      region.samples_down = sample_count(region.bin_height);
+      region.samples_across = sample_count(region.bin_width);
+    }
+    return region;
+  }
+  static int64_t sample_count(double bin) {
+    return static_cast<int64_t>(std::clamp<double>(std::ceil(std::isnan(bin) ? 0 : bin), 0, most_samples));
+  }
+
+  template <class T>
+  Status pool(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &x = *context.inputs[0], &batches = *context.inputs[2], &y = *context.outputs[0];
+    const int64_t channels = x.dims[1], height = y.dims[2], width = y.dims[3];
+    const Tiling::Range range = tiling_.range(y.dims[0] * channels, begin, end);
+    for (int64_t unit = range.first; unit < range.last; ++unit) {
+      const int64_t r = unit / channels, batch = integer_at(batches, r);
+      if (batch < 0 || batch >= x.dims[0]) return index_outside(batch, x.dims[0], 0);
+      const Region region = region_of(*context.inputs[1], r, height, width);
+      const T* map = static_cast<const T*>(x.data) + (batch * channels + unit % channels) * x.dims[2] * x.dims[3];
+      for (int64_t i = 0; i < height * width; ++i) {
+        static_cast<T*>(y.data)[unit * height * width + i] =
+            from_arithmetic<T>(bin(context, map, x.dims[2], x.dims[3], region, i / width, i % width));
+        if (is_cancelled(context)) return cancelled();
+      }
+    }
+    return {};
+  }
+
+  // Sixteen million samples take a while: given up halfway when the run is cancelled.
+  template <class T>
+  double bin(const RunContext& context, const T* map, int64_t height, int64_t width, const Region& region, int64_t row,
+             int64_t column) const {
+    const int64_t down = region.samples_down, across = region.samples_across;
+    double sum = 0, most = -std::numeric_limits<double>::infinity();
+    for (int64_t i = 0; i < down; ++i) {
+      if (i % 64 == 63 && is_cancelled(context)) return 0;
+      for (int64_t j = 0; j < across; ++j) {
+        const double v =
+            region.top + (static_cast<double>(row) + (static_cast<double>(i) + 0.5) / static_cast<double>(down)) * region.bin_height;
+        const double u =
+            region.left + (static_cast<double>(column) + (static_cast<double>(j) + 0.5) / static_cast<double>(across)) * region.bin_width;
+        const Corners corners = sample(map, height, width, v, u);
+        sum += corners.sum;
+        most = std::max(most, corners.most);
+      }
+    }
+    if (down * across == 0) return 0;
+    return takes_max_ ? most : sum / static_cast<double>(down * across);
+  }
+
+  // The weighted values of the four pixels around a point: their sum, and the largest one.
+  struct Corners {
+    double sum, most;
+  };
+  template <class T>
+  static Corners sample(const T* map, int64_t height, int64_t width, double v, double u) {
+    if (!(v >= -1 && v <= static_cast<double>(height) && u >= -1 && u <= static_cast<double>(width)) || height == 0 || width == 0)
+      return {0, 0};
+    v = std::max(v, 0.0);
+    u = std::max(u, 0.0);
+    const int64_t top = std::min(static_cast<int64_t>(v), height - 1), left = std::min(static_cast<int64_t>(u), width - 1);
+    const int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
+    const double dv = top == height - 1 ? 0 : v - static_cast<double>(top), du = left == width - 1 ? 0 : u - static_cast<double>(left);
+    const auto at = [&](int64_t i, int64_t j) { return static_cast<double>(to_arithmetic(map[i * width + j])); };
+    const double a = (1 - dv) * (1 - du) * at(top, left), b = (1 - dv) * du * at(top, right), c = dv * (1 - du) * at(bottom, left),
+                 d = dv * du * at(bottom, right);
+    return {a + b + c + d, std::max(std::max(a, b), std::max(c, d))};
+  }
+
+  bool takes_max_ = false, half_pixel_ = true;
+  int64_t sampling_ratio_ = 0;
+  double spatial_scale_ = 1;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_roi_align(Builder& plugin) {
+  plugin.add(Op("RoiAlign", "", 16)
+                 .doc("regions of feature maps, pooled to one size from bilinear samples")
+                 .in("X", float_dtypes)
+                 .in("rois", float_dtypes)
+                 .in("batch_indices", dtypes<int64_t>(), nullptr)
+                 .indexes("X", 0)
+                 .out("Y", {}, float_dtypes)
+                 .attribute("coordinate_transformation_mode", "half_pixel")
+                 .attribute("mode", "avg")
+                 .attribute("output_height", 1)
+                 .attribute("output_width", 1)
+                 .attribute("sampling_ratio", 0)
+                 .attribute("spatial_scale", 1.0)
+                 .infer(infer_roi_align)
+                 .cost<roi_align_cost>()
+                 .cpu<RoiAlign>());
+}
+
+}  // namespace heddle::cpu

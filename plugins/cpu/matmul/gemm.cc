@@ -1,0 +1,197 @@
+// Gemm: y = alpha a' b' + beta c, with a and b transposed where asked.
+//
+// alpha, beta and c are stages of the epilogue: a plain bias costs nothing, the rest is done on the hot tile.
+#include <algorithm>
+#include <charconv>
+#include <type_traits>
+
+#include "families.h"
+#include "matmul/matmul_kernel.h"
+#include "matmul/matmul_plain.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr heddle_dtype_set gemm_dtypes = dtypes<f16, bf16, float, double, int32_t, int64_t, uint32_t, uint64_t>();
+
+struct GemmAttributes {
+  GemmAttributes() = default;
+  explicit GemmAttributes(const Attributes& a)
+      : alpha(a.f("alpha", 1)), beta(a.f("beta", 1)), transpose_a(a.i("transA") != 0), transpose_b(a.i("transB") != 0) {}
+  double alpha = 1, beta = 1;
+  bool transpose_a = false, transpose_b = false;
+};
+
+Status resolve_gemm(const GemmAttributes& attributes, Dims a, Dims b, MatMulProblem* problem) {
+  const char* operands[] = {"A", "B"};
+  const Dims dims[] = {a, b};
+  for (int i = 0; i < 2; ++i)
+    if (dims[i].rank != 2) return invalid(std::string(operands[i]) + " is " + dims_text(dims[i]) + ", expected a matrix");
+  *problem = {};
+  problem->rows = a[attributes.transpose_a ? 1 : 0];
+  problem->depth = a[attributes.transpose_a ? 0 : 1];
+  problem->columns = b[attributes.transpose_b ? 0 : 1];
+  const int64_t b_depth = b[attributes.transpose_b ? 1 : 0];
+  if (problem->depth != b_depth)
+    return invalid("A is " + dims_text(a) + (attributes.transpose_a ? " transposed" : "") + " and B is " + dims_text(b) +
+                   (attributes.transpose_b ? " transposed" : "") + ": expected as many columns of A (" + std::to_string(problem->depth) +
+                   ") as rows of B (" + std::to_string(b_depth) + ")");
+  problem->a = attributes.transpose_a ? MatrixStrides{1, a[1], {}} : MatrixStrides{a[1], 1, {}};
+  problem->b = attributes.transpose_b ? MatrixStrides{1, b[1], {}} : MatrixStrides{b[1], 1, {}};
+  problem->y = {problem->columns, 1, {}};
+  return {};
+}
+
+// How c broadcasts to [rows, columns].
+Status kind_of_c(Dims c, const MatMulProblem& problem, int32_t* kind) {
+  const int64_t rows = c.rank < 2 ? 1 : c[0], columns = c.rank < 1 ? 1 : c[-1];
+  const bool fits = c.rank <= 2 && (rows == 1 || rows == problem.rows) && (columns == 1 || columns == problem.columns);
+  if (!fits)
+    return invalid("C is " + dims_text(c) + ", expected a shape that broadcasts to [" + std::to_string(problem.rows) + ", " +
+                   std::to_string(problem.columns) + "]");
+  if (rows == problem.rows && columns == problem.columns && rows != 1)
+    *kind = HEDDLE_OPERAND_SAME_SHAPE;
+  else if (rows == 1 && columns == 1)
+    *kind = HEDDLE_OPERAND_SCALAR;
+  else
+    *kind = rows == 1 ? HEDDLE_OPERAND_LAST_DIMENSION : onednn::operand_per_row;
+  return {};
+}
+
+std::string number_text(double value) {
+  char buffer[40];
+  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
+}
+
+Status infer_gemm(InferContext& context) {
+  MatMulProblem problem;
+  HEDDLE_PLUGIN_CHECK(resolve_gemm(GemmAttributes(context.attributes), context.dims(0), context.dims(1), &problem));
+  int32_t kind = 0;
+  if (context.has_input(2)) HEDDLE_PLUGIN_CHECK(kind_of_c(context.dims(2), problem, &kind));
+  context.set_dims(0, std::vector<int64_t>{problem.rows, problem.columns});
+  return {};
+}
+
+// alpha and beta cost nothing where they are 1; C is added once.
+void gemm_cost(CostContext& context) {
+  const Dims a = context.dims(0);
+  const double y = context.output_elements(0), depth = static_cast<double>(a[context.attributes.i("transA") != 0 ? 0 : 1]);
+  context.set_flops(2 * y * depth + (context.has_input(2) ? y : 0));
+}
+
+class Gemm {
+ public:
+  Status create(const CreateContext& context) {
+    attributes_ = GemmAttributes(context.attributes);
+    HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &fused_));
+    has_c_ = context.input(2) != nullptr;
+    // Operands of stages follow the schema's three inputs; without C, input 2 may be one of them.
+    for (const onednn::Stage& stage : fused_)
+      if (stage.operand_input == 2) has_c_ = false;
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    MatMulProblem problem;
+    HEDDLE_PLUGIN_CHECK(resolve_gemm(attributes_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem));
+    onednn::Epilogue epilogue;
+    if (attributes_.alpha != 1)
+      HEDDLE_PLUGIN_CHECK(
+          onednn::make_stage("mul(acc, " + number_text(attributes_.alpha) + ")", -1, HEDDLE_OPERAND_NONE, &epilogue.emplace_back()));
+    if (has_c_ && attributes_.beta != 0) {
+      int32_t kind = 0;
+      HEDDLE_PLUGIN_CHECK(kind_of_c(dims_of(*context.input(2)), problem, &kind));
+      const std::string text =
+          attributes_.beta == 1 ? "add(acc, operand)" : "add(acc, mul(operand, " + number_text(attributes_.beta) + "))";
+      HEDDLE_PLUGIN_CHECK(onednn::make_stage(text, 2, kind, &epilogue.emplace_back()));
+    }
+    epilogue.insert(epilogue.end(), fused_.begin(), fused_.end());
+    return driver_.prepare(context, std::move(problem), std::move(epilogue));
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const { return driver_.run(context, begin, end); }
+  static bool accepts_epilogue(const CreateContext& context) {
+    if (context.stage_count() + 2 > MatMulDriver::most_stages) return false;
+    return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
+  }
+
+ private:
+  GemmAttributes attributes_;
+  bool has_c_ = false;
+  onednn::Epilogue fused_;
+  MatMulDriver driver_;
+};
+
+// The dtypes that no library here has.
+class PlainGemm {
+ public:
+  Status create(const CreateContext& context) {
+    attributes_ = GemmAttributes(context.attributes);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    HEDDLE_PLUGIN_CHECK(resolve_gemm(attributes_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem_));
+    const double products =
+        static_cast<double>(context.output(0)->element_count) * static_cast<double>(std::max<int64_t>(1, problem_.depth));
+    tiling_.plan(context, products, 1.0, problem_.flops());
+    if (context.output(0)->element_count == 0) context.set_tiles(0);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const Tiling::Range rows = tiling_.range(problem_.rows, begin, end);
+    CancellationPoll poll(context);
+    with_dtype(context.outputs[0]->dtype, [&](auto tag) { run_rows<typename decltype(tag)::type>(context, rows.first, rows.last, poll); });
+    return poll.status();
+  }
+
+ private:
+  template <class T>
+  void run_rows(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
+    constexpr int64_t stretch = 1 << 16;
+    const auto a = input<T>(context, 0), b = input<T>(context, 1), c = input<T>(context, 2);
+    const auto y = output<T>(context, 0);
+    // Scaling happens in double for floats, in the integer type otherwise (where alpha and beta are whole numbers).
+    using Scale = std::conditional_t<std::is_integral_v<T>, T, double>;
+    const auto alpha = static_cast<Scale>(attributes_.alpha), beta = static_cast<Scale>(attributes_.beta);
+    const int64_t c_row = c.dims.rank == 2 && c.dims[0] != 1 ? c.dims[1] : 0;
+    const int64_t c_column = c.dims.rank > 0 && c.dims[-1] != 1 ? 1 : 0;
+    for (int64_t i = first; i < last; ++i) {
+      for (int64_t j = 0; j < problem_.columns; ++j) {
+        Arithmetic<T> sum = 0;
+        for (int64_t k = 0; k < problem_.depth; ++k) {
+          if (k % stretch == 0 && poll.stops(std::min(stretch, problem_.depth))) return;
+          sum = wrapping_add(sum, wrapping_mul(to_arithmetic(a[i * problem_.a.row + k * problem_.a.column]),
+                                               to_arithmetic(b[k * problem_.b.row + j * problem_.b.column])));
+        }
+        auto value = wrapping_mul(alpha, static_cast<Scale>(sum));
+        if (c.data && beta != 0)
+          value = wrapping_add(value, wrapping_mul(beta, static_cast<Scale>(to_arithmetic(c[i * c_row + j * c_column]))));
+        y[i * problem_.columns + j] = from_arithmetic<T>(value);
+      }
+    }
+  }
+
+  GemmAttributes attributes_;
+  MatMulProblem problem_;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_gemm(Builder& plugin) {
+  const std::vector<heddle_dtype_set> f32(3, dtypes<float>());
+  const std::vector<heddle_dtype_set> others(3, gemm_dtypes & ~dtypes<float>());
+  Op op("Gemm", "", 13);
+  op.doc("alpha A B + beta C, A and B transposed where transA and transB say so, C broadcast to the result");
+  op.in("A", gemm_dtypes).in("B", gemm_dtypes).optional("C", gemm_dtypes).out("Y");
+  op.attribute("alpha", 1.0).attribute("beta", 1.0).attribute("transA", 0).attribute("transB", 0);
+  op.infer(infer_gemm).cost<gemm_cost>();
+  op.cpu<Gemm>(f32).kernel_name("cpu:gemm");
+  op.cpu<PlainGemm>(others).kernel_name("cpu:gemm_plain");
+  plugin.add(op);
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,117 @@
+// MatMul: NumPy's matrix product with broadcast batches.
+#include <algorithm>
+
+#include "families.h"
+#include "matmul/matmul_kernel.h"
+#include "matmul/matmul_plain.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr heddle_dtype_set matmul_dtypes = dtypes<f16, bf16, float, double, int32_t, int64_t, uint32_t, uint64_t>();
+
+Status infer_matmul(InferContext& context) {
+  MatMulProblem problem;
+  std::vector<int64_t> dims;
+  HEDDLE_PLUGIN_CHECK(resolve_matmul(context.dims(0), context.dims(1), &problem, &dims));
+  HEDDLE_PLUGIN_CHECK(check_rank(dims.size()));
+  context.set_dims(0, dims);
+  return {};
+}
+
+void matmul_cost(CostContext& context) {
+  const Dims a = context.dims(0);
+  context.set_flops(2 * context.output_elements(0) * static_cast<double>(a.rank > 0 ? a[-1] : 1));
+}
+
+class MatMul {
+ public:
+  Status create(const CreateContext& context) { return onednn::read_epilogue(context, &epilogue_); }
+  Status prepare(PrepareContext& context) {
+    MatMulProblem problem;
+    std::vector<int64_t> dims;
+    HEDDLE_PLUGIN_CHECK(resolve_matmul(dims_of(*context.input(0)), dims_of(*context.input(1)), &problem, &dims));
+    return driver_.prepare(context, std::move(problem), epilogue_);
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const { return driver_.run(context, begin, end); }
+  static bool accepts_epilogue(const CreateContext& context) {
+    const heddle_type* a = context.input(0);
+    const heddle_type* b = context.input(1);
+    // The last dimension of y is the matrix's columns only when b has some.
+    if (!a || !b || a->rank < 2 || b->rank < 2 || context.stage_count() > MatMulDriver::most_stages) return false;
+    return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
+  }
+
+ private:
+  onednn::Epilogue epilogue_;
+  MatMulDriver driver_;
+};
+
+// The dtypes that no library here has.
+class PlainMatMul {
+ public:
+  Status prepare(PrepareContext& context) {
+    std::vector<int64_t> dims;
+    HEDDLE_PLUGIN_CHECK(resolve_matmul(dims_of(*context.input(0)), dims_of(*context.input(1)), &problem_, &dims));
+    simplify(&problem_);
+    const int64_t outputs = context.output(0)->element_count;
+    tiling_.plan(context, static_cast<double>(outputs) * static_cast<double>(std::max<int64_t>(1, problem_.depth)), 1.0, problem_.flops());
+    if (outputs == 0) context.set_tiles(0);
+    return {};
+  }
+  // Tiles are shares of the rows of all images.
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const Tiling::Range range = tiling_.range(problem_.images() * problem_.rows, begin, end);
+    CancellationPoll poll(context);
+    with_dtype(context.outputs[0]->dtype, [&](auto tag) {
+      for (int64_t row = range.first; row < range.last && !poll.stopped();) {
+        const int64_t image = row / problem_.rows, first = row % problem_.rows;
+        const int64_t rows = std::min(problem_.rows - first, range.last - row);
+        run_rows<typename decltype(tag)::type>(context, image, first, rows, poll);
+        row += rows;
+      }
+    });
+    return poll.status();
+  }
+
+ private:
+  template <class T>
+  void run_rows(const RunContext& context, int64_t image, int64_t first, int64_t rows, CancellationPoll& poll) const {
+    StridedProduct<T> product;
+    product.rows = rows;
+    product.columns = problem_.columns;
+    product.depth = problem_.depth;
+    product.a = input<T>(context, 0).data + image_offset(problem_, problem_.a, image) + first * problem_.a.row;
+    product.b = input<T>(context, 1).data + image_offset(problem_, problem_.b, image);
+    product.y = output<T>(context, 0).data + image_offset(problem_, problem_.y, image) + first * problem_.y.row;
+    product.a_row = problem_.a.row;
+    product.b_row = problem_.b.row;
+    product.y_row = problem_.y.row;
+    multiply(product, poll);
+  }
+
+  MatMulProblem problem_;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_matmul(Builder& plugin) {
+  const std::vector<heddle_dtype_set> f32(2, dtypes<float>());
+  const std::vector<heddle_dtype_set> others(2, matmul_dtypes & ~dtypes<float>());
+  Op op("MatMul", "", 13);
+  op.doc("NumPy's matrix product: the last two dimensions are matrices, those before broadcast")
+      .in("A", matmul_dtypes)
+      .in("B", matmul_dtypes);
+  op.out("Y").infer(infer_matmul).cost<matmul_cost>();
+  op.cpu<MatMul>(f32).kernel_name("cpu:matmul");
+  op.cpu<PlainMatMul>(others).kernel_name("cpu:matmul_plain");
+  plugin.add(op);
+}
+
+}  // namespace heddle::cpu

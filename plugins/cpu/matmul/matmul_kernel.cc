@@ -1,0 +1,236 @@
+// Tiles of matrix products. See matmul_kernel.h.
+#include "matmul/matmul_kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "matmul/matmul_plain.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+
+using namespace onednn;
+
+namespace {
+
+constexpr double plain_flops = 4096;    // up to here loops are faster than a call of oneDNN
+constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
+constexpr uint64_t alignment = 64;
+
+}  // namespace
+
+Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epilogue epilogue) {
+  simplify(&problem);
+  problem_ = std::move(problem);
+  epilogue_ = std::move(epilogue);
+  if (epilogue_.size() > most_stages) return unsupported("more than 12 fused stages");
+  constant_b_ = context.is_constant(1);
+  b_content_ = static_cast<const float*>(context.input(1)->data);
+  primitives_.clear();
+  tiles_.clear();
+  bias_input_ = -1;
+  first_stage_ = 0;
+  context.set_tiles(0);
+  if (context.output(0)->element_count == 0) return {};
+  plain_ = problem_.flops() <= plain_flops;
+  by_rows_ = false;
+  const std::vector<MatMulTile> whole = {{0, problem_.images(), 0, problem_.rows, 0, problem_.columns}};
+  if (plain_) {
+    tiles_.push_back({whole[0]});
+  } else if (const std::vector<MatMulTile> tiles = divide_matmul(problem_, constant_b_); !tiles.empty()) {
+    if (!epilogue_.empty() && is_bias(epilogue_[0], HEDDLE_OPERAND_LAST_DIMENSION)) {
+      bias_input_ = epilogue_[0].operand_input;
+      first_stage_ = 1;
+    }
+    // Rounding differs between oneDNN's families of kernels: one operator uses one, unless that were too large a tile.
+    const bool divided = !may_be_one_tile(problem_);
+    HEDDLE_PLUGIN_CHECK(build(context, tiles, divided));
+    if (mixes_implementations() && !divided) HEDDLE_PLUGIN_CHECK(build(context, whole, true));
+  } else {
+    by_rows_ = plain_ = true;
+  }
+  stage_offset_ = 0;
+  for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->scratch_bytes());
+  stage_offset_ = (stage_offset_ + alignment - 1) / alignment * alignment;
+  context.set_scratch(0, stage_offset_ + epilogue_scratch_bytes(epilogue_));
+  if (by_rows_)
+    row_tiling_.plan(context, problem_.flops(), 1.0);
+  else
+    context.set_tiles(static_cast<int64_t>(tiles_.size()));
+  context.set_cost_ns(300.0 + problem_.flops() / (by_rows_ ? 1.0 : flops_per_ns));
+  return {};
+}
+
+Status MatMulDriver::choose_primitives() {
+  size_t stages = epilogue_.size() - first_stage_;
+  for (size_t i = 0; i < primitives_.size(); ++i) {
+    MatMulPrimitive& primitive = *primitives_[i];
+    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_, packs_b(), bias_input_ >= 0, epilogue_, first_stage_, stages));
+    if (primitive.stages() == stages) continue;
+    // All tiles apply the same stages by the same means, or their seams would show.
+    stages = primitive.stages();
+    if (i > 0) i = static_cast<size_t>(-1);
+  }
+  return {};
+}
+
+Status MatMulDriver::build(PrepareContext& context, const std::vector<MatMulTile>& tiles, bool mixed) {
+  const SerialSection serial;
+  primitives_.clear();
+  tiles_.clear();
+  for (const MatMulTile& tile : tiles) {
+    const MatMulPrimitive::Extents extents = {problem_.batch.size() <= 1 ? tile.images : 1, tile.rows, tile.columns};
+    size_t index = 0;
+    while (index < primitives_.size() && !(primitives_[index]->extents() == extents)) ++index;
+    if (index == primitives_.size()) primitives_.push_back(std::make_unique<MatMulPrimitive>(extents));
+    tiles_.push_back({tile, index});
+  }
+  HEDDLE_PLUGIN_CHECK(choose_primitives());
+  if (mixes_implementations() && !mixed) return {};
+  const uint32_t threads = std::min<uint32_t>(context.max_threads(), static_cast<uint32_t>(tiles_.size()));
+  for (const auto& primitive : primitives_) HEDDLE_PLUGIN_CHECK(primitive->create(threads));
+  if (packs_b())
+    for (size_t i = 0; i < tiles_.size(); ++i) {
+      // The tiles of a column are neighbours and most have one packed form.
+      const bool same =
+          i > 0 && tiles_[i - 1].primitive == tiles_[i].primitive && tiles_[i - 1].tile.first_column == tiles_[i].tile.first_column;
+      if (same)
+        tiles_[i].packed = tiles_[i - 1].packed;
+      else
+        HEDDLE_PLUGIN_CHECK(pack(context, &tiles_[i]));
+    }
+  return {};
+}
+
+bool MatMulDriver::mixes_implementations() const {
+  for (const auto& primitive : primitives_)
+    if (primitive->desc().implementation() != primitives_[0]->desc().implementation()) return true;
+  return false;
+}
+
+Status MatMulDriver::pack(PrepareContext& context, PlacedTile* placed) const {
+  const MatMulTile& tile = placed->tile;
+  const MemoryDesc& wanted = primitives_[placed->primitive]->desc().query(dnnl_query_weights_md);
+  MemoryDesc plain;
+  HEDDLE_PLUGIN_CHECK(describe({problem_.depth, tile.columns}, {problem_.b.row, problem_.b.column}, &plain));
+  const std::string key = "matmul," + std::to_string(tile.first_column) + "," + std::to_string(problem_.b.row) + "," + key_of(wanted);
+  Status packing;
+  placed->packed = context.prepack(1, key, bytes_of(wanted), [&](void* target) {
+    packing = copy_once(plain, b_content_ + tile.first_column * problem_.b.column, wanted, target);
+  });
+  HEDDLE_PLUGIN_CHECK(packing);
+  if (!placed->packed) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
+  return {};
+}
+
+Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const {
+  StridedProduct<float> product;
+  product.rows = tile.rows;
+  product.columns = tile.columns;
+  product.depth = problem_.depth;
+  product.a =
+      static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
+  product.b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
+  product.y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row;
+  product.a_row = problem_.a.row;
+  product.a_column = problem_.a.column;
+  product.b_row = problem_.b.row;
+  product.b_column = problem_.b.column;
+  product.y_row = problem_.y.row;
+  CancellationPoll poll(context);
+  multiply(product, poll);
+  return poll.status();
+}
+
+// In double: sums may be of so many terms that a float stops growing.
+Status MatMulDriver::run_row(const RunContext& context, const MatMulTile& tile, int64_t image) const {
+  constexpr int64_t width = 64;
+  const auto* a =
+      static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
+  const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
+  auto* y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row;
+  CancellationPoll poll(context);
+  for (int64_t first = 0; first < problem_.columns; first += width) {
+    const int64_t n = std::min(width, problem_.columns - first);
+    double sums[width] = {};
+    for (int64_t k = 0; k < problem_.depth; ++k) {
+      if (poll.stops(n)) return cancelled();
+      const double factor = static_cast<double>(a[k * problem_.a.column]);
+      const float* from = b + k * problem_.b.row + first * problem_.b.column;
+      for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);
+    }
+    for (int64_t j = 0; j < n; ++j) y[first + j] = static_cast<float>(sums[j]);
+  }
+  return {};
+}
+
+Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const {
+  const MatMulTile& tile = placed.tile;
+  const int64_t y_offset =
+      image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row + tile.first_column * problem_.y.column;
+  std::array<const float*, most_stages> operands = {};
+  for (size_t i = 0; i < epilogue_.size(); ++i) {
+    if (epilogue_[i].operand_input < 0) continue;
+    operands[i] = static_cast<const float*>(context.inputs[epilogue_[i].operand_input]->data);
+    if (epilogue_[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) operands[i] += y_offset;
+  }
+  float* y = static_cast<float*>(context.outputs[0]->data) + y_offset;
+  int64_t images = 1;
+  size_t done = first_stage_;
+  if (plain_) {
+    HEDDLE_PLUGIN_CHECK(by_rows_ ? run_row(context, tile, image) : run_plain(context, tile, image));
+  } else {
+    const MatMulPrimitive& primitive = *primitives_[placed.primitive];
+    images = primitive.extents().images;
+    const auto* a = static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
+    const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
+    MatMulPrimitive::Buffers buffers = {};
+    buffers.a = a + tile.first_row * problem_.a.row;
+    buffers.b = placed.packed ? placed.packed : b + tile.first_column * problem_.b.column;
+    buffers.bias = bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
+    buffers.operands = operands.data();
+    buffers.y = y;
+    buffers.first_row = tile.first_row;
+    buffers.first_column = tile.first_column;
+    buffers.scratch = scratch;
+    size_t stages = 0;
+    HEDDLE_PLUGIN_CHECK(primitive.run(buffers, &stages));
+    done += stages;
+  }
+  for (int64_t i = 0; i < images && done < epilogue_.size(); ++i) {
+    const TileRegion region = {y, problem_.y.row, tile.rows, tile.columns, tile.first_row, tile.first_column};
+    apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
+    if (i + 1 == images) break;
+    const int64_t apart = problem_.y.batch[0];
+    y += apart;
+    for (size_t k = 0; k < epilogue_.size(); ++k)
+      if (epilogue_[k].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) operands[k] += apart;
+  }
+  return {};
+}
+
+Status MatMulDriver::run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const {
+  const Tiling::Range rows = row_tiling_.range(problem_.images() * problem_.rows, begin, end);
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    const PlacedTile placed = {{row / problem_.rows, 1, row % problem_.rows, 1, 0, problem_.columns}};
+    HEDDLE_PLUGIN_CHECK(run_images(context, placed, placed.tile.first_image, scratch));
+  }
+  return {};
+}
+
+Status MatMulDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
+  auto* scratch = thread_scratch<char>(context);
+  if (by_rows_) return run_rows(context, begin, end, scratch);
+  const SerialSection serial;
+  for (int64_t t = begin; t < end; ++t) {
+    const PlacedTile& placed = tiles_[static_cast<size_t>(t)];
+    const int64_t step = plain_ ? 1 : primitives_[placed.primitive]->extents().images;
+    for (int64_t i = 0; i < placed.tile.images; i += step)
+      HEDDLE_PLUGIN_CHECK(run_images(context, placed, placed.tile.first_image + i, scratch));
+  }
+  return {};
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,54 @@
+// The f32 kernel behind MatMul and Gemm: oneDNN matrix products in tiles, fused stages, prepacked constants.
+//
+// Products of a few thousand operations are plain loops: oneDNN's call and its allocations would cost more than they do.
+#pragma once
+
+#include <memory>
+
+#include "matmul/matmul_onednn.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+
+class MatMulDriver {
+ public:
+  static constexpr size_t most_stages = 12;
+
+  // [compile] `epilogue`: all stages in order, the operator's own first; operands are node inputs. Call again when shapes changed.
+  Status prepare(PrepareContext& context, MatMulProblem problem, onednn::Epilogue epilogue);
+  // [run]
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ private:
+  struct PlacedTile {
+    MatMulTile tile;
+    size_t primitive = 0;
+    const void* packed = nullptr;  // this tile's part of constant b, owned by the host; null: the net's own b
+  };
+
+  // `mixed`: primitives of several implementations are taken too.
+  Status build(PrepareContext& context, const std::vector<MatMulTile>& tiles, bool mixed);
+  Status choose_primitives();
+  Status pack(PrepareContext& context, PlacedTile* placed) const;
+  Status run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
+  Status run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const;
+  Status run_row(const RunContext& context, const MatMulTile& tile, int64_t image) const;
+  Status run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
+  bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
+  bool mixes_implementations() const;
+
+  MatMulProblem problem_;
+  onednn::Epilogue epilogue_;
+  bool constant_b_ = false;
+  const float* b_content_ = nullptr;  // valid in prepare only
+  bool plain_ = false;                // loops instead of oneDNN, in one tile
+  bool by_rows_ = false;              // loops, in tiles of rows: what oneDNN is not asked for
+  Tiling row_tiling_;
+  int32_t bias_input_ = -1;  // of the first stage, when it is the primitives' bias
+  size_t first_stage_ = 0;   // behind the bias
+  std::vector<std::unique_ptr<MatMulPrimitive>> primitives_;
+  std::vector<PlacedTile> tiles_;
+  uint64_t stage_offset_ = 0;  // in the thread's scratch, behind the primitives'
+};
+
+}  // namespace heddle::cpu

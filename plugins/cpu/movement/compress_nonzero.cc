@@ -1,0 +1,167 @@
+// Compress and NonZero: outputs whose extent depends on data. They are planned at their bound; the kernel writes what it found compactly
+// and says how much that is.
+#include <algorithm>
+
+#include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+// The true extent of a bounded output; null when inference knew it already.
+void set_extent(const heddle_tensor& output, int64_t extent) {
+  if (output.extent) *output.extent = extent;
+}
+
+// ---------------------------------------------------------------- Compress
+
+Status infer_compress(InferContext& context) {
+  const Dims x = context.dims(0), condition = context.dims(1);
+  if (condition.rank != 1) return not_one_dimensional("condition", condition);
+  std::vector<int64_t> dims;
+  int axis = 0;
+  if (context.attributes.has("axis")) {
+    if (!normalize_axis(context.attributes.i("axis"), x.rank, &axis)) return axis_outside("axis", context.attributes.i("axis"), x.rank);
+    dims = vector_of(x);
+  } else {
+    dims = {x.count(0, x.rank)};
+  }
+  int64_t& extent = dims[static_cast<size_t>(axis)];
+  if (condition[0] > extent)
+    return invalid("condition has " + std::to_string(condition[0]) + " entries, axis " + std::to_string(axis) + " has " +
+                   std::to_string(extent));
+  extent = condition[0];
+  if (context.known(1)) {
+    const auto* flags = static_cast<const uint8_t*>(context.input(1).data);
+    extent = std::count_if(flags, flags + condition[0], [](uint8_t flag) { return flag != 0; });
+  } else {
+    context.set_bounded(0, axis);
+  }
+  context.set_dims(0, dims);
+  return {};
+}
+
+// x [before, condition.., row] -> output [before, chosen, row].
+class Compress {
+ public:
+  Status create(const CreateContext& context) {
+    flat_ = !context.attributes.has("axis");
+    if (!flat_) normalize_axis(context.attributes.i("axis"), context.input(0)->rank, &axis_);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    context.set_cost_ns(100.0 + static_cast<double>(context.input(0)->byte_size) / bytes_per_ns);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t, int64_t) const {
+    const heddle_tensor &x = *context.inputs[0], &condition = *context.inputs[1];
+    const Dims dims = dims_of(x);
+    const auto* flags = static_cast<const uint8_t*>(condition.data);
+    const auto width = static_cast<int64_t>(byte_width(x.dtype));
+    const int64_t before = flat_ ? 1 : dims.count(0, axis_), extent = flat_ ? x.element_count : dims[axis_];
+    const int64_t row = width * (flat_ ? 1 : dims.count(axis_ + 1, dims.rank));
+    const char* from = static_cast<const char*>(x.data);
+    char* to = static_cast<char*>(context.outputs[0]->data);
+    int64_t chosen = 0;
+    CancellationPoll poll(context);
+    for (int64_t i = 0; i < condition.element_count; ++i) chosen += flags[i] != 0;
+    const heddle_tensor& y = *context.outputs[0];
+    const int64_t planned = y.dims[flat_ ? 0 : axis_];
+    if (y.extent ? chosen > planned : chosen != planned) return other_content({{"condition", &condition}}, {}, {&chosen, 1}, {&planned, 1});
+    for (int64_t b = 0; b < before && chosen > 0 && row > 0; ++b)
+      for (int64_t i = 0; i < condition.element_count; ++i) {
+        if (poll.stops(1)) return cancelled();
+        if (!flags[i]) continue;
+        copy_cancellable(to, from + (b * extent + i) * row, row, poll);
+        to += row;
+      }
+    set_extent(*context.outputs[0], chosen);
+    return {};
+  }
+
+ private:
+  bool flat_ = true;
+  int axis_ = 0;
+};
+
+// ---------------------------------------------------------------- NonZero
+
+Status infer_non_zero(InferContext& context) {
+  const Dims x = context.dims(0);
+  context.set_dims(0, std::vector<int64_t>{x.rank, x.count(0, x.rank)});
+  context.set_bounded(0, 1);
+  return {};
+}
+
+// A mask of the bits that make an element non-zero: all but the sign of floats, since -0 is 0.
+uint64_t value_bits(heddle_dtype dtype) {
+  const uint64_t all = ~uint64_t{0} >> (64 - 8 * byte_width(dtype));
+  const bool is_float = (HEDDLE_DTYPE_BIT(dtype) & float_dtypes) != 0;
+  return is_float ? all >> 1 : all;
+}
+
+class NonZero {
+ public:
+  Status prepare(PrepareContext& context) {
+    context.set_cost_ns(100.0 + static_cast<double>(context.input(0)->element_count));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t, int64_t) const {
+    const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
+    CancellationPoll poll(context);
+    with_width(byte_width(x.dtype), [&](auto tag) {
+      using W = typename decltype(tag)::type;
+      find<W>(x, y, static_cast<W>(value_bits(x.dtype)), poll);
+    });
+    return poll.status();
+  }
+
+ private:
+  template <class W>
+  static void find(const heddle_tensor& x, const heddle_tensor& y, W mask, CancellationPoll& poll) {
+    const W* data = static_cast<const W*>(x.data);
+    int64_t count = 0;
+    for (int64_t first = 0; first < x.element_count && !poll.stops(CancellationPoll::between / 4); first += CancellationPoll::between)
+      for (int64_t i = first; i < std::min(first + CancellationPoll::between, x.element_count); ++i) count += (data[i] & mask) != 0;
+    // The output is [rank, count]: row d holds coordinate d.
+    auto* coordinates = static_cast<int64_t*>(y.data);
+    int64_t at[HEDDLE_MAX_RANK] = {}, found = 0;
+    for (int64_t i = 0; found < count && !poll.stops(2); ++i) {
+      if (data[i] & mask) {
+        for (int d = 0; d < x.rank; ++d) coordinates[d * count + found] = at[d];
+        ++found;
+      }
+      for (int d = x.rank - 1; d >= 0; --d) {
+        if (++at[d] < x.dims[d]) break;
+        at[d] = 0;
+      }
+    }
+    set_extent(y, count);
+  }
+};
+
+}  // namespace
+
+void add_compress_nonzero(Builder& plugin) {
+  plugin.add(Op("Compress", "", 11)
+                 .doc("the slices along axis, or elements without axis, whose condition is true")
+                 .in("input")
+                 .in("condition", dtypes<bool>(), nullptr)
+                 .out("output")
+                 .maybe("axis", HEDDLE_ATTRIBUTE_INT)
+                 .infer(infer_compress)
+                 .cpu<Compress>());
+  plugin.add(Op("NonZero", "", 13)
+                 .doc("the coordinates of all non-zero elements, [rank, count]")
+                 .in("X")
+                 .out_as("Y", HEDDLE_I64)
+                 .infer(infer_non_zero)
+                 .cpu<NonZero>());
+}
+
+}  // namespace heddle::cpu

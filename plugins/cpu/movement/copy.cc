@@ -1,0 +1,41 @@
+// heddle.Copy: the input's bytes on the node's own device. Copies between devices are the runtime's; this kernel is for those within the
+// host.
+#include <cstring>
+
+#include "families.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+class Copy {
+ public:
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size));
+    if (context.output(0)->byte_size == 0) context.set_tiles(0);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const Tiling::Range bytes = tiling_.range(static_cast<int64_t>(context.outputs[0]->byte_size), begin, end);
+    std::memcpy(static_cast<char*>(context.outputs[0]->data) + bytes.first, static_cast<const char*>(context.inputs[0]->data) + bytes.first,
+                static_cast<size_t>(bytes.last - bytes.first));
+    return {};
+  }
+
+ private:
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_copy(Builder& plugin) {
+  plugin.add(Op("Copy", "heddle")
+                 .doc("the input on this operator's device")
+                 .in("x")
+                 .out("y", same_as("x"))
+                 .gradient("Copy", {"dy"}, {"dx"})
+                 .cpu<Copy>()
+                 .kernel_name("cpu:copy"));
+}
+
+}  // namespace heddle::cpu

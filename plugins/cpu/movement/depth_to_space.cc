@@ -1,0 +1,103 @@
+// DepthToSpace and SpaceToDepth: blocks of channels against blocks of pixels, [N, C, H, W], in row-major or channels-last order.
+#include "families.h"
+#include "support/copy_kernel.h"
+#include "support/layouts.h"
+
+namespace heddle::cpu {
+namespace {
+
+Status block_size(const InferContext& context, int64_t* block) {
+  if (context.dims(0).rank != 4) return invalid("input has shape " + dims_text(context.dims(0)) + ", expected four dimensions");
+  *block = context.attributes.i("blocksize");
+  if (*block < 1 || *block > INT32_MAX) return invalid("blocksize is " + std::to_string(*block) + ", expected 1 or more");
+  return {};
+}
+
+Status infer_depth_to_space(InferContext& context) {
+  int64_t block = 0;
+  HEDDLE_PLUGIN_CHECK(block_size(context, &block));
+  const Dims x = context.dims(0);
+  const std::string mode = context.attributes.s("mode");
+  if (mode != "DCR" && mode != "CRD") return invalid("mode is \"" + mode + "\", expected DCR or CRD");
+  if (x[1] % (block * block)) return invalid(std::to_string(x[1]) + " channels do not divide by blocksize squared");
+  std::vector<int64_t> dims = {x[0], x[1] / (block * block), 0, 0};
+  if (__builtin_mul_overflow(x[2], block, &dims[2]) || __builtin_mul_overflow(x[3], block, &dims[3]))
+    return invalid("the output extents overflow");
+  context.set_dims(0, dims);
+  return {};
+}
+
+Status infer_space_to_depth(InferContext& context) {
+  int64_t block = 0;
+  HEDDLE_PLUGIN_CHECK(block_size(context, &block));
+  const Dims x = context.dims(0);
+  if (x[2] % block || x[3] % block) return invalid("height and width of " + dims_text(x) + " do not divide by blocksize");
+  int64_t channels = 0;
+  if (__builtin_mul_overflow(x[1], block * block, &channels)) return invalid("the output extents overflow");
+  context.set_dims(0, std::vector<int64_t>{x[0], channels, x[2] / block, x[3] / block});
+  return {};
+}
+
+// The deep tensor's channel is (row of block, column of block, channel), or (channel, row, column) in mode CRD.
+template <bool to_space>
+class Blocks : public CopyKernel {
+ public:
+  Status create(const CreateContext& context) {
+    block_ = context.attributes.i("blocksize");
+    channel_first_ = to_space && context.attributes.s("mode") == "CRD";
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor &x = *context.input(0), &y = *context.output(0);
+    const heddle_tensor &deep = to_space ? x : y, &wide = to_space ? y : x;
+    const auto width = static_cast<int64_t>(byte_width(x.dtype));
+    int64_t d[HEDDLE_MAX_RANK], w[HEDDLE_MAX_RANK];
+    strides_of(deep, d);
+    strides_of(wide, w);
+    const int64_t channels = wide.dims[1];
+    const int64_t channel_stride = channel_first_ ? d[1] * block_ * block_ : d[1];
+    const int64_t column_stride = channel_first_ ? d[1] : d[1] * channels;
+    copy_ = StridedCopy(width);
+    const auto add = [&](int64_t extent, int64_t deep_stride, int64_t wide_stride) {
+      const int64_t source = to_space ? deep_stride : wide_stride, target = to_space ? wide_stride : deep_stride;
+      copy_.add(extent, source * width, target * width);
+    };
+    add(deep.dims[0], d[0], w[0]);
+    add(channels, channel_stride, w[1]);
+    add(deep.dims[2], d[2], w[2] * block_);
+    add(block_, column_stride * block_, w[2]);
+    add(deep.dims[3], d[3], w[3] * block_);
+    add(block_, column_stride, w[3]);
+    copy_.finish();
+    tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size), 2.0);
+    return {};
+  }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
+
+ private:
+  int64_t block_ = 1;
+  bool channel_first_ = false;
+};
+
+}  // namespace
+
+void add_depth_to_space(Builder& plugin) {
+  plugin.add(Op("DepthToSpace", "", 13)
+                 .doc("blocks of channels become blocks of pixels")
+                 .in("input")
+                 .out("output")
+                 .required("blocksize", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("mode", "DCR")
+                 .infer(infer_depth_to_space)
+                 .cpu<Blocks<true>>());
+  plugin.add(Op("SpaceToDepth", "", 13)
+                 .doc("blocks of pixels become channels")
+                 .in("input")
+                 .out("output")
+                 .required("blocksize", HEDDLE_ATTRIBUTE_INT)
+                 .infer(infer_space_to_depth)
+                 .gradient("DepthToSpace", {"doutput"}, {"dinput"})
+                 .cpu<Blocks<false>>());
+}
+
+}  // namespace heddle::cpu

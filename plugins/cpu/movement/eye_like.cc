@@ -1,0 +1,86 @@
+// EyeLike: ones on a diagonal.
+#include <algorithm>
+
+#include "families.h"
+#include "support/dtypes.h"
+#include "support/onnx_dtype.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+Status infer_eye_like(InferContext& context) {
+  const Dims dims = context.dims(0);
+  if (dims.rank != 2) return invalid("input has shape " + dims_text(dims) + ", expected a matrix");
+  heddle_dtype dtype = context.input(0).dtype;
+  HEDDLE_PLUGIN_CHECK(dtype_attribute(context.attributes, "dtype", &dtype));
+  context.set_dtype(0, dtype);
+  context.set_dims(0, dims);
+  return {};
+}
+
+// One, as bytes of a dtype.
+uint64_t one_of(heddle_dtype dtype) {
+  switch (dtype) {
+    case HEDDLE_F16:
+      return 0x3C00;
+    case HEDDLE_BF16:
+      return 0x3F80;
+    case HEDDLE_F32:
+      return 0x3F800000;
+    case HEDDLE_F64:
+      return 0x3FF0000000000000;
+    default:
+      return 1;
+  }
+}
+
+class EyeLike {
+ public:
+  Status create(const CreateContext& context) {
+    k_ = context.attributes.i("k");
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, static_cast<double>(context.output(0)->byte_size), 1.0);
+    return {};
+  }
+  // Tiles are ranges of elements.
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor& y = *context.outputs[0];
+    const Tiling::Range range = tiling_.range(y.element_count, begin, end);
+    if (range.first == range.last) return {};
+    with_width(byte_width(y.dtype), [&](auto tag) {
+      using W = typename decltype(tag)::type;
+      W* data = static_cast<W*>(y.data);
+      std::fill(data + range.first, data + range.last, W(0));
+      const int64_t rows = y.dims[0], columns = y.dims[1];
+      const int64_t first = k_ < 0 ? (k_ < -rows ? rows : -k_) : 0;
+      for (int64_t r = std::max(first, range.first / columns); r < rows && r < columns - k_; ++r) {
+        const int64_t at = r * columns + r + k_;
+        if (at >= range.last) break;
+        if (at >= range.first) data[at] = static_cast<W>(one_of(y.dtype));
+      }
+    });
+    return {};
+  }
+
+ private:
+  int64_t k_ = 0;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_eye_like(Builder& plugin) {
+  plugin.add(Op("EyeLike", "", 9)
+                 .doc("ones on the k-th diagonal, zeros elsewhere")
+                 .in("input", any_dtype, nullptr)
+                 .out("output", {}, any_dtype, nullptr)
+                 .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("k", 0)
+                 .infer(infer_eye_like)
+                 .cpu<EyeLike>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,264 @@
+// Gather, GatherElements, GatherND: elements picked by index. Indices count from the end when negative; one outside its axis is an error
+// that names it.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr int64_t chunk_bytes = 64 * 1024;  // a longer row is divided
+
+// ---------------------------------------------------------------- Gather
+
+Status infer_gather(InferContext& context) {
+  const Dims data = context.dims(0), indices = context.dims(1);
+  int axis = 0;
+  if (!normalize_axis(context.attributes.i("axis"), data.rank, &axis)) return axis_outside("axis", context.attributes.i("axis"), data.rank);
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(data.rank + indices.rank - 1)));
+  std::vector<int64_t> dims(data.begin(), data.begin() + axis);
+  dims.insert(dims.end(), indices.begin(), indices.end());
+  dims.insert(dims.end(), data.begin() + axis + 1, data.end());
+  context.set_dims(0, dims);
+  return {};
+}
+
+// data [before, bound, row bytes], indices [count] -> output [before, count, row bytes].
+class Gather {
+ public:
+  Status create(const CreateContext& context) {
+    normalize_axis(context.attributes.i("axis"), context.input(0)->rank, &axis_);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& data = *context.input(0);
+    const Dims dims = dims_of(data);
+    bound_ = dims[axis_];
+    before_ = dims.count(0, axis_);
+    count_ = context.input(1)->element_count;
+    row_bytes_ = dims.count(axis_ + 1, dims.rank) * static_cast<int64_t>(byte_width(data.dtype));
+    chunks_ = std::max<int64_t>(1, row_bytes_ / chunk_bytes);
+    tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), row_bytes_ < 32 ? 4.0 : 1.5);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const Tiling::Range range = tiling_.range(row_bytes_ == 0 ? 0 : before_ * count_ * chunks_, begin, end);
+    const auto* data = static_cast<const char*>(context.inputs[0]->data);
+    auto* output = static_cast<char*>(context.outputs[0]->data);
+    const heddle_tensor& indices = *context.inputs[1];
+    if (chunks_ > 1) return copy_chunks(data, indices, output, range);
+    switch (row_bytes_) {
+      case 1:
+        return copy_rows<uint8_t>(data, indices, output, range);
+      case 2:
+        return copy_rows<uint16_t>(data, indices, output, range);
+      case 4:
+        return copy_rows<uint32_t>(data, indices, output, range);
+      case 8:
+        return copy_rows<uint64_t>(data, indices, output, range);
+      default:
+        return copy_rows<void>(data, indices, output, range);
+    }
+  }
+
+ private:
+  // W: a row is one such element; void: row_bytes_ bytes.
+  template <class W>
+  Status copy_rows(const char* data, const heddle_tensor& indices, char* output, Tiling::Range range) const {
+    int64_t position = range.first % std::max<int64_t>(count_, 1);
+    const char* base = data + range.first / std::max<int64_t>(count_, 1) * bound_ * row_bytes_;
+    for (int64_t row = range.first; row < range.last; ++row) {
+      int64_t index = integer_at(indices, position);
+      if (!resolve_index(&index, bound_)) return index_outside(integer_at(indices, position), bound_, axis_);
+      if constexpr (std::is_void_v<W>)
+        std::memcpy(output + row * row_bytes_, base + index * row_bytes_, static_cast<size_t>(row_bytes_));
+      else
+        reinterpret_cast<W*>(output)[row] = reinterpret_cast<const W*>(base)[index];
+      if (++position == count_) position = 0, base += bound_ * row_bytes_;
+    }
+    return {};
+  }
+  Status copy_chunks(const char* data, const heddle_tensor& indices, char* output, Tiling::Range range) const {
+    for (int64_t unit = range.first; unit < range.last; ++unit) {
+      const int64_t row = unit / chunks_, chunk = unit % chunks_;
+      int64_t index = integer_at(indices, row % count_);
+      if (!resolve_index(&index, bound_)) return index_outside(integer_at(indices, row % count_), bound_, axis_);
+      const int64_t first = row_bytes_ / chunks_ * chunk, last = chunk + 1 == chunks_ ? row_bytes_ : row_bytes_ / chunks_ * (chunk + 1);
+      std::memcpy(output + row * row_bytes_ + first, data + (row / count_ * bound_ + index) * row_bytes_ + first,
+                  static_cast<size_t>(last - first));
+    }
+    return {};
+  }
+  int axis_ = 0;
+  int64_t bound_ = 0, before_ = 0, count_ = 0, row_bytes_ = 0, chunks_ = 1;
+  Tiling tiling_;
+};
+
+// ---------------------------------------------------------------- GatherElements
+
+Status infer_gather_elements(InferContext& context) {
+  const Dims data = context.dims(0), indices = context.dims(1);
+  int axis = 0;
+  if (!normalize_axis(context.attributes.i("axis"), data.rank, &axis)) return axis_outside("axis", context.attributes.i("axis"), data.rank);
+  bool fits = data.rank == indices.rank;
+  for (int i = 0; fits && i < data.rank; ++i) fits = i == axis || indices[i] <= data[i];
+  if (!fits)
+    return invalid("indices " + dims_text(indices) + " must have data's rank and, but for axis " + std::to_string(axis) +
+                   ", no larger extents than data " + dims_text(data));
+  context.set_dims(0, indices);
+  return {};
+}
+
+class GatherElements {
+ public:
+  Status create(const CreateContext& context) {
+    normalize_axis(context.attributes.i("axis"), context.input(0)->rank, &axis_);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), 8.0);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ private:
+  template <class W>
+  Status pick(const RunContext& context, const heddle_tensor& data, const heddle_tensor& indices, W* y, int64_t begin, int64_t end) const {
+    const int rank = data.rank;
+    const int64_t columns = indices.dims[rank - 1], bound = data.dims[axis_];
+    const Tiling::Range range = tiling_.range(columns == 0 ? 0 : indices.element_count / columns, begin, end);
+    int64_t strides[HEDDLE_MAX_RANK];
+    dense_strides(dims_of(data), strides);
+    const W* from = static_cast<const W*>(data.data);
+    CancellationPoll poll(context);
+    for (int64_t row = range.first; row < range.last; ++row) {
+      int64_t base = 0, rest = row;
+      for (int i = rank - 2; i >= 0; --i) {
+        if (i != axis_) base += rest % indices.dims[i] * strides[i];
+        rest /= indices.dims[i];
+      }
+      const int64_t step = axis_ == rank - 1 ? 0 : 1;
+      for (int64_t c = 0; c < columns; ++c) {
+        if (poll.stops(4)) return cancelled();
+        int64_t index = integer_at(indices, row * columns + c);
+        if (!resolve_index(&index, bound)) return index_outside(integer_at(indices, row * columns + c), bound, axis_);
+        y[row * columns + c] = from[base + index * strides[axis_] + c * step];
+      }
+    }
+    return {};
+  }
+  int axis_ = 0;
+  Tiling tiling_;
+};
+
+// Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
+Status GatherElements::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1], &y = *context.outputs[0];
+  return with_width(byte_width(data.dtype), [&](auto tag) -> Status {
+    using W = typename decltype(tag)::type;
+    return pick<W>(context, data, indices, static_cast<W*>(y.data), begin, end);
+  });
+}
+
+// ---------------------------------------------------------------- GatherND
+
+Status infer_gather_nd(InferContext& context) {
+  const Dims data = context.dims(0), indices = context.dims(1);
+  const int64_t batch = context.attributes.i("batch_dims");
+  if (data.rank < 1 || indices.rank < 1) return invalid("data and indices need at least one dimension");
+  if (batch < 0 || batch >= std::min(data.rank, indices.rank))
+    return invalid("batch_dims is " + std::to_string(batch) + " for data " + dims_text(data) + " and indices " + dims_text(indices));
+  const int b = static_cast<int>(batch);
+  for (int i = 0; i < b; ++i)
+    if (data[i] != indices[i]) return invalid("batch dimension " + std::to_string(i) + " differs between data and indices");
+  const int64_t depth = indices[-1];
+  if (depth < 1 || depth > data.rank - b)
+    return invalid("the last dimension of indices is " + std::to_string(depth) + ", expected 1 to " + std::to_string(data.rank - b));
+  std::vector<int64_t> dims(indices.begin(), indices.end() - 1);
+  dims.insert(dims.end(), data.begin() + b + depth, data.end());
+  HEDDLE_PLUGIN_CHECK(check_rank(dims.size()));
+  context.set_dims(0, dims);
+  return {};
+}
+
+class GatherND {
+ public:
+  Status create(const CreateContext& context) {
+    batch_ = static_cast<int>(context.attributes.i("batch_dims"));
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor &data = *context.input(0), &indices = *context.input(1);
+    depth_ = static_cast<int>(dims_of(indices)[-1]);
+    slice_bytes_ = dims_of(data).count(batch_ + depth_, data.rank) * static_cast<int64_t>(byte_width(data.dtype));
+    batches_ = dims_of(data).count(0, batch_);
+    picks_ = indices.element_count / std::max(depth_, 1);
+    tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), slice_bytes_ < 32 ? 8.0 : 1.5);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1];
+    const Tiling::Range range = tiling_.range(slice_bytes_ == 0 ? 0 : picks_, begin, end);
+    const int64_t picks_per_batch = picks_ / std::max<int64_t>(batches_, 1);
+    CancellationPoll poll(context);
+    for (int64_t pick = range.first; pick < range.last; ++pick) {
+      int64_t at = pick / picks_per_batch;
+      for (int k = 0; k < depth_; ++k) {
+        const int64_t bound = data.dims[batch_ + k];
+        int64_t index = integer_at(indices, pick * depth_ + k);
+        if (!resolve_index(&index, bound)) return index_outside(integer_at(indices, pick * depth_ + k), bound, batch_ + k);
+        at = at * bound + index;
+      }
+      copy_cancellable(static_cast<char*>(context.outputs[0]->data) + pick * slice_bytes_,
+                       static_cast<const char*>(data.data) + at * slice_bytes_, slice_bytes_, poll);
+      if (poll.stopped()) break;
+    }
+    return poll.status();
+  }
+
+ private:
+  int batch_ = 0, depth_ = 1;
+  int64_t slice_bytes_ = 0, batches_ = 1, picks_ = 0;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_gather(Builder& plugin) {
+  plugin.add(Op("Gather", "", 13)
+                 .doc("rows of data along axis, in the order of indices")
+                 .in("data")
+                 .in("indices", index_dtypes, nullptr)
+                 .indexes("data", -1)
+                 .out("output")
+                 .attribute("axis", 0)
+                 .infer(infer_gather)
+                 .cpu<Gather>());
+  plugin.add(Op("GatherElements", "", 13)
+                 .doc("one element of data for each index, which replaces its own position along axis")
+                 .in("data")
+                 .in("indices", index_dtypes, nullptr)
+                 .indexes("data", -1)
+                 .out("output")
+                 .attribute("axis", 0)
+                 .infer(infer_gather_elements)
+                 .cpu<GatherElements>());
+  plugin.add(Op("GatherND", "", 13)
+                 .doc("slices of data at the index tuples of the last dimension of indices")
+                 .in("data")
+                 .in("indices", dtypes<int64_t>(), nullptr)
+                 .out("output")
+                 .attribute("batch_dims", 0)
+                 .infer(infer_gather_nd)
+                 .cpu<GatherND>());
+}
+
+}  // namespace heddle::cpu

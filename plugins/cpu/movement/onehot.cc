@@ -1,0 +1,95 @@
+// OneHot: for every index a line of `off` values along a new axis with one `on`; an index outside [-depth, depth) gives none.
+#include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/scalar.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+// The extents of `indices` with `depth` before `axis`.
+Status one_hot_extents(Dims indices, int axis, const heddle_tensor& operand, Extents* to) {
+  const double depth = number_at(operand, 0);
+  if (!(depth >= 0 && depth <= 4e18)) return invalid("depth is not a number of elements");
+  for (int i = 0; i <= indices.rank; ++i) to->push(i == axis ? static_cast<int64_t>(depth) : indices[i < axis ? i : i - 1]);
+  return {};
+}
+
+Status infer_one_hot(InferContext& context) {
+  const Dims indices = context.dims(0);
+  if (context.input(1).element_count != 1)
+    return invalid("depth has shape " + dims_text(context.dims(1)) + ", expected a scalar or one element");
+  if (context.dims(2).rank != 1 || context.dims(2)[0] != 2)
+    return invalid("values has shape " + dims_text(context.dims(2)) + ", expected [2]: off and on");
+  int axis = 0;
+  if (!normalize_axis(context.attributes.i("axis"), indices.rank + 1, &axis))
+    return axis_outside("axis", context.attributes.i("axis"), indices.rank + 1);
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(indices.rank) + 1));
+  if (!context.known(1)) return context.set_dynamic(0, indices.rank + 1), Status();
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(one_hot_extents(indices, axis, context.input(1), &to));
+  context.set_dims(0, to.dims());
+  return {};
+}
+
+class OneHot {
+ public:
+  Status create(const CreateContext& context) {
+    normalize_axis(context.attributes.i("axis"), context.output(0)->rank, &axis_);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    varies_ = varies(context, {1});
+    tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size));
+    return {};
+  }
+  // Output [before, depth, after]; a tile is a range of `before`.
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &indices = *context.inputs[0], &values = *context.inputs[2], &y = *context.outputs[0];
+    if (varies_)
+      HEDDLE_PLUGIN_CHECK(check_planned({{"depth", context.inputs[1]}}, y,
+                                        [&](Extents* to) { return one_hot_extents(dims_of(indices), axis_, *context.inputs[1], to); }));
+    const Dims dims = dims_of(y);
+    const int64_t depth = dims[axis_], after = dims.count(axis_ + 1, dims.rank);
+    const Tiling::Range range = tiling_.range(dims.count(0, axis_), begin, end);
+    CancellationPoll poll(context);
+    with_width(byte_width(y.dtype), [&](auto tag) {
+      using W = typename decltype(tag)::type;
+      const W *choice = static_cast<const W*>(values.data), off = choice[0], on = choice[1];
+      W* data = static_cast<W*>(y.data);
+      fill_cancellable(data + range.first * depth * after, (range.last - range.first) * depth * after, off, poll);
+      for (int64_t i = range.first * after; i < range.last * after && !poll.stops(4); ++i) {
+        const double wanted = number_at(indices, i);
+        const double index = wanted < 0 ? wanted + static_cast<double>(depth) : wanted;
+        if (!(index >= 0 && index < static_cast<double>(depth))) continue;
+        data[(i / after * depth + static_cast<int64_t>(index)) * after + i % after] = on;
+      }
+    });
+    return poll.status();
+  }
+
+ private:
+  int axis_ = 0;
+  bool varies_ = true;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_onehot(Builder& plugin) {
+  plugin.add(Op("OneHot", "", 11)
+                 .doc("off values with one on value at each index along a new axis")
+                 .in("indices", numeric_dtypes, nullptr)
+                 .shape_operand("depth", numeric_dtypes)
+                 .in("values")
+                 .out("output")
+                 .attribute("axis", -1)
+                 .infer(infer_one_hot)
+                 .cpu<OneHot>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,103 @@
+// Range: numbers at equal distances.
+#include <cmath>
+#include <type_traits>
+
+#include "families.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr heddle_dtype_set range_dtypes = dtypes<float, double, int16_t, int32_t, int64_t>();
+
+template <class T>
+Status range_count(T start, T limit, T delta, int64_t* count) {
+  if (delta == T(0)) return invalid("delta is 0");
+  if constexpr (std::is_floating_point_v<T>) {
+    const double steps = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+    if (!(steps < 4e18)) return invalid("the range has more elements than fit into memory, or no end");
+    *count = steps > 0 ? static_cast<int64_t>(steps) : 0;
+  } else {
+    const bool empty = delta > 0 ? limit <= start : limit >= start;
+    const auto low = static_cast<uint64_t>(delta > 0 ? start : limit), high = static_cast<uint64_t>(delta > 0 ? limit : start);
+    const uint64_t stride = delta > 0 ? static_cast<uint64_t>(delta) : 0 - static_cast<uint64_t>(delta);
+    const uint64_t steps = empty ? 0 : (high - low - 1) / stride + 1;
+    if (steps > INT64_MAX / 8) return invalid("the range has more elements than fit into memory");
+    *count = static_cast<int64_t>(steps);
+  }
+  return {};
+}
+
+Status infer_range(InferContext& context) {
+  const heddle_dtype dtype = context.input(0).dtype;
+  static constexpr const char* names[] = {"start", "limit", "delta"};
+  for (uint32_t i = 0; i < 3; ++i) {
+    if (context.input(i).element_count != 1)
+      return invalid(std::string(names[i]) + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
+    if (context.input(i).dtype != dtype) return invalid(std::string(names[i]) + " differs in dtype from start");
+  }
+  context.set_dtype(0, dtype);
+  if (!context.known(0) || !context.known(1) || !context.known(2)) return context.set_dynamic(0, 1), Status();
+  int64_t count = 0;
+  HEDDLE_PLUGIN_CHECK(with_dtype(dtype, [&](auto tag) -> Status {
+    using T = typename decltype(tag)::type;
+    const auto scalar = [&](uint32_t i) { return *static_cast<const T*>(context.input(i).data); };
+    if constexpr (std::is_arithmetic_v<T>)
+      return range_count<T>(scalar(0), scalar(1), scalar(2), &count);
+    else
+      return invalid("Range needs numbers");
+  }));
+  context.set_dims(0, std::vector<int64_t>{count});
+  return {};
+}
+
+template <class T>
+class Range {
+ public:
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    HEDDLE_PLUGIN_CHECK(check_planned(
+        {{"start", context.inputs[0]}, {"limit", context.inputs[1]}, {"delta", context.inputs[2]}}, *context.outputs[0], [&](Extents* to) {
+          to->push(0);
+          return range_count<T>(input<T>(context, 0)[0], input<T>(context, 1)[0], input<T>(context, 2)[0], &to->values[0]);
+        }));
+    const T start = input<T>(context, 0)[0], delta = input<T>(context, 2)[0];
+    const Out<T> y = output<T>(context, 0);
+    const Tiling::Range range = tiling_.range(y.size, begin, end);
+    if constexpr (std::is_floating_point_v<T>) {
+      for (int64_t i = range.first; i < range.last; ++i) y.data[i] = start + static_cast<T>(i) * delta;
+    } else {
+      // Unsigned, because an intermediate product may wrap where the sum does not.
+      const auto first = static_cast<uint64_t>(start), step = static_cast<uint64_t>(delta);
+      for (int64_t i = range.first; i < range.last; ++i) y.data[i] = static_cast<T>(first + static_cast<uint64_t>(i) * step);
+    }
+    return {};
+  }
+
+ private:
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_range(Builder& plugin) {
+  plugin.add(Op("Range", "", 11)
+                 .doc("start, start + delta, ... before limit")
+                 .shape_operand("start", range_dtypes)
+                 .shape_operand("limit", range_dtypes)
+                 .shape_operand("delta", range_dtypes)
+                 .out("output", {}, range_dtypes, nullptr)
+                 .infer(infer_range)
+                 .cpu<Range<float>>(std::vector<heddle_dtype_set>(3, dtypes<float>()), {dtypes<float>()})
+                 .cpu<Range<double>>(std::vector<heddle_dtype_set>(3, dtypes<double>()), {dtypes<double>()})
+                 .cpu<Range<int16_t>>(std::vector<heddle_dtype_set>(3, dtypes<int16_t>()), {dtypes<int16_t>()})
+                 .cpu<Range<int32_t>>(std::vector<heddle_dtype_set>(3, dtypes<int32_t>()), {dtypes<int32_t>()})
+                 .cpu<Range<int64_t>>(std::vector<heddle_dtype_set>(3, dtypes<int64_t>()), {dtypes<int64_t>()}));
+}
+
+}  // namespace heddle::cpu

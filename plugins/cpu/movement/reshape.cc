@@ -1,0 +1,242 @@
+// Reshape, Flatten, Squeeze, Unsqueeze, Identity: operators that keep every byte and change at most the dims. They are views: the
+// compiler gives output and input the same bytes and runs nothing; the kernel copies where it could not.
+#include <cstring>
+
+#include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/shape_operands.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr uint32_t view_traits = HEDDLE_TRAIT_VIEW | HEDDLE_TRAIT_CHEAP;
+
+class ViewCopy {
+ public:
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& y = *context.output(0);
+    tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor& x = *context.inputs[0];
+    heddle_tensor& y = *context.outputs[0];
+    if (x.data == y.data || y.byte_size == 0) return {};
+    const Tiling::Range range = tiling_.range(static_cast<int64_t>(y.byte_size), begin, end);
+    std::memcpy(static_cast<char*>(y.data) + range.first, static_cast<const char*>(x.data) + range.first,
+                static_cast<size_t>(range.last - range.first));
+    return {};
+  }
+
+ private:
+  Tiling tiling_;
+};
+
+// The extents that `operand` asks for. `keeps_zero`: 0 is an extent, not a copy of the input's.
+Status reshape_extents(Dims from, const heddle_tensor* operand, bool keeps_zero, Extents* to) {
+  int unknown = -1;
+  int64_t known = 1;
+  bool has_zero = false;
+  for (int i = 0; i < static_cast<int>(operand->element_count); ++i) {
+    int64_t dim = integer_at(*operand, i);
+    if (dim == 0 && !keeps_zero) {
+      if (i >= from.rank)
+        return invalid("shape copies dimension " + std::to_string(i) + " of an input of rank " + std::to_string(from.rank));
+      dim = from[i];
+    } else if (dim == -1) {
+      if (unknown >= 0) return invalid("shape has more than one -1");
+      unknown = i;
+      to->push(-1);
+      continue;
+    } else if (dim < 0) {
+      return invalid("shape has the extent " + std::to_string(dim) + ", expected -1 or more");
+    }
+    to->push(dim);
+    has_zero = has_zero || dim == 0;
+    if (__builtin_mul_overflow(known, dim, &known)) return invalid("shape overflows at the extent " + std::to_string(dim));
+  }
+  const int64_t elements = from.count(0, from.rank);
+  if (unknown >= 0) {
+    if (keeps_zero && has_zero) return invalid("shape has both -1 and 0, which allowzero forbids");
+    if (known == 0 ? elements != 0 : elements % known != 0)
+      return invalid("cannot infer -1: " + std::to_string(elements) + " elements of " + dims_text(from) + " do not divide by " +
+                     std::to_string(known));
+    to->values[unknown] = known == 0 ? 0 : elements / known;
+  } else if (known != elements) {
+    return invalid("input " + dims_text(from) + " has " + std::to_string(elements) + " elements, shape " + dims_text(to->dims()) + " has " +
+                   std::to_string(known));
+  }
+  return {};
+}
+
+Status infer_reshape(InferContext& context) {
+  const Dims operand = context.dims(1);
+  if (operand.rank != 1) return not_one_dimensional("shape", operand);
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(operand[0])));
+  if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(operand[0])), Status();
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(reshape_extents(context.dims(0), &context.input(1), context.attributes.i("allowzero") != 0, &to));
+  context.set_dims(0, to.dims());
+  return {};
+}
+
+Status infer_flatten(InferContext& context) {
+  const Dims from = context.dims(0);
+  const int64_t axis = context.attributes.i("axis");
+  if (axis < -from.rank || axis > from.rank)
+    return invalid("axis is " + std::to_string(axis) + ", expected a number in [" + std::to_string(-from.rank) + ", " +
+                   std::to_string(from.rank) + "]");
+  const int split = static_cast<int>(axis < 0 ? axis + from.rank : axis);
+  context.set_dims(0, std::vector<int64_t>{from.count(0, split), from.count(split, from.rank)});
+  return {};
+}
+
+// Without `axes` (null) all dimensions of one element go.
+Status squeeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
+  uint32_t set = 0;
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, from.rank, &set));
+  for (int i = 0; i < from.rank; ++i) {
+    const bool named = set >> i & 1;
+    if (named && from[i] != 1) return invalid("cannot squeeze axis " + std::to_string(i) + " of " + dims_text(from) + ": it is not 1");
+    if (!named && (axes || from[i] != 1)) to->push(from[i]);
+  }
+  return {};
+}
+
+Status infer_squeeze(InferContext& context) {
+  const Dims from = context.dims(0);
+  if (context.has_input(1)) {
+    const Dims operand = context.dims(1);
+    if (operand.rank > 1) return not_one_dimensional("axes", operand);
+    if (!context.known(1)) {
+      const int64_t removed = operand.count(0, operand.rank);
+      if (removed > from.rank) return invalid("axes has " + std::to_string(removed) + " entries for an input " + dims_text(from));
+      return context.set_dynamic(0, from.rank - static_cast<int>(removed)), Status();
+    }
+  }
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(squeeze_extents(from, context.has_input(1) ? &context.input(1) : nullptr, false, &to));
+  context.set_dims(0, to.dims());
+  return {};
+}
+
+Status unsqueeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
+  const int rank = from.rank + static_cast<int>(axes->element_count);
+  uint32_t set = 0;
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, rank, &set));
+  int next = 0;
+  for (int i = 0; i < rank; ++i) to->push(set >> i & 1 ? 1 : from[next++]);
+  return {};
+}
+
+Status infer_unsqueeze(InferContext& context) {
+  const Dims from = context.dims(0);
+  const Dims operand = context.dims(1);
+  if (operand.rank > 1) return not_one_dimensional("axes", operand);
+  const int64_t rank = from.rank + operand.count(0, operand.rank);
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(rank)));
+  if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(rank)), Status();
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(unsqueeze_extents(from, &context.input(1), false, &to));
+  context.set_dims(0, to.dims());
+  return {};
+}
+
+// A view whose extents input 1 decides. A run copies what the output holds, and only when the operand still asks for it.
+struct ReshapeRule {
+  static constexpr const char* operand = "shape";
+  static constexpr auto extents = reshape_extents;
+};
+struct SqueezeRule {
+  static constexpr const char* operand = "axes";
+  static constexpr auto extents = squeeze_extents;
+};
+struct UnsqueezeRule {
+  static constexpr const char* operand = "axes";
+  static constexpr auto extents = unsqueeze_extents;
+};
+template <class Rule>
+class OperandView : public ViewCopy {
+ public:
+  Status create(const CreateContext& context) {
+    keeps_zero_ = context.attributes.declares("allowzero") && context.attributes.i("allowzero") != 0;
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    varies_ = varies(context, {1});
+    return ViewCopy::prepare(context);
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor* operand = context.input_count > 1 ? context.inputs[1] : nullptr;
+    if (varies_)
+      HEDDLE_PLUGIN_CHECK(check_planned({{Rule::operand, operand}}, *context.outputs[0],
+                                        [&](Extents* to) { return Rule::extents(dims_of(*context.inputs[0]), operand, keeps_zero_, to); }));
+    return ViewCopy::run(context, begin, end);
+  }
+
+ private:
+  bool keeps_zero_ = false, varies_ = true;
+};
+
+}  // namespace
+
+void add_reshape(Builder& plugin) {
+  plugin.add(Op("Reshape", "", 14)
+                 .doc("the same elements under another shape; 0 copies a dimension, -1 is inferred")
+                 .in("data")
+                 .shape_operand("shape")
+                 .out("reshaped")
+                 .in_place("reshaped", "data")
+                 .attribute("allowzero", 0)
+                 .traits(view_traits)
+                 .infer(infer_reshape)
+                 .gradient("Shape", {"data"}, {"t0"})
+                 .gradient("Reshape", {"dreshaped", "t0"}, {"ddata"})
+                 .cpu<OperandView<ReshapeRule>>());
+  plugin.add(Op("Flatten", "", 13)
+                 .doc("a matrix of the dimensions before axis and those from it on")
+                 .in("input")
+                 .out("output")
+                 .in_place("output", "input")
+                 .attribute("axis", 1)
+                 .traits(view_traits)
+                 .infer(infer_flatten)
+                 .gradient("Shape", {"input"}, {"t0"})
+                 .gradient("Reshape", {"doutput", "t0"}, {"dinput"})
+                 .cpu<ViewCopy>());
+  plugin.add(Op("Squeeze", "", 13)
+                 .doc("without the axes given, or without all dimensions of one element")
+                 .in("data")
+                 .shape_operand("axes", dtypes<int64_t>(), true)
+                 .out("squeezed")
+                 .in_place("squeezed", "data")
+                 .traits(view_traits)
+                 .infer(infer_squeeze)
+                 .gradient("Shape", {"data"}, {"t0"})
+                 .gradient("Reshape", {"dsqueezed", "t0"}, {"ddata"})
+                 .cpu<OperandView<SqueezeRule>>());
+  plugin.add(Op("Unsqueeze", "", 13)
+                 .doc("with dimensions of one element at the axes of the output")
+                 .in("data")
+                 .shape_operand("axes")
+                 .out("expanded")
+                 .in_place("expanded", "data")
+                 .traits(view_traits)
+                 .infer(infer_unsqueeze)
+                 .gradient("Shape", {"data"}, {"t0"})
+                 .gradient("Reshape", {"dexpanded", "t0"}, {"ddata"})
+                 .cpu<OperandView<UnsqueezeRule>>());
+  plugin.add(Op("Identity", "", 16)
+                 .doc("the input")
+                 .in("input")
+                 .out("output", same_as("input"))
+                 .in_place("output", "input")
+                 .traits(view_traits)
+                 .gradient("Identity", {"doutput"}, {"dinput"})
+                 .cpu<ViewCopy>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,237 @@
+// ScatterElements and ScatterND: a copy of data in which updates are written, or combined, at indices. Updates to the same element take
+// effect in the order of indices, whatever the number of threads: tiles divide the output, and each goes through all of the updates
+// that concern its part.
+#include <algorithm>
+
+#include "families.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+enum class Reduction : uint8_t { none, add, mul, max, min };
+
+Status parse_reduction(const Attributes& attributes, Reduction* reduction) {
+  static constexpr const char* names[] = {"none", "add", "mul", "max", "min"};
+  const std::string text = attributes.s("reduction");
+  for (int i = 0; i < 5; ++i)
+    if (text == names[i]) return *reduction = static_cast<Reduction>(i), Status();
+  return invalid("reduction is \"" + text + "\", expected none, add, mul, max or min");
+}
+
+// y[i] = reduction(y[i], update[i]) for n elements.
+template <class T>
+void combine(T* y, const T* update, int64_t n, Reduction reduction) {
+  for (int64_t i = 0; i < n; ++i) {
+    const Arithmetic<T> a = to_arithmetic(y[i]), b = to_arithmetic(update[i]);
+    switch (reduction) {
+      case Reduction::none:
+        y[i] = update[i];
+        break;
+      case Reduction::add:
+        y[i] = from_arithmetic<T>(wrapping_add(a, b));
+        break;
+      case Reduction::mul:
+        y[i] = from_arithmetic<T>(wrapping_mul(a, b));
+        break;
+      case Reduction::max:
+        y[i] = b > a || is_nan(b) ? update[i] : y[i];
+        break;
+      case Reduction::min:
+        y[i] = b < a || is_nan(b) ? update[i] : y[i];
+        break;
+    }
+  }
+}
+
+// ---------------------------------------------------------------- ScatterElements
+
+Status infer_scatter_elements(InferContext& context) {
+  Reduction reduction;
+  HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, &reduction));
+  const Dims data = context.dims(0), indices = context.dims(1), updates = context.dims(2);
+  int axis = 0;
+  if (!normalize_axis(context.attributes.i("axis"), data.rank, &axis)) return axis_outside("axis", context.attributes.i("axis"), data.rank);
+  if (!std::equal(indices.begin(), indices.end(), updates.begin(), updates.end()))
+    return invalid("indices " + dims_text(indices) + " and updates " + dims_text(updates) + " differ in shape");
+  bool fits = data.rank == indices.rank;
+  for (int i = 0; fits && i < data.rank; ++i) fits = i == axis || indices[i] <= data[i];
+  if (!fits)
+    return invalid("indices " + dims_text(indices) + " must have data's rank and, but for axis " + std::to_string(axis) +
+                   ", no larger extents than data " + dims_text(data));
+  context.set_dims(0, data);
+  return {};
+}
+
+class ScatterElements {
+ public:
+  Status create(const CreateContext& context) {
+    normalize_axis(context.attributes.i("axis"), context.input(0)->rank, &axis_);
+    return parse_reduction(context.attributes, &reduction_);
+  }
+  // Parts of the output are ranges of its first dimension; with axis 0 updates may go anywhere, so that is one part.
+  Status prepare(PrepareContext& context) {
+    if (axis_ > 0)
+      tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), 4.0);
+    else
+      context.set_cost_ns(static_cast<double>(context.output(0)->byte_size));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ private:
+  template <class T>
+  Status scatter(const RunContext& context, Tiling::Range range, CancellationPoll& poll) const {
+    const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
+    const T* updates = static_cast<const T*>(context.inputs[2]->data);
+    T* to = static_cast<T*>(y.data);
+    if (indices.element_count == 0) return {};
+    int64_t strides[HEDDLE_MAX_RANK], at[HEDDLE_MAX_RANK] = {};
+    dense_strides(dims_of(y), strides);
+    const int64_t per_row = indices.element_count / indices.dims[0];
+    const int64_t first = axis_ > 0 ? std::min(range.first, indices.dims[0]) * per_row : 0;
+    const int64_t last = axis_ > 0 ? std::min(range.last, indices.dims[0]) * per_row : indices.element_count;
+    at[0] = first / per_row;
+    for (int64_t i = first; i < last; ++i) {
+      if (poll.stops(4)) break;
+      int64_t index = integer_at(indices, i);
+      if (!resolve_index(&index, y.dims[axis_])) return index_outside(integer_at(indices, i), y.dims[axis_], axis_);
+      int64_t target = index * strides[axis_];
+      for (int d = 0; d < y.rank; ++d)
+        if (d != axis_) target += at[d] * strides[d];
+      combine(to + target, updates + i, 1, reduction_);
+      for (int d = y.rank - 1; d >= 0; --d) {
+        if (++at[d] < indices.dims[d]) break;
+        at[d] = 0;
+      }
+    }
+    return poll.status();
+  }
+  int axis_ = 0;
+  Reduction reduction_ = Reduction::none;
+  Tiling tiling_;
+};
+
+// Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
+Status ScatterElements::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
+  if (y.element_count == 0) return {};
+  const int64_t rows = axis_ > 0 ? data.dims[0] : 1;
+  const Tiling::Range range = tiling_.range(rows, begin, end);
+  const int64_t row_bytes = static_cast<int64_t>(y.byte_size) / rows;
+  CancellationPoll poll(context);
+  if (data.data != y.data)
+    copy_cancellable(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
+                     (range.last - range.first) * row_bytes, poll);
+  return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range, poll); });
+}
+
+// ---------------------------------------------------------------- ScatterND
+
+Status infer_scatter_nd(InferContext& context) {
+  Reduction reduction;
+  HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, &reduction));
+  const Dims data = context.dims(0), indices = context.dims(1), updates = context.dims(2);
+  if (data.rank < 1 || indices.rank < 1) return invalid("data and indices need at least one dimension");
+  const int64_t depth = indices[-1];
+  if (depth < 1 || depth > data.rank)
+    return invalid("the last dimension of indices is " + std::to_string(depth) + ", expected 1 to " + std::to_string(data.rank));
+  std::vector<int64_t> expected(indices.begin(), indices.end() - 1);
+  expected.insert(expected.end(), data.begin() + depth, data.end());
+  if (!std::equal(expected.begin(), expected.end(), updates.begin(), updates.end()))
+    return invalid("updates has shape " + dims_text(updates) + ", expected " + dims_text(dims_of(expected)));
+  context.set_dims(0, data);
+  return {};
+}
+
+class ScatterND {
+ public:
+  Status create(const CreateContext& context) { return parse_reduction(context.attributes, &reduction_); }
+  // Parts of the output are ranges of columns of its slices; short slices are not divided.
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor &data = *context.input(0), &indices = *context.input(1);
+    depth_ = static_cast<int>(dims_of(indices)[-1]);
+    slice_ = dims_of(data).count(depth_, data.rank);
+    slices_ = dims_of(data).count(0, depth_);
+    if (slice_ >= 1024)
+      tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), 2.0);
+    else
+      context.set_cost_ns(static_cast<double>(context.output(0)->byte_size));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ private:
+  template <class T>
+  Status scatter(const RunContext& context, Tiling::Range columns, CancellationPoll& poll) const {
+    const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
+    const T* updates = static_cast<const T*>(context.inputs[2]->data);
+    for (int64_t u = 0; u < indices.element_count / depth_ && !poll.stops(4 + columns.last - columns.first); ++u) {
+      int64_t at = 0;
+      for (int k = 0; k < depth_; ++k) {
+        int64_t index = integer_at(indices, u * depth_ + k);
+        if (!resolve_index(&index, y.dims[k])) return index_outside(integer_at(indices, u * depth_ + k), y.dims[k], k);
+        at = at * y.dims[k] + index;
+      }
+      combine(static_cast<T*>(y.data) + at * slice_ + columns.first, updates + u * slice_ + columns.first, columns.last - columns.first,
+              reduction_);
+    }
+    return poll.status();
+  }
+  int depth_ = 1;
+  int64_t slice_ = 1, slices_ = 1;
+  Reduction reduction_ = Reduction::none;
+  Tiling tiling_;
+};
+
+Status ScatterND::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
+  if (y.element_count == 0) return {};
+  const Tiling::Range columns = tiling_.range(slice_, begin, end);
+  const auto width = static_cast<int64_t>(byte_width(y.dtype));
+  CancellationPoll poll(context);
+  if (data.data != y.data) {
+    const bool whole = columns.last - columns.first == slice_;
+    const int64_t rows = whole ? 1 : slices_, stride = slice_ * width;
+    const int64_t bytes = whole ? static_cast<int64_t>(y.byte_size) : (columns.last - columns.first) * width;
+    for (int64_t r = 0; r < rows; ++r)
+      copy_cancellable(static_cast<char*>(y.data) + r * stride + columns.first * width,
+                       static_cast<const char*>(data.data) + r * stride + columns.first * width, bytes, poll);
+  }
+  return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, poll); });
+}
+
+}  // namespace
+
+void add_scatter(Builder& plugin) {
+  plugin.add(Op("ScatterElements", "", 18)
+                 .doc("data with updates written or combined at indices along axis, in index order")
+                 .in("data")
+                 .in("indices", index_dtypes, nullptr)
+                 .indexes("data", -1)
+                 .in("updates")
+                 .out("output")
+                 .in_place("output", "data")
+                 .attribute("axis", 0)
+                 .attribute("reduction", "none")
+                 .infer(infer_scatter_elements)
+                 .cpu<ScatterElements>());
+  plugin.add(Op("ScatterND", "", 18)
+                 .doc("data with slices of updates written or combined at index tuples, in index order")
+                 .in("data")
+                 .in("indices", dtypes<int64_t>(), nullptr)
+                 .in("updates")
+                 .out("output")
+                 .in_place("output", "data")
+                 .attribute("reduction", "none")
+                 .infer(infer_scatter_nd)
+                 .cpu<ScatterND>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,226 @@
+// Normalisation along rows: LayerNormalization, RMSNormalization and LpNormalization.
+//
+// Rows are independent; a tile is a range of rows. 16-bit floats are normalised in f32 (stash_type 1).
+#include <algorithm>
+#include <limits>
+
+#include "families.h"
+#include "normalization/normalization_work.h"
+#include "support/axes.h"
+#include "support/cost.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+// ---------------------------------------------------------------- layer and RMS normalisation
+
+struct RowShape {
+  int64_t rows = 1, columns = 1;
+};
+
+Status row_shape(Dims dims, int64_t given_axis, RowShape* shape) {
+  int axis = 0;
+  if (!normalize_axis(given_axis, dims.rank, &axis)) return axis_outside("axis", given_axis, dims.rank);
+  *shape = {dims.count(0, axis), dims.count(axis, dims.rank)};
+  return {};
+}
+
+// Scale and bias broadcast to the normalised dimensions: one value, or the trailing dimensions themselves.
+Status check_parameter(const char* name, Dims parameter, Dims x, int64_t columns) {
+  const int64_t count = parameter.count(0, parameter.rank);
+  if (count == 1) return {};
+  int first = 0;
+  while (first < parameter.rank && parameter[first] == 1) ++first;
+  bool trailing = parameter.rank - first <= x.rank && count <= columns;
+  for (int i = first; trailing && i < parameter.rank; ++i) trailing = parameter[i] == x[i - parameter.rank];
+  if (trailing) return {};
+  return invalid(std::string(name) + " has shape " + dims_text(parameter) + ", expected the trailing dimensions of " + dims_text(x) +
+                 " from the axis on, or one value");
+}
+
+// A parameter as `columns` values of T: where it lies, or repeated into `buffer`.
+template <class T>
+const T* parameter_row(const heddle_tensor* parameter, int64_t columns, T* buffer) {
+  if (!parameter) return nullptr;
+  const int64_t count = parameter->element_count;
+  if (count == columns) return as_working(*parameter, 0, columns, buffer);
+  convert(parameter->dtype, parameter->data, dtype_of<T>::id, buffer, count);
+  for (int64_t i = count; i < columns; ++i) buffer[i] = buffer[i - count];
+  return buffer;
+}
+
+template <bool centred>
+class RowNormalization {
+ public:
+  Status create(const CreateContext& context) {
+    axis_ = context.attributes.i("axis");
+    epsilon_ = context.attributes.f("epsilon");
+    if (context.attributes.i("stash_type") != 1)
+      return unsupported("stash_type is " + std::to_string(context.attributes.i("stash_type")) + ", only 1 (f32) is implemented");
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    RowShape shape;
+    if (Status s = row_shape(dims_of(x), axis_, &shape); !s.ok()) return s;
+    tiling_.plan(context, static_cast<int64_t>(x.byte_size), 2);
+    context.set_scratch(0, static_cast<uint64_t>(shape.columns) * 3 * byte_width(working_dtype(x.dtype)) + 64);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    RowShape shape;
+    if (Status s = row_shape(dims_of(*context.inputs[0]), axis_, &shape); !s.ok()) return s;
+    if (writes_nothing(context)) return {};
+    const auto [first, last] = tiling_.range(shape.rows, begin, end);
+    if (shape.columns == 0) {  // mean and deviation of nothing
+      for (int64_t r = first; r < last; ++r)
+        for (const uint32_t output : {1u, 2u}) store_statistic(context, output, r, std::numeric_limits<double>::quiet_NaN());
+      return {};
+    }
+    CancellationPoll poll(context);
+    with_working(working_dtype(context.inputs[0]->dtype),
+                 [&, first = first, last = last](auto zero) { run_rows<decltype(zero)>(context, shape.columns, first, last, poll); });
+    return poll.status();
+  }
+
+ private:
+  template <class T>
+  void run_rows(const RunContext& context, int64_t columns, int64_t first, int64_t last, CancellationPoll& poll) const {
+    T* buffer = thread_scratch<T>(context);
+    const T* scale = parameter_row(context.inputs[1], columns, buffer);
+    const T* bias = parameter_row(centred && context.input_count > 2 ? context.inputs[2] : nullptr, columns, buffer + columns);
+    T* row = buffer + 2 * columns;
+    for (int64_t r = first; r < last && !poll.stops(2 * columns); ++r) {
+      const T* x = as_working(*context.inputs[0], r * columns, columns, row);
+      T* y = target(*context.outputs[0], r * columns, row);
+      const Moments<T> m = centred ? row_moments(x, columns) : Moments<T>{0, 0, row_squares(x, columns) / static_cast<double>(columns)};
+      const double inverse = 1 / std::sqrt(m.variance + epsilon_);
+      if (poll.stops(columns)) return;
+      row_apply(x, y, columns, m.shift, static_cast<T>(inverse), static_cast<T>(-m.rest * inverse), scale, bias);
+      store_working(*context.outputs[0], r * columns, columns, y);
+      store_statistic(context, 1, r, m.mean());
+      store_statistic(context, 2, r, inverse);
+    }
+  }
+  static void store_statistic(const RunContext& context, uint32_t output, int64_t row, double value) {
+    if (output < context.output_count && context.outputs[output])
+      static_cast<float*>(context.outputs[output]->data)[row] = static_cast<float>(value);
+  }
+
+  int64_t axis_ = -1;
+  double epsilon_ = 0;
+  Tiling tiling_;
+};
+
+Status infer_row_normalization(InferContext& context) {
+  const Dims x = context.dims(0);
+  RowShape shape;
+  if (Status s = row_shape(x, context.attributes.i("axis"), &shape); !s.ok()) return s;
+  for (uint32_t i = 1; i < context.input_count(); ++i) {
+    if (!context.has_input(i)) continue;
+    if (Status s = check_parameter(i == 1 ? "scale" : "B", context.dims(i), x, shape.columns); !s.ok()) return s;
+  }
+  std::vector<int64_t> statistics = vector_of(x);
+  int axis = 0;
+  normalize_axis(context.attributes.i("axis"), x.rank, &axis);
+  std::fill(statistics.begin() + axis, statistics.end(), 1);
+  for (uint32_t output = 1; output < context.output_count(); ++output) {
+    context.set_dims(output, statistics);
+    context.set_dtype(output, HEDDLE_F32);
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- Lp normalisation
+
+// x / (sum |x|^p)^(1/p) along an axis; where the norm is 0 the result is 0.
+class LpNormalization {
+ public:
+  Status create(const CreateContext& context) {
+    axis_ = context.attributes.i("axis");
+    p_ = context.attributes.i("p");
+    if (p_ == 1 || p_ == 2) return {};
+    return invalid("p is " + std::to_string(p_) + ", expected 1 or 2");
+  }
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, static_cast<int64_t>(context.input(0)->byte_size), 8);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
+    const heddle_tensor& x = *context.inputs[0];
+    int axis = 0;
+    if (!normalize_axis(axis_, x.rank, &axis)) return axis_outside("axis", axis_, x.rank);
+    const Dims dims = dims_of(x);
+    const int64_t count = dims[axis], inner = dims.count(axis + 1, dims.rank);
+    const auto [first, last] = tiling_.range(dims.count(0, axis) * inner, begin, end);
+    CancellationPoll poll(context);
+    for (int64_t o = first; o < last && !poll.stopped(); ++o)
+      normalize(x, *context.outputs[0], o / inner * count * inner + o % inner, count, inner, poll);
+    return poll.status();
+  }
+
+ private:
+  void normalize(const heddle_tensor& x, heddle_tensor& y, int64_t start, int64_t count, int64_t stride, CancellationPoll& poll) const {
+    double norm = 0, value = 0;
+    for (int64_t i = 0; i < count && !poll.stops(8); ++i) {
+      convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
+      norm += p_ == 1 ? std::fabs(value) : value * value;
+    }
+    if (p_ == 2) norm = std::sqrt(norm);
+    for (int64_t i = 0; i < count && !poll.stops(8); ++i) {
+      convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
+      value = norm == 0 ? 0 : value / norm;
+      convert(HEDDLE_F64, &value, y.dtype, at(y, start + i * stride), 1);
+    }
+  }
+
+  int64_t axis_ = -1, p_ = 2;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_normalization(Builder& plugin) {
+  plugin.add(Op("LayerNormalization", "", 17)
+                 .in("X", float_dtypes)
+                 .in("Scale", float_dtypes)
+                 .optional("B", float_dtypes)
+                 .out("Y", same_as("X"), float_dtypes)
+                 .optional_out("Mean", {}, dtypes<float>(), nullptr)
+                 .optional_out("InvStdDev", {}, dtypes<float>(), nullptr)
+                 .attribute("axis", -1)
+                 .attribute("epsilon", 1e-5)
+                 .attribute("stash_type", 1)
+                 .in_place("Y", "X")
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_row_normalization)
+                 .cost<per_input_element<8>>()  // mean and variance, then difference, quotient, scale and B
+                 .cpu<RowNormalization<true>>());
+  plugin.add(Op("RMSNormalization", "", 23)
+                 .in("X", float_dtypes)
+                 .in("scale", float_dtypes, "V")
+                 .out("Y", same_as("X"), float_dtypes)
+                 .attribute("axis", -1)
+                 .attribute("epsilon", 1e-5)
+                 .attribute("stash_type", 1)
+                 .in_place("Y", "X")
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_row_normalization)
+                 .cost<per_input_element<4>>()
+                 .cpu<RowNormalization<false>>());
+  plugin.add(Op("LpNormalization", "", 1)
+                 .in("input", float_dtypes)
+                 .out("output", same_as("input"), float_dtypes)
+                 .attribute("axis", -1)
+                 .attribute("p", 2)
+                 .in_place("output", "input")
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .cost<per_input_element<3>>()
+                 .cpu<LpNormalization>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,239 @@
+// Normalisation with one scale and bias per channel: BatchNormalization (inference), InstanceNormalization, GroupNormalization.
+#include <algorithm>
+
+#include "families.h"
+#include "normalization/normalization_work.h"
+#include "support/cost.h"
+#include "support/dims.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+// Dimensions N, C, and the product of the spatial ones. A one-dimensional input is one channel.
+struct ChannelShape {
+  int64_t batch = 1, channels = 1, spatial = 1;
+};
+ChannelShape channel_shape(Dims dims) {
+  if (dims.rank < 2) return {dims.count(0, dims.rank), 1, 1};
+  return {dims[0], dims[1], dims.count(2, dims.rank)};
+}
+
+Status check_channels(InferContext& context, uint32_t first_parameter, uint32_t parameters) {
+  const int64_t channels = channel_shape(context.dims(0)).channels;
+  for (uint32_t i = first_parameter; i < first_parameter + parameters; ++i) {
+    const Dims dims = context.dims(i);
+    if (dims.rank != 1 || dims[0] != channels)
+      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(dims) + ", expected [" +
+                     std::to_string(channels) + "], the channels of " + dims_text(context.dims(0)));
+  }
+  return {};
+}
+
+// One value of a parameter.
+double parameter(const heddle_tensor& tensor, int64_t i) {
+  double value = 0;
+  convert(tensor.dtype, at(tensor, i), HEDDLE_F64, &value, 1);
+  return value;
+}
+
+// ---------------------------------------------------------------- batch normalisation
+
+// y = x * factor[c] + offset[c]: row-major images by rows of one channel, channels-last ones by pixels.
+class BatchNormalization {
+ public:
+  Status create(const CreateContext& context) {
+    epsilon_ = context.attributes.f("epsilon");
+    if (context.attributes.i("training_mode") != 0) return unsupported("training_mode 1 is not implemented by this kernel");
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    tiling_.plan(context, static_cast<int64_t>(2 * x.byte_size));
+    const uint64_t channels = static_cast<uint64_t>(channel_shape(dims_of(x)).channels);
+    context.set_scratch(0, (2 * channels + std::max<uint64_t>(channels, chunk)) * byte_width(working_dtype(x.dtype)) + 64);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
+    CancellationPoll poll(context);
+    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, poll); });
+    return poll.status();
+  }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
+
+ private:
+  static constexpr int64_t chunk = 1024;
+
+  template <class T>
+  void run_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
+    const heddle_tensor& x = *context.inputs[0];
+    const ChannelShape shape = channel_shape(dims_of(x));
+    T* factors = thread_scratch<T>(context);
+    T *offsets = factors + shape.channels, *row = offsets + shape.channels;
+    for (int64_t c = 0; c < shape.channels; ++c) {
+      const double factor = parameter(*context.inputs[1], c) / std::sqrt(parameter(*context.inputs[4], c) + epsilon_);
+      factors[c] = static_cast<T>(factor);
+      offsets[c] = static_cast<T>(parameter(*context.inputs[2], c) - parameter(*context.inputs[3], c) * factor);
+    }
+    heddle_tensor& y = *context.outputs[0];
+    const auto store_each = [&](int64_t start, int64_t n, auto&& compute) {
+      const T* from = as_working(x, start, n, row);
+      T* to = target(y, start, row);
+      compute(from, to);
+      store_working(y, start, n, to);
+    };
+    if (x.layout.rank != 0 || shape.spatial == 1) {  // channels are the innermost dimension
+      const auto [first, last] = tiling_.range(shape.batch * shape.spatial, begin, end);
+      for (int64_t pixel = first; pixel < last; ++pixel)
+        store_each(pixel * shape.channels, shape.channels,
+                   [&](const T* from, T* to) { row_affine_each(from, to, shape.channels, factors, offsets); });
+      return;
+    }
+    const auto [first, last] = tiling_.range(shape.batch * shape.channels, begin, end);
+    for (int64_t r = first; r < last; ++r) {
+      const int64_t c = r % shape.channels;
+      for (int64_t i = 0; i < shape.spatial && !poll.stops(chunk); i += chunk) {
+        const int64_t n = std::min(chunk, shape.spatial - i);
+        store_each(r * shape.spatial + i, n, [&](const T* from, T* to) { row_affine(from, to, n, 0, factors[c], offsets[c]); });
+      }
+    }
+  }
+
+  double epsilon_ = 0;
+  Tiling tiling_;
+};
+
+Status infer_batch_normalization(InferContext& context) {
+  if (context.attributes.i("training_mode") == 0 && context.output_count() > 1 && (context.wants_output(1) || context.wants_output(2)))
+    return invalid("running statistics are outputs only with training_mode 1");
+  for (uint32_t output = 1; output < context.output_count(); ++output) {
+    context.set_dims(output, context.dims(3));
+    context.set_dtype(output, context.input(3).dtype);
+  }
+  return check_channels(context, 1, 4);
+}
+
+// ---------------------------------------------------------------- instance and group normalisation
+
+// Groups of neighbouring channels of one image, normalised to mean 0 and variance 1 together.
+class GroupNormalization {
+ public:
+  Status create(const CreateContext& context) {
+    epsilon_ = context.attributes.f("epsilon");
+    groups_ = context.attributes.declares("num_groups") ? context.attributes.i("num_groups", 0) : 0;
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    tiling_.plan(context, static_cast<int64_t>(2 * x.byte_size));
+    context.set_scratch(0, static_cast<uint64_t>(group_elements(x)) * byte_width(working_dtype(x.dtype)) + 64);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
+    CancellationPoll poll(context);
+    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, poll); });
+    return poll.status();
+  }
+
+ private:
+  int64_t group_count(const ChannelShape& shape) const { return groups_ > 0 ? groups_ : shape.channels; }
+  int64_t group_elements(const heddle_tensor& x) const {
+    const ChannelShape shape = channel_shape(dims_of(x));
+    return group_count(shape) ? shape.channels / group_count(shape) * shape.spatial : 0;
+  }
+
+  template <class T>
+  void run_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
+    const heddle_tensor& x = *context.inputs[0];
+    heddle_tensor& y = *context.outputs[0];
+    const ChannelShape shape = channel_shape(dims_of(x));
+    const int64_t elements = group_elements(x), groups = group_count(shape);
+    if (elements == 0) return;
+    const int64_t channels = shape.channels / groups;
+    T* buffer = thread_scratch<T>(context);
+    const auto [first, last] = tiling_.range(shape.batch * groups, begin, end);
+    for (int64_t g = first; g < last && !poll.stops(2 * elements); ++g) {
+      const T* from = as_working(x, g * elements, elements, buffer);
+      T* to = target(y, g * elements, buffer);
+      const Moments<T> m = row_moments(from, elements);
+      const double inverse = 1 / std::sqrt(m.variance + epsilon_);
+      for (int64_t k = 0; k < channels && !poll.stops(shape.spatial); ++k) {
+        const int64_t c = g % groups * channels + k;
+        const double factor = inverse * parameter(*context.inputs[1], c);
+        const double bias = parameter(*context.inputs[2], c);
+        // The mean in two parts loses nothing, but for an infinite factor, of which one would cancel the other.
+        const bool finite = std::isfinite(factor);
+        row_affine(from + k * shape.spatial, to + k * shape.spatial, shape.spatial, finite ? m.shift : static_cast<T>(m.mean()),
+                   static_cast<T>(factor), static_cast<T>(finite ? bias - m.rest * factor : bias));
+      }
+      store_working(y, g * elements, elements, to);
+    }
+  }
+
+  double epsilon_ = 0;
+  int64_t groups_ = 0;  // 0: one per channel
+  Tiling tiling_;
+};
+
+Status infer_group_normalization(InferContext& context) {
+  if (context.dims(0).rank < 2) return invalid("input has shape " + dims_text(context.dims(0)) + ", expected at least 2 dimensions");
+  const int64_t channels = context.dims(0)[1],
+                groups = context.attributes.declares("num_groups") ? context.attributes.i("num_groups", channels) : channels;
+  if (groups <= 0 || channels % groups != 0)
+    if (channels != 0)
+      return invalid("num_groups is " + std::to_string(groups) + ", which does not divide " + std::to_string(channels) + " channels");
+  return check_channels(context, 1, 2);
+}
+
+}  // namespace
+
+void add_normalization_channel(Builder& plugin) {
+  plugin.add(Op("BatchNormalization", "", 15)
+                 .doc("inference; 2 further outputs need training_mode 1, which has no CPU kernel yet")
+                 .in("X", float_dtypes)
+                 .in("scale", float_dtypes, "T1")
+                 .in("B", float_dtypes, "T1")
+                 .in("input_mean", float_dtypes, "T2")
+                 .in("input_var", float_dtypes, "T2")
+                 .out("Y", same_as("X"), float_dtypes)
+                 .optional_out("running_mean", {}, float_dtypes, "T2")
+                 .optional_out("running_var", {}, float_dtypes, "T2")
+                 .attribute("epsilon", 1e-5)
+                 .attribute("momentum", 0.9)
+                 .attribute("training_mode", 0)
+                 .in_place("Y", "X")
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_batch_normalization)
+                 .cost<per_input_element<2>>()  // what is left of mean, variance, scale and B
+                 .cpu<BatchNormalization>());
+  plugin.add(Op("InstanceNormalization", "", 6)
+                 .in("input", float_dtypes)
+                 .in("scale", float_dtypes)
+                 .in("B", float_dtypes)
+                 .out("output", same_as("input"), float_dtypes)
+                 .attribute("epsilon", 1e-5)
+                 .in_place("output", "input")
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_group_normalization)
+                 .cost<per_input_element<8>>()
+                 .cpu<GroupNormalization>());
+  plugin.add(Op("GroupNormalization", "", 21)
+                 .in("X", float_dtypes)
+                 .in("scale", float_dtypes)
+                 .in("bias", float_dtypes)
+                 .out("Y", same_as("X"), float_dtypes)
+                 .required("num_groups", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("epsilon", 1e-5)
+                 .attribute("stash_type", 1)
+                 .in_place("Y", "X")
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_group_normalization)
+                 .cost<per_input_element<8>>()
+                 .cpu<GroupNormalization>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,178 @@
+// LRN (local response normalisation across channels) and MeanVarianceNormalization.
+#include <algorithm>
+
+#include "families.h"
+#include "normalization/normalization_work.h"
+#include "reduce/reduce_plan.h"
+#include "support/axes.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr int64_t chunk = 512;
+
+// y = x / (bias + alpha / size * sum of squares over `size` neighbouring channels)^beta
+class LocalResponse {
+ public:
+  Status create(const CreateContext& context) {
+    size_ = context.attributes.i("size");
+    if (size_ < 1) return invalid("size is " + std::to_string(size_) + ", expected at least 1");
+    alpha_ = static_cast<float>(context.attributes.f("alpha") / static_cast<double>(size_));
+    beta_ = static_cast<float>(context.attributes.f("beta"));
+    bias_ = static_cast<float>(context.attributes.f("bias"));
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    // Two operations for each neighbour, then the power.
+    const heddle_tensor& x = *context.input(0);
+    const int64_t neighbours = std::min(size_, x.dims[1]);
+    tiling_.plan(context, static_cast<double>(x.byte_size), 16,
+                 (2.0 * static_cast<double>(neighbours) + 10) * static_cast<double>(x.element_count));
+    context.set_scratch(0, 2 * chunk * sizeof(float));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
+    const heddle_tensor& x = *context.inputs[0];
+    heddle_tensor& y = *context.outputs[0];
+    const Dims dims = dims_of(x);
+    const int64_t channels = dims[1], spatial = dims.count(2, dims.rank);
+    float* sums = thread_scratch<float>(context);
+    float* row = sums + chunk;
+    const auto [first, last] = tiling_.range(dims[0] * channels, begin, end);
+    CancellationPoll poll(context);
+    for (int64_t r = first; r < last && !poll.stopped(); ++r) {
+      const int64_t c = r % channels, from = std::max<int64_t>(0, c - (size_ - 1) / 2), to = std::min(channels - 1, c + size_ / 2);
+      for (int64_t i = 0; i < spatial; i += chunk) {
+        const int64_t n = std::min(chunk, spatial - i);
+        std::fill(sums, sums + n, 0.0f);
+        for (int64_t k = from; k <= to && !poll.stops(n); ++k)
+          isa_normalizations().add_squares(as_working(x, (r - c + k) * spatial + i, n, row), sums, n);
+        const int64_t start = r * spatial + i;
+        float* result = target(y, start, row);
+        isa_normalizations().local_response(as_working(x, start, n, row), sums, result, n, bias_, alpha_, beta_);
+        store_working(y, start, n, result);
+      }
+    }
+    return poll.status();
+  }
+
+ private:
+  int64_t size_ = 1;
+  float alpha_ = 0, beta_ = 0, bias_ = 0;
+  Tiling tiling_;
+};
+
+Status infer_local_response(InferContext& context) {
+  if (context.dims(0).rank >= 2) return {};
+  return invalid("X has shape " + dims_text(context.dims(0)) + ", expected N, C and spatial dimensions");
+}
+
+void local_response_cost(CostContext& context) {
+  const Dims x = context.dims(0);
+  const int64_t neighbours = std::clamp<int64_t>(context.attributes.i("size"), 0, x.rank > 1 ? x[1] : 1);
+  context.set_flops((2.0 * static_cast<double>(neighbours) + 10) * context.elements(0));
+}
+
+template <class Context>
+std::vector<int64_t> mean_axes(const Context& context) {
+  return context.attributes.has("axes") ? context.attributes.ints("axes") : std::vector<int64_t>{0, 2, 3};
+}
+Status infer_mean_variance(InferContext& context) {
+  std::vector<int> axes;
+  if (Status s = normalize_axes("axes", mean_axes(context), context.dims(0).rank, &axes); !s.ok()) return s;
+  context.set_dims(0, context.dims(0));
+  return {};
+}
+
+// y = (x - mean) / (standard deviation + 1e-9) over the given axes, as the function body in the ONNX specification. Computed in f64.
+class MeanVariance {
+ public:
+  Status create(const CreateContext& context) {
+    axes_ = mean_axes(context);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    std::vector<int> axes;
+    if (Status s = normalize_axes("axes", axes_, x.rank, &axes); !s.ok()) return s;
+    set_ = 0;
+    for (int axis : axes) set_ |= 1u << axis;
+    const double cost = static_cast<double>(x.element_count) * 6;
+    context.set_tiles(plan_reduction(x, set_, cost, false).tiles());
+    context.set_cost_ns(50 + cost);
+    cost_ = cost;
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (writes_nothing(context)) return {};
+    const ReducePlan plan = plan_reduction(*context.inputs[0], set_, cost_, false);
+    CancellationPoll poll(context);
+    for (int64_t o = plan.output_begin(begin); o < plan.output_begin(end) && !poll.stopped(); ++o)
+      normalize(plan, *context.inputs[0], *context.outputs[0], o, poll);
+    return poll.status();
+  }
+
+ private:
+  // f(first element, count) for each contiguous stretch of output `o`.
+  template <class F>
+  static void stretches(const ReducePlan& plan, int64_t o, CancellationPoll& poll, F f) {
+    const int64_t base = plan.input_of(o), length = plan.columns ? 1 : std::min(plan.row, chunk);
+    for (int64_t r = 0; r < plan.folded && !poll.stops(length);) {
+      const int64_t n = plan.columns ? 1 : std::min(length, plan.row - r % plan.row);
+      f(base + plan.folded_at(r), n);
+      r += n;
+    }
+  }
+  static void normalize(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t o, CancellationPoll& poll) {
+    double values[chunk], sum = 0, squares = 0;
+    const auto each = [&](auto&& f) {
+      stretches(plan, o, poll, [&](int64_t start, int64_t n) {
+        convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
+        for (int64_t i = 0; i < n; ++i) f(values[i]);
+      });
+    };
+    each([&](double v) { sum += v; });
+    const double mean = sum / static_cast<double>(plan.folded);
+    each([&](double v) { squares += (v - mean) * (v - mean); });
+    const double deviation = std::sqrt(squares / static_cast<double>(plan.folded)) + 1e-9;
+    stretches(plan, o, poll, [&](int64_t start, int64_t n) {
+      convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
+      for (int64_t i = 0; i < n; ++i) values[i] = (values[i] - mean) / deviation;
+      convert(HEDDLE_F64, values, y.dtype, at(y, start), n);
+    });
+  }
+
+  std::vector<int64_t> axes_;
+  uint32_t set_ = 0;
+  double cost_ = 0;
+};
+
+}  // namespace
+
+void add_normalization_local(Builder& plugin) {
+  constexpr heddle_dtype_set short_floats = dtypes<f16, bf16, float>();
+  plugin.add(Op("LRN", "", 13)
+                 .in("X", short_floats)
+                 .out("Y", same_as("X"), short_floats)
+                 .attribute("alpha", 0.0001)
+                 .attribute("beta", 0.75)
+                 .attribute("bias", 1.0)
+                 .required("size", HEDDLE_ATTRIBUTE_INT)
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_local_response)
+                 .cost<local_response_cost>()
+                 .cpu<LocalResponse>());
+  plugin.add(Op("MeanVarianceNormalization", "", 13)
+                 .in("X", float_dtypes)
+                 .out("Y", same_as("X"), float_dtypes)
+                 .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_mean_variance)
+                 .cpu<MeanVariance>());
+}
+
+}  // namespace heddle::cpu

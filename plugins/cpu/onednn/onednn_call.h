@@ -1,0 +1,54 @@
+// A primitive of oneDNN that several threads and run contexts execute at once, each with pointers of its own.
+//
+// dnnl_primitive_execute wants memory objects, which must not be shared while it runs. A Call therefore keeps a lock-free pool of argument
+// sets (stream, memory objects, argument array), filled in prepare for as many threads as a run may have and lazily when more contexts run
+// at once; afterwards executing allocates nothing of ours (oneDNN itself allocates 6-7 small blocks per execution).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "onednn/onednn.h"
+
+namespace heddle::cpu::onednn {
+
+// One argument of a primitive: DNNL_ARG_* and the layout of its memory.
+struct Argument {
+  int id;
+  MemoryDesc desc;
+};
+
+class Call {
+ public:
+  static constexpr size_t most_arguments = 12;
+  // Data pointers in the order of the arguments given to create.
+  using Pointers = std::array<const void*, most_arguments>;
+
+  Call() = default;
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // [compile] Hold a SerialSection. `threads`: argument sets made in advance.
+  Status create(const PrimitiveDesc& desc, std::vector<Argument> arguments, uint32_t threads);
+  // [run] Executes on the calling thread, which holds a SerialSection. Pointers are borrowed for the call.
+  Status run(const Pointers& pointers) const;
+
+ private:
+  struct Binding {
+    Stream stream;
+    std::array<Memory, most_arguments> memories;
+    std::array<dnnl_exec_arg_t, most_arguments> arguments = {};
+  };
+  static constexpr size_t capacity = 64;  // idle argument sets kept; more contexts than that make and drop their own
+  Status make_binding(std::unique_ptr<Binding>* binding) const;
+  std::unique_ptr<Binding> take() const;
+  void give(std::unique_ptr<Binding> binding) const;
+
+  Primitive primitive_;
+  std::vector<Argument> arguments_;
+  mutable std::array<std::atomic<Binding*>, capacity> idle_ = {};
+};
+
+}  // namespace heddle::cpu::onednn

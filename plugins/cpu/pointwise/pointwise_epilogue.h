@@ -1,0 +1,23 @@
+// The epilogue of a compute kernel: all stages fused behind it as one Program over "acc" and the stages' operands.
+#pragma once
+
+#include <vector>
+
+#include "heddle/op.h"
+#include "pointwise/pointwise_program.h"
+
+namespace heddle::cpu {
+
+// An operand of the composed program, input i + 1 of it (input 0 is the value computed so far).
+struct EpilogueOperand {
+  uint32_t input;  // among the node's inputs
+  int32_t kind;    // HEDDLE_OPERAND_SAME_SHAPE, ...
+};
+
+// Composes the stages of `context`; the accumulator has dtype `accumulator`, results are written as `output_dtype`. Call it in
+// accepts_epilogue too: what it refuses (an operation without a form for these dtypes) is refused there. Allocates: [compile] only.
+// Without stages the program copies.
+plugin::Status compile_epilogue(const plugin::CreateContext& context, heddle_dtype accumulator, heddle_dtype output_dtype, Program* program,
+                                std::vector<EpilogueOperand>* operands);
+
+}  // namespace heddle::cpu

@@ -1,0 +1,85 @@
+// Cheaper forms of operations, found while an expression is lowered. Each gives the same bits as the operations that it replaces: a net
+// computes the same whatever is fused.
+#include <algorithm>
+#include <cmath>
+
+#include "pointwise/pointwise_compiler.h"
+
+namespace heddle::cpu {
+
+// pow itself gives x and x * x for powers of 1 and 2.
+bool Program::Compiler::simplify(Opcode op, const int* operands, int* value) {
+  double number = 0;
+  if (op == Opcode::select && constant_value(operands[0], &number)) {
+    *value = number != 0 ? operands[1] : operands[2];
+    return true;
+  }
+  if (op == Opcode::mul) return match_gelu(operands, value);
+  if (op != Opcode::pow || !constant_value(operands[1], &number)) return false;
+  if (number == 1) {
+    *value = operands[0];
+    return true;
+  }
+  if (number == 2) {
+    const int square[] = {operands[0], operands[0]};
+    return lower_operation(Opcode::mul, square, 2, value).ok();
+  }
+  return false;
+}
+
+bool Program::Compiler::is_constant(int value, float number) const {
+  double found = 0;
+  return constant_value(value, &found) && static_cast<float>(found) == number;
+}
+bool Program::Compiler::is_step(int value, Opcode op) const {
+  const Value& v = values_[static_cast<size_t>(value)];
+  return v.kind == Value::step && v.op == op;
+}
+
+// The other operand of a step of two with the constant `number`; -1: it is none.
+int Program::Compiler::beside(int value, Opcode op, float number) const {
+  if (!is_step(value, op)) return -1;
+  const int* operands = values_[static_cast<size_t>(value)].operands;
+  if (is_constant(operands[1], number)) return operands[0];
+  return op != Opcode::div && is_constant(operands[0], number) ? operands[1] : -1;
+}
+
+// 1 + erf(x / sqrt(2)): x; -1: it is something else. `divides`: a quotient, not a product.
+int Program::Compiler::match_gelu_sum(int value, bool* divides) const {
+  const int error_function = beside(value, Opcode::add, 1.0f);
+  if (error_function < 0 || !is_step(error_function, Opcode::erf)) return -1;
+  const int argument = values_[static_cast<size_t>(error_function)].operands[0];
+  const int product = beside(argument, Opcode::mul, 0.707106781186547524f), quotient = beside(argument, Opcode::div, 1.41421356237309505f);
+  *divides = quotient >= 0;
+  return std::max(product, quotient);
+}
+
+// A product of 0.5, x and 1 + erf(x / sqrt(2)) is one step: the activation of transformers.
+bool Program::Compiler::match_gelu(const int* operands, int* value) {
+  if (!set_->extensions[gelu_value]) return false;
+  for (int i = 0; i < 2; ++i) {
+    const int a = operands[i], b = operands[1 - i];
+    int order = -1, x = -1;
+    bool divides = false;
+    if (const int half = beside(a, Opcode::mul, 0.5f); half >= 0 && half == match_gelu_sum(b, &divides)) {
+      order = 0;  // half of x, times the sum
+      x = half;
+    } else if (is_constant(a, 0.5f) && is_step(b, Opcode::mul)) {
+      const int* factors = values_[static_cast<size_t>(b)].operands;
+      for (int k = 0; k < 2 && order < 0; ++k) {
+        if (match_gelu_sum(factors[k], &divides) != factors[1 - k]) continue;
+        order = 1;
+        x = factors[1 - k];
+      }
+    } else if (const int sum = beside(b, Opcode::mul, 0.5f); sum >= 0 && match_gelu_sum(sum, &divides) == a) {
+      order = 2;  // x, times half of the sum
+      x = a;
+    }
+    if (order < 0) continue;
+    *value = add_step(set_->extensions[gelu_value + 2 * order + (divides ? 1 : 0)], &x, 1, 0.5);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace heddle::cpu

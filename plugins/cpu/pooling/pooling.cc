@@ -1,0 +1,93 @@
+// MaxPool, AveragePool, LpPool and their global forms: schemas and shape rules. The kernel is pooling_kernel.h's.
+#include "families.h"
+#include "pooling/pooling_kernel.h"
+#include "support/cost.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr heddle_dtype_set max_dtypes = float_dtypes | dtypes<int8_t, uint8_t>();
+
+Status infer_pool(InferContext& context, bool global) {
+  const Dims x = context.dims(0);
+  const WindowAttributes attributes(context.attributes);
+  Window window;
+  HEDDLE_PLUGIN_CHECK(resolve_pool(attributes, global, x, &window));
+  for (int i = 0; i < window.spatial && !global; ++i) {
+    if (window.pad_begin[i] < window.reach(i) && window.pad_end[i] < window.reach(i)) continue;
+    return invalid("pads are as large as the window of " + std::to_string(window.reach(i)) + " along dimension " + std::to_string(i + 2) +
+                   ": some windows would see nothing but padding");
+  }
+  std::vector<int64_t> dims = {x[0], x[1]};
+  dims.insert(dims.end(), window.output, window.output + window.spatial);
+  context.set_dims(0, dims);
+  context.set_dims(1, dims);
+  context.set_dtype(1, HEDDLE_I64);
+  return {};
+}
+Status infer_window(InferContext& context) {
+  return infer_pool(context, false);
+}
+Status infer_global(InferContext& context) {
+  return infer_pool(context, true);
+}
+Status infer_lp(InferContext& context) {
+  if (context.attributes.i("p") < 1) return invalid("p is " + std::to_string(context.attributes.i("p")) + ", expected 1 or more");
+  return infer_window(context);
+}
+Status infer_global_lp(InferContext& context) {
+  if (context.attributes.i("p") < 1) return invalid("p is " + std::to_string(context.attributes.i("p")) + ", expected 1 or more");
+  return infer_global(context);
+}
+
+// One operation for each tap of each window, two for the powers of a norm.
+template <int operations>
+void window_cost(CostContext& context) {
+  double taps = operations;
+  for (const int64_t extent : context.attributes.ints("kernel_shape")) taps *= static_cast<double>(extent);
+  context.set_flops(taps * context.output_elements(0));
+}
+
+Op pooling_operator(const char* name, int32_t version, const char* doc, heddle_dtype_set set) {
+  Op op(name, "", version);
+  op.doc(doc).in("X", set).out("Y");
+  return op;
+}
+void add_window(Op& op) {
+  op.attribute("auto_pad", "NOTSET").attribute("ceil_mode", 0).required("kernel_shape", HEDDLE_ATTRIBUTE_INTS);
+  op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
+}
+
+}  // namespace
+
+void add_pooling(Builder& plugin) {
+  Op max = pooling_operator("MaxPool", 12, "the largest element of each window, and where it is", max_dtypes);
+  max.optional_out("Indices", {}, dtypes<int64_t>(), "I");
+  add_window(max);
+  max.attribute("storage_order", 0).infer(infer_window).cost<window_cost<1>>();
+  plugin.add(max.cpu<Pool<PoolKind::max, false>>().kernel_name("cpu:max_pool"));
+
+  Op average = pooling_operator("AveragePool", 19, "the mean of each window", float_dtypes);
+  add_window(average);
+  average.attribute("count_include_pad", 0).infer(infer_window).cost<window_cost<1>>();
+  plugin.add(average.cpu<Pool<PoolKind::average, false>>().kernel_name("cpu:average_pool"));
+
+  Op lp = pooling_operator("LpPool", 18, "the p-norm of each window", float_dtypes);
+  add_window(lp);
+  lp.attribute("p", 2).infer(infer_lp).cost<window_cost<2>>();
+  plugin.add(lp.cpu<Pool<PoolKind::lp, false>>().kernel_name("cpu:lp_pool"));
+
+  Op global_max = pooling_operator("GlobalMaxPool", 1, "the largest element of each channel", float_dtypes);
+  global_max.infer(infer_global).cost<per_input_element<1>>();
+  plugin.add(global_max.cpu<Pool<PoolKind::max, true>>().kernel_name("cpu:global_max_pool"));
+
+  Op global_average = pooling_operator("GlobalAveragePool", 1, "the mean of each channel", float_dtypes);
+  global_average.infer(infer_global).cost<per_input_element<1>>();
+  plugin.add(global_average.cpu<Pool<PoolKind::average, true>>().kernel_name("cpu:global_average_pool"));
+
+  Op global_lp = pooling_operator("GlobalLpPool", 2, "the p-norm of each channel", float_dtypes);
+  global_lp.attribute("p", 2).infer(infer_global_lp).cost<per_input_element<2>>();
+  plugin.add(global_lp.cpu<Pool<PoolKind::lp, true>>().kernel_name("cpu:global_lp_pool"));
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,243 @@
+// Pooling in both layouts. See pooling_kernel.h.
+//
+// Sums are taken over groups of 64 taps, and these are added up: long windows lose less, and both layouts do the same.
+#include "pooling/pooling_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "pooling/pooling_loops.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+// The operators of the family declare different attributes.
+int64_t integer_or(const Attributes& attributes, const char* name, int64_t otherwise) {
+  return attributes.declares(name) ? attributes.i(name, otherwise) : otherwise;
+}
+
+constexpr int64_t group_taps = 64;
+constexpr int64_t channels_per_unit = 256;  // when there are few outputs
+
+// The value that any other one exceeds.
+template <class T>
+T lowest() {
+  if constexpr (std::is_same_v<T, f16>)
+    return f16{0xfc00};
+  else if constexpr (std::is_same_v<T, bf16>)
+    return bf16{0xff80};
+  else if constexpr (std::numeric_limits<T>::has_infinity)
+    return -std::numeric_limits<T>::infinity();
+  else
+    return std::numeric_limits<T>::lowest();
+}
+
+template <class A>
+A powered(A x, int64_t power) {
+  if constexpr (std::is_floating_point_v<A>) {
+    x = std::fabs(x);
+    if (power == 1) return x;
+    return power == 2 ? x * x : std::pow(x, static_cast<A>(power));
+  } else {
+    return x;
+  }
+}
+
+// Adds values in groups, see above.
+template <class A>
+struct GroupedSum {
+  A total = 0, group = 0;
+  int64_t groups = 0, taps = 0;
+  void add(A x) {
+    group = taps == 0 ? x : group + x;
+    if (++taps == group_taps) close();
+  }
+  void close() {
+    if (taps == 0) return;
+    total = groups == 0 ? group : total + group;
+    ++groups;
+    taps = 0;
+  }
+};
+
+// Only f32 without indices, and powers that have vector loops.
+bool has_channels_last(const heddle_type* x, bool indices, const PoolRule& rule) {
+  return x && x->dtype == HEDDLE_F32 && x->rank >= 3 && !indices && (rule.kind != PoolKind::lp || rule.power <= 2);
+}
+
+}  // namespace
+
+Status resolve_pool(const WindowAttributes& attributes, bool global, Dims x, Window* window) {
+  if (!global) return resolve_window(attributes, x, attributes.kernel_shape, window);
+  WindowAttributes whole;
+  if (x.rank < 3 || x.rank > most_spatial + 2)
+    return invalid("X is " + dims_text(x) + ", expected rank 3 to 5: batch, channels, 1 to 3 spatial dimensions");
+  whole.kernel_shape.assign(x.begin() + 2, x.end());
+  return resolve_window(whole, x, whole.kernel_shape, window);
+}
+
+Status PoolDriver::create(const CreateContext& context) {
+  attributes_ = WindowAttributes(context.attributes);
+  rule_.count_include_pad = integer_or(context.attributes, "count_include_pad", 0) != 0;
+  rule_.power = integer_or(context.attributes, "p", 2);
+  rule_.column_major_indices = integer_or(context.attributes, "storage_order", 0) != 0;
+  return {};
+}
+
+Status PoolDriver::prepare(PrepareContext& context) {
+  const heddle_tensor& x = *context.input(0);
+  const heddle_tensor& y = *context.output(0);
+  HEDDLE_PLUGIN_CHECK(resolve_pool(attributes_, global_, dims_of(x), &window_));
+  channels_ = x.dims[1];
+  channels_last_ = x.layout.rank != 0;
+  if (channels_last_ != (y.layout.rank != 0)) return unsupported("pooling wants input and output in one layout");
+  if (y.element_count == 0) {  // the other extents of an empty output may be anything
+    context.set_tiles(0);
+    return {};
+  }
+  const int64_t pixels = x.dims[0] * window_.output_count();
+  channel_block_ = pixels < most_tiles ? std::min(channels_, channels_per_unit) : channels_;
+  double touched = static_cast<double>(y.element_count);
+  for (const int64_t extent : window_.kernel) touched *= static_cast<double>(extent);
+  touched = std::max(touched, static_cast<double>(x.element_count));
+  tiling_.plan(context, touched * static_cast<double>(byte_width(x.dtype)), channels_last_ ? 1.0 : 4.0, 2.0 * touched);
+  return {};
+}
+
+// Units: output pixels of all images, each in blocks of channels.
+void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
+  const auto* x = static_cast<const float*>(context.inputs[0]->data);
+  auto* y = static_cast<float*>(context.outputs[0]->data);
+  const PoolTable& loops = isa_pooling();
+  auto* combine = rule_.kind == PoolKind::max       ? loops.max
+                  : rule_.kind == PoolKind::average ? loops.sum
+                  : rule_.power == 1                ? loops.sum_absolute
+                                                    : loops.sum_squares;
+  const int64_t blocks = (channels_ + channel_block_ - 1) / channel_block_;
+  const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
+  PoolWindow window(window_);
+  for (int64_t unit = first; unit < last && !poll.stopped(); ++unit) {
+    const int64_t pixel = unit / blocks, channel = unit % blocks * channel_block_;
+    const int64_t channels = std::min(channel_block_, channels_ - channel);
+    const float* image = x + pixel / output_pixels * input_pixels * channels_ + channel;
+    float* target = y + pixel * channels_ + channel;
+    window.move_to(pixel % output_pixels);
+    const float* sources[group_taps];
+    PoolRows rows = {sources, 0, channels, target, true};
+    window.for_each_tap(poll, channels, [&](int64_t input_pixel) {
+      sources[rows.count++] = image + input_pixel * channels_;
+      if (rows.count < group_taps) return;
+      combine(rows);
+      rows.count = 0;
+      rows.first = false;
+    });
+    if (rows.count > 0) combine(rows);
+    if (rows.first && rows.count == 0) std::fill_n(target, channels, rule_.kind == PoolKind::max ? lowest<float>() : 0.0f);
+    const double divisor = window.divisor(rule_.count_include_pad);
+    if (rule_.kind == PoolKind::average && divisor > 1) loops.divide(target, channels, static_cast<float>(divisor));
+    if (rule_.kind == PoolKind::lp && rule_.power == 2) loops.square_root(target, channels);
+  }
+}
+
+template <class T>
+T PoolDriver::pool_one(const T* plane, const PoolWindow& window, int64_t* best, CancellationPoll& poll) const {
+  using A = Arithmetic<T>;
+  if (rule_.kind == PoolKind::max) {
+    A highest = to_arithmetic(lowest<T>());
+    *best = -1;
+    window.for_each_tap(poll, 2, [&](int64_t pixel) {
+      const A value = to_arithmetic(plane[pixel]);
+      if (*best >= 0 && !(value > highest || value != value)) return;
+      highest = value;
+      *best = pixel;
+    });
+    return from_arithmetic<T>(highest);
+  }
+  GroupedSum<A> sum;
+  const bool average = rule_.kind == PoolKind::average;
+  window.for_each_tap(poll, 2, [&](int64_t pixel) {
+    const A value = to_arithmetic(plane[pixel]);
+    sum.add(average ? value : powered(value, rule_.power));
+  });
+  sum.close();
+  A result = sum.total;
+  if (average) {
+    const double divisor = window.divisor(rule_.count_include_pad);
+    if (divisor > 1) result /= static_cast<A>(divisor);
+  } else if constexpr (std::is_floating_point_v<A>) {
+    if (rule_.power == 2)
+      result = std::sqrt(result);
+    else if (rule_.power != 1)
+      result = std::pow(result, A(1) / static_cast<A>(rule_.power));
+  }
+  return from_arithmetic<T>(result);
+}
+
+// Position within a plane as ONNX's Indices count it.
+int64_t PoolDriver::storage_index(int64_t pixel) const {
+  if (!rule_.column_major_indices) return pixel;
+  int64_t index = 0, stride = window_.input_count();
+  for (int axis = window_.spatial - 1; axis >= 0; --axis) {
+    stride /= window_.input[axis];
+    index += pixel % window_.input[axis] * stride;
+    pixel /= window_.input[axis];
+  }
+  return index;
+}
+
+// Units: outputs, row-major.
+template <class T>
+void PoolDriver::run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
+  const T* x = input<T>(context, 0).data;
+  T* y = output<T>(context, 0).data;
+  int64_t* indices = output<int64_t>(context, 1).data;
+  const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
+  PoolWindow window(window_);
+  for (int64_t i = first; i < last && !poll.stopped(); ++i) {
+    const int64_t plane = i / output_pixels;
+    window.move_to(i % output_pixels);
+    int64_t best = -1;
+    y[i] = pool_one(x + plane * input_pixels, window, &best, poll);
+    if (indices) indices[i] = best < 0 ? -1 : plane * input_pixels + storage_index(best);
+  }
+}
+
+Status PoolDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
+  const heddle_tensor& y = *context.outputs[0];
+  CancellationPoll poll(context);
+  if (channels_last_) {
+    const int64_t blocks = (channels_ + channel_block_ - 1) / channel_block_;
+    const Tiling::Range units = tiling_.range(y.element_count / channels_ * blocks, begin, end);
+    run_channels_last(context, units.first, units.last, poll);
+    return poll.status();
+  }
+  const Tiling::Range outputs = tiling_.range(y.element_count, begin, end);
+  with_dtype(y.dtype, [&](auto tag) { run_row_major<typename decltype(tag)::type>(context, outputs.first, outputs.last, poll); });
+  return poll.status();
+}
+
+std::vector<heddle_format> PoolDriver::list_formats(const CreateContext& context) {
+  PoolRule rule;
+  rule.kind = context.attributes.declares("p") ? PoolKind::lp : PoolKind::max;
+  rule.power = integer_or(context.attributes, "p", 2);
+  heddle_format row_major = {};
+  row_major.struct_size = sizeof(row_major);
+  const heddle_type* x = context.input(0);
+  if (!has_channels_last(x, context.output(1) != nullptr, rule)) return {row_major};
+  const double elements = static_cast<double>(Dims{x->dims, x->rank}.count(0, x->rank));
+  heddle_format last = row_major;
+  last.inputs[0] = last.outputs[0] = channels_last(x->rank);
+  last.cost_ns = 100.0 + 0.5 * elements;
+  row_major.cost_ns = 100.0 + 3.0 * elements;
+  return {last, row_major};
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,49 @@
+// The kernel of all pooling operators: 1 to 3 spatial dimensions, any stride, dilation and padding.
+//
+// f32 runs channels-last or row-major with the same bits; other dtypes, indices and powers other than 1 and 2 run row-major.
+#pragma once
+
+#include "pooling/pooling_window.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+
+class PoolDriver {
+ public:
+  PoolDriver(PoolKind kind, bool global) : global_(global) { rule_.kind = kind; }
+  Status create(const CreateContext& context);
+  Status prepare(PrepareContext& context);
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+
+ protected:
+  static std::vector<heddle_format> list_formats(const CreateContext& context);
+
+ private:
+  void run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
+  template <class T>
+  void run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
+  template <class T>
+  T pool_one(const T* plane, const PoolWindow& window, int64_t* best, CancellationPoll& poll) const;
+  int64_t storage_index(int64_t pixel) const;
+
+  bool global_;
+  PoolRule rule_;
+  WindowAttributes attributes_;
+  Window window_;
+  Tiling tiling_;
+  bool channels_last_ = false;
+  int64_t channels_ = 0, channel_block_ = 0;  // channels of one unit of work, channels-last
+};
+
+template <PoolKind kind, bool global>
+class Pool : public PoolDriver {
+ public:
+  Pool() : PoolDriver(kind, global) {}
+  static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
+};
+
+// The window over x that the attributes say; global ones cover x.
+Status resolve_pool(const WindowAttributes& attributes, bool global, Dims x, Window* window);
+
+}  // namespace heddle::cpu

@@ -1,0 +1,71 @@
+// The taps of one output of a pooling operator.
+#pragma once
+
+#include <algorithm>
+
+#include "conv/conv_window.h"
+#include "support/tile_cap.h"
+
+namespace heddle::cpu {
+
+enum class PoolKind { max, average, lp };
+
+// What a pooling operator computes, from its attributes.
+struct PoolRule {
+  PoolKind kind = PoolKind::max;
+  bool count_include_pad = false;  // average
+  int64_t power = 2;               // lp
+  bool column_major_indices = false;
+};
+
+// A walk over outputs that keeps, per axis, the range of taps inside the input.
+class PoolWindow {
+ public:
+  explicit PoolWindow(const Window& window) : window_(window) {}
+  // Goes to output position `pixel`.
+  void move_to(int64_t pixel) {
+    int64_t rest = pixel;
+    for (int axis = window_.spatial - 1; axis >= 0; --axis) {
+      set_axis(axis, rest % window_.output[axis]);
+      rest /= window_.output[axis];
+    }
+    for (int axis = window_.spatial; axis < most_spatial; ++axis) set_axis(axis, 0);
+  }
+  // Calls body(input pixel) for each tap inside the input, in row-major order, or until `poll` ends. `operations`: of one body.
+  template <class Body>
+  void for_each_tap(CancellationPoll& poll, int64_t operations, Body&& body) const {
+    for (int64_t a = first_[0]; a < last_[0]; ++a) {
+      for (int64_t b = first_[1]; b < last_[1]; ++b) {
+        if (poll.stops((last_[2] - first_[2]) * operations)) return;
+        const int64_t row = (position(0, a) * window_.input[1] + position(1, b)) * window_.input[2];
+        for (int64_t c = first_[2]; c < last_[2]; ++c) body(row + position(2, c));
+      }
+    }
+  }
+  // What an average divides by: taps inside the input, or inside the padded input.
+  double divisor(bool with_padding) const {
+    double n = 1;  // windows may be larger than 64 bits count
+    for (int axis = 0; axis < most_spatial; ++axis) n *= static_cast<double>(with_padding ? padded_[axis] : last_[axis] - first_[axis]);
+    return n;
+  }
+
+ private:
+  int64_t position(int axis, int64_t tap) const { return origin_[axis] + tap * window_.dilation[axis]; }
+  void set_axis(int axis, int64_t output) {
+    const int64_t dilation = window_.dilation[axis], kernel = window_.kernel[axis];
+    const int64_t origin = output * window_.stride[axis] - window_.pad_begin[axis];
+    origin_[axis] = origin;
+    // Taps k with 0 <= origin + k * dilation < extent.
+    auto taps_before = [&](int64_t extent) {
+      return extent <= origin ? int64_t{0} : std::min(kernel, (extent - origin + dilation - 1) / dilation);
+    };
+    last_[axis] = taps_before(window_.input[axis]);
+    first_[axis] = std::min(last_[axis], taps_before(0));
+    padded_[axis] = taps_before(window_.input[axis] + window_.pad_end[axis]);
+  }
+
+  const Window& window_;
+  int64_t origin_[most_spatial] = {}, first_[most_spatial] = {}, last_[most_spatial] = {}, padded_[most_spatial] = {};
+};
+
+}  // namespace heddle::cpu

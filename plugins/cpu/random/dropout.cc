@@ -1,0 +1,103 @@
+// Dropout: the input as it is, or in training mode each element 0 with probability `ratio` and otherwise divided by 1 - ratio.
+#include <algorithm>
+#include <cstring>
+
+#include "families.h"
+#include "random/philox.h"
+#include "support/dtypes.h"
+#include "support/scalar.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr uint32_t ratio_port = 1, training_port = 2;
+
+Status infer_dropout(InferContext& context) {
+  for (uint32_t i = ratio_port; i <= training_port; ++i)
+    if (context.has_input(i) && context.input(i).element_count != 1)
+      return invalid(std::string(i == ratio_port ? "ratio" : "training_mode") + " has shape " + dims_text(context.dims(i)) +
+                     ", expected a scalar");
+  context.set_dims(0, context.dims(0));
+  context.set_dims(1, context.dims(0));
+  return {};
+}
+
+class Dropout {
+ public:
+  Status create(const CreateContext& context) {
+    has_seed_ = context.attributes.has("seed");
+    seed_ = static_cast<uint64_t>(context.attributes.i("seed"));
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    tiling_.plan(context, 2 * static_cast<int64_t>(x.byte_size), context.input(training_port) ? 3.0 : 1.0);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
+    const auto operand = [&](uint32_t port) { return port < context.input_count ? context.inputs[port] : nullptr; };
+    auto* mask = context.output_count > 1 && context.outputs[1] ? static_cast<uint8_t*>(context.outputs[1]->data) : nullptr;
+    const double ratio = operand(ratio_port) ? number_at(*operand(ratio_port), 0) : 0.5;
+    const bool training = operand(training_port) && *static_cast<const uint8_t*>(operand(training_port)->data) != 0;
+    if (!(ratio >= 0 && ratio < 1)) return invalid("ratio is " + std::to_string(ratio) + ", expected a number in [0, 1)");
+    const Tiling::Range blocks = tiling_.range((x.element_count + 3) / 4, begin, end);
+    const int64_t first = blocks.first * 4, last = std::min(blocks.last * 4, x.element_count);
+    if (first >= last) return {};
+    if (training && ratio > 0) {
+      const Philox philox(has_seed_ ? seed_ : context.info->seed, context.random_stream, context.info->step);
+      with_dtype(x.dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        drop(philox, ratio, static_cast<const T*>(x.data), static_cast<T*>(y.data), mask, first, last);
+      });
+      return {};
+    }
+    const auto width = static_cast<int64_t>(byte_width(x.dtype));
+    if (x.data != y.data)
+      std::memcpy(static_cast<char*>(y.data) + first * width, static_cast<const char*>(x.data) + first * width,
+                  static_cast<size_t>((last - first) * width));
+    if (mask) std::memset(mask + first, 1, static_cast<size_t>(last - first));
+    return {};
+  }
+
+ private:
+  // Elements [first, last), first divisible by 4; y may be x.
+  template <class T>
+  static void drop(const Philox& philox, double ratio, const T* x, T* y, uint8_t* mask, int64_t first, int64_t last) {
+    const auto threshold = static_cast<uint64_t>(ratio * 0x1p32);
+    const auto factor = static_cast<Arithmetic<T>>(1.0 / (1.0 - ratio));
+    for (int64_t block = first; block < last; block += 4) {
+      const Philox::Block words = philox.block(static_cast<uint64_t>(block / 4));
+      for (int64_t i = block; i < std::min(block + 4, last); ++i) {
+        const bool kept = words[static_cast<size_t>(i - block)] >= threshold;
+        y[i] = from_arithmetic<T>(kept ? to_arithmetic(x[i]) * factor : Arithmetic<T>(0));
+        if (mask) mask[i] = kept;
+      }
+    }
+  }
+  bool has_seed_ = false;
+  uint64_t seed_ = 0;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_dropout(Builder& plugin) {
+  plugin.add(Op("Dropout", "", 13)
+                 .doc("the input, or in training mode a random part of it scaled by 1 / (1 - ratio)")
+                 .in("data", float_dtypes)
+                 .optional("ratio", float_dtypes, nullptr)
+                 .on_host()
+                 .optional("training_mode", dtypes<bool>(), nullptr)
+                 .on_host()
+                 .out("output", {}, float_dtypes)
+                 .out_as("mask", HEDDLE_BOOL)
+                 .in_place("output", "data")
+                 .maybe("seed", HEDDLE_ATTRIBUTE_INT)
+                 .traits(HEDDLE_TRAIT_RANDOM)
+                 .infer(infer_dropout)
+                 .cpu<Dropout>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,266 @@
+// RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial: numbers from Philox(seed, stream, step, element).
+//
+// Elements of up to 32 bits take one word each, four to a block; f64 takes two, two elements to a block. Tiles are ranges of blocks.
+#include <algorithm>
+#include <cmath>
+
+#include "families.h"
+#include "random/philox.h"
+#include "support/axes.h"
+#include "support/dtypes.h"
+#include "support/onnx_dtype.h"
+#include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+// The seed of a node: ONNX's float attribute when given, else the run's.
+class Seed {
+ public:
+  Seed() = default;
+  explicit Seed(const Attributes& attributes) : own_(attributes.has("seed")), value_(attributes.f("seed")) {}
+  Philox generator(const RunContext& context) const {
+    return {own_ ? bits_as<uint64_t>(value_) : context.info->seed, context.random_stream, context.info->step};
+  }
+
+ private:
+  bool own_ = false;
+  double value_ = 0;
+};
+
+// ---------------------------------------------------------------- RandomNormal, RandomUniform
+
+template <bool like>
+Status infer_random(InferContext& context) {
+  heddle_dtype dtype = like ? context.input(0).dtype : HEDDLE_F32;
+  HEDDLE_PLUGIN_CHECK(dtype_attribute(context.attributes, "dtype", &dtype));
+  if (!(HEDDLE_DTYPE_BIT(dtype) & float_dtypes)) return invalid("the output is not of a floating-point type; give dtype");
+  context.set_dtype(0, dtype);
+  if constexpr (like) {
+    context.set_dims(0, context.dims(0));
+  } else {
+    const std::vector<int64_t> dims = context.attributes.ints("shape");
+    HEDDLE_PLUGIN_CHECK(check_rank(dims.size()));
+    for (int64_t dim : dims)
+      if (dim < 0) return invalid("shape has the extent " + std::to_string(dim) + ", expected 0 or more");
+    context.set_dims(0, dims);
+  }
+  return {};
+}
+
+template <bool normal>
+class Random {
+ public:
+  Status create(const CreateContext& context) {
+    const Attributes& a = context.attributes;
+    seed_ = Seed(a);
+    // A normal is mean + scale * z, a uniform low + (high - low) * u.
+    offset_ = normal ? a.f("mean") : a.f("low");
+    factor_ = normal ? a.f("scale") : a.f("high") - a.f("low");
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size), normal ? 20.0 : 4.0);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor& y = *context.outputs[0];
+    const Philox philox = seed_.generator(context);
+    with_dtype(y.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      constexpr int per_block = sizeof(T) == 8 ? 2 : 4;
+      const Tiling::Range range = tiling_.range((y.element_count + per_block - 1) / per_block, begin, end);
+      for (int64_t block = range.first; block < range.last; ++block) {
+        double values[4];
+        fill<per_block>(philox.block(static_cast<uint64_t>(block)), values);
+        const int64_t first = block * per_block, count = std::min<int64_t>(per_block, y.element_count - first);
+        for (int64_t i = 0; i < count; ++i) static_cast<T*>(y.data)[first + i] = from_arithmetic<T>(offset_ + factor_ * values[i]);
+      }
+    });
+    return {};
+  }
+
+ private:
+  template <int per_block>
+  static void fill(const Philox::Block& words, double* values) {
+    double u[4];
+    if constexpr (per_block == 2) {
+      u[0] = unit_double(words[0], words[1]);
+      u[1] = unit_double(words[2], words[3]);
+    } else {
+      for (int i = 0; i < 4; ++i) u[i] = static_cast<double>(unit_float(words[static_cast<size_t>(i)]));
+    }
+    for (int i = 0; i < per_block; i += 2) {
+      const std::array<double, 2> z = normal ? normal_pair(u[i], u[i + 1]) : std::array<double, 2>{u[i], u[i + 1]};
+      values[i] = z[0];
+      values[i + 1] = z[1];
+    }
+  }
+  Seed seed_;
+  double offset_ = 0, factor_ = 1;
+  Tiling tiling_;
+};
+
+// ---------------------------------------------------------------- Bernoulli
+
+Status infer_bernoulli(InferContext& context) {
+  heddle_dtype dtype = context.input(0).dtype;
+  HEDDLE_PLUGIN_CHECK(dtype_attribute(context.attributes, "dtype", &dtype));
+  context.set_dtype(0, dtype);
+  context.set_dims(0, context.dims(0));
+  return {};
+}
+
+class Bernoulli {
+ public:
+  Status create(const CreateContext& context) {
+    seed_ = Seed(context.attributes);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size), 8.0);
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &p = *context.inputs[0], &y = *context.outputs[0];
+    const Philox philox = seed_.generator(context);
+    const Tiling::Range range = tiling_.range((y.element_count + 3) / 4, begin, end);
+    with_dtype(y.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      for (int64_t block = range.first; block < range.last; ++block) {
+        const Philox::Block words = philox.block(static_cast<uint64_t>(block));
+        for (int64_t i = block * 4; i < std::min(block * 4 + 4, y.element_count); ++i) {
+          const double u = static_cast<double>(words[static_cast<size_t>(i % 4)]) * 0x1p-32;
+          static_cast<T*>(y.data)[i] = from_arithmetic<T>(u < number_at(p, i) ? 1 : 0);
+        }
+      }
+    });
+    return {};
+  }
+
+ private:
+  Seed seed_;
+  Tiling tiling_;
+};
+
+// ---------------------------------------------------------------- Multinomial
+
+Status infer_multinomial(InferContext& context) {
+  const Dims x = context.dims(0);
+  heddle_dtype dtype = HEDDLE_I32;
+  HEDDLE_PLUGIN_CHECK(dtype_attribute(context.attributes, "dtype", &dtype));
+  if (dtype != HEDDLE_I32 && dtype != HEDDLE_I64) return invalid("dtype must be int32 or int64");
+  const int64_t samples = context.attributes.i("sample_size");
+  if (x.rank != 2 || x[1] < 1) return invalid("input has shape " + dims_text(x) + ", expected [batch, classes]");
+  if (samples < 0) return invalid("sample_size is " + std::to_string(samples) + ", expected 0 or more");
+  context.set_dtype(0, dtype);
+  context.set_dims(0, std::vector<int64_t>{x[0], samples});
+  return {};
+}
+
+// Input: unnormalised logarithms of probabilities. A tile is a range of batch entries.
+class Multinomial {
+ public:
+  Status create(const CreateContext& context) {
+    seed_ = Seed(context.attributes);
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    tiling_.plan(context, static_cast<int64_t>(x.byte_size + context.output(0)->byte_size), 40.0);
+    context.set_scratch(0, static_cast<uint64_t>(x.dims[1]) * sizeof(double));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
+    const int64_t classes = x.dims[1], samples = y.dims[1];
+    auto* cumulative = thread_scratch<double>(context);
+    const Philox philox = seed_.generator(context);
+    const Tiling::Range range = tiling_.range(x.dims[0], begin, end);
+    CancellationPoll poll(context);
+    for (int64_t row = range.first; row < range.last && !poll.stopped(); ++row) {
+      double largest = number_at(x, row * classes);
+      for (int64_t c = 1; c < classes && !poll.stops(4); ++c) largest = std::max(largest, number_at(x, row * classes + c));
+      double sum = 0;
+      for (int64_t c = 0; c < classes && !poll.stops(10); ++c) cumulative[c] = sum += std::exp(number_at(x, row * classes + c) - largest);
+      for (int64_t s = 0; s < samples && !poll.stops(40); ++s) {
+        const int64_t element = row * samples + s;
+        const Philox::Block words = philox.block(static_cast<uint64_t>(element / 2));
+        const auto word = static_cast<size_t>(element % 2 * 2);
+        const double u = unit_double(words[word], words[word + 1]) * sum;
+        const int64_t found = std::min(std::upper_bound(cumulative, cumulative + classes, u) - cumulative, classes - 1);
+        if (y.dtype == HEDDLE_I32)
+          static_cast<int32_t*>(y.data)[element] = static_cast<int32_t>(found);
+        else
+          static_cast<int64_t*>(y.data)[element] = found;
+      }
+    }
+    return poll.status();
+  }
+
+ private:
+  Seed seed_;
+  Tiling tiling_;
+};
+
+Op random_operator(const char* name, const char* doc) {
+  Op op(name, "", 1);
+  op.doc(doc).traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
+  return op;
+}
+
+}  // namespace
+
+void add_random(Builder& plugin) {
+  plugin.add(random_operator("RandomNormal", "normal numbers, mean + scale * z")
+                 .attribute("mean", 0.0)
+                 .attribute("scale", 1.0)
+                 .required("shape", HEDDLE_ATTRIBUTE_INTS)
+                 .out("output", {}, float_dtypes, nullptr)
+                 .infer(infer_random<false>)
+                 .cpu<Random<true>>());
+  plugin.add(random_operator("RandomNormalLike", "normal numbers in the shape of the input")
+                 .attribute("mean", 0.0)
+                 .attribute("scale", 1.0)
+                 .in("input", any_dtype, nullptr)
+                 .out("output", {}, float_dtypes, nullptr)
+                 .infer(infer_random<true>)
+                 .cpu<Random<true>>());
+  plugin.add(random_operator("RandomUniform", "uniform numbers in [low, high)")
+                 .attribute("low", 0.0)
+                 .attribute("high", 1.0)
+                 .required("shape", HEDDLE_ATTRIBUTE_INTS)
+                 .out("output", {}, float_dtypes, nullptr)
+                 .infer(infer_random<false>)
+                 .cpu<Random<false>>());
+  plugin.add(random_operator("RandomUniformLike", "uniform numbers in [low, high) in the shape of the input")
+                 .attribute("low", 0.0)
+                 .attribute("high", 1.0)
+                 .in("input", any_dtype, nullptr)
+                 .out("output", {}, float_dtypes, nullptr)
+                 .infer(infer_random<true>)
+                 .cpu<Random<false>>());
+  plugin.add(Op("Bernoulli", "", 15)
+                 .doc("1 with the probability given by the input, else 0")
+                 .traits(HEDDLE_TRAIT_RANDOM)
+                 .in("input", float_dtypes, nullptr)
+                 .out("output", {}, any_dtype, nullptr)
+                 .maybe("seed", HEDDLE_ATTRIBUTE_FLOAT)
+                 .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
+                 .infer(infer_bernoulli)
+                 .cpu<Bernoulli>());
+  plugin.add(Op("Multinomial", "", 7)
+                 .doc("classes drawn with probabilities proportional to exp(input)")
+                 .traits(HEDDLE_TRAIT_RANDOM)
+                 .in("input", float_dtypes, nullptr)
+                 .out("output", {}, index_dtypes, nullptr)
+                 .maybe("seed", HEDDLE_ATTRIBUTE_FLOAT)
+                 .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("sample_size", 1)
+                 .infer(infer_multinomial)
+                 .cpu<Multinomial>());
+}
+
+}  // namespace heddle::cpu

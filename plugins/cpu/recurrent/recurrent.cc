@@ -1,0 +1,309 @@
+// RNN, GRU, LSTM: a cell applied along time, forward, backward or both.
+//
+// Each (direction, batch entry) is independent of all others: tiles are ranges of them, and every unit goes through time alone with its
+// state in the scratch of its thread.
+#include <algorithm>
+#include <utility>
+
+#include "families.h"
+#include "recurrent/recurrent_activation.h"
+#include "support/dims.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+using Kind = RecurrentActivation::Kind;
+
+// Where a tensor of [time, batch, width] or, with layout 1, [batch, time, width] keeps (t, b); and so on for the others.
+struct RecurrentShape {
+  int64_t times = 0, batches = 0, inputs = 0, hidden = 0;
+  int directions = 1;
+  bool batch_first = false;
+  int64_t x(int64_t t, int64_t b) const { return (batch_first ? b * times + t : t * batches + b) * inputs; }
+  int64_t y(int64_t t, int64_t d, int64_t b) const {
+    return (batch_first ? (b * times + t) * directions + d : (t * directions + d) * batches + b) * hidden;
+  }
+  int64_t state(int64_t d, int64_t b) const { return (batch_first ? b * directions + d : d * batches + b) * hidden; }
+};
+
+Status direction_count(const Attributes& attributes, int* directions) {
+  const std::string text = attributes.s("direction");
+  if (text != "forward" && text != "reverse" && text != "bidirectional")
+    return invalid("direction is \"" + text + "\", expected forward, reverse or bidirectional");
+  *directions = text == "bidirectional" ? 2 : 1;
+  return {};
+}
+
+Status read_shape(const Attributes& attributes, Dims x, Dims w, int gates, RecurrentShape* shape) {
+  HEDDLE_PLUGIN_CHECK(direction_count(attributes, &shape->directions));
+  shape->batch_first = attributes.i("layout") != 0;
+  if (x.rank != 3) return invalid("X has shape " + dims_text(x) + ", expected three dimensions");
+  shape->times = x[shape->batch_first ? 1 : 0];
+  shape->batches = x[shape->batch_first ? 0 : 1];
+  shape->inputs = x[2];
+  if (w.rank != 3 || w[0] != shape->directions || w[1] % gates || w[2] != shape->inputs)
+    return invalid("W has shape " + dims_text(w) + ", expected [" + std::to_string(shape->directions) + ", " + std::to_string(gates) +
+                   " * hidden_size, " + std::to_string(shape->inputs) + "]");
+  shape->hidden = w[1] / gates;
+  const int64_t declared = attributes.i("hidden_size", shape->hidden);
+  if (declared != shape->hidden)
+    return invalid("hidden_size is " + std::to_string(declared) + ", W is made for " + std::to_string(shape->hidden));
+  return {};
+}
+
+// Ports that all three share; LSTM has initial_c and P behind them.
+enum Port : uint32_t { port_x, port_w, port_r, port_b, port_lengths, port_h, port_c, port_p };
+
+template <int gates>
+Status infer_recurrent(InferContext& context) {
+  RecurrentShape s;
+  HEDDLE_PLUGIN_CHECK(read_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s));
+  const std::vector<int64_t> state =
+      s.batch_first ? std::vector<int64_t>{s.batches, s.directions, s.hidden} : std::vector<int64_t>{s.directions, s.batches, s.hidden};
+  const auto expect = [&](uint32_t port, const char* name, const std::vector<int64_t>& dims) -> Status {
+    if (!context.has_input(port)) return {};
+    const Dims given = context.dims(port);
+    if (std::equal(given.begin(), given.end(), dims.begin(), dims.end())) return {};
+    return invalid(std::string(name) + " has shape " + dims_text(given) + ", expected " + dims_text(dims_of(dims)));
+  };
+  HEDDLE_PLUGIN_CHECK(expect(port_r, "R", {s.directions, gates * s.hidden, s.hidden}));
+  HEDDLE_PLUGIN_CHECK(expect(port_b, "B", {s.directions, 2 * gates * s.hidden}));
+  HEDDLE_PLUGIN_CHECK(expect(port_lengths, "sequence_lens", {s.batches}));
+  HEDDLE_PLUGIN_CHECK(expect(port_h, "initial_h", state));
+  HEDDLE_PLUGIN_CHECK(expect(port_c, "initial_c", state));
+  HEDDLE_PLUGIN_CHECK(expect(port_p, "P", {s.directions, 3 * s.hidden}));
+  context.set_dims(0, s.batch_first ? std::vector<int64_t>{s.batches, s.times, s.directions, s.hidden}
+                                    : std::vector<int64_t>{s.times, s.directions, s.batches, s.hidden});
+  context.set_dims(1, state);
+  context.set_dims(2, state);
+  return {};
+}
+
+// Products with W and R; activations are few beside them.
+template <int gates>
+void recurrent_cost(CostContext& context) {
+  RecurrentShape s;
+  if (!read_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s).ok()) return;
+  const auto n = static_cast<double>(s.hidden);
+  context.set_flops(2.0 * static_cast<double>(s.times) * static_cast<double>(s.batches) * s.directions * gates * n *
+                    (static_cast<double>(s.inputs) + n));
+}
+
+// Eight sums side by side, so that compilers use vectors; a fixed order.
+template <class T>
+T dot(const T* a, const T* b, int64_t n) {
+  T sums[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int k = 0; k < 8; ++k) sums[k] += a[i + k] * b[i + k];
+  T sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+  for (; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// One direction's weights and one unit's state. Gates are in the order of ONNX's W.
+template <class T>
+struct Cell {
+  const RecurrentActivation* activations;
+  const T *w, *r, *bias, *peepholes;  // bias and peepholes may be null
+  T *h, *c, *gates;                   // gates: one more block of `hidden` behind them for GRU
+  int64_t inputs, hidden;
+  CancellationPoll* poll;
+  // Whether to leave the rows of a step that are left: before each.
+  bool stops() const { return poll->stops(inputs + hidden); }
+  T clip;        // 0: none
+  bool variant;  // LSTM: input_forget; GRU: linear_before_reset
+  T clipped(T v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
+  // x . W + bias of W, of row g * hidden + j
+  T from_input(const T* x, int64_t row) const { return dot(w + row * inputs, x, inputs) + (bias ? bias[row] : T(0)); }
+  T from_state(const T* state, int64_t row, int64_t rows) const {
+    return dot(r + row * hidden, state, hidden) + (bias ? bias[rows + row] : T(0));
+  }
+};
+
+struct RnnCell {
+  static constexpr int gates = 1;
+  static std::vector<Kind> activations() { return {Kind::tanh}; }
+  static const char* variant() { return nullptr; }
+  template <class T>
+  static void step(const Cell<T>& cell, const T* x) {
+    for (int64_t j = 0; j < cell.hidden && !cell.stops(); ++j)
+      cell.gates[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, cell.hidden)));
+    std::copy(cell.gates, cell.gates + cell.hidden, cell.h);
+  }
+};
+
+struct GruCell {
+  static constexpr int gates = 3;  // update z, reset r, hidden
+  static std::vector<Kind> activations() { return {Kind::sigmoid, Kind::tanh}; }
+  static const char* variant() { return "linear_before_reset"; }
+  template <class T>
+  static void step(const Cell<T>& cell, const T* x) {
+    const int64_t n = cell.hidden;
+    T *z = cell.gates, *r = z + n, *next = r + n, *reset = next + n;
+    for (int64_t j = 0; j < 2 * n && !cell.stops(); ++j)
+      z[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, 3 * n)));
+    for (int64_t j = 0; j < n; ++j) reset[j] = r[j] * cell.h[j];
+    for (int64_t j = 0; j < n && !cell.stops(); ++j) {
+      const T recurrent = cell.variant ? r[j] * cell.from_state(cell.h, 2 * n + j, 3 * n) : cell.from_state(reset, 2 * n + j, 3 * n);
+      next[j] = cell.activations[1](cell.clipped(cell.from_input(x, 2 * n + j) + recurrent));
+    }
+    for (int64_t j = 0; j < n; ++j) cell.h[j] = (1 - z[j]) * next[j] + z[j] * cell.h[j];
+  }
+};
+
+struct LstmCell {
+  static constexpr int gates = 4;  // input, output, forget, cell
+  static std::vector<Kind> activations() { return {Kind::sigmoid, Kind::tanh, Kind::tanh}; }
+  static const char* variant() { return "input_forget"; }
+  template <class T>
+  static void step(const Cell<T>& cell, const T* x) {
+    const int64_t n = cell.hidden;
+    const RecurrentActivation* p = cell.activations;
+    T* gate = cell.gates;
+    for (int64_t j = 0; j < 4 * n && !cell.stops(); ++j) gate[j] = cell.from_input(x, j) + cell.from_state(cell.h, j, 4 * n);
+    for (int64_t j = 0; j < n; ++j) {
+      const T* peep = cell.peepholes;
+      const T before = cell.c[j];
+      const T in = p[0](cell.clipped(gate[j] + (peep ? peep[j] * before : T(0))));
+      const T forget = cell.variant ? 1 - in : p[0](cell.clipped(gate[2 * n + j] + (peep ? peep[2 * n + j] * before : T(0))));
+      const T after = forget * before + in * p[1](cell.clipped(gate[3 * n + j]));
+      const T out = p[0](cell.clipped(gate[n + j] + (peep ? peep[n + j] * after : T(0))));
+      cell.c[j] = after;
+      cell.h[j] = out * p[2](after);
+    }
+  }
+};
+
+template <class CellKind>
+class Recurrent {
+ public:
+  Status create(const CreateContext& context) {
+    const Attributes& a = context.attributes;
+    HEDDLE_PLUGIN_CHECK(read_shape(a, dims_of(*context.input(port_x)), dims_of(*context.input(port_w)), CellKind::gates, &shape_));
+    backward_ = a.s("direction") == "reverse";
+    clip_ = a.f("clip");
+    variant_ = CellKind::variant() && a.i(CellKind::variant()) != 0;
+    return parse_activations(a, shape_.directions, CellKind::activations(), &activations_);
+  }
+  Status prepare(PrepareContext& context) {
+    const Dims x = dims_of(*context.input(port_x));
+    shape_.times = x[shape_.batch_first ? 1 : 0];
+    shape_.batches = x[shape_.batch_first ? 0 : 1];
+    const int64_t n = shape_.hidden;
+    const double products = static_cast<double>(shape_.times) * static_cast<double>(shape_.batches) * shape_.directions * CellKind::gates *
+                            static_cast<double>(n) * static_cast<double>(shape_.inputs + n);
+    tiling_.plan(context, products, 4.0);
+    context.set_scratch(0, static_cast<uint64_t>((2 + CellKind::gates + 1) * n) * sizeof(double));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (context.inputs[port_x]->dtype == HEDDLE_F64) return run_units<double>(context, begin, end);
+    return run_units<float>(context, begin, end);
+  }
+
+ private:
+  static Dims dims_of(const heddle_type& type) { return {type.dims, type.rank}; }
+  static Dims dims_of(const heddle_tensor& tensor) { return {tensor.dims, tensor.rank}; }
+  template <class T>
+  static const T* data_of(const RunContext& context, uint32_t port) {
+    return port < context.input_count && context.inputs[port] ? static_cast<const T*>(context.inputs[port]->data) : nullptr;
+  }
+  template <class T>
+  static T* result_of(const RunContext& context, uint32_t port) {
+    return port < context.output_count && context.outputs[port] ? static_cast<T*>(context.outputs[port]->data) : nullptr;
+  }
+
+  template <class T>
+  Status run_units(const RunContext& context, int64_t begin, int64_t end) const {
+    const Tiling::Range range = tiling_.range(shape_.directions * shape_.batches, begin, end);
+    if (writes_nothing(context)) return {};
+    CancellationPoll poll(context);
+    for (int64_t unit = range.first; unit < range.last; ++unit)
+      HEDDLE_PLUGIN_CHECK(run_unit<T>(context, unit / shape_.batches, unit % shape_.batches, poll));
+    return {};
+  }
+
+  template <class T>
+  Cell<T> cell_of(const RunContext& context, int64_t d, CancellationPoll& poll) const {
+    const int64_t n = shape_.hidden, rows = CellKind::gates * n;
+    auto* memory = thread_scratch<T>(context);
+    const T *bias = data_of<T>(context, port_b), *peepholes = data_of<T>(context, port_p);
+    return {activations_.data() + static_cast<size_t>(d) * CellKind::activations().size(),
+            data_of<T>(context, port_w) + d * rows * shape_.inputs,
+            data_of<T>(context, port_r) + d * rows * n,
+            bias ? bias + d * 2 * rows : nullptr,
+            peepholes ? peepholes + d * 3 * n : nullptr,
+            memory,
+            memory + n,
+            memory + 2 * n,
+            shape_.inputs,
+            n,
+            &poll,
+            static_cast<T>(clip_),
+            variant_};
+  }
+
+  template <class T>
+  Status run_unit(const RunContext& context, int64_t d, int64_t b, CancellationPoll& poll) const {
+    const Cell<T> cell = cell_of<T>(context, d, poll);
+    const int64_t n = shape_.hidden;
+    for (const auto& [port, state] : {std::pair{port_h, cell.h}, std::pair{port_c, cell.c}}) {
+      const T* initial = data_of<T>(context, port);
+      for (int64_t j = 0; j < n; ++j) state[j] = initial ? initial[shape_.state(d, b) + j] : T(0);
+    }
+    const auto* lengths = data_of<int32_t>(context, port_lengths);
+    const int64_t length = lengths ? lengths[b] : shape_.times;
+    if (length < 0 || length > shape_.times)
+      return invalid("sequence_lens[" + std::to_string(b) + "] is " + std::to_string(length) + ", expected 0 to " +
+                     std::to_string(shape_.times));
+    T* y = result_of<T>(context, 0);
+    for (int64_t step = 0; step < length; ++step) {
+      const int64_t t = backward_ || d == 1 ? length - 1 - step : step;
+      CellKind::step(cell, data_of<T>(context, port_x) + shape_.x(t, b));
+      if (poll.stops(n)) return cancelled();
+      if (y) std::copy(cell.h, cell.h + n, y + shape_.y(t, d, b));
+    }
+    for (int64_t t = length; y && t < shape_.times; ++t) std::fill_n(y + shape_.y(t, d, b), n, T(0));
+    for (const auto& [output, state] : {std::pair{1u, cell.h}, std::pair{2u, cell.c}})
+      if (T* last = result_of<T>(context, output)) std::copy(state, state + n, last + shape_.state(d, b));
+    return {};
+  }
+
+  RecurrentShape shape_;
+  bool backward_ = false, variant_ = false;
+  double clip_ = 0;
+  std::vector<RecurrentActivation> activations_;
+  Tiling tiling_;
+};
+
+template <class CellKind>
+Op recurrent_operator(const char* name, const char* doc) {
+  constexpr heddle_dtype_set floats = dtypes<float, double>();
+  Op op(name, "", 14);
+  op.doc(doc).in("X", floats).in("W", floats).in("R", floats).optional("B", floats);
+  op.optional("sequence_lens", dtypes<int32_t>(), nullptr).optional("initial_h", floats);
+  if (CellKind::gates == 4) op.optional("initial_c", floats).optional("P", floats);
+  op.optional_out("Y", {}, floats).optional_out("Y_h", {}, floats);
+  if (CellKind::gates == 4) op.optional_out("Y_c", {}, floats);
+  op.maybe("activations", HEDDLE_ATTRIBUTE_STRINGS);
+  op.maybe("activation_alpha", HEDDLE_ATTRIBUTE_FLOATS).maybe("activation_beta", HEDDLE_ATTRIBUTE_FLOATS);
+  op.maybe("clip", HEDDLE_ATTRIBUTE_FLOAT).attribute("direction", "forward").maybe("hidden_size", HEDDLE_ATTRIBUTE_INT);
+  op.attribute("layout", 0);
+  if (CellKind::variant()) op.attribute(CellKind::variant(), 0);
+  op.template cost<recurrent_cost<CellKind::gates>>();
+  op.infer(infer_recurrent<CellKind::gates>).template cpu<Recurrent<CellKind>>();
+  return op;
+}
+
+}  // namespace
+
+void add_recurrent(Builder& plugin) {
+  plugin.add(recurrent_operator<RnnCell>("RNN", "a simple recurrent layer"));
+  plugin.add(recurrent_operator<GruCell>("GRU", "a layer of gated recurrent units"));
+  plugin.add(recurrent_operator<LstmCell>("LSTM", "a layer of long short-term memory cells"));
+}
+
+}  // namespace heddle::cpu

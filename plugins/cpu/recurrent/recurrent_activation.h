@@ -1,0 +1,65 @@
+// The activation functions that RNN, GRU and LSTM name in their attributes. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "support/api.h"
+
+namespace heddle::cpu {
+
+struct RecurrentActivation {
+  enum class Kind : uint8_t {
+    relu,
+    tanh,
+    sigmoid,
+    affine,
+    leaky_relu,
+    thresholded_relu,
+    scaled_tanh,
+    hard_sigmoid,
+    elu,
+    softsign,
+    softplus
+  };
+  Kind kind = Kind::tanh;
+  double alpha = 0, beta = 0;
+
+  template <class T>
+  T operator()(T x) const {
+    const T a = static_cast<T>(alpha), b = static_cast<T>(beta);
+    switch (kind) {
+      case Kind::relu:
+        return x > 0 ? x : T(0);
+      case Kind::tanh:
+        return std::tanh(x);
+      case Kind::sigmoid:
+        return 1 / (1 + std::exp(-x));
+      case Kind::affine:
+        return a * x + b;
+      case Kind::leaky_relu:
+        return x < 0 ? a * x : x;
+      case Kind::thresholded_relu:
+        return x > a ? x : T(0);
+      case Kind::scaled_tanh:
+        return a * std::tanh(b * x);
+      case Kind::hard_sigmoid:
+        return std::min(std::max(a * x + b, T(0)), T(1));
+      case Kind::elu:
+        return x < 0 ? a * std::expm1(x) : x;
+      case Kind::softsign:
+        return x / (1 + std::fabs(x));
+      default:
+        return x > 20 ? x : std::log1p(std::exp(x));
+    }
+  }
+};
+
+// The functions of all directions, `defaults` for each when none are named; alphas and betas are taken in order by the functions that
+// have them.
+Status parse_activations(const Attributes& attributes, int directions, const std::vector<RecurrentActivation::Kind>& defaults,
+                         std::vector<RecurrentActivation>* activations);
+
+}  // namespace heddle::cpu

@@ -1,0 +1,24 @@
+// What a reduction folds into: doubles or 64-bit integers, whatever the dtype of its input. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "reduce/reduce_rows.h"
+#include "support/api.h"
+
+namespace heddle::cpu {
+
+// All accumulators are 8 bytes.
+union Accumulator {
+  double f;
+  int64_t i;
+  uint64_t u;
+};
+
+// The loops that fold a dtype that compute_dtype() answers, and the dtype of their accumulators.
+FoldType fold_type(heddle_dtype folded);
+heddle_dtype accumulator_dtype(heddle_dtype folded);
+// The value of nothing folded: 0, 1, or the end of the range of `dtype`, which is the input's.
+Accumulator start_of(Fold fold, heddle_dtype dtype);
+
+}  // namespace heddle::cpu

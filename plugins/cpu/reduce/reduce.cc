@@ -1,0 +1,347 @@
+// ReduceSum, ReduceMean, ReduceMax, ... over any axes of any layout.
+//
+// A tile folds a part of the elements of a part of the outputs into accumulators (double or 64-bit integers). When the elements were
+// divided, accumulators are partial results in scratch, [folded part][output], and finish combines them in order: results do not depend
+// on threads. Dtypes that have no loops of their own are converted a stretch at a time.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "families.h"
+#include "reduce/accumulator.h"
+#include "reduce/reduce_plan.h"
+#include "support/axes.h"
+#include "support/cost.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/layouts.h"
+#include "support/shape_operands.h"
+#include "support/tile_cap.h"
+#include "vector/convert.h"
+
+namespace heddle::cpu {
+namespace {
+
+enum class Ending { none, mean, log, square_root, log_sum_exp };
+
+struct Reduction {
+  Fold fold;
+  Ending ending;
+};
+constexpr Reduction reduce_sum = {fold_sum, Ending::none}, reduce_mean = {fold_sum, Ending::mean}, reduce_max = {fold_max, Ending::none},
+                    reduce_min = {fold_min, Ending::none}, reduce_product = {fold_product, Ending::none},
+                    reduce_l1 = {fold_abs, Ending::none}, reduce_l2 = {fold_square, Ending::square_root},
+                    reduce_log_sum = {fold_sum, Ending::log}, reduce_log_sum_exp = {fold_exp, Ending::log_sum_exp},
+                    reduce_sum_square = {fold_square, Ending::none};
+
+constexpr int64_t chunk = 512;  // columns, or converted elements, at a time
+
+// The dimensions that `axes` names, as bits; none given means all, or none with noop_with_empty_axes.
+Status reduced_set(int rank, const heddle_tensor* axes, bool keep_when_empty, uint32_t* set) {
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, rank, set));
+  if ((!axes || axes->element_count == 0) && !keep_when_empty) *set = (1u << rank) - 1;
+  return {};
+}
+void reduced_extents(Dims from, uint32_t set, bool keeps_dims, Extents* to) {
+  for (int i = 0; i < from.rank; ++i) {
+    if (!(set >> i & 1))
+      to->push(from[i]);
+    else if (keeps_dims)
+      to->push(1);
+  }
+}
+
+class Reduce {
+ public:
+  Status prepare(PrepareContext& context);
+  Status run(const RunContext& context, int64_t begin, int64_t end) const;
+  Status finish(const RunContext& context) const;
+
+ protected:
+  Status create(const CreateContext& context, Reduction reduction);
+
+ private:
+  // The memory of one executing thread.
+  struct Scratch {
+    Accumulator accumulators[chunk], shifts[chunk];
+    Accumulator converted[chunk], results[chunk];
+  };
+  // Outputs [first_output, last_output) and which of their elements to fold. Accumulators and shifts begin at first_output.
+  struct Work {
+    const char* input;
+    int64_t first_output, last_output, first_folded, last_folded;
+    Accumulator* accumulators;
+    const Accumulator* shifts;
+    Accumulator* converted;
+    CancellationPoll* poll;
+  };
+
+  ReducePlan plan_of(const heddle_tensor& input, uint32_t set) const;
+  void fold(const ReducePlan& plan, Fold kind, const Work& work) const;
+  void fold_rows(const ReducePlan& plan, const FoldFunctions& functions, const Work& work) const;
+  void fold_columns(const ReducePlan& plan, const FoldFunctions& functions, const Work& work) const;
+  void combine(Accumulator* into, const Accumulator* from, int64_t count) const;
+  void end(const ReducePlan& plan, Accumulator* accumulators, const Accumulator* shifts, int64_t count) const;
+  void store(const ReducePlan& plan, const Accumulator* accumulators, int64_t first, int64_t count, Accumulator* results,
+             const heddle_tensor& output) const;
+  void run_outputs(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const;
+  void run_partial(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const;
+
+  Reduction reduction_ = reduce_sum;
+  bool keep_when_empty_ = false, keeps_dims_ = true;
+  bool known_axes_ = false;
+  heddle_dtype dtype_ = HEDDLE_DTYPE_NONE, folded_dtype_ = HEDDLE_DTYPE_NONE;
+  ReducePlan plan_;
+};
+
+Status Reduce::create(const CreateContext& context, Reduction reduction) {
+  reduction_ = reduction;
+  keep_when_empty_ = context.attributes.i("noop_with_empty_axes") != 0;
+  keeps_dims_ = context.attributes.i("keepdims") != 0;
+  dtype_ = context.input(0)->dtype;
+  folded_dtype_ = compute_dtype(dtype_);
+  // The squares of integers whose root fits their type may not.
+  if (reduction.ending == Ending::square_root && folded_dtype_ != HEDDLE_F32) folded_dtype_ = HEDDLE_F64;
+  if (!isa_folds().functions[fold_type(folded_dtype_)][reduction.fold].row) return invalid("is not defined for integers");
+  return {};
+}
+
+ReducePlan Reduce::plan_of(const heddle_tensor& input, uint32_t set) const {
+  const double cost =
+      static_cast<double>(input.byte_size) / 10 + (reduction_.fold == fold_exp ? static_cast<double>(input.element_count) : 0);
+  return plan_reduction(input, set, cost, reduction_.ending != Ending::log_sum_exp);
+}
+
+// Axes that are not known before the run (neither constant nor given to prepare) leave one tile, planned when it runs.
+Status Reduce::prepare(PrepareContext& context) {
+  const heddle_tensor& input = *context.input(0);
+  const heddle_tensor* axes = context.input(1);
+  known_axes_ = (!axes || axes->data || axes->element_count == 0) && !input.extent;
+  uint64_t partial_bytes = 0;
+  if (known_axes_) {
+    uint32_t set = 0;
+    if (Status s = reduced_set(input.rank, axes, keep_when_empty_, &set); !s.ok()) return s;
+    plan_ = plan_of(input, set);
+    context.set_tiles(plan_.tiles());
+    if (plan_.folded_parts > 1) partial_bytes = static_cast<uint64_t>(plan_.folded_parts * plan_.outputs) * sizeof(Accumulator);
+  }
+  context.set_scratch(partial_bytes, sizeof(Scratch));
+  context.set_cost_ns(50 + static_cast<double>(input.byte_size) / 10);
+  return {};
+}
+
+Status Reduce::run(const RunContext& context, int64_t begin, int64_t end) const {
+  CancellationPoll poll(context);
+  if (!known_axes_) {
+    const heddle_tensor& input = *context.inputs[0];
+    uint32_t set = 0;
+    const heddle_tensor* axes = context.input_count > 1 ? context.inputs[1] : nullptr;
+    HEDDLE_PLUGIN_CHECK(check_planned({{"axes", axes}}, *context.outputs[0], [&](Extents* to) -> Status {
+      HEDDLE_PLUGIN_CHECK(reduced_set(input.rank, axes, keep_when_empty_, &set));
+      reduced_extents(dims_of(input), set, keeps_dims_, to);
+      return {};
+    }));
+    ReducePlan plan = plan_of(input, set);
+    plan.output_parts = std::min<int64_t>(plan.output_parts, 1);
+    plan.folded_parts = 1;
+    for (int64_t part = 0; part < plan.output_parts; ++part) run_outputs(plan, context, part, poll);
+    return poll.status();
+  }
+  for (int64_t tile = begin; tile < end; ++tile) {
+    if (plan_.folded_parts > 1)
+      run_partial(plan_, context, tile, poll);
+    else
+      run_outputs(plan_, context, tile, poll);
+  }
+  return poll.status();
+}
+
+void Reduce::fold(const ReducePlan& plan, Fold kind, const Work& work) const {
+  const Accumulator start = start_of(kind, dtype_);
+  std::fill(work.accumulators, work.accumulators + (work.last_output - work.first_output), start);
+  if (work.first_folded >= work.last_folded) return;
+  const FoldFunctions& functions = isa_folds().functions[fold_type(folded_dtype_)][kind];
+  plan.columns ? fold_columns(plan, functions, work) : fold_rows(plan, functions, work);
+}
+
+void Reduce::fold_rows(const ReducePlan& plan, const FoldFunctions& functions, const Work& work) const {
+  const int64_t width = static_cast<int64_t>(byte_width(dtype_));
+  const bool convert_first = dtype_ != folded_dtype_;
+  for (int64_t o = work.first_output; o < work.last_output; ++o) {
+    const char* base = work.input + plan.input_of(o) * width;
+    Accumulator* accumulator = work.accumulators + (o - work.first_output);
+    const Accumulator* shift = work.shifts ? work.shifts + (o - work.first_output) : nullptr;
+    for (int64_t r = work.first_folded; r < work.last_folded;) {
+      const char* data = base + plan.folded_at(r) * width;
+      int64_t n = std::min({plan.row - r % plan.row, work.last_folded - r, CancellationPoll::between});
+      if (work.poll->stops(n)) return;
+      if (convert_first) {
+        n = std::min(n, chunk);
+        convert(dtype_, data, folded_dtype_, work.converted, n);
+        functions.row(work.converted, n, shift, accumulator);
+      } else {
+        functions.row(data, n, shift, accumulator);
+      }
+      r += n;
+    }
+  }
+}
+
+void Reduce::fold_columns(const ReducePlan& plan, const FoldFunctions& functions, const Work& work) const {
+  const int64_t width = static_cast<int64_t>(byte_width(dtype_));
+  const bool convert_first = dtype_ != folded_dtype_;
+  for (int64_t o = work.first_output; o < work.last_output;) {
+    const int64_t n = std::min({plan.row - o % plan.row, work.last_output - o, chunk});
+    const char* base = work.input + plan.input_of(o) * width;
+    Accumulator* accumulators = work.accumulators + (o - work.first_output);
+    const Accumulator* shifts = work.shifts ? work.shifts + (o - work.first_output) : nullptr;
+    for (int64_t r = work.first_folded; r < work.last_folded; ++r) {
+      if (work.poll->stops(n)) return;
+      const char* data = base + plan.folded_at(r) * width;
+      if (convert_first) convert(dtype_, data, folded_dtype_, work.converted, n);
+      functions.column(convert_first ? static_cast<const void*>(work.converted) : data, n, shifts, accumulators);
+    }
+    o += n;
+  }
+}
+
+// Adds the partial results of the next elements.
+void Reduce::combine(Accumulator* into, const Accumulator* from, int64_t count) const {
+  const heddle_dtype dtype = accumulator_dtype(folded_dtype_);
+  const FoldType type = dtype == HEDDLE_F64 ? fold_f64 : (dtype == HEDDLE_U64 ? fold_u64 : fold_i64);
+  const bool itself = reduction_.fold == fold_product || reduction_.fold == fold_max || reduction_.fold == fold_min;
+  isa_folds().functions[type][itself ? reduction_.fold : fold_sum].column(from, count, nullptr, into);
+}
+
+// What is left to do with a folded value.
+void Reduce::end(const ReducePlan& plan, Accumulator* accumulators, const Accumulator* shifts, int64_t count) const {
+  if (reduction_.ending == Ending::none) return;
+  const heddle_dtype dtype = accumulator_dtype(folded_dtype_);
+  for (int64_t i = 0; i < count; ++i) {
+    Accumulator& a = accumulators[i];
+    if (reduction_.ending == Ending::mean && dtype != HEDDLE_F64) {
+      // In integers, towards zero: a double holds no sum of more than 53 bits.
+      if (plan.folded > 0) dtype == HEDDLE_U64 ? a.u /= static_cast<uint64_t>(plan.folded) : a.u = static_cast<uint64_t>(a.i / plan.folded);
+      continue;
+    }
+    double value = dtype == HEDDLE_F64 ? a.f : (dtype == HEDDLE_U64 ? static_cast<double>(a.u) : static_cast<double>(a.i));
+    if (reduction_.ending == Ending::mean) value /= static_cast<double>(plan.folded);
+    if (reduction_.ending == Ending::square_root) value = std::sqrt(value);
+    if (reduction_.ending == Ending::log) value = std::log(value);
+    if (reduction_.ending == Ending::log_sum_exp) value = shifts[i].f + std::log(value);
+    convert(HEDDLE_F64, &value, dtype, &a, 1);
+  }
+}
+
+void Reduce::store(const ReducePlan& plan, const Accumulator* accumulators, int64_t first, int64_t count, Accumulator* results,
+                   const heddle_tensor& output) const {
+  const heddle_dtype dtype = accumulator_dtype(folded_dtype_);
+  const size_t width = byte_width(output.dtype);
+  char* to = static_cast<char*>(output.data);
+  if (plan.linear) return convert(dtype, accumulators, output.dtype, to + static_cast<size_t>(first) * width, count);
+  convert(dtype, accumulators, output.dtype, results, count);
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(to + static_cast<size_t>(plan.written_at(first + i)) * width,
+                reinterpret_cast<const char*>(results) + static_cast<size_t>(i) * width, width);
+}
+
+void Reduce::run_outputs(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const {
+  Scratch& scratch = *thread_scratch<Scratch>(context);
+  const char* input = static_cast<const char*>(context.inputs[0]->data);
+  for (int64_t first = plan.output_begin(part), last = plan.output_begin(part + 1); first < last && !poll.stopped();) {
+    const int64_t n = std::min(chunk, last - first);
+    Work work = {input, first, first + n, 0, plan.folded, scratch.accumulators, nullptr, scratch.converted, &poll};
+    if (reduction_.ending == Ending::log_sum_exp) {
+      work.accumulators = scratch.shifts;
+      fold(plan, fold_max, work);
+      for (int64_t i = 0; i < n; ++i)
+        if (!std::isfinite(scratch.shifts[i].f)) scratch.shifts[i].f = 0;
+      work.accumulators = scratch.accumulators;
+      work.shifts = scratch.shifts;
+    }
+    fold(plan, reduction_.fold, work);
+    end(plan, scratch.accumulators, scratch.shifts, n);
+    store(plan, scratch.accumulators, first, n, scratch.results, *context.outputs[0]);
+    first += n;
+  }
+}
+
+void Reduce::run_partial(const ReducePlan& plan, const RunContext& context, int64_t part, CancellationPoll& poll) const {
+  Scratch& scratch = *thread_scratch<Scratch>(context);
+  const int64_t folded_part = part / plan.output_parts, output_part = part % plan.output_parts;
+  const int64_t first = plan.output_begin(output_part), last = plan.output_begin(output_part + 1);
+  Accumulator* partial = step_scratch<Accumulator>(context) + folded_part * plan.outputs;
+  fold(plan, reduction_.fold,
+       {static_cast<const char*>(context.inputs[0]->data), first, last, plan.folded_begin(folded_part), plan.folded_begin(folded_part + 1),
+        partial + first, nullptr, scratch.converted, &poll});
+}
+
+Status Reduce::finish(const RunContext& context) const {
+  if (!known_axes_ || plan_.folded_parts <= 1) return {};
+  Scratch& scratch = *thread_scratch<Scratch>(context);
+  Accumulator* partial = step_scratch<Accumulator>(context);
+  for (int64_t part = 1; part < plan_.folded_parts; ++part) combine(partial, partial + part * plan_.outputs, plan_.outputs);
+  end(plan_, partial, nullptr, plan_.outputs);
+  for (int64_t first = 0; first < plan_.outputs; first += chunk)
+    store(plan_, partial + first, first, std::min(chunk, plan_.outputs - first), scratch.results, *context.outputs[0]);
+  return {};
+}
+
+template <const Reduction& reduction>
+class ReduceKernel : public Reduce {
+ public:
+  Status create(const CreateContext& context) { return Reduce::create(context, reduction); }
+  // Spatial reductions of channels-last images need no reorder.
+  static std::vector<heddle_format> formats(const CreateContext& context) {
+    std::vector<heddle_format> choices = uniform_formats(context, 1, 0);
+    return choices;
+  }
+};
+
+Status infer_reduce(InferContext& context) {
+  const Dims dims = context.dims(0);
+  const bool keep = context.attributes.i("keepdims") != 0, noop = context.attributes.i("noop_with_empty_axes") != 0;
+  const heddle_tensor* axes = context.has_input(1) ? &context.input(1) : nullptr;
+  if (axes && !context.known(1)) {
+    context.set_dynamic(0, keep ? dims.rank : std::max<int>(0, dims.rank - static_cast<int>(axes->element_count)));
+    return {};
+  }
+  uint32_t set = 0;
+  if (Status s = reduced_set(dims.rank, axes, noop, &set); !s.ok()) return s;
+  Extents to;
+  reduced_extents(dims, set, keep, &to);
+  context.set_dims(0, to.dims());
+  return {};
+}
+
+template <const Reduction& reduction, int operations = 1>
+void add_reduction(Builder& plugin, const char* name, int32_t version, heddle_dtype_set set) {
+  Op op(name, "", version);
+  op.in("data", set)
+      .shape_operand("axes", dtypes<int64_t>(), true)
+      .out("reduced", {}, set)
+      .attribute("keepdims", 1)
+      .attribute("noop_with_empty_axes", 0)
+      .precision(HEDDLE_PRECISION_FULL)
+      .infer(infer_reduce);
+  op.cost<per_input_element<operations>>();
+  op.cpu<ReduceKernel<reduction>>();
+  plugin.add(op);
+}
+
+}  // namespace
+
+void add_reduce(Builder& plugin) {
+  add_reduction<reduce_sum>(plugin, "ReduceSum", 13, numeric_dtypes);
+  add_reduction<reduce_mean>(plugin, "ReduceMean", 18, numeric_dtypes);
+  add_reduction<reduce_max>(plugin, "ReduceMax", 18, any_dtype);
+  add_reduction<reduce_min>(plugin, "ReduceMin", 18, any_dtype);
+  add_reduction<reduce_product>(plugin, "ReduceProd", 18, numeric_dtypes);
+  add_reduction<reduce_l1, 2>(plugin, "ReduceL1", 18, numeric_dtypes);
+  add_reduction<reduce_l2, 2>(plugin, "ReduceL2", 18, numeric_dtypes);
+  add_reduction<reduce_log_sum>(plugin, "ReduceLogSum", 18, numeric_dtypes);
+  add_reduction<reduce_log_sum_exp, 3>(plugin, "ReduceLogSumExp", 18, float_dtypes);
+  add_reduction<reduce_sum_square, 2>(plugin, "ReduceSumSquare", 18, numeric_dtypes);
+}
+
+}  // namespace heddle::cpu

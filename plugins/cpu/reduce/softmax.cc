@@ -1,0 +1,186 @@
+// Softmax, LogSoftmax and Hardmax along one axis (semantics since version 13).
+//
+// f32 runs on softmax_rows.h: rows where the axis is the last dimension of the layout, vectors of neighbouring columns elsewhere. The
+// 16-bit floats and f64 gather one softmax after the other into scratch of the executing thread and compute in f32 and f64.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "families.h"
+#include "reduce/softmax_rows.h"
+#include "support/axes.h"
+#include "support/cost.h"
+#include "support/layouts.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+#include "vector/convert.h"
+
+namespace heddle::cpu {
+namespace {
+
+void softmax_f64(SoftmaxKind kind, double* x, int64_t count) {
+  double largest = -std::numeric_limits<double>::infinity();
+  int64_t at = 0;
+  for (int64_t i = 0; i < count; ++i)
+    if (x[i] > largest || (x[i] != x[i] && largest == largest)) largest = x[i], at = i;
+  double sum = 0;
+  if (kind != softmax_hard)
+    for (int64_t i = 0; i < count; ++i) sum += std::exp(x[i] - largest);
+  for (int64_t i = 0; i < count; ++i) {
+    if (kind == softmax_plain) x[i] = std::exp(x[i] - largest) / sum;
+    if (kind == softmax_log) x[i] = x[i] - largest - std::log(sum);
+    if (kind == softmax_hard) x[i] = i == at ? 1 : 0;
+  }
+}
+
+class Softmax {
+ protected:
+  Status create(const CreateContext& context, SoftmaxKind kind) {
+    kind_ = kind;
+    axis_ = context.attributes.i("axis");
+    return {};
+  }
+
+ public:
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    Shape shape;
+    if (Status s = shape_of(x, &shape); !s.ok()) return s;
+    tiling_.plan(context, static_cast<int64_t>(x.byte_size), x.dtype == HEDDLE_F64 ? 20 : 6);
+    const bool gathers = x.dtype != HEDDLE_F32 && shape.count <= longest;
+    const uint64_t gathered = gathers ? static_cast<uint64_t>(shape.count) * 16 : 2 * softmax_columns * sizeof(float);
+    context.set_scratch(0, std::max<uint64_t>(gathered, 64));
+    return {};
+  }
+
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor& x = *context.inputs[0];
+    const heddle_tensor& y = *context.outputs[0];
+    Shape shape;
+    if (Status s = shape_of(x, &shape); !s.ok()) return s;
+    if (shape.count == 0) return {};
+    char* scratch = thread_scratch<char>(context);
+    const auto [first, last] = tiling_.range(shape.outer * shape.inner, begin, end);
+    CancellationPoll poll(context);
+    for (int64_t o = first; o < last && !poll.stopped();) {
+      const int64_t column = o % shape.inner;
+      const int64_t at = o / shape.inner * shape.count * shape.inner + column;
+      if (shape.count > longest) {
+        run_long(x, y, at, shape, poll);
+        ++o;
+      } else if (x.dtype == HEDDLE_F32) {
+        const int64_t n = std::min({shape.inner - column, last - o, softmax_columns});
+        run_f32(static_cast<const float*>(x.data) + at, static_cast<float*>(y.data) + at, shape, n, reinterpret_cast<float*>(scratch));
+        o += n;
+      } else {
+        run_gathered(x, y, at, shape, scratch);
+        ++o;
+      }
+    }
+    return poll.status();
+  }
+
+  static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
+
+ private:
+  // In storage order: dimensions before the axis, the axis, dimensions behind it.
+  struct Shape {
+    int64_t outer = 1, count = 1, inner = 1;
+  };
+
+  Status shape_of(const heddle_tensor& x, Shape* shape) const {
+    int axis = 0;
+    if (x.rank == 0 && (axis_ == 0 || axis_ == -1)) return {};
+    if (!normalize_axis(axis_, x.rank, &axis)) return axis_outside("axis", axis_, x.rank);
+    bool behind = false;
+    for (int i = 0; i < x.rank; ++i) {
+      const int dim = x.layout.rank == x.rank ? x.layout.order[i] : i;
+      if (dim == axis)
+        behind = true, shape->count = x.dims[dim];
+      else
+        (behind ? shape->inner : shape->outer) *= x.dims[dim];
+    }
+    return {};
+  }
+
+  void run_f32(const float* x, float* y, const Shape& shape, int64_t columns, float* scratch) const {
+    if (shape.inner == 1)
+      isa_softmaxes().rows[kind_](x, y, shape.count);
+    else
+      isa_softmaxes().columns[kind_](x, y, shape.count, shape.inner, columns, scratch);
+  }
+
+  void run_gathered(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, char* scratch) const {
+    const size_t width = byte_width(x.dtype);
+    const heddle_dtype dtype = x.dtype == HEDDLE_F64 ? HEDDLE_F64 : HEDDLE_F32;
+    char *raw = scratch, *values = scratch + shape.count * 8;
+    const char* from = static_cast<const char*>(x.data);
+    char* to = static_cast<char*>(y.data);
+    for (int64_t i = 0; i < shape.count; ++i)
+      std::memcpy(raw + static_cast<size_t>(i) * width, from + static_cast<size_t>(at + i * shape.inner) * width, width);
+    convert(x.dtype, raw, dtype, values, shape.count);
+    if (dtype == HEDDLE_F64)
+      softmax_f64(kind_, reinterpret_cast<double*>(values), shape.count);
+    else
+      isa_softmaxes().rows[kind_](reinterpret_cast<float*>(values), reinterpret_cast<float*>(values), shape.count);
+    convert(dtype, values, y.dtype, raw, shape.count);
+    for (int64_t i = 0; i < shape.count; ++i)
+      std::memcpy(to + static_cast<size_t>(at + i * shape.inner) * width, raw + static_cast<size_t>(i) * width, width);
+  }
+
+  // Element by element in f64: one that may be called off halfway.
+  void run_long(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, CancellationPoll& poll) const {
+    const auto width = static_cast<int64_t>(byte_width(x.dtype));
+    const auto element = [&](int64_t i) {
+      double value = 0;
+      convert(x.dtype, static_cast<const char*>(x.data) + (at + i * shape.inner) * width, HEDDLE_F64, &value, 1);
+      return value;
+    };
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+    int64_t where = 0;
+    for (int64_t i = 0; i < shape.count && !poll.stops(8); ++i)
+      if (const double v = element(i); v > largest || (v != v && largest == largest)) largest = v, where = i;
+    for (int64_t i = 0; i < shape.count && kind_ != softmax_hard && !poll.stops(20); ++i) sum += std::exp(element(i) - largest);
+    const double logarithm = std::log(sum);
+    for (int64_t i = 0; i < shape.count && !poll.stops(20); ++i) {
+      const double v = kind_ == softmax_hard    ? (i == where ? 1 : 0)
+                       : kind_ == softmax_plain ? std::exp(element(i) - largest) / sum
+                                                : element(i) - largest - logarithm;
+      convert(HEDDLE_F64, &v, y.dtype, static_cast<char*>(y.data) + (at + i * shape.inner) * width, 1);
+    }
+  }
+
+  static constexpr int64_t longest = int64_t{1} << 24;  // of an axis that is taken as a whole
+  SoftmaxKind kind_ = softmax_plain;
+  int64_t axis_ = -1;
+  Tiling tiling_;
+};
+
+template <SoftmaxKind kind>
+class SoftmaxKernel : public Softmax {
+ public:
+  Status create(const CreateContext& context) { return Softmax::create(context, kind); }
+};
+
+template <SoftmaxKind kind>
+void add_softmax_kind(Builder& plugin, const char* name) {
+  plugin.add(Op(name, "", 13)
+                 .in("input", float_dtypes)
+                 .out("output", same_as("input"), float_dtypes)
+                 .attribute("axis", -1)
+                 .in_place("output", "input")
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .cost<per_input_element<5>>()  // maximum, difference, exponential, sum, quotient
+                 .cpu<SoftmaxKernel<kind>>());
+}
+
+}  // namespace
+
+void add_softmax(Builder& plugin) {
+  add_softmax_kind<softmax_plain>(plugin, "Softmax");
+  add_softmax_kind<softmax_log>(plugin, "LogSoftmax");
+  add_softmax_kind<softmax_hard>(plugin, "Hardmax");
+}
+
+}  // namespace heddle::cpu

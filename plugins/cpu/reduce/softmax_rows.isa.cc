@@ -1,0 +1,146 @@
+// The softmax loops of one instruction set level: maximum, then exponentials and their sum, then scaling.
+#include "reduce/softmax_rows.h"
+
+#include "vector/simd_math.h"
+
+namespace heddle::cpu::HEDDLE_ISA {
+namespace {
+
+constexpr int64_t n = lanes<float>;
+
+// The remainder of a row as a whole vector: missing lanes repeat `filler`.
+VF load_part(const float* x, int64_t count, float filler) {
+  VF v = splat<VF>(filler);
+  __builtin_memcpy(&v, x, static_cast<size_t>(count) * sizeof(float));
+  return v;
+}
+void store_part(float* y, VF v, int64_t count) {
+  __builtin_memcpy(y, &v, static_cast<size_t>(count) * sizeof(float));
+}
+
+float largest(const float* x, int64_t count) {
+  constexpr float lowest = -__builtin_inff();
+  VF a[4] = {splat<VF>(lowest), splat<VF>(lowest), splat<VF>(lowest), splat<VF>(lowest)};
+  int64_t i = 0;
+  for (; i + 4 * n <= count; i += 4 * n)
+    for (int k = 0; k < 4; ++k) a[k] = larger(a[k], load<VF>(x + i + k * n));
+  for (; i + n <= count; i += n) a[0] = larger(a[0], load<VF>(x + i));
+  if (i < count) a[1] = larger(a[1], load_part(x + i, count - i, lowest));
+  const VF m = larger(larger(a[0], a[1]), larger(a[2], a[3]));
+  return largest_lane(m);
+}
+
+// y = exp(x - shift), or only its sum when y is null.
+float exponentials(const float* x, float* y, int64_t count, float shift) {
+  VF sum[2] = {};
+  const VF s = splat<VF>(shift);
+  int64_t i = 0;
+  for (; i + 2 * n <= count; i += 2 * n)
+    for (int k = 0; k < 2; ++k) {
+      const VF e = exp(load<VF>(x + i + k * n) - s);
+      if (y) store(y + i + k * n, e);
+      sum[k] += e;
+    }
+  for (; i + n <= count; i += n) {
+    const VF e = exp(load<VF>(x + i) - s);
+    if (y) store(y + i, e);
+    sum[0] += e;
+  }
+  if (i < count) {
+    const VF e = exp(load_part(x + i, count - i, -__builtin_inff()) - s);
+    if (y) store_part(y + i, e, count - i);
+    sum[1] += load_part(reinterpret_cast<const float*>(&e), count - i, 0);
+  }
+  return sum_lanes(sum[0] + sum[1]);
+}
+
+void plain_row(const float* x, float* y, int64_t count) {
+  const float scale = 1.0f / exponentials(x, y, count, largest(x, count));
+  int64_t i = 0;
+  for (; i + n <= count; i += n) store(y + i, load<VF>(y + i) * scale);
+  for (; i < count; ++i) y[i] *= scale;
+}
+
+void log_row(const float* x, float* y, int64_t count) {
+  const float shift = largest(x, count);
+  const float log_sum = __builtin_logf(exponentials(x, nullptr, count, shift));
+  int64_t i = 0;
+  for (; i + n <= count; i += n) store(y + i, load<VF>(x + i) - shift - log_sum);
+  for (; i < count; ++i) y[i] = x[i] - shift - log_sum;
+}
+
+void hard_row(const float* x, float* y, int64_t count) {
+  const float m = largest(x, count);
+  bool found = false;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool first = !found && (x[i] == m || (m != m && x[i] != x[i]));
+    found = found || first;
+    y[i] = first ? 1.0f : 0.0f;
+  }
+}
+
+// f(offset, count, whole): vectors of columns, the last one possibly partial.
+template <class F>
+void for_columns(int64_t columns, F f) {
+  for (int64_t c = 0; c < columns; c += n) f(c, columns - c < n ? columns - c : n);
+}
+VF get(const float* x, int64_t count) {
+  return count == n ? load<VF>(x) : load_part(x, count, 0);
+}
+void put(float* y, VF v, int64_t count) {
+  count == n ? store(y, v) : store_part(y, v, count);
+}
+
+void column_maxima(const float* x, int64_t count, int64_t stride, int64_t columns, float* maxima) {
+  for_columns(columns, [&](int64_t c, int64_t k) {
+    VF m = get(x + c, k);
+    for (int64_t i = 1; i < count; ++i) m = larger(m, get(x + i * stride + c, k));
+    store(maxima + c, m);
+  });
+}
+
+void plain_columns(const float* x, float* y, int64_t count, int64_t stride, int64_t columns, float* maxima) {
+  column_maxima(x, count, stride, columns, maxima);
+  for_columns(columns, [&](int64_t c, int64_t k) {
+    const VF m = load<VF>(maxima + c);
+    VF sum = {};
+    for (int64_t i = 0; i < count; ++i) {
+      const VF e = exp(get(x + i * stride + c, k) - m);
+      put(y + i * stride + c, e, k);
+      sum += e;
+    }
+    const VF scale = 1.0f / sum;
+    for (int64_t i = 0; i < count; ++i) put(y + i * stride + c, get(y + i * stride + c, k) * scale, k);
+  });
+}
+
+void log_columns(const float* x, float* y, int64_t count, int64_t stride, int64_t columns, float* maxima) {
+  column_maxima(x, count, stride, columns, maxima);
+  for_columns(columns, [&](int64_t c, int64_t k) {
+    const VF m = load<VF>(maxima + c);
+    VF sum = {};
+    for (int64_t i = 0; i < count; ++i) sum += exp(get(x + i * stride + c, k) - m);
+    const VF log_sum = log(sum);
+    for (int64_t i = 0; i < count; ++i) put(y + i * stride + c, get(x + i * stride + c, k) - m - log_sum, k);
+  });
+}
+
+void hard_columns(const float* x, float* y, int64_t count, int64_t stride, int64_t columns, float* maxima) {
+  column_maxima(x, count, stride, columns, maxima);
+  for (int64_t c = 0; c < columns; ++c) {
+    bool found = false;
+    const float m = maxima[c];
+    for (int64_t i = 0; i < count; ++i) {
+      const float v = x[i * stride + c];
+      const bool first = !found && (v == m || (m != m && v != v));
+      found = found || first;
+      y[i * stride + c] = first ? 1.0f : 0.0f;
+    }
+  }
+}
+
+}  // namespace
+
+constinit const SoftmaxTable softmaxes = {{plain_row, log_row, hard_row}, {plain_columns, log_columns, hard_columns}};
+
+}  // namespace heddle::cpu::HEDDLE_ISA

@@ -1,0 +1,42 @@
+// Operands whose content decides the extents of outputs: the extents that a rule computes, and the check that a run is given what its
+// plan was made for. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+
+#include "support/dims.h"
+
+namespace heddle::cpu {
+
+// Extents without heap memory: rules compute them while shapes are inferred, and kernels again while they run.
+struct Extents {
+  int64_t values[HEDDLE_MAX_RANK] = {};
+  int rank = 0;
+  void push(int64_t extent) { values[rank++] = extent; }
+  Dims dims() const { return {values, rank}; }
+};
+
+// An input as messages show it: "axes [0, 2]".
+struct Operand {
+  const char* name;
+  const heddle_tensor* content;  // null: absent
+};
+// Whether a run may see another content than the one that the plan was made for. Ask in prepare.
+inline bool varies(const PrepareContext& context, std::initializer_list<uint32_t> ports) {
+  return std::any_of(ports.begin(), ports.end(), [&](uint32_t port) { return !context.is_constant(port); });
+}
+// The error of a run whose operands lead to other extents than the output has. `rule`: what the rule said to the content.
+Status other_content(std::initializer_list<Operand> operands, const Status& rule, Dims given, Dims prepared);
+// In run: whether the operands lead to the extents of `output`, by which the kernel bounds what it writes. `rule(Extents*)` computes them.
+template <class Rule>
+Status check_planned(std::initializer_list<Operand> operands, const heddle_tensor& output, Rule&& rule) {
+  Extents given;
+  const Status status = rule(&given);
+  const Dims dims = given.dims(), planned = dims_of(output);
+  if (status.ok() && std::equal(dims.begin(), dims.end(), planned.begin(), planned.end())) return {};
+  return other_content(operands, status, dims, planned);
+}
+
+}  // namespace heddle::cpu

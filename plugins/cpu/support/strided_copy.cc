@@ -1,0 +1,239 @@
+// The loops of StridedCopy. Memory-bound: what counts is that the inner loop runs along contiguous bytes on both sides, or in square
+// blocks when the contiguous dimensions of source and target differ.
+#include "support/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/dtypes.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr int64_t unit_bytes = 32 * 1024;
+
+template <class W>
+W load(const char* from) {
+  W value;
+  std::memcpy(&value, from, sizeof(W));
+  return value;
+}
+template <class W>
+void store(char* to, W value) {
+  std::memcpy(to, &value, sizeof(W));
+}
+
+template <class W>
+void copy_elements(const char* source, char* target, int64_t rows, int64_t source_row, int64_t target_row, int64_t columns,
+                   int64_t source_column, int64_t target_column) {
+  for (int64_t r = 0; r < rows; ++r, source += source_row, target += target_row)
+    for (int64_t c = 0; c < columns; ++c) store(target + c * target_column, load<W>(source + c * source_column));
+}
+
+template <class W>
+void fill_rows(const char* source, char* target, int64_t rows, int64_t source_row, int64_t target_row, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r, source += source_row, target += target_row) {
+    const W value = load<W>(source);
+    for (int64_t c = 0; c < columns; ++c) store(target + c * static_cast<int64_t>(sizeof(W)), value);
+  }
+}
+
+// A square of the source, rows contiguous in the source, columns in the target.
+template <class W, int N>
+void transpose_square(const char* source, char* target, int64_t source_column, int64_t target_row) {
+  W block[N][N];
+  for (int c = 0; c < N; ++c) std::memcpy(block[c], source + c * source_column, N * sizeof(W));
+  for (int r = 0; r < N; ++r) {
+    W line[N];
+    for (int c = 0; c < N; ++c) line[c] = block[c][r];
+    std::memcpy(target + r * target_row, line, N * sizeof(W));
+  }
+}
+
+#if defined(__GNUC__)
+using Float4 = float __attribute__((vector_size(16)));
+// Four registers, eight shuffles: 4 x 4 elements of four bytes.
+template <>
+void transpose_square<uint32_t, 4>(const char* source, char* target, int64_t source_column, int64_t target_row) {
+  const Float4 a = load<Float4>(source), b = load<Float4>(source + source_column), c = load<Float4>(source + 2 * source_column),
+               d = load<Float4>(source + 3 * source_column);
+  const Float4 ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Float4 cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  store(target, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+  store(target + target_row, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+  store(target + 2 * target_row, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+  store(target + 3 * target_row, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+#endif
+
+// Target rows of contiguous columns; in the source the rows are contiguous.
+template <class W>
+void transpose_block(const char* source, char* target, int64_t rows, int64_t target_row, int64_t columns, int64_t source_column) {
+  constexpr int side = sizeof(W) <= 2 ? 8 : 4;
+  constexpr auto width = static_cast<int64_t>(sizeof(W));
+  int64_t r = 0;
+  for (; r + side <= rows; r += side) {
+    int64_t c = 0;
+    for (; c + side <= columns; c += side)
+      transpose_square<W, side>(source + r * width + c * source_column, target + r * target_row + c * width, source_column, target_row);
+    copy_elements<W>(source + r * width + c * source_column, target + r * target_row + c * width, side, width, target_row, columns - c,
+                     source_column, width);
+  }
+  copy_elements<W>(source + r * width, target + r * target_row, rows - r, width, target_row, columns, source_column, width);
+}
+
+// A value moved without regard to its meaning.
+struct Bytes16 {
+  uint64_t low, high;
+};
+template <class F>
+void with_wide(int64_t width, F&& f) {
+  if (width == 16)
+    f(Tag<Bytes16>());
+  else
+    with_width(static_cast<size_t>(width), f);
+}
+
+}  // namespace
+
+void StridedCopy::add(int64_t extent, int64_t source_stride, int64_t target_stride) {
+  dims_[rank_++] = {extent, source_stride, target_stride};
+}
+
+void StridedCopy::finish() {
+  for (int i = 0; i < rank_; ++i)
+    if (dims_[i].extent == 0) {
+      units_ = 0;
+      return;
+    }
+  merge();
+  widen();
+  pick_inner();
+  divide();
+}
+
+void StridedCopy::merge() {
+  int kept = 0;
+  for (int i = 0; i < rank_; ++i)
+    if (dims_[i].extent != 1) dims_[kept++] = dims_[i];
+  // Loops may be in any order: the target's own, outermost first. Insertion keeps equal ones in order and, unlike std::stable_sort,
+  // allocates nothing: kernels make copies while they run.
+  for (int i = 1; i < kept; ++i)
+    for (int k = i; k > 0 && dims_[k - 1].target < dims_[k].target; --k) std::swap(dims_[k - 1], dims_[k]);
+  rank_ = 0;
+  for (int i = 0; i < kept; ++i) {
+    const Dimension d = dims_[i];
+    if (rank_ > 0) {
+      Dimension& outer = dims_[rank_ - 1];
+      if (outer.source == d.source * d.extent && outer.target == d.target * d.extent) {
+        outer = {outer.extent * d.extent, d.source, d.target};
+        continue;
+      }
+    }
+    dims_[rank_++] = d;
+  }
+  if (rank_ == 0) dims_[rank_++] = {1, width_, width_};
+}
+
+// A short contiguous last dimension is one wider element.
+void StridedCopy::widen() {
+  if (rank_ < 2) return;
+  const Dimension last = dims_[rank_ - 1];
+  const int64_t bytes = last.extent * width_;
+  if (last.source != width_ || last.target != width_ || (bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16)) return;
+  width_ = bytes;
+  --rank_;
+}
+
+void StridedCopy::pick_inner() {
+  Dimension& last = dims_[rank_ - 1];
+  if (last.target == width_ && last.source == width_) {
+    inner_ = Inner::rows;
+  } else if (last.target == width_ && last.source == 0) {
+    inner_ = Inner::fill;
+  } else {
+    inner_ = Inner::elements;
+    for (int i = 0; i + 1 < rank_; ++i) {
+      if (last.target != width_ || dims_[i].source != width_ || last.extent < 2) continue;
+      std::rotate(dims_ + i, dims_ + i + 1, dims_ + rank_ - 1);  // goes next to the last
+      inner_ = Inner::transpose;
+      break;
+    }
+  }
+  if (rank_ == 1) {
+    dims_[1] = dims_[0];
+    dims_[0] = {1, 0, 0};
+    rank_ = 2;
+  }
+}
+
+void StridedCopy::divide() {
+  const int64_t rows = dims_[rank_ - 2].extent, columns = dims_[rank_ - 1].extent;
+  const int64_t wanted = std::max<int64_t>(1, unit_bytes / width_);
+  column_block_ = std::min(columns, inner_ == Inner::transpose ? std::min<int64_t>(wanted, 128) : wanted);
+  row_block_ = std::clamp<int64_t>(wanted / column_block_, 1, rows);
+  if (inner_ == Inner::transpose) row_block_ = std::min<int64_t>(rows, std::max<int64_t>(row_block_ / 4 * 4, 4));
+  units_ = ((rows + row_block_ - 1) / row_block_) * ((columns + column_block_ - 1) / column_block_);
+  for (int i = 0; i + 2 < rank_; ++i) units_ *= dims_[i].extent;
+}
+
+void StridedCopy::copy_block(const char* source, char* target, int64_t rows, int64_t columns) const {
+  const Dimension& row = dims_[rank_ - 2];
+  const Dimension& column = dims_[rank_ - 1];
+  switch (inner_) {
+    case Inner::rows:
+      for (int64_t r = 0; r < rows; ++r)
+        std::memcpy(target + r * row.target, source + r * row.source, static_cast<size_t>(columns * width_));
+      return;
+    case Inner::fill:
+      return with_wide(width_,
+                       [&](auto tag) { fill_rows<typename decltype(tag)::type>(source, target, rows, row.source, row.target, columns); });
+    case Inner::transpose:
+      return with_wide(width_, [&](auto tag) {
+        transpose_block<typename decltype(tag)::type>(source, target, rows, row.target, columns, column.source);
+      });
+    case Inner::elements:
+      return with_wide(width_, [&](auto tag) {
+        copy_elements<typename decltype(tag)::type>(source, target, rows, row.source, row.target, columns, column.source, column.target);
+      });
+  }
+}
+
+void StridedCopy::run(const void* source_data, void* target_data, int64_t first, int64_t last) const {
+  if (first >= last) return;
+  const auto* source = static_cast<const char*>(source_data);
+  auto* target = static_cast<char*>(target_data);
+  const Dimension& row = dims_[rank_ - 2];
+  const Dimension& column = dims_[rank_ - 1];
+  const int64_t row_blocks = (row.extent + row_block_ - 1) / row_block_;
+  const int64_t column_blocks = (column.extent + column_block_ - 1) / column_block_;
+  // The position of `first`, then an odometer: column blocks turn fastest, then row blocks, then the outer dimensions from the inside.
+  int64_t column_index = first % column_blocks, row_index = first / column_blocks % row_blocks;
+  int64_t rest = first / column_blocks / row_blocks;
+  int64_t outer[capacity];
+  for (int i = rank_ - 3; i >= 0; --i) {
+    outer[i] = rest % dims_[i].extent;
+    rest /= dims_[i].extent;
+    source += outer[i] * dims_[i].source;
+    target += outer[i] * dims_[i].target;
+  }
+  for (int64_t unit = first; unit < last; ++unit) {
+    const int64_t r = row_index * row_block_, c = column_index * column_block_;
+    copy_block(source + r * row.source + c * column.source, target + r * row.target + c * column.target,
+               std::min(row_block_, row.extent - r), std::min(column_block_, column.extent - c));
+    if (++column_index < column_blocks) continue;
+    column_index = 0;
+    if (++row_index < row_blocks) continue;
+    row_index = 0;
+    for (int i = rank_ - 3; i >= 0; --i) {
+      source += dims_[i].source;
+      target += dims_[i].target;
+      if (++outer[i] < dims_[i].extent) break;
+      source -= dims_[i].extent * dims_[i].source;
+      target -= dims_[i].extent * dims_[i].target;
+      outer[i] = 0;
+    }
+  }
+}
+
+}  // namespace heddle::cpu

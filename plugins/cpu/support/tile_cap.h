@@ -1,0 +1,98 @@
+// What one tile does at most, and how work that no tile divides asks whether it should go on.
+//
+// Deadlines and cancels are looked at between tiles: one that took minutes would keep a run for minutes. So a kernel makes as many tiles
+// as its tuning wants, but never so few that one of them is above these marks (about 20 to 250 ms). The number stays a function of the
+// shape alone. Where one result depends on everything before it (a sort, a recurrence, one row of gigabytes) the loop holds a
+// CancellationPoll.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "heddle/op.h"
+
+namespace heddle::cpu {
+
+// 2 GFLOP and 64 MiB touched are what a tile may come to; a quarter is left for biases, small operands and shares that are not equal.
+constexpr double most_tile_flops = 1.5e9;
+constexpr double most_tile_bytes = 48.0 * 1024 * 1024;
+constexpr int64_t most_capped_tiles = int64_t{1} << 30;  // far below what the host takes, and enough for 10^18 operations
+
+// How many tiles so much work has at least.
+inline int64_t least_tiles(double flops, double bytes) {
+  const double tiles = std::ceil(std::fmax(flops / most_tile_flops, bytes / most_tile_bytes));
+  if (!(tiles > 1)) return 1;
+  return tiles < static_cast<double>(most_capped_tiles) ? static_cast<int64_t>(tiles) : most_capped_tiles;
+}
+
+// Whether no output has an element, or an extent to find. Beside an extent of 0 the others may be of any size: loops over them are not
+// begun.
+inline bool writes_nothing(const plugin::RunContext& context) {
+  return std::all_of(context.outputs, context.outputs + context.output_count,
+                     [](const heddle_tensor* output) { return !output || (output->element_count == 0 && !output->extent); });
+}
+
+// Asks the host every few million operations whether the run goes on. A value on the stack of one call of run.
+class CancellationPoll {
+ public:
+  explicit CancellationPoll(const plugin::RunContext& context) : context_(context) {}
+  // Counts `operations` (about a nanosecond each) that come next; true when the kernel should end with cancelled().
+  bool stops(int64_t operations) {
+    left_ -= operations + 1;  // so that a loop over nothing asks, too
+    if (left_ > 0 || stopped_) return stopped_;
+    left_ = between;
+    return stopped_ = is_cancelled(context_);
+  }
+  bool stopped() const { return stopped_; }
+  plugin::Status status() const { return stopped_ ? plugin::cancelled() : plugin::Status(); }
+
+  static constexpr int64_t between = int64_t{1} << 22;
+
+ private:
+  const plugin::RunContext& context_;
+  int64_t left_ = between;
+  bool stopped_ = false;
+};
+
+// memcpy and fill of what may be gigabytes; unfinished when `poll` stops.
+inline void copy_cancellable(void* target, const void* source, int64_t bytes, CancellationPoll& poll) {
+  for (int64_t first = 0; first < bytes; first += CancellationPoll::between) {
+    const int64_t n = std::min(CancellationPoll::between, bytes - first);
+    if (poll.stops(n / 8)) return;
+    std::memcpy(static_cast<char*>(target) + first, static_cast<const char*>(source) + first, static_cast<size_t>(n));
+  }
+}
+template <class T>
+void fill_cancellable(T* target, int64_t count, T value, CancellationPoll& poll) {
+  for (int64_t first = 0; first < count; first += CancellationPoll::between) {
+    const int64_t n = std::min(CancellationPoll::between, count - first);
+    if (poll.stops(n / 4)) return;
+    std::fill_n(target + first, n, value);
+  }
+}
+
+// std::sort and std::partial_sort (of which all of [first, last) is looked at, and [first, middle) comes out in order) for many elements:
+// a heap sort, because it stays within bounds when it is stopped early or when `less` becomes inconsistent (a comparison that is called off
+// answers anything). Elements that compare equal must be interchangeable: the sort is not stable.
+template <class T, class Less>
+void heap_sort_cancellable(T* first, T* middle, T* last, Less less, int64_t operations_of_less, CancellationPoll& poll) {
+  int64_t depth = 1;
+  while ((int64_t{1} << depth) <= middle - first) ++depth;
+  if (middle == first) return;
+  // std::make_heap, one element at a time.
+  for (T* end = first + 1; end <= middle && !poll.stops(operations_of_less); ++end) std::push_heap(first, end, less);
+  for (T* element = middle; element != last && !poll.stops(operations_of_less); ++element) {
+    if (!less(*element, *first)) continue;
+    poll.stops(2 * depth * operations_of_less);
+    std::pop_heap(first, middle, less);
+    *(middle - 1) = *element;
+    std::push_heap(first, middle, less);
+  }
+  for (T* end = middle; end - first > 1 && !poll.stops(2 * depth * operations_of_less); --end) std::pop_heap(first, end, less);
+}
+// Above so many operations a sort has to be cancellable: then the heap is used, although it takes twice as long or more.
+constexpr double most_sort_operations = 64e6;
+
+}  // namespace heddle::cpu

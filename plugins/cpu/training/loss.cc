@@ -1,0 +1,180 @@
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: the loss of one class label per position, [N, C, d...] against [N, d...].
+//
+// Tiles are ranges of positions. Sums over all positions are made tile by tile in double and combined in tile order, so the result does
+// not depend on the number of threads.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "families.h"
+#include "support/dims.h"
+#include "support/dtypes.h"
+#include "support/scalar.h"
+#include "support/tile_cap.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+enum class Reduction : uint8_t { none, mean, sum };
+
+Status parse_reduction(const Attributes& attributes, Reduction* reduction) {
+  static constexpr const char* names[] = {"none", "mean", "sum"};
+  const std::string text = attributes.s("reduction");
+  for (int i = 0; i < 3; ++i)
+    if (text == names[i]) return *reduction = static_cast<Reduction>(i), Status();
+  return invalid("reduction is \"" + text + "\", expected none, mean or sum");
+}
+
+Status infer_loss(InferContext& context) {
+  Reduction reduction;
+  HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, &reduction));
+  const Dims x = context.dims(0), labels = context.dims(1);
+  if (x.rank < 2 || x[1] < 1) return invalid("the scores have shape " + dims_text(x) + ", expected [N, C] or [N, C, d...] with C > 0");
+  std::vector<int64_t> expected = vector_of(x);
+  expected.erase(expected.begin() + 1);
+  if (!std::equal(expected.begin(), expected.end(), labels.begin(), labels.end()))
+    return invalid("the labels have shape " + dims_text(labels) + ", expected " + dims_text(dims_of(expected)));
+  if (context.has_input(2) && (context.dims(2).rank != 1 || context.dims(2)[0] != x[1]))
+    return invalid("the weights have shape " + dims_text(context.dims(2)) + ", expected [" + std::to_string(x[1]) + "]");
+  if (reduction == Reduction::none)
+    context.set_dims(0, labels);
+  else
+    context.set_dims(0, std::vector<int64_t>());
+  context.set_dims(1, x);
+  return {};
+}
+
+// `softmax`: the input is scores; else logarithms of probabilities.
+template <bool softmax>
+class Loss {
+ public:
+  Status create(const CreateContext& context) {
+    has_ignored_ = context.attributes.has("ignore_index");
+    ignored_ = context.attributes.i("ignore_index");
+    return parse_reduction(context.attributes, &reduction_);
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor& x = *context.input(0);
+    const int64_t bytes = static_cast<int64_t>(softmax ? x.byte_size : context.input(1)->byte_size);
+    tiling_.plan(context, bytes, softmax ? 20.0 : 4.0);
+    tiles_ = context.tiles();
+    context.set_scratch(static_cast<uint64_t>(tiles_) * sizeof(Partial));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    return with_float(context, [&](auto tag) -> Status {
+      for (int64_t tile = begin; tile < end; ++tile) HEDDLE_PLUGIN_CHECK(run_tile<typename decltype(tag)::type>(context, tile));
+      return {};
+    });
+  }
+  Status finish(const RunContext& context) const {
+    if (reduction_ == Reduction::none || !context.outputs[0]) return {};
+    const auto* partials = step_scratch<const Partial>(context);
+    Partial all = {0, 0};
+    for (int64_t tile = 0; tile < tiles_; ++tile) {
+      all.loss += partials[tile].loss;
+      all.weight += partials[tile].weight;
+    }
+    return with_float(context, [&](auto tag) -> Status {
+      using T = typename decltype(tag)::type;
+      *static_cast<T*>(context.outputs[0]->data) = from_arithmetic<T>(reduction_ == Reduction::sum ? all.loss : all.loss / all.weight);
+      return {};
+    });
+  }
+
+ private:
+  struct Partial {
+    double loss, weight;
+  };
+  template <class F>
+  static Status with_float(const RunContext& context, F&& f) {
+    return with_dtype(context.inputs[0]->dtype, [&](auto tag) -> Status {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_floating_point_v<Arithmetic<T>>)
+        return f(tag);
+      else
+        return invalid("a loss needs floating-point scores");
+    });
+  }
+
+  template <class T>
+  Status run_tile(const RunContext& context, int64_t tile) const {
+    const heddle_tensor &x = *context.inputs[0], &labels = *context.inputs[1];
+    const T* weights = context.input_count > 2 && context.inputs[2] ? static_cast<const T*>(context.inputs[2]->data) : nullptr;
+    T* log_probabilities = context.output_count > 1 && context.outputs[1] ? static_cast<T*>(context.outputs[1]->data) : nullptr;
+    T* losses = reduction_ == Reduction::none && context.outputs[0] ? static_cast<T*>(context.outputs[0]->data) : nullptr;
+    const int64_t classes = x.dims[1], inner = dims_of(x).count(2, x.rank);
+    const Tiling::Range range = tiling_.range(labels.element_count, tile, tile + 1);
+    Partial sum = {0, 0};
+    CancellationPoll poll(context);
+    for (int64_t i = range.first; i < range.last; ++i) {
+      const T* column = static_cast<const T*>(x.data) + i / inner * classes * inner + i % inner;
+      const double shift = softmax ? log_sum_exp(column, classes, inner, poll) : 0;
+      if (log_probabilities)
+        for (int64_t c = 0; c < classes && !poll.stops(4); ++c)
+          log_probabilities[column - static_cast<const T*>(x.data) + c * inner] =
+              from_arithmetic<T>(static_cast<double>(to_arithmetic(column[c * inner])) - shift);
+      if (poll.stopped()) return cancelled();
+      const int64_t label = integer_at(labels, i);
+      const bool counts = !(has_ignored_ && label == ignored_);
+      if (counts && (label < 0 || label >= classes))
+        return invalid("label " + std::to_string(label) + " at position " + std::to_string(i) + " is outside [0, " +
+                       std::to_string(classes - 1) + "]");
+      const double weight = !counts ? 0 : weights ? static_cast<double>(to_arithmetic(weights[label])) : 1;
+      const double loss = counts ? weight * (shift - static_cast<double>(to_arithmetic(column[label * inner]))) : 0;
+      if (losses) losses[i] = from_arithmetic<T>(loss);
+      sum.loss += loss;
+      sum.weight += weight;
+    }
+    step_scratch<Partial>(context)[tile] = sum;
+    return {};
+  }
+
+  template <class T>
+  static double log_sum_exp(const T* column, int64_t classes, int64_t stride, CancellationPoll& poll) {
+    using A = Arithmetic<T>;
+    A largest = to_arithmetic(column[0]);
+    for (int64_t c = 1; c < classes && !poll.stops(2); ++c) largest = std::max(largest, to_arithmetic(column[c * stride]));
+    if (std::isinf(largest)) return std::numeric_limits<double>::quiet_NaN();  // inf - inf, as LogSoftmax of the same scores
+    double sum = 0;
+    for (int64_t c = 0; c < classes && !poll.stops(10); ++c)
+      sum += static_cast<double>(std::exp(to_arithmetic(column[c * stride]) - largest));
+    return static_cast<double>(largest) + std::log(sum);
+  }
+
+  bool has_ignored_ = false;
+  int64_t ignored_ = 0;
+  Reduction reduction_ = Reduction::mean;
+  int64_t tiles_ = 1;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+void add_loss(Builder& plugin) {
+  plugin.add(Op("NegativeLogLikelihoodLoss", "", 13)
+                 .doc("-weight[target] * input[target], per position, summed or averaged")
+                 .in("input", float_dtypes)
+                 .in("target", index_dtypes, nullptr)
+                 .optional("weight", float_dtypes)
+                 .out("loss", {}, float_dtypes)
+                 .maybe("ignore_index", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("reduction", "mean")
+                 .infer(infer_loss)
+                 .cpu<Loss<false>>());
+  plugin.add(Op("SoftmaxCrossEntropyLoss", "", 13)
+                 .doc("the negative log-likelihood of log-softmax(scores), and these logarithms")
+                 .in("scores", float_dtypes)
+                 .in("labels", index_dtypes, nullptr)
+                 .optional("weights", float_dtypes)
+                 .out("output", {}, float_dtypes)
+                 .optional_out("log_prob", {}, float_dtypes)
+                 .maybe("ignore_index", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("reduction", "mean")
+                 .infer(infer_loss)
+                 .cpu<Loss<true>>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,105 @@
+// Operators that write variables: SgdUpdate, and the small ones that counters, accumulators and tests need. Each output is the next
+// version of the variable and has its bytes.
+#include <algorithm>
+
+#include "families.h"
+#include "support/dtypes.h"
+#include "support/scalar.h"
+#include "support/tiling.h"
+
+namespace heddle::cpu {
+namespace {
+
+Status infer_update(InferContext& context) {
+  const Dims variable = context.dims(0), value = context.dims(1);
+  if (!std::equal(variable.begin(), variable.end(), value.begin(), value.end()))
+    return invalid("the value has shape " + dims_text(value) + ", the variable " + dims_text(variable));
+  if (context.input_count() > 2 && context.input(2).element_count != 1)
+    return invalid("lr has shape " + dims_text(context.dims(2)) + ", expected a scalar");
+  context.set_dims(0, variable);
+  return {};
+}
+
+enum class Update { sgd, assign, accumulate };
+
+template <Update update>
+class VariableUpdate {
+ public:
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, 3 * static_cast<int64_t>(context.output(0)->byte_size));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const Tiling::Range range = tiling_.range(context.outputs[0]->element_count, begin, end);
+    with_dtype(context.outputs[0]->dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T *variable = static_cast<const T*>(context.inputs[0]->data), *value = static_cast<const T*>(context.inputs[1]->data);
+      T* next = static_cast<T*>(context.outputs[0]->data);
+      if constexpr (update == Update::assign) {
+        std::copy(value + range.first, value + range.last, next + range.first);
+      } else if constexpr (update == Update::accumulate) {
+        for (int64_t i = range.first; i < range.last; ++i)
+          next[i] = from_arithmetic<T>(wrapping_add(to_arithmetic(variable[i]), to_arithmetic(value[i])));
+      } else {
+        const auto rate = static_cast<Arithmetic<T>>(number_at(*context.inputs[2], 0));
+        for (int64_t i = range.first; i < range.last; ++i)
+          next[i] = from_arithmetic<T>(to_arithmetic(variable[i]) - rate * to_arithmetic(value[i]));
+      }
+    });
+    return {};
+  }
+
+ private:
+  Tiling tiling_;
+};
+
+Status infer_step(InferContext& context) {
+  if (context.input(0).element_count != 1) return invalid("step has shape " + dims_text(context.dims(0)) + ", expected one element");
+  context.set_dims(0, context.dims(0));
+  return {};
+}
+
+Status step_increment(In<int64_t> step, Out<int64_t> next) {
+  next[0] = wrapping_add<int64_t>(step[0], 1);
+  return {};
+}
+
+}  // namespace
+
+void add_optimizer(Builder& plugin) {
+  plugin.add(Op("SgdUpdate", "heddle")
+                 .doc("w - lr * g, written to w")
+                 .in("w", float_dtypes)
+                 .in("g", float_dtypes)
+                 .in("lr", float_dtypes, nullptr)
+                 .on_host()
+                 .out("updated", {}, float_dtypes)
+                 .updates("updated", "w")
+                 .infer(infer_update)
+                 .cpu<VariableUpdate<Update::sgd>>());
+  plugin.add(Op("Assign", "heddle")
+                 .doc("value, written to the variable")
+                 .in("variable")
+                 .in("value")
+                 .out("updated")
+                 .updates("updated", "variable")
+                 .infer(infer_update)
+                 .cpu<VariableUpdate<Update::assign>>());
+  plugin.add(Op("AccumulateAdd", "heddle")
+                 .doc("variable + value, written to the variable")
+                 .in("variable", numeric_dtypes)
+                 .in("value", numeric_dtypes)
+                 .out("updated", {}, numeric_dtypes)
+                 .updates("updated", "variable")
+                 .infer(infer_update)
+                 .cpu<VariableUpdate<Update::accumulate>>());
+  plugin.add(Op("StepIncrement", "heddle")
+                 .doc("step + 1, written to the variable step")
+                 .in("step", dtypes<int64_t>())
+                 .out("updated", {}, dtypes<int64_t>())
+                 .updates("updated", "step")
+                 .infer(infer_step)
+                 .cpu<step_increment>());
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,67 @@
+// Conversions that go through f32: chunks of a small buffer on the stack, so that every inner loop stays vectorised.
+#include "vector/convert.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "heddle/op.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr int64_t chunk = 256;
+
+bool is_half(heddle_dtype dtype) {
+  return dtype == HEDDLE_F16 || dtype == HEDDLE_BF16;
+}
+// f32 holds every value of these.
+bool fits_f32(heddle_dtype dtype) {
+  return dtype == HEDDLE_F32 || is_half(dtype) || plugin::byte_width(dtype) <= 2;
+}
+
+void to_f32(const ConvertTable& table, heddle_dtype from, const void* source, float* destination, int64_t n) {
+  if (from == HEDDLE_F16) return table.f16_to_f32(source, destination, n);
+  if (from == HEDDLE_BF16) return table.bf16_to_f32(source, destination, n);
+  if (fits_f32(from)) return table.pairs[from][HEDDLE_F32](source, destination, n);
+  if (from == HEDDLE_F64) return table.f64_to_odd_f32(source, destination, n);
+  double wide[chunk];
+  table.pairs[from][HEDDLE_F64](source, wide, n);
+  table.f64_to_odd_f32(wide, destination, n);
+}
+
+void from_f32(const ConvertTable& table, const float* source, heddle_dtype to, void* destination, int64_t n) {
+  if (to == HEDDLE_F16) return table.f32_to_f16(source, destination, n);
+  if (to == HEDDLE_BF16) return table.f32_to_bf16(source, destination, n);
+  table.pairs[HEDDLE_F32][to](source, destination, n);
+}
+
+}  // namespace
+
+void convert(heddle_dtype from_dtype, const void* from, heddle_dtype to_dtype, void* to, int64_t count) {
+  if (count <= 0) return;
+  const ConvertTable& table = isa_conversions();
+  const size_t from_width = plugin::byte_width(from_dtype), to_width = plugin::byte_width(to_dtype);
+  if (from_dtype == to_dtype) {
+    if (from != to) std::memcpy(to, from, static_cast<size_t>(count) * to_width);
+    return;
+  }
+  if (!is_half(from_dtype) && !is_half(to_dtype)) return table.pairs[from_dtype][to_dtype](from, to, count);
+  const char* source = static_cast<const char*>(from);
+  char* destination = static_cast<char*>(to);
+  for (int64_t i = 0; i < count; i += chunk) {
+    const int64_t n = std::min(chunk, count - i);
+    float middle[chunk];
+    if (from_dtype == HEDDLE_F32) {
+      from_f32(table, reinterpret_cast<const float*>(source), to_dtype, destination, n);
+    } else if (to_dtype == HEDDLE_F32) {
+      to_f32(table, from_dtype, source, reinterpret_cast<float*>(destination), n);
+    } else {
+      to_f32(table, from_dtype, source, middle, n);
+      from_f32(table, middle, to_dtype, destination, n);
+    }
+    source += static_cast<size_t>(n) * from_width;
+    destination += static_cast<size_t>(n) * to_width;
+  }
+}
+
+}  // namespace heddle::cpu

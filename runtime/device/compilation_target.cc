@@ -1,0 +1,22 @@
+#include "device/compilation_target.h"
+
+#include "base/device_name.h"
+
+namespace heddle {
+
+bool checks_plans_by_default() {
+  return HEDDLE_CHECK_PLANS != 0;
+}
+
+CompilationTarget::CompilationTarget(const std::string& device, const Limits& net_limits, uint32_t threads)
+    : default_device(full_device_name({}, device)), limits(net_limits), max_threads(threads) {}
+
+CompilationTarget CompilationTarget::for_subnets() const {
+  CompilationTarget target = *this;
+  target.default_device = "cpu:0";
+  target.max_threads = 1;
+  target.devices = nullptr;
+  return target;
+}
+
+}  // namespace heddle

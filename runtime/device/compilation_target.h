@@ -1,0 +1,37 @@
+// What nets are compiled for: where operators run and what a plan may take. A session holds one; verify, transform, compile and the
+// compilation of subnets read it by reference, so that no two stages can disagree.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "heddle/copies.h"
+#include "heddle/limits.h"
+
+namespace heddle {
+
+class DeviceManager;
+
+// What a build decides (CMake's HEDDLE_CHECK_PLANS).
+bool checks_plans_by_default();
+
+// Not synchronised: complete before the first net is compiled for it. Outlives the compilations that it is handed to, not their plans.
+struct CompilationTarget {
+  // What nobody can guess is said here. `device`: "kind" or "kind:index", where operators run that name none; `threads`: the most that
+  // work on one run, the calling one included.
+  CompilationTarget(const std::string& device, const Limits& net_limits, uint32_t threads);
+  // The same for the net of an operator's attribute, which the thread of that operator runs on the host.
+  CompilationTarget for_subnets() const;
+
+  std::string default_device;  // in full: "kind:index"
+  Limits limits;
+  uint32_t max_threads;
+  Copies copies = Copies::warn;      // between devices
+  int64_t memory_limit = INT64_MAX;  // planned peak bytes per device
+  DeviceManager* devices = nullptr;  // borrowed; null: every operator runs on the host
+  uint32_t streams = 1;              // of each device
+  // Each transform's net is judged behind it, and each plan behind compile: what is wrong with them is a defect of Heddle or of a plugin.
+  bool check_plans = checks_plans_by_default();
+};
+
+}  // namespace heddle

@@ -1,0 +1,324 @@
+#include "edit/editor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/device_name.h"
+#include "infer/infer.h"
+
+namespace heddle {
+
+Editor::Editor(TypedNet net) : net_(std::move(net)) {
+  count_uses();
+}
+
+void Editor::count_uses() {
+  const Net& graph = net_.net;
+  uses_.assign(graph.values.size(), 0);
+  output_.assign(graph.values.size(), 0);
+  readers_.assign(graph.values.size(), {});
+  dead_.assign(graph.nodes.size(), 0);
+  inserted_.assign(graph.nodes.size(), {});
+  ordered_.assign(graph.nodes.size(), 0);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    add_uses(graph.nodes[i].inputs, 1, NodeId(i));
+    for (const NodeId before : graph.nodes[i].control) ordered_[i] = ordered_[before.index] = 1;
+  }
+  for (const ValueId id : graph.outputs) {
+    output_[id.index] = 1;
+    ++uses_[id.index];
+  }
+  for (const Variable& variable : graph.variables) {
+    output_[variable.last.index] = 1;
+    ++uses_[variable.last.index];
+  }
+}
+
+void Editor::add_uses(const std::vector<ValueId>& values, int delta, NodeId reader) {
+  for (const ValueId id : values) {
+    if (!id.valid()) continue;
+    uses_[id.index] += static_cast<uint32_t>(delta);
+    auto& readers = readers_[id.index];
+    if (delta > 0)
+      readers.push_back(reader);
+    else if (const auto it = std::find(readers.begin(), readers.end(), reader); it != readers.end())
+      readers.erase(it);
+  }
+}
+
+NodeId Editor::only_reader(ValueId id) const {
+  if (is_output(id) || uses_[id.index] != 1 || readers_[id.index].size() != 1) return {};
+  const NodeId reader = readers_[id.index][0];
+  return ordered(reader) || ordered(graph()[id].producer) ? NodeId() : reader;
+}
+
+std::shared_ptr<const Blob> Editor::constant(ValueId id) const {
+  return id.valid() && graph()[id].kind == Value::Kind::constant ? net_.known[id.index] : nullptr;
+}
+
+ValueId Editor::add_constant(const std::string& name, std::shared_ptr<const Blob> blob) {
+  changed_ = true;
+  Value value;
+  value.name = name;
+  value.kind = Value::Kind::constant;
+  value.content.blob = blob;
+  net_.net.values.push_back(std::move(value));
+  net_.types.push_back({blob->dtype, blob->shape});
+  net_.known.push_back(std::move(blob));
+  uses_.push_back(0);
+  output_.push_back(0);
+  readers_.emplace_back();
+  return ValueId(net_.net.values.size() - 1);
+}
+
+DeviceId Editor::device(const std::string& name) {
+  if (is_host(name)) return host_device;
+  const auto it = std::find(net_.devices.begin(), net_.devices.end(), name);
+  const DeviceId id(static_cast<size_t>(it - net_.devices.begin()));
+  if (it == net_.devices.end()) net_.devices.push_back(name);
+  return id;
+}
+
+Result<ValueId> append_node(TypedNet& net, Node node) {
+  const OperatorSchema* schema = net.registry->find_operator(node.domain, node.type);
+  if (!schema)
+    return Status(Code::unknown_operator,
+                  "a transform needs operator " + display_name(node.domain, node.type) + ", which no loaded plugin has",
+                  "load the cpu plugin");
+  node.version = schema->version;
+  node.schema = schema;
+  const NodeId id(net.net.nodes.size());
+  const ValueId output(net.net.values.size());
+  Value& value = net.net.values.emplace_back();
+  value.name = node.name;
+  value.producer = id;
+  net.types.emplace_back();
+  net.known.emplace_back();
+  node.outputs = {output};
+  net.net.nodes.push_back(std::move(node));
+  Status status = infer_node(net, id);
+  const Node& added = net.net[id];
+  if (!status.ok()) return std::move(status).at(added.name, added.type).during("while a transform added it");
+  return output;
+}
+
+Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
+                                 std::vector<Attribute> attributes, const std::string& domain) {
+  changed_ = true;
+  Node node;
+  node.name = name;
+  node.domain = domain;
+  node.type = type;
+  if (before.valid()) node.placed = graph()[before].placed;
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  HEDDLE_TRY(const ValueId output, append_node(net_, std::move(node)));
+  const NodeId id = graph()[output].producer;
+  uses_.push_back(0);
+  output_.push_back(0);
+  readers_.emplace_back();
+  add_uses(graph()[id].inputs, 1, id);
+  dead_.push_back(0);
+  inserted_.emplace_back();
+  if (before.valid()) inserted_[before.index].push_back(id);
+  return output;
+}
+
+void Editor::set_inputs(NodeId node, std::vector<ValueId> inputs) {
+  changed_ = true;
+  add_uses(net_.net[node].inputs, -1, node);
+  net_.net[node].inputs = std::move(inputs);
+  add_uses(net_.net[node].inputs, 1, node);
+}
+
+void Editor::replace(ValueId from, ValueId to) {
+  changed_ = true;
+  const std::vector<NodeId> readers = readers_[from.index];
+  for (const NodeId reader : readers) {
+    std::vector<ValueId> inputs = net_.net[reader].inputs;
+    std::replace(inputs.begin(), inputs.end(), from, to);
+    set_inputs(reader, std::move(inputs));
+  }
+  if (!is_output(from)) return;
+  for (ValueId& id : net_.net.outputs)
+    if (id == from) {
+      id = to;
+      --uses_[from.index];
+      ++uses_[to.index];
+    }
+  std::swap(net_.net[from].name, net_.net[to].name);
+  output_[to.index] = 1;
+  output_[from.index] = 0;
+}
+
+void Editor::set_output(size_t index, ValueId to) {
+  ValueId& output = net_.net.outputs[index];
+  const ValueId from = std::exchange(output, to);
+  --uses_[from.index];
+  ++uses_[to.index];
+  const std::vector<ValueId>& outputs = net_.net.outputs;
+  output_[from.index] = std::find(outputs.begin(), outputs.end(), from) != outputs.end();
+  if (!std::exchange(output_[to.index], 1)) std::swap(net_.net[from].name, net_.net[to].name);
+}
+
+void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {
+  changed_ = true;
+  Value& value = net_.net[id];
+  const NodeId producer = value.producer;
+  value.kind = Value::Kind::constant;
+  value.producer = NodeId();
+  value.content.blob = blob;
+  net_.types[id.index] = {blob->dtype, blob->shape};
+  net_.known[id.index] = std::move(blob);
+  if (!producer.valid()) return;
+  Node& node = net_.net[producer];
+  for (ValueId& output : node.outputs)
+    if (output == id) output = ValueId();
+  if (std::none_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v.valid(); })) remove(producer);
+}
+
+Status Editor::infer_again(NodeId node) {
+  changed_ = true;
+  return infer_node(net_, node);
+}
+
+void Editor::take_over_output(NodeId node, NodeId swallowed) {
+  changed_ = true;
+  const ValueId inner = net_.net[node].outputs[0];
+  const ValueId outer = net_.net[swallowed].outputs[0];
+  remove(swallowed);
+  net_.net[node].outputs[0] = outer;
+  net_.net[outer].producer = node;
+  net_.net[outer].output = 0;
+  net_.net[inner].producer = NodeId();
+  net_.net[swallowed].outputs[0] = ValueId();
+  // It may read what was computed between the two: it moves to where the swallowed node stood.
+  inserted_[swallowed.index].push_back(node);
+}
+
+void Editor::remove(NodeId node) {
+  if (dead(node)) return;
+  changed_ = true;
+  dead_[node.index] = 1;
+  add_uses(net_.net[node].inputs, -1, node);
+}
+
+// Who waits for a node that is gone waits for what it waited for: the producers of its inputs and its own control inputs.
+void Editor::inherit_control() {
+  Net& graph = net_.net;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    std::vector<NodeId>& control = graph.nodes[i].control;
+    if (dead_[i] || std::none_of(control.begin(), control.end(), [&](NodeId c) { return dead(c); })) continue;
+    std::vector<NodeId> open = std::move(control), kept;
+    std::vector<char> seen(graph.nodes.size(), 0);
+    while (!open.empty()) {
+      const NodeId before = open.back();
+      open.pop_back();
+      if (std::exchange(seen[before.index], 1)) continue;
+      if (!dead(before)) {
+        kept.push_back(before);
+        continue;
+      }
+      for (const ValueId v : graph[before].inputs)
+        if (v.valid() && graph[v].producer.valid()) open.push_back(graph[v].producer);
+      open.insert(open.end(), graph[before].control.begin(), graph[before].control.end());
+    }
+    std::sort(kept.begin(), kept.end());
+    control = std::move(kept);
+  }
+}
+
+TypedNet Editor::finish() {
+  if (!changed_) return std::move(net_);
+  inherit_control();
+  Net& graph = net_.net;
+  // A node that was inserted before another stands there and nowhere else; insertions nest.
+  std::vector<char> placed_elsewhere(graph.nodes.size(), 0);
+  for (const auto& list : inserted_)
+    for (const NodeId id : list) placed_elsewhere[id.index] = 1;
+  std::vector<uint32_t> last_place(graph.nodes.size(), UINT32_MAX);
+  for (size_t i = 0; i < inserted_.size(); ++i)
+    for (const NodeId id : inserted_[i]) last_place[id.index] = static_cast<uint32_t>(i);
+  std::vector<NodeId> order;
+  std::vector<std::pair<uint32_t, size_t>> stack;
+  const auto place = [&](uint32_t root) {
+    stack.emplace_back(root, 0);
+    while (!stack.empty()) {
+      auto& [at, next] = stack.back();
+      if (next < inserted_[at].size()) {
+        const NodeId child = inserted_[at][next++];
+        if (last_place[child.index] == at) stack.emplace_back(child.index, 0);
+        continue;
+      }
+      if (!dead_[at]) order.emplace_back(at);
+      stack.pop_back();
+    }
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (!placed_elsewhere[i]) place(static_cast<uint32_t>(i));
+
+  TypedNet out;
+  out.registry = net_.registry;
+  out.shape_inputs = net_.shape_inputs;
+  out.limits = net_.limits;
+  out.devices = std::move(net_.devices);
+  Net& result = out.net;
+  result.name = std::move(graph.name);
+  result.doc = std::move(graph.doc);
+  result.operator_sets = std::move(graph.operator_sets);
+  result.metadata = std::move(graph.metadata);
+  result.keep_alive = std::move(graph.keep_alive);
+  result.step_counter = graph.step_counter;
+  std::vector<char> live(graph.values.size(), 0);
+  const auto mark = [&](ValueId id) {
+    if (id.valid()) live[id.index] = 1;
+  };
+  for (const NodeId id : order) {
+    for (const ValueId v : graph[id].inputs) mark(v);
+    for (const ValueId v : graph[id].outputs) mark(v);
+  }
+  for (const ValueId v : graph.inputs) mark(v);
+  for (const ValueId v : graph.outputs) mark(v);
+  for (const Variable& v : graph.variables) mark(v.first), mark(v.last);
+  std::vector<ValueId> value_map(graph.values.size());
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    if (!live[i]) continue;
+    value_map[i] = ValueId(result.values.size());
+    result.values.push_back(std::move(graph.values[i]));
+    out.types.push_back(net_.types[i]);
+    out.known.push_back(std::move(net_.known[i]));
+  }
+  std::vector<NodeId> node_map(graph.nodes.size());
+  for (size_t i = 0; i < order.size(); ++i) node_map[order[i].index] = NodeId(i);
+  const auto remap = [&](ValueId& id) { id = id.valid() ? value_map[id.index] : id; };
+  for (const NodeId id : order) {
+    Node node = std::move(graph[id]);
+    for (ValueId& v : node.inputs) remap(v);
+    for (ValueId& v : node.outputs) remap(v);
+    std::vector<NodeId> control;
+    for (const NodeId c : node.control)
+      if (node_map[c.index].valid()) control.push_back(node_map[c.index]);
+    node.control = std::move(control);
+    result.nodes.push_back(std::move(node));
+  }
+  for (Value& value : result.values) value.producer = NodeId();
+  for (size_t i = 0; i < result.nodes.size(); ++i)
+    for (size_t k = 0; k < result.nodes[i].outputs.size(); ++k)
+      if (result.nodes[i].outputs[k].valid()) {
+        result[result.nodes[i].outputs[k]].producer = NodeId(i);
+        result[result.nodes[i].outputs[k]].output = static_cast<uint32_t>(k);
+      }
+  result.variables = std::move(graph.variables);
+  for (Variable& v : result.variables) remap(v.first), remap(v.last);
+  result.inputs = std::move(graph.inputs);
+  for (ValueId& v : result.inputs) remap(v);
+  result.outputs = std::move(graph.outputs);
+  for (ValueId& v : result.outputs) remap(v);
+  for (SparseLink link : graph.sparse_links) {
+    remap(link.of), remap(link.indices), remap(link.values);
+    if (link.of.valid() && link.indices.valid() && link.values.valid()) result.sparse_links.push_back(std::move(link));
+  }
+  return out;
+}
+
+}  // namespace heddle

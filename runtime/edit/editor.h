@@ -1,0 +1,82 @@
+// Editor: how transforms rewrite a TypedNet. Nodes are added with their types inferred at once; replaced values are redirected; what became
+// dead is dropped at the end, together, in one pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/status.h"
+#include "net/typed_net.h"
+
+namespace heddle {
+
+// Adds `node`, of which name, domain, type, inputs, attributes and place count, behind all others, with one output, and infers its type.
+// For who keeps the order of the nodes himself; the editor does the rest of it. Errors: unknown_operator; what inference says.
+Result<ValueId> append_node(TypedNet& net, Node node);
+
+// Not synchronised; the net belongs to the editor until finish().
+class Editor {
+ public:
+  explicit Editor(TypedNet net);
+
+  const TypedNet& net() const { return net_; }
+  const Net& graph() const { return net_.net; }
+  const Node& node(NodeId id) const { return net_.net[id]; }
+  Node& mutable_node(NodeId id) {
+    changed_ = true;
+    return net_.net[id];
+  }
+  // The id of the device of that full name, a new one when none has it; whatever cpu is the host.
+  DeviceId device(const std::string& name);
+  // The node runs there. The net counts as unchanged.
+  void set_device(NodeId id, DeviceId device) { net_.net[id].placed = device; }
+  // Number of live reads of a value, net outputs and the variables' last versions included.
+  uint32_t uses(ValueId id) const { return uses_[id.index]; }
+  bool is_output(ValueId id) const { return output_[id.index] != 0; }
+  // The only live node that reads `id`, invalid when there are several readers, it leaves the net, or the reader or the producer waits for
+  // other nodes or is waited for: such nodes stay what they are.
+  NodeId only_reader(ValueId id) const;
+  // Content that is the same in every run; null when it is not a constant.
+  std::shared_ptr<const Blob> constant(ValueId id) const;
+  bool dead(NodeId id) const { return dead_[id.index] != 0; }
+
+  ValueId add_constant(const std::string& name, std::shared_ptr<const Blob> blob);
+  // Adds a node that runs right before `before`, and where it does; when that is invalid, behind everything. Otherwise as append_node.
+  Result<ValueId> add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
+                           std::vector<Attribute> attributes = {}, const std::string& domain = {});
+  // Makes `node` read `inputs` instead.
+  void set_inputs(NodeId node, std::vector<ValueId> inputs);
+  // All readers of `from` read `to` instead; `from`'s name moves along when it is a net output.
+  void replace(ValueId from, ValueId to);
+  // Output `index` of the net is `to` instead, under the same name.
+  void set_output(size_t index, ValueId to);
+  // The value becomes a constant; its producer dies when nothing else of it is used.
+  void make_constant(ValueId id, std::shared_ptr<const Blob> blob);
+  // The types of the node's outputs, inferred again from those that its inputs have now.
+  Status infer_again(NodeId node);
+  // `node` takes over output 0 of `swallowed`, which dies: fusion of a node with its only reader.
+  void take_over_output(NodeId node, NodeId swallowed);
+  void remove(NodeId node);
+
+  // Drops dead nodes, and values that nobody reads or writes, and puts added nodes into place. A net that was not changed stays as it is.
+  TypedNet finish();
+  // As if something had been changed.
+  void touch() { changed_ = true; }
+
+ private:
+  void count_uses();
+  bool ordered(NodeId id) const { return id.valid() && id.index < ordered_.size() && ordered_[id.index]; }
+  void inherit_control();
+  void add_uses(const std::vector<ValueId>& values, int delta, NodeId reader);
+
+  TypedNet net_;
+  bool changed_ = false;
+  std::vector<uint32_t> uses_;
+  std::vector<char> output_;
+  std::vector<char> dead_;
+  std::vector<char> ordered_;  // has control inputs, or is one
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<std::vector<NodeId>> inserted_;  // by node: what runs right before it
+};
+
+}  // namespace heddle

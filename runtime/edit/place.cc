@@ -1,0 +1,82 @@
+#include "edit/place.h"
+
+#include <algorithm>
+
+#include "base/device_name.h"
+#include "base/text.h"
+#include "device/device_manager.h"
+#include "device/locations.h"
+#include "edit/editor.h"
+#include "plugin/kernel_call.h"
+
+namespace heddle {
+namespace {
+
+bool has_late_value(const TypedNet& net, const Node& node) {
+  const auto late = [&](ValueId id) { return id.valid() && net.type(id).late(); };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), late) || std::any_of(node.outputs.begin(), node.outputs.end(), late);
+}
+
+// Whether `node` runs on devices of that kind: it has a kernel there, becomes part of a Pointwise that has one, or runs nothing.
+bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
+  // A value without a type follows an error that was already reported: skip it.
+  const auto untyped = [&](ValueId id) { return id.valid() && net.type(id).dtype == DType::none; };
+  if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
+    return true;
+  if (has_late_value(net, node)) return false;
+  if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
+  return KernelCall(net, node, device, 1).find() != nullptr;
+}
+
+Status fallen_back(const Node& node, const CompilationTarget& target) {
+  const bool asked_for = target.copies == Copies::automatic;  // but not done in silence
+  Diagnostic d;
+  d.severity = asked_for ? Severity::note : Severity::warning;
+  d.code = Code::no_kernel;
+  d.message = "runs on " + quoted("cpu:0") + ": no kernel for it on " + quoted(target.default_device);
+  d.hint = asked_for ? "load a plugin that has one" : "load a plugin that has one, or say --copies auto";
+  return Status(std::move(d)).at(node.name, display_name(node.domain, node.type));
+}
+
+}  // namespace
+
+bool runs_pointwise(const TypedNet& net, const std::string& device) {
+  const OperatorSchema* pointwise = net.registry->find_operator("heddle", "Pointwise");
+  const DType f32[] = {DType::f32};
+  return pointwise && net.registry->find_kernel(*pointwise, device_kind(device), f32, f32);
+}
+
+TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings) {
+  const std::string& everywhere = target.default_device;
+  const bool elsewhere = !is_host(everywhere);
+  const auto on_host = [&](const Node& node) { return node.device.empty() ? !elsewhere : is_host(node.device); };
+  if (std::all_of(net.net.nodes.begin(), net.net.nodes.end(), on_host)) return net;  // as it came: so is everything that nobody placed
+  const bool fall_back = elsewhere && target.copies != Copies::strict && check_device(*net.registry, everywhere).ok();
+  const bool has_pointwise = fall_back && runs_pointwise(net, everywhere);
+  Editor editor(std::move(net));
+  for (size_t i = 0; i < editor.graph().nodes.size(); ++i) {
+    const NodeId id(i);
+    const Node& node = editor.node(id);
+    const bool falls_back = fall_back && node.device.empty() && !runs_on(editor.net(), node, everywhere, has_pointwise);
+    if (falls_back) findings.add(fallen_back(node, target).in_net(editor.graph().name));
+    editor.set_device(id, falls_back ? host_device : editor.device(full_device_name(node.device, everywhere)));
+  }
+  return editor.finish();
+}
+
+void drop_unused_devices(TypedNet& net) {
+  std::vector<DeviceId> kept(net.devices.size());
+  std::vector<std::string> devices = {net.devices[host_device.index]};
+  kept[host_device.index] = host_device;
+  for (Node& node : net.net.nodes) {
+    DeviceId& id = kept[node.placed.index];
+    if (!id.valid()) {
+      id = DeviceId(devices.size());
+      devices.push_back(net.devices[node.placed.index]);
+    }
+    node.placed = id;
+  }
+  net.devices = std::move(devices);
+}
+
+}  // namespace heddle

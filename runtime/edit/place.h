@@ -1,0 +1,22 @@
+// Placement: where each operator of a typed net runs. The last step before verify, which judges it.
+#pragma once
+
+#include "base/findings.h"
+#include "device/compilation_target.h"
+#include "heddle/status.h"
+#include "net/typed_net.h"
+
+namespace heddle {
+
+// Gives every operator that names no device the target's default one. Where copies may be made (Copies other than strict) and the default
+// device is there, operators that do not run there become the host's, each with a finding: a warning, or a note where copies were asked
+// for (Copies::automatic). From here on a device is an id (Node::placed, TypedNet::devices).
+TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings);
+
+// Leaves out of the table those that no operator is left on; ids are given anew, in the order of the operators.
+void drop_unused_devices(TypedNet& net);
+
+// Whether devices of this kind have a kernel for heddle::Pointwise.
+bool runs_pointwise(const TypedNet& net, const std::string& device);
+
+}  // namespace heddle

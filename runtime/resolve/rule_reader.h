@@ -1,0 +1,14 @@
+// Reads a plugin's rewrite rule: two nets in text form become two resolved nets.
+#pragma once
+
+#include "plugin/registry.h"
+#include "plugin/rewrite_rule.h"
+
+namespace heddle {
+
+// A RuleReader for the registry of a runtime. Errors name rule and file: syntax, unknown_operator and what else load and resolve find;
+// plugin_invalid for what a rule must not have (other ports on one side, several outputs, variables, random operators). Thread-safe.
+Result<RewriteRule> read_rewrite_rule(const LoadedPlugin& plugin, const heddle_rewrite_rule& rule,
+                                      const std::shared_ptr<const RegistrySnapshot>& registry);
+
+}  // namespace heddle

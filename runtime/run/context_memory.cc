@@ -1,0 +1,63 @@
+#include "run/context_memory.h"
+
+#include <string>
+
+#include "base/checked.h"
+
+namespace heddle {
+
+Status reserve(Workspace& workspace, const Plan& plan) {
+  HEDDLE_CHECK(workspace.reserve(plan.context_bytes()));
+  return reserve_on_devices(workspace, plan);
+}
+
+Status reserve_on_devices(Workspace& workspace, const Plan& plan) {
+  for (const PlanDevice& planned : plan.devices) HEDDLE_CHECK(workspace.reserve_on(planned.device, planned.arena_bytes));
+  return {};
+}
+
+Result<ContextMemory> ContextMemory::create(const Plan& plan, const Workspace* workspace, void* transient, int64_t transient_bytes) {
+  const int64_t bytes = plan.context_bytes();
+  if (transient && (transient_bytes < bytes || reinterpret_cast<uintptr_t>(transient) % arena_alignment != 0))
+    return Status(Code::invalid_argument,
+                  "the transient buffer has " + std::to_string(transient_bytes) + " bytes, the plan needs " + std::to_string(bytes) +
+                      ", aligned to 64",
+                  "ask transient_bytes() first");
+  ContextMemory memory(plan);
+  memory.on_devices_.resize(plan.devices.size());
+  if (!workspace) {
+    memory.own_ = std::make_unique<Workspace>();
+    HEDDLE_CHECK(transient ? reserve_on_devices(*memory.own_, plan) : reserve(*memory.own_, plan));
+    workspace = memory.own_.get();
+  }
+  memory.move_to(*workspace);
+  if (transient) memory.move_to(static_cast<std::byte*>(transient));
+  return memory;
+}
+
+void ContextMemory::move_to(const Workspace& workspace) {
+  place_ = workspace.place();
+  for (size_t d = 0; d < on_devices_.size(); ++d) on_devices_[d] = workspace.on(*plan_->devices[d].device);
+  move_to(workspace.host());
+}
+
+void ContextMemory::move_to(std::byte* transient) {
+  host_ = transient;
+  thread_scratch_ = host_ + plan_->arena_bytes;
+}
+
+std::byte* ContextMemory::scratch(uint32_t step) const {
+  const PlanStep& planned = plan_->steps[step];
+  return arena(planned.on_device ? planned.on_device->device : 0) + planned.scratch_offset;
+}
+
+std::byte* ContextMemory::subnet_memory(uint32_t step) const {
+  return scratch(step) + align_up(plan_->steps[step].scratch_bytes, arena_alignment);
+}
+
+int64_t ContextMemory::own_bytes(uint8_t device) const {
+  if (!own_) return 0;
+  return device == 0 ? own_->host_bytes() : own_->bytes_on(*plan_->devices[device - 1u].device);
+}
+
+}  // namespace heddle

@@ -1,0 +1,105 @@
+#include "run/failure_log.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plugin/host.h"
+#include "schedule/run_control.h"
+
+namespace heddle {
+namespace {
+
+Status kernel_error(heddle_status status, const std::string& text) {
+  return plugin_error(Code::kernel_failed, status, {status, text, {}});
+}
+
+}  // namespace
+
+FailureLog::FailureLog(const Plan& plan) : plan_(plan) {
+  failures_.reserve(16);
+}
+
+FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) {
+  for (Failure& f : failures_)
+    if (f.step == step) return f;
+  return failures_.emplace_back(Failure{step, status, false, {}, {}});
+}
+
+FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std::string_view text) {
+  Failure& f = entry(step, status);
+  if (text.data()) f.text = kept_text(text.data(), text.size());
+  if (!text.empty()) f.cause = Status();
+  return f;
+}
+
+void FailureLog::note(uint32_t step, heddle_status status, std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  noted(step, status, text);
+}
+
+void FailureLog::note_cause(uint32_t step, Status cause) {
+  const std::lock_guard lock(mutex_);
+  const heddle_status status = status_of(cause.code());
+  entry(step, status).cause = std::move(cause);
+}
+
+void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  Failure& f = noted(step, status, text);
+  f.reported = true;
+  f.status = status;
+}
+
+Status FailureLog::of_kernel(uint32_t step, heddle_status status) const {
+  const std::lock_guard lock(mutex_);
+  for (const Failure& f : failures_)
+    if (f.step == step) return f.cause.ok() ? kernel_error(status, f.text) : f.cause;
+  return plugin_error(Code::kernel_failed, status, {});
+}
+
+bool FailureLog::reported_from(uint32_t first) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(failures_.begin(), failures_.end(), [&](const Failure& f) { return f.reported && f.step >= first; });
+}
+
+void FailureLog::forget_fences(uint8_t device) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(failures_, [&](const Failure& f) {
+    const DeviceWork* work = plan_.steps[f.step].on_device.get();
+    return work && work->kind == DeviceWork::Kind::fence && work->device == device;
+  });
+}
+
+Status FailureLog::described(const Failure& f, uint32_t stop) const {
+  const PlanStep& step = plan_.steps[f.step];
+  Status status = f.cause.ok() ? kernel_error(f.status, f.text) : f.cause;
+  if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
+  std::vector<std::string> shapes;
+  for (const Operand& in : step.inputs) {
+    const TensorType* const type = in.value.valid() ? &plan_.values[in.value.index].type : nullptr;
+    shapes.push_back(type ? std::string(to_string(type->dtype)) + type->shape.text() : "-");
+  }
+  if (f.cause.ok()) status = std::move(status).during("on " + step.device + " with inputs " + join(shapes, ", "));
+  return std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
+}
+
+Status FailureLog::error(uint32_t stop) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<const Failure*> reported;
+  for (const Failure& f : failures_)
+    if (f.reported) reported.push_back(&f);
+  if (reported.empty()) {
+    if (stop == stop_deadline)
+      return {Code::deadline_exceeded, "the deadline passed before the run was done", "allow more time, or more threads"};
+    return {Code::cancelled, "the run was cancelled"};
+  }
+  std::sort(reported.begin(), reported.end(), [](const Failure* a, const Failure* b) { return a->step < b->step; });
+  Status first = described(*reported.front(), stop);
+  for (size_t i = 1; i < reported.size(); ++i) {
+    Status other = described(*reported[i], stop);
+    first.diagnostic().attached.push_back(std::move(other.diagnostic()));
+  }
+  return first;
+}
+
+}  // namespace heddle

@@ -1,0 +1,64 @@
+// FailureLog: what went wrong in one run of a plan, step by step: what kernels said of themselves, which steps failed, and the one error
+// that is made of it.
+//
+// Belongs to one Execution. Steps leave notes from any thread while the run goes on; the error is asked for when nothing is in flight any
+// more. Only a failing run takes the lock.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/plan.h"
+#include "heddle/status.h"
+
+namespace heddle {
+
+class FailureLog {
+ public:
+  // `plan` outlives it.
+  explicit FailureLog(const Plan& plan);
+
+  // [any thread] The text of a failure that step `step` is about to answer with. It counts once the step is reported.
+  void note(uint32_t step, heddle_status status, std::string_view text);
+  // [any thread] The same with an error that has a code and places of its own: of a subnet, or of a step that could not be prepared. Stands
+  // until a later note has a text.
+  void note_cause(uint32_t step, Status cause);
+  // [any thread] The step failed. `text`: what is known of it; with null data, what was noted stands.
+  void report(uint32_t step, heddle_status status, std::string_view text = {});
+  // Before a run.
+  void clear() {
+    if (!failures_.empty()) failures_.clear();
+  }
+
+  // What is known of a step whose kernel answered with `status`.
+  Status of_kernel(uint32_t step, heddle_status status) const;
+  // Whether a step from `first` on was reported.
+  bool reported_from(uint32_t first) const;
+  // Drops what fences of that device reported: they only say that something before them failed.
+  void forget_fences(uint8_t device);
+  // The error of a run that did not complete: the failed step that comes first in the plan, with the others attached. Where none was
+  // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl.
+  Status error(uint32_t stop) const;
+
+ private:
+  struct Failure {
+    uint32_t step = 0;
+    heddle_status status = HEDDLE_OK;
+    bool reported = false;
+    std::string text;
+    Status cause;
+  };
+  // Under the lock. The entry of the step; a new one has `status`.
+  Failure& entry(uint32_t step, heddle_status status);
+  Failure& noted(uint32_t step, heddle_status status, std::string_view text);
+  Status described(const Failure& failure, uint32_t stop) const;
+
+  const Plan& plan_;
+  mutable std::mutex mutex_;
+  std::vector<Failure> failures_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,68 @@
+#include "run/run_variables.h"
+
+#include <cstring>
+#include <utility>
+
+namespace heddle {
+
+Status make_homes(const Plan& plan, VariableStore* store) {
+  for (const PlanValue& value : plan.values)
+    if (value.placement.kind == Placement::Kind::variable && value.placement.device != 0)
+      HEDDLE_CHECK(store->make_home(value.placement.index, plan.devices[value.placement.device - 1u].device));
+  return {};
+}
+
+RunVariables::RunVariables(const Plan& plan, std::shared_ptr<VariableStore> store) : plan_(plan), store_(std::move(store)) {
+  if (!store_) return;
+  for (const PlanStep& step : plan.steps) {
+    for (const Operand& operand : step.inputs) note_use(operand, false);
+    for (const Operand& operand : step.outputs) note_use(operand, step.updates_variable);
+  }
+}
+
+void RunVariables::note_use(const Operand& operand, bool updated) {
+  if (!operand.value.valid()) return;
+  const Placement& at = plan_.values[operand.value.index].placement;
+  if (at.kind != Placement::Kind::variable) return;
+  for (Use& known : uses_)
+    if (known.variable == at.index) {
+      known.updated = known.updated || updated;
+      return;
+    }
+  uses_.push_back({at.index, at.device == 0 ? nullptr : plan_.devices[at.device - 1u].device.get(), updated});
+}
+
+Status RunVariables::enter(Turns::Hold& turn, const Interruption& until) {
+  HEDDLE_CHECK(store_->enter(turn, plan_.has_variable_updates ? Turns::Use::alone : Turns::Use::shared, until));
+  HEDDLE_CHECK(store_->whole());
+  return store_->has_homes() ? freshen(until) : Status();
+}
+
+// Brings what the run reads to where it reads it. What it updates is older elsewhere from then on, however the run ends.
+Status RunVariables::freshen(const Interruption& until) {
+  // The step counter is read on the host, whether or not a step does.
+  if (plan_.step_counter >= 0) HEDDLE_CHECK(store_->freshen(static_cast<size_t>(plan_.step_counter), nullptr, until));
+  for (const Use& use : uses_) HEDDLE_CHECK(store_->freshen(use.variable, use.device, until));
+  for (const Use& use : uses_)
+    if (use.updated) store_->written(use.variable, use.device);
+  return {};
+}
+
+int64_t RunVariables::read_step_counter() const {
+  int64_t step = 0;
+  std::memcpy(&step, store_->data(static_cast<size_t>(plan_.step_counter)), sizeof(step));
+  return step;
+}
+
+void RunVariables::mark_torn() {
+  for (const PlanStep& step : plan_.steps)
+    for (const Operand& out : step.outputs)
+      if (step.updates_variable && out.value.valid() && plan_.values[out.value.index].placement.kind == Placement::Kind::variable)
+        store_->mark_torn(plan_.values[out.value.index].placement.index);
+}
+
+void RunVariables::block(const std::shared_ptr<const Unanswered>& until) {
+  if (plan_.has_variable_updates) store_->block(until);
+}
+
+}  // namespace heddle

@@ -1,0 +1,121 @@
+#include "run/step_contexts.h"
+
+#include "run/late_step.h"
+#include "run/tile_ranges.h"
+
+namespace heddle {
+namespace {
+
+// From how long on, as far as anything is known, a step of several tiles looks between ranges of them whether the run is to end.
+constexpr double long_step_ns = 10e6;
+
+// A step whose shapes leave nothing to do.
+heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
+  return HEDDLE_OK;
+}
+
+// Stands before kernels that read extents themselves.
+heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
+  const StepContext& c = StepContext::of(context);
+  if (const Status bad = check_input_extents(*context); !bad.ok()) {
+    c.services().failures.note(c.step, HEDDLE_ERROR_INVALID, bad.diagnostic().message);
+    return HEDDLE_ERROR_INVALID;
+  }
+  return c.planned().kernel->kernel->run(context, begin, end);
+}
+
+// Stands before kernels that may be at work for long.
+heddle_status run_in_ranges(const heddle_run_context* context, int64_t begin, int64_t end) {
+  const StepContext& c = StepContext::of(context);
+  const PlanStep& step = c.planned();
+  const heddle_run_function run = step.reads_extents ? run_with_extents : step.kernel->kernel->run;
+  return run_tiles(c.services().scope, c.step, run, context, {begin, end}, step.cost_ns / static_cast<double>(step.tiles));
+}
+
+heddle_status run_late(const heddle_run_context* context, int64_t, int64_t) {
+  const StepContext& c = StepContext::of(context);
+  const Status status = c.all->late(c.step)->execute();
+  if (status.ok()) return HEDDLE_OK;
+  c.services().failures.note_cause(c.step, status);
+  return status_of(status.code());
+}
+
+// The device has come past the step before a fence, whose context `user` is.
+void fence_passed(void* user, heddle_status failed, const char*) {
+  const StepContext& fence = *static_cast<StepContext*>(user);
+  if (failed == HEDDLE_OK) fence.services().devices->passed(fence.step);
+  // From here on the run may be over and the execution gone.
+  fence.services().scheduler.complete(fence.step, failed);
+}
+
+// Stands for the kernel of a step on a device.
+heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
+  const StepContext& c = StepContext::of(context);
+  Scheduler& scheduler = c.services().scheduler;
+  DeviceRun& devices = *c.services().devices;
+  const int32_t fence = c.planned().on_device->fence;
+  // An observed step has waited for its own work.
+  if (fence < 0 || devices.observed()) return devices.enqueue(c.step, context);
+  const auto awaited = static_cast<uint32_t>(fence);
+  scheduler.expect(awaited);
+  heddle_status status = devices.enqueue(c.step, context);
+  if (status == HEDDLE_OK) status = devices.notify(c.step, context, fence_passed, &(*c.all)[awaited]);
+  if (status != HEDDLE_OK) scheduler.unexpect();
+  return status;
+}
+
+}  // namespace
+
+StepContexts::StepContexts(const StepServices& services, ValueViews& views) : services_(services) {
+  const Plan& plan = services.plan;
+  contexts_.resize(plan.steps.size());
+  steps_.resize(plan.steps.size());
+  if (plan.has_late_steps) late_.resize(plan.steps.size());
+  heddle_tensor** next = views.operands();
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    StepContext& c = contexts_[i];
+    c.all = this;
+    c.step = i;
+    c.abi.struct_size = sizeof(heddle_run_context);
+    c.abi.input_count = static_cast<uint32_t>(step.inputs.size());
+    c.abi.output_count = static_cast<uint32_t>(step.outputs.size());
+    c.abi.random_stream = step.random_stream;
+    c.abi.inputs = next;
+    next += step.inputs.size();
+    c.abi.outputs = next;
+    next += step.outputs.size();
+    c.abi.state = step.state.get();
+    c.abi.scratch = services.memory.scratch(i);
+    c.abi.info = &services.scope.info();
+    c.abi.host = step_host();
+    if (step.on_device) c.abi.stream = services.devices->stream(*step.on_device);
+    if (step.late) late_[i] = std::make_unique<LateStep>(c);
+    steps_[i] = step_for(i);
+  }
+}
+
+StepContexts::~StepContexts() = default;
+
+Step StepContexts::step_for(uint32_t index) {
+  const PlanStep& step = services_.plan.steps[index];
+  const heddle_run_context* const context = &contexts_[index].abi;
+  if (step.on_device) return {step.on_device->kind == DeviceWork::Kind::fence ? run_nothing : enqueue, context, 1};
+  if (step.late) return {run_late, context, 1};
+  if (step.tiles > 1 && (step.cost_ns <= 0 || step.cost_ns >= long_step_ns)) return {run_in_ranges, context, step.tiles};
+  if (step.tiles == 0) return {run_nothing, context, 1};
+  return {step.reads_extents ? run_with_extents : step.kernel->kernel->run, context, step.tiles};
+}
+
+void StepContexts::move() {
+  for (uint32_t i = 0; i < contexts_.size(); ++i) contexts_[i].abi.scratch = services_.memory.scratch(i);
+}
+
+int64_t StepContexts::unplanned_bytes() const {
+  int64_t total = 0;
+  for (const auto& late : late_)
+    if (late) total += late->unplanned_bytes();
+  return total;
+}
+
+}  // namespace heddle

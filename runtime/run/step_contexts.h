@@ -1,0 +1,85 @@
+// StepContexts: the steps of a plan as the scheduler calls them in one run context: a function and a heddle_run_context for each.
+//
+// The function is the kernel's own wherever it can be; before some steps stands one of ours (late ones, those on devices, kernels that
+// read extents, steps that take long). Belongs to one Execution; its addresses last as long as it does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "compile/plan.h"
+#include "heddle/abi.h"
+#include "run/context_memory.h"
+#include "run/device_run.h"
+#include "run/failure_log.h"
+#include "run/run_scope.h"
+#include "run/value_views.h"
+#include "schedule/run_control.h"
+#include "schedule/scheduler.h"
+
+namespace heddle {
+
+class LateStep;
+class StepContexts;
+class Subnets;
+
+// What steps use while they run: the other parts of their Execution. All outlive the steps.
+struct StepServices {
+  const Plan& plan;
+  const ContextMemory& memory;
+  RunScope& scope;
+  FailureLog& failures;
+  Subnets& subnets;
+  Scheduler& scheduler;
+  DeviceRun* devices;  // null: everything runs on the host
+};
+
+// What a kernel's context pointer points to.
+struct StepContext {
+  heddle_run_context abi = {};
+  StepContexts* all = nullptr;
+  uint32_t step = 0;
+  void* thread_scratch = nullptr;  // of a late step; null: the run context's
+
+  static StepContext& of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
+  const StepServices& services() const;
+  const PlanStep& planned() const { return services().plan.steps[step]; }
+};
+
+class StepContexts {
+ public:
+  StepContexts(const StepServices& services, ValueViews& views);
+  ~StepContexts();
+  StepContexts(const StepContexts&) = delete;
+  StepContexts& operator=(const StepContexts&) = delete;
+
+  const Step* steps() const { return steps_.data(); }
+  uint32_t size() const { return static_cast<uint32_t>(steps_.size()); }
+  StepContext& operator[](uint32_t step) { return contexts_[step]; }
+  const StepServices& services() const { return services_; }
+  // Null: the step is not late.
+  LateStep* late(uint32_t step) { return late_.empty() ? nullptr : late_[step].get(); }
+  // The memory is elsewhere now, and scratch with it.
+  void move();
+  // Held by late steps: values that no plan could hold.
+  int64_t unplanned_bytes() const;
+
+ private:
+  // How the scheduler calls the step, which has its context.
+  Step step_for(uint32_t step);
+
+  const StepServices services_;
+  std::vector<StepContext> contexts_;
+  std::vector<Step> steps_;
+  std::vector<std::unique_ptr<LateStep>> late_;  // by step; empty when no step is late
+};
+
+inline const StepServices& StepContext::services() const {
+  return all->services();
+}
+
+// The functions that kernels call while they run; their contexts are StepContexts.
+const heddle_host* step_host();
+
+}  // namespace heddle

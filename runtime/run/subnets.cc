@@ -1,0 +1,298 @@
+#include "run/subnets.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "compile/subnet.h"
+#include "heddle/limits.h"
+#include "plugin/attributes.h"
+#include "plugin/host.h"
+#include "plugin/infer_operator.h"
+#include "run/execution.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t most_subnets = 16;  // compiled ones that a late step keeps
+
+// No plan has said how much memory these subnets take together: a loop whose values grow for ever must meet a limit before the machine
+// does.
+int64_t memory_for_growth() {
+  return machine_memory_bytes() / 2;
+}
+
+// Seeds that differ in one bit are unrelated.
+uint64_t mixed(uint64_t seed, uint64_t with) {
+  uint64_t state = seed + 0x9e3779b97f4a7c15ULL * with;
+  return next_random(state);
+}
+
+const TensorType& output_type(const Plan& plan, size_t i) {
+  return plan.values[plan.outputs[i].index].type;
+}
+
+}  // namespace
+
+// A subnet as it was compiled for some types.
+struct Subnets::Compiled {
+  const Net* net = nullptr;
+  std::unique_ptr<Execution> execution;
+  std::vector<const void*> recognised;  // by Plan::known_inputs: the constant that had that content when it was last given
+  std::vector<Shape> result_shapes;     // what the views of results point to
+
+  Compiled(const Net* of, std::unique_ptr<Execution> made) : net(of), execution(std::move(made)) {
+    recognised.resize(plan().known_inputs.size());
+    result_shapes.resize(plan().outputs.size());
+  }
+  const Plan& plan() const { return execution->plan(); }
+  bool made_for(Inputs inputs);
+};
+
+Subnets::Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures)
+    : plan_(plan), memory_(memory), scope_(scope), failures_(failures) {}
+Subnets::~Subnets() = default;
+
+Status Subnets::create_planned() {
+  const bool any = std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
+  if (!any && !plan_.has_late_steps) return {};
+  steps_.resize(plan_.steps.size());
+  for (uint32_t i = 0; i < plan_.steps.size(); ++i)
+    for (const NestedPlan& nested : plan_.steps[i].nested) {
+      ExecutionOptions options;
+      options.outer = &scope_;
+      options.outer_step = i;
+      options.transient_bytes = nested.plan->context_bytes();
+      if (options.transient_bytes > 0) options.transient = memory_.subnet_memory(i);
+      HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
+      steps_[i].compiled.push_back(std::make_unique<Compiled>(nested.subnet.get(), std::move(execution)));
+    }
+  return {};
+}
+
+void Subnets::begin_trips() {
+  for (OfStep& of : steps_)
+    for (Trips& trips : of.trips) trips.count = 0;
+}
+
+void Subnets::move() {
+  for (uint32_t i = 0; i < steps_.size(); ++i) {
+    if (plan_.steps[i].late) continue;  // in memory of their own
+    for (const auto& subnet : steps_[i].compiled) subnet->execution->follow(memory_.subnet_memory(i));
+  }
+}
+
+int64_t Subnets::allocated_bytes() const {
+  int64_t total = 0;
+  for (const OfStep& of : steps_)
+    for (const auto& subnet : of.compiled) total += subnet->execution->allocated_bytes();
+  return total;
+}
+
+// ---------------------------------------------------------------- found or compiled
+
+// Whether the plan was made for inputs of these types, and of these contents where it depends on them.
+bool Subnets::Compiled::made_for(Inputs inputs) {
+  if (plan().inputs.size() != inputs.size()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& type = plan().values[plan().inputs[i].index].type;
+    if (static_cast<DType>(inputs[i]->dtype) != type.dtype || Shape(inputs[i]->dims, inputs[i]->rank) != type.shape) return false;
+  }
+  for (size_t k = 0; k < recognised.size(); ++k) {
+    const KnownInput& known = plan().known_inputs[k];
+    const heddle_tensor& input = *inputs[known.input];
+    const bool constant = (input.flags & HEDDLE_TENSOR_CONSTANT) != 0;
+    if (constant && input.data && input.data == recognised[k]) continue;
+    const auto bytes = static_cast<size_t>(known.content->bytes);
+    if (bytes > 0 && (!input.data || std::memcmp(input.data, known.content->data, bytes) != 0)) return false;
+    if (constant) recognised[k] = input.data;
+  }
+  return true;
+}
+
+// Null: there is none for such inputs.
+Subnets::Compiled* Subnets::find(uint32_t step, const Net* net, Inputs inputs, size_t outputs) {
+  if (steps_.empty()) return nullptr;
+  auto& kept = steps_[step].compiled;
+  auto found = kept.end();
+  for (auto candidate = kept.begin(); candidate != kept.end(); ++candidate) {
+    Compiled& c = **candidate;
+    if (c.net != net || c.plan().outputs.size() < outputs || !c.made_for(inputs)) continue;
+    // The plan that knew most is the one that inference had meant.
+    if (found == kept.end() || c.plan().known_inputs.size() > (*found)->plan().known_inputs.size()) found = candidate;
+  }
+  if (found == kept.end()) return nullptr;
+  Compiled* const chosen = found->get();
+  if (plan_.steps[step].late) std::rotate(found, found + 1, kept.end());
+  return chosen;
+}
+
+Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* net, Inputs inputs, std::span<heddle_type* const> outputs) {
+  if (Compiled* const found = find(step, net, inputs, outputs.size())) {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i]) *outputs[i] = subnet_output_type(output_type(found->plan(), i));
+    return found;
+  }
+  const std::shared_ptr<const Net> shared = subnet_attribute(plan_.steps[step].call->attributes()->values, net);
+  if (!shared) return Status(Code::invalid_argument, "the subnet is not an attribute of this operator");
+  // Called by kernels through the host's functions, across which nothing may be thrown.
+  try {
+    const LateCompilation& late = *plan_.late;
+    CompilationTarget target = late.target;
+    if (target.memory_limit == INT64_MAX) target.memory_limit = memory_for_growth();
+    HEDDLE_TRY(auto plan, compile_subnet(*shared, plan_.registry, inputs, outputs, target, late.options));
+    OfStep& of = steps_[step];
+    HEDDLE_CHECK(make_room(of, plan->context_bytes(), target.memory_limit));
+    ExecutionOptions inside;
+    inside.outer = &scope_;
+    inside.outer_step = step;
+    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, inside));
+    return of.compiled.emplace_back(std::make_unique<Compiled>(net, std::move(execution))).get();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "no memory for subnet " + quoted(shared->name) + " at the extents of this run");
+  }
+}
+
+// Drops what was used longest ago; never the last one, whose results a kernel may still be reading.
+Status Subnets::make_room(OfStep& of, int64_t bytes, int64_t limit) {
+  auto& kept = of.compiled;
+  int64_t held = 0;
+  for (const auto& subnet : kept) held += subnet->execution->allocated_bytes();
+  while (kept.size() > 1 && (kept.size() >= most_subnets || held > limit - bytes)) {
+    held -= kept.front()->execution->allocated_bytes();
+    kept.erase(kept.begin());
+  }
+  if (held <= limit - bytes) return {};
+  return {Code::limit_exceeded,
+          "a subnet whose values grow needs " + human_bytes(bytes) + " beside the " + human_bytes(held) +
+              " of the trip before, the limit is " + human_bytes(limit),
+          "raise --memory-limit or SessionOptions::memory_limit, or let the loop end earlier"};
+}
+
+Status Subnets::from_outside(uint32_t step, const Net& net, Status status) const {
+  const PlanStep& outer = plan_.steps[step];
+  return from_subnet(std::move(status), net.name, plan_.net_name, outer.name, display_name(outer.domain, outer.type));
+}
+
+Status Subnets::infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs, std::span<heddle_type* const> outputs) {
+  const Net* const net = from_abi(subnet);
+  const auto made = find_or_compile(step, net, inputs, outputs);
+  return made.ok() ? Status() : from_outside(step, *net, made.status());
+}
+
+// ---------------------------------------------------------------- run
+
+heddle_status Subnets::refuse(const Call& call, heddle_status code, const std::string& text) {
+  failures_.note(call.step, code, text);
+  return code;
+}
+
+heddle_status Subnets::fail(const Call& call, Status cause) {
+  const heddle_status code = status_of(cause.code());
+  failures_.note_cause(call.step, std::move(cause));
+  return code;
+}
+
+heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, Inputs inputs, Outputs outputs) {
+  const Call call = {step, from_abi(subnet), inputs, outputs};
+  Compiled* found = nullptr;
+  heddle_status status = admit(call);
+  if (status == HEDDLE_OK) status = choose(call, &found);
+  if (status == HEDDLE_OK) status = bind(call, *found);
+  if (status == HEDDLE_OK) status = run_bound(call, *found);
+  return status == HEDDLE_OK ? hand_back(call, *found) : status;
+}
+
+heddle_status Subnets::admit(const Call& call) {
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    if (!call.inputs[i])
+      return refuse(call, HEDDLE_ERROR_INVALID, "input " + std::to_string(i) + " of subnet " + quoted(call.net->name) + " is absent");
+  const auto elsewhere = [](const heddle_tensor* t) { return t && t->space != HEDDLE_SPACE_HOST; };
+  if (std::any_of(call.inputs.begin(), call.inputs.end(), elsewhere) || std::any_of(call.outputs.begin(), call.outputs.end(), elsewhere))
+    return refuse(call, HEDDLE_ERROR_INVALID, "subnet " + quoted(call.net->name) + " is given device memory, and subnets run on the host");
+  if (scope_.count_subnet_run() >= plan_.limits.loop_trips)
+    return fail(call, over_limit(plan_.limits, &Limits::loop_trips, "the loops of the net go round too often"));
+  return HEDDLE_OK;
+}
+
+heddle_status Subnets::choose(const Call& call, Compiled** found) {
+  *found = find(call.step, call.net, call.inputs, call.outputs.size());
+  if (!*found && plan_.steps[call.step].late) {
+    // Only what is the same in each run may be part of a plan.
+    std::vector<heddle_tensor> views(call.inputs.size());
+    std::vector<const heddle_tensor*> lasting(call.inputs.size());
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      views[i] = *call.inputs[i];
+      if (!(views[i].flags & HEDDLE_TENSOR_CONSTANT)) views[i].data = nullptr;
+      lasting[i] = &views[i];
+    }
+    const Result<Compiled*> made = find_or_compile(call.step, call.net, lasting, {});
+    if (!made.ok()) return fail(call, from_outside(call.step, *call.net, made.status()));
+    *found = *made;
+  }
+  if (!*found) return refuse(call, HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes or contents for which it was not planned");
+  if ((*found)->plan().outputs.size() < call.outputs.size()) return refuse(call, HEDDLE_ERROR_INVALID, "the subnet has too few outputs");
+  return HEDDLE_OK;
+}
+
+heddle_status Subnets::bind(const Call& call, Compiled& subnet) {
+  Execution& execution = *subnet.execution;
+  for (size_t i = 0; i < call.inputs.size(); ++i) execution.bind_input(i, call.inputs[i]->data);
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    const heddle_tensor* const wanted = call.outputs[i];
+    const TensorType& type = output_type(subnet.plan(), i);
+    const bool where_it_is = !wanted || !wanted->data || type.late();
+    execution.bind_output(i, where_it_is ? nullptr : wanted->data);
+    // A larger place would keep old bytes behind the result.
+    if (!where_it_is && wanted->byte_size != static_cast<uint64_t>(type.byte_size()))
+      return refuse(call, HEDDLE_ERROR_INVALID,
+                    "output " + std::to_string(i) + " of subnet " + quoted(call.net->name) + " takes " + std::to_string(type.byte_size()) +
+                        " bytes, its place has " + std::to_string(wanted->byte_size));
+  }
+  return HEDDLE_OK;
+}
+
+uint64_t Subnets::next_trip(const Call& call) {
+  std::vector<Trips>& of_step = steps_[call.step].trips;
+  for (Trips& trips : of_step)
+    if (trips.subnet == call.net) return trips.count++;
+  of_step.push_back({call.net, 1});
+  return 0;
+}
+
+// Random operators of a subnet differ from those of other subnets, and from trip to trip.
+heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
+  RunSettings settings;
+  settings.seed = mixed(mixed(scope_.info().seed, plan_.steps[call.step].random_stream), next_trip(call));
+  settings.step = scope_.info().step;
+  Status status = subnet.execution->run(settings);
+  if (status.ok()) return HEDDLE_OK;
+  if (status.code() == Code::cancelled) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
+  return fail(call, from_outside(call.step, *call.net, std::move(status)));
+}
+
+// Results that did not come into being where they are wanted: copied there, or shown where they are.
+heddle_status Subnets::hand_back(const Call& call, Compiled& subnet) {
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    heddle_tensor* const to = call.outputs[i];
+    if (!to || (to->data && !output_type(subnet.plan(), i).late())) continue;
+    const TensorView result = subnet.execution->output(i);
+    if (!to->data) {
+      Shape& shape = subnet.result_shapes[i] = result.shape;
+      *to = tensor_view(result.dtype, shape, result.data);
+      continue;
+    }
+    const Shape wanted(to->dims, to->rank);
+    if (result.shape != wanted || result.dtype != static_cast<DType>(to->dtype))
+      return refuse(call, HEDDLE_ERROR_INVALID,
+                    "output " + std::to_string(i) + " of subnet " + quoted(call.net->name) + " is " + to_string(result.dtype) +
+                        result.shape.text() + ", expected " + to_string(static_cast<DType>(to->dtype)) + wanted.text());
+    if (to->byte_size > 0) std::memcpy(to->data, result.data, to->byte_size);
+  }
+  return HEDDLE_OK;
+}
+
+}  // namespace heddle

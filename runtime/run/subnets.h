@@ -1,0 +1,94 @@
+// Subnets: the nets inside the operators of one run context (branches, loop bodies): an execution for each plan of each, found or compiled,
+// bound, run, and its results handed back.
+//
+// Those of steps whose extents are known were compiled with the net and work in the step's scratch. Those of late steps are compiled for
+// the types that they meet, in memory of their own, and kept while few. Belongs to one Execution; a step runs one subnet at a time, on its
+// own thread, and different steps theirs side by side.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compile/plan.h"
+#include "heddle/abi.h"
+#include "heddle/status.h"
+#include "run/context_memory.h"
+#include "run/failure_log.h"
+#include "run/run_scope.h"
+
+namespace heddle {
+
+class Subnets {
+ public:
+  using Inputs = std::span<const heddle_tensor* const>;
+  using Outputs = std::span<heddle_tensor* const>;
+
+  // All outlive it. What goes wrong is left in `failures`.
+  Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures);
+  ~Subnets();
+  Subnets(const Subnets&) = delete;
+  Subnets& operator=(const Subnets&) = delete;
+  // Executions of all that the plan brings. Before anything else. Errors: as Execution::create.
+  Status create_planned();
+
+  // Before a run.
+  void begin_run() {
+    if (!steps_.empty()) begin_trips();
+  }
+  // For a kernel of step `step`, while it runs: fills `outputs`; where one has null data, with a view that is valid until the step's next
+  // subnet. The reason of a failure is noted for the step.
+  heddle_status run(uint32_t step, const heddle_subnet* subnet, Inputs inputs, Outputs outputs);
+  // For a late step, while its outputs are inferred: the types of those outputs of the subnet that are asked for (not null). Errors: as
+  // compile_subnet(), told from outside; out_of_memory; limit_exceeded.
+  Status infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs, std::span<heddle_type* const> outputs);
+
+  // The memory is elsewhere now.
+  void move();
+  // Held by subnets in memory of their own, and by what is inside them.
+  int64_t allocated_bytes() const;
+
+ private:
+  struct Compiled;
+  struct Trips {
+    const Net* subnet = nullptr;
+    uint64_t count = 0;  // runs of it in this run, whatever its shapes
+  };
+  struct OfStep {
+    std::vector<std::unique_ptr<Compiled>> compiled;  // of a late step: in the order of last use
+    std::vector<Trips> trips;
+  };
+  // What a kernel asks for.
+  struct Call {
+    uint32_t step = 0;
+    const Net* net = nullptr;
+    Inputs inputs;
+    Outputs outputs;
+  };
+  heddle_status admit(const Call& call);
+  heddle_status choose(const Call& call, Compiled** found);
+  heddle_status bind(const Call& call, Compiled& subnet);
+  heddle_status run_bound(const Call& call, Compiled& subnet);
+  heddle_status hand_back(const Call& call, Compiled& subnet);
+  // The reason, left with the step: its own words, or an error as it is.
+  heddle_status refuse(const Call& call, heddle_status code, const std::string& text);
+  heddle_status fail(const Call& call, Status cause);
+  Status from_outside(uint32_t step, const Net& net, Status status) const;
+
+  Compiled* find(uint32_t step, const Net* net, Inputs inputs, size_t outputs);
+  // For a late step.
+  Result<Compiled*> find_or_compile(uint32_t step, const Net* net, Inputs inputs, std::span<heddle_type* const> outputs);
+  Status make_room(OfStep& of, int64_t bytes, int64_t limit);
+  void begin_trips();
+  uint64_t next_trip(const Call& call);
+
+  const Plan& plan_;
+  const ContextMemory& memory_;
+  RunScope& scope_;
+  FailureLog& failures_;
+  std::vector<OfStep> steps_;  // by step; empty when there can be none
+};
+
+}  // namespace heddle

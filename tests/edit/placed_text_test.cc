@@ -1,0 +1,108 @@
+// place: which device operators run on that name none.
+#include "stages.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+using namespace testing_stages;
+
+// MatMul has a kernel on the devices of the test plugin, Neg has none, Flatten only looks at its input.
+Net net(const char* device_of_product = "") {
+  NetBuilder b("placed");
+  const ValueId x = b.input("x", DType::f32, Shape{2, 2});
+  const ValueId product = b.add1("MatMul", "product", {x, x});
+  b.net().nodes[0].device = device_of_product;
+  b.output(b.add1("Neg", "n", {b.add1("Flatten", "flat", {product})}));
+  return b.finish();
+}
+
+std::string placed(Net net, const char* device, bool fall_back) {
+  Stages proto;
+  proto.plugins = {"proto"};
+  proto.device = device;
+  proto.fall_back = fall_back;
+  return transformed(std::move(net), {"place"}, proto);
+}
+
+TEST(Place, OnTheHostNothingIsWritten) {
+  EXPECT_EQ(placed(net(), "cpu", true), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x)
+flat: f32[2, 2] = Flatten(product)
+n: f32[2, 2] = Neg(flat)
+)net");
+}
+
+TEST(Place, WithoutFallBackNothingIsAsked) {
+  EXPECT_EQ(placed(net(), "proto", false), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @proto:0
+flat: f32[2, 2] = Flatten(product) @proto:0
+n: f32[2, 2] = Neg(flat) @proto:0
+)net");
+}
+
+TEST(Place, WhatTheDeviceHasNoKernelForRunsOnTheHost) {
+  EXPECT_EQ(
+      placed(net(), "proto", true),
+      R"net(warning[no-kernel] "placed": "n" (Neg): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
+placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @proto:0
+flat: f32[2, 2] = Flatten(product) @proto:0
+n: f32[2, 2] = Neg(flat) @cpu:0
+)net");
+}
+
+TEST(Place, ANamedDeviceStaysAndIsSpelledOneWay) {
+  EXPECT_EQ(placed(net("proto"), "cpu:0", true), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @proto:0
+flat: f32[2, 2] = Flatten(product) @cpu:0
+n: f32[2, 2] = Neg(flat) @cpu:0
+)net");
+  EXPECT_EQ(placed(net("cpu"), "proto:1", false), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @cpu:0
+flat: f32[2, 2] = Flatten(product) @proto:1
+n: f32[2, 2] = Neg(flat) @proto:1
+)net");
+}
+
+TEST(Place, TheDefaultDeviceByNameIsTheDefaultDevice) {
+  EXPECT_EQ(placed(net("proto:1"), "proto:1", false), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @proto:1
+flat: f32[2, 2] = Flatten(product) @proto:1
+n: f32[2, 2] = Neg(flat) @proto:1
+)net");
+}
+
+TEST(Place, ExtentsThatOnlyTheRunKnowsStayOnTheHost) {
+  NetBuilder b("late");
+  b.output(b.add1("Relu", "y", {b.add1("Unique", "found", {b.input("x", DType::f32, Shape{3})})}));
+  EXPECT_EQ(
+      placed(b.finish(), "proto", true),
+      R"net(warning[no-kernel] "late": "found" (Unique): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
+warning[no-kernel] "late": "y" (Relu): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
+late(x: f32[3]) -> (y)
+found: f32[<=3] = Unique(x)
+y: f32[3] late = Relu(found)
+)net");
+}
+
+TEST(Place, NothingIsSaidOfWhatIsBehindAMistake) {
+  NetBuilder b("mistake");
+  const ValueId x = b.input("x", DType::f32, Shape{2});
+  b.output(b.add1("Neg", "n", {b.add1("Add", "wrong", {x, b.input("y", DType::f32, Shape{3})})}));
+  Stages proto;
+  proto.plugins = {"proto"};
+  proto.device = "proto:0";
+  proto.fall_back = true;
+  Typed made = typed(b.finish(), proto);
+  ASSERT_TRUE(made.findings.failed());
+  Findings findings;
+  EXPECT_EQ(print(place(std::move(made.net), proto.target(), findings)), R"net(mistake(x: f32[2], y: f32[3]) -> (n)
+wrong: ? = Add(x, y) @proto:0
+n: ? = Neg(wrong) @proto:0
+)net");
+  EXPECT_EQ(text_of(findings), "");
+}
+
+}  // namespace
+}  // namespace heddle

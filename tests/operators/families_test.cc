@@ -1,0 +1,79 @@
+// The table of the CPU plugin's families names every family that a file defines, and docs/operators.md names the file of every operator.
+#include "families.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "pointwise_support.h"
+
+namespace heddle::testing {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path source = HEDDLE_SOURCE_DIR;
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The sources of the families, by their path beneath plugins/cpu.
+std::map<std::string, std::string> family_sources() {
+  std::map<std::string, std::string> sources;
+  for (const auto& entry : fs::recursive_directory_iterator(source / "plugins/cpu"))
+    if (entry.path().extension() == ".cc") sources[fs::relative(entry.path(), source / "plugins/cpu").string()] = text_of(entry.path());
+  return sources;
+}
+
+// What the groups numbered `group` of all matches hold.
+std::vector<std::string> matches(const std::string& text, const std::regex& expression, size_t group) {
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), expression), end; it != end; ++it) found.push_back((*it)[group]);
+  return found;
+}
+
+TEST(Families, TableNamesEveryFamilyThatAFileDefines) {
+  const std::regex definition(R"(void add_(\w+)\((?:plugin::)?Builder& plugin\) \{)");
+  std::vector<std::string> defined;
+  for (const auto& [file, text] : family_sources())
+    for (const std::string& name : matches(text, definition, 1)) defined.push_back(name);
+#define HEDDLE_FAMILY_NAME(name) #name,
+  std::vector<std::string> listed = {HEDDLE_CPU_FAMILIES(HEDDLE_FAMILY_NAME)};
+#undef HEDDLE_FAMILY_NAME
+  std::sort(defined.begin(), defined.end());
+  std::sort(listed.begin(), listed.end());
+  EXPECT_EQ(listed, defined) << "plugins/cpu/families.h has one line for each add_NAME(Builder& plugin) below plugins/cpu";
+}
+
+// Operators are declared by Op("Name" or by a function that begins with add_ or ends with _operator.
+TEST(Families, DocumentationNamesTheFileOfEveryOperator) {
+  const std::regex declaration(R"re(\b(?:Op|Op op|\w+_operator(?:<\w+>)?|add_\w+<[^(]*>)\((?:plugin, )?"(\w+)")re");
+  std::map<std::string, std::string> files;
+  for (const auto& [file, text] : family_sources())
+    for (const std::string& name : matches(text, declaration, 1)) files[name] += (files[name].empty() ? "" : ", ") + file;
+  const std::shared_ptr<const RegistrySnapshot> registry = cpu_registry().snapshot();
+  std::vector<std::string> names;
+  for (const std::string& domain : registry->domains())
+    for (const std::string& name : registry->operator_names(domain)) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  std::string table;
+  for (const std::string& name : names) {
+    ASSERT_TRUE(files.count(name)) << name << " is registered, but no file of plugins/cpu declares it as this test looks for it";
+    table += "| " + name + " | `" + files[name] + "` |\n";
+  }
+  const std::string documented = text_of(source / "docs/operators.md");
+  EXPECT_NE(documented.find("| --- | --- |\n" + table), std::string::npos) << "the table of docs/operators.md has to be:\n" << table;
+}
+
+}  // namespace
+}  // namespace heddle::testing
