@@ -1,8 +1,25 @@
 // The CPU plugin: ONNX's operators and Heddle's own for host memory. families.h is the table of what it brings; operators are declared
 // beside their kernels.
 #include "families.h"
+#include "isa.h"
 
-HEDDLE_PLUGIN("cpu", "0.1.0", plugin) {
+namespace heddle::cpu {
+
+// Behind the "+", as semantic versioning has it, what this machine's kernels are made for.
+static const char* version() {
+  switch (isa()) {
+    case Isa::v4:
+      return "0.1.0+avx512";
+    case Isa::v3:
+      return "0.1.0+avx2";
+    default:
+      return "0.1.0+sse";
+  }
+}
+
+}  // namespace heddle::cpu
+
+HEDDLE_PLUGIN("cpu", heddle::cpu::version(), plugin) {
 #define HEDDLE_ADD_FAMILY(name) heddle::cpu::add_##name(plugin);
   HEDDLE_CPU_FAMILIES(HEDDLE_ADD_FAMILY)
 #undef HEDDLE_ADD_FAMILY

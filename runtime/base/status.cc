@@ -63,6 +63,7 @@ constexpr CodeInfo codes[] = {
     {"device-failed", 1},
     {"forked", 1},
     {"interrupted", 130},
+    {"not-implemented", 2},
     {"internal", 1},
 };
 static_assert(sizeof(codes) / sizeof(codes[0]) == static_cast<size_t>(Code::internal) + 1);

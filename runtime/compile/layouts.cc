@@ -10,18 +10,9 @@
 #include "base/text.h"
 #include "compile/draft.h"
 #include "edit/editor.h"
+#include "net/layout_order.h"
 
 namespace heddle {
-
-std::string layout_text(const heddle_layout& layout) {
-  if (layout.rank == 0) return "row-major";
-  bool last = layout.rank >= 3 && layout.order[0] == 0 && layout.order[layout.rank - 1] == 1;
-  for (int i = 1; last && i + 1 < layout.rank; ++i) last = layout.order[i] == i + 1;
-  if (last) return "channels-last";
-  std::vector<std::string> order;
-  for (int i = 0; i < layout.rank; ++i) order.push_back(std::to_string(layout.order[i]));
-  return "(" + join(order, " ") + ")";
-}
 
 bool same_bytes(const heddle_layout& a, const heddle_layout& b, const Shape& shape) {
   if (a.block_count || b.block_count || a.opaque_owner || b.opaque_owner) return std::memcmp(&a, &b, sizeof(a)) == 0;

@@ -181,8 +181,6 @@ struct Plan {
   int64_t staging_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }
 };
 
-// "row-major", "channels-last" or the order, e.g. "(0 2 1)".
-std::string layout_text(const heddle_layout& layout);
 // Whether bytes in layout `a` are bytes in layout `b` for this shape (dims of 1 may stand anywhere).
 bool same_bytes(const heddle_layout& a, const heddle_layout& b, const Shape& shape);
 

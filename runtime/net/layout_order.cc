@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
+
 namespace heddle {
 namespace {
 
@@ -59,6 +61,16 @@ std::vector<std::byte> row_major(const TensorView& ordered, const heddle_layout&
     std::memcpy(&bytes[static_cast<size_t>(i * width)], from + at * width, static_cast<size_t>(width));
   });
   return bytes;
+}
+
+std::string layout_text(const heddle_layout& layout) {
+  if (layout.rank == 0) return "row-major";
+  bool last = layout.rank >= 3 && layout.order[0] == 0 && layout.order[layout.rank - 1] == 1;
+  for (int i = 1; last && i + 1 < layout.rank; ++i) last = layout.order[i] == i + 1;
+  if (last) return "channels-last";
+  std::vector<std::string> order;
+  for (int i = 0; i < layout.rank; ++i) order.push_back(std::to_string(layout.order[i]));
+  return "(" + join(order, " ") + ")";
 }
 
 }  // namespace heddle

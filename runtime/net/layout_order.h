@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "heddle/abi.h"
@@ -16,5 +17,8 @@ bool is_order(const heddle_layout& layout, int rank);
 std::vector<std::byte> in_order(const TensorView& row_major, const heddle_layout& layout);
 // And back from it.
 std::vector<std::byte> row_major(const TensorView& ordered, const heddle_layout& layout);
+
+// "row-major", "channels-last" or the order, e.g. "(0 2 1)".
+std::string layout_text(const heddle_layout& layout);
 
 }  // namespace heddle

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "net/layout_order.h"
+
 namespace heddle {
 namespace {
 

@@ -135,6 +135,12 @@ void Runtime::trim(int64_t keep_bytes) {
   impl_->devices.sweep();
   impl_->workspaces.trim(keep_bytes);
 }
+std::vector<PluginInfo> Runtime::plugins() const {
+  std::vector<PluginInfo> plugins;
+  const auto snapshot = impl_->registry.snapshot();
+  for (const auto& plugin : snapshot->plugins()) plugins.push_back({plugin->name, plugin->version, plugin->library->path().string()});
+  return plugins;
+}
 int Runtime::threads() const {
   return impl_->threads;
 }

@@ -107,4 +107,50 @@ TEST(Includes, OfPluginsArePublicHeadersAndTheirOwn) {
   }
 }
 
+// What runs a net is a client of the installed headers; what reads, writes and examines nets and plugins may look into these rooms.
+const std::map<std::string, std::set<std::string>> rooms_of_tools = {
+    {"tools/heddle/main.cc", {"base"}},
+    {"tools/heddle/common", {"base", "load", "net"}},
+    {"tools/heddle/tensors", {"base", "infer", "net", "weights"}},
+    {"tools/heddle/commands/run", {"base"}},
+    {"tools/heddle/commands/plan/plan_buffers.cc", {"base", "memory"}},  // the offset planner alone: no net is run
+    {"tools/heddle/commands/plan", {"base"}},
+    {"tools/heddle/commands/bench.cc", {"base"}},
+    {"tools/heddle/commands/verify_onnx", {"base", "load"}},
+    {"tools/heddle/commands/check.cc", {"base", "load"}},
+    {"tools/heddle/commands/convert.cc", {"base", "load", "weights"}},
+    {"tools/heddle/commands/import.cc", {"base", "load", "plugin", "resolve"}},
+    {"tools/heddle/commands/model.cc", {"base", "load"}},
+    {"tools/heddle/commands/inspect.cc", {"base", "infer", "load", "plugin", "resolve", "weights"}},
+    {"tools/heddle/commands/devices.cc", {"base", "device", "plugin"}},
+    {"tools/heddle/commands/plugin", {"base", "load", "net", "plugin"}},
+    {"tools/models", {"base", "net", "weights"}},
+    {"tools/onnx", {"base", "net", "weights"}},
+};
+
+TEST(Includes, OfToolsAreInstalledHeadersAndTheRoomsListed) {
+  std::map<std::string, std::set<std::string>> used;
+  for (const fs::path& file : sources_beneath(source / "tools")) {
+    const std::string name = relative_name(file);
+    const std::pair<const std::string, std::set<std::string>>* entry = nullptr;
+    for (const auto& one : rooms_of_tools)
+      if (name.starts_with(one.first) && (!entry || one.first.size() > entry->first.size())) entry = &one;
+    for (const std::string& include : included(file)) {
+      const std::string folder = include.substr(0, include.find('/'));
+      EXPECT_FALSE(include.starts_with("plugins/")) << name << " includes \"" << include << "\"";
+      if (!fs::exists(source / "runtime" / include)) continue;  // a tool's own, or an installed one
+      ASSERT_TRUE(entry) << name << " includes \"" << include << "\": no line says what it may include";
+      EXPECT_TRUE(entry->second.count(folder) > 0) << name << " includes \"" << include << "\"";
+      used[entry->first].insert(folder);
+    }
+  }
+  EXPECT_EQ(used, rooms_of_tools) << "a line allows what nothing includes";
+  for (const auto& [file, rooms] : used) {
+    EXPECT_EQ(rooms.count("run") + rooms.count("session") + rooms.count("schedule") + rooms.count("compile"), 0u) << file;
+    std::string line = file + ":";
+    for (const std::string& room : rooms) line += " " + room;
+    std::printf("%s\n", line.c_str());
+  }
+}
+
 }  // namespace

@@ -33,7 +33,7 @@ TEST(ToolModel, WritesANetOfThisBatchAndSeed) {
 
 TEST(ToolModel, TrainSaysThatItIsNotThere) {
   const TemporaryFolder folder;
-  EXPECT_EQ(codes(heddle_json({"model", "lenet", "-o", (folder / "t.heddle").string(), "--train"}, 3)), Words{"unsupported"});
+  EXPECT_EQ(codes(heddle_json({"model", "lenet", "-o", (folder / "t.heddle").string(), "--train"}, 2)), Words{"not-implemented"});
 }
 
 TEST(ToolInspect, FlopsTakeTheShapesThatAreGiven) {

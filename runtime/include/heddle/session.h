@@ -212,6 +212,13 @@ class HEDDLE_API Session {
   std::shared_ptr<Impl> impl_;
 };
 
+// A plugin that is loaded.
+struct PluginInfo {
+  std::string name;
+  std::string version;  // as it says; the CPU plugin's has the instruction set of its kernels behind a "+": "0.1.0+avx2"
+  std::string path;     // of its library
+};
+
 // Plugins, devices and threads. A handle: copies are the same runtime, which lives as long as a session of it. Thread-safe. In a child
 // forked from the process that made it every call that returns a Status or a Result is Code::forked.
 class HEDDLE_API Runtime {
@@ -230,6 +237,7 @@ class HEDDLE_API Runtime {
   Status load_plugin(const std::string& path);
   // The plugin's library leaves the process when no session uses it. Errors: unknown_name.
   Status unload_plugin(const std::string& name);
+  std::vector<PluginInfo> plugins() const;
   // Frees run memory that is idle, until about `keep_bytes` are held. It also goes with the last session.
   void trim(int64_t keep_bytes = 0);
   // That a run may use, the calling one included.

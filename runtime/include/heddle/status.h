@@ -74,6 +74,7 @@ enum class Code : uint8_t {
   device_failed,
   forked,
   interrupted,
+  not_implemented,  // what is asked for is documented, and does not work yet
   internal,
 };
 

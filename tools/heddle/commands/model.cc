@@ -26,7 +26,7 @@ Status write_model(const ModelArguments& o, Report& report) {
     return {};
   }
   if (o.train)
-    return {Code::unsupported, "--train: training forms of recipes are not implemented", "leave --train out for the inference form"};
+    return {Code::not_implemented, "--train: training forms of recipes do not work yet", "leave --train out for the inference form"};
   if (o.name.empty() || o.output.empty())
     return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
   FileRoles roles;

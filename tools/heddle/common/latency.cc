@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "plugins/cpu/isa.h"
-
 namespace heddle::tool {
 namespace {
 
@@ -36,15 +34,11 @@ std::string latency_text(std::vector<double> ns) {
   return "median " + milliseconds(quantile(ns, 0.5)) + " (min " + milliseconds(ns[0]) + ", " + std::to_string(ns.size()) + " runs)";
 }
 
-const char* instruction_set() {
-  switch (cpu::isa()) {
-    case cpu::Isa::v4:
-      return "avx512";
-    case cpu::Isa::v3:
-      return "avx2";
-    default:
-      return "sse";
-  }
+Json instruction_set(const Runtime& runtime) {
+  for (const PluginInfo& plugin : runtime.plugins())
+    if (const size_t plus = plugin.version.find('+'); plugin.name == "cpu" && plus != std::string::npos)
+      return plugin.version.substr(plus + 1);
+  return nullptr;
 }
 
 }  // namespace heddle::tool

@@ -11,7 +11,7 @@ namespace heddle::tool {
 // {"min", "median", "p90", "p99" (null under 100 runs), "runs"}; all null without runs.
 Json latency_json(std::vector<double> ns);
 std::string latency_text(std::vector<double> ns);
-// "avx512", "avx2" or "sse": the widest the processor has.
-const char* instruction_set();
+// What the CPU plugin chose its kernels for: "avx512", "avx2" or "sse"; null: there is no such plugin.
+Json instruction_set(const Runtime& runtime);
 
 }  // namespace heddle::tool

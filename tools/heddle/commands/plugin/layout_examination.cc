@@ -1,7 +1,6 @@
 #include "commands/plugin/layout_examination.h"
 
 #include "base/text.h"
-#include "compile/plan.h"
 #include "net/layout_order.h"
 #include "tensors/compare.h"
 
