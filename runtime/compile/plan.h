@@ -1,5 +1,5 @@
 // Plan: what a net became for given input shapes: steps with prepared kernels, dependences, and where every value lies. Immutable; shared
-// by all run contexts; keeps its plugins loaded and its constants in memory.
+// by all contexts; keeps its plugins loaded and its constants in memory.
 #pragma once
 
 #include <cstdint>

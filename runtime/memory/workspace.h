@@ -1,5 +1,5 @@
 // Workspace: the memory that runs work in, whatever they run: the plans that use it one after the other need the largest of their sizes,
-// not the sum, on the host and on each device. What a RunContext of heddle/session.h holds.
+// not the sum, on the host and on each device. What SharedMemory of heddle/session.h holds.
 //
 // Grows when a plan asks for more, and then it is somewhere else: who keeps addresses compares place() before a run (Execution::follow).
 // Not synchronised, but for turns(), which those hold who share one.

@@ -31,7 +31,7 @@ bool overrun(const std::byte* data, int64_t bytes, std::optional<uint8_t> fill) 
   return fill && std::any_of(data + bytes, data + bytes + behind, [&](std::byte b) { return b != std::byte{*fill}; });
 }
 
-// One call's run context with what the host functions need behind it.
+// A kernel call's context with what the host functions need behind it.
 struct RunCall {
   heddle_run_context abi = {};
   CallError error;

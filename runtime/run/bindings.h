@@ -1,4 +1,4 @@
-// Bindings: what the caller of one run context bound: where each input is read and each output is left, and whether a run may work with
+// Bindings: what the caller of one context bound: where each input is read and each output is left, and whether a run may work with
 // them.
 //
 // Belongs to one Execution; not used while that runs, but by the run itself. Allocates nothing after construction.

@@ -1,4 +1,4 @@
-// ContextMemory: where one run context of a plan works: the host's arena, with thread scratch and staging behind it, and one arena on each
+// ContextMemory: where one context of a plan works: the host's arena, with thread scratch and staging behind it, and one arena on each
 // device of the plan.
 //
 // The bytes are its own, those of a Workspace in which others work in between, or, for the host's part, a buffer of the caller's. It knows

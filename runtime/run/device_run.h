@@ -1,4 +1,4 @@
-// DeviceRun: what one run context does on devices: its streams and events, and what its steps enqueue there.
+// DeviceRun: what one context does on devices: its streams and events, and what its steps enqueue there.
 //
 // Belongs to one Execution. Streams may be given work by several threads at once, each stream by one after the other, which the plan's
 // edges see to. Nothing is allocated after create.

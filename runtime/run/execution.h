@@ -1,4 +1,4 @@
-// Execution: one run context of a plan, which runs it again and again over what is bound to it.
+// Execution: one context of a plan, which runs it again and again over what is bound to it.
 //
 // Exclusive: one run at a time (a second is refused with Code::busy). Several executions of one plan run concurrently over shared constants
 // and variables. Everything is allocated by create; run() allocates nothing, takes no lock (unless the net has variables) and makes no

@@ -1,4 +1,4 @@
-// StepContexts: the steps of a plan as the scheduler calls them in one run context: a function and a heddle_run_context for each.
+// StepContexts: the steps of a plan as the scheduler calls them in one context: a function and a heddle_run_context for each.
 //
 // The function is the kernel's own wherever it can be; before some steps stands one of ours (late ones, those on devices, kernels that
 // read extents, steps that take long). Belongs to one Execution; its addresses last as long as it does.
@@ -40,7 +40,7 @@ struct StepContext {
   heddle_run_context abi = {};
   StepContexts* all = nullptr;
   uint32_t step = 0;
-  void* thread_scratch = nullptr;  // of a late step; null: the run context's
+  void* thread_scratch = nullptr;  // of a late step; null: the context's
 
   static StepContext& of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
   const StepServices& services() const;

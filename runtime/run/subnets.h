@@ -1,4 +1,4 @@
-// Subnets: the nets inside the operators of one run context (branches, loop bodies): an execution for each plan of each, found or compiled,
+// Subnets: the nets inside the operators of one context (branches, loop bodies): an execution for each plan of each, found or compiled,
 // bound, run, and its results handed back.
 //
 // Those of steps whose extents are known were compiled with the net and work in the step's scratch. Those of late steps are compiled for

@@ -1,4 +1,4 @@
-// ValueViews: the values of a plan as the steps of one run context see them: a heddle_tensor for each value, one more for each operand that
+// ValueViews: the values of a plan as the steps of one context see them: a heddle_tensor for each value, one more for each operand that
 // reads its bytes under another layout, and the extents that come out while running.
 //
 // Belongs to one Execution; its addresses last as long as it does. Kernels write extents and late steps write views while they run, each

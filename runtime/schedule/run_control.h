@@ -1,6 +1,6 @@
 // What one run hands to the scheduler beside the graph: the steps to call, and how the run is stopped and watched.
 //
-// The Step array belongs to one run context, because each has views and scratch of its own.
+// The Step array belongs to one context, because each has views and scratch of its own.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ struct StepSpan {
   uint64_t workers = 0;  // bit w: worker w took part; workers from 63 on share bit 63
 };
 
-// One run's outside world. Reset by the run context before each run.
+// One run's outside world. Reset by the context before each run.
 struct RunControl {
   std::atomic<uint32_t> stop{0};  // non-zero, a stop_*: start nothing new (cancelled, deadline, failure)
   uint64_t deadline_ticks = 0;    // in base/clock.h ticks; 0: none. Checked between steps and tile ranges

@@ -1,4 +1,4 @@
-// Runs the steps of a plan for one run context: on the calling thread alone, or with helpers from an Executor.
+// Runs the steps of a plan for one context: on the calling thread alone, or with helpers from an Executor.
 //
 // Everything is allocated by the constructor and the first runs. One run at a time; complete() from any thread.
 #pragma once

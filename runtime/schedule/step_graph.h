@@ -1,6 +1,6 @@
 // StepGraph: the steps of a plan as the scheduler sees them: plan order, dependences, first guesses of cost.
 //
-// Flat arrays, no pointers to chase. Immutable and shared by all run contexts of a plan.
+// Flat arrays, no pointers to chase. Immutable and shared by all contexts of a plan.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What the parallel scheduler knows about each step, in the order in which it wants to read it: a copy of the graph's edges (successors
 // sorted by what to do first), predecessor counts, and from the costs the rank of each step and how to treat it.
 //
-// Built once per run context; costs change between runs only. Edges into the tail from before it are left out: the tail begins when all
+// Built once per context; costs change between runs only. Edges into the tail from before it are left out: the tail begins when all
 // before it is done.
 #pragma once
 

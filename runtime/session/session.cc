@@ -205,8 +205,8 @@ Result<Context> Internals::prepare(const std::shared_ptr<Session::Impl>& session
 }
 
 // A forked child has nothing that its devices would need to take memory back.
-RunContext::RunContext() : workspace_(new Workspace(), [made = MadeInThisProcess()](Workspace* w) { delete_unless_forked(w, made); }) {}
-int64_t RunContext::bytes() const {
+SharedMemory::SharedMemory() : workspace_(new Workspace(), [made = MadeInThisProcess()](Workspace* w) { delete_unless_forked(w, made); }) {}
+int64_t SharedMemory::bytes() const {
   Turns::Hold turn;  // when this thread holds it already, it is as good
   turn.enter(workspace_->turns(), Turns::Use::alone);
   return workspace_->bytes();
@@ -234,7 +234,7 @@ Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
   return Internals::prepare(impl_, std::move(entry));
 }
 
-Result<Context> Session::prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs) {
+Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vector<TensorView>& inputs) {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   auto state = std::make_unique<Context::State>();

@@ -140,7 +140,7 @@ struct Internals {
   static Session::Impl& of(const Session& session) { return *session.impl_; }
   static Runtime::Impl& of(const Runtime& runtime) { return *runtime.impl_; }
   static const std::shared_ptr<Runtime::Impl>& shared(const Runtime& runtime) { return runtime.impl_; }
-  static const std::shared_ptr<Workspace>& workspace(const RunContext& context) { return context.workspace_; }
+  static const std::shared_ptr<Workspace>& workspace(const SharedMemory& memory) { return memory.workspace_; }
   static Execution& execution(Context& context) { return *context.state_->execution; }
   static Session make(std::shared_ptr<Session::Impl> impl);
   // A context of that plan, in memory of its own.

@@ -143,7 +143,7 @@ void print_deadlines() {
     other.join();
   }
 
-  const RunContext memory;
+  const SharedMemory memory;
   Context first = must(products_session.prepare_on(memory)), second = must(products_session.prepare_on(memory));
   {
     std::atomic<bool> done{false};

@@ -52,7 +52,7 @@ int64_t planned_on_device(const Context& context) {
 TEST_P(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
   const Runtime runtime = device_runtime();
   const Chain small(runtime, 100), large(runtime, 5000);
-  const RunContext memory;
+  const SharedMemory memory;
   auto first = Session(small.session).prepare_on(memory);
   ASSERT_TRUE(first.ok()) << first.status().text();
   const Workspace& workspace = *Internals::workspace(memory);
@@ -106,7 +106,7 @@ TEST_P(DeviceMemory, GrowthThatFailsLeavesTheOtherContextsUsable) {
   const DeviceSetting little("MEMORY", "16384");
   const Runtime runtime = device_runtime();
   const Chain small(runtime, 100), large(runtime, 5000);
-  const RunContext memory;
+  const SharedMemory memory;
   auto first = Session(small.session).prepare_on(memory);
   ASSERT_TRUE(first.ok()) << first.status().text();
   ASSERT_TRUE(run(*first, small).ok());

@@ -202,7 +202,7 @@ TEST_P(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
   const Runtime runtime = device_runtime(1);
   auto one = runtime.open(mixed_net(), silent()), two = runtime.open(mixed_net(device_name(1)), silent());
   ASSERT_TRUE(one.ok() && two.ok());
-  const RunContext memory;
+  const SharedMemory memory;
   auto first = one->prepare_on(memory), second = two->prepare_on(memory);
   ASSERT_TRUE(first.ok() && second.ok()) << second.status().text();
   const auto inputs = inputs_of(*one);

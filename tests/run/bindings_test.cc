@@ -1,4 +1,4 @@
-// What is bound to a run context: where views point to, what moves with the memory, and what is refused.
+// What is bound to a context: where views point to, what moves with the memory, and what is refused.
 #include "run/bindings.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ Plan chain() {
   return plan;
 }
 
-// The parts of a run context of that plan, in a buffer of the test's.
+// The parts of a context of that plan, in a buffer of the test's.
 struct Parts {
   explicit Parts(const Plan& plan, Buffer& buffer)
       : memory(*ContextMemory::create(plan, nullptr, buffer.bytes.data(), buffer_bytes)),

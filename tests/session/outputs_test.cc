@@ -50,7 +50,7 @@ TEST(Outputs, SessionRunAsksForTheSizeOfTypedViews) {
 TEST(Outputs, AreGoneNotStaleWhenSharedMemoryHasMoved) {
   const Runtime r = runtime();
   Session small = open(r, convolution_net(1)), large = open(r, convolution_net(4));
-  const RunContext memory;
+  const SharedMemory memory;
   auto first = small.prepare_on(memory);
   ASSERT_TRUE(first.ok());
   const auto x = blob(Shape{1, 8, 14, 14}, -1, 0.01f);

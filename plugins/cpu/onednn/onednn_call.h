@@ -1,4 +1,4 @@
-// A primitive of oneDNN that several threads and run contexts execute at once, each with pointers of its own.
+// A primitive of oneDNN that several threads and contexts execute at once, each with pointers of its own.
 //
 // dnnl_primitive_execute wants memory objects, which must not be shared while it runs. A Call therefore keeps a lock-free pool of argument
 // sets (stream, memory objects, argument array), filled in prepare for as many threads as a run may have and lazily when more contexts run

@@ -390,7 +390,7 @@ typedef struct heddle_run_info {
   uint64_t step; /* the net's step counter */
 } heddle_run_info;
 
-/* [run] One step of one run context. */
+/* [run] One step of one context. */
 typedef struct heddle_run_context {
   uint32_t struct_size;
   uint32_t input_count;
@@ -399,7 +399,7 @@ typedef struct heddle_run_context {
   const heddle_tensor* const* inputs; /* null entries: absent */
   heddle_tensor* const* outputs;
   void* state;
-  void* scratch; /* 64-byte aligned, of this step in this run context */
+  void* scratch; /* 64-byte aligned, of this step in this context */
   void* stream;  /* the device's stream; null on cpu */
   const heddle_run_info* info;
   const heddle_host* host;

@@ -99,7 +99,7 @@ class HEDDLE_API Tensor {
   std::shared_ptr<void> owner_;
 };
 
-// A prepared net: its bindings, and memory of its own or of a RunContext. Everything is allocated when it is made; run() on one thread
+// A prepared net: its bindings, and memory: its own, or SharedMemory. Everything is allocated when it is made; run() on one thread
 // allocates nothing, takes no lock and makes no system call of ours (nets with variables take the session's reader/writer lock).
 class HEDDLE_API Context {
  public:
@@ -151,9 +151,9 @@ class HEDDLE_API Context {
 
 // Memory that several contexts work in, of whatever nets: on the host and on each device as large as the largest of them needs, not as all
 // together. Their runs are queued. A handle; copies are the same memory, which goes with the last of them and of the contexts.
-class HEDDLE_API RunContext {
+class HEDDLE_API SharedMemory {
  public:
-  RunContext();
+  SharedMemory();
   // Bytes that it holds now, on the host and on devices together.
   int64_t bytes() const;
 
@@ -176,7 +176,7 @@ class HEDDLE_API Session {
   Result<Context> prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs = {});
   // The same in memory shared with other contexts. A run waits for theirs; what output() showed before may be overwritten by theirs.
   // Errors: those of prepare; busy (the calling thread is in a run of theirs).
-  Result<Context> prepare_on(const RunContext& memory, const std::vector<TensorView>& inputs = {});
+  Result<Context> prepare_on(const SharedMemory& memory, const std::vector<TensorView>& inputs = {});
   // What prepare_in needs. Errors: those of prepare.
   Result<int64_t> transient_bytes(const std::vector<TensorView>& inputs = {});
   // Convenience: finds plan and context by the inputs' types, runs, leaves results in `outputs` (data non-null: written there; dtypes and

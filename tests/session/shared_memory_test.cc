@@ -1,4 +1,4 @@
-// Memory that contexts share : the maximum of what they need, one run at a time, and runs of the pool's.
+// Memory that contexts share: the maximum of what they need, one run at a time, and runs of the pool's.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -36,10 +36,10 @@ bool right(Context& context, const Prepared& p) {
   return std::memcmp(out.data, p.expected.data(), p.expected.size() * sizeof(float)) == 0;
 }
 
-TEST(RunContext, HoldsTheMaximumOfItsContextsNotTheSum) {
+TEST(SharedMemory, HoldsTheMaximumOfItsContextsNotTheSum) {
   const Runtime r = runtime(2);
   Prepared small = prepared(r, 1), large = prepared(r, 4);
-  const RunContext memory;
+  const SharedMemory memory;
   EXPECT_EQ(memory.bytes(), 0);
   auto first = small.session.prepare_on(memory);
   ASSERT_TRUE(first.ok()) << first.status().text();
@@ -56,10 +56,10 @@ TEST(RunContext, HoldsTheMaximumOfItsContextsNotTheSum) {
   }
 }
 
-TEST(RunContext, BoundOutputsStayWhereTheyAreWhenTheMemoryMoves) {
+TEST(SharedMemory, BoundOutputsStayWhereTheyAreWhenTheMemoryMoves) {
   const Runtime r = runtime(1);
   Prepared small = prepared(r, 1), large = prepared(r, 4);
-  const RunContext memory;
+  const SharedMemory memory;
   auto first = small.session.prepare_on(memory);
   ASSERT_TRUE(first.ok());
   std::vector<float> mine(5, -1);
@@ -72,9 +72,9 @@ TEST(RunContext, BoundOutputsStayWhereTheyAreWhenTheMemoryMoves) {
   EXPECT_EQ(first->output(0).data, mine.data());
 }
 
-TEST(RunContext, RunsOfManyThreadsTakeTurns) {
+TEST(SharedMemory, RunsOfManyThreadsTakeTurns) {
   const Runtime r = runtime(1);
-  const RunContext memory;
+  const SharedMemory memory;
   std::vector<Prepared> nets;
   std::vector<Context> contexts;
   for (int64_t batch = 1; batch <= 4; ++batch) {
@@ -98,9 +98,9 @@ TEST(RunContext, RunsOfManyThreadsTakeTurns) {
 }
 
 // Runs that wait for memory that is in use are called off like runs under way.
-TEST(RunContext, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
+TEST(SharedMemory, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   const Runtime r = runtime(1);
-  const RunContext memory;
+  const SharedMemory memory;
   Prepared p = prepared(r, 1);
   auto context = p.session.prepare_on(memory);
   ASSERT_TRUE(context.ok()) << context.status().text();
@@ -131,7 +131,7 @@ TEST(RunContext, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   EXPECT_TRUE(right(*context, p));
 }
 
-TEST(RunContext, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
+TEST(SharedMemory, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
   const Runtime r = runtime(1);
   const Session open_all_along = open(r, convolution_net());  // idle memory goes with the last session
   int64_t largest = 0;
