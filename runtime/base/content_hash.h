@@ -1,6 +1,6 @@
 // A hash that stands for bytes, where untrusted bytes must not pass for others.
 //
-// 128 bits, keyed by random numbers drawn once per process: whoever writes a file can not make two contents that collide. It differs from
+// 128 bits, keyed by random numbers drawn once per process: an attacker who writes files can not make two contents collide. It differs from
 // run to run, so it is never stored and decides no order. base/checksum.h finds damage, not malice. Any thread.
 #pragma once
 

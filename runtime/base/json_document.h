@@ -1,7 +1,7 @@
 // JsonDocument: JSON text from outside as a compact tree that is walked in order.
 //
 // 16 bytes per value beside its text; numbers keep their spelling, so that no precision is lost before the reader knows the type
-// it wants. Duplicate keys are refused by whoever reads members. Immutable after parse; values refer to the document.
+// it wants. Duplicate keys are refused by the readers of members. Immutable after parse; values refer to the document.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ class Turns {
     ~Hold() { leave(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
-    // Not while it holds one. Who sets the flag of `until` calls wake() behind it.
+    // Not while it holds one. The thread that sets the flag of `until` must call wake() afterwards.
     Outcome enter(Turns& turns, Use use, const Interruption& until = {});
     void leave();
 

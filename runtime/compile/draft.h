@@ -81,10 +81,10 @@ Status plan_memory(Draft& draft);      // offsets, memory edges, report
 Status lay_out(Draft& draft);          // the flat plan
 Status add_fences(Draft& draft);       // makes dependences on streams hold: fences and events
 
-// Stand for what the runtime does itself on a stream.
+// Kernel entries of steps that the runtime carries out itself on a stream: no plugin's kernel runs.
 const KernelEntry* device_copy_kernel();
 const KernelEntry* fence_kernel();
-// Nobody reads the bytes of this constant any more: they leave memory.
+// Frees the bytes of a constant that is not read any more.
 void drop_constant(Draft& draft, ValueId constant);
 
 }  // namespace heddle::compiling

@@ -1,6 +1,6 @@
 // Layout assignment: which physical order each value has, and where explicit Reorder steps convert.
 //
-// Only kernels that answer formats() have a choice; layout-transparent operators take what comes; everybody else is row-major, and so are
+// Only kernels that answer formats() have a choice; layout-transparent operators take what comes; all others are row-major, and so are
 // the net's inputs, outputs, variables and constants. The choice minimises kernel costs plus the cost of reorders: dynamic programming over
 // chains, exact where a net is one, then sweeps over the nodes in plan order, in which each takes its best choice given its neighbours',
 // for what chains share. Ties go to the lowest index.

@@ -53,7 +53,7 @@ void Orderer::data_edges() {
   }
 }
 
-// Values of one variable storage, in version order: who reads version k must run before who writes version k + 1.
+// Values of one variable storage, in version order: readers of version k must run before the writer of version k + 1.
 void Orderer::hazard_edges() {
   if (net_.variables.empty()) return;
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> readers(net_.variables.size());  // version, position

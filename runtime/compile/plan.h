@@ -28,7 +28,7 @@ constexpr int64_t arena_alignment = 64;
 // Where a value's bytes are.
 struct Placement {
   enum class Kind : uint8_t {
-    none,       // nobody reads it, or it is no longer needed (packed constants)
+    none,       // it is never read, or no longer needed (packed constants)
     arena,      // at `offset` of the context's arena on its device
     constant,   // in `constants[index]`, of the plan or of its device
     input,      // the caller's feed `index`

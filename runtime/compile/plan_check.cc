@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or by none
 
-// Bytes and who uses them: a value's, or the scratch of a step.
+// Bytes of a value, or of a step's scratch, and the steps that use them.
 struct Buffer {
   std::string name;
   const Placement* placement = nullptr;  // null: scratch
@@ -291,7 +291,7 @@ Status Judge::find_shown(uint32_t view) {
   Buffer& buffer = buffers_[view];
   const bool given = buffer.placement->kind == Placement::Kind::variable;
   if (given) buffer.source = view;
-  uint32_t missed = nobody;  // a writer and who does not run after it
+  uint32_t missed = nobody;  // a writer, and a reader that may run before it
   uint32_t early = nobody;
   for (uint32_t i = 0; i < plan_.values.size(); ++i) {
     const Buffer& other = buffers_[i];

@@ -14,7 +14,7 @@ Status wrong_plan(const std::string& what);
 // For messages: its name and place in plan order.
 std::string plan_step_name(const Plan& plan, uint32_t step);
 
-// Stands behind all steps: who reads the outputs of the net.
+// A step behind all others, which stands for the reader of the net's outputs.
 constexpr uint32_t the_end = UINT32_MAX - 1;
 
 class PlanOrder {

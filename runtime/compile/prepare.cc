@@ -182,7 +182,7 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
 }
 
 // Creates and prepares the kernel that was chosen, or the next one when it answers that it does not do this node. Late steps are prepared
-// when they run, and created then where nobody knows the ranks.
+// when they run, and created then too where ranks are not known before.
 Status Preparer::make(NodeId id) {
   const Node& node = draft_.node(id);
   NodeDraft& d = draft_.nodes[id.index];

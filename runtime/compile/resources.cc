@@ -109,7 +109,7 @@ void* ResourceTable::State::find_for_resource(const void* context, const char* n
   return nullptr;
 }
 
-// A new entry, to be made by who asked.
+// A new entry, which the caller must make.
 Result<ResourceTable::State::Entry*> ResourceTable::State::begin(const std::string& name, const std::string& device,
                                                                  const std::shared_ptr<Device>& opened) {
   auto fresh = std::make_unique<Entry>();
@@ -161,7 +161,7 @@ Result<void*> ResourceTable::State::find(Entry* asker, const std::string& name, 
     try {
       status = entry->make();
     } catch (const std::bad_alloc&) {
-      // Those who wait are told all the same.
+      // Threads that wait for the entry must be woken in this case too.
     }
     lock.lock();
     finish(*entry, std::move(status));

@@ -36,8 +36,8 @@ struct Compilation {
   InferOptions inference;                  // without evaluator, limits and interruption, which are the compilation's
   TransformOptions transforms;             // likewise
   OnFindings on_findings = OnFindings::stop;
-  bool subnet = false;          // of an operator: verified with the net around it
-  PlanInfo::Times* times = nullptr;  // null: nobody asks
+  bool subnet = false;               // of an operator: verified with the net around it
+  PlanInfo::Times* times = nullptr;  // null: not measured
 
   // What has come of it so far.
   Findings findings;
@@ -49,8 +49,8 @@ struct Stage {
   const char* name;
   Status (*run)(Compilation& c, const Net* resolved);
   int64_t PlanInfo::Times::*time;  // where its time is counted
-  bool takes_mistakes;        // runs on a net with findings too, where they are collected
-  bool of_subnets;            // runs for nets inside nets too
+  bool takes_mistakes;             // runs on a net with findings too, where they are collected
+  bool of_subnets;                 // runs for nets inside nets too
 };
 
 // All of them, in order.

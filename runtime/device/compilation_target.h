@@ -17,7 +17,7 @@ bool checks_plans_by_default();
 
 // Not synchronised: complete before the first net is compiled for it. Outlives the compilations that it is handed to, not their plans.
 struct CompilationTarget {
-  // What nobody can guess is said here. `device`: "kind" or "kind:index", where operators run that name none; `threads`: the most that
+  // What has no default. `device`: "kind" or "kind:index", where operators run that name none; `threads`: the most that
   // work on one run, the calling one included.
   CompilationTarget(const std::string& device, const Limits& net_limits, uint32_t threads);
   // The same for the net of an operator's attribute, which the thread of that operator runs on the host.

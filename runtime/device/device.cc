@@ -20,7 +20,7 @@ heddle_status guarded(char* error, Function&& function) noexcept {
   }
 }
 
-// Destruction has nobody to tell but the log.
+// Destructors can not return an error: it goes to the log.
 template <class Function>
 void quietly(const std::string& device, Function&& function) noexcept {
   try {

@@ -73,7 +73,7 @@ class Device : public std::enable_shared_from_this<Device> {
   const std::string& name() const { return name_; }  // "cuda:0"
   void* handle() const { return handle_; }
   const LoadedPlugin& plugin() const { return *plugin_; }
-  // Its plugin is being unloaded: who keeps memory on it for later lets go of it.
+  // Its plugin is being unloaded: owners that keep memory on it for later free that memory.
   void retire() { retired_.store(true, std::memory_order_relaxed); }
   bool retired() const { return retired_.load(std::memory_order_relaxed); }
   std::string description();
@@ -83,7 +83,7 @@ class Device : public std::enable_shared_from_this<Device> {
   Result<DeviceMemory> allocate(int64_t bytes);
   Result<DeviceStream> create_stream();
   Result<DeviceEvent> create_event();
-  // Device memory with a blob's bytes, shared by all who ask with the same content and alive as long as one of them holds it.
+  // Device memory with a blob's bytes, shared by all callers with the same content and alive as long as one of them holds it.
   // Errors: out_of_memory, and those of write.
   Result<std::shared_ptr<const DeviceMemory>> upload(const std::shared_ptr<const Blob>& blob, const Interruption& until);
   // Lets go of what copies kept that were given up and have been answered since.

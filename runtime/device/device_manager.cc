@@ -45,7 +45,7 @@ Status check_device(const RegistrySnapshot& registry, const std::string& name) {
 }
 
 Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& registry, const std::string& name) {
-  // Opening under the lock: two who ask at once get one device.
+  // Opening under the lock: two callers at once get one device.
   const std::lock_guard lock(mutex_);
   if (const auto it = devices_.find(name); it != devices_.end()) return it->second;
   HEDDLE_TRY(const Found found, find(registry, name));

@@ -1,7 +1,7 @@
 // Where a net's nodes run and where its values lie.
 //
 // A value lies where its producer runs, except that host ports, inputs, constants and outputs of the net lie on the host. A variable lies
-// on the device of the operators that update it; one that nobody updates lies where all its readers run, else on the host.
+// on the device of the operators that update it; one that is never updated lies where all its readers run, else on the host.
 #pragma once
 
 #include <vector>

@@ -203,7 +203,7 @@ void Editor::remove(NodeId node) {
   add_uses(net_.net[node].inputs, -1, node);
 }
 
-// Who waits for a node that is gone waits for what it waited for: the producers of its inputs and its own control inputs.
+// A node that waits for a removed one must wait for what that one waited for: the producers of its inputs and its own control inputs.
 void Editor::inherit_control() {
   Net& graph = net_.net;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {

@@ -11,7 +11,7 @@
 namespace heddle {
 
 // Adds `node`, of which name, domain, type, inputs, attributes and place count, behind all others, with one output, and infers its type.
-// For who keeps the order of the nodes himself; the editor does the rest of it. Errors: unknown_operator; what inference says.
+// For callers that keep nodes in order themselves; others use Editor::add_node. Errors: unknown_operator; what inference says.
 Result<ValueId> append_node(TypedNet& net, Node node);
 
 // Not synchronised; the net belongs to the editor until finish().
@@ -58,7 +58,7 @@ class Editor {
   void take_over_output(NodeId node, NodeId swallowed);
   void remove(NodeId node);
 
-  // Drops dead nodes, and values that nobody reads or writes, and puts added nodes into place. A net that was not changed stays as it is.
+  // Drops dead nodes and values that no node reads or writes, and puts added nodes into place. A net that was not changed stays as it is.
   TypedNet finish();
   // As if something had been changed.
   void touch() { changed_ = true; }

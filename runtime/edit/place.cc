@@ -50,7 +50,7 @@ TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings
   const std::string& everywhere = target.default_device;
   const bool elsewhere = !is_host(everywhere);
   const auto on_host = [&](const Node& node) { return node.device.empty() ? !elsewhere : is_host(node.device); };
-  if (std::all_of(net.net.nodes.begin(), net.net.nodes.end(), on_host)) return net;  // as it came: so is everything that nobody placed
+  if (std::all_of(net.net.nodes.begin(), net.net.nodes.end(), on_host)) return net;  // all on the host: nothing to do
   const bool fall_back = elsewhere && target.copies != Copies::strict && check_device(*net.registry, everywhere).ok();
   const bool has_pointwise = fall_back && runs_pointwise(net, everywhere);
   Editor editor(std::move(net));

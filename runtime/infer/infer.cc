@@ -42,7 +42,7 @@ class Inference : public CallServices {
   Findings findings_;
   std::vector<std::pair<std::string, int64_t>> symbols_;
   std::vector<char> relevant_;
-  bool late_contents_ = true;     // a shape operand of unknown content gets it in the run, not from somebody who should have said it
+  bool late_contents_ = true;     // true: unknown content of a shape operand comes in the run; false: it is an error
   bool guesses_extents_ = false;  // extents that an operator shows for a subnet's inputs mean nothing
 };
 

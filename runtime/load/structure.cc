@@ -298,7 +298,7 @@ class StructureCheck {
       fail(Code::dangling_input, "a sparse link of " + name_of(link.of) + " names a value that no operator defines");
     if (link.rows < 0) fail(Code::file_corrupt, "a sparse link has " + std::to_string(link.rows) + " rows");
   }
-  // What nobody reads would otherwise go unnoticed.
+  // The checks of readers find undefined values only where they are read; this finds those without a reader.
   void check_undefined() {
     for (size_t i = 0; i < net_.values.size(); ++i)
       if (!defined_[i] && !reported_[i])

@@ -19,7 +19,7 @@
 
 namespace heddle {
 
-// What must be kept in memory. Scratch of a step is a value that it defines and nobody uses.
+// What must be kept in memory. Scratch of a step is a value that it defines and no step uses.
 struct LiveValue {
   uint32_t definition = 0;  // the step that writes it; ignored when from_start
   int64_t bytes = 0;

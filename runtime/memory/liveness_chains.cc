@@ -71,7 +71,7 @@ class Coverer {
         reached_.pass_on(step, next);
         ready_[next] = std::max(ready_[next], ready_[step]);
       }
-      // The chain's next step happens after this one: whoever joins takes the row over.
+      // The step that joins this chain next runs after this one: it takes the row over.
       if (last_row_.size() < cover_.members.size()) last_row_.resize(cover_.members.size());
       last_row_[cover_.chain[step]].assign(reached_.of(step), reached_.of(step) + problem_.width);
       reached_.drop(step);

@@ -12,7 +12,7 @@ namespace {
 constexpr int32_t none = -1;
 
 // The slab while steps go by: pieces in address order, without holes. A piece belongs to the buffer that used its bytes last (which,
-// "before" being transitive, stands for all that used them earlier), or to nobody.
+// "before" being transitive, stands for all that used them earlier), or to none.
 class Slab {
  public:
   explicit Slab(const Items& items) : items_(items), pieces_of_(items.size(), none) {}
@@ -164,7 +164,7 @@ class Slab {
     (piece.above == none ? last_ : pieces_[piece.above].below) = piece.below;
     spare_.push_back(p);
   }
-  // `p` is free, owned by nobody and not listed yet.
+  // `p` is free, has no owner and is not listed yet.
   void join_free_neighbours(int32_t p) {
     if (const int32_t above = pieces_[p].above; above != none && pieces_[above].state == State::free) {
       unlist(above);

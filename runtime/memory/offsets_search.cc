@@ -128,7 +128,7 @@ class Search {
   // found, untouched otherwise.
   SearchOutcome solve(const std::vector<uint32_t>& open, int64_t offset, uint32_t rank) {
     std::vector<Candidate> candidates;
-    int64_t ceiling = INT64_MAX;  // nobody starts where another that is left out would have ended
+    int64_t ceiling = INT64_MAX;  // from here on another open item would fit below the candidate: not worth a try
     for (const uint32_t item : open) ceiling = std::min(ceiling, lowest_[item] + bytes(item));
     for (const uint32_t item : open) {
       if (lowest_[item] < offset || (lowest_[item] == offset && rank_[item] < rank) || lowest_[item] >= ceiling) continue;
@@ -143,12 +143,12 @@ class Search {
       if (outcome == SearchOutcome::found) return outcome;
       undo_to(mark);
       if (outcome == SearchOutcome::spent) return outcome;
-      if (free_standing) break;  // touches nobody: no other place for it helps
+      if (free_standing) break;  // it interferes with no unplaced item: no other place for it helps
     }
     return SearchOutcome::exhausted;
   }
 
-  // True when nobody unplaced interferes with it.
+  // True when no unplaced item interferes with it.
   bool place(const Candidate& candidate) {
     placed_[candidate.item] = candidate.offset;
     trail_.push_back({candidate.item, -1});
@@ -269,7 +269,7 @@ class Search {
   const size_t count_, words_;
   const int64_t target_;
   Effort* effort_;
-  std::vector<Word> adjacent_;                     // who interferes, as a bit matrix
+  std::vector<Word> adjacent_;                     // which items interfere, as a bit matrix
   std::vector<uint32_t> cliques_begin_, cliques_;  // cliques of each item
   std::vector<size_t> twin_before_;                // the twin to be placed first, or count_
 

@@ -1,8 +1,8 @@
 // Workspace: the memory that runs work in, whatever they run: the plans that use it one after the other need the largest of their sizes,
 // not the sum, on the host and on each device. What SharedMemory of heddle/session.h holds.
 //
-// Grows when a plan asks for more, and then it is somewhere else: who keeps addresses compares place() before a run (Execution::follow).
-// Not synchronised, but for turns(), which those hold who share one.
+// Grows when a plan asks for more, and then it moves: users that keep addresses compare place() before a run (Execution::follow).
+// Not synchronised, but for turns(), which contexts that share one hold.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,7 @@ class Workspace {
   uint64_t place_ = 0;
 };
 
-// Workspaces that nobody uses. Thread-safe. Takes in LIFO order: one caller after the other gets the same one, warm.
+// Workspaces that no context or run uses. Thread-safe. Takes in LIFO order: one caller after the other gets the same one, warm.
 class WorkspacePool {
  public:
   // Never null; empty when it is new.

@@ -12,7 +12,7 @@ namespace heddle {
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Content of `node`'s outputs for these inputs (null: absent). Deterministic. Code::unsupported or no_kernel when nobody can.
+  // Content of `node`'s outputs for these inputs (null: absent). Deterministic. Code::unsupported or no_kernel when no kernel can.
   virtual Result<std::vector<std::shared_ptr<const Blob>>> evaluate(const Node& node,
                                                                     const std::vector<std::shared_ptr<const Blob>>& inputs) = 0;
 };

@@ -185,7 +185,7 @@ struct Net {
 };
 
 // Steps of building a Net by hand: recipes, importer, tests. Nothing is checked while it is built: whatever it is told, finish() gives a
-// Net that may be looked at, and who takes it checks it as load checks a file (open_net, save_net: load/structure.h). Ids of values that
+// Net that may be looked at, and what takes it checks it as load checks a file (open_net, save_net: load/structure.h). Ids of values that
 // are not there, and contents that are null, are found then.
 class NetBuilder {
  public:

@@ -35,7 +35,7 @@ using LogSink = void (*)(void* user, heddle_log_level level, const char* text, s
 void set_log_sink(LogSink sink, void* user);
 void log_line(heddle_log_level level, const std::string& text);
 
-// Table for calls whose errors nobody reads: only log works.
+// Table for calls whose errors are not read: only log works.
 const heddle_host* base_host();
 
 // A table for query, initialize and resource creation, which have no other context: set_error(the table itself, ...) is remembered, log
@@ -47,7 +47,7 @@ struct LoadCall {
   CallError error;
 };
 
-// Answers to host calls that need more than the context itself. Implemented by who makes the call (inference, compiler).
+// Answers to host calls that need more than the context itself. Implemented by the stage that makes the call (inference, compiler).
 class CallServices {
  public:
   virtual ~CallServices() = default;

@@ -11,7 +11,7 @@
 namespace heddle {
 
 struct OperatorCost {
-  std::optional<double> flops;  // empty: nobody says
+  std::optional<double> flops;  // empty: the operator does not tell
   int64_t bytes = 0;            // read and written; every input and output once unless the operator says otherwise
 };
 

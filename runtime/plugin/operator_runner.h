@@ -32,7 +32,7 @@ struct OperatorCall {
   std::vector<heddle_layout> output_layouts;
   // Output and input by index: the output is computed over a copy of the input's bytes, as where a plan lets them share a buffer.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
-  // What outputs and scratch hold before the run, and still hold behind their ends after it; none: zeros, and nobody looks.
+  // What outputs and scratch hold before the run, and still hold behind their ends after it; none: zeros, not compared.
   std::optional<uint8_t> fill;
   // Epilogue stages, canonical expressions; operands are among the inputs (see heddle_epilogue_stage).
   struct Stage {

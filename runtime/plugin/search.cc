@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// The folder of the library (or program) that this code is in; empty: nobody knows.
+// The folder of the library (or program) that this code is in; empty: unknown.
 std::filesystem::path own_folder() {
   Dl_info info = {};
   link_map* map = nullptr;
@@ -25,7 +25,7 @@ std::filesystem::path own_folder() {
 std::filesystem::path default_plugin_folder() {
   if (const char* named = std::getenv("HEDDLE_PLUGIN_DIR")) return named;
   const std::filesystem::path here = own_folder();
-  if (here.empty()) return {};  // never a folder of whoever's working directory
+  if (here.empty()) return {};  // relative paths would search the working directory, which others may write to
   std::error_code error;
   for (const char* candidate : {"heddle/plugins", "../" HEDDLE_PLUGIN_INSTALL_DIR, "../lib/heddle/plugins"})
     if (std::filesystem::is_directory(here / candidate, error)) return here / candidate;

@@ -2,7 +2,7 @@
 // device of the plan.
 //
 // The bytes are its own, those of a Workspace in which others work in between, or, for the host's part, a buffer of the caller's. It knows
-// where they are and no more: who keeps addresses takes them anew after move_to(). Belongs to one Execution; addresses stand still during
+// where they are and no more: addresses must be taken anew after move_to(). Belongs to one Execution; addresses stand still during
 // a run, when any thread may ask for them.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace heddle {
 class Quarantine {
  public:
   struct Kept {
-    std::shared_ptr<Workspace> workspace;  // null: memory of the caller's, who was told
+    std::shared_ptr<Workspace> workspace;  // null: a buffer of the caller's, who keeps it meanwhile
     std::unique_ptr<Execution> execution;  // the first to go; keeps its plan and variables
   };
   void keep(Kept kept);

@@ -35,8 +35,8 @@ void HelperSlots::execute(Slot& slot) noexcept {
   for (;;) {
     host_.help(slot.worker);
     idle_.fetch_add(1, std::memory_order_relaxed);
-    // From here on somebody else may ask for this slot. Work offered before the offerer could see that is ours to find: both sides write
-    // first and look then, in one total order.
+    // From here on another thread may submit this slot again. A thread that offered work before it could see the slot idle does not, so
+    // this thread must find that work: both write first and then look, in one total order.
     slot.state.store(slot_idle, std::memory_order_seq_cst);
     uint32_t expected = slot_idle;
     if (!host_.wanted() || !slot.state.compare_exchange_strong(expected, slot_running, std::memory_order_acq_rel)) return;

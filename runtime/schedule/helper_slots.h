@@ -2,7 +2,7 @@
 // never run, run late, or run after their scheduler is gone.
 //
 // A slot goes idle -> submitted -> running -> idle. The slot's owner is kept alive from submit until the task has returned, so a task
-// that comes late finds a host without work, and nobody ever waits for one that has not come.
+// that comes late finds a host without work, and no thread ever waits for one that has not come.
 #pragma once
 
 #include <atomic>

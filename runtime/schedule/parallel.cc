@@ -222,7 +222,7 @@ void ParallelEngine::note_span(const Worker& w, uint32_t step, uint64_t begin, u
 
 // ---------------------------------------------------------------- asynchronous steps
 
-// The step in flight holds a token of its own, which whoever takes its completion inherits.
+// The step in flight counts in `busy_` like a thread with work; the thread that takes its completion inherits that count.
 bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
   if (timed_) note_span(w, step, ticks(), 0);
   gain_step();

@@ -1,7 +1,7 @@
 // How threads of a run find each other: offers, calls for help, and waiting.
 //
-// Nobody misses work: who shows something writes it and then looks who is hungry; who stops being hungry says so and then looks for work
-// once more. Both in the one order of sequentially consistent operations, so at least one of them sees the other.
+// No offer is missed: a thread that shows work writes the offer and then reads the hungry count; a hungry thread writes that count and then
+// reads the offers once more. Both in the one order of sequentially consistent operations, so at least one of them sees the other.
 #include <sched.h>
 
 #include <algorithm>
@@ -58,13 +58,13 @@ constexpr double look_again_ns = 1000000;
 
 // ---------------------------------------------------------------- showing work
 
-// Shows what is ready beside `next`, which this thread is about to run, if somebody should see it.
+// Shows what is ready beside `next`, which this thread is about to run, if another thread should take it.
 void ParallelEngine::share(Worker& w, uint32_t next) noexcept {
   const StepTable::Entry& entry = table_[next];
   const bool in_full = shuffle_seed_ != 0 || (entry.flags & StepTable::lengthy) != 0;
   if (!in_full && hungry_.load(std::memory_order_relaxed) <= 0 && helpers_.idle() == 0) return;
   if (const uint64_t shown = w.offer.load(std::memory_order_relaxed); shown != 0) {
-    // What is shown may do for everybody else during this step; else show all of it, in the right order.
+    // The offer that stands may keep the other threads busy during this step; else show all of it, in the right order.
     const uint32_t own = w.ready.empty() ? w.small.count : w.ready.count;
     const uint32_t enough = std::max(threads_ - 1, own / 2);
     if (!in_full || own > few || Offer::chain(shown).count >= enough) return;
@@ -89,7 +89,7 @@ void ParallelEngine::offer(Worker& w, StepChain chain) noexcept {
   call_help(chain.count);
 }
 
-// Puts this thread's own offer, if nobody has taken it, back into its lists.
+// Puts this thread's own offer, if no thread has taken it, back into its lists.
 void ParallelEngine::take_back(Worker& w) noexcept {
   // Acquire even of nothing: after the taker counted itself in, this thread may count itself out.
   if (w.offer.load(std::memory_order_acquire) == 0) return;

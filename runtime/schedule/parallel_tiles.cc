@@ -1,5 +1,5 @@
-// Steps of several tiles: the thread that begins one works from the front, threads with nothing else to do join from the back. Who
-// finishes the last range calls the step's finish function and goes on with its successors. Results never depend on the split: the
+// Steps of several tiles: the thread that begins one works from the front, threads with nothing else to do join from the back. The
+// thread that does the last range calls the step's finish function and goes on with its successors. Results never depend on the split: the
 // number of tiles is the kernel's, and finish combines them in tile order.
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Lists of ready steps. A ready step is in exactly one list, so all lists of all threads share one array of links: no list allocates or
 // overflows, and handing a chain of steps to another thread is handing over its first index.
 //
-// A step's link lies beside its counter: who has counted it down to zero has its cache line at hand.
+// A step's link lies beside its counter: the thread that counted it down to zero has the cache line at hand.
 //
 // Not thread-safe: a list belongs to one thread, and so do the links of what is in it.
 #pragma once

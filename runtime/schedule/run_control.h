@@ -19,7 +19,7 @@ struct Step {
   int64_t tiles = 1;
 };
 
-// Why a run stops. Whoever finds 0 in RunControl::stop writes the reason; the first one stays.
+// Why a run stops. Written to RunControl::stop only where that is 0: the first reason stays.
 enum : uint32_t { stop_cancelled = 1, stop_failed = 2, stop_deadline = 3 };
 
 // How long devices and asynchronous steps have to answer once a run is told to end, before it ends without them: when its caller wants it

@@ -18,7 +18,7 @@ class StepTable {
  public:
   enum : uint8_t {
     one_predecessor = 1,  // ready as soon as that one is done: no counting
-    small = 2,            // costs more to hand over than to run: run at once by whoever made it ready
+    small = 2,            // costs more to hand over than to run: run at once by the thread that made it ready
     lengthy = 4,          // while it runs, nothing else that is ready may be hidden in a thread's own list
     shared = 8,           // its tiles are worth sharing
     asynchronous = 16,

@@ -12,7 +12,7 @@ struct TbbExecutorOptions {
   // Threads of a run, the calling one included; 0: default_concurrency(). Never more than the process allows oneTBB to have, which is
   // the number of processors unless the program holds a tbb::global_control that says otherwise.
   int concurrency = 0;
-  bool pin_helpers = false;  // for programs that are all ours: TBB's workers stay pinned to processors, whoever else uses them
+  bool pin_helpers = false;  // for programs that are all ours: TBB's workers stay pinned to processors, for other users of TBB too
 };
 
 // Whether the process gets `count` more threads, by making them: oneTBB ends the process where it can't make a worker, in the middle of a

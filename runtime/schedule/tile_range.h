@@ -1,4 +1,4 @@
-// The tiles of one step that nobody has claimed yet: [front, back) in one 64-bit atomic. The thread that owns the step takes ranges from
+// The tiles of one step that are not claimed yet: [front, back) in one 64-bit atomic. The thread that owns the step takes ranges from
 // the front, helpers from the back, so that each works on neighbouring tiles.
 //
 // Counted in units (32 bits) of one tile or more. Thread-safe.
@@ -20,7 +20,7 @@ class TileRange {
     uint32_t size() const { return end - begin; }
   };
 
-  // Publishes what the caller wrote before to whoever claims.
+  // What the caller wrote before is visible to threads that claim a range.
   void open(uint32_t units) noexcept { word_.store(pack(0, units), std::memory_order_release); }
   bool empty() const noexcept {
     const uint64_t word = word_.load(std::memory_order_relaxed);

@@ -109,8 +109,8 @@ Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::s
   return open_loaded(*this, std::move(net), options);
 }
 
-// What load checks of a file is checked of it first, so that whatever a builder was told ends in an error and not in memory that is
-// somebody else's.
+// A net built by hand is checked like a file before it is used: wrong ids given to the builder end in an error, not in reads outside its
+// vectors.
 Result<Session> Runtime::open(Net&& net, const SessionOptions& options) const {
   HEDDLE_CHECK(impl_->made.check());
   HEDDLE_CHECK(check_whole_net(net, options.limits));

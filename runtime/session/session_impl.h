@@ -74,7 +74,7 @@ struct Session::Impl {
   Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count, const Interruption* interruption = nullptr);
   // An execution of the plan in that memory, with nothing bound.
   Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
-  // Keeps the execution for the next who takes one. One that a device still works for goes to the quarantine, and its workspace with it.
+  // Keeps the execution for the next take(). One that a device still works for goes to the quarantine, and its workspace with it.
   void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace);
   ExecutionOptions execution_options() const;
 

@@ -1,4 +1,4 @@
-// Copies between devices become nodes: each value lies in one place, and who needs it elsewhere reads a Copy of it.
+// Copies between devices become nodes: each value lies in one place, and nodes that need it elsewhere read a Copy of it.
 #include <map>
 
 #include "device/locations.h"

@@ -23,7 +23,7 @@ struct TransformOptions {
   const Interruption* interruption = nullptr;  // asked between transforms and between folded operators; null: none
 };
 
-// Drops nodes whose results nobody reads and Identity nodes.
+// Drops nodes whose results are never read, and Identity nodes.
 Result<TypedNet> prune(TypedNet net);
 // Values whose inputs are all constants, and values whose content inference followed, become constants (within the limit folded_bytes).
 Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const CompilationTarget& target,

@@ -91,7 +91,7 @@ class StructureCheck {
     return next < versions.size() ? net_[versions[next]].producer : NodeId();
   }
 
-  // Who reads a version runs before who writes the next one: no reader may depend on that one.
+  // Readers of a version run before the writer of the next one, so no reader may depend on that writer.
   Status check_hazards() const {
     std::vector<std::vector<NodeId>> successors(net_.nodes.size());
     std::vector<uint32_t> waiting(net_.nodes.size(), 0);

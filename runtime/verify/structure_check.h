@@ -15,7 +15,7 @@ namespace heddle {
 // Code::internal for the first thing that is not as it should be:
 //   - nodes stand in an order in which they can run: what a node reads or waits for stands before it, and something makes it;
 //   - a node reads what its operator needs, and knows its outputs as they know it;
-//   - each version of a variable is made from the one before it, and who reads it does not depend on who overwrites it;
+//   - each version of a variable is made from the one before it, and its readers do not depend on the node that overwrites it;
 //   - outputs of the net have a producer, or are inputs, constants or variables;
 //   - every type is the one that inference says: the dtype, and the extents as far as both know them before the run.
 // O(nodes), and once the cost of inference: its functions are called again. `evaluator`: for nets inside nets. The net is as before when it

@@ -15,7 +15,7 @@ struct VerifyOptions {
 };
 
 // Findings: no_such_device (with the backend's reason), wrong_device (operator, input, both devices and the mend; a warning where copies
-// are made), unsupported (devices in subnets), hazard, shape_mismatch (sparse links), and warnings for operators that nobody reads. Nets
+// are made), unsupported (devices in subnets), hazard, shape_mismatch (sparse links), and warnings for operators that are not read. Nets
 // inside nets too, at any depth, their operators named "outer/inner". Values without a type are passed over: their producers are known to
 // be wrong. Pure.
 Findings verify(const TypedNet& net, const CompilationTarget& target, const VerifyOptions& options);

@@ -5,7 +5,7 @@
 // that shortens the file makes later reads of lost pages a SIGBUS, which no check can prevent at the instant of the read. What is
 // guaranteed: (1) read() never faults; a shorter file is an error; (2) still_whole(), called by the session before it uses the
 // mapping again, turns a file that shrank or was rewritten in between into an error; (3) replacing a file by rename, as all of our
-// writers do, leaves mappings of the old one intact. Who needs more loads with map_weights = false.
+// writers do, leaves mappings of the old one intact. Callers that need more load with map_weights = false.
 // Immutable after open; all members may be called from any thread.
 #pragma once
 

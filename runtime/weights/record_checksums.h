@@ -10,7 +10,7 @@
 namespace heddle {
 
 // For every reference without a checksum (subnets too): that of the tensor as it is now, read once where the file does not tell it, and the
-// file's identity. References to files or tensors that are not there stay as they are: who attaches them reports it. Errors: file_*.
+// file's identity. References to files or tensors that are not there stay as they are: attach_weights reports them. Errors: file_*.
 Status record_checksums(Net& net, const std::filesystem::path& folder, const Limits& limits);
 
 }  // namespace heddle

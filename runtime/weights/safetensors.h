@@ -71,7 +71,7 @@ class Safetensors {
   WeightsIdentity identity_;
 };
 
-// A tensor to write: bytes of somebody else, valid during the call.
+// A tensor to write. The bytes are the caller's, valid during the call.
 struct TensorToWrite {
   std::string name;
   DType dtype = DType::none;

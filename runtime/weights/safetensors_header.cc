@@ -62,7 +62,7 @@ Result<TensorEntry> parse_entry(std::string_view name, JsonValue value, int64_t 
   HEDDLE_CHECK(parse_shape(*shape, &entry));
   HEDDLE_CHECK(parse_offsets(*offsets, data_begin, file_bytes, &entry));
   int64_t expected = 0;
-  if (entry.dtype == DType::none) return entry;  // unknown dtypes are listed, and refused when somebody wants their bytes
+  if (entry.dtype == DType::none) return entry;  // unknown dtypes are listed; reading their bytes is refused
   if (!checked_byte_size(entry.dtype, entry.shape, &expected) || expected != entry.bytes)
     return corrupt(quoted(name) + " is " + entry.file_dtype + " " + entry.shape.text() + " but has " + std::to_string(entry.bytes) +
                    " bytes");

@@ -283,7 +283,7 @@ class Scan {
     sliced.copy.run(frame.slices[ports_.scanned + i], static_cast<char*>(stack->data) + sliced.offset(iteration), 0, sliced.copy.units());
   }
 
-  // `slice`: extents of the first one. Where there is none nobody knows them: they are 0.
+  // `slice`: extents of the first one. Without a slice (no iteration) they are unknown and set to 0.
   Status begin_stack(const RunContext& context, FoundStack& stack, uint32_t i, std::vector<int64_t> slice, int64_t length) const {
     const heddle_tensor& y = *context.outputs[ports_.states + i];
     int axis = 0;

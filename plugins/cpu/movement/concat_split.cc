@@ -160,7 +160,7 @@ class Split {
     const heddle_tensor& x = *context.input(0);
     parts_.clear();
     positions_.clear();
-    // An output that nobody asked for is absent; without split sizes the parts before it tell where the next one begins.
+    // An output that the net leaves out is absent; without split sizes the parts before it tell where the next one begins.
     const uint32_t count = context.output_count();
     const int64_t part = (x.dims[axis_] + count - 1) / std::max<int64_t>(count, 1);
     const heddle_tensor* sizes = context.input(1);

@@ -22,7 +22,7 @@ class HEDDLE_API Executor {
   // Threads that may work on one run, the calling one included; 1 to most_threads (heddle/limits.h), constant.
   virtual int concurrency() const noexcept = 0;
   // Arranges that task.execute() is called once, soon, by a thread of the executor's. Thread-safe, does not block, allocates nothing in
-  // steady state. A run does not depend on it being soon: the calling thread does all the work if nobody comes.
+  // steady state. A run does not depend on it being soon: the calling thread does all the work if no helper comes.
   virtual void submit(HelperTask& task) noexcept = 0;
   // [the thread that calls run] A run that may want helpers begins here and now: a chance to move them off this thread's processor.
   virtual void run_begins() noexcept {}

@@ -90,7 +90,7 @@ struct PlanInfo {
   Times times;
 };
 
-// Who holds memory of a device when most of its arena is in use: one row per buffer, the largest first.
+// What holds memory of a device when most of its arena is in use: one row per buffer, the largest first.
 struct MemoryOwner {
   std::string step;   // the operator that writes it first
   std::string value;  // the value; empty: scratch of the step

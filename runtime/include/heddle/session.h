@@ -77,7 +77,7 @@ struct PortInfo {
 struct RunOptions {
   int64_t deadline_ns = 0;                 // from the call, also while it waits for its turn or a thread; 0: none; negative: it has passed
   std::optional<uint64_t> seed;            // of this run's random operators; none: the session's
-  Profile* profile = nullptr;              // takes how long each step took; null: nobody measures
+  Profile* profile = nullptr;              // takes how long each step took; null: no measurement
   const StepObserver* observer = nullptr;  // sees each step; outlives the run; null: none
 };
 
@@ -120,7 +120,7 @@ class HEDDLE_API Context {
   // and that no device reads or writes. Memory that nothing else of the run is read from or written to. `bytes`: how many the buffer holds;
   // -1: at least output_bytes(i). Errors: invalid_argument, unsupported (the output has no bound).
   Status bind_output(size_t i, void* data, int64_t bytes = -1);
-  // The most bytes that output `i` can take, whatever its extent turns out to be; -1: nobody knows before it is there.
+  // The most bytes that output `i` can take, whatever its extent turns out to be; -1: not known before the run that writes it.
   int64_t output_bytes(size_t i) const;
   // Errors: missing_input; shape_mismatch (another content than prepared for); invalid_argument (bound memory overlaps); busy (running
   // already, called in a run that holds what it needs, or a device still works for a run that was given up); kernel_failed (operator,
@@ -200,7 +200,7 @@ class HEDDLE_API Session {
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
   int64_t variable_bytes() const;
-  // Frees cached plans with their packed constants, and run memory that nobody in the runtime uses, until about `keep_bytes` are held.
+  // Frees cached plans with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.
   // Never blocks runs under way.
   void trim(int64_t keep_bytes = 0);
 

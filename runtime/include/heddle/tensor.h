@@ -78,7 +78,7 @@ class Shape {
 // byte_width * element_count; false when that, or the bytes between two elements beside an extent of 0, does not fit in 63 bits.
 HEDDLE_API bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept;
 
-// Dense row-major host bytes of somebody else.
+// Dense row-major host bytes that the caller owns.
 struct TensorView {
   DType dtype = DType::none;
   Shape shape;

@@ -27,7 +27,7 @@ void write_all(int fd, const char* data, size_t size) {
   while (size > 0) {
     const ssize_t n = ::write(fd, data, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) ::_exit(1);  // nobody reads any more
+    if (n <= 0) ::_exit(1);  // the reader has closed the pipe
     data += n;
     size -= static_cast<size_t>(n);
   }

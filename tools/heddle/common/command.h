@@ -48,7 +48,7 @@ struct Command {
 // Collects what a command has to say. Diagnostics go to stderr as they come (and into the object); text goes to stdout unless --json or
 // --quiet; finish() prints the object and gives the exit status.
 // The one way to the terminal: whatever the text is made of, it is printable (base/text.h), in the object too. Names in texts of several
-// lines must be quoted by who writes them, because a line feed may stay.
+// lines must be quoted by the code that writes them, because a line feed may stay.
 class Report {
  public:
   // Null: a command line that names no command.
@@ -70,7 +70,7 @@ class Report {
   void say_lines(const std::string& text) const;
   // The same for what was asked for by name (--print, --dot): --quiet does not hide it.
   void print(const std::string& text) const;
-  // Whether progress may be drawn: a terminal, and nobody said no.
+  // Whether progress may be drawn: stderr is a terminal and no option forbids it.
   bool progress() const;
   void step(const std::string& text) const;
   int finish(int exit_code);

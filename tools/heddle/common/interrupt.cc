@@ -109,7 +109,7 @@ void handle_interrupts() {
   ::sigaction(SIGBUS, &bus_error, nullptr);
   install(SIGALRM, on_alarm);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // Who starts the tool with a signal ignored (nohup, a shell's background job) wants it ignored.
+    // A signal that is ignored when the tool starts (nohup, a shell's background job) stays ignored.
     struct sigaction before = {};
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     install(signal, on_signal);

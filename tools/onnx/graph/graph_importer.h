@@ -88,7 +88,7 @@ class GraphImporter {
   std::string name_of(const ::onnx::NodeProto& node, int index);
   // The name in the net of an ONNX value that this scope defines.
   std::string net_name(const std::string& name);
-  // Nullopt when nobody defines it; captures it when an outer scope does. An invalid id is an absent argument of a function.
+  // Nullopt when no scope defines it; captures it when an outer scope does. An invalid id is an absent argument of a function.
   std::optional<ValueId> lookup(const std::string& name);
   ValueId capture(const std::string& name, ValueId outside);
   Status define(const std::string& name, ValueId value);

@@ -56,7 +56,7 @@ struct Out {
   int64_t size = 0;
   Dims dims;
   heddle_tensor* tensor = nullptr;
-  explicit operator bool() const { return tensor != nullptr; }  // false: an optional output nobody asked for
+  explicit operator bool() const { return tensor != nullptr; }  // false: an optional output that the net leaves out
   // None for Out<void>.
   std::add_lvalue_reference_t<T> operator[](int64_t i) const { return data[i]; }  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn)
 };

@@ -30,7 +30,7 @@ bool is_absent_input(const OperatorSchema& schema, const OperatorCall& call, con
   return false;
 }
 
-// Whether somebody asks for output `output` of emitted node `node`: it is the gradient of an input, or a later node reads it.
+// Whether output `output` of emitted node `node` is used: it is the gradient of an input, or a later node reads it.
 bool is_read(const OperatorSchema& schema, const OperatorCall& call, uint32_t node, const std::string& output) {
   const heddle_operator& op = *schema.op;
   for (size_t i = 0; i < std::max<size_t>(call.inputs.size(), op.input_count); ++i)

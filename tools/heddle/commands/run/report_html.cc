@@ -54,7 +54,7 @@ std::string step_table(const PlanInfo& plan, const Profile& profile) {
   return out + "</table>\n";
 }
 
-// Who holds the arena when it is fullest: the twenty largest.
+// The twenty largest buffers in the arena when it is fullest.
 std::string owner_table(const PlanInfo& plan) {
   std::string out = "<h3>Held at the peak</h3>\n<table><tr><th>operator<th>value<th>bytes<th>steps</tr>\n";
   const std::vector<MemoryOwner> owners = memory_by_owner(plan);
