@@ -24,6 +24,7 @@ void Editor::count_uses() {
     add_uses(graph.nodes[i].inputs, 1, NodeId(i));
     for (const NodeId before : graph.nodes[i].control) ordered_[i] = ordered_[before.index] = 1;
   }
+  // What leaves the net, or stays in a variable, counts as read: it must not be dropped, nor be fused away.
   for (const ValueId id : graph.outputs) {
     output_[id.index] = 1;
     ++uses_[id.index];
@@ -85,6 +86,7 @@ Result<ValueId> append_node(TypedNet& net, Node node) {
     return Status(Code::unknown_operator,
                   "a transform needs operator " + display_name(node.domain, node.type) + ", which no loaded plugin has",
                   "load the cpu plugin");
+  // Transforms are written against the newest semantics, whatever version the net's own operators have.
   node.version = schema->version;
   node.schema = schema;
   const NodeId id(net.net.nodes.size());
@@ -109,6 +111,7 @@ Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const s
   node.name = name;
   node.domain = domain;
   node.type = type;
+  // A new node runs where the node that it was made for runs: copies are inserted later, from these places.
   if (before.valid()) node.placed = graph()[before].placed;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
@@ -133,13 +136,14 @@ void Editor::set_inputs(NodeId node, std::vector<ValueId> inputs) {
 
 void Editor::replace(ValueId from, ValueId to) {
   changed_ = true;
-  const std::vector<NodeId> readers = readers_[from.index];
+  const std::vector<NodeId> readers = readers_[from.index];  // a copy: set_inputs changes the list
   for (const NodeId reader : readers) {
     std::vector<ValueId> inputs = net_.net[reader].inputs;
     std::replace(inputs.begin(), inputs.end(), from, to);
     set_inputs(reader, std::move(inputs));
   }
   if (!is_output(from)) return;
+  // Callers know an output by its name, so the value that leaves the net in its place takes the name over.
   for (ValueId& id : net_.net.outputs)
     if (id == from) {
       id = to;
@@ -165,6 +169,7 @@ void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {
   changed_ = true;
   Value& value = net_.net[id];
   const NodeId producer = value.producer;
+  // The value keeps its id, so that its readers need no change; only the producer no longer writes it.
   value.kind = Value::Kind::constant;
   value.producer = NodeId();
   value.content.blob = blob;
@@ -209,6 +214,8 @@ void Editor::inherit_control() {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     std::vector<NodeId>& control = graph.nodes[i].control;
     if (dead_[i] || std::none_of(control.begin(), control.end(), [&](NodeId c) { return dead(c); })) continue;
+    // Dead nodes may wait for dead nodes: walk back until live ones are met. Each node once, as paths through a net can be exponentially
+    // many.
     std::vector<NodeId> open = std::move(control), kept;
     std::vector<char> seen(graph.nodes.size(), 0);
     while (!open.empty()) {
@@ -228,21 +235,19 @@ void Editor::inherit_control() {
   }
 }
 
-TypedNet Editor::finish() {
-  if (!changed_) return std::move(net_);
-  inherit_control();
-  Net& graph = net_.net;
-  // A node that was inserted before another stands there and nowhere else; insertions nest.
-  std::vector<char> placed_elsewhere(graph.nodes.size(), 0);
-  for (const auto& list : inserted_)
-    for (const NodeId id : list) placed_elsewhere[id.index] = 1;
-  std::vector<uint32_t> last_place(graph.nodes.size(), UINT32_MAX);
+// The live nodes in the order of the new net: each behind the nodes that were inserted before it. Insertions nest (a node may be inserted
+// before an inserted one) as deep as a fusion chain is long, so the walk has a stack of its own.
+std::vector<NodeId> Editor::final_order() const {
+  const size_t count = net_.net.nodes.size();
+  // A node may have been inserted in several places: it stands in the last of them, where all that it reads has been computed.
+  std::vector<uint32_t> last_place(count, UINT32_MAX);
   for (size_t i = 0; i < inserted_.size(); ++i)
     for (const NodeId id : inserted_[i]) last_place[id.index] = static_cast<uint32_t>(i);
   std::vector<NodeId> order;
   std::vector<std::pair<uint32_t, size_t>> stack;
-  const auto place = [&](uint32_t root) {
-    stack.emplace_back(root, 0);
+  for (size_t i = 0; i < count; ++i) {
+    if (last_place[i] != UINT32_MAX) continue;
+    stack.emplace_back(static_cast<uint32_t>(i), 0);
     while (!stack.empty()) {
       auto& [at, next] = stack.back();
       if (next < inserted_[at].size()) {
@@ -250,13 +255,103 @@ TypedNet Editor::finish() {
         if (last_place[child.index] == at) stack.emplace_back(child.index, 0);
         continue;
       }
+      // A dead node is walked all the same: what was inserted before it takes its place.
       if (!dead_[at]) order.emplace_back(at);
       stack.pop_back();
     }
-  };
-  for (size_t i = 0; i < graph.nodes.size(); ++i)
-    if (!placed_elsewhere[i]) place(static_cast<uint32_t>(i));
+  }
+  return order;
+}
 
+namespace {
+
+// From the ids of the edited net to those of the new one; invalid for what is dropped.
+struct Renumbering {
+  std::vector<ValueId> values;
+  std::vector<NodeId> nodes;
+
+  void apply(ValueId& id) const {
+    if (id.valid()) id = values[id.index];
+  }
+  void apply(std::vector<ValueId>& ids) const {
+    for (ValueId& id : ids) apply(id);
+  }
+};
+
+// By ValueId: what a node reads or writes, and what belongs to the net's boundary or state. Ports stay even without a reader.
+std::vector<char> live_values(const Net& graph, const std::vector<NodeId>& order) {
+  std::vector<char> live(graph.values.size(), 0);
+  const auto mark = [&](ValueId id) {
+    if (id.valid()) live[id.index] = 1;
+  };
+  for (const NodeId id : order) {
+    for (const ValueId v : graph[id].inputs) mark(v);
+    for (const ValueId v : graph[id].outputs) mark(v);
+  }
+  for (const ValueId v : graph.inputs) mark(v);
+  for (const ValueId v : graph.outputs) mark(v);
+  for (const Variable& v : graph.variables) mark(v.first), mark(v.last);
+  return live;
+}
+
+// Moves live values, with type and content; they stay in their old order.
+Renumbering renumber(TypedNet& from, const std::vector<NodeId>& order, TypedNet* to) {
+  Net& graph = from.net;
+  Renumbering ids{std::vector<ValueId>(graph.values.size()), std::vector<NodeId>(graph.nodes.size())};
+  const std::vector<char> live = live_values(graph, order);
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    if (!live[i]) continue;
+    ids.values[i] = ValueId(to->net.values.size());
+    to->net.values.push_back(std::move(graph.values[i]));
+    to->types.push_back(from.types[i]);
+    to->known.push_back(std::move(from.known[i]));
+  }
+  for (size_t i = 0; i < order.size(); ++i) ids.nodes[order[i].index] = NodeId(i);
+  return ids;
+}
+
+void move_nodes(Net& graph, const std::vector<NodeId>& order, const Renumbering& ids, Net* result) {
+  for (const NodeId id : order) {
+    Node node = std::move(graph[id]);
+    ids.apply(node.inputs);
+    ids.apply(node.outputs);
+    std::vector<NodeId> control;
+    for (const NodeId c : node.control)
+      if (ids.nodes[c.index].valid()) control.push_back(ids.nodes[c.index]);
+    node.control = std::move(control);
+    result->nodes.push_back(std::move(node));
+  }
+  // Producers anew from the outputs: edits such as take_over_output leave values whose producer is gone or another.
+  for (Value& value : result->values) value.producer = NodeId();
+  for (size_t i = 0; i < result->nodes.size(); ++i)
+    for (size_t k = 0; k < result->nodes[i].outputs.size(); ++k) {
+      const ValueId output = result->nodes[i].outputs[k];
+      if (!output.valid()) continue;
+      (*result)[output].producer = NodeId(i);
+      (*result)[output].output = static_cast<uint32_t>(k);
+    }
+}
+
+// Ports, variables and sparse links. A link is a hint: it goes when one of its values has gone.
+void move_boundary(Net& graph, const Renumbering& ids, Net* result) {
+  result->variables = std::move(graph.variables);
+  for (Variable& v : result->variables) ids.apply(v.first), ids.apply(v.last);
+  result->inputs = std::move(graph.inputs);
+  ids.apply(result->inputs);
+  result->outputs = std::move(graph.outputs);
+  ids.apply(result->outputs);
+  for (SparseLink link : graph.sparse_links) {
+    ids.apply(link.of), ids.apply(link.indices), ids.apply(link.values);
+    if (link.of.valid() && link.indices.valid() && link.values.valid()) result->sparse_links.push_back(std::move(link));
+  }
+}
+
+}  // namespace
+
+TypedNet Editor::finish() {
+  if (!changed_) return std::move(net_);
+  inherit_control();
+  Net& graph = net_.net;
   TypedNet out;
   out.registry = net_.registry;
   out.shape_inputs = net_.shape_inputs;
@@ -269,55 +364,10 @@ TypedNet Editor::finish() {
   result.metadata = std::move(graph.metadata);
   result.keep_alive = std::move(graph.keep_alive);
   result.step_counter = graph.step_counter;
-  std::vector<char> live(graph.values.size(), 0);
-  const auto mark = [&](ValueId id) {
-    if (id.valid()) live[id.index] = 1;
-  };
-  for (const NodeId id : order) {
-    for (const ValueId v : graph[id].inputs) mark(v);
-    for (const ValueId v : graph[id].outputs) mark(v);
-  }
-  for (const ValueId v : graph.inputs) mark(v);
-  for (const ValueId v : graph.outputs) mark(v);
-  for (const Variable& v : graph.variables) mark(v.first), mark(v.last);
-  std::vector<ValueId> value_map(graph.values.size());
-  for (size_t i = 0; i < graph.values.size(); ++i) {
-    if (!live[i]) continue;
-    value_map[i] = ValueId(result.values.size());
-    result.values.push_back(std::move(graph.values[i]));
-    out.types.push_back(net_.types[i]);
-    out.known.push_back(std::move(net_.known[i]));
-  }
-  std::vector<NodeId> node_map(graph.nodes.size());
-  for (size_t i = 0; i < order.size(); ++i) node_map[order[i].index] = NodeId(i);
-  const auto remap = [&](ValueId& id) { id = id.valid() ? value_map[id.index] : id; };
-  for (const NodeId id : order) {
-    Node node = std::move(graph[id]);
-    for (ValueId& v : node.inputs) remap(v);
-    for (ValueId& v : node.outputs) remap(v);
-    std::vector<NodeId> control;
-    for (const NodeId c : node.control)
-      if (node_map[c.index].valid()) control.push_back(node_map[c.index]);
-    node.control = std::move(control);
-    result.nodes.push_back(std::move(node));
-  }
-  for (Value& value : result.values) value.producer = NodeId();
-  for (size_t i = 0; i < result.nodes.size(); ++i)
-    for (size_t k = 0; k < result.nodes[i].outputs.size(); ++k)
-      if (result.nodes[i].outputs[k].valid()) {
-        result[result.nodes[i].outputs[k]].producer = NodeId(i);
-        result[result.nodes[i].outputs[k]].output = static_cast<uint32_t>(k);
-      }
-  result.variables = std::move(graph.variables);
-  for (Variable& v : result.variables) remap(v.first), remap(v.last);
-  result.inputs = std::move(graph.inputs);
-  for (ValueId& v : result.inputs) remap(v);
-  result.outputs = std::move(graph.outputs);
-  for (ValueId& v : result.outputs) remap(v);
-  for (SparseLink link : graph.sparse_links) {
-    remap(link.of), remap(link.indices), remap(link.values);
-    if (link.of.valid() && link.indices.valid() && link.values.valid()) result.sparse_links.push_back(std::move(link));
-  }
+  const std::vector<NodeId> order = final_order();
+  const Renumbering ids = renumber(net_, order, &out);
+  move_nodes(graph, order, ids, &result);
+  move_boundary(graph, ids, &result);
   return out;
 }
 

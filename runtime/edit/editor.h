@@ -67,6 +67,7 @@ class Editor {
   void count_uses();
   bool ordered(NodeId id) const { return id.valid() && id.index < ordered_.size() && ordered_[id.index]; }
   void inherit_control();
+  std::vector<NodeId> final_order() const;
   void add_uses(const std::vector<ValueId>& values, int delta, NodeId reader);
 
   TypedNet net_;
