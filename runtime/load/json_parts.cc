@@ -51,6 +51,7 @@ Result<Shape> fixed_shape(const DeclaredType& type) {
   return shape;
 }
 
+// Checksum and identity are text: many writers of JSON keep only 53 bits of a number.
 Status read_weights(JsonValue value, WeightReference* reference) {
   static constexpr std::string_view keys[] = {"file", "tensor", "checksum", "identity"};
   Status status;
@@ -73,7 +74,7 @@ Status read_weights(JsonValue value, WeightReference* reference) {
   return status;
 }
 
-// A string, or {"hex": "00ff"} for bytes that are no text.
+// A string, or {"hex": "00ff"} for bytes that are no text: JSON is UTF-8 throughout, and attributes may hold any bytes.
 Result<std::string> read_bytes(JsonValue value) {
   static constexpr std::string_view keys[] = {"hex"};
   if (value.is(Kind::string)) return std::string(value.text());
@@ -154,7 +155,7 @@ Status read_type(const JsonFields& fields, DeclaredType* type) {
   const std::optional<JsonValue> dims = fields.get("dims", Kind::array, &status);
   HEDDLE_CHECK(status);
   type->ranked = dims.has_value();
-  if (!dims) return {};
+  if (!dims) return {};  // without dims even the rank is unknown; with [] it is a scalar
   for (const JsonValue value : *dims) HEDDLE_CHECK(read_dim(value, &type->dims.emplace_back()));
   return {};
 }
@@ -165,6 +166,7 @@ Status read_content(const JsonFields& fields, const DeclaredType& type, Content*
   if (data && weights) return Status(Code::syntax, "\"data\" and \"weights\" exclude each other", "give one of them");
   if (weights) return read_weights(*weights, &content->reference);
   if (!data) return {};
+  // The shape comes from the dims alone: data of another count is an error, never a guess.
   HEDDLE_TRY(const Shape shape, fixed_shape(type));
   HEDDLE_TRY(content->blob, parse_literal(*data, type.dtype, shape));
   return {};
@@ -194,6 +196,7 @@ Status read_attribute(JsonValue value, AttributeValue* attribute, std::optional<
   } else if (const std::optional<JsonValue> v = fields.get("tensor")) {
     return read_tensor(*v, attribute);
   } else if (status.ok()) {
+    // Handed back unread: the reader of nets counts depth and operators over all of them.
     *subnet = fields.get("net");
   }
   return status;

@@ -232,6 +232,8 @@ void NetReader::read(JsonValue in, int64_t depth, Net* net) {
   read_variables(fields, net);
   read_values(fields, net);
   read_nodes(fields, depth, net);
+  // Names are resolved behind the reading of everything: nodes may name what stands later in the text. Not when a part was malformed, as
+  // its names would be reported as missing too.
   if (!understood_) return;
   NamedParts(*this, fields, net).resolve();
   if (understood_) link_net(*net, depth == 0, limits_, findings_);
@@ -242,6 +244,7 @@ void NetReader::read_header(const JsonFields& fields, bool top, Net* net) {
   Status status;
   net->name = std::string(fields.text("name", &status));
   net->doc = std::string(fields.text("doc", &status));
+  // The outermost net tells the version for all; a subnet's may be left out.
   const int64_t version = fields.integer("heddle", 1, INT64_MAX, top ? 0 : net_json_version, &status);
   if (status.ok() && version == 0)
     status = Status(Code::syntax, "the member \"heddle\" is missing, which has the version of the format",
@@ -329,6 +332,7 @@ void NetReader::read_nodes(const JsonFields& fields, int64_t depth, Net* net) {
   const std::optional<JsonValue> list = fields.get("nodes", Kind::array, &status);
   malformed(*net, std::move(status));
   if (!list) return;
+  // Over the whole document, before memory is reserved for them.
   nodes_ += list->size();
   if (nodes_ > limits_.nodes) return malformed(*net, over_limit(limits_, &Limits::nodes, "the net has too many operators"));
   net->nodes.reserve(list->size());
@@ -342,6 +346,7 @@ void NetReader::read_nodes(const JsonFields& fields, int64_t depth, Net* net) {
     made.device = std::string(node.text("device", &status));
     made.version = static_cast<int32_t>(node.integer("version", 0, INT32_MAX, 0, &status));
     made.random_stream = static_cast<uint32_t>(node.integer("random_stream", 0, UINT32_MAX, 0, &status));
+    // Here only their form is checked, which resolve_node then relies on.
     for (const char* key : {"inputs", "outputs", "control"}) {
       const std::optional<JsonValue> names = node.get(key, Kind::array, &status);
       if (!names) continue;
@@ -378,6 +383,7 @@ void NetReader::read_attributes(JsonValue in, int64_t depth, const Net& net, Nod
 }  // namespace
 
 Result<Net> net_from_json(std::string_view text, const Limits& limits) {
+  // Some levels more than nets may have: the reader meets nets that nest too deep first, and its error names the limit.
   const int64_t depth = json_per_level * (std::clamp<int64_t>(limits.subnet_depth, 0, 1000) + 3) + 8;
   HEDDLE_TRY(const JsonDocument document, JsonDocument::parse(text, static_cast<int>(depth)));
   NetReader reader(limits);

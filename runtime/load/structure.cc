@@ -10,6 +10,8 @@
 namespace heddle {
 namespace {
 
+// Checks a net before any other code trusts its ids. Checks go on after a finding, so that a file's mistakes are told together; each
+// therefore tests the ids that it uses itself, although an earlier check may have found them wrong.
 class StructureCheck {
  public:
   StructureCheck(const Net& net, bool top, const Limits& limits, Findings& findings)
@@ -24,6 +26,7 @@ class StructureCheck {
     check_names(net_.values, "a value");
     check_names(net_.nodes, "an operator");
     check_names(net_.variables, "a variable");
+    // Origins first: the kinds of values, and the order of readers, are checked against them.
     find_origins();
     for (size_t i = 0; i < net_.values.size(); ++i) check_value(ValueId(i));
     check_variables();
@@ -144,11 +147,12 @@ class StructureCheck {
       case Value::Kind::input:
       case Value::Kind::constant:
         break;
-      default:
+      default:  // a number that stood in the file
         fail(Code::file_corrupt,
              "value " + name_of(id) + " has the kind " + std::to_string(static_cast<int>(value.kind)) + ", which does not exist");
         return;
     }
+    // Two writers of one value would make its content depend on the order of a run.
     const bool external = value.kind == Value::Kind::input || value.kind == Value::Kind::constant ||
                           (value.kind == Value::Kind::variable && value.version == 0);
     if (external && produced)
@@ -182,6 +186,7 @@ class StructureCheck {
              "value " + quoted(value.name) + " is not of the type of its variable " + quoted(net_[value.variable].name));
       versions.emplace_back(value.variable.index, value.version, i);
     }
+    // Sorted, the versions of a variable are neighbours, and gaps and repetitions show without a table for each variable.
     std::sort(versions.begin(), versions.end());
     for (size_t i = 0; i < versions.size(); ++i) check_version(versions, i);
     for (size_t v = 0; v < net_.variables.size(); ++v)
@@ -202,7 +207,7 @@ class StructureCheck {
     }
     if (first) links_.first_version[variable] = ValueId(value);
     links_.last_version[variable] = ValueId(value);
-    if (version < 2) return;
+    if (version < 2) return;  // version 0 has no writer that version 1 could overtake
     const NodeId before = links_.origins[std::get<2>(versions[i - 1])].producer;
     const NodeId now = links_.origins[value].producer;
     if (before.valid() && now.valid() && before.index >= now.index)
@@ -286,6 +291,7 @@ class StructureCheck {
         reported_[id.index] = true;
         fail(Code::dangling_input, "output " + name_of(id) + " of the net is defined by no operator");
       }
+      // Callers tell outputs apart by name; a branch or loop body may give one value twice, as its outputs go by position.
       if (top_ && listed[id.index]) fail(Code::duplicate_name, "output " + name_of(id) + " of the net is listed twice");
       listed[id.index] = true;
     }
@@ -323,6 +329,7 @@ NetLinks check_structure(const Net& net, bool top, const Limits& limits, Finding
 void link_net(Net& net, bool top, const Limits& limits, Findings& findings) {
   const size_t before = findings.count();
   const NetLinks links = check_structure(net, top, limits, findings);
+  // What was found may be an id that does not exist: nothing may be followed from here on.
   if (findings.count() != before) return;
   for (size_t i = 0; i < net.values.size(); ++i) {
     Value& value = net.values[i];

@@ -52,6 +52,7 @@ Status check_inputs(const OperatorSchema& schema, std::span<const heddle_tensor*
       return {Code::dtype_mismatch,
               "input " + quoted(port->name) + " is " + to_string(dtype) + ", must be one of " + dtype_set_text(port->dtypes),
               "insert a Cast"};
+    // The first input of a type variable decides it; later ones must agree.
     if (!port->type_variable || (port->flags & HEDDLE_PORT_HETEROGENEOUS)) continue;
     const DType bound = variables.find(port->type_variable);
     if (bound == DType::none)
@@ -133,6 +134,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   if (end) *end = {OperatorStage::infer, HEDDLE_OK};
   TypeVariables variables;
   HEDDLE_CHECK(check_inputs(schema, inputs, variables));
+  // Called for each node of nets of a million, and in runs for late steps: up to eight outputs take no allocation.
   constexpr size_t few = 8;
   std::array<heddle_type, few> few_types;
   std::array<heddle_type*, few> few_pointers;
@@ -153,6 +155,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
     types[i].struct_size = sizeof(heddle_type);
     types[i].dtype = static_cast<heddle_dtype>(output_dtype(*port, variables));
     types[i].bounded_axis = -1;
+    // An output that the net leaves out is null here, as it will be for the kernel.
     pointers[i] = wanted[i] ? &types[i] : nullptr;
   }
   InferCall call;
@@ -176,6 +179,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   if (status != HEDDLE_OK) return plugin_error(Code::shape_mismatch, status, call.error);
   for (size_t i = 0; i < count; ++i) {
     if (!wanted[i]) continue;
+    // Success with an impossible type is a mistake of the operator, not of the net: `end` tells them apart.
     if (end && !makes_sense(types[i])) end->answer = HEDDLE_ERROR_INTERNAL;
     HEDDLE_CHECK(from_abi(types[i], &outputs[i]));
   }

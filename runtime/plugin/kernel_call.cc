@@ -38,6 +38,7 @@ KernelCall::KernelCall(const KernelCall& of, const std::vector<int>& ranks)
       types_(of.types_),
       input_present_(of.input_present_),
       output_present_(of.output_present_) {
+  // Extents of another rank say nothing: only the run will know them.
   for (size_t i = 0; i < types_.size(); ++i) {
     if (types_[i].rank == ranks[i]) continue;
     types_[i].rank = ranks[i];
@@ -48,6 +49,7 @@ KernelCall::KernelCall(const KernelCall& of, const std::vector<int>& ranks)
   link();
 }
 
+// The ABI's struct points into this object's vectors: it is made anew whenever one of them has changed.
 void KernelCall::link() {
   inputs_.clear();
   outputs_.clear();
@@ -94,6 +96,7 @@ Status KernelCall::create(const KernelEntry& kernel, CallServices* services, voi
   *state = nullptr;
   if (end) *end = {OperatorStage::create, HEDDLE_OK};
   if (!kernel.kernel->create) return {};
+  // A copy for each call: what the host functions leave behind it, such as the error text, belongs to this call alone.
   CreateCall call;
   call.abi = abi_;
   call.services = services;
@@ -117,7 +120,7 @@ std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) const 
   uint32_t n = 0;
   try {
     n = kernel.kernel->formats(&call.abi, choices.data(), capacity);
-  } catch (...) {
+  } catch (...) {  // a preference only: without one the kernel gets row-major values
     n = 0;
   }
   choices.resize(std::min(n, capacity));
@@ -137,6 +140,7 @@ bool KernelCall::accepts(const KernelEntry& kernel) const {
 
 bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueStage& stage, const TensorType* operand) {
   if (!kernel.kernel->accepts_epilogue) return false;
+  // The kernel is asked as if the stage were fused already. Whatever it answers, the call is as before: fusing is the transform's work.
   const std::vector<heddle_type> types = types_;
   stages_.push_back(stage);
   if (operand) {

@@ -7,6 +7,7 @@
 namespace heddle {
 namespace {
 
+// Names come from C strings and hold no zero byte, so two different pairs never share a key.
 std::string key_of(std::string_view domain, std::string_view name) {
   std::string key;
   key.reserve(domain.size() + name.size() + 1);
@@ -99,6 +100,7 @@ const RegistrySnapshot::Operator* RegistrySnapshot::find(std::string_view domain
 const OperatorSchema* RegistrySnapshot::find_operator(std::string_view domain, std::string_view name, int32_t version) const {
   const Operator* op = find(domain, name);
   if (!op) return nullptr;
+  // The newest that is not above the one asked for: a version's semantics hold until a later one changes them. Sorted by add().
   const OperatorSchema* best = nullptr;
   for (const OperatorSchema* schema : op->versions)
     if (version == 0 || schema->version <= version) best = schema;
@@ -111,6 +113,7 @@ const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, s
   if (!op) return nullptr;
   const auto it = op->kernels.find(std::string(device_kind));
   if (it == op->kernels.end()) return nullptr;
+  // By falling priority. `after` refused the node, so the search goes on behind it.
   bool reached = after == nullptr;
   for (const KernelEntry* entry : it->second) {
     if (!reached) {
@@ -196,6 +199,7 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
   };
   for (const auto& other : plugins_)
     if (other->name == plugin->name) return duplicate("plugin name " + quoted(plugin->name), *other);
+  // Operators before kernels: a plugin's kernels may be for its own operators as well as for those of plugins loaded before.
   for (const OperatorSchema& schema : plugin->operators) {
     std::vector<const OperatorSchema*>& versions = operators_[key_of(schema.domain, schema.name)].versions;
     for (const OperatorSchema* other : versions)
@@ -216,6 +220,7 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
               "load the plugin that declares it first, or declare it"};
     HEDDLE_CHECK(check_beside_pointwise(*schema, k, path));
     std::vector<const KernelEntry*>& entries = operators_[key_of(domain, k.operator_name)].kernels[k.device_kind];
+    // Where two of one priority take the same dtypes, the order of loading would choose: results must not depend on it.
     for (const KernelEntry* other : entries) {
       const heddle_kernel& o = *other->kernel;
       if (o.version == k.version && o.priority == k.priority &&
@@ -263,6 +268,7 @@ Status Registry::load(std::span<const std::filesystem::path> files) {
   // Work on a copy: what is refused half-way leaves no trace.
   auto next = std::make_shared<RegistrySnapshot>(*snapshot_);
   for (const std::filesystem::path& file : files) {
+    // The same file under another name is the same library to the loader, and its tables must not be entered twice.
     std::error_code error;
     const std::filesystem::path canonical = std::filesystem::canonical(file, error);
     const auto is_it = [&](const auto& loaded) { return loaded->library->path() == canonical; };
@@ -295,6 +301,7 @@ Status Registry::load_folder(const std::filesystem::path& folder) {
 Status Registry::unload(const std::string& plugin_name) {
   std::shared_ptr<const RegistrySnapshot> before;  // released behind the lock: closing a library may take a while
   const std::lock_guard lock(mutex_);
+  // Built anew from the plugins that stay: add() then says by itself which of them needs what goes.
   auto next = std::make_shared<RegistrySnapshot>();
   bool found = false;
   for (const auto& loaded : snapshot_->plugins()) {

@@ -38,6 +38,7 @@ class Resolver {
   std::unordered_map<std::string, const OperatorSchema*> schemas_;  // a net has few distinct operators
 };
 
+// A node's own version counts before that of its domain's operator set; 0: the newest that is loaded.
 int32_t wanted_version(const Net& net, const Node& node) {
   if (node.version > 0) return node.version;
   for (const OperatorSetVersion& set : net.operator_sets)
@@ -51,6 +52,7 @@ const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
   const auto [it, fresh] = schemas_.try_emplace(std::move(key), nullptr);
   if (fresh) it->second = registry_.find_operator(node.domain, node.type, version);
   if (it->second) return it->second;
+  // An operator that only lacks the version is reported apart from an unknown one: the mend is another import, not another plugin.
   if (const OperatorSchema* newest = registry_.find_operator(node.domain, node.type)) {
     report(net, node,
            {Code::unknown_operator,
@@ -142,6 +144,7 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
              {Code::attribute_mismatch,
               "attribute " + quoted(attribute.name) + " is " + attribute_type_name(type) + ", must be " + attribute_type_name(wanted)});
     if (auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) {
+      // Other copies of the net share the subnet: resolve a copy of it.
       auto inner = std::make_shared<Net>(**subnet);
       if (!inner->variables.empty())
         report(net, node,
@@ -149,6 +152,7 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
                 "subnet " + quoted(inner->name) + " has variable " + quoted(inner->variables[0].name) +
                     ", and subnets have no memory of their own",
                 "declare it in the outermost net and hand its value to the subnet"});
+      // A subnet that names no operator sets means those of the net around it.
       if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
       run(*inner, depth + 1);
       *subnet = std::move(inner);
@@ -174,6 +178,7 @@ void Resolver::check_versions(const Net& net, const Node& node) {
   }
 }
 
+// Makes the outputs of updates versions of their variables. A file may already number the versions itself: then they are only checked.
 void Resolver::apply_updates(Net& net, Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const heddle_port* port = node.schema->output_port(i);
@@ -199,6 +204,7 @@ void Resolver::apply_updates(Net& net, Node& node) {
                 "let it be the next version of the variable it updates"});
       continue;
     }
+    // With two updates of one version it would be open which of them is written last.
     if (variable.last != before) {
       report(net, node,
              {Code::hazard,
@@ -229,6 +235,7 @@ void Resolver::run(Net& net, int64_t depth) {
     findings_.add(over_limit(limits_, &Limits::subnet_depth, "subnets nest too deep").in_net(net.name));
     return;
   }
+  // Counted over all depths: nets in nets may each be within the limit and be too many together.
   nodes_ += static_cast<int64_t>(net.nodes.size());
   if (nodes_ > limits_.nodes) {
     findings_.add(over_limit(limits_, &Limits::nodes, "the net has too many operators").in_net(net.name));
@@ -243,6 +250,7 @@ void Resolver::run(Net& net, int64_t depth) {
   for (size_t i = 0; i < net.nodes.size(); ++i) {
     Node& node = net.nodes[i];
     check_order(net, node, i, defined);
+    // Also when the operator turns out to be wrong: one mistake must not be reported again by all that read its outputs.
     for (const ValueId id : node.outputs)
       if (id.valid()) defined[id.index] = 1;
     node.schema = schema_of(net, node);
@@ -266,6 +274,7 @@ Result<Net> resolve(Net net, const std::shared_ptr<const RegistrySnapshot>& regi
   Resolver resolver(registry, limits);
   resolver.run(net, 0);
   if (resolver.findings().failed()) return resolver.findings().status();
+  // Schemas lie in the plugins' memory: the net keeps the snapshot and so the libraries.
   net.keep_alive.push_back(registry);
   return net;
 }

@@ -29,6 +29,7 @@ Status infer_pointwise(InferContext& context) {
   for (uint32_t i = 0; i < context.input_count(); ++i) {
     if (!context.has_input(i)) return invalid("input " + std::to_string(i) + " is absent");
     const heddle_dtype own = context.input(i).dtype;
+    // Conditions are bool beside numbers of any one dtype.
     if (own != HEDDLE_BOOL && dtype != HEDDLE_BOOL && own != dtype) return invalid("inputs that are not bool must have one dtype");
     if (own != HEDDLE_BOOL) dtype = own;
     if (!broadcast_dims(dims, context.dims(i)))
@@ -96,6 +97,7 @@ bool is_predicate(const std::string& text, size_t input_count) {
   }
 }
 
+// What a node fixes (attributes, inputs that are absent) becomes constants, so that the compiled program tests none of it per element.
 expression::Constants bind_names(const CreateContext& context, const std::string& text) {
   expression::Constants constants;
   for (uint32_t i = 0; i < context.attributes.size(); ++i) {
@@ -158,10 +160,12 @@ Status PointwiseKernel::prepare(PrepareContext& context) {
   int64_t tiles = std::clamp<int64_t>(static_cast<int64_t>(std::min(cost / 50e3, 1e9)), cost > 20e3 ? 2 : 1, most_tiles);
   // A nanosecond of a program is some eight operations of its vectors.
   tiles = std::max(tiles, least_tiles(8 * static_cast<double>(n) * program_.cost_ns(), bytes));
+  // Whole grains, so that tiles begin at whole vectors. From the shape alone: the same for any number of threads.
   constexpr int64_t grain = 1024;
   tile_elements_ = std::max<int64_t>(grain, ((n + tiles - 1) / tiles + grain - 1) / grain * grain);
   context.set_tiles((n + tile_elements_ - 1) / tile_elements_);
   context.set_cost_ns(30 + cost);
+  // Pointers and, for bounded values, the region of the true extents lie in scratch: run() must not allocate.
   const uint64_t run_time_region = bounded_ ? storage_.size() * sizeof(Region::Input) : 0;
   context.set_scratch(0, program_.scratch_bytes() + input_map_.size() * 2 * sizeof(void*) + run_time_region);
   return {};

@@ -72,7 +72,7 @@ Result<size_t> position_of(const std::vector<PortInfo>& inputs, const std::strin
 }  // namespace
 
 Result<NameValue> split_name_value(const std::string& option, const std::string& text) {
-  const size_t at = text.rfind('=');
+  const size_t at = text.rfind('=');  // the last one: names of inputs may hold it
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
     return Status(Code::invalid_argument, option + " " + quoted(text) + " is not NAME=VALUE", "write " + option + " NAME=VALUE");
   return NameValue{text.substr(0, at), text.substr(at + 1)};
@@ -110,6 +110,8 @@ std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_
   uint64_t state = seed;
   const int64_t count = shape.element_count();
   for (int64_t i = 0; i < count; ++i) {
+    // One draw for each element whatever the dtype, so that the same seed gives comparable content. Reals are in [-1, 1) with 24 bits,
+    // exact in f32; integers are below the bound of an index, else small enough for i8.
     const uint64_t r = next_random(state);
     const float real = static_cast<float>(static_cast<int32_t>(r >> 40) - (1 << 23)) * 0x1p-23f;
     const auto integer = static_cast<int64_t>((r >> 16) % static_cast<uint64_t>(bound > 0 ? bound : 101));
@@ -191,6 +193,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
   HEDDLE_TRY(auto blobs, read_inputs(inputs, request));
   std::vector<std::string> missing;
   for (size_t i = 0; i < blobs.size(); ++i)
+    // Random content would be random extents, up to all memory there is: it must be given.
     if (!request.invent_shapes && inputs[i].decides_shapes && !blobs[i]) return missing_content(inputs[i].name);
   for (size_t i = 0; i < blobs.size(); ++i) {
     if (blobs[i]) continue;
@@ -200,10 +203,12 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
       continue;
     }
     HEDDLE_TRY(const Shape shape, shape_of(input, request, symbols));
+    // 64 GiB: a slip in --shape ends in an error and not in a killed process.
     int64_t bytes = 0;
     if (!checked_byte_size(input.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
       return Status(Code::limit_exceeded, "random content for input " + quoted(input.name) + " of shape " + shape.text() + " is too large",
                     "give a smaller --shape");
+    // By position: an input keeps its content when another one is given as a file.
     blobs[i] = random_blob(input.dtype, shape, *request.random_seed + i * 7919, input.index_bound);
   }
   if (!missing.empty())
