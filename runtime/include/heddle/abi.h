@@ -185,7 +185,7 @@ typedef struct heddle_host {
   /* [any] Hands a line to the embedding program's log sink. */
   void (*log)(heddle_log_level level, const char* text, size_t length);
   /* [compile] A resource published by any plugin for the device of this node, made on first use, alive as long as the session.
-     Null when nobody publishes it, when it can not be made, or when it needs what is being made itself; the error text says which. In a
+     Null when no plugin publishes it, when it can not be made, or when it needs what is being made itself; the error text says which. In a
      resource's create `context` is the host table that create was given. */
   void* (*resource)(const void* context, const char* name);
   /* [compile, in prepare] Memory for a packed form of constant input `input`, shared by every plan and context that asks with the
