@@ -4,6 +4,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "base/limits.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -115,7 +116,7 @@ Result<JsonDocument> JsonDocument::parse(std::string_view text, int depth) {
   }
   if (tape.too_deep)
     return Status(Code::limit_exceeded, "the JSON text nests deeper than " + std::to_string(depth) + " levels",
-                  "raise the limit with --limit subnet_depth=VALUE or SessionOptions::limits");
+                  raise_limit("subnet_depth"));
   if (tape.too_long) return Status(Code::limit_exceeded, "the JSON text has more than 2^32 values");
   if (!ok) return Status(Code::syntax, "this is not valid JSON: " + place(text, tape.error_position), "mend the text there");
   tape.document.tokens_.shrink_to_fit();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/option_names.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -40,9 +41,12 @@ std::span<const LimitEntry> limit_table() {
   return table;
 }
 
+Hint raise_limit(const char* name) {
+  return hint_with("if you trust it, raise the limit with ", option_names::limits.text(name));
+}
+
 Status over_limit(const char* name, int64_t value, std::string what) {
-  return {Code::limit_exceeded, std::move(what) + ", the limit " + name + " is " + value_text(name, value),
-          std::string("if you trust it, raise the limit with --limit ") + name + "=VALUE or SessionOptions::limits"};
+  return {Code::limit_exceeded, std::move(what) + ", the limit " + name + " is " + value_text(name, value), raise_limit(name)};
 }
 
 Status over_limit(const Limits& limits, int64_t Limits::*limit, std::string what) {

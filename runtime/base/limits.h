@@ -21,7 +21,9 @@ struct LimitEntry {
 // All of them, in the order of the struct.
 std::span<const LimitEntry> limit_table();
 
-// "`what`, the limit NAME is VALUE; raise it with ...".
+// How to mend what is over the limit of that name.
+Hint raise_limit(const char* name);
+// "`what`, the limit NAME is VALUE", with that hint.
 Status over_limit(const Limits& limits, int64_t Limits::*limit, std::string what);
 // The same for code that was handed a number of a limit with that name.
 Status over_limit(const char* name, int64_t value, std::string what);

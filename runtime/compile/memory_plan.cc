@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/option_names.h"
 #include "base/text.h"
 #include "compile/draft.h"
 #include "memory/liveness.h"
@@ -157,7 +158,7 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   if (memory.peak_bytes > draft_.target.memory_limit)
     return {Code::limit_exceeded,
             what + ", the limit is " + human_bytes(draft_.target.memory_limit) + "; the largest values are " + holders(),
-            "raise --memory-limit to " + std::to_string(memory.peak_bytes) + " bytes, or use smaller inputs"};
+            hint_with("raise ", option_names::memory_limit, " to " + std::to_string(memory.peak_bytes) + " bytes, or use smaller inputs")};
   if (memory.peak_bytes > draft_.target.limits.plan_bytes)
     return over_limit(draft_.target.limits, &Limits::plan_bytes, what + ", the largest values are " + holders());
   return {};

@@ -1,6 +1,7 @@
 #include "device/device_manager.h"
 
 #include "base/device_name.h"
+#include "base/option_names.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -13,14 +14,15 @@ struct Found {
 };
 
 Result<Found> find(const RegistrySnapshot& registry, const std::string& name) {
-  const auto none = [&](const std::string& why, const std::string& hint) {
+  const auto none = [&](const std::string& why, const Hint& hint) {
     return Status(Code::no_such_device, "device " + quoted(name) + " does not exist: " + why, hint);
   };
   const std::string kind = device_kind(name);
   Found found;
   found.backend = registry.find_device(kind, &found.plugin);
   if (!found.backend)
-    return none("no loaded plugin brings devices of kind " + quoted(kind), "load its plugin with --plugin, or choose cpu");
+    return none("no loaded plugin brings devices of kind " + quoted(kind),
+                hint_with("load its plugin with ", option_names::plugins, ", or choose cpu"));
   int64_t index = 0;
   if (!parse_int(name.substr(kind.size() + 1), &index) || index < 0 || index > INT32_MAX)
     return none("its index is not a number", "write it like " + kind + ":0");

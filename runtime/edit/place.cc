@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/device_name.h"
+#include "base/option_names.h"
 #include "base/text.h"
 #include "device/device_manager.h"
 #include "device/locations.h"
@@ -30,12 +31,11 @@ bool runs_on(const TypedNet& net, const Node& node, const std::string& device, b
 
 Status fallen_back(const Node& node, const CompilationTarget& target) {
   const bool asked_for = target.copies == Copies::automatic;  // but not done in silence
-  Diagnostic d;
-  d.severity = asked_for ? Severity::note : Severity::warning;
-  d.code = Code::no_kernel;
-  d.message = "runs on " + quoted("cpu:0") + ": no kernel for it on " + quoted(target.default_device);
-  d.hint = asked_for ? "load a plugin that has one" : "load a plugin that has one, or say --copies auto";
-  return Status(std::move(d)).at(node.name, display_name(node.domain, node.type));
+  Status status(
+      Code::no_kernel, "runs on " + quoted("cpu:0") + ": no kernel for it on " + quoted(target.default_device),
+      asked_for ? "load a plugin that has one" : hint_with("load a plugin that has one, or say ", option_names::automatic_copies));
+  status.diagnostic().severity = asked_for ? Severity::note : Severity::warning;
+  return std::move(status).at(node.name, display_name(node.domain, node.type));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/findings.h"
+#include "base/option_names.h"
 #include "base/text.h"
 #include "infer/late_types.h"
 #include "infer/shape_operands.h"
@@ -110,7 +111,7 @@ void Inference::bind_input(size_t position) {
   }
   if (!value.type.ranked) {
     findings_.add(Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
-                         "give it with --shape " + value.name + "=..."));
+                         hint_with("give it with ", option_names::input_shape.text(value.name))));
     return;
   }
   for (const Dim& dim : value.type.dims) {
@@ -119,14 +120,14 @@ void Inference::bind_input(size_t position) {
       const auto bound = std::find_if(symbols_.begin(), symbols_.end(), [&](const auto& s) { return s.first == dim.symbol; });
       if (bound == symbols_.end()) {
         findings_.add(Status(Code::unbound_symbol, "symbol " + quoted(dim.symbol) + " of input " + quoted(value.name) + " is not bound",
-                             "bind it with --symbol " + dim.symbol + "=N or give the input's shape"));
+                             hint_with("bind it with ", option_names::symbols.text(dim.symbol), " or give the input's shape")));
         extent = 1;
       } else {
         extent = bound->second;
       }
     } else if (dim.kind == Dim::Kind::dynamic) {
-      findings_.add(
-          Status(Code::unbound_symbol, "an extent of input " + quoted(value.name) + " is not known", "give its shape with --shape"));
+      findings_.add(Status(Code::unbound_symbol, "an extent of input " + quoted(value.name) + " is not known",
+                           hint_with("give its shape with ", option_names::input_shape.text(value.name))));
       extent = 1;
     }
     type.shape.push_back(extent);

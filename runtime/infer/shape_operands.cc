@@ -1,5 +1,6 @@
 #include "infer/shape_operands.h"
 
+#include "base/option_names.h"
 #include "base/text.h"
 #include "plugin/schema.h"
 
@@ -39,7 +40,7 @@ bool may_decide_shapes(DType dtype) {
 
 Status missing_content(const std::string& input) {
   return {Code::missing_input, "the content of input " + quoted(input) + " decides shapes and must be known when the net is prepared",
-          "give it with --input " + input + "=FILE, or its data with the shapes"};
+          hint_with("give it with ", option_names::input_data.text(input))};
 }
 
 std::vector<uint32_t> shape_deciding_inputs(const Net& net, const Limits& limits) {

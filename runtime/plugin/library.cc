@@ -12,6 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/option_names.h"
 #include "base/text.h"
 #include "plugin/check_tables.h"
 #include "plugin/elf_check.h"
@@ -144,7 +145,9 @@ Result<std::unique_ptr<Library>> Library::open(const std::filesystem::path& path
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::canonical(path, error);
   const std::string shown = quoted(path.string());
-  if (error) return Status(Code::plugin_unreadable, "plugin " + shown + ": " + error.message(), "check the path given with --plugin");
+  if (error)
+    return Status(Code::plugin_unreadable, "plugin " + shown + ": " + error.message(),
+                  hint_with("check the path given with ", option_names::plugins));
   HEDDLE_CHECK(check_elf(absolute, shown));
   Table& table = Table::instance();
   const std::lock_guard lock(table.mutex);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/option_names.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -288,7 +289,8 @@ Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::p
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path().extension() == ".so") files.push_back(entry.path());
   if (error)
-    return Status(Code::plugin_unreadable, "plugin folder " + quoted(folder.string()) + ": " + error.message(), "check --plugin-dir");
+    return Status(Code::plugin_unreadable, "plugin folder " + quoted(folder.string()) + ": " + error.message(),
+                  hint_with("check ", option_names::plugin_folders));
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/findings.h"
+#include "base/option_names.h"
 #include "base/suggestions.h"
 #include "base/text.h"
 #include "plugin/attributes.h"
@@ -61,9 +62,9 @@ const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
             "import the model again, which brings its operators to the newest semantics"});
     return nullptr;
   }
-  std::string hint = suggestions_.of(node.type, [&] { return registry_.operator_names(node.domain); });
-  if (hint.empty()) hint = "load a plugin that has it with --plugin";
-  report(net, node, {Code::unknown_operator, "no loaded plugin has this operator", hint});
+  Hint hint = suggestions_.of(node.type, [&] { return registry_.operator_names(node.domain); });
+  if (hint.text.empty()) hint = hint_with("load a plugin that has it with ", option_names::plugins);
+  report(net, node, {Code::unknown_operator, "no loaded plugin has this operator", std::move(hint)});
   return nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/option_names.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "compile/subnet.h"
@@ -169,7 +170,7 @@ Status Subnets::make_room(OfStep& of, int64_t bytes, int64_t limit) {
   return {Code::limit_exceeded,
           "a subnet whose values grow needs " + human_bytes(bytes) + " beside the " + human_bytes(held) +
               " of the trip before, the limit is " + human_bytes(limit),
-          "raise --memory-limit or SessionOptions::memory_limit, or let the loop end earlier"};
+          hint_with("raise ", option_names::memory_limit, ", or let the loop end earlier")};
 }
 
 Status Subnets::from_outside(uint32_t step, const Net& net, Status status) const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/device_name.h"
+#include "base/option_names.h"
 #include "base/text.h"
 #include "device/device_manager.h"
 #include "device/locations.h"
@@ -92,8 +93,9 @@ class Verifier {
                           quoted(typed_.devices[there.index]) + ", where " +
                           (value.producer.valid() ? quoted(net_[value.producer].name) + " runs" : "the variable lives") +
                           (target_.copies == Copies::warn ? ": it is copied in each run" : ""),
-                      target_.copies == Copies::warn ? "put both on one device, or say --copies auto"
-                                                     : "put both on one device, or let copies be inserted with --copies auto");
+                      hint_with(target_.copies == Copies::warn ? "put both on one device, or say "
+                                                               : "put both on one device, or let copies be inserted with ",
+                                option_names::automatic_copies));
       if (target_.copies == Copies::warn) crossing.diagnostic().severity = Severity::warning;
       report(node, std::move(crossing));
     }

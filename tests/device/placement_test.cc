@@ -19,7 +19,7 @@ TEST_P(DevicePlacement, StrictRefusesWhatCrosses) {
   EXPECT_EQ(status.diagnostic().attached.size(), 2u) << status.text();
   EXPECT_EQ(status.diagnostic().node, "turned");
   EXPECT_EQ(status.diagnostic().message, "runs on \"cpu:0\" but input \"r\" is on \"" + device_name(0) + "\", where \"r\" runs");
-  EXPECT_NE(status.diagnostic().hint.find("--copies auto"), std::string::npos);
+  EXPECT_NE(status.diagnostic().hint.find("SessionOptions::copies = Copies::automatic"), std::string::npos);
 }
 
 TEST_P(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {

@@ -44,7 +44,7 @@ n: f32[2, 2] = Neg(flat) @proto:0
 TEST(Place, WhatTheDeviceHasNoKernelForRunsOnTheHost) {
   EXPECT_EQ(
       placed(net(), "proto", true),
-      R"net(warning[no-kernel] "placed": "n" (Neg): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
+      R"net(warning[no-kernel] "placed": "n" (Neg): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
 placed(x: f32[2, 2]) -> (n)
 product: f32[2, 2] = MatMul(x, x) @proto:0
 flat: f32[2, 2] = Flatten(product) @proto:0
@@ -78,8 +78,8 @@ TEST(Place, ExtentsThatOnlyTheRunKnowsStayOnTheHost) {
   b.output(b.add1("Relu", "y", {b.add1("Unique", "found", {b.input("x", DType::f32, Shape{3})})}));
   EXPECT_EQ(
       placed(b.finish(), "proto", true),
-      R"net(warning[no-kernel] "late": "found" (Unique): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
-warning[no-kernel] "late": "y" (Relu): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say --copies auto
+      R"net(warning[no-kernel] "late": "found" (Unique): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
+warning[no-kernel] "late": "y" (Relu): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
 late(x: f32[3]) -> (y)
 found: f32[<=3] = Unique(x)
 y: f32[3] late = Relu(found)

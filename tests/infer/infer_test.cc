@@ -49,9 +49,9 @@ y: f32[3, 2] = Add(x, w)
 TEST(Infer, UnboundSymbolsAreNamedAllAtOnce) {
   EXPECT_EQ(
       inferred(symbolic()),
-      R"net(error[unbound-symbol] "symbolic": symbol "N" of input "x" is not bound; bind it with --symbol N=N or give the input's shape
-error[unbound-symbol] "symbolic": symbol "N" of input "w" is not bound; bind it with --symbol N=N or give the input's shape
-error[unbound-symbol] "symbolic": symbol "M" of input "w" is not bound; bind it with --symbol M=N or give the input's shape
+      R"net(error[unbound-symbol] "symbolic": symbol "N" of input "x" is not bound; bind it with SessionOptions::symbols["N"] or give the input's shape
+error[unbound-symbol] "symbolic": symbol "N" of input "w" is not bound; bind it with SessionOptions::symbols["N"] or give the input's shape
+error[unbound-symbol] "symbolic": symbol "M" of input "w" is not bound; bind it with SessionOptions::symbols["M"] or give the input's shape
 )net");
 }
 
@@ -101,8 +101,8 @@ TEST(Infer, InputsWithoutDtypeShapeOrExtent) {
   const ValueId x = b.input("x", DeclaredType()), y = b.input("y", {DType::f32, false, {}}), z = b.input("z", f32({{}}));
   b.output(b.add1("Sum", "sum", {x, y, z}));
   EXPECT_EQ(inferred(b.net()), R"net(error[dtype-mismatch] "open": input "x" has no dtype; declare one, e.g. "dtype": "f32"
-error[unbound-symbol] "open": the shape of input "y" is not known; give it with --shape y=...
-error[unbound-symbol] "open": an extent of input "z" is not known; give its shape with --shape
+error[unbound-symbol] "open": the shape of input "y" is not known; give it with Session::prepare(inputs["y"].shape)
+error[unbound-symbol] "open": an extent of input "z" is not known; give its shape with Session::prepare(inputs["z"].shape)
 )net");
   EXPECT_EQ(inferred(b.net(), given({{DType::f32, {2}}, {DType::f32, {2}}, {DType::f32, {2}}})),
             R"net(open(x: f32[2], y: f32[2], z: f32[2]) -> (sum)
@@ -159,7 +159,7 @@ TEST(Infer, OutputsBeyondTheLimitOfATensor) {
   limited.infer.limits.tensor_bytes = 3999;
   EXPECT_EQ(
       inferred(b.finish(), limited),
-      R"net(error[limit-exceeded] "big": "y" (Expand): output "y" would take 3.9 KiB, the limit tensor_bytes is 3.9 KiB; if you trust it, raise the limit with --limit tensor_bytes=VALUE or SessionOptions::limits
+      R"net(error[limit-exceeded] "big": "y" (Expand): output "y" would take 3.9 KiB, the limit tensor_bytes is 3.9 KiB; if you trust it, raise the limit with SessionOptions::limits.tensor_bytes
 )net");
 }
 

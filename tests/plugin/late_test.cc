@@ -168,6 +168,7 @@ TEST_F(Late, LoopsThatGrowForEverMeetALimit) {
   const Status status = session.run({TensorView{DType::f32, {2}, x.data()}}).status();
   EXPECT_EQ(status.code(), Code::limit_exceeded) << status.text();
   EXPECT_NE(status.text().find("\"y\" (Loop)"), std::string::npos) << status.text();
+  EXPECT_EQ(status.diagnostic().option, "SessionOptions::memory_limit");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(ResolveFindings, OperatorsAndVersions) {
   b.net().nodes.back().version = 3;
   EXPECT_EQ(resolved(b.finish()),
             R"net(error[unknown-operator] "operators": "near" (Rellu): no loaded plugin has this operator; did you mean "Relu"?
-error[unknown-operator] "operators": "far" (mine::Frobnicate): no loaded plugin has this operator; load a plugin that has it with --plugin
+error[unknown-operator] "operators": "far" (mine::Frobnicate): no loaded plugin has this operator; load a plugin that has it with RuntimeOptions::plugins
 error[unknown-operator] "operators": "old" (Relu): version 3 of the operator is not known; the loaded plugins have version 14; import the model again, which brings its operators to the newest semantics
 )net");
 }
@@ -64,9 +64,9 @@ TEST(ResolveFindings, NetsInNets) {
   EXPECT_EQ(
       resolved(b.finish()),
       R"net(error[subnet-mismatch] "outer": "y" (If): subnet "body" has variable "w", and subnets have no memory of their own; declare it in the outermost net and hand its value to the subnet
-error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator; load a plugin that has it with --plugin
+error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator; load a plugin that has it with RuntimeOptions::plugins
 error[subnet-mismatch] "outer": "y" (If): subnet "body" has variable "w", and subnets have no memory of their own; declare it in the outermost net and hand its value to the subnet
-error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator; load a plugin that has it with --plugin
+error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator; load a plugin that has it with RuntimeOptions::plugins
 )net");
 }
 

@@ -184,6 +184,9 @@ TEST(Session, MemoryLimitNamesTheLargestValues) {
   const Status status = session.prepare().status();
   EXPECT_EQ(status.code(), Code::limit_exceeded);
   EXPECT_NE(status.text().find("largest values"), std::string::npos) << status.text();
+  // A program reads of the option by the name that it sets it by, in its own language.
+  EXPECT_EQ(status.diagnostic().hint.find("raise SessionOptions::memory_limit to "), 0u) << status.text();
+  EXPECT_EQ(status.diagnostic().option, "SessionOptions::memory_limit");
 }
 
 TEST(Session, PlannedMemoryMeetsTheLowerBound) {

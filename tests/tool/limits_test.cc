@@ -29,7 +29,7 @@ TEST(ToolLimit, RaisesAndLowersForEveryCommandThatReadsNets) {
     EXPECT_EQ(codes(refused), Words{"limit-exceeded"}) << words[0];
     const std::string text = refused["diagnostics"][0].dump();
     EXPECT_NE(text.find("the limit subnet_depth is 16"), std::string::npos) << text;
-    EXPECT_NE(text.find("--limit subnet_depth=VALUE or SessionOptions::limits"), std::string::npos) << text;
+    EXPECT_NE(text.find("raise the limit with --limit subnet_depth=VALUE\""), std::string::npos) << text;
     words.insert(words.end(), {"--limit", "subnet_depth=18"});
     heddle_json(words, 0);
   }

@@ -73,7 +73,7 @@ TEST(Verify, DevicesThatAreNotThereAreNamedByEveryOperator) {
   EXPECT_EQ(
       b.found(Copies::automatic),
       R"net(error[no-such-device] "nowhere": "y" (Relu): device "proto:7" does not exist: there are 2 of kind "proto"; the last is proto:1
-error[no-such-device] "nowhere": "z" (Relu): device "sim:0" does not exist: no loaded plugin brings devices of kind "sim"; load its plugin with --plugin, or choose cpu
+error[no-such-device] "nowhere": "z" (Relu): device "sim:0" does not exist: no loaded plugin brings devices of kind "sim"; load its plugin with RuntimeOptions::plugins, or choose cpu
 error[no-such-device] "nowhere": "u" (Relu): device "cpu:1" does not exist; there is one cpu: cpu:0
 )net");
 }
@@ -93,11 +93,11 @@ TEST(Verify, CrossingsAreRefusedWarnedOfOrTaken) {
   b.output(b.on("", "Neg", "y", {b.on("proto:0", "Relu", "r", {b.x})}));
   EXPECT_EQ(
       b.found(Copies::strict),
-      R"net(error[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs; put both on one device, or let copies be inserted with --copies auto
+      R"net(error[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs; put both on one device, or let copies be inserted with SessionOptions::copies = Copies::automatic
 )net");
   EXPECT_EQ(
       b.found(Copies::warn),
-      R"net(warning[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs: it is copied in each run; put both on one device, or say --copies auto
+      R"net(warning[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs: it is copied in each run; put both on one device, or say SessionOptions::copies = Copies::automatic
 )net");
   EXPECT_EQ(b.found(Copies::automatic), "");
 }
@@ -115,7 +115,7 @@ TEST(Verify, AVariableThatLivesElsewhereIsACrossing) {
   b.on("proto:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
   EXPECT_EQ(
       b.found(Copies::strict),
-      R"net(error[wrong-device] "variable": "y" (Neg): runs on "cpu:0" but input "w" is on "proto:0", where the variable lives; put both on one device, or let copies be inserted with --copies auto
+      R"net(error[wrong-device] "variable": "y" (Neg): runs on "cpu:0" but input "w" is on "proto:0", where the variable lives; put both on one device, or let copies be inserted with SessionOptions::copies = Copies::automatic
 )net");
 }
 
@@ -197,7 +197,7 @@ TEST(Verify, EverythingIsToldAtOnce) {
   b.output(b.on("nowhere", "Relu", "y", {b.x}));
   EXPECT_EQ(
       b.found(Copies::strict),
-      R"net(error[no-such-device] "all": "y" (Relu): device "nowhere:0" does not exist: no loaded plugin brings devices of kind "nowhere"; load its plugin with --plugin, or choose cpu
+      R"net(error[no-such-device] "all": "y" (Relu): device "nowhere:0" does not exist: no loaded plugin brings devices of kind "nowhere"; load its plugin with RuntimeOptions::plugins, or choose cpu
 error[hazard] "all": output "w" is version 0 of variable "w", which is overwritten in the same run; make an Identity of it the output, or the newest version
 warning[unused-operator] "all": "unused" (Neg): nobody reads what it makes: it is left out of the plan; remove it, or make its output one of the net's
 )net");

@@ -93,11 +93,21 @@ struct Diagnostic {
   std::string type;  // the operator's type
   std::string message;
   std::string hint;                  // how to mend it
+  std::string option;                // the option that `hint` speaks of, by its name there ("SessionOptions::memory_limit"); empty: none
   std::vector<std::string> context;  // "while ..." innermost first
   std::vector<Diagnostic> attached;  // secondary failures of the same run
 
   // error[code] "net": "node" (Type): message; hint     names escaped as JSON strings; one line
   HEDDLE_API std::string text() const;
+};
+
+// How to mend it, and the option that does, which stands in the text by its name. Made from a text where there is none.
+struct Hint {
+  Hint() = default;
+  Hint(std::string hint) : text(std::move(hint)) {}  // NOLINT: implicit on purpose
+  Hint(const char* hint) : text(hint) {}             // NOLINT: implicit on purpose
+  std::string text;
+  std::string option;  // Diagnostic::option
 };
 
 namespace detail {
@@ -110,10 +120,11 @@ class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
   explicit Status(Diagnostic diagnostic) : diagnostic_(std::make_unique<Diagnostic>(std::move(diagnostic))) {}
-  Status(Code code, std::string message, std::string hint = {}) : diagnostic_(std::make_unique<Diagnostic>()) {
+  Status(Code code, std::string message, Hint hint = {}) : diagnostic_(std::make_unique<Diagnostic>()) {
     diagnostic_->code = code;
     diagnostic_->message = std::move(message);
-    diagnostic_->hint = std::move(hint);
+    diagnostic_->hint = std::move(hint.text);
+    diagnostic_->option = std::move(hint.option);
   }
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;

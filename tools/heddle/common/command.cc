@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "common/interrupt.h"
+#include "common/option_flags.h"
 
 namespace heddle::tool {
 namespace {
@@ -49,7 +50,12 @@ void Report::begin(const Form* form) {
   }
 }
 
-void Report::diagnose(const Diagnostic& d) {
+void Report::diagnose(const Diagnostic& diagnostic) {
+  report_one(with_flags(diagnostic));
+}
+
+// One whose hint speaks of flags, and what is attached to it.
+void Report::report_one(const Diagnostic& d) {
   if (d.severity == Severity::warning) warned_ = true;
   diagnostics_.push_back(diagnostic_json(d));
   Diagnostic alone = d;
@@ -57,7 +63,7 @@ void Report::diagnose(const Diagnostic& d) {
   std::string line = alone.text();
   if (colours()) line.insert(line.find(']') + 1, "\033[0m").insert(0, d.severity == Severity::error ? "\033[1;31m" : "\033[1;33m");
   if (d.severity == Severity::error || !common.quiet) std::fprintf(stderr, "%s%s\n", progress() ? "\r\033[K" : "", line.c_str());
-  for (const Diagnostic& other : d.attached) diagnose(other);
+  for (const Diagnostic& other : d.attached) report_one(other);
 }
 
 int Report::fail(const Status& status) {

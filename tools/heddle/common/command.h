@@ -59,6 +59,7 @@ class Report {
   // Before the command does anything: null for every key that the object of `form` (null: none) has. From here on an interruption prints
   // that object.
   void begin(const Form* form);
+  // With everything attached to it. The library's hints name options; here they name flags.
   void diagnose(const Diagnostic& diagnostic);
   // The status's diagnostic with everything attached to it; returns its exit status. A run that a signal ended was interrupted.
   int fail(const Status& status);
@@ -76,6 +77,7 @@ class Report {
   int finish(int exit_code);
 
  private:
+  void report_one(const Diagnostic& diagnostic);
   std::string object_text(int exit_code) const;
 
   const Command* command_;

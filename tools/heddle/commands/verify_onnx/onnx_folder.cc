@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "common/option_flags.h"
 #include "heddle/session.h"
 #include "load/save.h"
 #include "onnx/import.h"
@@ -180,7 +181,7 @@ FolderVerdict check_onnx_folder(const fs::path& folder, const Tolerances& given,
   }
   if (status.ok()) return verdict;
   verdict.status = is_unsupported(status.code()) ? "unsupported" : "fail";
-  verdict.reason = status.text();
+  verdict.reason = with_flags(status.diagnostic()).text();
   return verdict;
 }
 

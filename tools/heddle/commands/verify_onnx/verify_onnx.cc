@@ -51,12 +51,14 @@ Json failed(std::string reason) {
 // A failure on its way out of the child.
 std::string text_of(const Status& status) {
   const Diagnostic& d = status.diagnostic();
-  return Json({{"code", static_cast<int>(d.code)}, {"message", d.message}, {"hint", d.hint}})
+  return Json({{"code", static_cast<int>(d.code)}, {"message", d.message}, {"hint", d.hint}, {"option", d.option}})
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 Status status_of(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
-  return {static_cast<Code>(json.value("code", 0)), json.value("message", ""), json.value("hint", "")};
+  Hint hint(json.value("hint", ""));
+  hint.option = json.value("option", "");
+  return {static_cast<Code>(json.value("code", 0)), json.value("message", ""), std::move(hint)};
 }
 
 class FolderSuite {
