@@ -89,7 +89,7 @@ void check(const Status& status) {
 
 struct Figures {
   double total_ms = 1e300;
-  StageTimes stages;
+  PlanInfo::Times stages;
   size_t bytes = 0, steps = 0;
 };
 
@@ -120,7 +120,7 @@ void bench(const Runtime& runtime, const std::string& folder, const std::string&
     if (f.total_ms < best.total_ms) best = f;
   }
   const auto ms = [](int64_t ns) { return static_cast<double>(ns) * 1e-6; };
-  const StageTimes& t = best.stages;
+  const PlanInfo::Times& t = best.stages;
   std::printf("%-8s %8zu %8zu %9.1f %9.1f | %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f | %6.0f\n", kind.c_str(), operators, best.steps,
               best.total_ms, best.total_ms - ms(t.prepare_ns), ms(t.load_ns), ms(t.resolve_ns), ms(t.infer_ns), ms(t.verify_ns),
               ms(t.transform_ns), ms(t.compile_ns), ms(t.prepare_ns), static_cast<double>(best.bytes) / static_cast<double>(operators));

@@ -28,7 +28,7 @@ class Places {
     if (rank < 2) return {format};
     heddle_layout reversed = {};
     reversed.rank = static_cast<uint8_t>(rank);
-    for (int i = 0; i < rank; ++i) reversed.order[i] = static_cast<uint8_t>(rank - 1 - i);
+    for (int i = 0; i < HEDDLE_MAX_RANK; ++i) reversed.order[i] = static_cast<uint8_t>(i < rank ? rank - 1 - i : 0);
     format.inputs[0] = format.outputs[0] = reversed;
     return {format};
   }
