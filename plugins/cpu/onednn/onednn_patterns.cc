@@ -92,10 +92,22 @@ class Matcher {
   double a_ = std::nan(""), b_ = std::nan("");
 };
 
-bool matches(const char* text, const expression::Program& program, double* a, double* b) {
-  expression::Program pattern;
-  std::string error;
-  if (!expression::parse(text, {}, pattern, error)) return false;
+// Parsed when the first net asks; in the order of post_op_texts().
+const std::vector<expression::Program>& parsed_patterns() {
+  static const std::vector<expression::Program> parsed = [] {
+    std::vector<expression::Program> programs;
+    for (const std::string& text : post_op_texts()) {
+      std::string error;
+      expression::Program& pattern = programs.emplace_back();
+      if (!expression::parse(text, {}, pattern, error)) pattern.code.clear();
+    }
+    return programs;
+  }();
+  return parsed;
+}
+
+bool matches(const expression::Program& pattern, const expression::Program& program, double* a, double* b) {
+  if (pattern.code.empty()) return false;
   Matcher matcher(pattern, program);
   if (!matcher.run()) return false;
   *a = matcher.number("a");
@@ -135,10 +147,11 @@ bool is_clamp(const MatchedPostOp& match, float* lower, float* upper) {
 
 MatchedPostOp match_post_op(const expression::Program& program) {
   double a = 0, b = 0;
+  const expression::Program* parsed = parsed_patterns().data();
   for (const Pattern& pattern : patterns)
-    if (matches(pattern.text, program, &a, &b)) return bound(pattern, a, b);
+    if (matches(*parsed++, program, &a, &b)) return bound(pattern, a, b);
   for (const BinaryPattern& pattern : binary_patterns) {
-    if (!matches(pattern.text, program, &a, &b)) continue;
+    if (!matches(*parsed++, program, &a, &b)) continue;
     const bool drops_nan = pattern.algorithm == dnnl_binary_max || pattern.algorithm == dnnl_binary_min;
     return {MatchedPostOp::Kind::binary, pattern.algorithm, 0, 0, drops_nan};
   }

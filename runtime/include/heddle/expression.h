@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -80,7 +81,7 @@ enum class Opcode : uint8_t {
 };
 
 struct OpcodeInfo {
-  const char* name;
+  std::string_view name;
   int arity;
 };
 // Indexed by Opcode.
@@ -120,10 +121,10 @@ struct Program {
     code.push_back(i);
     return static_cast<int>(code.size()) - 1;
   }
-  int input(const std::string& name) {
+  int input(std::string_view name) {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i] == name) return push({Opcode::input, static_cast<int32_t>(i), -1, -1, 0});
-    inputs.push_back(name);
+    inputs.emplace_back(name);
     return push({Opcode::input, static_cast<int32_t>(inputs.size()) - 1, -1, -1, 0});
   }
 };
@@ -144,7 +145,7 @@ class Parser {
       skip();
       if (!*p_) break;
       const char* start = p_;
-      std::string name = identifier();
+      const std::string_view name = identifier();
       skip();
       if (!name.empty() && *p_ == '=') {
         ++p_;
@@ -173,11 +174,11 @@ class Parser {
   void skip() {
     while (std::isspace(static_cast<unsigned char>(*p_))) ++p_;
   }
-  std::string identifier() {
-    std::string s;
+  std::string_view identifier() {
+    const char* begin = p_;
     if (std::isalpha(static_cast<unsigned char>(*p_)) || *p_ == '_')
-      while (std::isalnum(static_cast<unsigned char>(*p_)) || *p_ == '_') s += *p_++;
-    return s;
+      while (std::isalnum(static_cast<unsigned char>(*p_)) || *p_ == '_') ++p_;
+    return {begin, static_cast<size_t>(p_ - begin)};
   }
   int fail(const std::string& text) {
     if (error_.empty()) error_ = text;
@@ -243,7 +244,7 @@ class Parser {
       return v;
     }
     if (std::isdigit(static_cast<unsigned char>(*p_)) || *p_ == '.') return number(1.0);
-    const std::string name = identifier();
+    const std::string_view name = identifier();
     if (name.empty()) return fail(*p_ ? std::string("unexpected '") + *p_ + "'" : "unexpected end");
     skip();
     if (*p_ == '(') return call(name);
@@ -255,29 +256,29 @@ class Parser {
     if (name == "nan") return program_.push({Opcode::constant, -1, -1, -1, std::nan("")});
     return program_.input(name);
   }
-  int call(const std::string& name) {
+  int call(std::string_view name) {
     ++p_;
     int arguments[3] = {-1, -1, -1};
     int n = 0;
     skip();
     while (*p_ != ')') {
-      if (n == 3) return fail("too many arguments for " + name);
+      if (n == 3) return fail("too many arguments for " + std::string(name));
       arguments[n++] = sum();
       if (!error_.empty()) return -1;
       skip();
       if (*p_ == ',')
         ++p_;
       else if (*p_ != ')')
-        return fail("missing ')' after " + name);
+        return fail("missing ')' after " + std::string(name));
     }
     ++p_;
     for (int op = 2; op < opcode_count; ++op) {
       const OpcodeInfo& i = info(static_cast<Opcode>(op));
       if (name != i.name) continue;
-      if (n != i.arity) return fail(name + " takes " + std::to_string(i.arity) + " arguments");
+      if (n != i.arity) return fail(std::string(name) + " takes " + std::to_string(i.arity) + " arguments");
       return emit(static_cast<Opcode>(op), arguments[0], arguments[1], arguments[2]);
     }
-    return fail("unknown function " + name);
+    return fail("unknown function " + std::string(name));
   }
   // The result must be last; it is copied there (an addition of nothing would change -0.0).
   void move_to_end(int result) { program_.code.push_back(program_.code[static_cast<size_t>(result)]); }
@@ -285,7 +286,7 @@ class Parser {
   const char* p_;
   const Constants& constants_;
   Program& program_;
-  std::vector<std::pair<std::string, int>> names_;
+  std::vector<std::pair<std::string_view, int>> names_;
   std::string error_;
   int depth_ = 0;
 };
@@ -373,14 +374,16 @@ inline std::string print(const Program& program) {
       }
       continue;
     }
-    std::string s = std::string(info(i.op).name) + "(";
-    bool first = true;
+    std::string s(info(i.op).name);
+    char before = '(';
     for (int32_t x : {i.a, i.b, i.c}) {
       if (x < 0) continue;
-      s += (first ? "" : ", ") + text[static_cast<size_t>(x)];
-      first = false;
+      s += before;
+      if (before == ',') s += ' ';
+      s += text[static_cast<size_t>(x)];
+      before = ',';
     }
-    s += ")";
+    s += ')';
     if (uses[k] > 1 && k + 1 < n) {
       const std::string name = "t" + std::to_string(k);
       statements += name + " = " + s + "; ";
