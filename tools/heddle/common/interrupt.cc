@@ -43,7 +43,11 @@ void put(int fd, const char* text, size_t length) {
   }
 }
 
+// The first thread that comes here ends the process; two threads may read one file that shrank.
+std::atomic_flag ending = ATOMIC_FLAG_INIT;
+
 [[noreturn]] void end_at_once(SuddenEnd end) {
+  while (ending.test_and_set()) ::pause();
   FileReplacement::remove_unfinished();
   const Words& of = words_of(end);
   put(STDERR_FILENO, of.text.data(), of.text.size());
@@ -106,6 +110,7 @@ void handle_interrupts() {
   struct sigaction bus_error = {};
   bus_error.sa_sigaction = on_bus_error;
   bus_error.sa_flags = SA_SIGINFO;
+  ::sigfillset(&bus_error.sa_mask);
   ::sigaction(SIGBUS, &bus_error, nullptr);
   install(SIGALRM, on_alarm);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
