@@ -18,7 +18,7 @@ namespace {
 class KernelCheck {
  public:
   explicit KernelCheck(const Compilation& c)
-      : compilation_(c), host_(c.target.for_subnets()), has_rules_(!c.registry->rewrite_rules().empty()) {}
+      : compilation_(c), host_(c.target.for_subnets()), has_rules_(c.transforms.apply_rules && !c.registry->rewrite_rules().empty()) {}
 
   // `transformed`: the net is as compile gets it. If not, fusing and folding may still do away with operators; what they can't is named.
   void look(const TypedNet& net, bool transformed, Findings& findings) const {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -62,11 +64,11 @@ int64_t bytes_of_output(const Plan& plan, size_t i) {
 Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes) {
   const int64_t most = bytes_of_output(plan, i);
   if (most >= 0 && (bytes < 0 || bytes >= most)) return {};  // the way of every run: nothing is allocated
-  const std::string name = "output " + quoted(plan.values[plan.outputs[i].index].name);
+  const std::string name = quoted(plan.values[plan.outputs[i].index].name);
   if (most < 0)
-    return {Code::unsupported, name + " has no bound before it is there, no buffer is large enough for it",
+    return {Code::unsupported, fmt::format("output {} has no bound before it is there, no buffer is large enough for it", name),
             "leave it unbound and read it with output()"};
-  return {Code::invalid_argument, name + " takes up to " + std::to_string(most) + " bytes, the buffer has " + std::to_string(bytes),
+  return {Code::invalid_argument, fmt::format("output {} takes up to {} bytes, the buffer has {}", name, most, bytes),
           "ask output_bytes() first"};
 }
 
@@ -112,22 +114,26 @@ Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
 
 Status Context::State::run_in_turn(const RunSettings& settings) {
   Turns::Hold turn;
-  HEDDLE_CHECK(enter(turn, settings));
-  Status status = execution->run(settings);
-  if (shared && !status.ok()) workspace->block(execution->unanswered());
+  Status status = enter(turn, settings);
+  if (status.ok()) {
+    status = execution->run(settings);
+    if (shared && !status.ok()) workspace->block(execution->unanswered());
+  }
   if (profile) fill_profile();
   return status;
 }
 
-// In nanoseconds from the first step's begin.
+// In nanoseconds from the first step's begin. A step that failed, or that a failure left unfinished, has no end.
 void Context::State::fill_profile() {
   uint64_t first = UINT64_MAX;
   for (const StepSpan& span : spans)
     if (span.begin != 0) first = std::min(first, span.begin);
   const auto since = [&](uint64_t at) { return static_cast<int64_t>(ticks_to_ns(at - first)); };
   profile->steps.resize(spans.size());
-  for (size_t i = 0; i < spans.size(); ++i)
-    profile->steps[i] = spans[i].begin == 0 ? StepTime() : StepTime{since(spans[i].begin), since(spans[i].end), spans[i].workers};
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const StepSpan& span = spans[i];
+    profile->steps[i] = span.begin == 0 ? StepTime() : StepTime{since(span.begin), since(std::max(span.begin, span.end)), span.workers};
+  }
 }
 
 // What the caller asked for, from now on.
@@ -170,8 +176,7 @@ TensorView Context::output(size_t i) const {
 }
 
 Status Context::bind_input(size_t i, const void* data) {
-  if (i >= input_count())
-    return {Code::invalid_argument, "the net has " + std::to_string(input_count()) + " inputs, there is no input " + std::to_string(i)};
+  if (i >= input_count()) return {Code::invalid_argument, fmt::format("the net has {} inputs, there is no input {}", input_count(), i)};
   state_->execution->bind_input(i, data);
   return {};
 }
@@ -182,8 +187,7 @@ int64_t Context::output_bytes(size_t i) const {
 }
 
 Status Context::bind_output(size_t i, void* data, int64_t bytes) {
-  if (i >= output_count())
-    return {Code::invalid_argument, "the net has " + std::to_string(output_count()) + " outputs, there is no output " + std::to_string(i)};
+  if (i >= output_count()) return {Code::invalid_argument, fmt::format("the net has {} outputs, there is no output {}", output_count(), i)};
   if (data) HEDDLE_CHECK(check_output_buffer(*state_->entry->plan, i, bytes));
   state_->execution->bind_output(i, data);
   return {};
@@ -257,6 +261,7 @@ int64_t Context::held_bytes(size_t device) const {
   return own + (device == 0 ? workspace->host_bytes() : workspace->bytes_on(*plan.devices[device - 1].device));
 }
 std::shared_ptr<const PlanInfo> Context::plan() const {
+  if (!state_->made().holds()) return nullptr;
   return state_->entry->described();
 }
 int64_t Context::planned_bytes() const {

@@ -106,9 +106,11 @@ std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device) {
         device < plan.memory.size() && (device == 0 ? step.device.starts_with("cpu") : step.device == plan.memory[device].device);
     if (here && step.scratch_bytes > 0) all.push_back({step.name, "", step.scratch_bytes, i, i});
   }
-  for (const size_t output : plan.outputs)
-    if (const auto at = buffers.find(plan.values[output].buffer); at != buffers.end() && plan.values[output].device == device)
-      at->second.last_step = plan.steps.size() - 1;
+  for (const size_t output : plan.outputs) {
+    const PlanInfo::Value& value = plan.values[output];
+    if (value.place != PlanInfo::Place::arena || value.device != device) continue;
+    if (const auto at = buffers.find(value.buffer); at != buffers.end()) at->second.last_step = plan.steps.size() - 1;
+  }
   for (const auto& [buffer, owner] : buffers) all.push_back(owner);
   // What is held changes where a life begins or ends: one sweep over the steps.
   std::vector<int64_t> change(plan.steps.size() + 1);

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <climits>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -26,9 +29,7 @@ Status check_tbb_threads() {
 // Options are taken as they are or refused: never something else than what was asked for.
 Status check_range(const char* option, int64_t value, int64_t least, int64_t most, const char* hint) {
   if (value >= least && value <= most) return {};
-  return {Code::invalid_argument,
-          std::string(option) + " is " + std::to_string(value) + ", not from " + std::to_string(least) + " to " + std::to_string(most),
-          hint};
+  return {Code::invalid_argument, fmt::format("{} is {}, not from {} to {}", option, value, least, most), hint};
 }
 
 Status check_options(const RuntimeOptions& options) {
@@ -97,6 +98,7 @@ Result<Session> Runtime::open(const std::string& path, const SessionOptions& opt
   if (session.ok()) {
     Internals::of(*session).load_times.load_ns = load_ns;
     Internals::of(*session).path = path;
+    Internals::of(*session).folder = std::filesystem::path(path).parent_path().string();
   }
   return session;
 }
@@ -106,7 +108,9 @@ Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::s
   load.limits = options.limits;
   HEDDLE_CHECK(impl_->made.check());
   HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
-  return open_loaded(*this, std::move(net), options);
+  auto session = open_loaded(*this, std::move(net), options);
+  if (session.ok()) Internals::of(*session).folder = folder;
+  return session;
 }
 
 // A net built by hand is checked like a file before it is used: wrong ids given to the builder end in an error, not in reads outside its

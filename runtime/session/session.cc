@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -50,8 +52,7 @@ int64_t index_bound(const Net& net, ValueId input) {
 
 Status check_count(const Net& net, size_t count) {
   if (count == 0 || count == net.inputs.size()) return {};
-  return {Code::missing_input, "the net has " + std::to_string(net.inputs.size()) + " inputs, " + std::to_string(count) + " are given",
-          "give each input"};
+  return {Code::missing_input, fmt::format("the net has {} inputs, {} are given", net.inputs.size(), count), "give each input"};
 }
 
 // In ticks, from now; 0: none.
@@ -277,8 +278,7 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   const Interruption interruption(settings.deadline());  // making a plan is part of the run that needs it
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count, &interruption));
   if (output_count > entry->plan->outputs.size())
-    return {Code::invalid_argument,
-            "the net has " + std::to_string(entry->plan->outputs.size()) + " outputs, " + std::to_string(output_count) + " are asked for"};
+    return {Code::invalid_argument, fmt::format("the net has {} outputs, {} are asked for", entry->plan->outputs.size(), output_count)};
   const ExecutionLoan execution(*impl_, *entry);
   HEDDLE_CHECK(execution.status());
   for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
@@ -323,10 +323,9 @@ Result<std::shared_ptr<const PlanInfo>> Session::plan(const std::vector<TensorVi
 
 std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) const {
   PipelineOptions p = impl_->pipeline;
-  for (const TensorView& input : inputs) {
-    p.inputs.push_back({{input.dtype, input.shape}, nullptr});
-    if (input.data) p.inputs.back().content = Blob::copy_of(input.dtype, input.shape, input.data);
-  }
+  for (const TensorView& input : inputs) p.inputs.push_back({{input.dtype, input.shape}, nullptr});
+  for (const uint32_t i : impl_->shape_inputs)
+    if (i < inputs.size() && inputs[i].data) p.inputs[i].content = Blob::copy_of(inputs[i].dtype, inputs[i].shape, inputs[i].data);
   Status status = impl_->runtime->made.check();
   if (status.ok()) status = check_count(impl_->net, inputs.size());
   if (!status.ok()) return {status.diagnostic()};
@@ -338,10 +337,9 @@ std::vector<std::string> Session::symbols() const {
 }
 
 std::vector<std::string> Session::files() const {
-  const std::filesystem::path net = impl_->path;
   std::vector<std::string> files;
-  if (!net.empty()) files.push_back(net.string());
-  for (const std::string& file : referenced_files(impl_->net)) files.push_back((net.parent_path() / file).string());
+  if (!impl_->path.empty()) files.push_back(impl_->path);
+  for (const std::string& file : referenced_files(impl_->net)) files.push_back((std::filesystem::path(impl_->folder) / file).string());
   return files;
 }
 
@@ -359,7 +357,7 @@ Result<size_t> find_variable(const VariableStore& store, const std::string& name
     if (store.name(i) == name) return i;
     names.push_back(store.name(i));
   }
-  return Status(Code::unknown_name, "the net has no variable " + quoted(name), suggestion(name, names));
+  return Status(Code::unknown_name, fmt::format("the net has no variable {}", quoted(name)), suggestion(name, names));
 }
 
 }  // namespace
@@ -378,11 +376,11 @@ Status Session::write_variable(const std::string& name, const TensorView& value,
   const DType dtype = impl_->variables->dtype(i);
   const Shape& shape = impl_->variables->shape(i);
   if (value.dtype != dtype || value.shape != shape)
-    return {value.dtype != dtype ? Code::dtype_mismatch : Code::shape_mismatch, "variable " + quoted(name) + " is " + to_string(dtype) +
-                                                                                    shape.text() + ", the value is " +
-                                                                                    to_string(value.dtype) + value.shape.text()};
+    return {value.dtype != dtype ? Code::dtype_mismatch : Code::shape_mismatch,
+            fmt::format("variable {} is {}{}, the value is {}{}", quoted(name), to_string(dtype), shape.text(), to_string(value.dtype),
+                        value.shape.text())};
   if (!value.data && value.byte_size() > 0)
-    return {Code::invalid_argument, "the value for variable " + quoted(name) + " has no data", "give its bytes"};
+    return {Code::invalid_argument, fmt::format("the value for variable {} has no data", quoted(name)), "give its bytes"};
   return impl_->variables->write(i, value.data, Interruption(deadline_of(options)));
 }
 

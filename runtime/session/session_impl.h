@@ -59,8 +59,9 @@ struct Session::Impl {
   CompilationTarget target;  // of every plan
   PipelineOptions pipeline;  // defaults for every plan
   SchedulerOptions scheduler;
-  Net net;           // resolved
-  std::string path;  // of its file; empty: from memory
+  Net net;             // resolved
+  std::string path;    // of its file; empty: from memory
+  std::string folder;  // of its weights
   PlanInfo::Times load_times;
   std::shared_ptr<PackCache> packs;          // shared with plans
   std::shared_ptr<ResourceTable> resources;  // likewise

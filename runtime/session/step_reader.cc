@@ -1,5 +1,7 @@
 #include "session/step_reader.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "net/layout_order.h"
 
@@ -18,10 +20,10 @@ Result<TensorView> StepReader::read(const std::vector<Operand>& operands, size_t
   if (tensor.dtype == DType::none) return tensor;
   const heddle_tensor& view = execution_.view(operands[k].value);
   if (!is_order(view.layout, view.rank))
-    return Status(
-        Code::unsupported,
-        "value " + quoted(execution_.plan().values[operands[k].value.index].name) + " is in a layout of its own, which nobody else reads",
-        "look at another step");
+    return Status(Code::unsupported,
+                  fmt::format("value {} is in a layout of its own, which nothing else reads",
+                              quoted(execution_.plan().values[operands[k].value.index].name)),
+                  "look at another step");
   if (!view.data) return tensor;
   HEDDLE_TRY(tensor.data, execution_.on_host(operands[k].value, staging_));
   if (view.layout.rank == 0) return tensor;

@@ -138,7 +138,7 @@ class HEDDLE_API Context {
   // Bytes that it holds now on a device of plan()->memory: its arena, values that no plan could place, what its subnets have of their own;
   // in shared memory all that is there. 0 where there is no such device.
   int64_t held_bytes(size_t device = 0) const;
-  // What runs. The same for all contexts of one plan. [any thread]
+  // What runs. The same for all contexts of one plan; null in a forked child. [any thread]
   std::shared_ptr<const PlanInfo> plan() const;
 
  private:

@@ -1,0 +1,123 @@
+// What programs see of plans and runs through heddle/plan.h and heddle/observe.h, where runs go wrong.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "load/save.h"
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+// data [rows, 64], indices [rows] -> Relu(data) -> Gather: fails where an index is out of range.
+Net gather_net(int64_t rows) {
+  NetBuilder b("gather");
+  const ValueId data = b.input("data", DType::f32, Shape{rows, 64});
+  const ValueId indices = b.input("indices", DType::i64, Shape{rows});
+  b.output(b.add1("Relu", "last", {b.add1("Gather", "gather", {b.add1("Relu", "first", {data}), indices})}));
+  return b.finish();
+}
+
+TEST(Profile, OfAFailedRunGoesAsFarAsTheRunCame) {
+  constexpr int64_t rows = 4096;
+  Session session = open(runtime(2), gather_net(rows));
+  Internals::of(session).scheduler.mode = ScheduleMode::parallel;
+  auto context = session.prepare();
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  const std::vector<float> data(rows * 64, 1.0F);
+  std::vector<int64_t> indices(rows, 0);
+  ASSERT_TRUE(context->bind_input(0, data.data()).ok());
+  ASSERT_TRUE(context->bind_input(1, indices.data()).ok());
+  Profile profile;
+  RunOptions options;
+  options.profile = &profile;
+  ASSERT_TRUE(context->run(options).ok());
+  ASSERT_EQ(profile.steps.size(), context->plan()->steps.size());
+  for (const StepTime& time : profile.steps) EXPECT_TRUE(time.ran());
+
+  indices[rows - 1] = rows;
+  ASSERT_FALSE(context->run(options).ok());
+  size_t ran = 0;
+  for (const StepTime& time : profile.steps) {
+    ran += time.ran() ? 1 : 0;
+    EXPECT_GE(time.begin_ns, 0);
+    EXPECT_GE(time.end_ns, time.begin_ns);
+    EXPECT_LT(time.end_ns, int64_t{60} * 1'000'000'000);
+  }
+  EXPECT_GE(ran, 1u);
+  EXPECT_FALSE(profile.steps.back().ran());
+}
+
+TEST(Profile, OfARunThatGetsNoTurnInSharedMemoryIsEmpty) {
+  Session session = open(runtime(1), convolution_net());
+  const SharedMemory memory;
+  auto context = session.prepare_on(memory);
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  const auto x = blob(Shape{1, 8, 14, 14}, -1, 0.01F);
+  ASSERT_TRUE(context->bind_input(0, x->data).ok());
+  Profile profile;
+  RunOptions options;
+  options.profile = &profile;
+  ASSERT_TRUE(context->run(options).ok());
+  EXPECT_TRUE(profile.steps.front().ran());
+  Turns::Hold turn;
+  ASSERT_TRUE(enter_shared(*Internals::workspace(memory), turn).ok());
+  EXPECT_EQ(context->run(options).code(), Code::busy);
+  for (const StepTime& time : profile.steps) EXPECT_FALSE(time.ran());
+}
+
+TEST(MemoryByOwner, AnOutputOutsideTheArenaHoldsNoBuffer) {
+  PlanInfo plan;
+  plan.memory.emplace_back().device = "cpu";
+  for (const char* name : {"a", "b", "out"}) {
+    PlanInfo::Value value;
+    value.name = name;
+    value.bytes = 64;
+    value.place = PlanInfo::Place::arena;
+    plan.values.push_back(value);
+  }
+  plan.values[1].buffer = 1;
+  plan.values[2].place = PlanInfo::Place::constant;  // number 0 of the constants, not buffer 0 of the arena
+  for (size_t i = 0; i < 3; ++i) {
+    PlanInfo::Step step;
+    step.name = "step" + std::to_string(i);
+    step.device = "cpu:0";
+    if (i > 0) step.inputs.push_back({i - 1, ""});
+    step.outputs.push_back({i, ""});
+    plan.steps.push_back(step);
+  }
+  plan.outputs = {2};
+  const std::vector<MemoryOwner> owners = memory_by_owner(plan);
+  ASSERT_EQ(owners.size(), 2u);
+  EXPECT_EQ(owners[0].value, "a");
+  EXPECT_EQ(owners[0].last_step, 1u);
+}
+
+TEST(SessionFiles, NameTheFolderThatWeightsCameFrom) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "heddle_session_files";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  SaveOptions save;
+  save.inline_bytes = 0;
+  const std::string path = (folder / "net.heddle").string();
+  ASSERT_TRUE(save_net(convolution_net(), path, save).ok());
+  const Runtime r = runtime();
+  auto from_file = r.open(path);
+  ASSERT_TRUE(from_file.ok()) << from_file.status().text();
+  std::vector<std::string> files = from_file->files();
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(files[0], path);
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  auto from_memory = r.open_bytes(bytes.data(), bytes.size(), folder.string());
+  ASSERT_TRUE(from_memory.ok()) << from_memory.status().text();
+  EXPECT_EQ(from_memory->files(), std::vector<std::string>{files[1]});
+  EXPECT_TRUE(std::filesystem::exists(files[1]));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace heddle
