@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "operators/pointwise_support.h"
-#include "random/philox.h"
+#include "random/generator.h"
 
 namespace heddle::testing {
 namespace {

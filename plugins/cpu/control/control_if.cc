@@ -1,6 +1,6 @@
 // If: one of two subnets. Where both give a value the same type the branch writes straight into the output; where they differ the
 // output is dynamic and the branch's result is copied to memory of its own extents.
-#include "control/subnet.h"
+#include "control/subnet_calls.h"
 #include "families.h"
 #include "support/dims.h"
 

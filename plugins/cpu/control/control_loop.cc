@@ -8,7 +8,7 @@
 #include <cstring>
 #include <deque>
 
-#include "control/subnet.h"
+#include "control/subnet_calls.h"
 #include "families.h"
 #include "support/axes.h"
 #include "support/dims.h"

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <deque>
 
-#include "control/subnet.h"
+#include "control/subnet_calls.h"
 #include "families.h"
 #include "support/axes.h"
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/layouts.h"
 #include "support/strided_copy.h"
 
 namespace heddle::cpu {

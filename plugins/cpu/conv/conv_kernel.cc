@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "conv/depthwise.h"
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/layouts.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 #include "support/tile_cap.h"
 

@@ -9,11 +9,11 @@
 
 #include "families.h"
 #include "image/resize_plan.h"
+#include "support/computed_extents.h"
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
-#include "support/layouts.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
-#include "support/shape_operands.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 

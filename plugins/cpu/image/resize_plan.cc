@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "support/axes.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 
 namespace heddle::cpu {

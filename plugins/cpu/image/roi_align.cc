@@ -7,7 +7,7 @@
 
 #include "families.h"
 #include "support/axes.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 #include "support/tiling.h"
 

@@ -9,7 +9,7 @@
 #include "matmul/matmul_kernel.h"
 #include "matmul/matmul_plain.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"

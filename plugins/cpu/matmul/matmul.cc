@@ -6,7 +6,7 @@
 #include "matmul/matmul_plain.h"
 #include "support/axes.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 #include "support/tile_cap.h"
 

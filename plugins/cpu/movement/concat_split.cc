@@ -3,10 +3,10 @@
 
 #include "families.h"
 #include "support/axes.h"
+#include "support/computed_extents.h"
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
-#include "support/layouts.h"
-#include "support/shape_operands.h"
+#include "support/dtype_dispatch.h"
 #include "support/strided_copy.h"
 #include "support/tiling.h"
 

@@ -4,8 +4,8 @@
 
 #include "families.h"
 #include "support/axes.h"
-#include "support/dtypes.h"
-#include "support/shape_operands.h"
+#include "support/computed_extents.h"
+#include "support/dtype_dispatch.h"
 #include "support/tiling.h"
 
 namespace heddle::cpu {

@@ -1,7 +1,7 @@
 // DepthToSpace and SpaceToDepth: blocks of channels against blocks of pixels, [N, C, H, W], in row-major or channels-last order.
 #include "families.h"
 #include "support/copy_kernel.h"
-#include "support/layouts.h"
+#include "support/dense_layouts.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,10 +3,10 @@
 
 #include "families.h"
 #include "support/axes.h"
+#include "support/computed_extents.h"
 #include "support/copy_kernel.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
-#include "support/shape_operands.h"
+#include "support/dtype_dispatch.h"
 
 namespace heddle::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/onnx_dtype.h"
 #include "support/tiling.h"
 

@@ -1,10 +1,10 @@
 // OneHot: for every index a line of `off` values along a new axis with one `on`; an index outside [-depth, depth) gives none.
 #include "families.h"
 #include "support/axes.h"
+#include "support/computed_extents.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
-#include "support/shape_operands.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 

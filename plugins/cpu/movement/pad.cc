@@ -4,10 +4,10 @@
 
 #include "families.h"
 #include "support/axes.h"
+#include "support/computed_extents.h"
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
-#include "support/layouts.h"
-#include "support/shape_operands.h"
+#include "support/dtype_dispatch.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 

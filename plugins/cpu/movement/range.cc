@@ -3,8 +3,8 @@
 #include <type_traits>
 
 #include "families.h"
-#include "support/dtypes.h"
-#include "support/shape_operands.h"
+#include "support/computed_extents.h"
+#include "support/dtype_dispatch.h"
 #include "support/tiling.h"
 
 namespace heddle::cpu {

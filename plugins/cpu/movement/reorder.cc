@@ -1,7 +1,7 @@
 // heddle.Reorder: the same values in another physical layout. The compiler inserts it between operators that want different layouts.
 #include "families.h"
 #include "support/copy_kernel.h"
-#include "support/layouts.h"
+#include "support/dense_layouts.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,11 +3,11 @@
 
 #include "families.h"
 #include "support/axes.h"
+#include "support/computed_extents.h"
 #include "support/copy_kernel.h"
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
-#include "support/layouts.h"
-#include "support/shape_operands.h"
+#include "support/dtype_dispatch.h"
 
 namespace heddle::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include "families.h"
 #include "support/axes.h"
 #include "support/copy_kernel.h"
-#include "support/layouts.h"
+#include "support/dense_layouts.h"
 #include "support/tiling.h"
 
 namespace heddle::cpu {

@@ -4,8 +4,8 @@
 #include "families.h"
 #include "normalization/normalization_work.h"
 #include "support/cost.h"
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/layouts.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 

@@ -5,7 +5,7 @@
 
 #include "pointwise/pointwise_compiler.h"
 #include "pointwise/pointwise_frame.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

@@ -1,8 +1,8 @@
 // Building a Region: strides per input along the output's storage order, then merging of adjacent dimensions.
 #include "pointwise/pointwise_region.h"
 
+#include "support/dense_layouts.h"
 #include "support/dims.h"
-#include "support/layouts.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "families.h"
-#include "random/philox.h"
-#include "support/dtypes.h"
+#include "random/generator.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 #include "support/tiling.h"
 

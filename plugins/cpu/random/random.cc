@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "families.h"
-#include "random/philox.h"
+#include "random/generator.h"
 #include "support/axes.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/onnx_dtype.h"
 #include "support/scalar.h"
 #include "support/tile_cap.h"

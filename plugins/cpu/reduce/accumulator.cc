@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 
 namespace heddle::cpu {
 namespace {

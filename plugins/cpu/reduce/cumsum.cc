@@ -4,7 +4,7 @@
 #include "families.h"
 #include "support/axes.h"
 #include "support/dims.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "support/layouts.h"
+#include "support/dense_layouts.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 

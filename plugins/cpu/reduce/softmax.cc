@@ -11,7 +11,7 @@
 #include "reduce/softmax_rows.h"
 #include "support/axes.h"
 #include "support/cost.h"
-#include "support/layouts.h"
+#include "support/dense_layouts.h"
 #include "support/tile_cap.h"
 #include "support/tiling.h"
 #include "vector/convert.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 
 namespace heddle::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 
 namespace heddle::cpu {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/dtypes.h"
+#include "support/dtype_dispatch.h"
 #include "support/scalar.h"
 #include "support/tiling.h"
 

@@ -24,8 +24,8 @@
 #include "heddle/op/guard.h"
 #include "heddle/op/kernel_data.h"
 #include "heddle/op/module.h"
+#include "heddle/op/plugin_status.h"
 #include "heddle/op/shape_rules.h"
-#include "heddle/op/status.h"
 #include "heddle/op/views.h"
 
 // Defines the plugin's one exported function. The block that follows adds operators to `builder`; it runs once, at load.

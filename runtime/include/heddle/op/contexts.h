@@ -8,7 +8,7 @@
 
 #include "heddle/abi.h"
 #include "heddle/op/attributes.h"
-#include "heddle/op/status.h"
+#include "heddle/op/plugin_status.h"
 #include "heddle/op/views.h"
 
 namespace heddle {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "heddle/abi.h"
-#include "heddle/op/status.h"
+#include "heddle/op/plugin_status.h"
 
 namespace heddle {
 namespace plugin {

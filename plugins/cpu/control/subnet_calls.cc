@@ -1,5 +1,5 @@
 // The plumbing of If, Loop and Scan towards the host's subnet functions.
-#include "control/subnet.h"
+#include "control/subnet_calls.h"
 
 #include <algorithm>
 #include <cstring>

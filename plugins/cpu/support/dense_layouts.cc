@@ -1,4 +1,4 @@
-#include "support/layouts.h"
+#include "support/dense_layouts.h"
 
 #include "support/dims.h"
 

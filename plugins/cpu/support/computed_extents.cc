@@ -1,4 +1,4 @@
-#include "support/shape_operands.h"
+#include "support/computed_extents.h"
 
 #include <algorithm>
 #include <cstdio>
