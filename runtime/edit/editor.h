@@ -38,6 +38,7 @@ class Editor {
   NodeId only_reader(ValueId id) const;
   // Content that is the same in every run; null when it is not a constant.
   std::shared_ptr<const Blob> constant(ValueId id) const;
+  bool is_constant(ValueId id) const { return id.valid() && graph()[id].kind == Value::Kind::constant && net_.known[id.index]; }
   bool dead(NodeId id) const { return dead_[id.index] != 0; }
 
   ValueId add_constant(const std::string& name, std::shared_ptr<const Blob> blob);

@@ -82,14 +82,13 @@ Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const Compil
     if (known) {
       for (const ValueId v : node.outputs) contents.push_back(v.valid() ? editor.net().known[v.index] : nullptr);
     } else {
-      bool constant = !node.has_subnet();
+      const auto constant = [&](ValueId v) { return !v.valid() || editor.is_constant(v); };
+      const auto dynamic = [&](ValueId v) { return v.valid() && editor.net().type(v).dynamic; };
+      if (node.has_subnet() || !std::all_of(node.inputs.begin(), node.inputs.end(), constant) ||
+          std::any_of(node.outputs.begin(), node.outputs.end(), dynamic) || !worth_folding(editor.net(), node, target.limits))
+        continue;
       std::vector<std::shared_ptr<const Blob>> inputs;
-      for (const ValueId v : node.inputs) {
-        inputs.push_back(editor.constant(v));
-        constant = constant && (!v.valid() || inputs.back());
-      }
-      for (const ValueId v : node.outputs) constant = constant && (!v.valid() || !editor.net().type(v).dynamic);
-      if (!constant || !worth_folding(editor.net(), node, target.limits)) continue;
+      for (const ValueId v : node.inputs) inputs.push_back(editor.constant(v));
       auto result = evaluator.evaluate(node, inputs);
       if (!result.ok()) {
         const Code code = result.status().code();
