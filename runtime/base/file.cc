@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,19 +70,20 @@ Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_byt
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.valid()) {
     const bool absent = errno == ENOENT || errno == ENOTDIR;
-    return Status(absent ? Code::file_not_found : Code::file_unreadable, "can't open " + name + ": " + errno_text(errno),
+    return Status(absent ? Code::file_not_found : Code::file_unreadable, fmt::format("can't open {}: {}", name, errno_text(errno)),
                   absent ? "check the path" : "");
   }
   struct stat info = {};
-  if (::fstat(fd.get(), &info) != 0) return Status(Code::file_unreadable, "can't stat " + name + ": " + errno_text(errno));
-  if (!S_ISREG(info.st_mode)) return Status(Code::file_unreadable, name + " is not a regular file", "give the path of a file");
-  if (info.st_size > limit_bytes) return over_limit(limit_name, limit_bytes, name + " has " + human_bytes(info.st_size));
+  if (::fstat(fd.get(), &info) != 0) return Status(Code::file_unreadable, fmt::format("can't stat {}: {}", name, errno_text(errno)));
+  if (!S_ISREG(info.st_mode))
+    return Status(Code::file_unreadable, fmt::format("{} is not a regular file", name), "give the path of a file");
+  if (info.st_size > limit_bytes) return over_limit(limit_name, limit_bytes, fmt::format("{} has {}", name, human_bytes(info.st_size)));
   FileBytes bytes = FileBytes::allocate(static_cast<size_t>(info.st_size));
   for (size_t done = 0; done < bytes.size;) {
     const ssize_t n = ::read(fd.get(), bytes.data.get() + done, bytes.size - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Status(Code::file_unreadable, "can't read " + name + ": " + errno_text(errno));
-    if (n == 0) return Status(Code::file_truncated, name + " became shorter while it was read");
+    if (n < 0) return Status(Code::file_unreadable, fmt::format("can't read {}: {}", name, errno_text(errno)));
+    if (n == 0) return Status(Code::file_truncated, fmt::format("{} became shorter while it was read", name));
     done += static_cast<size_t>(n);
   }
   return bytes;
@@ -89,21 +91,22 @@ Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_byt
 
 Result<FileReplacement> FileReplacement::create(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter{0};
-  if (!path.has_filename()) return Status(Code::file_unwritable, quoted(path.native()) + " does not name a file");
+  if (!path.has_filename()) return Status(Code::file_unwritable, fmt::format("{} does not name a file", quoted(path.native())));
   std::error_code unknown;
   if (std::filesystem::is_symlink(path, unknown)) {
     const std::filesystem::path target = std::filesystem::weakly_canonical(path, unknown);
     if (!unknown && !std::filesystem::is_symlink(target, unknown)) return create(target);
-    return Status(Code::file_unwritable, quoted(path.native()) + " is a symbolic link that leads nowhere", "name the file itself");
+    return Status(Code::file_unwritable, fmt::format("{} is a symbolic link that leads nowhere", quoted(path.native())),
+                  "name the file itself");
   }
   struct stat there = {};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
-    return Status(Code::file_unwritable, quoted(path.native()) + " is not a regular file, and would be replaced by one",
+    return Status(Code::file_unwritable, fmt::format("{} is not a regular file, and would be replaced by one", quoted(path.native())),
                   "name another file");
   std::filesystem::path temporary;
   int fd = -1, slot = -1;
   do {  // a name left behind by a process of the same id is skipped
-    const std::string suffix = "." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1)) + ".tmp";
+    const std::string suffix = fmt::format(".{}.{}.tmp", ::getpid(), counter.fetch_add(1));
     temporary = path.parent_path() / ("." + path.filename().native().substr(0, 200) + suffix);
     forget_unfinished(slot);
     slot = list_unfinished(temporary.native());
@@ -112,7 +115,7 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
   if (fd < 0) {
     const int error = errno;
     forget_unfinished(slot);
-    return Status(Code::file_unwritable, "can't write " + quoted(path.native()) + ": " + errno_text(error),
+    return Status(Code::file_unwritable, fmt::format("can't write {}: {}", quoted(path.native()), errno_text(error)),
                   error == ENOENT ? "make its folder first" : "");
   }
   struct stat before = {};  // a replaced file keeps its permissions; failing to is no reason not to write
@@ -137,7 +140,7 @@ void FileReplacement::remove_unfinished() {
 }
 
 Status FileReplacement::failed(const char* what, int error) const {
-  return Status(Code::file_unwritable, std::string("can't ") + what + " " + quoted(path_.native()) + ": " + errno_text(error));
+  return Status(Code::file_unwritable, fmt::format("can't {} {}: {}", what, quoted(path_.native()), errno_text(error)));
 }
 
 Status FileReplacement::write(std::span<const std::byte> bytes) {

@@ -1,6 +1,8 @@
 // Collects every finding of a stage, so that a user mends a net once and not error by error.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,7 +38,7 @@ class Findings {
       more.severity = Severity::note;
       more.code = whole.code;
       more.net = whole.net;
-      more.message = std::to_string(count_ - all_.size()) + " further findings are not listed";
+      more.message = fmt::format("{} further findings are not listed", count_ - all_.size());
       whole.attached.push_back(std::move(more));
     }
     return Status(std::move(whole));

@@ -1,5 +1,7 @@
 #include "base/json_document.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -21,8 +23,8 @@ std::string place(std::string_view text, size_t position) {
     line_begin = i + 1;
   }
   const size_t near_begin = position > 12 ? std::max(line_begin, position - 12) : line_begin;
-  std::string out = "line " + std::to_string(line) + ", column " + std::to_string(position - line_begin + 1);
-  return out + ", near " + quoted(text.substr(near_begin, std::min<size_t>(24, text.size() - near_begin)));
+  return fmt::format("line {}, column {}, near {}", line, position - line_begin + 1,
+                     quoted(text.substr(near_begin, std::min<size_t>(24, text.size() - near_begin))));
 }
 
 template <class T>
@@ -104,21 +106,20 @@ struct JsonTape {
 Result<JsonDocument> JsonDocument::parse(std::string_view text, int depth) {
   // nlohmann takes a zero byte for the end, and whatever is behind it for nothing.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
-    return Status(Code::syntax, "this is not valid JSON: " + place(text, zero), "mend the text there");
+    return Status(Code::syntax, fmt::format("this is not valid JSON: {}", place(text, zero)), "mend the text there");
   JsonTape tape(depth);
   bool ok = false;
   try {
     ok = nlohmann::json::sax_parse(text.begin(), text.end(), &tape);
   } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_memory, "no memory for JSON text of " + human_bytes(static_cast<int64_t>(text.size())));
+    return Status(Code::out_of_memory, fmt::format("no memory for JSON text of {}", human_bytes(static_cast<int64_t>(text.size()))));
   } catch (const std::exception&) {
     return Status(Code::syntax, "this is not valid JSON");
   }
   if (tape.too_deep)
-    return Status(Code::limit_exceeded, "the JSON text nests deeper than " + std::to_string(depth) + " levels",
-                  raise_limit("subnet_depth"));
+    return Status(Code::limit_exceeded, fmt::format("the JSON text nests deeper than {} levels", depth), raise_limit("subnet_depth"));
   if (tape.too_long) return Status(Code::limit_exceeded, "the JSON text has more than 2^32 values");
-  if (!ok) return Status(Code::syntax, "this is not valid JSON: " + place(text, tape.error_position), "mend the text there");
+  if (!ok) return Status(Code::syntax, fmt::format("this is not valid JSON: {}", place(text, tape.error_position)), "mend the text there");
   tape.document.tokens_.shrink_to_fit();
   return std::move(tape.document);
 }

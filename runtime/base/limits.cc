@@ -1,5 +1,7 @@
 #include "base/limits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -32,7 +34,7 @@ static_assert(sizeof(table) / sizeof(table[0]) * sizeof(int64_t) == sizeof(Limit
 
 // The command line reads such a limit as a size, so it is shown as one.
 std::string value_text(std::string_view name, int64_t value) {
-  return name.ends_with("_bytes") ? human_bytes(value) : std::to_string(value);
+  return name.ends_with("_bytes") ? human_bytes(value) : fmt::to_string(value);
 }
 
 }  // namespace
@@ -46,7 +48,8 @@ Hint raise_limit(const char* name) {
 }
 
 Status over_limit(const char* name, int64_t value, std::string what) {
-  return {Code::limit_exceeded, std::move(what) + ", the limit " + name + " is " + value_text(name, value), raise_limit(name)};
+  what += fmt::format(", the limit {} is {}", name, value_text(name, value));
+  return {Code::limit_exceeded, std::move(what), raise_limit(name)};
 }
 
 Status over_limit(const Limits& limits, int64_t Limits::*limit, std::string what) {
@@ -60,14 +63,14 @@ Status set_limit(Limits& limits, std::string_view name, int64_t value) {
     names.emplace_back(entry.name);
     if (name != entry.name) continue;
     if (value < 0 || value > entry.most)
-      return {Code::invalid_argument, "the limit " + names.back() + " can't be " + std::to_string(value),
-              "give a number from 0 to " + std::to_string(entry.most)};
+      return {Code::invalid_argument, fmt::format("the limit {} can't be {}", names.back(), value),
+              fmt::format("give a number from 0 to {}", entry.most)};
     limits.*entry.value = value;
     return {};
   }
-  const std::string close = suggestion(name, names);
-  return {Code::unknown_name, "there is no limit " + quoted(name),
-          (close.empty() ? "" : close + " ") + "the limits are " + join(names, ", ")};
+  const std::string close = suggestion(name, names), all = join(names, ", ");
+  return {Code::unknown_name, fmt::format("there is no limit {}", quoted(name)),
+          close.empty() ? fmt::format("the limits are {}", all) : fmt::format("{} the limits are {}", close, all)};
 }
 
 }  // namespace heddle

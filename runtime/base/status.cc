@@ -1,5 +1,7 @@
 #include "heddle/status.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -93,13 +95,13 @@ void detail::no_diagnostic() noexcept {
 }
 
 std::string Diagnostic::text() const {
-  std::string out = std::string(to_string(severity)) + "[" + to_string(code) + "]";
-  if (!net.empty()) out += " " + quoted(net) + (node.empty() ? "" : ":");
-  if (!node.empty()) out += " " + quoted(node) + (type.empty() ? "" : " (" + word(type) + ")");
-  out += ": " + message;
-  for (const std::string& c : context) out += ", " + c;
-  if (!hint.empty()) out += "; " + hint;
-  if (!attached.empty()) out += " (and " + std::to_string(attached.size()) + " more of the same run)";
+  std::string out = fmt::format("{}[{}]", to_string(severity), to_string(code));
+  if (!net.empty()) out += fmt::format(" {}{}", quoted(net), node.empty() ? "" : ":");
+  if (!node.empty()) out += type.empty() ? fmt::format(" {}", quoted(node)) : fmt::format(" {} ({})", quoted(node), word(type));
+  out += fmt::format(": {}", message);
+  for (const std::string& c : context) out += fmt::format(", {}", c);
+  if (!hint.empty()) out += fmt::format("; {}", hint);
+  if (!attached.empty()) out += fmt::format(" (and {} more of the same run)", attached.size());
   return printable_line(out);
 }
 

@@ -1,5 +1,7 @@
 #include "heddle/tensor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/checked.h"
@@ -43,9 +45,7 @@ int64_t Shape::element_count() const noexcept {
 }
 
 std::string Shape::text() const {
-  std::string out = "[";
-  for (int i = 0; i < rank_; ++i) out += (i ? ", " : "") + std::to_string(dims_[i]);
-  return out + "]";
+  return fmt::format("[{}]", fmt::join(begin(), end(), ", "));
 }
 
 bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept {

@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -218,7 +220,7 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& ca
   std::vector<std::string> close = nearest(name, candidates);
   if (close.empty()) return {};
   for (std::string& c : close) c = quoted(c);
-  return "did you mean " + join(close, " or ") + "?";
+  return fmt::format("did you mean {}?", join(close, " or "));
 }
 
 std::string shortest(double value) {
@@ -250,7 +252,7 @@ std::string human_bytes(int64_t bytes) {
   }
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::fixed, unit == 0 ? 0 : 1).ptr;
-  return std::string(buffer, end) + " " + units[unit];
+  return fmt::format("{} {}", std::string_view(buffer, end), units[unit]);
 }
 
 bool parse_int(std::string_view text, int64_t* value) {

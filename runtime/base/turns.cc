@@ -1,5 +1,7 @@
 #include "base/turns.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <string>
 
@@ -115,11 +117,11 @@ size_t Turns::waiting() const {
 
 Status turn_status(Turns::Outcome outcome, std::string_view what) {
   if (outcome == Turns::Outcome::entered) return {};
-  const std::string name(what);
-  if (outcome == Turns::Outcome::cancelled) return {Code::cancelled, "cancelled while it waited for " + name};
+  if (outcome == Turns::Outcome::cancelled) return {Code::cancelled, fmt::format("cancelled while it waited for {}", what)};
   if (outcome == Turns::Outcome::late)
-    return {Code::deadline_exceeded, "the deadline passed during the wait for " + name, "allow more time, or let fewer runs use " + name};
-  return {Code::busy, "the calling thread is in a run that holds " + name, "call it when the run is over"};
+    return {Code::deadline_exceeded, fmt::format("the deadline passed during the wait for {}", what),
+            fmt::format("allow more time, or let fewer runs use {}", what)};
+  return {Code::busy, fmt::format("the calling thread is in a run that holds {}", what), "call it when the run is over"};
 }
 
 }  // namespace heddle

@@ -1,4 +1,6 @@
 // What a plan needs of devices: they are opened, and the constants that their operators read are taken there once.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compile/draft.h"
@@ -40,8 +42,7 @@ Status find_devices(Draft& draft) {
   if (locations->all_on_host()) return {};
   const std::vector<std::string>& names = draft.typed.devices;
   if (names.size() > size_t{most_devices} + 1)  // and the host
-    return {Code::limit_exceeded,
-            "the net names " + std::to_string(names.size() - 1) + " devices, at most " + std::to_string(most_devices) + " are possible",
+    return {Code::limit_exceeded, fmt::format("the net names {} devices, at most {} are possible", names.size() - 1, most_devices),
             "put operators on fewer devices"};
   if (!draft.target.devices)
     return {Code::unsupported, "an operator of a subnet is put on a device, but subnets run on the host", "leave its device out"};
@@ -70,7 +71,7 @@ Status upload_constants(Draft& draft) {
     const Placement& place = draft.storages[draft.storage_of[net.nodes[i].outputs[0].index]].placement;
     PlanDevice& device = draft.plan.devices[place.device - 1];
     HEDDLE_TRY(device.constants[place.index], device.device->upload(draft.typed.known[source.index], until),
-               "while constant \"" + net[source].name + "\" was uploaded");
+               fmt::format("while constant \"{}\" was uploaded", net[source].name));
     device.memory.persistent_bytes += draft.typed.type(source).byte_size();
     sources.push_back(source);
   }

@@ -7,6 +7,8 @@
 //
 // Of several edges from one stream only the last matters, its predecessors are complete by then. Each stream ends in a fence, and has one
 // before the tail of variable updates: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compile/draft.h"
@@ -85,7 +87,7 @@ class Fencer {
 
   static PlanStep fence_of(const PlanStep& step) {
     PlanStep fence;
-    fence.name = "fence of " + step.name;
+    fence.name = fmt::format("fence of {}", step.name);
     fence.domain = "heddle";
     fence.type = "Fence";
     fence.device = step.device;

@@ -4,6 +4,8 @@
 // the net's inputs, outputs, variables and constants. The choice minimises kernel costs plus the cost of reorders: dynamic programming over
 // chains, exact where a net is one, then sweeps over the nodes in plan order, in which each takes its best choice given its neighbours',
 // for what chains share. Ties go to the lowest index.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -258,7 +260,7 @@ Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout
   NodeDraft& d = draft_.nodes.emplace_back();
   d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.device(id), draft_.target.max_threads);
   d.kernel = d.call->find();
-  if (!d.kernel) return draft_.at(id, {Code::no_kernel, std::string("no kernel reorders ") + to_string(type.dtype)});
+  if (!d.kernel) return draft_.at(id, {Code::no_kernel, fmt::format("no kernel reorders {}", to_string(type.dtype))});
   d.input_layouts = {draft_.layouts[value.index]};
   d.output_layouts = {layout};
   order.push_back(id);

@@ -3,6 +3,8 @@
 // Lives come from the partial order of the steps (liveness.h), so what shares bytes may do so in every execution the scheduler may choose.
 // Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. A plan for one thread
 // runs in plan order, and its lives are intervals.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/checked.h"
@@ -124,7 +126,7 @@ std::string MemoryPlanner::holders() const {
   }
   std::sort(big.rbegin(), big.rend());
   std::vector<std::string> parts;
-  for (size_t i = 0; i < big.size() && i < 3; ++i) parts.push_back(quoted(big[i].second) + " " + human_bytes(big[i].first));
+  for (size_t i = 0; i < big.size() && i < 3; ++i) parts.push_back(fmt::format("{} {}", quoted(big[i].second), human_bytes(big[i].first)));
   return join(parts, ", ");
 }
 
@@ -154,13 +156,14 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   memory.sum_bytes = sum + beside;
   memory.scratch_bytes = scratch + a_thread * draft_.target.max_threads;
   const std::string what =
-      "the plan needs " + human_bytes(memory.peak_bytes) + (device_ == 0 ? "" : " on " + plan.devices[device_ - 1].device->name());
+      device_ == 0 ? fmt::format("the plan needs {}", human_bytes(memory.peak_bytes))
+                   : fmt::format("the plan needs {} on {}", human_bytes(memory.peak_bytes), plan.devices[device_ - 1].device->name());
   if (memory.peak_bytes > draft_.target.memory_limit)
     return {Code::limit_exceeded,
-            what + ", the limit is " + human_bytes(draft_.target.memory_limit) + "; the largest values are " + holders(),
-            hint_with("raise ", option_names::memory_limit, " to " + std::to_string(memory.peak_bytes) + " bytes, or use smaller inputs")};
+            fmt::format("{}, the limit is {}; the largest values are {}", what, human_bytes(draft_.target.memory_limit), holders()),
+            hint_with("raise ", option_names::memory_limit, fmt::format(" to {} bytes, or use smaller inputs", memory.peak_bytes))};
   if (memory.peak_bytes > draft_.target.limits.plan_bytes)
-    return over_limit(draft_.target.limits, &Limits::plan_bytes, what + ", the largest values are " + holders());
+    return over_limit(draft_.target.limits, &Limits::plan_bytes, fmt::format("{}, the largest values are {}", what, holders()));
   return {};
 }
 

@@ -101,16 +101,16 @@ Status Judge::check_tail() const {
     for (const Operand& out : plan_.steps[s].outputs)
       if (out.value.valid() && plan_.values[out.value.index].placement.kind == Placement::Kind::variable &&
           !plan_.steps[s].updates_variable)
-        return wrong_plan(step_name(s) + " writes a variable and is not marked as an update");
+        return wrong_plan(fmt::format("{} writes a variable and is not marked as an update", step_name(s)));
     if (plan_.steps[s].updates_variable) updates.push_back(s);
   }
   if (plan_.has_variable_updates != !updates.empty()) return wrong_plan("whether there are updates of variables is not what the plan says");
   if (graph_.tail_begin == graph_.count) return {};
   if (!updates.empty() && updates.front() < graph_.tail_begin)
-    return wrong_plan(step_name(updates.front()) + " updates a variable before the tail");
+    return wrong_plan(fmt::format("{} updates a variable before the tail", step_name(updates.front())));
   for (uint32_t s = graph_.tail_begin; s < graph_.count; ++s)
     if (std::none_of(updates.begin(), updates.end(), [&](uint32_t u) { return u == s || reaches(u, s); }))
-      return wrong_plan(step_name(s) + " is in the tail, but neither an update nor behind one");
+      return wrong_plan(fmt::format("{} is in the tail, but neither an update nor behind one", step_name(s)));
   return {};
 }
 
@@ -155,16 +155,16 @@ Status Judge::check_placements() const {
 
 Status Judge::add_write(uint32_t step, ValueId value) {
   Buffer& buffer = buffers_[value.index];
-  const std::string names = step_name(step) + " writes " + buffer.name;
-  if (buffer.writer == step) return wrong_plan(names + " twice among its outputs");
-  if (buffer.writer != nobody) return wrong_plan(names + ", as does " + step_name(buffer.writer));
+  const std::string names = fmt::format("{} writes {}", step_name(step), buffer.name);
+  if (buffer.writer == step) return wrong_plan(fmt::format("{} twice among its outputs", names));
+  if (buffer.writer != nobody) return wrong_plan(fmt::format("{}, as does {}", names, step_name(buffer.writer)));
   switch (buffer.placement->kind) {
     case Placement::Kind::constant:
-      return wrong_plan(names + ", a constant");
+      return wrong_plan(fmt::format("{}, a constant", names));
     case Placement::Kind::input:
-      return wrong_plan(names + ", an input of the net");
+      return wrong_plan(fmt::format("{}, an input of the net", names));
     case Placement::Kind::none:
-      return wrong_plan(names + ", which has no memory");
+      return wrong_plan(fmt::format("{}, which has no memory", names));
     default:
       break;
   }
@@ -177,7 +177,7 @@ Status Judge::add_write(uint32_t step, ValueId value) {
 Status Judge::collect_buffers() {
   for (const PlanValue& value : plan_.values) {
     Buffer& buffer = buffers_.emplace_back();
-    buffer.name = "value " + quoted(value.name);
+    buffer.name = fmt::format("value {}", quoted(value.name));
     buffer.placement = &value.placement;
     if (value.placement.kind == Placement::Kind::arena) {
       buffer.memory = value.placement.device;
@@ -190,7 +190,8 @@ Status Judge::collect_buffers() {
   for (uint32_t s = 0; s < graph_.count; ++s) {
     for (const auto* operands : {&plan_.steps[s].inputs, &plan_.steps[s].outputs})
       for (const Operand& operand : *operands)
-        if (operand.value.valid() && !exists(operand.value)) return wrong_plan(step_name(s) + " has an operand that is not there");
+        if (operand.value.valid() && !exists(operand.value))
+          return wrong_plan(fmt::format("{} has an operand that is not there", step_name(s)));
     for (const Operand& in : plan_.steps[s].inputs) {
       if (!in.value.valid()) continue;
       std::vector<uint32_t>& readers = buffers_[in.value.index].readers;
@@ -210,14 +211,14 @@ Status Judge::check_outputs() const {
       if (!exists(value)) return wrong_plan("an input or output of the net is not there");
   for (const ValueId output : plan_.outputs)
     if (buffers_[output.index].placement->kind == Placement::Kind::none)
-      return wrong_plan("the output of the net " + buffers_[output.index].name + " has no memory");
+      return wrong_plan(fmt::format("the output of the net {} has no memory", buffers_[output.index].name));
   return {};
 }
 
 Status Judge::check_subnets() const {
   for (const PlanStep& step : plan_.steps)
     for (const NestedPlan& nested : step.nested)
-      if (Status status = check(*nested.plan); !status.ok()) return std::move(status).during("in a subnet of step " + quoted(step.name));
+      HEDDLE_CHECK(check(*nested.plan), fmt::format("in a subnet of step {}", quoted(step.name)));
   return {};
 }
 
@@ -227,18 +228,18 @@ Status Judge::check_scratch() {
     const PlanStep& step = plan_.steps[s];
     int64_t nested = 0;
     for (const NestedPlan& n : step.nested) nested = std::max(nested, n.plan->context_bytes());
-    if (step.scratch_bytes < 0) return wrong_plan(step_name(s) + " has scratch of a negative size");
+    if (step.scratch_bytes < 0) return wrong_plan(fmt::format("{} has scratch of a negative size", step_name(s)));
     int64_t bytes = 0;
     if (!checked_add(align_up(step.scratch_bytes, arena_alignment), nested, &bytes))
-      return wrong_plan("the scratch of " + step_name(s) + " ends beyond 63 bits");
+      return wrong_plan(fmt::format("the scratch of {} ends beyond 63 bits", step_name(s)));
     if (bytes == 0) continue;
     Buffer scratch;
-    scratch.name = "the scratch of " + step_name(s);
+    scratch.name = fmt::format("the scratch of {}", step_name(s));
     scratch.memory = step.on_device ? step.on_device->device : 0;
     scratch.begin = step.scratch_offset;
     if (scratch.begin < 0 || scratch.begin % arena_alignment != 0)
       return wrong_plan(fmt::format("{} lies at {}, which is no multiple of {}", scratch.name, scratch.begin, arena_alignment));
-    if (bytes > arena_bytes(scratch.memory) - scratch.begin) return wrong_plan(scratch.name + " ends beyond the arena");
+    if (bytes > arena_bytes(scratch.memory) - scratch.begin) return wrong_plan(fmt::format("{} ends beyond the arena", scratch.name));
     scratch.end = scratch.begin + bytes;
     scratch.writer = s;
     scratch.source = static_cast<uint32_t>(buffers_.size());
@@ -348,7 +349,7 @@ bool Judge::may_take(const PlanStep& step, size_t input, size_t output) const {
 // `step` reads `taken` and writes `written` over it.
 Status Judge::check_in_place(uint32_t step, const Buffer& taken, const Buffer& written) const {
   const std::string names = fmt::format("{} writes {} over its input {}", step_name(step), written.name, taken.name);
-  if (!share(taken, written)) return wrong_plan(names + " without sharing its buffer");
+  if (!share(taken, written)) return wrong_plan(fmt::format("{} without sharing its buffer", names));
   const std::vector<Operand>& inputs = plan_.steps[step].inputs;
   const std::vector<Operand>& outputs = plan_.steps[step].outputs;
   size_t input = inputs.size(), reads = 0;
@@ -357,11 +358,11 @@ Status Judge::check_in_place(uint32_t step, const Buffer& taken, const Buffer& w
       input = i;
       ++reads;
     }
-  if (reads != 1) return wrong_plan(names + ", which another operand reads too");
+  if (reads != 1) return wrong_plan(fmt::format("{}, which another operand reads too", names));
   const auto output = std::find_if(outputs.begin(), outputs.end(),
                                    [&](const Operand& o) { return o.value.valid() && &buffers_[o.value.index] == &written; });
   if (!may_take(plan_.steps[step], input, static_cast<size_t>(output - outputs.begin())))
-    return wrong_plan(names + ", which the operator does not declare");
+    return wrong_plan(fmt::format("{}, which the operator does not declare", names));
   return {};
 }
 

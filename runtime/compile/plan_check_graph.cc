@@ -11,7 +11,7 @@
 namespace heddle::compiling {
 
 Status wrong_plan(const std::string& what) {
-  return {Code::internal, "the plan is wrong: " + what, "this is a defect of Heddle: please report it with the net"};
+  return {Code::internal, fmt::format("the plan is wrong: {}", what), "this is a defect of Heddle: please report it with the net"};
 }
 
 std::string plan_step_name(const Plan& plan, uint32_t step) {
@@ -31,7 +31,7 @@ Status PlanOrder::check_arrays() const {
   for (uint32_t from = 0; from < count; ++from)
     for (uint32_t e = graph_.successor_begin[from]; e < graph_.successor_begin[from + 1]; ++e) {
       const uint32_t to = graph_.successors[e];
-      if (to >= count) return wrong_plan(plan_step_name(plan_, from) + " has a successor that is not there");
+      if (to >= count) return wrong_plan(fmt::format("{} has a successor that is not there", plan_step_name(plan_, from)));
       if (to <= from)
         return wrong_plan(
             fmt::format("the edge from {} to {} goes against plan order", plan_step_name(plan_, from), plan_step_name(plan_, to)));
@@ -62,7 +62,7 @@ Status PlanOrder::check_enqueued() const {
     const DeviceWork* work = plan_.steps[s].on_device.get();
     if (!work) continue;
     if (work->device == 0 || work->device > plan_.devices.size())
-      return wrong_plan(plan_step_name(plan_, s) + " is on a device that is not there");
+      return wrong_plan(fmt::format("{} is on a device that is not there", plan_step_name(plan_, s)));
     for (uint32_t e = graph_.successor_begin[s]; work->kind != DeviceWork::Kind::fence && e < graph_.successor_begin[s + 1]; ++e) {
       const DeviceWork* next = plan_.steps[graph_.successors[e]].on_device.get();
       if (!next || next->device != work->device)
@@ -81,19 +81,21 @@ Status PlanOrder::check_streams() const {
     const DeviceWork* work = plan_.steps[s].on_device.get();
     const bool is_fence = work && work->kind == DeviceWork::Kind::fence;
     if (is_fence != ((graph_.flags[s] & step_awaited) != 0))
-      return wrong_plan(plan_step_name(plan_, s) + (is_fence ? " is a fence that is run" : " is awaited, and no fence"));
+      return wrong_plan(is_fence ? fmt::format("{} is a fence that is run", plan_step_name(plan_, s))
+                                 : fmt::format("{} is awaited, and no fence", plan_step_name(plan_, s)));
     if (!work) continue;
     if (is_fence) {
       const DeviceWork* before = s > 0 ? plan_.steps[s - 1].on_device.get() : nullptr;
       if (!before || before->fence != static_cast<int32_t>(s) || graph_.predecessor_count[s] != 1 || !reaches(s - 1, s))
-        return wrong_plan(plan_step_name(plan_, s) + " is a fence that nobody completes");
+        return wrong_plan(fmt::format("{} is a fence that nobody completes", plan_step_name(plan_, s)));
       continue;
     }
     if (work->fence >= 0 && (work->fence != static_cast<int32_t>(s) + 1 || s + 1 >= graph_.count))
-      return wrong_plan(plan_step_name(plan_, s) + " completes a fence that is not there");
+      return wrong_plan(fmt::format("{} completes a fence that is not there", plan_step_name(plan_, s)));
     const auto [it, first] = last.try_emplace({work->device, work->stream}, s);
     if (!first && !reaches(it->second, s))
-      return wrong_plan(plan_step_name(plan_, s) + " and " + plan_step_name(plan_, it->second) + " call for one stream in no order");
+      return wrong_plan(
+          fmt::format("{} and {} call for one stream in no order", plan_step_name(plan_, s), plan_step_name(plan_, it->second)));
     it->second = s;
   }
   return {};

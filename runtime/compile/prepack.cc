@@ -1,5 +1,6 @@
 #include "compile/prepack.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -95,7 +96,7 @@ PackCache::PackCache(ContentKey content_key) : content_key_(content_key), table_
 std::shared_ptr<const Blob> PackCache::find_or_pack(const Blob& content, const std::string& key, uint64_t bytes,
                                                     const std::function<bool(void*)>& fill) {
   const std::span<const std::byte> read(content.data, content.data ? static_cast<size_t>(content.bytes) : 0);
-  const std::string whole = content_key_(read) + to_string(content.dtype) + content.shape.text() + '|' + std::to_string(bytes) + '|' + key;
+  const std::string whole = fmt::format("{}{}{}|{}|{}", content_key_(read), to_string(content.dtype), content.shape.text(), bytes, key);
   // Released behind the lock, which the last one to let go of an entry takes.
   const auto use = std::make_shared<Use>(table_, whole);
   std::vector<std::shared_ptr<const Blob>> others;

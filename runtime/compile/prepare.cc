@@ -1,4 +1,6 @@
 // Creates and prepares the kernel of each step, packs constants, and compiles the nets inside nets.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -21,7 +23,7 @@ class NodeServices : public CallServices {
 
   Result<void*> resource(const std::string& name) override {
     if (draft_.options.resources) return draft_.options.resources->find(name, draft_.device(id_), draft_.opened(id_));
-    return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
+    return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(name)));
   }
 
   const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
@@ -34,7 +36,7 @@ class NodeServices : public CallServices {
     }
     const std::shared_ptr<const Blob> content = value.valid() ? draft_.typed.known[value.index] : nullptr;
     if (!content) {
-      error = "input " + std::to_string(input) + " is not a constant and can not be packed";
+      error = fmt::format("input {} is not a constant and can not be packed", input);
       return nullptr;
     }
     const auto write = [&](void* destination) { return fill(user, destination) == HEDDLE_OK; };
@@ -42,7 +44,7 @@ class NodeServices : public CallServices {
     PackCache& cache = draft_.options.packs ? *draft_.options.packs : local;
     std::shared_ptr<const Blob> packed = cache.find_or_pack(*content, draft_.nodes[id_.index].kernel->name + '|' + key, bytes, write);
     if (!packed) {
-      error = "packing a constant of " + human_bytes(static_cast<int64_t>(bytes)) + " failed";
+      error = fmt::format("packing a constant of {} failed", human_bytes(static_cast<int64_t>(bytes)));
       return nullptr;
     }
     if (std::find(packed_.begin(), packed_.end(), value) == packed_.end()) packed_.push_back(value);
@@ -240,8 +242,8 @@ Status Preparer::within_operations() const {
   if (sum <= static_cast<double>(draft_.target.limits.operations)) return {};
   const Node& node = draft_.node(largest);
   return over_limit(draft_.target.limits, &Limits::operations,
-                    "a run takes " + shortest(sum) + " operations, most of them (" + shortest(most) + ") in operator " + quoted(node.name) +
-                        " (" + display_name(node.domain, node.type) + ")");
+                    fmt::format("a run takes {} operations, most of them ({}) in operator {} ({})", shortest(sum), shortest(most),
+                                quoted(node.name), display_name(node.domain, node.type)));
 }
 
 // A kernel that declares no cost is taken for as fast as memory and arithmetic of one thread usually are; operators that say nothing

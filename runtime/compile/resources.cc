@@ -1,5 +1,7 @@
 #include "compile/resources.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <map>
@@ -65,7 +67,7 @@ ResourceTable::State::~State() {
   for (auto entry = made.rbegin(); entry != made.rend(); ++entry) try {
       (*entry)->resource->destroy((*entry)->object);
     } catch (...) {
-      log_line(HEDDLE_LOG_WARNING, "resource " + quoted((*entry)->name) + " threw an exception out of destroy");
+      log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of destroy", quoted((*entry)->name)));
     }
 }
 
@@ -82,7 +84,7 @@ Status ResourceTable::State::Entry::make() {
   const Status why = plugin_error(Code::missing_resource, status, call.error);
   // "unsupported" would send the host to look for another kernel.
   const Code code = why.code() == Code::unsupported ? Code::missing_resource : why.code();
-  return {code, "resource " + quoted(name) + " of plugin " + quoted(owner->name) + " could not be made: " + why.diagnostic().message};
+  return {code, fmt::format("resource {} of plugin {} could not be made: {}", quoted(name), quoted(owner->name), why.diagnostic().message)};
 }
 
 // From `from` to `to` by what each is waiting for, both included; empty: there is no way.
@@ -115,7 +117,8 @@ Result<ResourceTable::State::Entry*> ResourceTable::State::begin(const std::stri
   auto fresh = std::make_unique<Entry>();
   fresh->resource = registry->find_resource(name, device_kind(device), &fresh->owner);
   if (!fresh->resource)
-    return Status(Code::missing_resource, "no loaded plugin publishes resource " + quoted(name) + " for " + quoted(device_kind(device)),
+    return Status(Code::missing_resource,
+                  fmt::format("no loaded plugin publishes resource {} for {}", quoted(name), quoted(device_kind(device))),
                   "load the plugin that does");
   fresh->name = name;
   fresh->device_name = device;
@@ -138,7 +141,7 @@ Result<void*> ResourceTable::State::find(Entry* asker, const std::string& name, 
                                          const std::shared_ptr<Device>& opened) {
   std::unique_lock lock(mutex);
   if (asker && asker->stage != Entry::Stage::making)
-    return Status(Code::missing_resource, "resource " + quoted(asker->name) + " asks for " + quoted(name) + " when it is made already",
+    return Status(Code::missing_resource, fmt::format("resource {} asks for {} when it is made already", quoted(asker->name), quoted(name)),
                   "ask for it in create");
   if (asker) asker->waits_for.reserve(asker->waits_for.size() + 1);
   const auto known = entries.find({name, device});
@@ -150,13 +153,15 @@ Result<void*> ResourceTable::State::find(Entry* asker, const std::string& name, 
   if (entry->stage != Entry::Stage::making) return entry->answer();
   if (asker && !first)
     if (const std::vector<const Entry*> cycle = way(entry, asker); !cycle.empty()) {
-      std::string text = "resource " + quoted(asker->name) + " needs ";
-      for (size_t i = 0; i < cycle.size(); ++i) text += (i > 0 ? ", which needs " : "") + quoted(cycle[i]->name);
-      return Status(Code::missing_resource, text + ", so that none can be made first", "break the circle in the plugins");
+      std::vector<std::string> names;
+      for (const Entry* needed : cycle) names.push_back(quoted(needed->name));
+      return Status(Code::missing_resource,
+                    fmt::format("resource {} needs {}, so that none can be made first", quoted(asker->name), join(names, ", which needs ")),
+                    "break the circle in the plugins");
     }
   if (asker) asker->waits_for.push_back(entry);
   if (first) {
-    Status status(Code::out_of_memory, "no memory to make resource " + quoted(name));
+    Status status(Code::out_of_memory, fmt::format("no memory to make resource {}", quoted(name)));
     lock.unlock();
     try {
       status = entry->make();

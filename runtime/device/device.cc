@@ -1,5 +1,7 @@
 #include "device/device.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
 #include "base/content_hash.h"
@@ -26,7 +28,7 @@ void quietly(const std::string& device, Function&& function) noexcept {
   try {
     function();
   } catch (...) {
-    log_line(HEDDLE_LOG_WARNING, "device " + quoted(device) + " threw an exception while something was released");
+    log_line(HEDDLE_LOG_WARNING, fmt::format("device {} threw an exception while something was released", quoted(device)));
   }
 }
 
@@ -43,7 +45,7 @@ void destroy_device_event(Device& device, void* event) {
 }
 
 Device::Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle)
-    : plugin_(std::move(plugin)), backend_(backend), name_(std::string(backend.kind) + ":" + std::to_string(index)), handle_(handle) {}
+    : plugin_(std::move(plugin)), backend_(backend), name_(fmt::format("{}:{}", backend.kind, index)), handle_(handle) {}
 
 Device::~Device() {
   quietly(name_, [&] {
@@ -54,7 +56,7 @@ Device::~Device() {
 
 Status Device::error(const char* what, heddle_status status, const char* text) const {
   const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
-  return {code, "device " + quoted(name_) + " " + what + ": " + (*text ? text : "it gave no reason"),
+  return {code, fmt::format("device {} {}: {}", quoted(name_), what, *text ? text : "it gave no reason"),
           code == Code::out_of_memory ? "use smaller inputs, fewer contexts or fewer plans" : ""};
 }
 
@@ -65,8 +67,8 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin>
   const heddle_status status = guarded(error, [&] { return backend.open(index, &handle, error); });
   if (status != HEDDLE_OK || !handle) {
     const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
-    return Status(code, "device " + quoted(std::string(backend.kind) + ":" + std::to_string(index)) +
-                            " could not be opened: " + (*error ? error : "it gave no reason"));
+    return Status(code, fmt::format("device {} could not be opened: {}", quoted(fmt::format("{}:{}", backend.kind, index)),
+                                    *error ? error : "it gave no reason"));
   }
   return std::shared_ptr<Device>(new Device(std::move(plugin), backend, index, handle));
 }
@@ -92,7 +94,7 @@ Result<DeviceMemory> Device::allocate(int64_t bytes) {
   char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
   void* memory = nullptr;
   const heddle_status status = guarded(text, [&] { return backend_.allocate(handle_, static_cast<uint64_t>(bytes), &memory, text); });
-  if (status != HEDDLE_OK || !memory) return error(("has no " + human_bytes(bytes)).c_str(), status, text);
+  if (status != HEDDLE_OK || !memory) return error(fmt::format("has no {}", human_bytes(bytes)).c_str(), status, text);
   return DeviceMemory(shared_from_this(), memory);
 }
 

@@ -1,5 +1,7 @@
 // Copies that are waited for: to and from variables, constants and results that are looked at. Each has a stream to itself while it lasts,
 // and the wait ends with a deadline or a cancellation even when the device never answers.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -68,7 +70,8 @@ Result<void*> Device::take_stream() {
   const std::lock_guard lock(mutex_);
   answered = take_answered();
   if (!given_up_copies_.empty())
-    return Status(Code::busy, "device " + quoted(name_) + " still works on a copy that was given up", "wait until the device answers");
+    return Status(Code::busy, fmt::format("device {} still works on a copy that was given up", quoted(name_)),
+                  "wait until the device answers");
   if (idle_streams_.empty()) return make_stream();
   void* const stream = idle_streams_.back();
   idle_streams_.pop_back();
@@ -100,7 +103,7 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
     const std::lock_guard lock(mutex_);
     given_up_copies_.push_back({stream, arrival, wait.keep, wait.keep_host});
     const bool cancelled = wait.until.cancelled();
-    return {cancelled ? Code::cancelled : Code::deadline_exceeded, "device " + quoted(name_) + " did not answer a copy in time",
+    return {cancelled ? Code::cancelled : Code::deadline_exceeded, fmt::format("device {} did not answer a copy in time", quoted(name_)),
             "allow more time, or look what keeps the device busy"};
   }
   char end_text[HEDDLE_DEVICE_ERROR_BYTES] = "";

@@ -1,5 +1,7 @@
 #include "device/device_manager.h"
 
+#include <fmt/format.h>
+
 #include "base/device_name.h"
 #include "base/option_names.h"
 #include "base/text.h"
@@ -15,17 +17,17 @@ struct Found {
 
 Result<Found> find(const RegistrySnapshot& registry, const std::string& name) {
   const auto none = [&](const std::string& why, const Hint& hint) {
-    return Status(Code::no_such_device, "device " + quoted(name) + " does not exist: " + why, hint);
+    return Status(Code::no_such_device, fmt::format("device {} does not exist: {}", quoted(name), why), hint);
   };
   const std::string kind = device_kind(name);
   Found found;
   found.backend = registry.find_device(kind, &found.plugin);
   if (!found.backend)
-    return none("no loaded plugin brings devices of kind " + quoted(kind),
+    return none(fmt::format("no loaded plugin brings devices of kind {}", quoted(kind)),
                 hint_with("load its plugin with ", option_names::plugins, ", or choose cpu"));
   int64_t index = 0;
   if (!parse_int(name.substr(kind.size() + 1), &index) || index < 0 || index > INT32_MAX)
-    return none("its index is not a number", "write it like " + kind + ":0");
+    return none("its index is not a number", fmt::format("write it like {}:0", kind));
   char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
   int32_t count = 0;
   try {
@@ -35,7 +37,7 @@ Result<Found> find(const RegistrySnapshot& registry, const std::string& name) {
   }
   if (count <= 0) return none(*error ? error : "the backend found none and gave no reason", "choose cpu");
   if (index >= count)
-    return none("there are " + std::to_string(count) + " of kind " + quoted(kind), "the last is " + kind + ":" + std::to_string(count - 1));
+    return none(fmt::format("there are {} of kind {}", count, quoted(kind)), fmt::format("the last is {}:{}", kind, count - 1));
   found.index = static_cast<int32_t>(index);
   return found;
 }

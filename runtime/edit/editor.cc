@@ -1,5 +1,7 @@
 #include "edit/editor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -84,7 +86,7 @@ Result<ValueId> append_node(TypedNet& net, Node node) {
   const OperatorSchema* schema = net.registry->find_operator(node.domain, node.type);
   if (!schema)
     return Status(Code::unknown_operator,
-                  "a transform needs operator " + display_name(node.domain, node.type) + ", which no loaded plugin has",
+                  fmt::format("a transform needs operator {}, which no loaded plugin has", display_name(node.domain, node.type)),
                   "load the cpu plugin");
   // Transforms are written against the newest semantics, whatever version the net's own operators have.
   node.version = schema->version;

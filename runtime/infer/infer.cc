@@ -1,5 +1,7 @@
 #include "infer/infer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,7 +24,7 @@ class Inference : public CallServices {
   Findings& findings() { return findings_; }
 
   Result<void*> resource(const std::string& name) override {
-    return Status(Code::missing_resource, "resource " + quoted(name) + " is not available while shapes are inferred");
+    return Status(Code::missing_resource, fmt::format("resource {} is not available while shapes are inferred", quoted(name)));
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
   Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
@@ -52,8 +54,7 @@ void Inference::bind_symbol(const Value& value, const std::string& symbol, int64
     if (name != symbol) continue;
     if (bound != extent)
       findings_.add(Status(Code::shape_mismatch,
-                           "input " + quoted(value.name) + " has " + std::to_string(extent) + " for symbol " + quoted(symbol) +
-                               ", which is " + std::to_string(bound),
+                           fmt::format("input {} has {} for symbol {}, which is {}", quoted(value.name), extent, quoted(symbol), bound),
                            "give the inputs shapes that agree"));
     return;
   }
@@ -67,8 +68,8 @@ void Inference::check_symbols() {
   for (const auto& given : symbols_) {
     if (std::find(names.begin(), names.end(), given.first) != names.end()) continue;
     std::string hint = suggestion(given.first, names);
-    if (hint.empty()) hint = names.empty() ? "its inputs have no symbolic extents" : "its symbols are " + join(names, ", ");
-    findings_.add(Status(Code::unknown_name, "the net has no symbol " + quoted(given.first), std::move(hint)));
+    if (hint.empty()) hint = names.empty() ? "its inputs have no symbolic extents" : fmt::format("its symbols are {}", join(names, ", "));
+    findings_.add(Status(Code::unknown_name, fmt::format("the net has no symbol {}", quoted(given.first)), std::move(hint)));
   }
 }
 
@@ -81,15 +82,15 @@ void Inference::bind_input(size_t position) {
   type.dtype = value.type.dtype;
   if (given && given->type.dtype != DType::none) {
     if (type.dtype != DType::none && given->type.dtype != type.dtype)
-      findings_.add(
-          Status(Code::dtype_mismatch,
-                 "input " + quoted(value.name) + " is " + to_string(given->type.dtype) + ", the net declares " + to_string(type.dtype),
-                 "convert the feed"));
+      findings_.add(Status(
+          Code::dtype_mismatch,
+          fmt::format("input {} is {}, the net declares {}", quoted(value.name), to_string(given->type.dtype), to_string(type.dtype)),
+          "convert the feed"));
     type = given->type;
     if (type.dynamic) return;
     if (value.type.ranked && value.type.dims.size() != static_cast<size_t>(type.shape.rank())) {
-      findings_.add(Status(Code::shape_mismatch, "input " + quoted(value.name) + " has shape " + type.shape.text() +
-                                                     ", the net declares rank " + std::to_string(value.type.dims.size())));
+      findings_.add(Status(Code::shape_mismatch, fmt::format("input {} has shape {}, the net declares rank {}", quoted(value.name),
+                                                             type.shape.text(), value.type.dims.size())));
       return;
     }
     for (int i = 0; value.type.ranked && i < type.shape.rank(); ++i) {
@@ -98,19 +99,19 @@ void Inference::bind_input(size_t position) {
       const bool wrong =
           (dim.kind == Dim::Kind::constant && dim.value != type.shape[i]) || (dim.kind == Dim::Kind::bounded && type.shape[i] > dim.value);
       if (wrong)
-        findings_.add(Status(Code::shape_mismatch, "input " + quoted(value.name) + " has shape " + type.shape.text() +
-                                                       ", the net declares " + std::to_string(dim.value) + " along axis " +
-                                                       std::to_string(i)));
+        findings_.add(Status(Code::shape_mismatch, fmt::format("input {} has shape {}, the net declares {} along axis {}",
+                                                               quoted(value.name), type.shape.text(), dim.value, i)));
     }
     return;
   }
   if (type.dtype == DType::none) {
-    findings_.add(Status(Code::dtype_mismatch, "input " + quoted(value.name) + " has no dtype", "declare one, e.g. \"dtype\": \"f32\"")
-                      .in_net(net.name));
+    findings_.add(
+        Status(Code::dtype_mismatch, fmt::format("input {} has no dtype", quoted(value.name)), "declare one, e.g. \"dtype\": \"f32\"")
+            .in_net(net.name));
     return;
   }
   if (!value.type.ranked) {
-    findings_.add(Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
+    findings_.add(Status(Code::unbound_symbol, fmt::format("the shape of input {} is not known", quoted(value.name)),
                          hint_with("give it with ", option_names::input_shape.text(value.name))));
     return;
   }
@@ -119,14 +120,15 @@ void Inference::bind_input(size_t position) {
     if (dim.kind == Dim::Kind::symbol) {
       const auto bound = std::find_if(symbols_.begin(), symbols_.end(), [&](const auto& s) { return s.first == dim.symbol; });
       if (bound == symbols_.end()) {
-        findings_.add(Status(Code::unbound_symbol, "symbol " + quoted(dim.symbol) + " of input " + quoted(value.name) + " is not bound",
+        findings_.add(Status(Code::unbound_symbol,
+                             fmt::format("symbol {} of input {} is not bound", quoted(dim.symbol), quoted(value.name)),
                              hint_with("bind it with ", option_names::symbols.text(dim.symbol), " or give the input's shape")));
         extent = 1;
       } else {
         extent = bound->second;
       }
     } else if (dim.kind == Dim::Kind::dynamic) {
-      findings_.add(Status(Code::unbound_symbol, "an extent of input " + quoted(value.name) + " is not known",
+      findings_.add(Status(Code::unbound_symbol, fmt::format("an extent of input {} is not known", quoted(value.name)),
                            hint_with("give its shape with ", option_names::input_shape.text(value.name))));
       extent = 1;
     }
@@ -209,8 +211,8 @@ void Inference::check_declared(const Node& node) {
     if (type.dtype == DType::none) continue;  // its producer failed and was reported
     Status wrong;
     if (value.type.dtype != DType::none && value.type.dtype != type.dtype)
-      wrong = Status(Code::dtype_mismatch,
-                     "output " + quoted(value.name) + " is " + to_string(type.dtype) + ", the net declares " + to_string(value.type.dtype));
+      wrong = Status(Code::dtype_mismatch, fmt::format("output {} is {}, the net declares {}", quoted(value.name), to_string(type.dtype),
+                                                       to_string(value.type.dtype)));
     if (wrong.ok() && value.type.ranked && !type.dynamic) {
       bool fits = value.type.dims.size() == static_cast<size_t>(type.shape.rank());
       for (size_t i = 0; fits && i < value.type.dims.size(); ++i) {
@@ -219,9 +221,9 @@ void Inference::check_declared(const Node& node) {
         if (dim.kind == Dim::Kind::bounded) fits = type.shape[static_cast<int>(i)] <= dim.value;
       }
       if (!fits)
-        wrong =
-            Status(Code::shape_mismatch, "output " + quoted(value.name) + " has shape " + type.shape.text() + ", the net declares another",
-                   "mend the declaration or leave it out");
+        wrong = Status(Code::shape_mismatch,
+                       fmt::format("output {} has shape {}, the net declares another", quoted(value.name), type.shape.text()),
+                       "mend the declaration or leave it out");
     }
     findings_.add(std::move(wrong).at(node.name, display_name(node.domain, node.type)));
   }
@@ -266,8 +268,9 @@ Status Inference::node(NodeId id) {
     if (!node.outputs[i].valid()) continue;
     outputs[i].follows_bounded = bounded && !outputs[i].dynamic && outputs[i].shape.rank() > 0;
     if (outputs[i].byte_size() > options_.limits.tensor_bytes)
-      return over_limit(options_.limits, &Limits::tensor_bytes,
-                        "output " + quoted(typed_.net[node.outputs[i]].name) + " would take " + human_bytes(outputs[i].byte_size()));
+      return over_limit(
+          options_.limits, &Limits::tensor_bytes,
+          fmt::format("output {} would take {}", quoted(typed_.net[node.outputs[i]].name), human_bytes(outputs[i].byte_size())));
     typed_.types[node.outputs[i].index] = outputs[i];
   }
   return relevant_.empty() ? Status() : follow_content(node);
@@ -322,8 +325,7 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor*
     return from_subnet(std::move(status), net->name, typed_.net.name, asking_->name, display_name(asking_->domain, asking_->type));
   };
   if (net->inputs.size() != count)
-    return refused(
-        {Code::subnet_mismatch, "it takes " + std::to_string(net->inputs.size()) + " inputs, is given " + std::to_string(count)});
+    return refused({Code::subnet_mismatch, fmt::format("it takes {} inputs, is given {}", net->inputs.size(), count)});
   InferOptions options = subnet_options({inputs, count}, options_.evaluator, options_.limits);
   options.interruption = options_.interruption;
   for (InputBinding& input : options.inputs) {
@@ -334,8 +336,7 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor*
   Result<TypedNet> typed = infer(*net, typed_.registry, options);
   if (!typed.ok()) return refused(std::move(typed).status());
   if (net->outputs.size() < output_count)
-    return refused({Code::subnet_mismatch,
-                    "it has " + std::to_string(net->outputs.size()) + " outputs, " + std::to_string(output_count) + " are wanted"});
+    return refused({Code::subnet_mismatch, fmt::format("it has {} outputs, {} are wanted", net->outputs.size(), output_count)});
   for (uint32_t i = 0; i < output_count; ++i)
     if (outputs[i]) *outputs[i] = subnet_output_type(typed->type(typed->net.outputs[i]));
   return {};

@@ -1,5 +1,7 @@
 #include "infer/shape_operands.h"
 
+#include <fmt/format.h>
+
 #include "base/option_names.h"
 #include "base/text.h"
 #include "plugin/schema.h"
@@ -39,7 +41,8 @@ bool may_decide_shapes(DType dtype) {
 }
 
 Status missing_content(const std::string& input) {
-  return {Code::missing_input, "the content of input " + quoted(input) + " decides shapes and must be known when the net is prepared",
+  return {Code::missing_input,
+          fmt::format("the content of input {} decides shapes and must be known when the net is prepared", quoted(input)),
           hint_with("give it with ", option_names::input_data.text(input))};
 }
 

@@ -1,4 +1,5 @@
 #include <flatbuffers/flatbuffers.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -125,7 +126,7 @@ class Decoder {
       if (made.kind == Dim::Kind::symbol) {
         const auto index = static_cast<uint64_t>(dim->value());
         if (index >= symbols.size())
-          return fail(net, nullptr, Code::file_corrupt, "a dim names symbol " + std::to_string(index) + ", which does not exist");
+          return fail(net, nullptr, Code::file_corrupt, fmt::format("a dim names symbol {}, which does not exist", index));
         if (!spend(symbols[index].size())) return;
         made.symbol = symbols[index];
       } else if (made.kind != Dim::Kind::dynamic) {
@@ -166,9 +167,8 @@ class Decoder {
           made.kind = Value::Kind::variable;
           break;
         default:
-          fail(
-              *net, nullptr, Code::file_corrupt,
-              "value " + quoted(made.name) + " has the kind " + std::to_string(static_cast<int>(value->kind())) + ", which does not exist");
+          fail(*net, nullptr, Code::file_corrupt,
+               fmt::format("value {} has the kind {}, which does not exist", quoted(made.name), static_cast<int>(value->kind())));
       }
       if (value->type() != nullptr) type(*value->type(), symbols, *net, &made.type);
       made.variable = VariableId(value->variable());
@@ -210,8 +210,8 @@ class Decoder {
       text(attribute->name(), &out.name);
       if (!attribute_value(*attribute, *net, depth, &out.value) && !stopped_)
         fail(*net, &in, Code::attribute_mismatch,
-             "attribute " + quoted(out.name) + " does not have exactly the one value that its kind " +
-                 std::to_string(static_cast<int>(attribute->kind())) + " asks for");
+             fmt::format("attribute {} does not have exactly the one value that its kind {} asks for", quoted(out.name),
+                         static_cast<int>(attribute->kind())));
     }
   }
   // False when the fields that are set are not the one that `kind` names.
@@ -296,7 +296,8 @@ class Decoder {
 
 Result<Net> net_from_flatbuffer(std::span<const std::byte> payload, const Limits& limits) {
   if (payload.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
-    return Status(Code::limit_exceeded, "the net has " + human_bytes(static_cast<int64_t>(payload.size())) + "; flatbuffers end at 2 GiB");
+    return Status(Code::limit_exceeded,
+                  fmt::format("the net has {}; flatbuffers end at 2 GiB", human_bytes(static_cast<int64_t>(payload.size()))));
   const auto size = static_cast<int64_t>(payload.size());
   flatbuffers::Verifier::Options options;
   // A few levels more than the limit, so that a net just beyond it gets the sentence about the limit.
@@ -305,10 +306,11 @@ Result<Net> net_from_flatbuffer(std::span<const std::byte> payload, const Limits
   options.max_tables = static_cast<flatbuffers::uoffset_t>(size / 8 + 1);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(payload.data()), payload.size(), options);
   if (!file::VerifyNetBuffer(verifier))
-    return Status(Code::file_corrupt,
-                  "the flatbuffer is damaged: offsets out of range, misaligned, required fields missing, or nested deeper than " +
-                      std::to_string(options.max_depth) + " tables",
-                  "fetch the file again, or write it with Heddle");
+    return Status(
+        Code::file_corrupt,
+        fmt::format("the flatbuffer is damaged: offsets out of range, misaligned, required fields missing, or nested deeper than {} tables",
+                    options.max_depth),
+        "fetch the file again, or write it with Heddle");
   Decoder decoder(limits, size);
   Net net;
   decoder.decode(*file::GetNet(payload.data()), 0, &net);

@@ -1,5 +1,7 @@
 #include "load/header.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/checksum.h"
@@ -30,23 +32,21 @@ bool has_net_magic(std::span<const std::byte> bytes) {
 Result<std::span<const std::byte>> checked_payload(std::span<const std::byte> file) {
   if (!has_net_magic(file)) return Status(Code::file_corrupt, "this is not a Heddle net: it has another magic number");
   if (file.size() < net_header_bytes)
-    return Status(Code::file_truncated, "the file ends within its header, at byte " + std::to_string(file.size()), "fetch it again");
+    return Status(Code::file_truncated, fmt::format("the file ends within its header, at byte {}", file.size()), "fetch it again");
   const uint64_t version = get(file, 8, 4);
   if (version > net_format_version)
-    return Status(
-        Code::file_version,
-        "the file has format version " + std::to_string(version) + ", this Heddle reads up to " + std::to_string(net_format_version),
-        "use a newer Heddle, or write the net again with this one");
+    return Status(Code::file_version,
+                  fmt::format("the file has format version {}, this Heddle reads up to {}", version, net_format_version),
+                  "use a newer Heddle, or write the net again with this one");
   if (version == 0) return Status(Code::file_corrupt, "the file has format version 0, which does not exist");
   const bool padded = std::all_of(file.begin() + 32, file.begin() + 64, [](std::byte b) { return b == std::byte{0}; });
   if (get(file, 12, 4) != 0 || !padded) return Status(Code::file_corrupt, "reserved bytes of the header are not zero", "fetch it again");
   const uint64_t length = get(file, 16, 8);
   const uint64_t present = file.size() - net_header_bytes;
   if (present < length)
-    return Status(Code::file_truncated,
-                  "the file has " + std::to_string(present) + " bytes behind its header, not " + std::to_string(length), "fetch it again");
+    return Status(Code::file_truncated, fmt::format("the file has {} bytes behind its header, not {}", present, length), "fetch it again");
   if (present > length)
-    return Status(Code::file_corrupt, std::to_string(present - length) + " bytes follow the end of the net", "fetch it again");
+    return Status(Code::file_corrupt, fmt::format("{} bytes follow the end of the net", present - length), "fetch it again");
   const std::span<const std::byte> payload = file.subspan(net_header_bytes);
   if (checksum(payload) != get(file, 24, 8))
     return Status(Code::file_corrupt, "the checksum does not match: the file was damaged after it was written", "fetch it again");

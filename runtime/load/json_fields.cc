@@ -1,5 +1,7 @@
 #include "load/json_fields.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -21,14 +23,15 @@ Status unknown(std::string_view key, std::span<const std::string_view> keys) {
   std::vector<std::string> known;
   for (const std::string_view k : keys) known.emplace_back(k);
   std::string hint = suggestion(key, known);
-  return Status(Code::syntax, "the key " + quoted(key) + " is not known here", hint.empty() ? "known are " + join(known, ", ") : hint);
+  return Status(Code::syntax, fmt::format("the key {} is not known here", quoted(key)),
+                hint.empty() ? fmt::format("known are {}", join(known, ", ")) : hint);
 }
 
 }  // namespace
 
 JsonFields::JsonFields(JsonValue object, std::span<const std::string_view> keys) : keys_(keys) {
   if (!object.is(JsonValue::Kind::object)) {
-    status_ = Status(Code::syntax, std::string("an object was expected, not ") + name_of(object.kind()));
+    status_ = Status(Code::syntax, fmt::format("an object was expected, not {}", name_of(object.kind())));
     return;
   }
   const JsonValue::Iterator stop = object.end();
@@ -40,7 +43,7 @@ JsonFields::JsonFields(JsonValue object, std::span<const std::string_view> keys)
     if (i == keys.size())
       keep_first(&status_, unknown(key, keys));
     else if (values_[i])
-      keep_first(&status_, Status(Code::syntax, "the key " + quoted(key) + " is given twice", "remove one"));
+      keep_first(&status_, Status(Code::syntax, fmt::format("the key {} is given twice", quoted(key)), "remove one"));
     else
       values_[i] = *at;
   }
@@ -55,7 +58,7 @@ std::optional<JsonValue> JsonFields::get(std::string_view key) const {
 std::optional<JsonValue> JsonFields::get(std::string_view key, JsonValue::Kind kind, Status* status) const {
   const std::optional<JsonValue> value = get(key);
   if (!value || value->is(kind)) return value;
-  keep_first(status, Status(Code::syntax, quoted(key) + " must be " + name_of(kind) + ", not " + name_of(value->kind())));
+  keep_first(status, Status(Code::syntax, fmt::format("{} must be {}, not {}", quoted(key), name_of(kind), name_of(value->kind()))));
   return std::nullopt;
 }
 
@@ -69,8 +72,7 @@ int64_t JsonFields::integer(std::string_view key, int64_t low, int64_t high, int
   if (!value) return otherwise;
   const std::optional<int64_t> number = value->integer();
   if (number && *number >= low && *number <= high) return *number;
-  keep_first(status, Status(Code::syntax, quoted(key) + " is " + std::string(value->text()) + ", not an integer from " +
-                                              std::to_string(low) + " to " + std::to_string(high)));
+  keep_first(status, Status(Code::syntax, fmt::format("{} is {}, not an integer from {} to {}", quoted(key), value->text(), low, high)));
   return otherwise;
 }
 

@@ -1,5 +1,7 @@
 #include "load/json_parts.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 
@@ -47,7 +49,7 @@ Result<Shape> fixed_shape(const DeclaredType& type) {
     fixed = fixed && dim.kind == Dim::Kind::constant && dim.value >= 0;
     shape.push_back(dim.value);
   }
-  if (!fixed) return Status(Code::shape_mismatch, "data needs at most " + std::to_string(max_rank) + " dims, all constant");
+  if (!fixed) return Status(Code::shape_mismatch, fmt::format("data needs at most {} dims, all constant", max_rank));
   return shape;
 }
 
@@ -62,12 +64,12 @@ Status read_weights(JsonValue value, WeightReference* reference) {
   if (fields.get("checksum")) {
     const std::string_view hex = fields.text("checksum", &status);
     if (status.ok() && !parse_hex(hex, &reference->checksum))
-      return Status(Code::syntax, "the checksum " + quoted(hex) + " is not 16 hexadecimal digits");
+      return Status(Code::syntax, fmt::format("the checksum {} is not 16 hexadecimal digits", quoted(hex)));
   }
   if (fields.get("identity")) {
     const std::string_view identity = fields.text("identity", &status);
     if (status.ok() && !WeightsIdentity::parse(identity, &reference->identity))
-      return Status(Code::syntax, "the identity " + quoted(identity) + " is not 32 hexadecimal digits");
+      return Status(Code::syntax, fmt::format("the identity {} is not 32 hexadecimal digits", quoted(identity)));
   }
   if (status.ok() && (reference->file.empty() || reference->tensor.empty()))
     return Status(Code::syntax, "\"weights\" needs \"file\" and \"tensor\"");
@@ -114,7 +116,7 @@ Status read_ints(JsonValue value, AttributeValue* attribute) {
   out.reserve(value.size());
   for (const JsonValue element : value) {
     const std::optional<int64_t> i = element.integer();
-    if (!i) return Status(Code::syntax, "element " + std::to_string(out.size()) + " of \"ints\" is not a 64-bit integer");
+    if (!i) return Status(Code::syntax, fmt::format("element {} of \"ints\" is not a 64-bit integer", out.size()));
     out.push_back(*i);
   }
   return {};
@@ -124,7 +126,7 @@ Status read_floats(JsonValue value, AttributeValue* attribute) {
   auto& out = attribute->emplace<std::vector<double>>();
   out.reserve(value.size());
   for (const JsonValue element : value) {
-    HEDDLE_TRY(const double number, parse_number(element), "as element " + std::to_string(out.size()) + " of \"floats\"");
+    HEDDLE_TRY(const double number, parse_number(element), fmt::format("as element {} of \"floats\"", out.size()));
     out.push_back(number);
   }
   return {};
@@ -149,7 +151,7 @@ Status read_type(const JsonFields& fields, DeclaredType* type) {
     HEDDLE_CHECK(status);
     type->dtype = dtype_from_string(name);
     if (type->dtype == DType::none)
-      return Status(Code::syntax, "the dtype " + quoted(name) + " does not exist",
+      return Status(Code::syntax, fmt::format("the dtype {} does not exist", quoted(name)),
                     "known are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool");
   }
   const std::optional<JsonValue> dims = fields.get("dims", Kind::array, &status);

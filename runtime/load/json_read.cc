@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/json_document.h"
@@ -34,7 +36,7 @@ class NetReader {
   // the structure is not checked then.
   void malformed(const Net& net, Status status, std::string_view what = {}) {
     if (status.ok()) return;
-    if (!what.empty()) status.diagnostic().message = std::string(what) + ": " + status.diagnostic().message;
+    if (!what.empty()) status.diagnostic().message = fmt::format("{}: {}", what, status.diagnostic().message);
     add(net, std::move(status));
     understood_ = false;
   }
@@ -134,7 +136,7 @@ class NamedParts {
         if (id)
           node.inputs.back() = *id;
         else
-          dangling("input " + std::to_string(node.inputs.size() - 1) + " is " + quoted(input.text()) + ", which nothing defines", &node);
+          dangling(fmt::format("input {} is {}, which nothing defines", node.inputs.size() - 1, quoted(input.text())), &node);
       }
     }
     if (const std::optional<JsonValue> outputs = in.find("outputs")) {
@@ -148,7 +150,7 @@ class NamedParts {
         if (id)
           node.control.emplace_back(*id);
         else
-          dangling("it waits for operator " + quoted(before.text()) + ", which does not exist", &node);
+          dangling(fmt::format("it waits for operator {}, which does not exist", quoted(before.text())), &node);
       }
     }
   }
@@ -162,7 +164,7 @@ class NamedParts {
       if (id)
         out->push_back(*id);
       else
-        dangling(std::string("the ") + key + " of the net name " + quoted(value.text()) + ", which is no value");
+        dangling(fmt::format("the {} of the net name {}, which is no value", key, quoted(value.text())));
     }
   }
   void resolve_versions() {
@@ -180,7 +182,7 @@ class NamedParts {
           value.variable = VariableId(*id);
         else
           reader_.malformed(*net_, Status(Code::dangling_input, "its variable is not listed", "check the name"),
-                            "value " + quoted(value.name));
+                            fmt::format("value {}", quoted(value.name)));
       }
     }
     const std::string_view counter = fields_.text("step_counter", &status);
@@ -190,7 +192,7 @@ class NamedParts {
     if (id)
       net_->step_counter = VariableId(*id);
     else
-      dangling("the step counter " + quoted(counter) + " is no variable");
+      dangling(fmt::format("the step counter {} is no variable", quoted(counter)));
   }
   void resolve_links() {
     static constexpr std::string_view keys[] = {"of", "kind", "indices", "values", "rows", "unique", "sorted"};
@@ -251,8 +253,7 @@ void NetReader::read_header(const JsonFields& fields, bool top, Net* net) {
                     "begin the file with {\"heddle\": 1,");
   if (status.ok() && version > net_json_version)
     status =
-        Status(Code::file_version,
-               "the text has format version " + std::to_string(version) + ", this Heddle reads up to " + std::to_string(net_json_version),
+        Status(Code::file_version, fmt::format("the text has format version {}, this Heddle reads up to {}", version, net_json_version),
                "use a newer Heddle");
   const std::optional<JsonValue> sets = fields.get("operator_sets", Kind::array, &status);
   if (sets) {
@@ -269,7 +270,7 @@ void NetReader::read_header(const JsonFields& fields, bool top, Net* net) {
     for (JsonValue::Iterator at = metadata->begin(); !(at == metadata->end()); ++at) {
       const std::string_view key = (*at).text();
       ++at;
-      if (!(*at).is(Kind::string)) status = Status(Code::syntax, "the metadata " + quoted(key) + " is not a string");
+      if (!(*at).is(Kind::string)) status = Status(Code::syntax, fmt::format("the metadata {} is not a string", quoted(key)));
       net->metadata.emplace_back(key, (*at).text());
     }
   }
@@ -291,7 +292,7 @@ void NetReader::read_variables(const JsonFields& fields, Net* net) {
     made.trainable = variable.boolean("trainable", &status);
     if (status.ok()) status = read_type(variable, &made.type);
     if (status.ok()) status = read_content(variable, made.type, &made.initial);
-    malformed(*net, std::move(status), "variable " + quoted(made.name));
+    malformed(*net, std::move(status), fmt::format("variable {}", quoted(made.name)));
   }
 }
 
@@ -313,15 +314,15 @@ void NetReader::read_values(const JsonFields& fields, Net* net) {
                 : kind == "variable" ? Value::Kind::variable
                                      : Value::Kind::node_output;
     if (made.kind == Value::Kind::node_output && value.get("kind") && status.ok())
-      status =
-          Status(Code::syntax, "the kind " + quoted(kind) + " does not exist", "known are input, constant, variable; outputs have none");
+      status = Status(Code::syntax, fmt::format("the kind {} does not exist", quoted(kind)),
+                      "known are input, constant, variable; outputs have none");
     made.version = static_cast<uint32_t>(value.integer("version", 0, UINT32_MAX - 1, 0, &status));
     const bool versioned = value.get("variable") || value.get("version");
     if (status.ok() && versioned != (made.kind == Value::Kind::variable))
       status = Status(Code::syntax, "\"variable\" and \"version\" belong to values of kind variable, and these need them");
     if (status.ok()) status = read_type(value, &made.type);
     if (status.ok()) status = read_content(value, made.type, &made.content);
-    if (!status.ok()) malformed(*net, std::move(status), "value " + quoted(made.name));
+    if (!status.ok()) malformed(*net, std::move(status), fmt::format("value {}", quoted(made.name)));
   }
 }
 
@@ -352,10 +353,10 @@ void NetReader::read_nodes(const JsonFields& fields, int64_t depth, Net* net) {
       if (!names) continue;
       for (const JsonValue name : *names)
         if (!name.is(Kind::string) && !name.is(Kind::null) && status.ok())
-          status = Status(Code::syntax, std::string("\"") + key + "\" lists something that is no name");
+          status = Status(Code::syntax, fmt::format("\"{}\" lists something that is no name", key));
     }
     const std::optional<JsonValue> attributes = node.get("attributes", Kind::object, &status);
-    if (!status.ok()) malformed(*net, std::move(status), "operator " + quoted(made.name));
+    if (!status.ok()) malformed(*net, std::move(status), fmt::format("operator {}", quoted(made.name)));
     if (attributes) read_attributes(*attributes, depth, *net, &made);
   }
 }
@@ -369,7 +370,7 @@ void NetReader::read_attributes(JsonValue in, int64_t depth, const Net& net, Nod
     std::optional<JsonValue> subnet;
     Status status = read_attribute(*at, &made.value, &subnet);
     if (!status.ok()) {
-      status.diagnostic().message = "attribute " + quoted(made.name) + ": " + status.diagnostic().message;
+      status.diagnostic().message = fmt::format("attribute {}: {}", quoted(made.name), status.diagnostic().message);
       add(net, std::move(status), node);
       understood_ = false;
     } else if (subnet) {

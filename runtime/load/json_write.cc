@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/text.h"
@@ -16,7 +18,7 @@ class JsonWriter {
   void net(const Net& net, size_t margin) {
     out_ += "{";
     first_member_ = true;
-    if (margin == 1) member(margin, "heddle", [&] { out_ += std::to_string(net_json_version); });
+    if (margin == 1) member(margin, "heddle", [&] { out_ += fmt::to_string(net_json_version); });
     if (!net.name.empty()) member(margin, "name", [&] { text(net.name); });
     if (!net.doc.empty()) member(margin, "doc", [&] { text(net.doc); });
     if (!net.operator_sets.empty())
@@ -24,7 +26,7 @@ class JsonWriter {
         list(net.operator_sets, [&](const OperatorSetVersion& set) {
           out_ += "{\"domain\": ";
           text(set.domain);
-          out_ += ", \"version\": " + std::to_string(set.version) + "}";
+          out_ += fmt::format(", \"version\": {}}}", set.version);
         });
       });
     if (!net.metadata.empty())
@@ -82,13 +84,13 @@ class JsonWriter {
 
   // ", "dtype": "f32", "dims": [1, "N", {"at_most": 8}, null]"
   void type(const DeclaredType& t) {
-    if (t.dtype != DType::none) out_ += std::string(", \"dtype\": \"") + to_string(t.dtype) + "\"";
+    if (t.dtype != DType::none) out_ += fmt::format(", \"dtype\": \"{}\"", to_string(t.dtype));
     if (!t.ranked) return;
     out_ += ", \"dims\": ";
     list(t.dims, [&](const Dim& dim) {
-      if (dim.kind == Dim::Kind::constant) out_ += std::to_string(dim.value);
+      if (dim.kind == Dim::Kind::constant) out_ += fmt::to_string(dim.value);
       if (dim.kind == Dim::Kind::symbol) text(dim.symbol);
-      if (dim.kind == Dim::Kind::bounded) out_ += "{\"at_most\": " + std::to_string(dim.value) + "}";
+      if (dim.kind == Dim::Kind::bounded) out_ += fmt::format("{{\"at_most\": {}}}", dim.value);
       if (dim.kind == Dim::Kind::dynamic) out_ += "null";
     });
   }
@@ -103,8 +105,8 @@ class JsonWriter {
     text(reference->file);
     out_ += ", \"tensor\": ";
     text(reference->tensor);
-    if (reference->checksum != 0) out_ += ", \"checksum\": \"" + hex(reference->checksum) + "\"";
-    if (reference->identity.known()) out_ += ", \"identity\": \"" + reference->identity.text() + "\"";
+    if (reference->checksum != 0) out_ += fmt::format(", \"checksum\": \"{}\"", hex(reference->checksum));
+    if (reference->identity.known()) out_ += fmt::format(", \"identity\": \"{}\"", reference->identity.text());
     out_ += '}';
   }
   void variable(const Variable& v) {
@@ -123,7 +125,7 @@ class JsonWriter {
     if (v.kind == Value::Kind::variable) {
       out_ += ", \"kind\": \"variable\", \"variable\": ";
       text(net[v.variable].name);
-      out_ += ", \"version\": " + std::to_string(v.version);
+      out_ += fmt::format(", \"version\": {}", v.version);
     } else {
       type(v.type);
     }
@@ -147,7 +149,7 @@ class JsonWriter {
       out_ += ", \"domain\": ";
       text(n.domain);
     }
-    if (n.version != 0) out_ += ", \"version\": " + std::to_string(n.version);
+    if (n.version != 0) out_ += fmt::format(", \"version\": {}", n.version);
     if (!n.device.empty()) {
       out_ += ", \"device\": ";
       text(n.device);
@@ -169,7 +171,7 @@ class JsonWriter {
       out_ += ", \"control\": ";
       list(n.control, [&](NodeId id) { text(net[id].name); });
     }
-    if (n.random_stream != 0) out_ += ", \"random_stream\": " + std::to_string(n.random_stream);
+    if (n.random_stream != 0) out_ += fmt::format(", \"random_stream\": {}", n.random_stream);
     out_ += '}';
   }
 
@@ -187,7 +189,7 @@ class JsonWriter {
   void attribute(const Attribute& a, size_t margin) {
     text(a.name);
     if (const auto* v = std::get_if<int64_t>(&a.value)) {
-      out_ += ": {\"int\": " + std::to_string(*v);
+      out_ += fmt::format(": {{\"int\": {}", *v);
     } else if (const auto* v = std::get_if<double>(&a.value)) {
       out_ += ": {\"float\": ";
       append_number(out_, *v);
@@ -196,7 +198,7 @@ class JsonWriter {
       byte_string(*v);
     } else if (const auto* v = std::get_if<std::vector<int64_t>>(&a.value)) {
       out_ += ": {\"ints\": ";
-      list(*v, [&](int64_t i) { out_ += std::to_string(i); });
+      list(*v, [&](int64_t i) { out_ += fmt::to_string(i); });
     } else if (const auto* v = std::get_if<std::vector<double>>(&a.value)) {
       out_ += ": {\"floats\": ";
       list(*v, [&](double d) { append_number(out_, d); });
@@ -204,8 +206,7 @@ class JsonWriter {
       out_ += ": {\"strings\": ";
       list(*v, [&](const std::string& s) { byte_string(s); });
     } else if (const auto* v = std::get_if<std::shared_ptr<const Blob>>(&a.value)) {
-      out_ +=
-          std::string(": {\"tensor\": {\"dtype\": \"") + to_string((*v)->dtype) + "\", \"dims\": " + (*v)->shape.text() + ", \"data\": ";
+      out_ += fmt::format(": {{\"tensor\": {{\"dtype\": \"{}\", \"dims\": {}, \"data\": ", to_string((*v)->dtype), (*v)->shape.text());
       append_literal(out_, **v);
       out_ += '}';
     } else if (const auto* v = std::get_if<std::shared_ptr<const Net>>(&a.value)) {
@@ -223,7 +224,7 @@ class JsonWriter {
     text(net[link.indices].name);
     out_ += ", \"values\": ";
     text(net[link.values].name);
-    out_ += ", \"rows\": " + std::to_string(link.rows);
+    out_ += fmt::format(", \"rows\": {}", link.rows);
     if (link.unique) out_ += ", \"unique\": true";
     if (link.sorted) out_ += ", \"sorted\": true";
     out_ += '}';

@@ -1,5 +1,7 @@
 #include "load/load.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <new>
 
@@ -28,10 +30,11 @@ bool looks_like_json(std::span<const std::byte> bytes) {
 Result<Net> parse_net(std::span<const std::byte> bytes, const Limits& limits) {
   if (bytes.empty()) return Status(Code::file_truncated, "the file is empty", "fetch it again");
   if (static_cast<int64_t>(bytes.size()) > limits.file_bytes)
-    return over_limit(limits, &Limits::file_bytes, "the net has " + human_bytes(static_cast<int64_t>(bytes.size())));
+    return over_limit(limits, &Limits::file_bytes, fmt::format("the net has {}", human_bytes(static_cast<int64_t>(bytes.size()))));
   if (!has_net_magic(bytes)) {
     if (looks_like_json(bytes)) return net_from_json(as_text(bytes), limits);
-    return Status(Code::file_corrupt, "this is neither a Heddle net nor JSON: it begins with " + quoted(as_text(bytes).substr(0, 8)),
+    return Status(Code::file_corrupt,
+                  fmt::format("this is neither a Heddle net nor JSON: it begins with {}", quoted(as_text(bytes).substr(0, 8))),
                   "ONNX models are read by `heddle import`");
   }
   HEDDLE_TRY(const std::span<const std::byte> payload, checked_payload(bytes));
@@ -54,19 +57,19 @@ Result<Net> load_net_bytes(std::span<const std::byte> bytes, const std::filesyst
   try {
     return load_checked(bytes, folder, options);
   } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_memory, "no memory for a net of " + human_bytes(static_cast<int64_t>(bytes.size())));
+    return Status(Code::out_of_memory, fmt::format("no memory for a net of {}", human_bytes(static_cast<int64_t>(bytes.size()))));
   }
 }
 
 Result<Net> load_net(const std::filesystem::path& path, const LoadOptions& options) {
-  const std::string what = "while loading " + quoted(path.native());
+  const std::string what = fmt::format("while loading {}", quoted(path.native()));
   try {
     HEDDLE_TRY(const FileBytes file, read_file(path, options.limits.file_bytes));
     const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
     HEDDLE_TRY(Net net, load_checked(file.span(), folder, options), what);
     return net;
   } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_memory, "no memory to load " + quoted(path.native()));
+    return Status(Code::out_of_memory, fmt::format("no memory to load {}", quoted(path.native())));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "load/save.h"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <optional>
 #include <unordered_map>
@@ -73,7 +75,7 @@ class WeightsPlan {
       return {};
     }
     if (content.blob == nullptr)
-      return Status(Code::weights_missing, "the weights of " + quoted(name) + " are not attached", "load the net with its weights")
+      return Status(Code::weights_missing, fmt::format("the weights of {} are not attached", quoted(name)), "load the net with its weights")
           .in_net(net.name);
     if (content.blob->bytes <= options_.inline_bytes) return {};
     const auto [at, added] = by_bytes_.try_emplace(content.blob->data, tensors_.size());
@@ -93,7 +95,7 @@ class WeightsPlan {
     const bool too_long = static_cast<int64_t>(name.size()) + 16 > options_.limits.name_bytes;
     const std::string base = too_long ? "weights" : name.starts_with("__") ? "_" + name : name;
     std::string tensor = base;
-    for (int64_t i = 2; !names_.insert(tensor).second; ++i) tensor = base + "~" + std::to_string(i);
+    for (int64_t i = 2; !names_.insert(tensor).second; ++i) tensor = fmt::format("{}~{}", base, i);
     return tensor;
   }
 
@@ -131,7 +133,7 @@ std::filesystem::path target_of(const std::filesystem::path& path) {
 Status save_checked(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
   const std::filesystem::path weights = weights_path(path);
   if (target_of(weights) == target_of(path))
-    return Status(Code::invalid_argument, quoted(path.native()) + " is where the weights of the net go",
+    return Status(Code::invalid_argument, fmt::format("{} is where the weights of the net go", quoted(path.native())),
                   "let its name end in .heddle or .json");
   HEDDLE_CHECK(check_whole_net(net, options.limits));
   HEDDLE_CHECK(check_weights_whole(net));
@@ -141,7 +143,7 @@ Status save_checked(const Net& net, const std::filesystem::path& path, const Sav
   if (!plan.tensors().empty()) {
     if (!is_utf8(weights.filename().native()))
       return Status(Code::file_unwritable,
-                    "the file name " + quoted(weights.filename().native()) + " is not UTF-8, the net could not refer to it");
+                    fmt::format("the file name {} is not UTF-8, the net could not refer to it", quoted(weights.filename().native())));
     HEDDLE_TRY(const WrittenWeights written, write_safetensors(weights, plan.tensors()));
     plan.complete(written);
   }
@@ -161,12 +163,12 @@ std::filesystem::path weights_path(const std::filesystem::path& net) {
 }
 
 Status save_net(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
-  const std::string what = "while saving " + quoted(path.native());
+  const std::string what = fmt::format("while saving {}", quoted(path.native()));
   try {
     HEDDLE_CHECK(save_checked(net, path, options), what);
     return {};
   } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_memory, "no memory to save " + quoted(path.native()));
+    return Status(Code::out_of_memory, fmt::format("no memory to save {}", quoted(path.native())));
   }
 }
 

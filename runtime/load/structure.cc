@@ -1,5 +1,7 @@
 #include "load/structure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -35,7 +37,7 @@ class StructureCheck {
     check_outputs();
     for (const SparseLink& link : net_.sparse_links) check_sparse_link(link);
     if (net_.step_counter.valid() && net_.step_counter.index >= net_.variables.size())
-      fail(Code::file_corrupt, "the step counter is variable " + std::to_string(net_.step_counter.index) + ", which does not exist");
+      fail(Code::file_corrupt, fmt::format("the step counter is variable {}, which does not exist", net_.step_counter.index));
     else if (net_.step_counter.valid())
       check_step_counter(net_[net_.step_counter]);
     check_undefined();
@@ -54,7 +56,7 @@ class StructureCheck {
   // Adds "value "x": ..." or the like.
   void add_about(Status status, const char* what, const std::string& name) {
     if (status.ok()) return;
-    status.diagnostic().message = std::string(what) + " " + quoted(name) + ": " + status.diagnostic().message;
+    status.diagnostic().message = fmt::format("{} {}: {}", what, quoted(name), status.diagnostic().message);
     add(std::move(status));
   }
   std::string name_of(ValueId id) const { return quoted(net_[id].name); }
@@ -62,7 +64,8 @@ class StructureCheck {
 
   void check_step_counter(const Variable& counter) {
     if (counter.type.dtype != DType::i64 || !counter.type.ranked || !counter.type.dims.empty())
-      fail(Code::dtype_mismatch, "the step counter " + quoted(counter.name) + " is no i64 scalar", "declare it as i64 with dims []");
+      fail(Code::dtype_mismatch, fmt::format("the step counter {} is no i64 scalar", quoted(counter.name)),
+           "declare it as i64 with dims []");
   }
 
   void check_header() {
@@ -71,14 +74,14 @@ class StructureCheck {
     std::vector<std::string_view> domains;
     for (const OperatorSetVersion& set : net_.operator_sets) {
       add(check_text(set.domain, "the domain of an operator set", limits_));
-      if (set.version < 0) fail(Code::file_corrupt, "the operator set " + quoted(set.domain) + " has a negative version");
+      if (set.version < 0) fail(Code::file_corrupt, fmt::format("the operator set {} has a negative version", quoted(set.domain)));
       domains.emplace_back(set.domain);
     }
     check_unique(std::move(domains), "an operator set");
     std::vector<std::string_view> keys;
     for (const auto& [key, value] : net_.metadata) {
       add(check_name(key, "a metadata entry", limits_));
-      if (!is_utf8(value)) fail(Code::syntax, "the metadata " + quoted(key) + " is not UTF-8");
+      if (!is_utf8(value)) fail(Code::syntax, fmt::format("the metadata {} is not UTF-8", quoted(key)));
       keys.emplace_back(key);
     }
     check_unique(std::move(keys), "a metadata entry");
@@ -89,9 +92,7 @@ class StructureCheck {
     for (const auto& [first, again] : index.duplicates()) duplicate(what, kept[again], first, again);
   }
   void duplicate(const char* what, std::string_view name, uint32_t first, uint32_t again) {
-    fail(Code::duplicate_name,
-         std::string(what) + " called " + quoted(name) + " occurs again, as number " + std::to_string(again) + " after number " +
-             std::to_string(first),
+    fail(Code::duplicate_name, fmt::format("{} called {} occurs again, as number {} after number {}", what, quoted(name), again, first),
          "rename one of them");
   }
   template <class T>
@@ -116,15 +117,13 @@ class StructureCheck {
         const ValueId id = node.outputs[i];
         if (!id.valid()) continue;
         if (!exists(id)) {
-          fail(Code::file_corrupt, "output " + std::to_string(i) + " is value " + std::to_string(id.index) + ", which does not exist", {},
-               &node);
+          fail(Code::file_corrupt, fmt::format("output {} is value {}, which does not exist", i, id.index), {}, &node);
           continue;
         }
         Origin& origin = links_.origins[id.index];
         if (origin.producer.valid()) {
           fail(Code::duplicate_name,
-               "output " + std::to_string(i) + " defines " + name_of(id) + ", which operator " + quoted(net_[origin.producer].name) +
-                   " defines already",
+               fmt::format("output {} defines {}, which operator {} defines already", i, name_of(id), quoted(net_[origin.producer].name)),
                "give each output a value of its own", &node);
           continue;
         }
@@ -148,22 +147,21 @@ class StructureCheck {
       case Value::Kind::constant:
         break;
       default:  // a number that stood in the file
-        fail(Code::file_corrupt,
-             "value " + name_of(id) + " has the kind " + std::to_string(static_cast<int>(value.kind)) + ", which does not exist");
+        fail(Code::file_corrupt, fmt::format("value {} has the kind {}, which does not exist", name_of(id), static_cast<int>(value.kind)));
         return;
     }
     // Two writers of one value would make its content depend on the order of a run.
     const bool external = value.kind == Value::Kind::input || value.kind == Value::Kind::constant ||
                           (value.kind == Value::Kind::variable && value.version == 0);
     if (external && produced)
-      fail(Code::duplicate_name, "value " + name_of(id) + " is an input, constant or variable, and yet the output of an operator",
+      fail(Code::duplicate_name, fmt::format("value {} is an input, constant or variable, and yet the output of an operator", name_of(id)),
            "give the output another name", &net_[links_.origins[id.index].producer]);
     if (value.kind != Value::Kind::variable && (value.variable.valid() || value.version != 0))
-      fail(Code::file_corrupt, "value " + name_of(id) + " is no variable but has a version");
+      fail(Code::file_corrupt, fmt::format("value {} is no variable but has a version", name_of(id)));
     if (value.kind == Value::Kind::constant)
       add_about(check_content(value.content, value.type, limits_), "constant", value.name);
     else if (value.content.blob != nullptr || !value.content.reference.file.empty())
-      fail(Code::file_corrupt, "value " + name_of(id) + " is no constant but has content");
+      fail(Code::file_corrupt, fmt::format("value {} is no constant but has content", name_of(id)));
     if (value.kind == Value::Kind::input || value.kind == Value::Kind::node_output)
       add_about(check_type(value.type, limits_), "value", value.name);
   }
@@ -176,14 +174,14 @@ class StructureCheck {
       const Value& value = net_.values[i];
       if (value.kind != Value::Kind::variable) continue;
       if (value.variable.index >= net_.variables.size()) {
-        fail(Code::file_corrupt, "value " + quoted(value.name) + " is a version of variable " + std::to_string(value.variable.index) +
-                                     ", which does not exist");
+        fail(Code::file_corrupt,
+             fmt::format("value {} is a version of variable {}, which does not exist", quoted(value.name), value.variable.index));
         continue;
       }
       const DeclaredType& type = net_[value.variable].type;
       if (value.type != DeclaredType{} && value.type != type)
         fail(Code::shape_mismatch,
-             "value " + quoted(value.name) + " is not of the type of its variable " + quoted(net_[value.variable].name));
+             fmt::format("value {} is not of the type of its variable {}", quoted(value.name), quoted(net_[value.variable].name)));
       versions.emplace_back(value.variable.index, value.version, i);
     }
     // Sorted, the versions of a variable are neighbours, and gaps and repetitions show without a table for each variable.
@@ -191,7 +189,7 @@ class StructureCheck {
     for (size_t i = 0; i < versions.size(); ++i) check_version(versions, i);
     for (size_t v = 0; v < net_.variables.size(); ++v)
       if (!links_.first_version[v].valid())
-        fail(Code::file_corrupt, "variable " + quoted(net_.variables[v].name) + " has no version 0",
+        fail(Code::file_corrupt, fmt::format("variable {} has no version 0", quoted(net_.variables[v].name)),
              "each variable needs a value of version 0");
   }
   void check_version(const std::vector<std::tuple<uint32_t, uint32_t, uint32_t>>& versions, size_t i) {
@@ -200,8 +198,8 @@ class StructureCheck {
     const uint32_t expected = first ? 0 : std::get<1>(versions[i - 1]) + 1;
     if (version != expected) {
       fail(Code::file_corrupt,
-           "value " + quoted(net_.values[value].name) + " is version " + std::to_string(version) + " of variable " +
-               quoted(net_.variables[variable].name) + " where version " + std::to_string(expected) + " is due",
+           fmt::format("value {} is version {} of variable {} where version {} is due", quoted(net_.values[value].name), version,
+                       quoted(net_.variables[variable].name), expected),
            "number the versions 0, 1, 2 ...");
       return;
     }
@@ -212,8 +210,8 @@ class StructureCheck {
     const NodeId now = links_.origins[value].producer;
     if (before.valid() && now.valid() && before.index >= now.index)
       fail(Code::hazard,
-           "it writes " + quoted(net_.values[value].name) + ", version " + std::to_string(version) + " of variable " +
-               quoted(net_.variables[variable].name) + ", before the version that it replaces",
+           fmt::format("it writes {}, version {} of variable {}, before the version that it replaces", quoted(net_.values[value].name),
+                       version, quoted(net_.variables[variable].name)),
            "write versions in program order", &net_[now]);
   }
 
@@ -222,15 +220,15 @@ class StructureCheck {
     add(check_name(node.type, "the type of an operator", limits_), &node);
     add(check_text(node.domain, "the domain of an operator", limits_), &node);
     add(check_text(node.device, "the device of an operator", limits_), &node);
-    if (node.version < 0) fail(Code::file_corrupt, "it asks for version " + std::to_string(node.version), {}, &node);
+    if (node.version < 0) fail(Code::file_corrupt, fmt::format("it asks for version {}", node.version), {}, &node);
     if (!node.epilogue.empty())
       fail(Code::unsupported, "it has a fused epilogue, which files do not hold", "save the net before it is fused", &node);
     for (size_t i = 0; i < node.inputs.size(); ++i) check_input(id, node, i);
     for (const NodeId before : node.control) {
       if (before.index >= net_.nodes.size())
-        fail(Code::dangling_input, "it waits for operator " + std::to_string(before.index) + ", which does not exist", {}, &node);
+        fail(Code::dangling_input, fmt::format("it waits for operator {}, which does not exist", before.index), {}, &node);
       else if (before.index >= id.index)
-        fail(Code::cycle, "it waits for operator " + quoted(net_[before].name) + ", which does not come before it",
+        fail(Code::cycle, fmt::format("it waits for operator {}, which does not come before it", quoted(net_[before].name)),
              "list operators in the order in which they run", &node);
     }
     for (const Attribute& attribute : node.attributes) add(check_attribute(attribute, limits_), &node);
@@ -240,20 +238,20 @@ class StructureCheck {
     const ValueId input = node.inputs[i];
     if (!input.valid()) return;
     if (!exists(input)) {
-      fail(Code::dangling_input, which(i) + "value " + std::to_string(input.index) + ", which does not exist", {}, &node);
+      fail(Code::dangling_input, fmt::format("input {} is value {}, which does not exist", i, input.index), {}, &node);
     } else if (!defined_[input.index]) {
       reported_[input.index] = true;
-      fail(Code::dangling_input, which(i) + name_of(input) + ", which no operator defines",
+      fail(Code::dangling_input, fmt::format("input {} is {}, which no operator defines", i, name_of(input)),
            "add the operator or make it an input of the net", &node);
     } else if (const NodeId producer = links_.origins[input.index].producer; producer.valid() && producer.index >= id.index) {
       if (producer.index == id.index)
-        fail(Code::cycle, which(i) + name_of(input) + ", which it defines itself", "an operator can't read its own output", &node);
+        fail(Code::cycle, fmt::format("input {} is {}, which it defines itself", i, name_of(input)),
+             "an operator can't read its own output", &node);
       else
-        fail(Code::cycle, which(i) + name_of(input) + ", which operator " + quoted(net_[producer].name) + " defines later",
+        fail(Code::cycle, fmt::format("input {} is {}, which operator {} defines later", i, name_of(input), quoted(net_[producer].name)),
              "break the cycle, or list operators in the order in which they run", &node);
     }
   }
-  static std::string which(size_t i) { return "input " + std::to_string(i) + " is "; }
   void check_attribute_names(const Node& node) {
     if (node.attributes.size() < 2) return;
     std::vector<std::string_view> names;
@@ -261,38 +259,40 @@ class StructureCheck {
     for (const Attribute& attribute : node.attributes) names.emplace_back(attribute.name);
     std::sort(names.begin(), names.end());
     for (size_t i = 1; i < names.size(); ++i)
-      if (names[i] == names[i - 1]) fail(Code::duplicate_name, "attribute " + quoted(names[i]) + " is given twice", "remove one", &node);
+      if (names[i] == names[i - 1])
+        fail(Code::duplicate_name, fmt::format("attribute {} is given twice", quoted(names[i])), "remove one", &node);
   }
 
   void check_inputs() {
     std::vector<bool> listed(net_.values.size());
     for (const ValueId id : net_.inputs) {
       if (!exists(id))
-        fail(Code::file_corrupt, "an input of the net is value " + std::to_string(id.index) + ", which does not exist");
+        fail(Code::file_corrupt, fmt::format("an input of the net is value {}, which does not exist", id.index));
       else if (net_[id].kind != Value::Kind::input)
-        fail(Code::file_corrupt, "value " + name_of(id) + " is listed as an input of the net but is none");
+        fail(Code::file_corrupt, fmt::format("value {} is listed as an input of the net but is none", name_of(id)));
       else if (listed[id.index])
-        fail(Code::duplicate_name, "input " + name_of(id) + " of the net is listed twice");
+        fail(Code::duplicate_name, fmt::format("input {} of the net is listed twice", name_of(id)));
       else
         listed[id.index] = true;
     }
     for (size_t i = 0; i < net_.values.size(); ++i)
       if (net_.values[i].kind == Value::Kind::input && !listed[i])
-        fail(Code::file_corrupt, "value " + quoted(net_.values[i].name) + " is an input but not listed among the inputs of the net");
+        fail(Code::file_corrupt,
+             fmt::format("value {} is an input but not listed among the inputs of the net", quoted(net_.values[i].name)));
   }
   void check_outputs() {
     std::vector<bool> listed(net_.values.size());
     for (const ValueId id : net_.outputs) {
       if (!exists(id)) {
-        fail(Code::dangling_input, "an output of the net is value " + std::to_string(id.index) + ", which does not exist");
+        fail(Code::dangling_input, fmt::format("an output of the net is value {}, which does not exist", id.index));
         continue;
       }
       if (!defined_[id.index]) {
         reported_[id.index] = true;
-        fail(Code::dangling_input, "output " + name_of(id) + " of the net is defined by no operator");
+        fail(Code::dangling_input, fmt::format("output {} of the net is defined by no operator", name_of(id)));
       }
       // Callers tell outputs apart by name; a branch or loop body may give one value twice, as its outputs go by position.
-      if (top_ && listed[id.index]) fail(Code::duplicate_name, "output " + name_of(id) + " of the net is listed twice");
+      if (top_ && listed[id.index]) fail(Code::duplicate_name, fmt::format("output {} of the net is listed twice", name_of(id)));
       listed[id.index] = true;
     }
   }
@@ -301,14 +301,15 @@ class StructureCheck {
     if (!exists(link.of) || !exists(link.indices) || !exists(link.values))
       fail(Code::dangling_input, "a sparse link names a value that does not exist");
     else if (!defined_[link.of.index] || !defined_[link.indices.index] || !defined_[link.values.index])
-      fail(Code::dangling_input, "a sparse link of " + name_of(link.of) + " names a value that no operator defines");
-    if (link.rows < 0) fail(Code::file_corrupt, "a sparse link has " + std::to_string(link.rows) + " rows");
+      fail(Code::dangling_input, fmt::format("a sparse link of {} names a value that no operator defines", name_of(link.of)));
+    if (link.rows < 0) fail(Code::file_corrupt, fmt::format("a sparse link has {} rows", link.rows));
   }
   // The checks of readers find undefined values only where they are read; this finds those without a reader.
   void check_undefined() {
     for (size_t i = 0; i < net_.values.size(); ++i)
       if (!defined_[i] && !reported_[i])
-        fail(Code::dangling_input, "value " + quoted(net_.values[i].name) + " is defined by no operator", "remove it, or add the operator");
+        fail(Code::dangling_input, fmt::format("value {} is defined by no operator", quoted(net_.values[i].name)),
+             "remove it, or add the operator");
   }
 
   const Net& net_;

@@ -1,4 +1,6 @@
 // check_whole_net: a net about to be written, with its subnets and with the links that a file does not store.
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "load/structure.h"
 
@@ -11,13 +13,14 @@ void check_links(const Net& net, const NetLinks& links, Findings& findings) {
     const Value& value = net.values[i];
     const Origin& origin = links.origins[i];
     if (value.producer != origin.producer || (origin.producer.valid() && value.output != origin.output))
-      findings.add(Status(Code::internal, "value " + quoted(value.name) + " names another producer than the operator that lists it")
-                       .in_net(net.name));
+      findings.add(
+          Status(Code::internal, fmt::format("value {} names another producer than the operator that lists it", quoted(value.name)))
+              .in_net(net.name));
   }
   for (size_t i = 0; i < net.variables.size(); ++i)
     if (net.variables[i].first != links.first_version[i] || net.variables[i].last != links.last_version[i])
-      findings.add(
-          Status(Code::internal, "variable " + quoted(net.variables[i].name) + " names other versions than its values").in_net(net.name));
+      findings.add(Status(Code::internal, fmt::format("variable {} names other versions than its values", quoted(net.variables[i].name)))
+                       .in_net(net.name));
 }
 
 void check_with_subnets(const Net& net, int64_t depth, const Limits& limits, int64_t* nodes, Findings& findings) {

@@ -79,15 +79,16 @@ class Parser {
     for (size_t i = 0; i < std::min(header.count, most_fields); ++i) {
       const auto known = std::find(column_names.begin(), column_names.end(), header.field[i]);
       if (known == column_names.end())
-        return at_line(line_, Code::syntax, "unknown column " + shown(header.field[i]),
+        return at_line(line_, Code::syntax, fmt::format("unknown column {}", shown(header.field[i])),
                        header.field[i] == "offset" ? "remove the column: offsets are what the planner finds" : header_hint);
       size_t& place = place_[static_cast<size_t>(known - column_names.begin())];
-      if (place != SIZE_MAX) return at_line(line_, Code::syntax, "column " + shown(header.field[i]) + " is there twice", header_hint);
+      if (place != SIZE_MAX)
+        return at_line(line_, Code::syntax, fmt::format("column {} is there twice", shown(header.field[i])), header_hint);
       place = i;
     }
     for (const Column column : {id, lower, upper, size})
       if (place_[column] == SIZE_MAX)
-        return at_line(line_, Code::syntax, "there is no column " + quoted(column_names[column]), header_hint);
+        return at_line(line_, Code::syntax, fmt::format("there is no column {}", quoted(column_names[column])), header_hint);
     width_ = header.count;
     table_.has_alignment = place_[alignment] != SIZE_MAX;
     return {};
@@ -144,7 +145,7 @@ Result<BufferTable> parse_buffers_csv(std::string_view text, const Limits& limit
 Result<BufferTable> load_buffers_csv(const std::string& path, const Limits& limits) {
   HEDDLE_TRY(const FileBytes bytes, read_file(path, limits.file_bytes));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
-  HEDDLE_TRY(BufferTable table, parse_buffers_csv(text, limits), "in " + quoted(path));
+  HEDDLE_TRY(BufferTable table, parse_buffers_csv(text, limits), fmt::format("in {}", quoted(path)));
   return table;
 }
 

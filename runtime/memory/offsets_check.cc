@@ -7,8 +7,8 @@
 namespace heddle::offsets {
 namespace {
 
-Status wrong(std::string what) {
-  return {Code::internal, "the memory plan is wrong: " + std::move(what), "this is a defect of Heddle: please report it with the net"};
+Status wrong(const std::string& what) {
+  return {Code::internal, fmt::format("the memory plan is wrong: {}", what), "this is a defect of Heddle: please report it with the net"};
 }
 
 // The buffer's own numbers are possible.

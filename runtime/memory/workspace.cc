@@ -1,5 +1,7 @@
 #include "memory/workspace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <new>
@@ -27,7 +29,7 @@ Status Workspace::reserve(int64_t bytes) {
   try {
     memory_ = Blob::allocate(DType::u8, Shape{bytes}, &host_);
   } catch (const std::bad_alloc&) {
-    return {Code::out_of_memory, "no memory for an arena of " + human_bytes(bytes), "use smaller inputs or fewer contexts"};
+    return {Code::out_of_memory, fmt::format("no memory for an arena of {}", human_bytes(bytes)), "use smaller inputs or fewer contexts"};
   }
   host_bytes_ = bytes;
   return {};

@@ -1,9 +1,9 @@
 #include "net/layout_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include "base/text.h"
 
 namespace heddle {
 namespace {
@@ -68,9 +68,7 @@ std::string layout_text(const heddle_layout& layout) {
   bool last = layout.rank >= 3 && layout.order[0] == 0 && layout.order[layout.rank - 1] == 1;
   for (int i = 1; last && i + 1 < layout.rank; ++i) last = layout.order[i] == i + 1;
   if (last) return "channels-last";
-  std::vector<std::string> order;
-  for (int i = 0; i < layout.rank; ++i) order.push_back(std::to_string(layout.order[i]));
-  return "(" + join(order, " ") + ")";
+  return fmt::format("({})", fmt::join(layout.order, layout.order + layout.rank, " "));
 }
 
 }  // namespace heddle

@@ -1,5 +1,7 @@
 #include "net/literal.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -75,7 +77,7 @@ struct Integer {
   static void append(std::string& out, const std::byte* data) {
     T value{};
     std::memcpy(&value, data, sizeof(value));
-    out += std::to_string(value);
+    out += fmt::to_string(value);
   }
   static std::optional<T> parse(JsonValue value) {
     T result{};
@@ -162,10 +164,10 @@ Result<std::shared_ptr<const Blob>> parse_literal(JsonValue list, DType dtype, c
     return true;
   });
   if (width == 0) return Status(Code::syntax, "data needs a dtype");
-  if (!parsed) return Status(Code::syntax, "element " + std::to_string(index) + " of data is not a number of dtype " + to_string(dtype));
+  if (!parsed) return Status(Code::syntax, fmt::format("element {} of data is not a number of dtype {}", index, to_string(dtype)));
   if (static_cast<int64_t>(list.size()) != shape.element_count())
     return Status(Code::shape_mismatch,
-                  std::to_string(list.size()) + " elements are given, " + shape.text() + " takes " + std::to_string(shape.element_count()));
+                  fmt::format("{} elements are given, {} takes {}", list.size(), shape.text(), shape.element_count()));
   return literal_blob(dtype, shape, bytes);
 }
 

@@ -1,5 +1,7 @@
 #include "net/net.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -125,7 +127,7 @@ std::vector<ValueId> NetBuilder::add(std::string type, std::string name, std::ve
   node.random_stream = static_cast<uint32_t>(net_.nodes.size());
   for (size_t i = 0; i < output_count; ++i) {
     Value value;
-    value.name = output_count == 1 ? node.name : node.name + ":" + std::to_string(i);
+    value.name = output_count == 1 ? node.name : fmt::format("{}:{}", node.name, i);
     value.producer = NodeId(net_.nodes.size());
     value.output = static_cast<uint32_t>(i);
     net_.values.push_back(std::move(value));

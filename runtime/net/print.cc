@@ -31,7 +31,7 @@ std::string content_text(const Content& content) {
 std::string dim_text(const Dim& dim) {
   switch (dim.kind) {
     case Dim::Kind::constant:
-      return std::to_string(dim.value);
+      return fmt::to_string(dim.value);
     case Dim::Kind::symbol:
       return word(dim.symbol);
     case Dim::Kind::bounded:
@@ -62,7 +62,7 @@ std::string type_text(const TensorType& type) {
     dims.push_back(extent < 0 ? "?" : fmt::format("{}{}", i == type.bounded_axis ? "<=" : "", extent));
   }
   if (type.dynamic && dims.empty()) return fmt::format("{} dynamic", to_string(type.dtype));
-  return type_text(type.dtype, dims) + (type.follows_bounded ? " late" : "");
+  return fmt::format("{}{}", type_text(type.dtype, dims), type.follows_bounded ? " late" : "");
 }
 
 const char* operand_text(int32_t kind) {
@@ -103,7 +103,7 @@ class NetPrinter {
         line(fmt::format("{} = {}", value(ValueId(i), true), content_text(net_.values[i].content)));
     for (const Variable& v : net_.variables)
       line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type), content_text(v.initial),
-                       v.trainable ? " trainable" : "", v.last == v.first ? "" : " -> " + value(v.last, false)));
+                       v.trainable ? " trainable" : "", v.last == v.first ? "" : fmt::format(" -> {}", value(v.last, false))));
     for (const Node& n : net_.nodes) node(n);
     for (const SparseLink& link : net_.sparse_links)
       line(fmt::format("sparse {} of {}: indices={} values={} rows={}{}{}", word(link.kind), value(link.of, false),
@@ -123,8 +123,9 @@ class NetPrinter {
     std::string text = versioned ? fmt::format("{}@{}", word(net_[v.variable].name), v.version) : name_text(v.name);
     if (!with_type) return text;
     const std::string type = typed_ ? type_text(typed_->type(id)) : type_text(v.type);
-    if (!type.empty()) text += ": " + type;
-    if (typed_ && v.kind != Value::Kind::constant && typed_->known[id.index]) text += " known " + content_text(*typed_->known[id.index]);
+    if (!type.empty()) text += fmt::format(": {}", type);
+    if (typed_ && v.kind != Value::Kind::constant && typed_->known[id.index])
+      text += fmt::format(" known {}", content_text(*typed_->known[id.index]));
     return text;
   }
   std::string values(const std::vector<ValueId>& ids, bool with_types) const {
@@ -136,7 +137,7 @@ class NetPrinter {
   std::string attribute(const AttributeValue& given) const {
     struct Visitor {
       const std::string& indent;
-      std::string operator()(int64_t v) const { return std::to_string(v); }
+      std::string operator()(int64_t v) const { return fmt::to_string(v); }
       std::string operator()(double v) const { return number_text(v); }
       std::string operator()(const std::string& v) const { return quoted(v); }
       std::string operator()(const std::vector<int64_t>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
@@ -150,7 +151,7 @@ class NetPrinter {
         return v ? fmt::format("{}{}{}", to_string(v->dtype), v->shape.text(), content_text(*v)) : "nothing";
       }
       std::string operator()(const std::shared_ptr<const Net>& v) const {
-        return v ? "{\n" + NetPrinter(*v, nullptr, indent + "  ").run() + indent + "}" : "nothing";
+        return v ? fmt::format("{{\n{}{}}}", NetPrinter(*v, nullptr, fmt::format("{}  ", indent)).run(), indent) : "nothing";
       }
     };
     return std::visit(Visitor{indent_}, given);
@@ -158,8 +159,8 @@ class NetPrinter {
 
   // Of a typed net: where placement put it, the host only in a net that has other devices too and beside a name.
   std::string device(const Node& n) const {
-    if (!typed_ || typed_->devices.size() == 1) return n.device.empty() ? "" : " @" + word(n.device);
-    return " @" + word(typed_->device_of(n));
+    if (!typed_ || typed_->devices.size() == 1) return n.device.empty() ? "" : fmt::format(" @{}", word(n.device));
+    return fmt::format(" @{}", word(typed_->device_of(n)));
   }
 
   void node(const Node& n) {
@@ -180,7 +181,7 @@ class NetPrinter {
         text += fmt::format(" operand={} {}", value(n.inputs[operand], false), operand_text(stage.operand_kind));
     }
     const bool named_by_output = !n.outputs.empty() && value(n.outputs[0], false) == name_text(n.name);
-    line(text + (named_by_output ? "" : " # " + name_text(n.name)));
+    line(named_by_output ? text : fmt::format("{} # {}", text, name_text(n.name)));
   }
 
   const Net& net_;

@@ -1,5 +1,7 @@
 #include "plugin/check_tables.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <set>
 #include <string>
@@ -18,33 +20,32 @@ constexpr uint64_t max_default = 65'536;  // elements of a default value
 constexpr size_t max_name = 256;
 
 Status bad(const std::string& what, const std::string& wrong) {
-  return {Code::plugin_invalid, what + ": " + wrong, "mend the plugin's declaration"};
+  return {Code::plugin_invalid, fmt::format("{}: {}", what, wrong), "mend the plugin's declaration"};
 }
 
 // A pointer table with `count` entries, none of them null or too short.
 template <class T>
 Status check_pointers(const std::string& what, const char* table_name, const T* const* table, uint32_t count, uint32_t limit) {
-  const std::string name = std::string(table_name) + " table";
-  if (count > limit) return bad(what, name + " claims " + std::to_string(count) + " entries, the limit is " + std::to_string(limit));
-  if (count > 0 && !table) return bad(what, name + " is null");
+  const std::string name = fmt::format("{} table", table_name);
+  if (count > limit) return bad(what, fmt::format("{} claims {} entries, the limit is {}", name, count, limit));
+  if (count > 0 && !table) return bad(what, fmt::format("{} is null", name));
   for (uint32_t i = 0; i < count; ++i) {
-    if (!table[i]) return bad(what, "entry " + std::to_string(i) + " of the " + name + " is null");
+    if (!table[i]) return bad(what, fmt::format("entry {} of the {} is null", i, name));
     if (table[i]->struct_size < sizeof(T))
-      return bad(what, "entry " + std::to_string(i) + " of the " + name + " has struct_size " + std::to_string(table[i]->struct_size) +
-                           ", this ABI's is " + std::to_string(sizeof(T)));
+      return bad(what, fmt::format("entry {} of the {} has struct_size {}, this ABI's is {}", i, name, table[i]->struct_size, sizeof(T)));
   }
   return {};
 }
 
 // Names are printed, put into files and compared: printable ASCII without quotes, not empty, not endless.
 Status check_name(const std::string& what, const char* kind, const char* name) {
-  if (!name || !*name) return bad(what, std::string("has no ") + kind);
+  if (!name || !*name) return bad(what, fmt::format("has no {}", kind));
   const size_t length = strnlen(name, max_name + 1);
-  if (length > max_name) return bad(what, std::string(kind) + " is longer than " + std::to_string(max_name) + " bytes");
+  if (length > max_name) return bad(what, fmt::format("{} is longer than {} bytes", kind, max_name));
   for (const char c : std::string_view(name, length))
     if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\')
-      return bad(what, std::string(kind) + " " + quoted(std::string_view(name, length)) +
-                           " has characters other than printable ASCII without spaces and quotes");
+      return bad(what, fmt::format("{} {} has characters other than printable ASCII without spaces and quotes", kind,
+                                   quoted(std::string_view(name, length))));
   return {};
 }
 
@@ -59,17 +60,18 @@ Status check_ports(const std::string& what, const heddle_port* const* ports, uin
   for (uint32_t i = 0; i < count; ++i) {
     const heddle_port& p = *ports[i];
     HEDDLE_CHECK(check_name(what, "port name", p.name));
-    const std::string port = "port " + quoted(p.name);
-    if (!names.insert(p.name).second) return bad(what, port + " is declared twice");
-    if ((p.flags & HEDDLE_PORT_VARIADIC) && i + 1 != count) return bad(what, port + " is variadic but not the last");
+    const std::string port = fmt::format("port {}", quoted(p.name));
+    if (!names.insert(p.name).second) return bad(what, fmt::format("{} is declared twice", port));
+    if ((p.flags & HEDDLE_PORT_VARIADIC) && i + 1 != count) return bad(what, fmt::format("{} is variadic but not the last", port));
     if (!outputs && optional_seen && !(p.flags & HEDDLE_PORT_OPTIONAL))
-      return bad(what, port + " is required but stands behind an optional one");
+      return bad(what, fmt::format("{} is required but stands behind an optional one", port));
     optional_seen = optional_seen || (p.flags & HEDDLE_PORT_OPTIONAL);
-    if (p.dtypes == 0) return bad(what, port + " allows no dtype");
+    if (p.dtypes == 0) return bad(what, fmt::format("{} allows no dtype", port));
     const auto names_input = [&](int32_t input) { return input >= -1 && input < static_cast<int32_t>(input_count); };
     if (!names_input(p.updates) || !(names_input(p.may_alias) || p.may_alias == HEDDLE_ALIAS_ANY) || !names_input(p.index_bound_port))
-      return bad(what, port + " names an input that does not exist");
-    if (p.default_dtype < 0 || p.default_dtype >= HEDDLE_DTYPE_COUNT) return bad(what, port + " has an unknown default dtype");
+      return bad(what, fmt::format("{} names an input that does not exist", port));
+    if (p.default_dtype < 0 || p.default_dtype >= HEDDLE_DTYPE_COUNT)
+      return bad(what, fmt::format("{} has an unknown default dtype", port));
   }
   return {};
 }
@@ -77,16 +79,16 @@ Status check_ports(const std::string& what, const heddle_port* const* ports, uin
 Status check_default(const std::string& what, const heddle_attribute_schema& schema) {
   const heddle_attribute* value = schema.default_value;
   if (!value) return {};
-  const std::string shown = "default of attribute " + quoted(schema.name);
-  if (value->struct_size < sizeof(heddle_attribute)) return bad(what, shown + " is too short");
-  if (value->type != schema.type) return bad(what, shown + " has another type");
-  if (value->count > max_default) return bad(what, shown + " claims " + std::to_string(value->count) + " elements");
+  const std::string shown = fmt::format("default of attribute {}", quoted(schema.name));
+  if (value->struct_size < sizeof(heddle_attribute)) return bad(what, fmt::format("{} is too short", shown));
+  if (value->type != schema.type) return bad(what, fmt::format("{} has another type", shown));
+  if (value->count > max_default) return bad(what, fmt::format("{} claims {} elements", shown, value->count));
   const bool lists = (value->type == HEDDLE_ATTRIBUTE_INTS && value->count > 0 && !value->ints) ||
                      (value->type == HEDDLE_ATTRIBUTE_FLOATS && value->count > 0 && !value->floats) ||
                      (value->type == HEDDLE_ATTRIBUTE_STRINGS && value->count > 0 && !value->strings);
   if (lists || (value->type == HEDDLE_ATTRIBUTE_STRING && !value->s) || (value->type == HEDDLE_ATTRIBUTE_TENSOR && !value->tensor))
-    return bad(what, shown + " has no content");
-  if (value->type == HEDDLE_ATTRIBUTE_SUBNET) return bad(what, shown + " is a subnet, which has no default");
+    return bad(what, fmt::format("{} has no content", shown));
+  if (value->type == HEDDLE_ATTRIBUTE_SUBNET) return bad(what, fmt::format("{} is a subnet, which has no default", shown));
   return {};
 }
 
@@ -96,9 +98,9 @@ Status check_attributes(const std::string& what, const heddle_operator& op) {
   for (uint32_t i = 0; i < op.attribute_count; ++i) {
     const heddle_attribute_schema& a = *op.attributes[i];
     HEDDLE_CHECK(check_name(what, "attribute name", a.name));
-    if (!names.insert(a.name).second) return bad(what, "attribute " + quoted(a.name) + " is declared twice");
+    if (!names.insert(a.name).second) return bad(what, fmt::format("attribute {} is declared twice", quoted(a.name)));
     if (a.type <= HEDDLE_ATTRIBUTE_NONE || a.type > HEDDLE_ATTRIBUTE_SUBNET)
-      return bad(what, "attribute " + quoted(a.name) + " has no known type");
+      return bad(what, fmt::format("attribute {} has no known type", quoted(a.name)));
     HEDDLE_CHECK(check_default(what, a));
   }
   return {};
@@ -108,15 +110,15 @@ Status check_gradients(const std::string& what, const heddle_operator& op) {
   HEDDLE_CHECK(check_pointers(what, "gradient", op.gradient_nodes, op.gradient_node_count, max_list));
   for (uint32_t i = 0; i < op.gradient_node_count; ++i) {
     const heddle_gradient_node& node = *op.gradient_nodes[i];
-    const std::string shown = "gradient operator " + std::to_string(i);
+    const std::string shown = fmt::format("gradient operator {}", i);
     HEDDLE_CHECK(check_name(what, "gradient operator name", node.operator_name));
     if (node.input_count > max_list || node.output_count > max_list || (node.input_count > 0 && !node.inputs) ||
         (node.output_count > 0 && !node.outputs))
-      return bad(what, shown + " has damaged roles");
+      return bad(what, fmt::format("{} has damaged roles", shown));
     for (uint32_t k = 0; k < node.input_count; ++k)
-      if (!node.inputs[k]) return bad(what, shown + " has a null role");
+      if (!node.inputs[k]) return bad(what, fmt::format("{} has a null role", shown));
     for (uint32_t k = 0; k < node.output_count; ++k)
-      if (!node.outputs[k]) return bad(what, shown + " has a null role");
+      if (!node.outputs[k]) return bad(what, fmt::format("{} has a null role", shown));
   }
   return {};
 }
@@ -133,17 +135,17 @@ Status check_pointwise(const std::string& what, const heddle_operator& op) {
   for (uint32_t i = 0; i < op.input_count; ++i) constants.emplace_back(std::string("has_") + op.inputs[i]->name, 1.0);
   expression::Program program;
   std::string error;
-  if (!expression::parse(op.pointwise, constants, program, error)) return bad(what, "pointwise expression: " + error);
+  if (!expression::parse(op.pointwise, constants, program, error)) return bad(what, fmt::format("pointwise expression: {}", error));
   for (const std::string& name : program.inputs) {
     bool found = false;
     for (uint32_t i = 0; i < op.input_count; ++i) found = found || name == op.inputs[i]->name;
-    if (!found) return bad(what, "pointwise expression names " + quoted(name) + ", which is neither an input nor an attribute");
+    if (!found) return bad(what, fmt::format("pointwise expression names {}, which is neither an input nor an attribute", quoted(name)));
   }
   return {};
 }
 
 Status check_operator(const heddle_operator& op) {
-  const std::string what = "operator " + shown_name(op.name);
+  const std::string what = fmt::format("operator {}", shown_name(op.name));
   HEDDLE_CHECK(check_name(what, "name", op.name));
   if (op.domain && *op.domain) HEDDLE_CHECK(check_name(what, "domain", op.domain));
   if (op.version < 1) return bad(what, "version must be at least 1");
@@ -156,7 +158,7 @@ Status check_operator(const heddle_operator& op) {
 }
 
 Status check_kernel(const heddle_kernel& k) {
-  const std::string what = "kernel of " + shown_name(k.operator_name);
+  const std::string what = fmt::format("kernel of {}", shown_name(k.operator_name));
   HEDDLE_CHECK(check_name(what, "operator name", k.operator_name));
   HEDDLE_CHECK(check_name(what, "device kind", k.device_kind));
   if (k.domain && *k.domain) HEDDLE_CHECK(check_name(what, "domain", k.domain));
@@ -168,7 +170,7 @@ Status check_kernel(const heddle_kernel& k) {
 }
 
 Status check_device(const heddle_device_backend& d) {
-  const std::string what = "device backend " + shown_name(d.kind);
+  const std::string what = fmt::format("device backend {}", shown_name(d.kind));
   HEDDLE_CHECK(check_name(what, "kind", d.kind));
   const bool whole = d.count && d.open && d.close && d.description && d.memory_info && d.allocate && d.release && d.create_stream &&
                      d.destroy_stream && d.copy && d.fill && d.synchronize && d.create_event && d.destroy_event && d.record && d.wait &&
@@ -180,7 +182,7 @@ Status check_device(const heddle_device_backend& d) {
 
 Status check_tables(const heddle_plugin& plugin) {
   HEDDLE_CHECK(check_name("the plugin", "name", plugin.name));
-  const std::string what = "plugin " + quoted(plugin.name);
+  const std::string what = fmt::format("plugin {}", quoted(plugin.name));
   HEDDLE_CHECK(check_pointers(what, "operator", plugin.operators, plugin.operator_count, max_table));
   HEDDLE_CHECK(check_pointers(what, "kernel", plugin.kernels, plugin.kernel_count, max_table));
   HEDDLE_CHECK(check_pointers(what, "resource", plugin.resources, plugin.resource_count, max_table));
@@ -191,15 +193,15 @@ Status check_tables(const heddle_plugin& plugin) {
   for (uint32_t i = 0; i < plugin.device_count; ++i) HEDDLE_CHECK(check_device(*plugin.devices[i]));
   for (uint32_t i = 0; i < plugin.resource_count; ++i) {
     const heddle_resource& r = *plugin.resources[i];
-    const std::string shown = "resource " + shown_name(r.name);
+    const std::string shown = fmt::format("resource {}", shown_name(r.name));
     HEDDLE_CHECK(check_name(shown, "name", r.name));
     HEDDLE_CHECK(check_name(shown, "device kind", r.device_kind));
     if (!r.create || !r.destroy) return bad(shown, "has no create or no destroy function");
   }
   for (uint32_t i = 0; i < plugin.rule_count; ++i) {
     const heddle_rewrite_rule& r = *plugin.rules[i];
-    HEDDLE_CHECK(check_name("rule " + shown_name(r.name), "name", r.name));
-    if (!r.pattern || !r.replacement) return bad("rule " + shown_name(r.name), "has no pattern or no replacement");
+    HEDDLE_CHECK(check_name(fmt::format("rule {}", shown_name(r.name)), "name", r.name));
+    if (!r.pattern || !r.replacement) return bad(fmt::format("rule {}", shown_name(r.name)), "has no pattern or no replacement");
   }
   return {};
 }

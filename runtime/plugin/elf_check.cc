@@ -1,6 +1,7 @@
 #include "plugin/elf_check.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 
 #include <cstring>
 #include <fstream>
@@ -10,7 +11,8 @@ namespace heddle {
 
 Status check_elf(const std::filesystem::path& file, const std::string& shown) {
   const auto refuse = [&](const std::string& why) {
-    return Status(Code::plugin_unreadable, "plugin " + shown + " " + why, "name a shared library that was built for this machine");
+    return Status(Code::plugin_unreadable, fmt::format("plugin {} {}", shown, why),
+                  "name a shared library that was built for this machine");
   };
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return refuse("is not a file");

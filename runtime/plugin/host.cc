@@ -1,5 +1,7 @@
 #include "plugin/host.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <limits>
 #include <new>
@@ -62,7 +64,7 @@ heddle_status infer_subnet(const void* context, const heddle_subnet* subnet, con
   Status status;
   for (uint32_t i = 0; i < count && status.ok(); ++i)
     if (!inputs[i])
-      status = {Code::subnet_mismatch, "input " + std::to_string(i) + " of subnet " + quoted(from_abi(subnet)->name) + " is absent",
+      status = {Code::subnet_mismatch, fmt::format("input {} of subnet {} is absent", i, quoted(from_abi(subnet)->name)),
                 "give the operator a value for it"};
   if (status.ok()) status = call.services->infer_subnet(subnet, inputs, count, outputs, output_count);
   if (status.ok()) return HEDDLE_OK;
@@ -79,13 +81,13 @@ const void* prepack(const void* context, uint32_t input, const char* key, uint64
   auto& call = call_of<PrepareCall>(context);
   if (!call.services) return nullptr;
   if (bytes > std::numeric_limits<int64_t>::max() / 2) {
-    call.error.text = std::to_string(bytes) + " bytes for a packed constant do not fit in memory";
+    call.error.text = fmt::format("{} bytes for a packed constant do not fit in memory", bytes);
     return nullptr;
   }
   try {
     return call.services->prepack(input, key, bytes, fill, user, call.error.text);
   } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
-    call.error.text = "no memory for a packed constant of " + human_bytes(static_cast<int64_t>(bytes));
+    call.error.text = fmt::format("no memory for a packed constant of {}", human_bytes(static_cast<int64_t>(bytes)));
     return nullptr;
   }
 }
@@ -201,7 +203,7 @@ void tell_from_outside(Diagnostic& d, const std::string& subnet, const std::stri
   d.net = net;
   if (d.node.empty()) d.type = type;
   d.node = d.node.empty() ? node : node + "/" + d.node;
-  d.context.push_back("in subnet " + quoted(subnet));
+  d.context.push_back(fmt::format("in subnet {}", quoted(subnet)));
   for (Diagnostic& other : d.attached) tell_from_outside(other, subnet, net, node, type);
 }
 
@@ -229,7 +231,7 @@ Status plugin_error(Code otherwise, heddle_status code, const CallError& error) 
   // A plugin that can do without the resource says that the call is not for it, or does not fail.
   if (!error.missing.ok() && code != HEDDLE_ERROR_UNSUPPORTED) {
     Status missing = error.missing;
-    if (!error.text.empty()) missing.diagnostic().message = printable(error.text) + ": " + missing.diagnostic().message;
+    if (!error.text.empty()) missing.diagnostic().message = fmt::format("{}: {}", printable(error.text), missing.diagnostic().message);
     return missing;
   }
   Code kind = otherwise;
@@ -237,7 +239,7 @@ Status plugin_error(Code otherwise, heddle_status code, const CallError& error) 
   if (code == HEDDLE_ERROR_OUT_OF_MEMORY) kind = Code::out_of_memory;
   if (code == HEDDLE_ERROR_DEVICE) kind = Code::device_failed;
   if (code == HEDDLE_ERROR_CANCELLED) kind = Code::cancelled;
-  return {kind, printable(error.text.empty() ? "failed with status " + std::to_string(code) + " and no text" : error.text)};
+  return {kind, printable(error.text.empty() ? fmt::format("failed with status {} and no text", code) : error.text)};
 }
 
 }  // namespace heddle

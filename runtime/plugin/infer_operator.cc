@@ -1,5 +1,7 @@
 #include "plugin/infer_operator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -40,17 +42,15 @@ class TypeVariables {
 Status check_inputs(const OperatorSchema& schema, std::span<const heddle_tensor* const> inputs, TypeVariables& variables) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const heddle_port* port = schema.input_port(i);
-    if (!port)
-      return {Code::arity_mismatch,
-              "has " + std::to_string(inputs.size()) + " inputs, takes at most " + std::to_string(schema.op->input_count)};
+    if (!port) return {Code::arity_mismatch, fmt::format("has {} inputs, takes at most {}", inputs.size(), schema.op->input_count)};
     if (!inputs[i]) {
-      if (!(port->flags & HEDDLE_PORT_OPTIONAL)) return {Code::arity_mismatch, "input " + quoted(port->name) + " is missing"};
+      if (!(port->flags & HEDDLE_PORT_OPTIONAL)) return {Code::arity_mismatch, fmt::format("input {} is missing", quoted(port->name))};
       continue;
     }
     const DType dtype = static_cast<DType>(inputs[i]->dtype);
     if (!(port->dtypes & HEDDLE_DTYPE_BIT(inputs[i]->dtype)))
       return {Code::dtype_mismatch,
-              "input " + quoted(port->name) + " is " + to_string(dtype) + ", must be one of " + dtype_set_text(port->dtypes),
+              fmt::format("input {} is {}, must be one of {}", quoted(port->name), to_string(dtype), dtype_set_text(port->dtypes)),
               "insert a Cast"};
     // The first input of a type variable decides it; later ones must agree.
     if (!port->type_variable || (port->flags & HEDDLE_PORT_HETEROGENEOUS)) continue;
@@ -59,11 +59,11 @@ Status check_inputs(const OperatorSchema& schema, std::span<const heddle_tensor*
       variables.bind(port->type_variable, dtype);
     else if (bound != dtype)
       return {Code::dtype_mismatch,
-              "input " + quoted(port->name) + " is " + to_string(dtype) + " but the inputs before it are " + to_string(bound),
+              fmt::format("input {} is {} but the inputs before it are {}", quoted(port->name), to_string(dtype), to_string(bound)),
               "insert a Cast"};
   }
   if (inputs.size() < schema.required_inputs)
-    return {Code::arity_mismatch, "input " + quoted(schema.op->inputs[inputs.size()]->name) + " is missing"};
+    return {Code::arity_mismatch, fmt::format("input {} is missing", quoted(schema.op->inputs[inputs.size()]->name))};
   return {};
 }
 
@@ -95,8 +95,7 @@ heddle_type subnet_output_type(const TensorType& type) {
 
 Status from_abi(const heddle_type& type, TensorType* out) {
   if (type.rank < 0 || type.rank > max_rank)
-    return {Code::shape_mismatch,
-            "an output has rank " + std::to_string(type.rank) + ", at most " + std::to_string(max_rank) + " is supported"};
+    return {Code::shape_mismatch, fmt::format("an output has rank {}, at most {} is supported", type.rank, max_rank)};
   if (type.dtype <= HEDDLE_DTYPE_NONE || type.dtype >= HEDDLE_DTYPE_COUNT)
     return {Code::dtype_mismatch, "nothing decides the dtype of an output", "the operator's infer function must set it"};
   out->dtype = static_cast<DType>(type.dtype);
@@ -106,7 +105,8 @@ Status from_abi(const heddle_type& type, TensorType* out) {
   if (type.bounded_axis >= type.rank) return {Code::shape_mismatch, "an output is bounded along an axis that it does not have"};
   int64_t bytes = 0;
   if (!out->dynamic && !checked_byte_size(out->dtype, out->shape, &bytes))
-    return {Code::shape_mismatch, "an output would have shape " + out->shape.text() + ", which is negative or does not fit in memory"};
+    return {Code::shape_mismatch,
+            fmt::format("an output would have shape {}, which is negative or does not fit in memory", out->shape.text())};
   return {};
 }
 
@@ -149,8 +149,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   heddle_type** pointers = count > few ? many_pointers.data() : few_pointers.data();
   for (size_t i = 0; i < count; ++i) {
     const heddle_port* port = schema.output_port(i);
-    if (!port)
-      return {Code::arity_mismatch, "has " + std::to_string(count) + " outputs, gives at most " + std::to_string(schema.op->output_count)};
+    if (!port) return {Code::arity_mismatch, fmt::format("has {} outputs, gives at most {}", count, schema.op->output_count)};
     types[i] = {};
     types[i].struct_size = sizeof(heddle_type);
     types[i].dtype = static_cast<heddle_dtype>(output_dtype(*port, variables));

@@ -1,5 +1,7 @@
 #include "plugin/kernel_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -88,7 +90,7 @@ Status KernelCall::missing() const {
   std::vector<std::string> dtypes;
   for (const DType d : input_dtypes_) dtypes.emplace_back(d == DType::none ? "-" : to_string(d));
   return {Code::no_kernel,
-          "no loaded plugin has a kernel for device kind " + quoted(device_kind(device_)) + " and inputs (" + join(dtypes, ", ") + ")",
+          fmt::format("no loaded plugin has a kernel for device kind {} and inputs ({})", quoted(device_kind(device_)), join(dtypes, ", ")),
           "insert a Cast, choose another device, or load a plugin that has one"};
 }
 

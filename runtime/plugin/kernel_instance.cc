@@ -1,5 +1,7 @@
 #include "plugin/kernel_instance.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -12,16 +14,16 @@ namespace {
 
 Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& prepared, int64_t limit_bytes) {
   const auto wrong = [&](const std::string& what) {
-    return Status(Code::kernel_failed, "kernel " + quoted(kernel.name) + " prepared " + what, "mend the kernel's prepare");
+    return Status(Code::kernel_failed, fmt::format("kernel {} prepared {}", quoted(kernel.name), what), "mend the kernel's prepare");
   };
-  if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX) return wrong(std::to_string(prepared.tile_count) + " tiles");
-  if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong("a cost of " + shortest(prepared.cost_ns) + " ns");
+  if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX) return wrong(fmt::format("{} tiles", prepared.tile_count));
+  if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong(fmt::format("a cost of {} ns", shortest(prepared.cost_ns)));
   const auto limit = static_cast<uint64_t>(limit_bytes);
   const uint64_t threads = std::max<uint32_t>(prepared.max_threads, 1);
   if (prepared.scratch_bytes > limit || prepared.thread_scratch_bytes > (limit - prepared.scratch_bytes) / threads)
     return over_limit("plan_bytes", limit_bytes,
-                      "kernel " + quoted(kernel.name) + " asks for " + std::to_string(prepared.scratch_bytes) + " bytes of scratch and " +
-                          std::to_string(prepared.thread_scratch_bytes) + " more for each of " + std::to_string(threads) + " threads");
+                      fmt::format("kernel {} asks for {} bytes of scratch and {} more for each of {} threads", quoted(kernel.name),
+                                  prepared.scratch_bytes, prepared.thread_scratch_bytes, threads));
   return {};
 }
 
@@ -32,7 +34,7 @@ void DestroyState::operator()(void* state) const noexcept {
   try {
     kernel->kernel->destroy(state);
   } catch (...) {
-    log_line(HEDDLE_LOG_WARNING, "kernel " + quoted(kernel->name) + " threw an exception out of destroy");
+    log_line(HEDDLE_LOG_WARNING, fmt::format("kernel {} threw an exception out of destroy", quoted(kernel->name)));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "plugin/library.h"
 
+#include <fmt/format.h>
+
 #include <boost/dll/shared_library.hpp>
 #include <cinttypes>
 #include <cstdio>
@@ -48,7 +50,7 @@ struct Library::Table {
 namespace {
 
 std::string abi_text(uint32_t major, uint32_t minor) {
-  return std::to_string(major) + "." + std::to_string(minor);
+  return fmt::format("{}.{}", major, minor);
 }
 
 std::string hash_text(uint64_t hash) {
@@ -63,18 +65,19 @@ Status number_mismatch(const std::string& shown, const heddle_plugin& plugin) {
   const auto order = [](uint64_t major, uint64_t minor) { return major << 32 | minor; };
   const bool older = order(plugin.abi_major, plugin.abi_minor) < order(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR);
   return {Code::plugin_abi,
-          "plugin " + shown + " was built for ABI " + abi_text(plugin.abi_major, plugin.abi_minor) + ", this host has ABI " +
-              abi_text(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR),
+          fmt::format("plugin {} was built for ABI {}, this host has ABI {}", shown, abi_text(plugin.abi_major, plugin.abi_minor),
+                      abi_text(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR)),
           older ? "rebuild the plugin with this host's headers" : "update Heddle, or rebuild the plugin with this host's headers"};
 }
 
 // The same number, but other headers: a version between two releases.
 Status layout_mismatch(const std::string& shown, const heddle_plugin& plugin) {
   const std::string number = abi_text(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR);
-  const std::string theirs = HEDDLE_HAS(heddle_plugin, &plugin, abi_hash) ? "with hash " + hash_text(plugin.abi_hash) : "without a hash";
+  const std::string theirs =
+      HEDDLE_HAS(heddle_plugin, &plugin, abi_hash) ? fmt::format("with hash {}", hash_text(plugin.abi_hash)) : "without a hash";
   return {Code::plugin_abi,
-          "plugin " + shown + " was built for another ABI " + number + " (" + theirs + ") than this host's (with hash " +
-              hash_text(HEDDLE_ABI_HASH) + ")",
+          fmt::format("plugin {} was built for another ABI {} ({}) than this host's (with hash {})", shown, number, theirs,
+                      hash_text(HEDDLE_ABI_HASH)),
           "rebuild the plugin with this host's headers"};
 }
 
@@ -83,7 +86,7 @@ Status layout_mismatch(const std::string& shown, const heddle_plugin& plugin) {
 // What the plugin itself said, behind ": ", or nothing.
 std::string Library::Opened::said() const {
   if (call.error.text.empty()) return {};
-  return ": " + plugin_error(Code::plugin_invalid, HEDDLE_ERROR_INTERNAL, call.error).diagnostic().message;
+  return fmt::format(": {}", plugin_error(Code::plugin_invalid, HEDDLE_ERROR_INTERNAL, call.error).diagnostic().message);
 }
 
 Status Library::Opened::load(const std::filesystem::path& path, const std::string& shown) {
@@ -91,7 +94,7 @@ Status Library::Opened::load(const std::filesystem::path& path, const std::strin
     // Lazy binding would turn a missing symbol into a crash in the middle of a run.
     library.load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   } catch (const std::exception& e) {
-    return {Code::plugin_unreadable, "plugin " + shown + " does not load: " + quoted(e.what()),
+    return {Code::plugin_unreadable, fmt::format("plugin {} does not load: {}", shown, quoted(e.what())),
             "build it as a shared library for this machine, with everything it needs linked in"};
   }
   return {};
@@ -99,24 +102,25 @@ Status Library::Opened::load(const std::filesystem::path& path, const std::strin
 
 Status Library::Opened::shake_hands(const std::string& shown) {
   if (!library.has(HEDDLE_PLUGIN_QUERY_SYMBOL))
-    return {Code::plugin_invalid, "plugin " + shown + " exports no " HEDDLE_PLUGIN_QUERY_SYMBOL,
+    return {Code::plugin_invalid, fmt::format("plugin {} exports no {}", shown, HEDDLE_PLUGIN_QUERY_SYMBOL),
             "define it with HEDDLE_PLUGIN and build it with heddle_add_plugin"};
   const heddle_plugin* answer = nullptr;
   try {
     answer = library.get<const heddle_plugin*(const heddle_host*)>(HEDDLE_PLUGIN_QUERY_SYMBOL)(&call.abi);
   } catch (...) {
-    return {Code::plugin_invalid, "plugin " + shown + " threw an exception while it was asked for its tables",
+    return {Code::plugin_invalid, fmt::format("plugin {} threw an exception while it was asked for its tables", shown),
             "HEDDLE_PLUGIN catches them: use it, or catch them yourself"};
   }
   if (!answer || !HEDDLE_HAS(heddle_plugin, answer, abi_minor))
-    return {Code::plugin_invalid, "plugin " + shown + " answered with no table" + said(),
+    return {Code::plugin_invalid, fmt::format("plugin {} answered with no table{}", shown, said()),
             "an allocation failed in it, or it refuses this host"};
   if (answer->abi_major != HEDDLE_ABI_MAJOR || answer->abi_minor != HEDDLE_ABI_MINOR) return number_mismatch(shown, *answer);
   if (!HEDDLE_HAS(heddle_plugin, answer, shutdown))
-    return {Code::plugin_invalid, "plugin " + shown + " answered with a table that is too short", "set struct_size of heddle_plugin"};
+    return {Code::plugin_invalid, fmt::format("plugin {} answered with a table that is too short", shown),
+            "set struct_size of heddle_plugin"};
   if (!HEDDLE_HAS(heddle_plugin, answer, abi_hash) || answer->abi_hash != HEDDLE_ABI_HASH) return layout_mismatch(shown, *answer);
   plugin = answer;
-  return check_tables(*plugin).during("while loading plugin " + shown);
+  return check_tables(*plugin).during(fmt::format("while loading plugin {}", shown));
 }
 
 Status Library::Opened::initialize(const std::string& shown) {
@@ -128,7 +132,7 @@ Status Library::Opened::initialize(const std::string& shown) {
     call.error.text = "it threw an exception across the plugin boundary";
   }
   if (status == HEDDLE_OK) return {};
-  return {Code::plugin_invalid, "plugin " + shown + " failed to initialize (status " + std::to_string(status) + ")" + said(),
+  return {Code::plugin_invalid, fmt::format("plugin {} failed to initialize (status {}){}", shown, status, said()),
           "mend what it names; the plugin was not loaded"};
 }
 
@@ -146,7 +150,7 @@ Result<std::unique_ptr<Library>> Library::open(const std::filesystem::path& path
   const std::filesystem::path absolute = std::filesystem::canonical(path, error);
   const std::string shown = quoted(path.string());
   if (error)
-    return Status(Code::plugin_unreadable, "plugin " + shown + ": " + error.message(),
+    return Status(Code::plugin_unreadable, fmt::format("plugin {}: {}", shown, error.message()),
                   hint_with("check the path given with ", option_names::plugins));
   HEDDLE_CHECK(check_elf(absolute, shown));
   Table& table = Table::instance();

@@ -1,5 +1,7 @@
 #include "plugin/operator_cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -74,7 +76,7 @@ Status ask(const TypedNet& net, const Node& node, const AttributeTable& attribut
   if (call.error.code != HEDDLE_OK) return plugin_error(Code::kernel_failed, call.error.code, call.error);
   const auto is_amount = [](double n) { return std::isfinite(n) && n >= 0; };
   if (!is_amount(cost.flops) || !is_amount(cost.bytes))
-    return {Code::kernel_failed, "its cost is " + shortest(cost.flops) + " flops and " + shortest(cost.bytes) + " bytes",
+    return {Code::kernel_failed, fmt::format("its cost is {} flops and {} bytes", shortest(cost.flops), shortest(cost.bytes)),
             "mend the operator's cost function"};
   // More than 64 bits count is an absurd net's doing, not the function's: limits are below it.
   constexpr double countable = 8e18;

@@ -1,5 +1,7 @@
 #include "plugin/operator_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -88,7 +90,7 @@ const heddle_host* run_host() {
 class Packs : public CallServices {
  public:
   Result<void*> resource(const std::string& name) override {
-    return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
+    return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(name)));
   }
   const void* prepack(uint32_t, const std::string&, uint64_t bytes, heddle_prepack_fill fill, void* user, std::string& error) override {
     AlignedBytes& memory = packs_.emplace_back(bytes);
@@ -166,7 +168,7 @@ Status Runner::infer() {
 Status Runner::share(uint32_t output, uint32_t input) {
   if (output >= output_blobs.size() || input >= inputs.size() || !inputs[input] || !output_blobs[output] ||
       output_blobs[output]->bytes != call.inputs[input]->bytes)
-    return {Code::invalid_argument, "output " + std::to_string(output) + " can not take the bytes of input " + std::to_string(input)};
+    return {Code::invalid_argument, fmt::format("output {} can not take the bytes of input {}", output, input)};
   void* const bytes = output_views[output].data;
   if (output_blobs[output]->bytes > 0) std::memcpy(bytes, call.inputs[input]->data, static_cast<size_t>(output_blobs[output]->bytes));
   input_views[static_cast<size_t>(inputs[input] - input_views.data())].data = bytes;
@@ -200,7 +202,8 @@ Status Runner::allocate_outputs() {
     int64_t bytes = 0;
     const bool fits = type.dynamic || (checked_byte_size(type.dtype, type.shape, &bytes) && checked_add(total, bytes, &total));
     if (!fits || total > call.limit_bytes)
-      return {Code::limit_exceeded, "the outputs would take more than " + human_bytes(call.limit_bytes), "use smaller shapes"};
+      return {Code::limit_exceeded, fmt::format("the outputs would take more than {}", human_bytes(call.limit_bytes)),
+              "use smaller shapes"};
   }
   output_views.reserve(output_types.size());
   for (size_t i = 0; i < output_types.size(); ++i) {
@@ -222,7 +225,7 @@ Status Runner::allocate_outputs() {
 
 Status Runner::make(const KernelEntry& first) {
   if (!call.stages.empty() && !kernel_call->accepts(first))
-    return {Code::unsupported, "kernel " + first.name + " does not accept this epilogue"};
+    return {Code::unsupported, fmt::format("kernel {} does not accept this epilogue", first.name)};
   for (heddle_tensor& view : input_views)
     if (call.constant_inputs) view.flags |= HEDDLE_TENSOR_CONSTANT;
   // Only constants may be read in prepare.
@@ -247,7 +250,7 @@ Status Runner::make(const KernelEntry& first) {
   for (size_t i = 0; i < output_types.size(); ++i)
     if (output_types[i].dynamic && !(made.kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS)) {
       end.answer = HEDDLE_ERROR_INTERNAL;
-      return {Code::unsupported, "output " + std::to_string(i) + " has no known extents before the operator ran"};
+      return {Code::unsupported, fmt::format("output {} has no known extents before the operator ran", i)};
     }
   return {};
 }
@@ -298,17 +301,17 @@ Status Runner::run() {
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, run.error);
   const auto broken = [&](const std::string& what) {
     end.answer = HEDDLE_ERROR_INTERNAL;
-    return Status(Code::kernel_failed, "the kernel " + what);
+    return Status(Code::kernel_failed, fmt::format("the kernel {}", what));
   };
   if (overrun(scratch.data, scratch.memory->bytes, call.fill)) return broken("wrote behind the end of its scratch");
   if (overrun(thread_scratch_bytes.data, thread_scratch_bytes.memory->bytes, call.fill))
     return broken("wrote behind the end of a thread's scratch");
   for (size_t i = 0; i < outputs.size(); ++i)
     if (output_blobs[i] && overrun(output_blobs[i]->data, output_blobs[i]->bytes, call.fill))
-      return broken("wrote behind the end of output " + std::to_string(i));
+      return broken(fmt::format("wrote behind the end of output {}", i));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_types[i].dynamic) {
-      if (!run.dynamic_outputs[i]) return broken("allocated no output " + std::to_string(i));
+      if (!run.dynamic_outputs[i]) return broken(fmt::format("allocated no output {}", i));
       output_blobs[i] = run.dynamic_outputs[i];
       continue;
     }
@@ -316,7 +319,7 @@ Status Runner::run() {
     if (!view.extent) continue;
     Shape shape = output_types[i].shape;
     if (*view.extent < 0 || *view.extent > shape[view.extent_axis])
-      return broken("wrote extent " + std::to_string(*view.extent) + ", the bound is " + std::to_string(shape[view.extent_axis]));
+      return broken(fmt::format("wrote extent {}, the bound is {}", *view.extent, shape[view.extent_axis]));
     shape[view.extent_axis] = *view.extent;
     output_blobs[i] = Blob::copy_of(output_types[i].dtype, shape, output_blobs[i]->data);
   }
@@ -330,7 +333,8 @@ Result<std::vector<std::shared_ptr<const Blob>>> run_lowered(const RegistrySnaps
                                                              const OperatorSchema& schema, CallEnd& end) {
   end = {};
   if (!schema.op->pointwise)
-    return Status(Code::no_kernel, "operator " + quoted(display_name(call.domain, call.type)) + " has no cpu kernel for these dtypes",
+    return Status(Code::no_kernel,
+                  fmt::format("operator {} has no cpu kernel for these dtypes", quoted(display_name(call.domain, call.type))),
                   "insert a Cast, or load a plugin that has one");
   std::vector<bool> present;
   for (const auto& input : call.inputs) present.push_back(input != nullptr);
@@ -346,7 +350,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> run_lowered(const RegistrySnaps
 Result<const OperatorSchema*> schema_of(const RegistrySnapshot& registry, const OperatorCall& call) {
   const OperatorSchema* const schema = registry.find_operator(call.domain, call.type, call.version);
   if (!schema)
-    return Status(Code::unknown_operator, "no loaded plugin has operator " + quoted(display_name(call.domain, call.type)),
+    return Status(Code::unknown_operator, fmt::format("no loaded plugin has operator {}", quoted(display_name(call.domain, call.type))),
                   suggestion(call.type, registry.operator_names(call.domain)));
   return schema;
 }

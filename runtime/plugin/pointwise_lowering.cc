@@ -1,5 +1,7 @@
 #include "plugin/pointwise_lowering.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace heddle {
@@ -32,7 +34,9 @@ void add_choices(const heddle_operator& op, const std::vector<Attribute>& attrib
 Result<std::string> pointwise_program(const OperatorSchema& schema, const std::vector<Attribute>& attributes,
                                       const std::vector<bool>& present) {
   const heddle_operator& op = *schema.op;
-  const auto refuse = [&](const std::string& why) { return Status(Code::unsupported, "has no kernel and no pointwise form: " + why); };
+  const auto refuse = [&](const std::string& why) {
+    return Status(Code::unsupported, fmt::format("has no kernel and no pointwise form: {}", why));
+  };
   if (!op.pointwise) return refuse("its schema gives none");
   expression::Constants constants;
   for (const Attribute& a : attributes) add_constant(constants, a.name.c_str(), a.value);
@@ -50,12 +54,12 @@ Result<std::string> pointwise_program(const OperatorSchema& schema, const std::v
   const size_t ports = program.inputs.size();
   std::string error;
   if (!expression::parse(op.pointwise, constants, program, error)) return refuse(error);
-  if (program.inputs.size() > ports) return refuse(quoted(program.inputs.back()) + " is neither an input nor a number");
+  if (program.inputs.size() > ports) return refuse(fmt::format("{} is neither an input nor a number", quoted(program.inputs.back())));
   expression::prune(program);
   for (const expression::Instruction& i : program.code)
     if (i.op == expression::Opcode::input && (static_cast<size_t>(i.a) >= present.size() || !present[static_cast<size_t>(i.a)]))
-      return refuse("input " + quoted(program.inputs[static_cast<size_t>(i.a)]) + " is absent");
-  for (size_t i = 0; i < ports; ++i) program.inputs[i] = "x" + std::to_string(i);
+      return refuse(fmt::format("input {} is absent", quoted(program.inputs[static_cast<size_t>(i.a)])));
+  for (size_t i = 0; i < ports; ++i) program.inputs[i] = fmt::format("x{}", i);
   return expression::print(program);
 }
 

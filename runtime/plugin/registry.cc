@@ -1,5 +1,7 @@
 #include "plugin/registry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/option_names.h"
@@ -183,9 +185,11 @@ Status check_beside_pointwise(const OperatorSchema& schema, const heddle_kernel&
   const bool equal = (kernel.flags & HEDDLE_KERNEL_EQUALS_POINTWISE) != 0, text = schema.op->pointwise != nullptr;
   if (equal == text) return {};
   const std::string what =
-      "plugin " + path + " brings a kernel for " + display_name(schema.domain, schema.name) + " on " + kernel.device_kind;
-  if (equal) return {Code::plugin_invalid, what + " that claims to equal a pointwise text, but the operator has none", "drop the claim"};
-  return {Code::plugin_invalid, what + " beside the operator's pointwise text and does not say that they are equal",
+      fmt::format("plugin {} brings a kernel for {} on {}", path, display_name(schema.domain, schema.name), kernel.device_kind);
+  if (equal)
+    return {Code::plugin_invalid, fmt::format("{} that claims to equal a pointwise text, but the operator has none", what),
+            "drop the claim"};
+  return {Code::plugin_invalid, fmt::format("{} beside the operator's pointwise text and does not say that they are equal", what),
           "drop one of the two, or declare equals_pointwise() behind the kernel (plugin check tests it)"};
 }
 
@@ -195,18 +199,17 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
   const std::string path = quoted(plugin->library->path().string());
   const auto duplicate = [&](const std::string& what, const LoadedPlugin& other) {
     return Status(Code::duplicate_registration,
-                  what + " is registered by " + quoted(other.library->path().string()) + " and again by " + path,
+                  fmt::format("{} is registered by {} and again by {}", what, quoted(other.library->path().string()), path),
                   "load one of the two, or give one kernel a higher priority");
   };
   for (const auto& other : plugins_)
-    if (other->name == plugin->name) return duplicate("plugin name " + quoted(plugin->name), *other);
+    if (other->name == plugin->name) return duplicate(fmt::format("plugin name {}", quoted(plugin->name)), *other);
   // Operators before kernels: a plugin's kernels may be for its own operators as well as for those of plugins loaded before.
   for (const OperatorSchema& schema : plugin->operators) {
     std::vector<const OperatorSchema*>& versions = operators_[key_of(schema.domain, schema.name)].versions;
     for (const OperatorSchema* other : versions)
       if (other->version == schema.version)
-        return duplicate("operator " + display_name(schema.domain, schema.name) + " version " + std::to_string(schema.version),
-                         *other->plugin);
+        return duplicate(fmt::format("operator {} version {}", display_name(schema.domain, schema.name), schema.version), *other->plugin);
     versions.push_back(&schema);
     std::sort(versions.begin(), versions.end(), [](const OperatorSchema* a, const OperatorSchema* b) { return a->version < b->version; });
   }
@@ -216,8 +219,8 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
     const OperatorSchema* schema = find_operator(domain, k.operator_name, k.version);
     if (!schema || schema->version != k.version)
       return {Code::plugin_invalid,
-              "plugin " + path + " brings a kernel for " + display_name(domain, k.operator_name) + " version " + std::to_string(k.version) +
-                  ", an operator nobody declares",
+              fmt::format("plugin {} brings a kernel for {} version {}, an operator nobody declares", path,
+                          display_name(domain, k.operator_name), k.version),
               "load the plugin that declares it first, or declare it"};
     HEDDLE_CHECK(check_beside_pointwise(*schema, k, path));
     std::vector<const KernelEntry*>& entries = operators_[key_of(domain, k.operator_name)].kernels[k.device_kind];
@@ -227,7 +230,7 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
       if (o.version == k.version && o.priority == k.priority &&
           sets_overlap(o.input_dtypes, o.input_dtype_count, k.input_dtypes, k.input_dtype_count) &&
           sets_overlap(o.output_dtypes, o.output_dtype_count, k.output_dtypes, k.output_dtype_count))
-        return duplicate("kernel of " + display_name(domain, k.operator_name) + " on " + k.device_kind + " for the same dtypes",
+        return duplicate(fmt::format("kernel of {} on {} for the same dtypes", display_name(domain, k.operator_name), k.device_kind),
                          *other->plugin);
     }
     entries.push_back(&entry);
@@ -237,12 +240,12 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
   const heddle_plugin& tables = plugin->library->plugin();
   for (uint32_t i = 0; i < tables.device_count; ++i) {
     std::shared_ptr<const LoadedPlugin> other;
-    if (find_device(tables.devices[i]->kind, &other)) return duplicate(std::string("device kind ") + tables.devices[i]->kind, *other);
+    if (find_device(tables.devices[i]->kind, &other)) return duplicate(fmt::format("device kind {}", tables.devices[i]->kind), *other);
   }
   for (uint32_t i = 0; i < tables.resource_count; ++i) {
     std::shared_ptr<const LoadedPlugin> other;
     if (find_resource(tables.resources[i]->name, tables.resources[i]->device_kind, &other))
-      return duplicate("resource " + quoted(tables.resources[i]->name), *other);
+      return duplicate(fmt::format("resource {}", quoted(tables.resources[i]->name)), *other);
   }
   plugins_.push_back(std::move(plugin));
   return {};
@@ -289,7 +292,7 @@ Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::p
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path().extension() == ".so") files.push_back(entry.path());
   if (error)
-    return Status(Code::plugin_unreadable, "plugin folder " + quoted(folder.string()) + ": " + error.message(),
+    return Status(Code::plugin_unreadable, fmt::format("plugin folder {}: {}", quoted(folder.string()), error.message()),
                   hint_with("check ", option_names::plugin_folders));
   std::sort(files.begin(), files.end());
   return files;
@@ -313,12 +316,12 @@ Status Registry::unload(const std::string& plugin_name) {
     }
     Status added = next->add(loaded);
     if (!added.ok())
-      return {Code::busy, "plugin " + quoted(plugin_name) + " declares operators for which " + quoted(loaded->name) + " has kernels",
-              "unload " + quoted(loaded->name) + " first"};
+      return {Code::busy, fmt::format("plugin {} declares operators for which {} has kernels", quoted(plugin_name), quoted(loaded->name)),
+              fmt::format("unload {} first", quoted(loaded->name))};
   }
-  if (!found) return {Code::unknown_name, "no plugin " + quoted(plugin_name) + " is loaded", "see heddle plugin list"};
+  if (!found) return {Code::unknown_name, fmt::format("no plugin {} is loaded", quoted(plugin_name)), "see heddle plugin list"};
   if (Status read = read_rules(next); !read.ok())
-    return {Code::busy, "plugin " + quoted(plugin_name) + " is needed by a rewrite rule: " + read.text(),
+    return {Code::busy, fmt::format("plugin {} is needed by a rewrite rule: {}", quoted(plugin_name), read.text()),
             "unload the plugin of the rule first"};
   before = std::move(snapshot_);
   snapshot_ = std::move(next);

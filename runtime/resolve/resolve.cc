@@ -1,5 +1,7 @@
 #include "resolve/resolve.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -49,7 +51,7 @@ int32_t wanted_version(const Net& net, const Node& node) {
 
 const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
   const int32_t version = wanted_version(net, node);
-  std::string key = node.domain + '\n' + node.type + '\n' + std::to_string(version);
+  std::string key = fmt::format("{}\n{}\n{}", node.domain, node.type, version);
   const auto [it, fresh] = schemas_.try_emplace(std::move(key), nullptr);
   if (fresh) it->second = registry_.find_operator(node.domain, node.type, version);
   if (it->second) return it->second;
@@ -57,8 +59,7 @@ const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
   if (const OperatorSchema* newest = registry_.find_operator(node.domain, node.type)) {
     report(net, node,
            {Code::unknown_operator,
-            "version " + std::to_string(version) + " of the operator is not known; the loaded plugins have version " +
-                std::to_string(newest->version),
+            fmt::format("version {} of the operator is not known; the loaded plugins have version {}", version, newest->version),
             "import the model again, which brings its operators to the newest semantics"});
     return nullptr;
   }
@@ -75,22 +76,21 @@ void Resolver::check_order(const Net& net, const Node& node, size_t position, co
     const bool later = value.producer.valid() && value.producer.index >= position;
     report(net, node,
            later ? Status(Code::cycle,
-                          "reads " + quoted(value.name) + ", which " + quoted(net[value.producer].name) + " produces later or from it",
+                          fmt::format("reads {}, which {} produces later or from it", quoted(value.name), quoted(net[value.producer].name)),
                           "order the operators so that each reads what earlier ones produced")
-                 : Status(Code::dangling_input, "reads " + quoted(value.name) + ", which nothing produces",
+                 : Status(Code::dangling_input, fmt::format("reads {}, which nothing produces", quoted(value.name)),
                           "add its producer or make it a net input"));
   }
   for (const NodeId before : node.control)
     if (before.index >= position)
       report(net, node,
-             {Code::cycle, "has a control input from " + quoted(net[before].name) + ", which runs later", "order the operators"});
+             {Code::cycle, fmt::format("has a control input from {}, which runs later", quoted(net[before].name)), "order the operators"});
 }
 
 void Resolver::check_arity(const Net& net, const Node& node) {
   const heddle_operator& op = *node.schema->op;
   const auto too_many = [&](const char* what, size_t n, uint32_t most) {
-    report(net, node,
-           {Code::arity_mismatch, "has " + std::to_string(n) + " " + what + ", the operator has at most " + std::to_string(most)});
+    report(net, node, {Code::arity_mismatch, fmt::format("has {} {}, the operator has at most {}", n, what, most)});
   };
   if (!node.inputs.empty() && !node.schema->input_port(node.inputs.size() - 1)) too_many("inputs", node.inputs.size(), op.input_count);
   if (!node.outputs.empty() && !node.schema->output_port(node.outputs.size() - 1))
@@ -99,8 +99,8 @@ void Resolver::check_arity(const Net& net, const Node& node) {
     const bool given = i < node.inputs.size() && node.inputs[i].valid();
     if (!given && !(op.inputs[i]->flags & HEDDLE_PORT_OPTIONAL))
       report(net, node,
-             {Code::arity_mismatch, "input " + quoted(op.inputs[i]->name) + " is missing",
-              "give " + std::to_string(i + 1) + " inputs or more"});
+             {Code::arity_mismatch, fmt::format("input {} is missing", quoted(op.inputs[i]->name)),
+              fmt::format("give {} inputs or more", i + 1)});
   }
 }
 
@@ -132,26 +132,26 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
       std::vector<std::string> known;
       for (uint32_t i = 0; i < schema.op->attribute_count; ++i) known.emplace_back(schema.op->attributes[i]->name);
       std::string hint = suggestions_.of(attribute.name, [&] { return known; });
-      if (hint.empty()) hint = known.empty() ? "the operator has no attributes" : "it has: " + join(known, ", ");
-      report(net, node, {Code::unknown_attribute, "attribute " + quoted(attribute.name) + " is unknown", hint});
+      if (hint.empty()) hint = known.empty() ? "the operator has no attributes" : fmt::format("it has: {}", join(known, ", "));
+      report(net, node, {Code::unknown_attribute, fmt::format("attribute {} is unknown", quoted(attribute.name)), hint});
       continue;
     }
     if (given[static_cast<size_t>(index)]++)
-      report(net, node, {Code::duplicate_name, "attribute " + quoted(attribute.name) + " is given twice", "keep one of the two"});
+      report(net, node, {Code::duplicate_name, fmt::format("attribute {} is given twice", quoted(attribute.name)), "keep one of the two"});
     const heddle_attribute_type wanted = schema.op->attributes[index]->type;
     const heddle_attribute_type type = attribute_type(attribute.value);
     if (type != wanted && !widen(attribute.value, wanted))
       report(net, node,
-             {Code::attribute_mismatch,
-              "attribute " + quoted(attribute.name) + " is " + attribute_type_name(type) + ", must be " + attribute_type_name(wanted)});
+             {Code::attribute_mismatch, fmt::format("attribute {} is {}, must be {}", quoted(attribute.name), attribute_type_name(type),
+                                                    attribute_type_name(wanted))});
     if (auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) {
       // Other copies of the net share the subnet: resolve a copy of it.
       auto inner = std::make_shared<Net>(**subnet);
       if (!inner->variables.empty())
         report(net, node,
                {Code::subnet_mismatch,
-                "subnet " + quoted(inner->name) + " has variable " + quoted(inner->variables[0].name) +
-                    ", and subnets have no memory of their own",
+                fmt::format("subnet {} has variable {}, and subnets have no memory of their own", quoted(inner->name),
+                            quoted(inner->variables[0].name)),
                 "declare it in the outermost net and hand its value to the subnet"});
       // A subnet that names no operator sets means those of the net around it.
       if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
@@ -162,7 +162,7 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
   for (uint32_t i = 0; i < schema.op->attribute_count; ++i)
     if (schema.op->attributes[i]->required && !given[i])
       report(net, node,
-             {Code::attribute_mismatch, "attribute " + quoted(schema.op->attributes[i]->name) + " is missing and has no default"});
+             {Code::attribute_mismatch, fmt::format("attribute {} is missing and has no default", quoted(schema.op->attributes[i]->name))});
 }
 
 // Only an operator that updates a variable makes a version of it.
@@ -173,8 +173,8 @@ void Resolver::check_versions(const Net& net, const Node& node) {
     const Value& value = net[node.outputs[i]];
     report(net, node,
            {Code::hazard,
-            "produces version " + std::to_string(value.version) + " of variable " + quoted(net[value.variable].name) +
-                ", but the operator updates nothing",
+            fmt::format("produces version {} of variable {}, but the operator updates nothing", value.version,
+                        quoted(net[value.variable].name)),
             "use an operator that updates its input, or give the result a name of its own"});
   }
 }
@@ -187,11 +187,11 @@ void Resolver::apply_updates(Net& net, Node& node) {
     const auto index = static_cast<size_t>(port->updates);
     const ValueId before = index < node.inputs.size() ? node.inputs[index] : ValueId();
     if (!before.valid() || net[before].kind != Value::Kind::variable) {
-      report(
-          net, node,
-          {Code::hazard,
-           "output " + quoted(port->name) + " updates input " + quoted(node.schema->op->inputs[index]->name) + ", which is not a variable",
-           "feed it a variable"});
+      report(net, node,
+             {Code::hazard,
+              fmt::format("output {} updates input {}, which is not a variable", quoted(port->name),
+                          quoted(node.schema->op->inputs[index]->name)),
+              "feed it a variable"});
       continue;
     }
     Value& after = net[node.outputs[i]];
@@ -200,8 +200,8 @@ void Resolver::apply_updates(Net& net, Node& node) {
       if (after.variable != net[before].variable || after.version != net[before].version + 1)
         report(net, node,
                {Code::hazard,
-                "updates version " + std::to_string(net[before].version) + " of variable " + quoted(variable.name) + ", but output " +
-                    quoted(after.name) + " is version " + std::to_string(after.version) + " of " + quoted(net[after.variable].name),
+                fmt::format("updates version {} of variable {}, but output {} is version {} of {}", net[before].version,
+                            quoted(variable.name), quoted(after.name), after.version, quoted(net[after.variable].name)),
                 "let it be the next version of the variable it updates"});
       continue;
     }
@@ -209,8 +209,7 @@ void Resolver::apply_updates(Net& net, Node& node) {
     if (variable.last != before) {
       report(net, node,
              {Code::hazard,
-              "updates version " + std::to_string(net[before].version) + " of variable " + quoted(variable.name) +
-                  ", which has been updated already",
+              fmt::format("updates version {} of variable {}, which has been updated already", net[before].version, quoted(variable.name)),
               "update the newest version"});
       continue;
     }
@@ -265,7 +264,7 @@ void Resolver::run(Net& net, int64_t depth) {
   for (const ValueId id : net.outputs)
     if (!defined[id.index])
       findings_.add(
-          Status(Code::dangling_input, "output " + quoted(net[id].name) + " of the net is produced by nothing", "add its producer")
+          Status(Code::dangling_input, fmt::format("output {} of the net is produced by nothing", quoted(net[id].name)), "add its producer")
               .in_net(net.name));
 }
 

@@ -1,5 +1,7 @@
 #include "resolve/rule_reader.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "load/json.h"
 #include "resolve/resolve.h"
@@ -36,7 +38,7 @@ Status check_rule(const RewriteRule& rule) {
 Result<RewriteRule> read_rewrite_rule(const LoadedPlugin& plugin, const heddle_rewrite_rule& table,
                                       const std::shared_ptr<const RegistrySnapshot>& registry) {
   RewriteRule rule;
-  rule.name = plugin.name + ": " + table.name;
+  rule.name = fmt::format("{}: {}", plugin.name, table.name);
   const Limits limits;
   Status read = [&]() -> Status {
     HEDDLE_TRY(rule.pattern, net_from_json(table.pattern, limits));
@@ -46,7 +48,8 @@ Result<RewriteRule> read_rewrite_rule(const LoadedPlugin& plugin, const heddle_r
     HEDDLE_TRY(rule.replacement, resolve(std::move(rule.replacement), registry, limits));
     return check_rule(rule);
   }();
-  if (!read.ok()) return std::move(read).during("in rewrite rule " + quoted(rule.name) + " of " + quoted(plugin.library->path().string()));
+  if (!read.ok())
+    return std::move(read).during(fmt::format("in rewrite rule {} of {}", quoted(rule.name), quoted(plugin.library->path().string())));
   // The registry keeps the rule: a rule that kept the registry would keep itself.
   rule.pattern.keep_alive.clear();
   rule.replacement.keep_alive.clear();

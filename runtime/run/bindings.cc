@@ -1,5 +1,7 @@
 #include "run/bindings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -19,13 +21,15 @@ std::string literal(const Blob& blob) {
 // What was prepared for and what is there now, in words.
 std::string difference(const Blob& prepared, const Blob& given) {
   constexpr int64_t most_elements = 8;
-  const auto both = [](const Blob& a, const Blob& b) { return "the context was prepared for " + literal(a) + ", now it is " + literal(b); };
+  const auto both = [](const Blob& a, const Blob& b) {
+    return fmt::format("the context was prepared for {}, now it is {}", literal(a), literal(b));
+  };
   if (prepared.shape.element_count() <= most_elements) return both(prepared, given);
   const int64_t width = byte_width(prepared.dtype);
   int64_t at = 0;
   while (std::memcmp(prepared.data + at * width, given.data + at * width, static_cast<size_t>(width)) == 0) ++at;
   const auto element = [&](const Blob& blob) { return *Blob::copy_of(blob.dtype, Shape{1}, blob.data + at * width); };
-  return "at element " + std::to_string(at) + " " + both(element(prepared), element(given));
+  return fmt::format("at element {} {}", at, both(element(prepared), element(given)));
 }
 
 }  // namespace
@@ -130,7 +134,7 @@ Status Bindings::missing_inputs() const {
     if (!inputs_[i] && value.type.byte_size() > 0) missing.push_back(quoted(value.name));
   }
   if (missing.empty()) return {};
-  return {Code::missing_input, "no data for input " + join(missing, ", "), "bind every input of the net"};
+  return {Code::missing_input, fmt::format("no data for input {}", join(missing, ", ")), "bind every input of the net"};
 }
 
 // Shapes were decided by these contents when the plan was made: with others, kernels would read and write what is not theirs.
@@ -140,7 +144,7 @@ Status Bindings::compare_contents() const {
     if (known.content->bytes == 0 || std::memcmp(given, known.content->data, static_cast<size_t>(known.content->bytes)) == 0) continue;
     const std::string& name = plan_.values[plan_.inputs[known.input].index].name;
     const auto copy = Blob::copy_of(known.content->dtype, known.content->shape, given);
-    return {Code::shape_mismatch, "input " + quoted(name) + " decides shapes: " + difference(*known.content, *copy),
+    return {Code::shape_mismatch, fmt::format("input {} decides shapes: {}", quoted(name), difference(*known.content, *copy)),
             "prepare a context for this content, or use Session::run, which finds the plan by it"};
   }
   return {};
@@ -173,13 +177,14 @@ Status Bindings::find_overlap() {
 Status Bindings::overlap(const Region& a, const Region& b) const {
   const auto text = [&](const Region& region) {
     const std::vector<ValueId>& ports = region.kind == Region::input ? plan_.inputs : plan_.outputs;
-    return (region.kind == Region::input ? "input " : "output ") + quoted(plan_.values[ports[region.index].index].name);
+    return fmt::format("{} {}", region.kind == Region::input ? "input" : "output", quoted(plan_.values[ports[region.index].index].name));
   };
   // The subject is what has to go elsewhere: an output rather than an input, the later one of two outputs.
   const auto rank = [](const Region& region) { return std::pair(static_cast<int>(region.kind), region.index); };
   const Region &other = rank(a) < rank(b) ? a : b, &subject = rank(a) < rank(b) ? b : a;
   return {Code::invalid_argument,
-          text(subject) + (other.kind == Region::memory ? " lies in the context's own memory" : " lies in the memory of " + text(other)),
+          other.kind == Region::memory ? fmt::format("{} lies in the context's own memory", text(subject))
+                                       : fmt::format("{} lies in the memory of {}", text(subject), text(other)),
           "give it memory of its own"};
 }
 

@@ -1,5 +1,7 @@
 #include "run/context_memory.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "base/checked.h"
@@ -20,8 +22,7 @@ Result<ContextMemory> ContextMemory::create(const Plan& plan, const Workspace* w
   const int64_t bytes = plan.context_bytes();
   if (transient && (transient_bytes < bytes || reinterpret_cast<uintptr_t>(transient) % arena_alignment != 0))
     return Status(Code::invalid_argument,
-                  "the transient buffer has " + std::to_string(transient_bytes) + " bytes, the plan needs " + std::to_string(bytes) +
-                      ", aligned to 64",
+                  fmt::format("the transient buffer has {} bytes, the plan needs {}, aligned to 64", transient_bytes, bytes),
                   "ask transient_bytes() first");
   ContextMemory memory(plan);
   memory.on_devices_.resize(plan.devices.size());

@@ -1,5 +1,7 @@
 #include "run/device_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -174,8 +176,8 @@ std::string DeviceRun::first_unanswered() const {
     for (uint32_t s = 0; s < sides_[d].streams.size(); ++s) {
       if (!sides_[d].answers[s].asked) continue;
       const std::vector<uint32_t> steps = steps_behind(sides_[d], d + 1, s);
-      return "device " + quoted(sides_[d].device->name()) + " still runs " +
-             (steps.empty() ? "what it was given" : quoted(plan_.steps[steps.front()].name));
+      return fmt::format("device {} still runs {}", quoted(sides_[d].device->name()),
+                         steps.empty() ? "what it was given" : quoted(plan_.steps[steps.front()].name));
     }
   return {};
 }
@@ -201,7 +203,7 @@ DeviceRun::Failure DeviceRun::blame(Side& side, uint32_t device, uint32_t stream
     if (suspects.empty()) failure.step = step;
     if (suspects.size() < most_suspects) suspects.push_back(quoted(plan_.steps[step].name));
   }
-  if (suspects.size() > 1) failure.text += " (the device does not say which of " + join(suspects, ", ") + " it was)";
+  if (suspects.size() > 1) failure.text += fmt::format(" (the device does not say which of {} it was)", join(suspects, ", "));
   return failure;
 }
 

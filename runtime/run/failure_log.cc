@@ -1,5 +1,7 @@
 #include "run/failure_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -79,7 +81,7 @@ Status FailureLog::described(const Failure& f, uint32_t stop) const {
     const TensorType* const type = in.value.valid() ? &plan_.values[in.value.index].type : nullptr;
     shapes.push_back(type ? std::string(to_string(type->dtype)) + type->shape.text() : "-");
   }
-  if (f.cause.ok()) status = std::move(status).during("on " + step.device + " with inputs " + join(shapes, ", "));
+  if (f.cause.ok()) status = std::move(status).during(fmt::format("on {} with inputs {}", step.device, join(shapes, ", ")));
   return std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
 }
 

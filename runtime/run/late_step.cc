@@ -1,5 +1,7 @@
 #include "run/late_step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -25,7 +27,7 @@ class LateServices : public CallServices {
   Result<void*> resource(const std::string& name) override {
     const auto& resources = step_.services().plan.late->options.resources;
     if (resources) return resources->find(name, step_.planned().device, nullptr);
-    return Status(Code::missing_resource, "resource " + quoted(name) + " needs a session");
+    return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(name)));
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) override {
     error = "constants of a step with dynamic shapes are not packed";
@@ -48,8 +50,8 @@ Status check_input_extents(const heddle_run_context& context) {
     if (!in || !in->extent || in->extent_axis < 0) continue;
     const int64_t extent = *in->extent, bound = in->dims[in->extent_axis];
     if (extent < 0 || extent > bound)
-      return {Code::kernel_failed, "input " + std::to_string(i) + " has extent " + std::to_string(extent) + " where the bound is " +
-                                       std::to_string(bound) + ": the kernel that wrote it is wrong"};
+      return {Code::kernel_failed,
+              fmt::format("input {} has extent {} where the bound is {}: the kernel that wrote it is wrong", i, extent, bound)};
   }
   return {};
 }
@@ -150,7 +152,7 @@ Status LateStep::infer_outputs() {
     const DType planned = wanted[i] ? plan_.values[plan_step_.outputs[i].value.index].type.dtype : types_[i].dtype;
     if (types_[i].dtype != planned)
       return {Code::dtype_mismatch,
-              "output " + std::to_string(i) + " is " + to_string(types_[i].dtype) + ", the plan took it for " + to_string(planned)};
+              fmt::format("output {} is {}, the plan took it for {}", i, to_string(types_[i].dtype), to_string(planned))};
   }
   return {};
 }
@@ -160,17 +162,17 @@ Status LateStep::place_outputs() {
   for (uint32_t i = 0; i < types_.size(); ++i) {
     if (!plan_step_.outputs[i].value.valid()) continue;
     if (types_[i].dynamic) {
-      if (!own) return {Code::unsupported, "output " + std::to_string(i) + " has no known extents even now"};
+      if (!own) return {Code::unsupported, fmt::format("output {} has no known extents even now", i)};
       continue;
     }
     const PlanValue& value = plan_.values[plan_step_.outputs[i].value.index];
     const Limits& limits = plan_.limits;
     if (types_[i].byte_size() > limits.tensor_bytes)
       return over_limit(limits, &Limits::tensor_bytes,
-                        "output " + quoted(value.name) + " would take " + human_bytes(types_[i].byte_size()));
+                        fmt::format("output {} would take {}", quoted(value.name), human_bytes(types_[i].byte_size())));
     if (!allocate_output(i, types_[i].shape.data(), types_[i].shape.rank()) && types_[i].byte_size() > 0)
-      return {Code::shape_mismatch, "output " + quoted(value.name) + " has shape " + types_[i].shape.text() +
-                                        ", more than was planned for " + value.type.shape.text()};
+      return {Code::shape_mismatch, fmt::format("output {} has shape {}, more than was planned for {}", quoted(value.name),
+                                                types_[i].shape.text(), value.type.shape.text())};
   }
   return {};
 }
@@ -253,10 +255,7 @@ Status LateStep::close_extents() {
     view.extent = nullptr;
     view.extent_axis = -1;
     if (extent < 0 || extent > shape[axis])
-      return {
-          Code::kernel_failed,
-          "wrote extent " + std::to_string(extent) + " of output " + std::to_string(i) + ", the bound is " + std::to_string(shape[axis]),
-          "mend the kernel"};
+      return {Code::kernel_failed, fmt::format("wrote extent {} of output {}, the bound is {}", extent, i, shape[axis]), "mend the kernel"};
     shape[axis] = extent;
     set_extents(i, shape);
   }
@@ -277,7 +276,7 @@ Status LateStep::check_dynamic_outputs() const {
   for (uint32_t i = 0; i < types_.size(); ++i) {
     const heddle_tensor* view = context_.abi.outputs[i];
     if (view && (view->flags & HEDDLE_TENSOR_DYNAMIC))
-      return {Code::kernel_failed, "the kernel allocated no output " + std::to_string(i), "mend the kernel"};
+      return {Code::kernel_failed, fmt::format("the kernel allocated no output {}", i), "mend the kernel"};
   }
   return {};
 }

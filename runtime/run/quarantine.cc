@@ -1,5 +1,7 @@
 #include "run/quarantine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -34,7 +36,7 @@ Quarantine::~Quarantine() {
   for (Kept& kept : kept_) {
     const Status status = kept.execution->answered();
     if (status.ok()) continue;
-    log_line(HEDDLE_LOG_WARNING, status.diagnostic().message + ": what it works with is left behind");
+    log_line(HEDDLE_LOG_WARNING, fmt::format("{}: what it works with is left behind", status.diagnostic().message));
     left_behind->push_back(std::move(kept));
   }
 }

@@ -1,5 +1,7 @@
 #include "run/subnets.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -153,7 +155,7 @@ Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* ne
     HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, inside));
     return of.compiled.emplace_back(std::make_unique<Compiled>(net, std::move(execution))).get();
   } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_memory, "no memory for subnet " + quoted(shared->name) + " at the extents of this run");
+    return Status(Code::out_of_memory, fmt::format("no memory for subnet {} at the extents of this run", quoted(shared->name)));
   }
 }
 
@@ -168,8 +170,8 @@ Status Subnets::make_room(OfStep& of, int64_t bytes, int64_t limit) {
   }
   if (held <= limit - bytes) return {};
   return {Code::limit_exceeded,
-          "a subnet whose values grow needs " + human_bytes(bytes) + " beside the " + human_bytes(held) +
-              " of the trip before, the limit is " + human_bytes(limit),
+          fmt::format("a subnet whose values grow needs {} beside the {} of the trip before, the limit is {}", human_bytes(bytes),
+                      human_bytes(held), human_bytes(limit)),
           hint_with("raise ", option_names::memory_limit, ", or let the loop end earlier")};
 }
 
@@ -210,10 +212,11 @@ heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, Inputs in
 heddle_status Subnets::admit(const Call& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (!call.inputs[i])
-      return refuse(call, HEDDLE_ERROR_INVALID, "input " + std::to_string(i) + " of subnet " + quoted(call.net->name) + " is absent");
+      return refuse(call, HEDDLE_ERROR_INVALID, fmt::format("input {} of subnet {} is absent", i, quoted(call.net->name)));
   const auto elsewhere = [](const heddle_tensor* t) { return t && t->space != HEDDLE_SPACE_HOST; };
   if (std::any_of(call.inputs.begin(), call.inputs.end(), elsewhere) || std::any_of(call.outputs.begin(), call.outputs.end(), elsewhere))
-    return refuse(call, HEDDLE_ERROR_INVALID, "subnet " + quoted(call.net->name) + " is given device memory, and subnets run on the host");
+    return refuse(call, HEDDLE_ERROR_INVALID,
+                  fmt::format("subnet {} is given device memory, and subnets run on the host", quoted(call.net->name)));
   if (scope_.count_subnet_run() >= plan_.limits.loop_trips)
     return fail(call, over_limit(plan_.limits, &Limits::loop_trips, "the loops of the net go round too often"));
   return HEDDLE_OK;
@@ -250,8 +253,8 @@ heddle_status Subnets::bind(const Call& call, Compiled& subnet) {
     // A larger place would keep old bytes behind the result.
     if (!where_it_is && wanted->byte_size != static_cast<uint64_t>(type.byte_size()))
       return refuse(call, HEDDLE_ERROR_INVALID,
-                    "output " + std::to_string(i) + " of subnet " + quoted(call.net->name) + " takes " + std::to_string(type.byte_size()) +
-                        " bytes, its place has " + std::to_string(wanted->byte_size));
+                    fmt::format("output {} of subnet {} takes {} bytes, its place has {}", i, quoted(call.net->name), type.byte_size(),
+                                wanted->byte_size));
   }
   return HEDDLE_OK;
 }
@@ -289,8 +292,8 @@ heddle_status Subnets::hand_back(const Call& call, Compiled& subnet) {
     const Shape wanted(to->dims, to->rank);
     if (result.shape != wanted || result.dtype != static_cast<DType>(to->dtype))
       return refuse(call, HEDDLE_ERROR_INVALID,
-                    "output " + std::to_string(i) + " of subnet " + quoted(call.net->name) + " is " + to_string(result.dtype) +
-                        result.shape.text() + ", expected " + to_string(static_cast<DType>(to->dtype)) + wanted.text());
+                    fmt::format("output {} of subnet {} is {}{}, expected {}{}", i, quoted(call.net->name), to_string(result.dtype),
+                                result.shape.text(), to_string(static_cast<DType>(to->dtype)), wanted.text()));
     if (to->byte_size > 0) std::memcpy(to->data, result.data, to->byte_size);
   }
   return HEDDLE_OK;

@@ -1,5 +1,7 @@
 #include "run/value_views.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "base/text.h"
@@ -71,8 +73,7 @@ Status ValueViews::check_extents() const {
     if (value.extent_slot < 0) continue;
     const int64_t extent = extents_[static_cast<size_t>(value.extent_slot)], bound = value.type.shape[value.type.bounded_axis];
     if (extent >= 0 && extent <= bound) continue;
-    Status bad(Code::kernel_failed,
-               "wrote extent " + std::to_string(extent) + ", the bound is " + std::to_string(bound) + ", for " + quoted(value.name),
+    Status bad(Code::kernel_failed, fmt::format("wrote extent {}, the bound is {}, for {}", extent, bound, quoted(value.name)),
                "mend the kernel");
     for (const PlanStep& step : plan_.steps)
       for (const Operand& out : step.outputs)

@@ -1,5 +1,6 @@
 #include "schedule/tbb_executor.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 #include <tbb/global_control.h>
@@ -66,8 +67,8 @@ Status check_threads(int count) {
   ::pthread_attr_destroy(&attributes);
   if (error == 0) return {};
   return {Code::out_of_memory,
-          "the system gives this process " + std::to_string(threads.size()) + " of the " + std::to_string(count) +
-              " threads that are to help (" + std::generic_category().message(error) + ")",
+          fmt::format("the system gives this process {} of the {} threads that are to help ({})", threads.size(), count,
+                      std::generic_category().message(error)),
           "use 1 thread, or raise the limit of processes or of memory"};
 }
 

@@ -1,5 +1,7 @@
 #include "state/variables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -13,7 +15,7 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(const Net& net) {
   for (const Variable& variable : net.variables) {
     const std::shared_ptr<const Blob>& initial = variable.initial.blob;
     if (!initial)
-      return Status(Code::weights_missing, "variable " + quoted(variable.name) + " has no initial content",
+      return Status(Code::weights_missing, fmt::format("variable {} has no initial content", quoted(variable.name)),
                     "load the net with its weights");
     Entry entry;
     entry.name = variable.name;
@@ -59,7 +61,7 @@ Status VariableStore::make_home(size_t i, const std::shared_ptr<Device>& device)
   Entry& e = entries_[i];
   const std::lock_guard lock(homes_mutex_);
   if (home_on(e, *device)) return {};
-  HEDDLE_TRY(DeviceMemory memory, device->allocate(e.blob->bytes), "while variable " + quoted(e.name) + " was given a home there");
+  HEDDLE_TRY(DeviceMemory memory, device->allocate(e.blob->bytes), fmt::format("while variable {} was given a home there", quoted(e.name)));
   auto home = std::make_unique<Home>();
   home->device = device;
   home->memory = std::move(memory);
@@ -93,7 +95,7 @@ Status VariableStore::copy_to_host(const Entry& e, const CopyWait& wait) const {
   Status status = newest->device->read(newest->staging_data, newest->memory.get(), e.blob->bytes, careful);
   if (!status.ok()) {
     newest->staging = nullptr;
-    return std::move(status).during("while variable " + quoted(e.name) + " was read");
+    return std::move(status).during(fmt::format("while variable {} was read", quoted(e.name)));
   }
   if (e.blob->bytes > 0) std::memcpy(e.data, newest->staging_data, static_cast<size_t>(e.blob->bytes));
   const std::lock_guard lock(homes_mutex_);
@@ -108,7 +110,8 @@ Status VariableStore::copy_to_home(const Entry& e, const Device& device, const C
     home = home_on(e, device);
     if (!home->stale) return {};
   }
-  HEDDLE_CHECK(home->device->write(home->memory.get(), e.data, e.blob->bytes, wait), "while variable " + quoted(e.name) + " was uploaded");
+  HEDDLE_CHECK(home->device->write(home->memory.get(), e.data, e.blob->bytes, wait),
+               fmt::format("while variable {} was uploaded", quoted(e.name)));
   const std::lock_guard lock(homes_mutex_);
   home->stale = false;
   return {};
@@ -125,7 +128,7 @@ Status VariableStore::freshen(size_t i, const Device* device, const Interruption
   const Turns::Outcome outcome = copying.enter(copying_, Turns::Use::alone, until);
   if (outcome == Turns::Outcome::late || outcome == Turns::Outcome::cancelled)
     return {outcome == Turns::Outcome::late ? Code::deadline_exceeded : Code::cancelled,
-            "the run ended while it waited for a copy of variable " + quoted(e.name) + " that another run makes"};
+            fmt::format("the run ended while it waited for a copy of variable {} that another run makes", quoted(e.name))};
   const CopyWait wait = {until, shared_from_this(), nullptr};
   HEDDLE_CHECK(copy_to_host(e, wait));
   return device ? copy_to_home(e, *device, wait) : Status();
@@ -141,7 +144,7 @@ void VariableStore::written(size_t i, const Device* device) {
 Status VariableStore::whole() const {
   for (const Entry& e : entries_)
     if (e.torn)
-      return {Code::hazard, "variable " + quoted(e.name) + " was left half-updated by a run that failed",
+      return {Code::hazard, fmt::format("variable {} was left half-updated by a run that failed", quoted(e.name)),
               "write it, or open the net again"};
   return {};
 }

@@ -1,4 +1,6 @@
 // Copies between devices become nodes: each value lies in one place, and nodes that need it elsewhere read a Copy of it.
+#include <fmt/format.h>
+
 #include <map>
 
 #include "device/locations.h"
@@ -43,7 +45,7 @@ class Copier {
     }
     const std::string device = editor_.net().devices[place.index];
     HEDDLE_TRY(const ValueId copy,
-               editor_.add_node(before, "Copy", editor_.graph()[value].name + "/copy to " + device, {source}, {}, "heddle"));
+               editor_.add_node(before, "Copy", fmt::format("{}/copy to {}", editor_.graph()[value].name, device), {source}, {}, "heddle"));
     editor_.set_device(editor_.graph()[copy].producer, place);
     return made_[{value, place}] = copy;
   }

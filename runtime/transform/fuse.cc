@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +40,7 @@ bool program_of(const Node& node, Program& program) {
     if (!lowered.ok()) return false;
     text = *lowered;
   }
-  for (size_t i = 0; i < node.inputs.size(); ++i) program.inputs.push_back("x" + std::to_string(i));
+  for (size_t i = 0; i < node.inputs.size(); ++i) program.inputs.push_back(fmt::format("x{}", i));
   std::string error;
   return expression::parse(text, {}, program, error) && program.inputs.size() == node.inputs.size();
 }
@@ -161,7 +163,7 @@ Chain absorb(const Editor& editor, const Node& node, const std::vector<Chain>& c
     const auto it = std::find(chain.inputs.begin(), chain.inputs.end(), id);
     const size_t index = static_cast<size_t>(it - chain.inputs.begin());
     if (it == chain.inputs.end()) chain.inputs.push_back(id);
-    return chain.program.input("x" + std::to_string(index));
+    return chain.program.input(fmt::format("x{}", index));
   };
   std::vector<int> bind(node.inputs.size(), -1);
   for (size_t i = 0; i < node.inputs.size(); ++i) {

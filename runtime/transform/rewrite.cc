@@ -3,6 +3,8 @@
 // A pattern matches from its output backwards: the same operators with the attributes that the pattern states, constants of equal
 // content, inputs that may be anything of the dtype and extents they declare (a symbol fits any extent, the same one everywhere). Values
 // inside the pattern have no reader outside of it. Each rule passes over the net once, so a replacement may contain its pattern.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -151,8 +153,8 @@ Status replace(Editor& editor, const RewriteRule& rule, const Match& match, Node
   const TensorType &was = editor.net().type(before), &is = editor.net().type(after);
   if (was != is)
     return {Code::plugin_invalid,
-            "the replacement makes " + std::string(to_string(is.dtype)) + is.shape.text() + " of what was " + to_string(was.dtype) +
-                was.shape.text(),
+            fmt::format("the replacement makes {}{} of what was {}{}", to_string(is.dtype), is.shape.text(), to_string(was.dtype),
+                        was.shape.text()),
             "mend the rule: heddle plugin check tests it"};
   editor.replace(before, after);
   for (const NodeId id : match.nodes()) editor.remove(id);
@@ -166,7 +168,7 @@ Status apply(Editor& editor, const RewriteRule& rule) {
     const NodeId at(i);
     if (editor.dead(at) || editor.node(at).schema != schema) continue;
     Match match(rule, editor);
-    if (match.at(at)) HEDDLE_CHECK(replace(editor, rule, match, at), "at " + quoted(editor.node(at).name));
+    if (match.at(at)) HEDDLE_CHECK(replace(editor, rule, match, at), fmt::format("at {}", quoted(editor.node(at).name)));
   }
   return {};
 }
@@ -177,7 +179,8 @@ Result<TypedNet> apply_rules(TypedNet net) {
   const std::shared_ptr<const RegistrySnapshot> registry = net.registry;
   if (registry->rewrite_rules().empty()) return net;
   Editor editor(std::move(net));
-  for (const auto& rule : registry->rewrite_rules()) HEDDLE_CHECK(apply(editor, *rule), "in rewrite rule " + quoted(rule->name));
+  for (const auto& rule : registry->rewrite_rules())
+    HEDDLE_CHECK(apply(editor, *rule), fmt::format("in rewrite rule {}", quoted(rule->name)));
   return editor.finish();
 }
 

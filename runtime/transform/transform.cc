@@ -1,5 +1,7 @@
 #include "transform/transform.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "base/text.h"
@@ -44,7 +46,7 @@ class TransformJudge {
 Status blame(const char* transform, Status status) {
   Diagnostic& d = status.diagnostic();
   d.code = Code::internal;
-  d.message = "the transform " + quoted(transform) + " broke the net: " + d.message;
+  d.message = fmt::format("the transform {} broke the net: {}", quoted(transform), d.message);
   return status;
 }
 

@@ -1,5 +1,7 @@
 #include "verify/structure_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -31,7 +33,7 @@ class StructureCheck {
   Status run() {
     const size_t count = net_.values.size();
     if (typed_.types.size() != count || typed_.known.size() != count)
-      return broken(std::to_string(count) + " values have " + std::to_string(typed_.types.size()) + " types");
+      return broken(fmt::format("{} values have {} types", count, typed_.types.size()));
     HEDDLE_CHECK(check_variables());
     for (size_t i = 0; i < net_.nodes.size(); ++i) {
       const NodeId id(i);
@@ -52,14 +54,15 @@ class StructureCheck {
     const Value& value = net_[id];
     if (!value.producer.valid()) {
       const bool given = value.kind != Value::Kind::node_output && (value.kind != Value::Kind::variable || value.version == 0);
-      return given ? Status() : broken("reads " + quoted(value.name) + ", which nothing makes");
+      return given ? Status() : broken(fmt::format("reads {}, which nothing makes", quoted(value.name)));
     }
-    if (value.producer.index >= net_.nodes.size()) return broken("reads " + quoted(value.name) + ", whose producer is not in the net");
+    if (value.producer.index >= net_.nodes.size())
+      return broken(fmt::format("reads {}, whose producer is not in the net", quoted(value.name)));
     const Node& producer = net_[value.producer];
     if (value.producer.index >= position)
-      return broken("reads " + quoted(value.name) + ", which " + quoted(producer.name) + " makes only behind it");
+      return broken(fmt::format("reads {}, which {} makes only behind it", quoted(value.name), quoted(producer.name)));
     if (value.output >= producer.outputs.size() || producer.outputs[value.output] != id)
-      return broken("reads " + quoted(value.name) + ", which " + quoted(producer.name) + " does not make any more");
+      return broken(fmt::format("reads {}, which {} does not make any more", quoted(value.name), quoted(producer.name)));
     return {};
   }
 
@@ -71,14 +74,14 @@ class StructureCheck {
     const heddle_operator& op = *node.schema->op;
     for (uint32_t i = 0; i < op.input_count; ++i)
       if ((i >= node.inputs.size() || !node.inputs[i].valid()) && !(op.inputs[i]->flags & HEDDLE_PORT_OPTIONAL))
-        return broken("has lost its input " + quoted(op.inputs[i]->name));
+        return broken(fmt::format("has lost its input {}", quoted(op.inputs[i]->name)));
     for (const NodeId before : node.control)
       if (before.index >= id.index) return broken("waits for an operator that stands behind it");
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (!node.outputs[k].valid()) continue;
       if (!exists(node.outputs[k])) return broken("makes a value that is not in the net");
       const Value& value = net_[node.outputs[k]];
-      if (value.producer != id || value.output != k) return broken("makes " + quoted(value.name) + ", which has another producer");
+      if (value.producer != id || value.output != k) return broken(fmt::format("makes {}, which has another producer", quoted(value.name)));
     }
     return {};
   }
@@ -123,7 +126,7 @@ class StructureCheck {
     for (size_t i = 0; i < waiting.size(); ++i)
       for (const ValueId v : net_.nodes[i].inputs)
         if (const NodeId writer = overwriter(v); waiting[i] > 0 && writer.valid() && writer.index != i && waiting[writer.index] > 0)
-          return broken("reads " + quoted(net_[v].name) + " and depends on " + quoted(net_[writer].name) + ", which overwrites it")
+          return broken(fmt::format("reads {} and depends on {}, which overwrites it", quoted(net_[v].name), quoted(net_[writer].name)))
               .at(net_.nodes[i].name, display_name(net_.nodes[i].domain, net_.nodes[i].type))
               .in_net(net_.name);
     return {};
@@ -135,10 +138,11 @@ class StructureCheck {
     for (size_t k = 0; k < types.size(); ++k) {
       const ValueId v = node.outputs[k];
       if (v.valid() && !agree(types[k], typed_.type(v)) && !typed_.known[v.index])
-        return broken("makes " + quoted(net_[v].name) + ", which is taken for " + text_of(typed_.type(v)) + " and is " + text_of(types[k]));
+        return broken(
+            fmt::format("makes {}, which is taken for {} and is {}", quoted(net_[v].name), text_of(typed_.type(v)), text_of(types[k])));
       if (v.valid() && types[k].dtype != typed_.type(v).dtype)
-        return broken("makes " + quoted(net_[v].name) + ", which is taken for " + to_string(typed_.type(v).dtype) + " and is " +
-                      to_string(types[k].dtype));
+        return broken(fmt::format("makes {}, which is taken for {} and is {}", quoted(net_[v].name), to_string(typed_.type(v).dtype),
+                                  to_string(types[k].dtype)));
     }
     return {};
   }
@@ -149,7 +153,8 @@ class StructureCheck {
     for (size_t i = 0; i < net_.values.size(); ++i) {
       const Value& value = net_.values[i];
       if (!value.variable.valid()) continue;
-      if (value.variable.index >= versions_.size()) return broken("value " + quoted(value.name) + " is of a variable that is not there");
+      if (value.variable.index >= versions_.size())
+        return broken(fmt::format("value {} is of a variable that is not there", quoted(value.name)));
       std::vector<ValueId>& versions = versions_[value.variable.index];
       if (versions.size() <= value.version) versions.resize(size_t{value.version} + 1);
       versions[value.version] = ValueId(i);
@@ -158,10 +163,10 @@ class StructureCheck {
       const Variable& variable = net_.variables[i];
       const std::vector<ValueId>& versions = versions_[i];
       if (versions.empty() || versions.front() != variable.first || versions.back() != variable.last)
-        return broken("variable " + quoted(variable.name) + " does not begin or end with its own versions");
+        return broken(fmt::format("variable {} does not begin or end with its own versions", quoted(variable.name)));
       for (size_t k = 1; k < versions.size(); ++k)
         if (!updates(versions[k], versions[k - 1]))
-          return broken("version " + std::to_string(k) + " of variable " + quoted(variable.name) + " is not made from the one before");
+          return broken(fmt::format("version {} of variable {} is not made from the one before", k, quoted(variable.name)));
     }
     return {};
   }
@@ -179,7 +184,7 @@ class StructureCheck {
       if (!exists(id)) return broken("an input of the net is none of its values").in_net(net_.name);
     for (const ValueId id : net_.outputs) {
       Status status = check_source(id, net_.nodes.size());
-      if (!status.ok()) return broken("the net, at its outputs, " + status.diagnostic().message).in_net(net_.name);
+      if (!status.ok()) return broken(fmt::format("the net, at its outputs, {}", status.diagnostic().message)).in_net(net_.name);
     }
     return {};
   }
@@ -217,12 +222,12 @@ NetPromises::NetPromises(const TypedNet& net) : inputs_(ports(net, net.net.input
 Status NetPromises::same_ports(const char* what, const std::vector<Port>& before, const std::vector<Port>& after) {
   for (size_t i = 0; i < before.size(); ++i) {
     if (i >= after.size() || after[i].name != before[i].name)
-      return broken(std::string("the net has lost its ") + what + " " + quoted(before[i].name));
+      return broken(fmt::format("the net has lost its {} {}", what, quoted(before[i].name)));
     if (!agree(before[i].type, after[i].type))
-      return broken(std::string(what) + " " + quoted(before[i].name) + " of the net was " + text_of(before[i].type) + " and is " +
-                    text_of(after[i].type));
+      return broken(
+          fmt::format("{} {} of the net was {} and is {}", what, quoted(before[i].name), text_of(before[i].type), text_of(after[i].type)));
   }
-  if (after.size() > before.size()) return broken(std::string("the net has one more ") + what + ": " + quoted(after.back().name));
+  if (after.size() > before.size()) return broken(fmt::format("the net has one more {}: {}", what, quoted(after.back().name)));
   return {};
 }
 
@@ -232,7 +237,7 @@ Status NetPromises::kept_by(const TypedNet& net) const {
   for (size_t i = 0; i < variables_.size(); ++i) {
     const bool there = i < net.net.variables.size() && net.net.variables[i].name == variables_[i].name;
     if (!there || net.net[net.net.variables[i].last].version != variables_[i].last)
-      return broken("an update of variable " + quoted(variables_[i].name) + " is lost").in_net(net.net.name);
+      return broken(fmt::format("an update of variable {} is lost", quoted(variables_[i].name))).in_net(net.net.name);
   }
   return nodes_.empty() ? Status() : order_kept(net.net).in_net(net.net.name);
 }
@@ -266,7 +271,8 @@ Status NetPromises::order_kept(const Net& net) const {
       if (std::exchange(seen[at.index], 1)) continue;
       const Waiting& awaited = nodes_[at.index];
       if (const NodeId there = find(awaited.name); there.valid()) {
-        if (!behind[there.index]) return broken("does not wait for " + quoted(awaited.name) + " any more").at(waiting.name, net[now].type);
+        if (!behind[there.index])
+          return broken(fmt::format("does not wait for {} any more", quoted(awaited.name))).at(waiting.name, net[now].type);
         continue;
       }
       open.insert(open.end(), awaited.producers.begin(), awaited.producers.end());

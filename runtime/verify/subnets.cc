@@ -1,5 +1,7 @@
 #include "verify/subnets.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -18,7 +20,7 @@ class SubnetServices : public CallServices {
       : net_(net), node_(node), evaluator_(evaluator), findings_(findings), visit_(visit) {}
 
   Result<void*> resource(const std::string& name) override {
-    return Status(Code::missing_resource, "resource " + quoted(name) + " is not available while shapes are inferred");
+    return Status(Code::missing_resource, fmt::format("resource {} is not available while shapes are inferred", quoted(name)));
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
   Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,

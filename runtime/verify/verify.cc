@@ -1,5 +1,7 @@
 #include "verify/verify.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -62,12 +64,12 @@ class Verifier {
   void check_host_name(const Node& node) {
     const std::string device = full_device_name(node.device, target_.default_device);
     if (is_host(device) && device != "cpu:0")
-      report(node, {Code::no_such_device, "device " + quoted(device) + " does not exist", "there is one cpu: cpu:0"});
+      report(node, {Code::no_such_device, fmt::format("device {} does not exist", quoted(device)), "there is one cpu: cpu:0"});
   }
   void check_on_host() {
     for (const Node& node : net_.nodes)
       if (const std::string device = full_device_name(node.device, "cpu:0"); device != "cpu:0")
-        report(node, {Code::unsupported, "is put on " + quoted(device) + ", but subnets run on the host", "leave its device out"});
+        report(node, {Code::unsupported, fmt::format("is put on {}, but subnets run on the host", quoted(device)), "leave its device out"});
   }
   void check_subnets() {
     const CompilationTarget host = target_.for_subnets();
@@ -89,10 +91,10 @@ class Verifier {
       if (there == here || (!value.producer.valid() && !value.variable.valid())) continue;
       if (target_.copies == Copies::automatic) continue;
       Status crossing(Code::wrong_device,
-                      "runs on " + quoted(typed_.devices[locations_.of(id).index]) + " but input " + quoted(value.name) + " is on " +
-                          quoted(typed_.devices[there.index]) + ", where " +
-                          (value.producer.valid() ? quoted(net_[value.producer].name) + " runs" : "the variable lives") +
-                          (target_.copies == Copies::warn ? ": it is copied in each run" : ""),
+                      fmt::format("runs on {} but input {} is on {}, where {}{}", quoted(typed_.devices[locations_.of(id).index]),
+                                  quoted(value.name), quoted(typed_.devices[there.index]),
+                                  value.producer.valid() ? fmt::format("{} runs", quoted(net_[value.producer].name)) : "the variable lives",
+                                  target_.copies == Copies::warn ? ": it is copied in each run" : ""),
                       hint_with(target_.copies == Copies::warn ? "put both on one device, or say "
                                                                : "put both on one device, or let copies be inserted with ",
                                 option_names::automatic_copies));
@@ -101,10 +103,11 @@ class Verifier {
     }
     for (const ValueId v : node.outputs)
       if (v.valid() && net_[v].variable.valid() && locations_.of(v) != locations_.of(id))
-        report(node, {Code::wrong_device,
-                      "runs on " + quoted(typed_.devices[locations_.of(id).index]) + " but updates variable " +
-                          quoted(net_[net_[v].variable].name) + ", which is updated on " + quoted(typed_.devices[locations_.of(v).index]),
-                      "put all operators that update one variable on one device"});
+        report(node,
+               {Code::wrong_device,
+                fmt::format("runs on {} but updates variable {}, which is updated on {}", quoted(typed_.devices[locations_.of(id).index]),
+                            quoted(net_[net_[v].variable].name), quoted(typed_.devices[locations_.of(v).index])),
+                "put all operators that update one variable on one device"});
   }
 
   void check_variables() {
@@ -114,16 +117,16 @@ class Verifier {
       const TensorType& last = typed_.type(variable.last);
       if (first.dtype != last.dtype || first.shape != last.shape)
         findings_.add(Status(Code::shape_mismatch,
-                             "variable " + quoted(variable.name) + " is " + to_string(first.dtype) + first.shape.text() +
-                                 " before the run and " + to_string(last.dtype) + last.shape.text() + " after it",
+                             fmt::format("variable {} is {}{} before the run and {}{} after it", quoted(variable.name),
+                                         to_string(first.dtype), first.shape.text(), to_string(last.dtype), last.shape.text()),
                              "its updates must keep dtype and shape")
                           .in_net(net_.name));
     }
     std::set<std::string> names;
     for (const Variable& variable : net_.variables)
       if (!names.insert(variable.name).second)
-        findings_.add(
-            Status(Code::duplicate_name, "variable " + quoted(variable.name) + " is declared twice", "rename one").in_net(net_.name));
+        findings_.add(Status(Code::duplicate_name, fmt::format("variable {} is declared twice", quoted(variable.name)), "rename one")
+                          .in_net(net_.name));
   }
 
   void check_links() {
@@ -134,11 +137,12 @@ class Verifier {
       const bool integers = indices.dtype == DType::i32 || indices.dtype == DType::i64;
       const bool rows = indices.shape.rank() >= 1 && values.shape.rank() >= 1 && indices.shape.element_count() == values.shape[0];
       if (!integers || !rows)
-        findings_.add(Status(Code::shape_mismatch,
-                             "sparse slice of " + quoted(net_[link.of].name) + ": indices " + quoted(net_[link.indices].name) + " are " +
-                                 to_string(indices.dtype) + indices.shape.text() + ", values are " + values.shape.text(),
-                             "give one i32 or i64 index for each row of the values")
-                          .in_net(net_.name));
+        findings_.add(
+            Status(Code::shape_mismatch,
+                   fmt::format("sparse slice of {}: indices {} are {}{}, values are {}", quoted(net_[link.of].name),
+                               quoted(net_[link.indices].name), to_string(indices.dtype), indices.shape.text(), values.shape.text()),
+                   "give one i32 or i64 index for each row of the values")
+                .in_net(net_.name));
     }
   }
 
@@ -146,8 +150,8 @@ class Verifier {
     for (const ValueId id : net_.outputs)
       if (const Value& value = net_[id]; value.kind == Value::Kind::variable && net_[value.variable].last != id)
         findings_.add(Status(Code::hazard,
-                             "output " + quoted(value.name) + " is version " + std::to_string(value.version) + " of variable " +
-                                 quoted(net_[value.variable].name) + ", which is overwritten in the same run",
+                             fmt::format("output {} is version {} of variable {}, which is overwritten in the same run", quoted(value.name),
+                                         value.version, quoted(net_[value.variable].name)),
                              "make an Identity of it the output, or the newest version")
                           .in_net(net_.name));
     for (const ValueId id : net_.outputs)
@@ -156,7 +160,7 @@ class Verifier {
         d.severity = Severity::note;
         d.code = Code::ok;
         d.net = net_.name;
-        d.message = "output " + quoted(net_[id].name) + " is a constant";
+        d.message = fmt::format("output {} is a constant", quoted(net_[id].name));
         findings_.add(Status(std::move(d)));
       }
   }

@@ -1,5 +1,7 @@
 #include "weights/attach.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <new>
 #include <set>
@@ -48,9 +50,9 @@ class Attacher {
     for (auto& [name, unusable] : unusable_) {
       Diagnostic& d = unusable.status.diagnostic();
       const size_t more = unusable.count - unusable.first.size();
-      d.message += unusable.count == 1 ? ", needed for " + unusable.first[0]
-                                       : ", needed for " + std::to_string(unusable.count) + " tensors: " + join(unusable.first, ", ") +
-                                             (more > 0 ? " and " + std::to_string(more) + " more" : "");
+      d.message += unusable.count == 1 ? fmt::format(", needed for {}", unusable.first[0])
+                                       : fmt::format(", needed for {} tensors: {}{}", unusable.count, join(unusable.first, ", "),
+                                                     more > 0 ? fmt::format(" and {} more", more) : "");
       all.add(std::move(unusable.status));
     }
     for (const Diagnostic& d : findings_.all()) all.add(Status(d));
@@ -93,19 +95,19 @@ class Attacher {
     if (!status.ok()) {
       UnusableFile& unusable = unusable_[content.reference.file];
       if (++unusable.count == 1) unusable.status = std::move(status).in_net(place.net.name);
-      if (unusable.first.size() < 3) unusable.first.push_back(std::string(place.kind) + " " + quoted(place.name));
+      if (unusable.first.size() < 3) unusable.first.push_back(fmt::format("{} {}", place.kind, quoted(place.name)));
       return;
     }
     status = fill(content, place, *file);
     if (status.ok()) return;
-    status.diagnostic().message = std::string(place.kind) + " " + quoted(place.name) + ": " + status.diagnostic().message;
+    status.diagnostic().message = fmt::format("{} {}: {}", place.kind, quoted(place.name), status.diagnostic().message);
     findings_.add(std::move(status).in_net(place.net.name));
   }
   static Status check_identity(const WeightReference& reference, const Safetensors& file) {
     if (!reference.identity.known() || !file.identity().known() || reference.identity == file.identity()) return {};
     return Status(Code::weights_mismatch,
-                  "the weights file " + quoted(reference.file) + " has the identity " + file.identity().text() +
-                      ", the net was written with " + reference.identity.text(),
+                  fmt::format("the weights file {} has the identity {}, the net was written with {}", quoted(reference.file),
+                              file.identity().text(), reference.identity.text()),
                   "another net of this name was written since: write the net again, or bring its own weights file back");
   }
   // The bytes of a tensor against what the net and the file say of them.
@@ -118,24 +120,24 @@ class Attacher {
       same = actual == reference.checksum;
     }
     if (same) return {};
-    return Status(
-        Code::weights_mismatch,
-        "tensor " + quoted(reference.tensor) + " of " + quoted(reference.file) + " is not what it was when the net was written (checksum)",
-        "use the weights that were written with this net");
+    return Status(Code::weights_mismatch,
+                  fmt::format("tensor {} of {} is not what it was when the net was written (checksum)", quoted(reference.tensor),
+                              quoted(reference.file)),
+                  "use the weights that were written with this net");
   }
   Status fill(Content& content, const Place& place, const Safetensors& file) {
     const WeightReference& reference = content.reference;
-    const std::string where = "tensor " + quoted(reference.tensor) + " of " + quoted(reference.file);
+    const std::string where = fmt::format("tensor {} of {}", quoted(reference.tensor), quoted(reference.file));
     const TensorEntry* entry = file.find(reference.tensor);
-    if (entry == nullptr) return Status(Code::weights_missing, where + " does not exist", "keep net and weights together");
+    if (entry == nullptr) return Status(Code::weights_missing, fmt::format("{} does not exist", where), "keep net and weights together");
     HEDDLE_TRY(const Shape shape, constant_shape(place.type));
     if (entry->dtype != place.type.dtype || entry->shape != shape)
       return Status(Code::weights_mismatch,
-                    where + " is " + entry->file_dtype + " " + entry->shape.text() + ", the net declares " + to_string(place.type.dtype) +
-                        " " + shape.text(),
+                    fmt::format("{} is {} {}, the net declares {} {}", where, entry->file_dtype, entry->shape.text(),
+                                to_string(place.type.dtype), shape.text()),
                     "use the weights that were written with this net");
     if (entry->bytes > options_.limits.tensor_bytes)
-      return over_limit(options_.limits, &Limits::tensor_bytes, where + " has " + human_bytes(entry->bytes));
+      return over_limit(options_.limits, &Limits::tensor_bytes, fmt::format("{} has {}", where, human_bytes(entry->bytes)));
     HEDDLE_CHECK(check_sum(reference, file, *entry));
     HEDDLE_TRY(content.blob, file.blob(*entry, options_.map));
     return {};
@@ -146,7 +148,7 @@ class Attacher {
     if (found != files_.end()) return found->second;
     if (!folder_.empty()) return files_.emplace(name, Safetensors::open(folder_, name, options_.limits)).first->second;
     return files_
-        .emplace(name, Status(Code::weights_missing, "the weights are in the file " + quoted(name) + " but the net has no folder",
+        .emplace(name, Status(Code::weights_missing, fmt::format("the weights are in the file {} but the net has no folder", quoted(name)),
                               "say in which folder to look"))
         .first->second;
   }
@@ -187,7 +189,7 @@ Status attach_weights(Net& net, const std::filesystem::path& folder, const Attac
     attacher.attach_net(net);
     return std::move(attacher).status();
   } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_memory, "no memory for the weights of " + quoted(net.name), "let them be mapped");
+    return Status(Code::out_of_memory, fmt::format("no memory for the weights of {}", quoted(net.name)), "let them be mapped");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "weights/mapping.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,9 +32,9 @@ Result<std::shared_ptr<const Mapping>> Mapping::open(const std::filesystem::path
   HEDDLE_TRY(mapping->fd_, open_beneath(folder, name));
   struct stat info = {};
   if (::fstat(mapping->fd_.get(), &info) != 0)
-    return Status(Code::file_unreadable, "can't stat the weights file " + quoted(name) + ": " + errno_text(errno));
+    return Status(Code::file_unreadable, fmt::format("can't stat the weights file {}: {}", quoted(name), errno_text(errno)));
   if (info.st_size > limit_bytes)
-    return over_limit("weight_file_bytes", limit_bytes, "the weights file " + quoted(name) + " has " + human_bytes(info.st_size));
+    return over_limit("weight_file_bytes", limit_bytes, fmt::format("the weights file {} has {}", quoted(name), human_bytes(info.st_size)));
   mapping->size_ = info.st_size;
   mapping->modified_s_ = info.st_mtim.tv_sec;
   mapping->modified_ns_ = info.st_mtim.tv_nsec;
@@ -41,10 +42,11 @@ Result<std::shared_ptr<const Mapping>> Mapping::open(const std::filesystem::path
   const auto file_pages = static_cast<size_t>(align_up(mapping->size_, page_bytes()));
   mapping->reserved_ = file_pages + static_cast<size_t>(page_bytes());
   void* base = ::mmap(nullptr, mapping->reserved_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return Status(Code::out_of_memory, "can't map the weights file " + quoted(name) + ": " + errno_text(errno));
+  if (base == MAP_FAILED)
+    return Status(Code::out_of_memory, fmt::format("can't map the weights file {}: {}", quoted(name), errno_text(errno)));
   mapping->data_ = static_cast<const std::byte*>(base);
   if (file_pages > 0 && ::mmap(base, file_pages, PROT_READ, MAP_PRIVATE | MAP_FIXED, mapping->fd_.get(), 0) == MAP_FAILED)
-    return Status(Code::file_unreadable, "can't map the weights file " + quoted(name) + ": " + errno_text(errno));
+    return Status(Code::file_unreadable, fmt::format("can't map the weights file {}: {}", quoted(name), errno_text(errno)));
   return std::shared_ptr<const Mapping>(std::move(mapping));
 }
 
@@ -56,8 +58,8 @@ Status Mapping::read(int64_t offset, std::span<std::byte> into) const {
   while (!into.empty()) {
     const ssize_t n = ::pread(fd_.get(), into.data(), into.size(), offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Status(Code::file_unreadable, "can't read the weights file " + quoted(name_) + ": " + errno_text(errno));
-    if (n == 0) return Status(Code::file_truncated, "the weights file " + quoted(name_) + " is shorter than it was", "restore it");
+    if (n < 0) return Status(Code::file_unreadable, fmt::format("can't read the weights file {}: {}", quoted(name_), errno_text(errno)));
+    if (n == 0) return Status(Code::file_truncated, fmt::format("the weights file {} is shorter than it was", quoted(name_)), "restore it");
     into = into.subspan(static_cast<size_t>(n));
     offset += n;
   }
@@ -67,13 +69,13 @@ Status Mapping::read(int64_t offset, std::span<std::byte> into) const {
 Status Mapping::still_whole() const {
   struct stat info = {};
   if (::fstat(fd_.get(), &info) != 0)
-    return Status(Code::file_unreadable, "can't stat the weights file " + quoted(name_) + ": " + errno_text(errno));
+    return Status(Code::file_unreadable, fmt::format("can't stat the weights file {}: {}", quoted(name_), errno_text(errno)));
   if (info.st_size < size_)
     return Status(Code::file_truncated,
-                  "the weights file " + quoted(name_) + " has shrunk from " + human_bytes(size_) + " to " + human_bytes(info.st_size),
+                  fmt::format("the weights file {} has shrunk from {} to {}", quoted(name_), human_bytes(size_), human_bytes(info.st_size)),
                   "restore it and open the net again");
   if (info.st_mtim.tv_sec != modified_s_ || info.st_mtim.tv_nsec != modified_ns_)
-    return Status(Code::weights_mismatch, "the weights file " + quoted(name_) + " was changed after it was opened",
+    return Status(Code::weights_mismatch, fmt::format("the weights file {} was changed after it was opened", quoted(name_)),
                   "open the net again; replace weights files by rename");
   return {};
 }

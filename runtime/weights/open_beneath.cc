@@ -1,5 +1,6 @@
 // open_beneath: names from untrusted nets, resolved inside one folder by the kernel (openat2) or component by component.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,7 +19,7 @@ namespace {
 constexpr int open_flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 Status outside(std::string_view name, const char* why) {
-  return Status(Code::weights_outside, "the weights file " + quoted(name) + " " + why,
+  return Status(Code::weights_outside, fmt::format("the weights file {} {}", quoted(name), why),
                 "put the file into the folder of the net and refer to it by a relative name");
 }
 
@@ -43,8 +44,8 @@ Result<std::vector<std::string>> components(std::string_view name) {
 Status refused(std::string_view name, int error) {
   if (error == EXDEV || error == ELOOP) return outside(name, "is or passes through a symbolic link that leaves the folder of the net");
   if (error == ENOENT || error == ENOTDIR)
-    return Status(Code::weights_missing, "the weights file " + quoted(name) + " does not exist", "keep it beside the net");
-  return Status(Code::file_unreadable, "can't open the weights file " + quoted(name) + ": " + errno_text(error));
+    return Status(Code::weights_missing, fmt::format("the weights file {} does not exist", quoted(name)), "keep it beside the net");
+  return Status(Code::file_unreadable, fmt::format("can't open the weights file {}: {}", quoted(name), errno_text(error)));
 }
 
 // Without openat2 (kernels before 5.6, some sandboxes): one component at a time, every symbolic link refused.
@@ -76,12 +77,13 @@ Result<FileDescriptor> open_beneath(const std::filesystem::path& folder, std::st
   HEDDLE_TRY(const std::vector<std::string> parts, components(name));
   const std::filesystem::path base = folder.empty() ? std::filesystem::path(".") : folder;
   const FileDescriptor directory(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.valid()) return Status(Code::file_unreadable, "can't open the folder " + quoted(base.native()) + ": " + errno_text(errno));
+  if (!directory.valid())
+    return Status(Code::file_unreadable, fmt::format("can't open the folder {}: {}", quoted(base.native()), errno_text(errno)));
   FileDescriptor fd(open_in(directory.get(), name, parts));
   if (!fd.valid()) return refused(name, errno);
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return refused(name, errno);
-  if (!S_ISREG(info.st_mode)) return Status(Code::file_unreadable, "the weights file " + quoted(name) + " is not a regular file");
+  if (!S_ISREG(info.st_mode)) return Status(Code::file_unreadable, fmt::format("the weights file {} is not a regular file", quoted(name)));
   return fd;
 }
 

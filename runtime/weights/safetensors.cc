@@ -1,5 +1,7 @@
 #include "weights/safetensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/checksum.h"
@@ -14,7 +16,7 @@ Status check_booleans(const TensorEntry& entry, std::span<const std::byte> bytes
   const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (wrong == bytes.end()) return {};
   return Status(Code::file_corrupt,
-                "element " + std::to_string(wrong - bytes.begin()) + " of the bool tensor " + quoted(entry.name) + " is neither 0 nor 1");
+                fmt::format("element {} of the bool tensor {} is neither 0 nor 1", wrong - bytes.begin(), quoted(entry.name)));
 }
 
 int64_t little_endian(const std::byte (&bytes)[8]) {
@@ -26,19 +28,20 @@ int64_t little_endian(const std::byte (&bytes)[8]) {
 }  // namespace
 
 Result<Safetensors> Safetensors::open(const std::filesystem::path& folder, std::string_view name, const Limits& limits) {
-  const std::string what = "in " + quoted(name);
+  const std::string what = fmt::format("in {}", quoted(name));
   Safetensors file;
   HEDDLE_TRY(file.mapping_, Mapping::open(folder, name, limits.weight_file_bytes));
   const int64_t size = file.mapping_->size();
-  if (size < 8) return Status(Code::file_truncated, "the weights file " + quoted(name) + " has no header", "fetch it again");
+  if (size < 8) return Status(Code::file_truncated, fmt::format("the weights file {} has no header", quoted(name)), "fetch it again");
   std::byte length_bytes[8];
   HEDDLE_CHECK(file.mapping_->read(0, length_bytes));
   const int64_t length = little_endian(length_bytes);
   if (length > header_limit_bytes)
-    return Status(Code::file_corrupt, "the weights file " + quoted(name) + " says that its header has " + std::to_string(length) + " bytes",
+    return Status(Code::file_corrupt, fmt::format("the weights file {} says that its header has {} bytes", quoted(name), length),
                   "this is no safetensors file, or it is damaged");
   if (length > size - 8)
-    return Status(Code::file_truncated, "the header of the weights file " + quoted(name) + " is longer than the file", "fetch it again");
+    return Status(Code::file_truncated, fmt::format("the header of the weights file {} is longer than the file", quoted(name)),
+                  "fetch it again");
   std::string header(static_cast<size_t>(length), '\0');
   HEDDLE_CHECK(file.mapping_->read(8, std::as_writable_bytes(std::span(header.data(), header.size()))));
   HEDDLE_TRY(std::vector<TensorEntry> entries, parse_safetensors_header(header, 8 + length, size, &file.metadata_), what);
@@ -62,7 +65,7 @@ const TensorEntry* Safetensors::find(std::string_view tensor) const {
 
 Result<std::shared_ptr<const Blob>> Safetensors::blob(const TensorEntry& entry, bool map) const {
   if (entry.dtype == DType::none)
-    return Status(Code::unsupported, "tensor " + quoted(entry.name) + " has the dtype " + quoted(entry.file_dtype),
+    return Status(Code::unsupported, fmt::format("tensor {} has the dtype {}", quoted(entry.name), quoted(entry.file_dtype)),
                   "convert it to f32 or f16");
   std::shared_ptr<const Blob> blob;
   // Booleans are read, so that what was checked is what stays.

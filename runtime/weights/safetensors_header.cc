@@ -19,13 +19,13 @@ Status corrupt(const std::string& what) {
 }
 
 Status parse_shape(JsonValue dims, TensorEntry* entry) {
-  if (!dims.is(Kind::array)) return corrupt(quoted(entry->name) + " has no shape");
+  if (!dims.is(Kind::array)) return corrupt(fmt::format("{} has no shape", quoted(entry->name)));
   if (dims.size() > max_rank)
-    return Status(Code::limit_exceeded, "tensor " + quoted(entry->name) + " has " + std::to_string(dims.size()) +
-                                            " dimensions, more than " + std::to_string(max_rank));
+    return Status(Code::limit_exceeded,
+                  fmt::format("tensor {} has {} dimensions, more than {}", quoted(entry->name), dims.size(), max_rank));
   for (JsonValue dim : dims) {
     const std::optional<int64_t> extent = dim.integer();
-    if (!extent || *extent < 0) return corrupt(quoted(entry->name) + " has a dimension that is no size");
+    if (!extent || *extent < 0) return corrupt(fmt::format("{} has a dimension that is no size", quoted(entry->name)));
     entry->shape.push_back(*extent);
   }
   return {};
@@ -33,15 +33,15 @@ Status parse_shape(JsonValue dims, TensorEntry* entry) {
 
 // Offsets are turned from "in the data" to "in the file".
 Status parse_offsets(JsonValue offsets, int64_t data_begin, int64_t file_bytes, TensorEntry* entry) {
-  if (!offsets.is(Kind::array) || offsets.size() != 2) return corrupt(quoted(entry->name) + " has no data_offsets");
+  if (!offsets.is(Kind::array) || offsets.size() != 2) return corrupt(fmt::format("{} has no data_offsets", quoted(entry->name)));
   JsonValue::Iterator at = offsets.begin();
   const std::optional<int64_t> begin = (*at).integer();
   const std::optional<int64_t> end = (*++at).integer();
-  if (!begin || !end || *begin < 0 || *end < *begin) return corrupt(quoted(entry->name) + " has data_offsets that are no range");
+  if (!begin || !end || *begin < 0 || *end < *begin)
+    return corrupt(fmt::format("{} has data_offsets that are no range", quoted(entry->name)));
   if (*end > file_bytes - data_begin)
     return Status(Code::file_truncated,
-                  "tensor " + quoted(entry->name) + " ends at byte " + std::to_string(*end) + " of the data, the file has " +
-                      std::to_string(file_bytes - data_begin),
+                  fmt::format("tensor {} ends at byte {} of the data, the file has {}", quoted(entry->name), *end, file_bytes - data_begin),
                   "the file is shorter than it was written: fetch it again");
   entry->offset = data_begin + *begin;
   entry->bytes = *end - *begin;
@@ -51,12 +51,12 @@ Status parse_offsets(JsonValue offsets, int64_t data_begin, int64_t file_bytes, 
 Result<TensorEntry> parse_entry(std::string_view name, JsonValue value, int64_t data_begin, int64_t file_bytes) {
   TensorEntry entry;
   entry.name = std::string(name);
-  if (!value.is(Kind::object)) return corrupt(quoted(name) + " is no object");
+  if (!value.is(Kind::object)) return corrupt(fmt::format("{} is no object", quoted(name)));
   const std::optional<JsonValue> dtype = value.find("dtype");
   const std::optional<JsonValue> shape = value.find("shape");
   const std::optional<JsonValue> offsets = value.find("data_offsets");
   if (value.size() != 3 || !dtype || !shape || !offsets || !dtype->is(Kind::string))
-    return corrupt(quoted(name) + " needs exactly dtype, shape and data_offsets");
+    return corrupt(fmt::format("{} needs exactly dtype, shape and data_offsets", quoted(name)));
   entry.file_dtype = std::string(dtype->text());
   entry.dtype = dtype_of_safetensors(entry.file_dtype);
   HEDDLE_CHECK(parse_shape(*shape, &entry));
@@ -64,8 +64,7 @@ Result<TensorEntry> parse_entry(std::string_view name, JsonValue value, int64_t 
   int64_t expected = 0;
   if (entry.dtype == DType::none) return entry;  // unknown dtypes are listed; reading their bytes is refused
   if (!checked_byte_size(entry.dtype, entry.shape, &expected) || expected != entry.bytes)
-    return corrupt(quoted(name) + " is " + entry.file_dtype + " " + entry.shape.text() + " but has " + std::to_string(entry.bytes) +
-                   " bytes");
+    return corrupt(fmt::format("{} is {} {} but has {} bytes", quoted(name), entry.file_dtype, entry.shape.text(), entry.bytes));
   return entry;
 }
 
@@ -74,7 +73,7 @@ Status parse_metadata(JsonValue value, TextPairs* pairs) {
   for (JsonValue::Iterator at = value.begin(); !(at == value.end()); ++at) {
     const std::string_view key = (*at).text();
     ++at;
-    if (!(*at).is(Kind::string)) return corrupt("the metadata " + quoted(key) + " is no text");
+    if (!(*at).is(Kind::string)) return corrupt(fmt::format("the metadata {} is no text", quoted(key)));
     pairs->emplace_back(key, (*at).text());
   }
   return {};
@@ -103,11 +102,11 @@ void take_checksums(const NameIndex& index, TextPairs& metadata, std::vector<Ten
 Status check_cover(const std::vector<TensorEntry>& by_offset, int64_t data_begin, int64_t file_bytes) {
   int64_t end = data_begin;
   for (const TensorEntry& entry : by_offset) {
-    if (entry.offset < end) return corrupt(quoted(entry.name) + " overlaps the tensor before it");
-    if (entry.offset > end) return corrupt("there is a hole before " + quoted(entry.name));
+    if (entry.offset < end) return corrupt(fmt::format("{} overlaps the tensor before it", quoted(entry.name)));
+    if (entry.offset > end) return corrupt(fmt::format("there is a hole before {}", quoted(entry.name)));
     end = entry.offset + entry.bytes;
   }
-  if (end != file_bytes) return corrupt(std::to_string(file_bytes - end) + " bytes at the end of the file belong to no tensor");
+  if (end != file_bytes) return corrupt(fmt::format("{} bytes at the end of the file belong to no tensor", file_bytes - end));
   return {};
 }
 
@@ -136,7 +135,8 @@ Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view heade
   {
     const NameIndex index = index_of(entries);  // refers to the names until they are sorted
     if (!index.duplicates().empty())
-      return Status(Code::duplicate_name, "two tensors of the file are called " + quoted(entries[index.duplicates().front().second].name));
+      return Status(Code::duplicate_name,
+                    fmt::format("two tensors of the file are called {}", quoted(entries[index.duplicates().front().second].name)));
     take_checksums(index, pairs, entries);
   }
   if (metadata != nullptr) *metadata = std::move(pairs);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/checked.h"
@@ -30,22 +32,23 @@ Result<std::vector<Piece>> layout(std::span<const TensorToWrite> tensors) {
   for (const TensorToWrite& tensor : tensors) {
     Piece piece{&tensor, tensor.name, 0, 0};
     if (safetensors_dtype(tensor.dtype).empty() || !checked_byte_size(tensor.dtype, tensor.shape, &piece.bytes))
-      return Status(Code::invalid_argument, "tensor " + quoted(tensor.name) + " has no dtype or no size");
+      return Status(Code::invalid_argument, fmt::format("tensor {} has no dtype or no size", quoted(tensor.name)));
     if (tensor.name == "__metadata__" || tensor.name.starts_with(safetensors_padding) || !is_utf8(tensor.name))
-      return Status(Code::invalid_argument, quoted(tensor.name) + " can't be the name of a tensor in a safetensors file", "rename it");
+      return Status(Code::invalid_argument, fmt::format("{} can't be the name of a tensor in a safetensors file", quoted(tensor.name)),
+                    "rename it");
     names.emplace_back(tensor.name);
     tensor_pieces.push_back(std::move(piece));
   }
   const NameIndex index(std::move(names));
   if (!index.duplicates().empty())
-    return Status(Code::duplicate_name, "two tensors are called " + quoted(tensors[index.duplicates().front().second].name));
+    return Status(Code::duplicate_name, fmt::format("two tensors are called {}", quoted(tensors[index.duplicates().front().second].name)));
   // Sizes that keep the alignment first: then most files need no padding at all.
   std::stable_partition(tensor_pieces.begin(), tensor_pieces.end(), [](const Piece& piece) { return piece.bytes % alignment == 0; });
   std::vector<Piece> pieces;
   int64_t end = 0;
   for (Piece& piece : tensor_pieces) {
     const int64_t aligned = align_up(end, alignment);
-    if (aligned != end) pieces.push_back({nullptr, std::string(safetensors_padding) + std::to_string(pieces.size()), end, aligned - end});
+    if (aligned != end) pieces.push_back({nullptr, fmt::format("{}{}", safetensors_padding, pieces.size()), end, aligned - end});
     piece.begin = aligned;
     if (!checked_add(aligned, piece.bytes, &end)) return Status(Code::limit_exceeded, "the tensors have more than 2^63 bytes");
     pieces.push_back(std::move(piece));
@@ -60,9 +63,9 @@ std::string header_of(const std::vector<Piece>& pieces, const TextPairs& metadat
   if (!metadata.empty()) json += "}";
   for (const Piece& piece : pieces) {
     const std::string_view dtype = piece.source != nullptr ? safetensors_dtype(piece.source->dtype) : "U8";
-    const std::string shape = piece.source != nullptr ? piece.source->shape.text() : "[" + std::to_string(piece.bytes) + "]";
-    json += (json.size() == 1 ? "" : ",") + quoted(piece.name) + ":{\"dtype\":\"" + std::string(dtype) + "\",\"shape\":" + shape +
-            ",\"data_offsets\":[" + std::to_string(piece.begin) + "," + std::to_string(piece.begin + piece.bytes) + "]}";
+    const std::string shape = piece.source != nullptr ? piece.source->shape.text() : fmt::format("[{}]", piece.bytes);
+    json += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json.size() == 1 ? "" : ",", quoted(piece.name),
+                        dtype, shape, piece.begin, piece.begin + piece.bytes);
   }
   json += "}";
   json.resize(static_cast<size_t>(align_up(static_cast<int64_t>(json.size()) + 8, alignment)) - 8, ' ');
@@ -74,7 +77,8 @@ Result<TextPairs> with_checksums(const TextPairs& metadata, std::span<const Tens
                                  const std::vector<uint64_t>& checksums) {
   for (const auto& [key, value] : metadata)
     if (key.starts_with(safetensors_checksum))
-      return Status(Code::invalid_argument, "the metadata " + quoted(key) + " would be taken for a tensor's checksum", "rename it");
+      return Status(Code::invalid_argument, fmt::format("the metadata {} would be taken for a tensor's checksum", quoted(key)),
+                    "rename it");
   TextPairs all = metadata;
   for (size_t i = 0; i < tensors.size(); ++i) all.emplace_back(std::string(safetensors_checksum) + tensors[i].name, hex(checksums[i]));
   return all;

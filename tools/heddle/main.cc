@@ -1,4 +1,6 @@
 // heddle: the runner. The commands are in commands/; docs/command_line.md is the contract.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -70,8 +72,8 @@ Report unparsed_report(int argc, char** argv) {
 }
 
 int wrong_usage(const CLI::ParseError& error, const std::string& command, Report report) {
-  return report.finish(
-      report.fail(Status(Code::unknown_option, error.what(), command.empty() ? "see heddle --help" : "see heddle " + command + " --help")));
+  return report.finish(report.fail(
+      Status(Code::unknown_option, error.what(), command.empty() ? "see heddle --help" : fmt::format("see heddle {} --help", command))));
 }
 
 // What the command line asks for.
@@ -92,7 +94,7 @@ Invocation parse_command_line(int argc, char** argv) {
   std::string chosen;
   for (const Command* command : commands) {
     CLI::App* sub = app.add_subcommand(command->name, command->description);
-    sub->footer(std::string("Example: ") + command->example);
+    sub->footer(fmt::format("Example: {}", command->example));
     auto report = std::make_shared<Report>(command);
     const Run run = command->declare(*sub);
     const std::vector<CLI::App*> inner = sub->get_subcommands({});

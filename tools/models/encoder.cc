@@ -1,4 +1,6 @@
 // A BERT base encoder (Devlin et al., 2018): 12 post-norm layers of width 768, 12 heads, exact GELU.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "models/builders.h"
@@ -82,7 +84,7 @@ Net encoder(const RecipeOptions& options) {
                       net.constant_float("scale", 0.125f)};
   static_assert(head_width == 64, "scale is 1 / sqrt(64)");
   for (int64_t i = 0; i < layers; ++i) {
-    const std::string name = "layer." + std::to_string(i);
+    const std::string name = fmt::format("layer.{}", i);
     const ValueId attended = attention(b, shapes, name + ".attention", x);
     x = layer_norm(b, name + ".attention.norm", net.add1("Add", name + ".attention.sum", {x, attended}));
     const ValueId widened = feed_forward(b, name, x);

@@ -1,4 +1,6 @@
 // MobileNet v2 (Sandler et al., 2018), width 1.0, as torchvision builds it.
+#include <fmt/format.h>
+
 #include <vector>
 
 #include "models/builders.h"
@@ -37,11 +39,11 @@ ValueId inverted_residual(LayerBuilder& b, const Relu6& relu6, const InvertedRes
     y = relu6(conv + "0.2", y);
     index = 1;
   }
-  const std::string depthwise = conv + std::to_string(index);
+  const std::string depthwise = conv + fmt::to_string(index);
   y = conv_norm(b, depthwise + ".0", depthwise + ".1", y, ConvSpec::square(hidden, hidden, 3, block.stride, 1, hidden));
   y = relu6(depthwise + ".2", y);
   const bool residual = block.stride == 1 && block.in == block.out;
-  y = conv_norm(b, conv + std::to_string(index + 1), conv + std::to_string(index + 2), y, ConvSpec::square(hidden, block.out, 1),
+  y = conv_norm(b, conv + fmt::to_string(index + 1), conv + fmt::to_string(index + 2), y, ConvSpec::square(hidden, block.out, 1),
                 residual ? 0.5f : 1.0f);
   return residual ? b.net().add1("Add", block.name + ".add", {x, y}) : y;
 }
@@ -66,7 +68,7 @@ Net mobilenet_v2(const RecipeOptions& options) {
   int index = 1;
   for (const Stage& stage : stages)
     for (int i = 0; i < stage.repeats; ++i) {
-      const std::string name = "features." + std::to_string(index++);
+      const std::string name = fmt::format("features.{}", index++);
       x = inverted_residual(b, relu6, {name, in, stage.out, i == 0 ? stage.stride : 1, stage.expansion}, x);
       in = stage.out;
     }

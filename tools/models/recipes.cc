@@ -55,7 +55,7 @@ Result<Net> build(const std::string& name, const RecipeOptions& options) {
   }
   const std::string near = suggestion(name, names);
   return Status(Code::unknown_name, fmt::format("there is no recipe {}", quoted(name)),
-                near.empty() ? "the recipes are " + join(names, ", ") : near);
+                near.empty() ? fmt::format("the recipes are {}", join(names, ", ")) : near);
 }
 
 Status write_weights(const Net& net, const std::filesystem::path& file) {

@@ -1,4 +1,6 @@
 // ResNet-18 and ResNet-50 (He et al., 2015), as torchvision builds them.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "models/builders.h"
@@ -61,7 +63,7 @@ Net resnet(const std::string& name, const RecipeOptions& options, BlockFunction 
     const int64_t width = int64_t{64} << stage;
     for (int i = 0; i < depths[stage]; ++i) {
       const int64_t stride = i == 0 && stage > 0 ? 2 : 1;
-      const std::string block_name = "layer" + std::to_string(stage + 1) + "." + std::to_string(i);
+      const std::string block_name = fmt::format("layer{}.{}", stage + 1, i);
       x = block(b, {block_name, in, width, width * expansion, stride}, x);
       in = width * expansion;
     }

@@ -46,9 +46,10 @@ Status collect_functions(const ::onnx::ModelProto& model, ModelContext& context)
 void describe(const ::onnx::ModelProto& model, const Opsets& opsets, Net& net) {
   net.doc = model.doc_string();
   for (const auto& [domain, version] : opsets) net.operator_sets.push_back({domain, domain.empty() ? newest_opset : version});
-  net.metadata.emplace_back("onnx.opset", std::to_string(opsets.at("")));
-  net.metadata.emplace_back("onnx.ir_version", std::to_string(model.ir_version()));
-  if (!model.producer_name().empty()) net.metadata.emplace_back("onnx.producer", model.producer_name() + " " + model.producer_version());
+  net.metadata.emplace_back("onnx.opset", fmt::to_string(opsets.at("")));
+  net.metadata.emplace_back("onnx.ir_version", fmt::to_string(model.ir_version()));
+  if (!model.producer_name().empty())
+    net.metadata.emplace_back("onnx.producer", fmt::format("{} {}", model.producer_name(), model.producer_version()));
   for (const auto& entry : model.metadata_props()) net.metadata.emplace_back(entry.key(), entry.value());
 }
 

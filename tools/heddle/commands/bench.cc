@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -78,7 +80,7 @@ Result<Json> read_result(const std::string& file) {
   const char* text = reinterpret_cast<const char*>(bytes.data.get());
   Json object = Json::parse(text, text + bytes.size, nullptr, false);
   if (!object.is_object() || object.value("command", Json()) != "bench" || !object.contains("runs") || !object["runs"].is_array())
-    return Status(Code::syntax, quoted(file) + " is not what bench --json prints", "make it with heddle bench NET --json");
+    return Status(Code::syntax, fmt::format("{} is not what bench --json prints", quoted(file)), "make it with heddle bench NET --json");
   return object;
 }
 
@@ -101,7 +103,8 @@ Json compare_runs(const Json& old, const Json& runs, const Report& report) {
                           {"old_median_ns", before > 0 ? Json(static_cast<int64_t>(before)) : Json(nullptr)},
                           {"median_ns", run["latency_ns"]["median"]},
                           {"ratio", before > 0 ? number(now / before) : Json(nullptr)}});
-    if (before > 0) report.say(run["threads"].dump() + " threads: " + shortest(static_cast<float>(now / before)) + " x the old median");
+    if (before > 0)
+      report.say(fmt::format("{} threads: {} x the old median", run["threads"].dump(), shortest(static_cast<float>(now / before))));
   }
   return comparison;
 }
@@ -114,7 +117,7 @@ Status bench(const BenchArguments& o, Report& report) {
   for (const int threads : o.threads) {
     HEDDLE_TRY(const Measured m, measure(o, report.common, threads));
     runs.push_back({{"threads", threads}, {"latency_ns", latency_json(m.latencies_ns)}});
-    report.say(std::to_string(threads) + " threads: " + latency_text(m.latencies_ns));
+    report.say(fmt::format("{} threads: {}", threads, latency_text(m.latencies_ns)));
     if (threads != o.threads.front()) continue;
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [s, times] : m.steps_ns) {
@@ -125,11 +128,12 @@ Status bench(const BenchArguments& o, Report& report) {
                            {"median_ns", static_cast<int64_t>(median(times))},
                            {"bytes", step.bytes},
                            {"flops", step.flops ? Json(*step.flops) : Json(nullptr)}});
-      lines.emplace_back(median(times), word(step.name) + " (" + word(step.type) + ")");
+      lines.emplace_back(median(times), fmt::format("{} ({})", word(step.name), word(step.type)));
     }
     std::sort(lines.rbegin(), lines.rend());
     for (size_t i = 0; i < lines.size() && i < 15; ++i)
-      report.say("  " + shortest(static_cast<float>(static_cast<int64_t>(lines[i].first / 10)) / 100) + " us  " + lines[i].second);
+      report.say(
+          fmt::format("  {} us  {}", shortest(static_cast<float>(static_cast<int64_t>(lines[i].first / 10)) / 100), lines[i].second));
   }
   report.json["runs"] = runs;
   report.json["operators"] = operators;

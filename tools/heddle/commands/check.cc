@@ -1,4 +1,6 @@
 // check: everything that can be known without running.
+#include <fmt/format.h>
+
 #include "base/file.h"
 #include "base/json_document.h"
 #include "base/limits.h"
@@ -81,7 +83,7 @@ int check(const NetOptions& o, Report& report) {
   const std::vector<Diagnostic> findings = session->check(*inputs);
   for (const Diagnostic& d : findings) report.diagnose(d);
   if (const int status = status_of_findings(findings, true); status != 0) return status;
-  report.say(quoted(o.net) + ": " + report.json["operators"].dump() + " operators, no errors");
+  report.say(fmt::format("{}: {} operators, no errors", quoted(o.net), report.json["operators"].dump()));
   return 0;
 }
 

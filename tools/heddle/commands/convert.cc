@@ -37,7 +37,7 @@ Status convert(const std::string& from, const std::string& to, const LimitOption
   save.keep_references = same_folder;
   HEDDLE_CHECK(save_net(net, to, save));
   report.json["net"] = {{"file", to}, {"operators", net.nodes.size()}};
-  report.say(quoted(from) + " -> " + quoted(to) + ": " + std::to_string(net.nodes.size()) + " operators");
+  report.say(fmt::format("{} -> {}: {} operators", quoted(from), quoted(to), net.nodes.size()));
   return {};
 }
 

@@ -1,4 +1,6 @@
 // devices: of all backends, or why one offers none.
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "commands/commands.h"
 #include "device/device_manager.h"
@@ -12,8 +14,8 @@ int devices(Report& report) {
   if (!runtime.ok()) return report.fail(runtime.status());
   Json list = Json::array(), unavailable = Json::array();
   list.push_back(
-      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", std::to_string(runtime->threads()) + " threads"}});
-  report.say("cpu:0  " + std::to_string(runtime->threads()) + " threads");
+      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", fmt::format("{} threads", runtime->threads())}});
+  report.say(fmt::format("cpu:0  {} threads", runtime->threads()));
   Registry plugins;
   const Status loaded = load_plugins(plugins, runtime_options(report.common));
   if (!loaded.ok()) return report.fail(loaded);
@@ -26,10 +28,10 @@ int devices(Report& report) {
       const int32_t count = tables.devices[i]->count(error);
       if (count <= 0) {
         unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", error}});
-        report.say(std::string(tables.devices[i]->kind) + ": none, " + error);
+        report.say(fmt::format("{}: none, {}", tables.devices[i]->kind, error));
       }
       for (int32_t k = 0; k < count; ++k) {
-        const std::string name = std::string(tables.devices[i]->kind) + ":" + std::to_string(k);
+        const std::string name = fmt::format("{}:{}", tables.devices[i]->kind, k);
         const auto device = manager.open(*registry, name);
         int64_t free = 0, total = 0;
         Status status = device.ok() ? (*device)->memory_info(&free, &total) : device.status();
@@ -40,7 +42,7 @@ int devices(Report& report) {
         }
         const std::string description = (*device)->description();
         list.push_back({{"name", name}, {"backend", tables.devices[i]->kind}, {"memory_bytes", total}, {"description", description}});
-        report.say(name + "  " + human_bytes(total) + "  " + description);
+        report.say(fmt::format("{}  {}  {}", name, human_bytes(total), description));
       }
     }
   }

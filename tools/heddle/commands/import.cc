@@ -1,6 +1,8 @@
 // import: an ONNX model becomes a net.
 #include "onnx/import.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "base/text.h"
@@ -29,7 +31,7 @@ Status import_model(const std::string& model, const std::string& output, const L
   for (const std::filesystem::path& file : external) of_data.reads(file);
   HEDDLE_CHECK(writes_net(of_data, output));
   // Operators that no loaded plugin has are named now, all of them, rather than when the net is run.
-  HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), "while importing " + quoted(model));
+  HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(model)));
   SaveOptions save;
   save.limits = import.limits;
   HEDDLE_CHECK(save_net(net, output, save));

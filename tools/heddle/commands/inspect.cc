@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <map>
 
@@ -60,7 +62,7 @@ Result<NetCost> cost_of(const Net& net, const InspectArguments& o, Report& repor
   if (cost.ok()) return *cost;
   Diagnostic note = cost.status().diagnostic();
   note.severity = Severity::note;
-  note.message = "flops are not known: " + note.message;
+  note.message = fmt::format("flops are not known: {}", note.message);
   for (Diagnostic& other : note.attached) other.severity = Severity::note;
   report.diagnose(note);
   return NetCost();
@@ -74,8 +76,8 @@ std::string type_text(const DeclaredType& type) {
   for (const Dim& d : type.dims)
     dims.push_back(d.kind == Dim::Kind::symbol    ? word(d.symbol)
                    : d.kind == Dim::Kind::dynamic ? "?"
-                                                  : (d.kind == Dim::Kind::bounded ? "<=" : "") + std::to_string(d.value));
-  return out + "[" + join(dims, ", ") + "]";
+                                                  : fmt::format("{}{}", d.kind == Dim::Kind::bounded ? "<=" : "", d.value));
+  return fmt::format("{}[{}]", out, join(dims, ", "));
 }
 
 std::string names_of(const Net& net, const std::vector<ValueId>& ids) {
@@ -94,17 +96,16 @@ Status describe_net(const Net& net, const InspectArguments& o, Report& report) {
                         {"variables", net.variables.size()},
                         {"inputs", net.inputs.size()},
                         {"outputs", net.outputs.size()}};
-  report.say("net " + quoted(net.name) + ": " + std::to_string(net.nodes.size()) + " operators, " + std::to_string(net.variables.size()) +
-             " variables");
-  for (const ValueId id : net.inputs) report.say("  input  " + quoted(net[id].name) + " " + type_text(net[id].type));
-  for (const ValueId id : net.outputs) report.say("  output " + quoted(net[id].name) + " " + type_text(net[id].type));
+  report.say(fmt::format("net {}: {} operators, {} variables", quoted(net.name), net.nodes.size(), net.variables.size()));
+  for (const ValueId id : net.inputs) report.say(fmt::format("  input  {} {}", quoted(net[id].name), type_text(net[id].type)));
+  for (const ValueId id : net.outputs) report.say(fmt::format("  output {} {}", quoted(net[id].name), type_text(net[id].type)));
   if (o.stats) {
     std::map<std::string, int64_t> types;
     for (const Node& n : net.nodes) ++types[display_name(n.domain, n.type)];
     Json by_type = Json::object();
     for (const auto& [type, count] : types) {
       by_type[type] = count;
-      report.say("  " + std::to_string(count) + " x " + word(type));
+      report.say(fmt::format("  {} x {}", count, word(type)));
     }
     HEDDLE_TRY(const NetCost cost, cost_of(net, o, report));
     report.json["stats"] = {{"operators_by_type", by_type},
@@ -112,26 +113,27 @@ Status describe_net(const Net& net, const InspectArguments& o, Report& report) {
                             {"constant_bytes", constant_bytes},
                             {"flops", cost.flops ? Json(*cost.flops) : Json(nullptr)},
                             {"operators_without_flops", cost.flops ? Json(cost.unknown) : Json(nullptr)}};
-    report.say("  parameters " + std::to_string(models::parameter_count(net)) + ", constants " + human_bytes(constant_bytes));
+    report.say(fmt::format("  parameters {}, constants {}", models::parameter_count(net), human_bytes(constant_bytes)));
     if (cost.flops)
-      report.say("  flops " + shortest(*cost.flops) +
-                 (cost.unknown > 0 ? ", not counting " + std::to_string(cost.unknown) + " operators that declare no cost" : ""));
+      report.say(cost.unknown > 0
+                     ? fmt::format("  flops {}, not counting {} operators that declare no cost", shortest(*cost.flops), cost.unknown)
+                     : fmt::format("  flops {}", shortest(*cost.flops)));
     return {};
   }
   for (const Node& n : net.nodes)
-    report.say("  " + names_of(net, n.outputs) + " = " + word(display_name(n.domain, n.type)) + "(" + names_of(net, n.inputs) + ")" +
-               (n.device.empty() ? "" : " on " + word(n.device)));
+    report.say(fmt::format("  {} = {}({}){}", names_of(net, n.outputs), word(display_name(n.domain, n.type)), names_of(net, n.inputs),
+                           n.device.empty() ? "" : fmt::format(" on {}", word(n.device))));
   return {};
 }
 
 std::string net_dot(const Net& net) {
-  std::string out = "digraph " + quoted(net.name.empty() ? "net" : net.name) + " {\n  node [shape=box];\n";
+  std::string out = fmt::format("digraph {} {{\n  node [shape=box];\n", quoted(net.name.empty() ? "net" : net.name));
   for (size_t i = 0; i < net.nodes.size(); ++i)
-    out += "  n" + std::to_string(i) + " [label=" + quoted(net.nodes[i].name + " (" + net.nodes[i].type + ")") + "];\n";
+    out += fmt::format("  n{} [label={}];\n", i, quoted(fmt::format("{} ({})", net.nodes[i].name, net.nodes[i].type)));
   for (size_t i = 0; i < net.nodes.size(); ++i)
     for (const ValueId id : net.nodes[i].inputs)
       if (id.valid() && net[id].producer.valid())
-        out += "  n" + std::to_string(net[id].producer.index) + " -> n" + std::to_string(i) + " [label=" + quoted(net[id].name) + "];\n";
+        out += fmt::format("  n{} -> n{} [label={}];\n", net[id].producer.index, i, quoted(net[id].name));
   return out + "}\n";
 }
 
@@ -145,16 +147,16 @@ Status inspect_weights(const InspectArguments& o, Report& report) {
     Json shape = Json::array();
     for (const int64_t d : e.shape) shape.push_back(d);
     Json row = {{"name", e.name}, {"dtype", e.file_dtype}, {"shape", shape}, {"bytes", e.bytes}, {"xxh64", nullptr}};
-    std::string line = quoted(e.name) + " " + word(e.file_dtype) + e.shape.text() + " " + human_bytes(e.bytes);
+    std::string line = fmt::format("{} {}{} {}", quoted(e.name), word(e.file_dtype), e.shape.text(), human_bytes(e.bytes));
     if (o.verify) {
       HEDDLE_TRY(const uint64_t sum, tensors.checksum_of(e));
       if (e.checksum && *e.checksum != sum)
-        return {
-            Code::weights_mismatch,
-            "tensor " + quoted(e.name) + " of " + quoted(o.file) + " has the checksum " + hex(sum) + ", the file says " + hex(*e.checksum),
-            "the file is damaged: fetch or write it again"};
-      row["xxh64"] = std::to_string(sum);
-      line += " xxh64 " + std::to_string(sum);
+        return {Code::weights_mismatch,
+                fmt::format("tensor {} of {} has the checksum {}, the file says {}", quoted(e.name), quoted(o.file), hex(sum),
+                            hex(*e.checksum)),
+                "the file is damaged: fetch or write it again"};
+      row["xxh64"] = fmt::to_string(sum);
+      line += fmt::format(" xxh64 {}", sum);
     }
     list.push_back(row);
     report.say(line);
@@ -162,7 +164,7 @@ Status inspect_weights(const InspectArguments& o, Report& report) {
   report.json["tensors"] = list;
   if (!tensors.identity().known()) return {};
   report.json["identity"] = tensors.identity().text();
-  report.say("identity " + tensors.identity().text());
+  report.say(fmt::format("identity {}", tensors.identity().text()));
   return {};
 }
 
@@ -170,12 +172,12 @@ Status inspect_plugin(const InspectArguments& o, Report& report) {
   Registry registry;
   HEDDLE_CHECK(registry.load(o.file));
   const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
-  report.say("plugin " + quoted(plugin.name) + " " + word(plugin.version) + ": " + std::to_string(plugin.operators.size()) +
-             " operators, " + std::to_string(plugin.kernels.size()) + " kernels");
+  report.say(fmt::format("plugin {} {}: {} operators, {} kernels", quoted(plugin.name), word(plugin.version), plugin.operators.size(),
+                         plugin.kernels.size()));
   Json operators = Json::array();
   for (const OperatorSchema& s : plugin.operators) {
     operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}, {"doc", s.op->doc ? s.op->doc : ""}});
-    report.say("  " + display_name(s.domain, s.name) + " " + std::to_string(s.version) + "  " + (s.op->doc ? s.op->doc : ""));
+    report.say(fmt::format("  {} {}  {}", display_name(s.domain, s.name), s.version, s.op->doc ? s.op->doc : ""));
   }
   report.json["plugin"] = {{"name", plugin.name}, {"version", plugin.version}, {"operators", operators}};
   return {};

@@ -1,4 +1,6 @@
 // model: a net from a recipe.
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "commands/commands.h"
 #include "common/written_net.h"
@@ -19,8 +21,7 @@ Status write_model(const ModelArguments& o, Report& report) {
     Json recipes = Json::array();
     for (const models::Recipe& r : models::list()) {
       recipes.push_back({{"name", r.name}, {"description", r.description}});
-      report.say(std::string(r.name) + std::string(std::max<int>(1, 16 - static_cast<int>(std::string(r.name).size())), ' ') +
-                 r.description);
+      report.say(fmt::format("{:15} {}", r.name, r.description));
     }
     report.json["recipes"] = recipes;
     return {};

@@ -1,6 +1,7 @@
 #include "common/child_process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -48,12 +49,12 @@ void settle_in(pid_t parent) {
 
 Result<ChildProcess> ChildProcess::start(const std::function<void(const Send&)>& work) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Status(Code::internal, "no pipe to a child process: " + errno_text(errno));
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Status(Code::internal, fmt::format("no pipe to a child process: {}", errno_text(errno)));
   FileDescriptor from(ends[0]), to(ends[1]);
   std::fflush(nullptr);  // or the child says it once more
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child < 0) return Status(Code::internal, "no child process: " + errno_text(errno));
+  if (child < 0) return Status(Code::internal, fmt::format("no child process: {}", errno_text(errno)));
   if (child > 0) return ChildProcess(child, std::move(from));
   settle_in(parent);
   ::close(from.get());
@@ -120,9 +121,9 @@ ChildProcess::Event ChildProcess::next(Clock::time_point deadline, std::string* 
 }
 
 std::string ChildProcess::end_text() const {
-  if (!WIFSIGNALED(status_)) return "ended the process with exit status " + std::to_string(WEXITSTATUS(status_)) + " instead of returning";
+  if (!WIFSIGNALED(status_)) return fmt::format("ended the process with exit status {} instead of returning", WEXITSTATUS(status_));
   if (WTERMSIG(status_) == SIGKILL) return "was killed: the system ran out of memory, or somebody ended the process";
-  return std::string("crashed: ") + ::strsignal(WTERMSIG(status_));
+  return fmt::format("crashed: {}", ::strsignal(WTERMSIG(status_)));
 }
 
 }  // namespace heddle::tool

@@ -1,5 +1,6 @@
 #include "common/command.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -27,7 +28,7 @@ bool colours() {
 
 Json diagnostic_json(const Diagnostic& d) {
   std::string message = d.message;
-  for (const std::string& c : d.context) message += ", " + c;
+  for (const std::string& c : d.context) message += fmt::format(", {}", c);
   return {{"severity", to_string(d.severity)}, {"code", to_string(d.code)},    {"net", text_or_null(d.net)},
           {"operator", text_or_null(d.node)},  {"type", text_or_null(d.type)}, {"message", message},
           {"hint", text_or_null(d.hint)}};
@@ -141,7 +142,7 @@ CLI::Validator whole_number() {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc() && end == text.data() + text.size()) return {};
-    return quoted(text) + " is no whole number from 0 to " + std::to_string(UINT64_MAX);
+    return fmt::format("{} is no whole number from 0 to {}", quoted(text), UINT64_MAX);
   };
   return CLI::Validator(check, "", "whole number");
 }
@@ -150,7 +151,7 @@ CLI::Validator number_from(double least, double most) {
   const auto check = [=](const std::string& text) -> std::string {
     double value = 0;
     if (parse_float(text, &value) && value >= least && value <= most) return {};
-    return quoted(text) + " is no number from " + shortest(least) + " to " + shortest(most);
+    return fmt::format("{} is no number from {} to {}", quoted(text), shortest(least), shortest(most));
   };
   return CLI::Validator(check, "", "number");
 }

@@ -1,5 +1,6 @@
 #include "common/file_roles.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
@@ -10,11 +11,10 @@ namespace {
 // One text for one file: by its inode when it is there, else by the place where it would be. Empty: a device or pipe, which holds nothing.
 std::string file_key(const std::filesystem::path& file) {
   struct stat there = {};
-  if (::stat(file.c_str(), &there) == 0)
-    return S_ISREG(there.st_mode) ? "inode " + std::to_string(there.st_dev) + " " + std::to_string(there.st_ino) : "";
+  if (::stat(file.c_str(), &there) == 0) return S_ISREG(there.st_mode) ? fmt::format("inode {} {}", there.st_dev, there.st_ino) : "";
   std::error_code unknown;
   const std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(file, unknown), unknown);
-  return "place " + (unknown ? file : place).native();
+  return fmt::format("place {}", (unknown ? file : place).native());
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ Status FileRoles::writes(const std::string& what, const std::filesystem::path& f
   if (added) return {};
   const Role& there = at->second;
   return {Code::invalid_argument,
-          what + " " + quoted(file.native()) + " would be written over " + quoted(there.file.native()) +
-              (there.read ? ", which is read" : ", where " + there.what + " goes"),
+          fmt::format("{} {} would be written over {}{}", what, quoted(file.native()), quoted(there.file.native()),
+                      there.read ? ", which is read" : fmt::format(", where {} goes", there.what)),
           "name another file"};
 }
 

@@ -1,5 +1,7 @@
 #include "common/latency.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -31,7 +33,7 @@ Json latency_json(std::vector<double> ns) {
 
 std::string latency_text(std::vector<double> ns) {
   std::sort(ns.begin(), ns.end());
-  return "median " + milliseconds(quantile(ns, 0.5)) + " (min " + milliseconds(ns[0]) + ", " + std::to_string(ns.size()) + " runs)";
+  return fmt::format("median {} (min {}, {} runs)", milliseconds(quantile(ns, 0.5)), milliseconds(ns[0]), ns.size());
 }
 
 Json instruction_set(const Runtime& runtime) {

@@ -1,5 +1,7 @@
 #include "common/limit_options.h"
 
+#include <fmt/format.h>
+
 #include "base/limits.h"
 #include "base/text.h"
 #include "tensors/inputs.h"
@@ -16,11 +18,12 @@ Result<Limits> LimitOptions::limits() const {
   for (const auto& [name, text] : given) {
     int64_t value = 0;
     const bool size = name.ends_with("_bytes");
-    HEDDLE_CHECK(set_limit(limits, name, 0), "in --limit " + quoted(name + "=" + text));  // an unknown name comes before a wrong value
+    // An unknown name comes before a wrong value.
+    HEDDLE_CHECK(set_limit(limits, name, 0), fmt::format("in --limit {}", quoted(name + "=" + text)));
     if (!(size ? parse_size(text, &value) : parse_int(text, &value)))
-      return Status(Code::invalid_argument, "--limit " + quoted(name + "=" + text) + " is no " + (size ? "size" : "whole number"),
-                    "write it like " + word(name) + (size ? "=512MiB" : "=1000000"));
-    HEDDLE_CHECK(set_limit(limits, name, value), "in --limit " + quoted(name + "=" + text));
+      return Status(Code::invalid_argument, fmt::format("--limit {} is no {}", quoted(name + "=" + text), size ? "size" : "whole number"),
+                    fmt::format("write it like {}={}", word(name), size ? "512MiB" : "1000000"));
+    HEDDLE_CHECK(set_limit(limits, name, value), fmt::format("in --limit {}", quoted(name + "=" + text)));
   }
   return limits;
 }

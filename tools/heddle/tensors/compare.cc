@@ -1,5 +1,7 @@
 #include "tensors/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -42,7 +44,7 @@ Comparison compare_moments(const TensorView& actual, const TensorView& expected)
   const double of_mean = deviation * std::sqrt(2 / count), of_deviation = deviation * std::sqrt(4 / count);
   const auto differ = [&](const char* what, double is, double expected_value) {
     c.equal = false;
-    c.reason = std::string("has ") + what + " " + shortest(is) + ", expected about " + shortest(expected_value);
+    c.reason = fmt::format("has {} {}, expected about {}", what, shortest(is), shortest(expected_value));
   };
   if (!(std::abs(a.deviation - e.deviation) <= 6 * of_deviation)) differ("standard deviation", a.deviation, e.deviation);
   if (!(std::abs(a.mean - e.mean) <= 6 * of_mean)) differ("mean", a.mean, e.mean);
@@ -56,8 +58,8 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
     c.equal = false;
   };
   if (actual.dtype != expected.dtype || actual.shape != expected.shape) {
-    differ(std::string("is ") + to_string(actual.dtype) + actual.shape.text() + ", expected " + to_string(expected.dtype) +
-           expected.shape.text());
+    differ(fmt::format("is {}{}, expected {}{}", to_string(actual.dtype), actual.shape.text(), to_string(expected.dtype),
+                       expected.shape.text()));
     return c;
   }
   const int64_t count = expected.shape.element_count();
@@ -70,7 +72,7 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
       c.max_abs_error = std::max(c.max_abs_error, error);
       if (e != 0) c.max_rel_error = std::max(c.max_rel_error, error / std::abs(e));
     }
-    if (bad) differ("element " + std::to_string(i) + " is " + shortest(a) + ", expected " + shortest(e));
+    if (bad) differ(fmt::format("element {} is {}, expected {}", i, shortest(a), shortest(e)));
   }
   return c;
 }
@@ -111,8 +113,8 @@ Status NumericsCheck::look(const PlanInfo& plan, StepView& view) {
     const int64_t at = first_not_finite(output, &what);
     not_finite_[*step.outputs[k].value] = at >= 0;
     if (at < 0 || passes_on) continue;
-    Status bad(Code::numerics, "element " + std::to_string(at) + " of its output is " + shortest(what),
-               "look at its inputs with --dump DIR --only " + word(step.name));
+    Status bad(Code::numerics, fmt::format("element {} of its output is {}", at, shortest(what)),
+               fmt::format("look at its inputs with --dump DIR --only {}", word(step.name)));
     return std::move(bad).at(step.name, step.type).in_net(plan.net);
   }
   return {};

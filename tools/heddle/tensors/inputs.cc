@@ -1,5 +1,7 @@
 #include "tensors/inputs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -25,8 +27,8 @@ Result<Shape> parse_shape(const std::string& name, const std::string& text) {
     const size_t end = std::min(text.find('x', i), text.size());
     int64_t dim = 0;
     if (!parse_int(std::string_view(text).substr(i, end - i), &dim) || dim < 0 || shape.rank() == max_rank)
-      return Status(Code::invalid_argument, "--shape " + quoted(name + "=" + text) + " is not a shape",
-                    "write it like " + word(name) + "=1x3x224x224");
+      return Status(Code::invalid_argument, fmt::format("--shape {} is not a shape", quoted(name + "=" + text)),
+                    fmt::format("write it like {}=1x3x224x224", word(name)));
     shape.push_back(dim);
     i = end + 1;
   }
@@ -39,8 +41,8 @@ Result<Shape> shape_of(const PortInfo& value, const InputRequest& request, const
     if (given.first == value.name) return parse_shape(given.first, given.second);
   Shape shape;
   if (!value.ranked)
-    return Status(Code::unbound_symbol, "the shape of input " + quoted(value.name) + " is not known",
-                  "give it with --shape " + word(value.name) + "=...");
+    return Status(Code::unbound_symbol, fmt::format("the shape of input {} is not known", quoted(value.name)),
+                  fmt::format("give it with --shape {}=...", word(value.name)));
   for (int i = 0; i < value.shape.rank(); ++i) {
     if (value.shape[i] >= 0) {
       shape.push_back(value.shape[i]);
@@ -50,9 +52,10 @@ Result<Shape> shape_of(const PortInfo& value, const InputRequest& request, const
     const auto bound = std::find_if(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == symbol; });
     if (bound == symbols.end())
       return Status(Code::unbound_symbol,
-                    "an extent of input " + quoted(value.name) + " is not known" + (symbol.empty() ? "" : ": symbol " + quoted(symbol)),
-                    symbol.empty() ? "give --shape " + word(value.name) + "=..."
-                                   : "give --symbol " + word(symbol) + "=N or --shape " + word(value.name) + "=...");
+                    symbol.empty() ? fmt::format("an extent of input {} is not known", quoted(value.name))
+                                   : fmt::format("an extent of input {} is not known: symbol {}", quoted(value.name), quoted(symbol)),
+                    symbol.empty() ? fmt::format("give --shape {}=...", word(value.name))
+                                   : fmt::format("give --symbol {}=N or --shape {}=...", word(symbol), word(value.name)));
     shape.push_back(bound->second);
   }
   return shape;
@@ -65,8 +68,8 @@ Result<size_t> position_of(const std::vector<PortInfo>& inputs, const std::strin
     if (names.back() == name) return i;
   }
   const std::string hint = suggestion(name, names);
-  return Status(Code::unknown_name, option + ": the net has no input " + quoted(name),
-                hint.empty() ? "its inputs are " + words(names, ", ") : hint);
+  return Status(Code::unknown_name, fmt::format("{}: the net has no input {}", option, quoted(name)),
+                hint.empty() ? fmt::format("its inputs are {}", words(names, ", ")) : hint);
 }
 
 }  // namespace
@@ -74,7 +77,8 @@ Result<size_t> position_of(const std::vector<PortInfo>& inputs, const std::strin
 Result<NameValue> split_name_value(const std::string& option, const std::string& text) {
   const size_t at = text.rfind('=');  // the last one: names of inputs may hold it
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    return Status(Code::invalid_argument, option + " " + quoted(text) + " is not NAME=VALUE", "write " + option + " NAME=VALUE");
+    return Status(Code::invalid_argument, fmt::format("{} {} is not NAME=VALUE", option, quoted(text)),
+                  fmt::format("write {} NAME=VALUE", option));
   return NameValue{text.substr(0, at), text.substr(at + 1)};
 }
 
@@ -85,7 +89,7 @@ Result<std::vector<NameValue>> split_name_values(const std::string& option, cons
     const auto earlier = std::find_if(values.begin(), values.end(), [&](const NameValue& v) { return v.first == given.first; });
     if (earlier != values.end())
       return Status(Code::invalid_argument,
-                    option + " gives " + quoted(given.first) + " twice: " + quoted(earlier->second) + " and " + quoted(given.second),
+                    fmt::format("{} gives {} twice: {} and {}", option, quoted(given.first), quoted(earlier->second), quoted(given.second)),
                     "give it once");
     values.push_back(std::move(given));
   }
@@ -98,7 +102,8 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::ve
   for (const auto& [name, text] : values) {
     int64_t extent = 0;
     if (!parse_int(text, &extent) || extent < 0)
-      return Status(Code::invalid_argument, "--symbol " + quoted(name + "=" + text) + " is not NAME=N", "give a non-negative number");
+      return Status(Code::invalid_argument, fmt::format("--symbol {} is not NAME=N", quoted(name + "=" + text)),
+                    "give a non-negative number");
     symbols.emplace_back(name, extent);
   }
   return symbols;
@@ -206,13 +211,14 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
     // 64 GiB: a slip in --shape ends in an error and not in a killed process.
     int64_t bytes = 0;
     if (!checked_byte_size(input.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
-      return Status(Code::limit_exceeded, "random content for input " + quoted(input.name) + " of shape " + shape.text() + " is too large",
+      return Status(Code::limit_exceeded,
+                    fmt::format("random content for input {} of shape {} is too large", quoted(input.name), shape.text()),
                     "give a smaller --shape");
     // By position: an input keeps its content when another one is given as a file.
     blobs[i] = random_blob(input.dtype, shape, *request.random_seed + i * 7919, input.index_bound);
   }
   if (!missing.empty())
-    return Status(Code::missing_input, "no data for input " + join(missing, ", "), "give --input NAME=FILE or --random SEED");
+    return Status(Code::missing_input, fmt::format("no data for input {}", join(missing, ", ")), "give --input NAME=FILE or --random SEED");
   return blobs;
 }
 

@@ -1,5 +1,7 @@
 #include "tensors/npy.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "base/file.h"
@@ -19,7 +21,7 @@ constexpr Format formats[] = {{"<f2", DType::f16}, {"<f4", DType::f32}, {"<f8", 
 
 // The text behind "'key':" in the header's Python literal, up to the next comma at depth 0.
 std::string field(const std::string& header, const std::string& key) {
-  const size_t at = header.find("'" + key + "'");
+  const size_t at = header.find(fmt::format("'{}'", key));
   if (at == std::string::npos) return {};
   size_t i = header.find(':', at);
   if (i == std::string::npos) return {};
@@ -43,7 +45,7 @@ Status parse_extents(const std::string& text, Shape* shape) {
     if (end == std::string::npos) return {Code::syntax, "the header's shape does not end"};
     int64_t dim = 0;
     if (!parse_int(std::string_view(text).substr(i, end - i), &dim) || dim < 0) return {Code::syntax, "the header's shape is wrong"};
-    if (shape->rank() == max_rank) return {Code::limit_exceeded, "the array has more than " + std::to_string(max_rank) + " dimensions"};
+    if (shape->rank() == max_rank) return {Code::limit_exceeded, fmt::format("the array has more than {} dimensions", max_rank)};
     shape->push_back(dim);
     i = text[end] == ',' ? end + 1 : end;
   }
@@ -53,34 +55,35 @@ Status parse_extents(const std::string& text, Shape* shape) {
 }  // namespace
 
 Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limits& limits) {
-  const std::string during = "while reading " + quoted(file);
+  const std::string during = fmt::format("while reading {}", quoted(file));
   HEDDLE_TRY(const FileBytes bytes, read_file(file, limits.weight_file_bytes, "weight_file_bytes"));
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data.get());
   if (bytes.size < 10 || std::memcmp(data, "\x93NUMPY", 6) != 0)
-    return Status(Code::syntax, quoted(file) + " is not an .npy file", "save it with numpy.save");
+    return Status(Code::syntax, fmt::format("{} is not an .npy file", quoted(file)), "save it with numpy.save");
   const bool wide = data[6] >= 2;
   const size_t start = wide ? 12 : 10;
-  if (bytes.size < start) return Status(Code::file_truncated, quoted(file) + " ends in its header");
+  if (bytes.size < start) return Status(Code::file_truncated, fmt::format("{} ends in its header", quoted(file)));
   size_t length = data[8] | static_cast<size_t>(data[9]) << 8;
   if (wide) length |= static_cast<size_t>(data[10]) << 16 | static_cast<size_t>(data[11]) << 24;
-  if (length > bytes.size - start) return Status(Code::file_truncated, quoted(file) + " ends in its header");
+  if (length > bytes.size - start) return Status(Code::file_truncated, fmt::format("{} ends in its header", quoted(file)));
   const std::string header(reinterpret_cast<const char*>(data + start), length);
   const std::string descr = field(header, "descr");
   DType dtype = DType::none;
   for (const Format& f : formats)
-    if (descr == "'" + std::string(f.descr) + "'") dtype = f.dtype;
+    if (descr == fmt::format("'{}'", f.descr)) dtype = f.dtype;
   if (dtype == DType::none)
-    return Status(Code::unsupported, quoted(file) + " has element type " + quoted(descr), "convert it to a little-endian number type");
+    return Status(Code::unsupported, fmt::format("{} has element type {}", quoted(file), quoted(descr)),
+                  "convert it to a little-endian number type");
   if (field(header, "fortran_order") != "False")
-    return Status(Code::unsupported, quoted(file) + " is in Fortran order", "save numpy.ascontiguousarray of it");
+    return Status(Code::unsupported, fmt::format("{} is in Fortran order", quoted(file)), "save numpy.ascontiguousarray of it");
   Shape shape;
   HEDDLE_CHECK(parse_extents(field(header, "shape"), &shape), during);
   int64_t size = 0;
   if (!checked_byte_size(dtype, shape, &size))
-    return Status(Code::limit_exceeded, quoted(file) + " has shape " + shape.text() + ", more bytes than memory has addresses");
+    return Status(Code::limit_exceeded, fmt::format("{} has shape {}, more bytes than memory has addresses", quoted(file), shape.text()));
   if (static_cast<size_t>(size) != bytes.size - start - length)
-    return Status(Code::file_truncated, quoted(file) + " has " + std::to_string(bytes.size - start - length) +
-                                            " bytes of data, its shape " + shape.text() + " needs " + std::to_string(size));
+    return Status(Code::file_truncated, fmt::format("{} has {} bytes of data, its shape {} needs {}", quoted(file),
+                                                    bytes.size - start - length, shape.text(), size));
   return std::shared_ptr<const Blob>(Blob::copy_of(dtype, shape, data + start + length));
 }
 
@@ -89,8 +92,8 @@ Status write_npy(const std::string& file, const TensorView& tensor) {
   for (const Format& f : formats)
     if (f.dtype == tensor.dtype) descr = f.descr;
   if (tensor.dtype == DType::bf16) descr = "<u2";
-  std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
-  for (const int64_t dim : tensor.shape) header += std::to_string(dim) + ",";
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", descr);
+  for (const int64_t dim : tensor.shape) header += fmt::format("{},", dim);
   header += "), }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';

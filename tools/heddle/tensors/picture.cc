@@ -1,5 +1,7 @@
 #include "tensors/picture.h"
 
+#include <fmt/format.h>
+
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -26,7 +28,7 @@ struct Pixels {
 };
 
 Status too_large(const std::string& file) {
-  return {Code::limit_exceeded, quoted(file) + " has more than 2^28 pixels", "scale it down"};
+  return {Code::limit_exceeded, fmt::format("{} has more than 2^28 pixels", quoted(file)), "scale it down"};
 }
 
 struct JpegFailure {
@@ -75,7 +77,7 @@ Status decode_png(const std::string& file, const FileBytes& bytes, Pixels& pixel
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
   if (!png_image_begin_read_from_memory(&image, bytes.data.get(), bytes.size))
-    return {Code::file_corrupt, quoted(file) + ": " + quoted(image.message)};
+    return {Code::file_corrupt, fmt::format("{}: {}", quoted(file), quoted(image.message))};
   if (int64_t{image.width} * image.height > most_pixels) {
     png_image_free(&image);
     return too_large(file);
@@ -86,7 +88,7 @@ Status decode_png(const std::string& file, const FileBytes& bytes, Pixels& pixel
   pixels.rgb.resize(PNG_IMAGE_SIZE(image));
   png_color black = {0, 0, 0};
   if (!png_image_finish_read(&image, &black, pixels.rgb.data(), 0, nullptr))
-    return {Code::file_corrupt, quoted(file) + ": " + quoted(image.message)};
+    return {Code::file_corrupt, fmt::format("{}: {}", quoted(file), quoted(image.message))};
   return {};
 }
 
@@ -100,7 +102,8 @@ Result<Pixels> decode(const std::string& file) {
   JpegFailure failure;
   bool large = false;
   if (!decode_jpeg(reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size, pixels, failure, large))
-    return large ? too_large(file) : Status(Code::file_corrupt, quoted(file) + " is no JPEG or PNG picture: " + quoted(failure.text));
+    return large ? too_large(file)
+                 : Status(Code::file_corrupt, fmt::format("{} is no JPEG or PNG picture: {}", quoted(file), quoted(failure.text)));
   return pixels;
 }
 
@@ -113,12 +116,13 @@ bool is_picture(const std::string& file) {
 
 Result<std::shared_ptr<const Blob>> read_picture(const std::string& file, const Shape& shape) {
   if (shape.rank() != 4 || shape[1] != 3 || shape.element_count() == 0)
-    return Status(Code::shape_mismatch, quoted(file) + " is a picture, the input has shape " + shape.text(),
+    return Status(Code::shape_mismatch, fmt::format("{} is a picture, the input has shape {}", quoted(file), shape.text()),
                   "pictures are for inputs [batch, 3, height, width]");
   int64_t pixels_wanted = 1;
   for (const int dim : {0, 2, 3})
     if (__builtin_mul_overflow(pixels_wanted, shape[dim], &pixels_wanted) || pixels_wanted > most_pixels)
-      return Status(Code::limit_exceeded, "an input of shape " + shape.text() + " is too large for a picture", "use a smaller shape");
+      return Status(Code::limit_exceeded, fmt::format("an input of shape {} is too large for a picture", shape.text()),
+                    "use a smaller shape");
   HEDDLE_TRY(const Pixels pixels, decode(file));
   const int64_t height = shape[2], width = shape[3];
   // Pixels of the picture per pixel of the input: the input shows the centre 7/8 of the shorter side.

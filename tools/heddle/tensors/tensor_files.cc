@@ -1,5 +1,7 @@
 #include "tensors/tensor_files.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -19,13 +21,13 @@ Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& fil
   if (folder.empty()) folder = ".";
   HEDDLE_TRY(const Safetensors tensors, Safetensors::open(folder, path.filename().string(), limits));
   if (tensor.empty() && tensors.tensors().size() != 1)
-    return Status(Code::unknown_name, quoted(file) + " holds " + std::to_string(tensors.tensors().size()) + " tensors",
-                  "name one: " + word(file) + ":NAME");
+    return Status(Code::unknown_name, fmt::format("{} holds {} tensors", quoted(file), tensors.tensors().size()),
+                  fmt::format("name one: {}:NAME", word(file)));
   const TensorEntry* entry = tensor.empty() ? &tensors.tensors()[0] : tensors.find(tensor);
   if (!entry) {
     std::vector<std::string> names;
     for (const TensorEntry& e : tensors.tensors()) names.push_back(e.name);
-    return Status(Code::unknown_name, quoted(file) + " has no tensor " + quoted(tensor), suggestion(tensor, names));
+    return Status(Code::unknown_name, fmt::format("{} has no tensor {}", quoted(file), quoted(tensor)), suggestion(tensor, names));
   }
   return tensors.blob(*entry);
 }
@@ -40,9 +42,9 @@ double as_double(const void* data, int64_t index) {
 std::string element_text(const TensorView& tensor, int64_t i) {
   switch (tensor.dtype) {
     case DType::i64:
-      return std::to_string(static_cast<const int64_t*>(tensor.data)[i]);
+      return fmt::to_string(static_cast<const int64_t*>(tensor.data)[i]);
     case DType::u64:
-      return std::to_string(static_cast<const uint64_t*>(tensor.data)[i]);
+      return fmt::to_string(static_cast<const uint64_t*>(tensor.data)[i]);
     case DType::f64:
       return shortest(element(tensor, i));
     default:
@@ -67,7 +69,8 @@ Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const L
     HEDDLE_TRY(const NamedTensor tensor, read_tensor_proto(file, limits));
     return tensor.blob;
   }
-  return Status(Code::invalid_argument, quoted(file) + ": no reader for " + quoted(extension), "use .npy, .safetensors[:TENSOR] or .pb");
+  return Status(Code::invalid_argument, fmt::format("{}: no reader for {}", quoted(file), quoted(extension)),
+                "use .npy, .safetensors[:TENSOR] or .pb");
 }
 
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor) {
@@ -77,7 +80,7 @@ Status write_tensor(const std::string& file, const std::string& name, const Tens
     const TensorToWrite one{name, tensor.dtype, tensor.shape, static_cast<const std::byte*>(tensor.data)};
     return write_safetensors(file, {&one, 1}).status();
   }
-  return {Code::invalid_argument, quoted(file) + ": no writer for " + quoted(extension), "use .npy or .safetensors"};
+  return {Code::invalid_argument, fmt::format("{}: no writer for {}", quoted(file), quoted(extension)), "use .npy or .safetensors"};
 }
 
 double element(const TensorView& t, int64_t i) {
@@ -114,12 +117,12 @@ double element(const TensorView& t, int64_t i) {
 }
 
 std::string tensor_text(const TensorView& tensor, int64_t limit) {
-  std::string out = std::string(to_string(tensor.dtype)) + tensor.shape.text() + " =";
+  std::string out = fmt::format("{}{} =", to_string(tensor.dtype), tensor.shape.text());
   const int64_t count = tensor.shape.element_count();
   const int64_t row = tensor.shape.rank() > 0 ? std::max<int64_t>(1, tensor.shape[tensor.shape.rank() - 1]) : 1;
   for (int64_t i = 0; i < count && i < limit; ++i)
     out += (tensor.shape.rank() > 1 && i % row == 0 ? "\n  " : " ") + element_text(tensor, i);
-  if (count > limit) out += " ... (" + std::to_string(count - limit) + " more)";
+  if (count > limit) out += fmt::format(" ... ({} more)", count - limit);
   return out;
 }
 

@@ -48,7 +48,7 @@ Result<AttributeValue> value_of(const AttributeProto& attribute, ExternalData& e
     case AttributeProto::STRINGS:
       return list_of<std::string>(attribute, attribute.strings(), limits);
     case AttributeProto::TENSOR: {
-      HEDDLE_TRY(auto blob, content_of(attribute.t(), external, limits), "in attribute " + quoted(attribute.name()));
+      HEDDLE_TRY(auto blob, content_of(attribute.t(), external, limits), fmt::format("in attribute {}", quoted(attribute.name())));
       return AttributeValue(std::move(blob));
     }
     case AttributeProto::UNDEFINED:

@@ -15,7 +15,7 @@ Result<Subgraph> GraphImporter::import_subgraph(const std::string& name, const :
     return over_limit(model_.options.limits, &Limits::subnet_depth, "subgraphs nest too deep");
   NetWriter writer(graph.name().empty() ? name : graph.name());
   GraphImporter scope(model_, writer, opsets_, this);
-  HEDDLE_CHECK(scope.import_graph(graph), "in subgraph " + quoted(name));
+  HEDDLE_CHECK(scope.import_graph(graph), fmt::format("in subgraph {}", quoted(name)));
   Subgraph subgraph{name, writer.take(), scope.captured()};
   for (const auto& [domain, version] : opsets_) subgraph.net.operator_sets.push_back({domain, domain.empty() ? newest_opset : version});
   return subgraph;

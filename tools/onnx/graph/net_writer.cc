@@ -1,12 +1,14 @@
 #include "onnx/graph/net_writer.h"
 
+#include <fmt/format.h>
+
 namespace heddle::importer {
 
 std::string NameTable::unique(const std::string& wanted) {
   if (take(wanted)) return wanted;
   int64_t& next = next_.try_emplace(wanted, 2).first->second;
   for (;; ++next) {
-    std::string name = wanted + "_" + std::to_string(next);
+    std::string name = fmt::format("{}_{}", wanted, next);
     if (take(name)) return name;
   }
 }

@@ -160,7 +160,7 @@ std::string operator_table() {
     for (const Legalisation& row : legalisation_rows)
       if (row.type == name)
         changes += fmt::format("{}{}–{}: {}", changes.empty() ? "" : "; ", row.first, std::min(row.before - 1, newest_opset), row.effect);
-    out += fmt::format("| {} | {} | {} |\n", name, since > 0 ? std::to_string(since) : "–", changes.empty() ? "as is" : changes);
+    out += fmt::format("| {} | {} | {} |\n", name, since > 0 ? fmt::to_string(since) : "–", changes.empty() ? "as is" : changes);
   }
   return out;
 }

@@ -64,7 +64,7 @@ Result<std::shared_ptr<Blob>> read_external_data(const ::onnx::TensorProto& tens
                                                  ExternalData& external) {
   HEDDLE_TRY(const Location location, location_of(tensor));
   const std::filesystem::path root = external.folder.empty() ? std::filesystem::path(".") : external.folder;
-  HEDDLE_TRY(const FileDescriptor file, open_beneath(root, location.file), "for tensor " + quoted(tensor.name()));
+  HEDDLE_TRY(const FileDescriptor file, open_beneath(root, location.file), fmt::format("for tensor {}", quoted(tensor.name())));
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
     return Status(Code::weights_outside, fmt::format("external data {} is not a regular file", quoted(location.file)));

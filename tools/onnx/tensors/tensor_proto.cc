@@ -13,7 +13,7 @@ Result<NamedTensor> read_tensor_proto(const std::filesystem::path& file, const L
   HEDDLE_TRY(const auto tensor, importer::read_tensor(file, limits));
   importer::ExternalData external{file.parent_path()};
   auto blob = importer::content_of(*tensor, external, limits);
-  if (!blob.ok()) return std::move(blob).status().during("while reading " + quoted(file.string()));
+  if (!blob.ok()) return std::move(blob).status().during(fmt::format("while reading {}", quoted(file.string())));
   return NamedTensor{tensor->name(), std::move(blob).value()};
 }
 

@@ -1,5 +1,7 @@
 #include "onnx/tensors/types.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace heddle::importer {
@@ -53,7 +55,7 @@ int32_t dtype_to_onnx(DType dtype) {
 }
 
 std::string onnx_type_name(int64_t data_type) {
-  return listed(data_type) ? element_types[static_cast<size_t>(data_type)].name : "data type " + std::to_string(data_type);
+  return listed(data_type) ? element_types[static_cast<size_t>(data_type)].name : fmt::format("data type {}", data_type);
 }
 
 int32_t onnx_type_number(std::string_view name) {

@@ -1,4 +1,6 @@
 // plan: what a net becomes, or the offset planner alone.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -59,7 +61,7 @@ Status plan_net(const PlanArguments& o, Report& report) {
     HEDDLE_TRY(const auto given, parse_symbols(o.symbols));
     for (const auto& symbol : given)
       if (std::find(symbols.begin(), symbols.end(), symbol.first) == symbols.end())
-        return {Code::unknown_name, "neither net has a symbol " + quoted(symbol.first), "leave it out"};
+        return {Code::unknown_name, fmt::format("neither net has a symbol {}", quoted(symbol.first)), "leave it out"};
     report.json["diff"] = plan_diff(plan, *other);
     report.say_lines(plan_diff_text(plan, *other));
   } else if (o.dot) {

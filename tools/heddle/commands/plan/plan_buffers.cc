@@ -1,4 +1,6 @@
 // plan --buffers: the offset planner alone, on a table of buffers.
+#include <fmt/format.h>
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -22,7 +24,7 @@ Status plan_buffers(const PlanArguments& o, Report& report) {
   HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers, limits));
   offsets::PackOptions options;
   if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))
-    return {Code::invalid_argument, "--capacity " + quoted(o.capacity) + " is not a size", "write it like 512MiB"};
+    return {Code::invalid_argument, fmt::format("--capacity {} is not a size", quoted(o.capacity)), "write it like 512MiB"};
   const uint64_t begin = ticks();
   if (o.time_limit_s > 0) {
     options.effort = INT64_MAX;
@@ -36,8 +38,8 @@ Status plan_buffers(const PlanArguments& o, Report& report) {
   report.json["optimal"] = solution.optimal;
   const std::string text = format_buffers_csv(table, solution);
   if (!o.output.empty()) HEDDLE_CHECK(write_text(o.output, text));
-  report.say("peak " + std::to_string(solution.height) + " bytes, lower bound " + std::to_string(solution.lower_bound) +
-             (solution.optimal ? ", optimal" : "") + ", by " + solution.method);
+  report.say(fmt::format("peak {} bytes, lower bound {}{}, by {}", solution.height, solution.lower_bound,
+                         solution.optimal ? ", optimal" : "", solution.method));
   if (o.output.empty()) report.say_lines(text);
   return {};
 }

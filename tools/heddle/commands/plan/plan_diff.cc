@@ -1,5 +1,7 @@
 #include "commands/plan/plan_diff.h"
 
+#include <fmt/format.h>
+
 #include <map>
 
 #include "base/text.h"
@@ -10,16 +12,16 @@ namespace {
 std::string operand_type(const PlanInfo& plan, const PlanInfo::Operand& operand) {
   if (!operand.value) return "-";
   const PlanInfo::Value& value = plan.values[*operand.value];
-  return to_string(value.dtype) + value.shape.text() + " " + operand.layout;
+  return fmt::format("{}{} {}", to_string(value.dtype), value.shape.text(), operand.layout);
 }
 
 // What a step is but its name and where its values lie.
 std::string step_text(const PlanInfo& plan, const PlanInfo::Step& step) {
-  std::string out = word(step.type) + " kernel " + word(step.kernel) + " on " + word(step.device) + " tiles " + std::to_string(step.tiles);
-  if (!step.fused.empty()) out += " fused " + words(step.fused, "+");
-  for (const PlanInfo::Operand& o : step.inputs) out += ", " + operand_type(plan, o);
+  std::string out = fmt::format("{} kernel {} on {} tiles {}", word(step.type), word(step.kernel), word(step.device), step.tiles);
+  if (!step.fused.empty()) out += fmt::format(" fused {}", words(step.fused, "+"));
+  for (const PlanInfo::Operand& o : step.inputs) out += fmt::format(", {}", operand_type(plan, o));
   out += " ->";
-  for (const PlanInfo::Operand& o : step.outputs) out += " " + operand_type(plan, o);
+  for (const PlanInfo::Operand& o : step.outputs) out += fmt::format(" {}", operand_type(plan, o));
   return out;
 }
 
@@ -53,13 +55,13 @@ Json plan_diff(const PlanInfo& plan, const PlanInfo& other) {
 std::string plan_diff_text(const PlanInfo& plan, const PlanInfo& other) {
   const Json diff = plan_diff(plan, other);
   std::string out;
-  for (const Json& name : diff["only_in_this"]) out += "- " + quoted(name.get<std::string>()) + "\n";
-  for (const Json& name : diff["only_in_other"]) out += "+ " + quoted(name.get<std::string>()) + "\n";
+  for (const Json& name : diff["only_in_this"]) out += fmt::format("- {}\n", quoted(name.get<std::string>()));
+  for (const Json& name : diff["only_in_other"]) out += fmt::format("+ {}\n", quoted(name.get<std::string>()));
   for (const Json& step : diff["changed"])
-    out += "~ " + quoted(step["name"].get<std::string>()) + "\n    " + step["from"].get<std::string>() + "\n    " +
-           step["to"].get<std::string>() + "\n";
-  return out + "steps " + std::to_string(plan.steps.size()) + " -> " + std::to_string(other.steps.size()) + ", peak " +
-         std::to_string(plan.memory[0].peak_bytes) + " -> " + std::to_string(other.memory[0].peak_bytes) + " bytes";
+    out += fmt::format("~ {}\n    {}\n    {}\n", quoted(step["name"].get<std::string>()), step["from"].get<std::string>(),
+                       step["to"].get<std::string>());
+  return out + fmt::format("steps {} -> {}, peak {} -> {} bytes", plan.steps.size(), other.steps.size(), plan.memory[0].peak_bytes,
+                           other.memory[0].peak_bytes);
 }
 
 }  // namespace heddle::tool

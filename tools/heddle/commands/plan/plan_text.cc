@@ -1,5 +1,7 @@
 #include "commands/plan/plan_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -12,7 +14,7 @@ namespace {
 std::string operand_text(const PlanInfo& plan, const PlanInfo::Operand& operand) {
   if (!operand.value) return "-";
   const PlanInfo::Value& v = plan.values[*operand.value];
-  return word(v.name) + ":" + to_string(v.dtype) + v.shape.text() + (v.layout != "row-major" ? "/" + v.layout : "");
+  return fmt::format("{}:{}{}{}", word(v.name), to_string(v.dtype), v.shape.text(), v.layout != "row-major" ? "/" + v.layout : "");
 }
 
 Json placement_json(const PlanInfo::Value& v) {
@@ -84,9 +86,9 @@ std::string fixed(double value) {
 }
 
 std::string memory_text(const PlanInfo::Memory& m) {
-  return m.device + ": peak " + std::to_string(m.peak_bytes) + " bytes (" + human_bytes(m.peak_bytes) + "), lower bound " +
-         std::to_string(m.lower_bound_bytes) + " (" + m.lower_bound_kind + "), without sharing " + human_bytes(m.sum_bytes) +
-         ", constants " + human_bytes(m.persistent_bytes) + ", scratch " + human_bytes(m.scratch_bytes);
+  return fmt::format("{}: peak {} bytes ({}), lower bound {} ({}), without sharing {}, constants {}, scratch {}", m.device, m.peak_bytes,
+                     human_bytes(m.peak_bytes), m.lower_bound_bytes, m.lower_bound_kind, human_bytes(m.sum_bytes),
+                     human_bytes(m.persistent_bytes), human_bytes(m.scratch_bytes));
 }
 
 }  // namespace
@@ -141,36 +143,36 @@ std::string plan_text(const PlanInfo& plan) {
   std::string out;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanInfo::Step& s = plan.steps[i];
-    out += std::to_string(i) + " " + quoted(s.name) + " " + word(s.type) + " kernel " + word(s.kernel) + " on " + word(s.device) +
-           " tiles " + std::to_string(s.tiles) + (s.flops ? " flops " + shortest(*s.flops) : "");
-    if (!s.fused.empty()) out += " fused " + words(s.fused, "+");
+    out += fmt::format("{} {} {} kernel {} on {} tiles {}{}", i, quoted(s.name), word(s.type), word(s.kernel), word(s.device), s.tiles,
+                       s.flops ? fmt::format(" flops {}", shortest(*s.flops)) : "");
+    if (!s.fused.empty()) out += fmt::format(" fused {}", words(s.fused, "+"));
     if (s.late) out += " late";
-    if (s.on_stream) out += " stream " + std::to_string(s.stream);
-    for (const uint32_t event : s.waits) out += " waits for event " + std::to_string(event);
-    if (s.records) out += " records event " + std::to_string(*s.records);
+    if (s.on_stream) out += fmt::format(" stream {}", s.stream);
+    for (const uint32_t event : s.waits) out += fmt::format(" waits for event {}", event);
+    if (s.records) out += fmt::format(" records event {}", *s.records);
     out += "\n   ";
-    for (const PlanInfo::Operand& o : s.inputs) out += " " + operand_text(plan, o);
+    for (const PlanInfo::Operand& o : s.inputs) out += fmt::format(" {}", operand_text(plan, o));
     out += " ->";
     for (const PlanInfo::Operand& o : s.outputs) {
-      out += " " + operand_text(plan, o);
-      if (o.value && plan.values[*o.value].place == PlanInfo::Place::arena) out += " @" + std::to_string(plan.values[*o.value].offset);
+      out += fmt::format(" {}", operand_text(plan, o));
+      if (o.value && plan.values[*o.value].place == PlanInfo::Place::arena) out += fmt::format(" @{}", plan.values[*o.value].offset);
     }
     out += "\n";
   }
   for (const PlanInfo::Change& r : plan.reorders)
-    out += "reorder " + quoted(r.value) + " " + r.from + " -> " + r.to + " " + human_bytes(r.bytes) + "\n";
+    out += fmt::format("reorder {} {} -> {} {}\n", quoted(r.value), r.from, r.to, human_bytes(r.bytes));
   for (const PlanInfo::Change& c : plan.copies)
-    out += "copy " + quoted(c.value) + " " + word(c.from) + " -> " + word(c.to) + " " + human_bytes(c.bytes) + "\n";
+    out += fmt::format("copy {} {} -> {} {}\n", quoted(c.value), word(c.from), word(c.to), human_bytes(c.bytes));
   for (const PlanInfo::Memory& memory : plan.memory) out += (&memory == &plan.memory[0] ? "" : "\n") + memory_text(memory);
   return out;
 }
 
 std::string plan_dot(const PlanInfo& plan) {
-  std::string out = "digraph " + quoted(plan.net.empty() ? "net" : plan.net) + " {\n  node [shape=box];\n";
+  std::string out = fmt::format("digraph {} {{\n  node [shape=box];\n", quoted(plan.net.empty() ? "net" : plan.net));
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    out += "  s" + std::to_string(i) + " [label=" + quoted(plan.steps[i].name + " (" + plan.steps[i].type + ")") + "];\n";
+    out += fmt::format("  s{} [label={}];\n", i, quoted(fmt::format("{} ({})", plan.steps[i].name, plan.steps[i].type)));
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    for (const size_t successor : plan.steps[i].successors) out += "  s" + std::to_string(i) + " -> s" + std::to_string(successor) + ";\n";
+    for (const size_t successor : plan.steps[i].successors) out += fmt::format("  s{} -> s{};\n", i, successor);
   return out + "}\n";
 }
 
@@ -178,15 +180,16 @@ std::string plan_svg(const PlanInfo& plan) {
   constexpr double width = 1200, height = 600, left = 10, top = 40;
   const double steps = std::max<double>(1, static_cast<double>(plan.steps.size()) + 1);
   const double bytes = std::max<double>(1, static_cast<double>(plan.memory[0].arena_bytes));
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + fixed(width + 2 * left) + "\" height=\"" +
-                    fixed(height + 2 * top) + "\" font-family=\"sans-serif\" font-size=\"11\">\n<text x=\"10\" y=\"20\">" +
-                    escape_xml(plan.net) + ": " + std::to_string(plan.steps.size()) + " steps, arena " +
-                    human_bytes(plan.memory[0].arena_bytes) + ", lower bound " + human_bytes(plan.memory[0].lower_bound_bytes) +
-                    " (time goes right, addresses go down)</text>\n";
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"
+      "<text x=\"10\" y=\"20\">{}: {} steps, arena {}, lower bound {} (time goes right, addresses go down)</text>\n",
+      fixed(width + 2 * left), fixed(height + 2 * top), escape_xml(plan.net), plan.steps.size(), human_bytes(plan.memory[0].arena_bytes),
+      human_bytes(plan.memory[0].lower_bound_bytes));
   const auto rectangle = [&](double first, double last, double offset, double size, const std::string& colour, const std::string& title) {
-    out += "<rect x=\"" + fixed(left + first / steps * width) + "\" y=\"" + fixed(top + offset / bytes * height) + "\" width=\"" +
-           fixed((last - first) / steps * width) + "\" height=\"" + fixed(std::max(0.5, size / bytes * height)) + "\" fill=\"" + colour +
-           "\" stroke=\"#333\" stroke-width=\"0.4\"><title>" + escape_xml(title) + "</title></rect>\n";
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#333\" stroke-width=\"0.4\"><title>{}</title></rect>\n",
+        fixed(left + first / steps * width), fixed(top + offset / bytes * height), fixed((last - first) / steps * width),
+        fixed(std::max(0.5, size / bytes * height)), colour, escape_xml(title));
   };
   const std::map<uint32_t, Life> lives = lives_of(plan);
   std::map<uint32_t, const PlanInfo::Value*> shown;
@@ -194,16 +197,14 @@ std::string plan_svg(const PlanInfo& plan) {
     if (in_host_arena(v)) shown.try_emplace(v.buffer, &v);
   for (const auto& [storage, life] : lives) {
     const PlanInfo::Value& v = *shown[storage];
-    const std::string colour = "hsl(" + std::to_string(storage * 47 % 360) + ",60%,70%)";
+    const std::string colour = fmt::format("hsl({},60%,70%)", storage * 47 % 360);
     rectangle(static_cast<double>(life.first), static_cast<double>(life.last), static_cast<double>(v.offset), static_cast<double>(v.bytes),
-              colour,
-              v.name + " " + v.shape.text() + " " + human_bytes(v.bytes) + " steps " + std::to_string(life.first) + "-" +
-                  std::to_string(life.last - 1));
+              colour, fmt::format("{} {} {} steps {}-{}", v.name, v.shape.text(), human_bytes(v.bytes), life.first, life.last - 1));
   }
   for (size_t i = 0; i < plan.steps.size(); ++i)
     if (plan.steps[i].scratch_bytes > 0 && !plan.steps[i].on_stream)
       rectangle(static_cast<double>(i), static_cast<double>(i + 1), static_cast<double>(plan.steps[i].scratch_offset),
-                static_cast<double>(plan.steps[i].scratch_bytes), "#999", "scratch of " + plan.steps[i].name);
+                static_cast<double>(plan.steps[i].scratch_bytes), "#999", fmt::format("scratch of {}", plan.steps[i].name));
   return out + "</svg>\n";
 }
 

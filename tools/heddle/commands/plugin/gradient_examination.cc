@@ -1,5 +1,7 @@
 #include "commands/plugin/gradient_examination.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -26,7 +28,7 @@ struct Gradients {
 // An optional input that was not given: absent in the fragment too.
 bool is_absent_input(const OperatorSchema& schema, const OperatorCall& call, const std::string& role) {
   for (uint32_t i = static_cast<uint32_t>(call.inputs.size()); i < schema.op->input_count; ++i)
-    if (role == schema.op->inputs[i]->name || role == "x" + std::to_string(i)) return true;
+    if (role == schema.op->inputs[i]->name || role == fmt::format("x{}", i)) return true;
   return false;
 }
 
@@ -34,7 +36,7 @@ bool is_absent_input(const OperatorSchema& schema, const OperatorCall& call, con
 bool is_read(const OperatorSchema& schema, const OperatorCall& call, uint32_t node, const std::string& output) {
   const heddle_operator& op = *schema.op;
   for (size_t i = 0; i < std::max<size_t>(call.inputs.size(), op.input_count); ++i)
-    if (output == "dx" + std::to_string(i) || (i < op.input_count && output == std::string("d") + op.inputs[i]->name)) return true;
+    if (output == fmt::format("dx{}", i) || (i < op.input_count && output == std::string("d") + op.inputs[i]->name)) return true;
   for (uint32_t n = node + 1; n < op.gradient_node_count; ++n)
     for (uint32_t i = 0; i < op.gradient_nodes[n]->input_count; ++i)
       if (output == op.gradient_nodes[n]->inputs[i]) return true;
@@ -48,7 +50,7 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
   const auto name_both = [&](const char* number, const std::string& prefix, const heddle_port* port, size_t i,
                              const std::shared_ptr<const Blob>& value) {
     if (!value) return;
-    values[number + std::to_string(i)] = value;
+    values[number + fmt::to_string(i)] = value;
     if (port) values[prefix + port->name] = value;
   };
   for (size_t i = 0; i < call.inputs.size(); ++i) name_both("x", "", schema.input_port(i), i, call.inputs[i]);
@@ -63,7 +65,7 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
     emitted.output_count = node.output_count;
     const OperatorSchema* target = registry.find_operator(emitted.domain, emitted.type);
     if (!target) {
-      result.wrong = "its gradient emits " + display_name(node.domain, node.operator_name) + ", which no loaded plugin has";
+      result.wrong = fmt::format("its gradient emits {}, which no loaded plugin has", display_name(node.domain, node.operator_name));
       return result;
     }
     for (const Attribute& a : call.attributes)
@@ -71,27 +73,27 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
     for (uint32_t i = 0; i < node.input_count; ++i) {
       const auto it = values.find(node.inputs[i]);
       if (it == values.end() && !is_absent_input(schema, call, node.inputs[i])) {
-        result.wrong = "its gradient reads " + quoted(node.inputs[i]) + ", which is no value of the fragment";
+        result.wrong = fmt::format("its gradient reads {}, which is no value of the fragment", quoted(node.inputs[i]));
         return result;
       }
       emitted.inputs.push_back(it == values.end() ? nullptr : it->second);
     }
     auto ran = run_operator(registry, emitted);
     if (!ran.ok()) {
-      result.wrong = "its gradient: " + ran.status().text();
+      result.wrong = fmt::format("its gradient: {}", ran.status().text());
       return result;
     }
     for (uint32_t i = 0; i < node.output_count && i < ran->size(); ++i) {
       if (!is_read(schema, call, n, node.outputs[i])) {
         result.wrong =
-            "its gradient writes " + quoted(node.outputs[i]) + ", which is no gradient of an input and which no later node reads";
+            fmt::format("its gradient writes {}, which is no gradient of an input and which no later node reads", quoted(node.outputs[i]));
         return result;
       }
       values[node.outputs[i]] = (*ran)[i];
     }
   }
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    auto it = values.find("dx" + std::to_string(i));
+    auto it = values.find(fmt::format("dx{}", i));
     if (it == values.end() && i < op.input_count) it = values.find(std::string("d") + op.inputs[i]->name);
     result.of_inputs.push_back(it == values.end() ? nullptr : it->second);
   }
@@ -153,13 +155,13 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
   call.type = name ? name : "";
   call.output_count = output_count;
   for (uint32_t i = 0; i < input_count; ++i) {
-    if (inputs[i] > builder.values.size()) return refuse("emits " + call.type + " on a handle that stands for no value");
+    if (inputs[i] > builder.values.size()) return refuse(fmt::format("emits {} on a handle that stands for no value", call.type));
     call.inputs.push_back(inputs[i] == 0 ? nullptr : builder.values[inputs[i] - 1]);
   }
   for (uint32_t i = 0; i < attribute_count; ++i)
     if (attributes[i]) {
       Attribute attribute = from_abi(*attributes[i]);
-      if (attribute.name.empty()) return refuse("emits " + call.type + " with an attribute of type " + std::to_string(attributes[i]->type));
+      if (attribute.name.empty()) return refuse(fmt::format("emits {} with an attribute of type {}", call.type, attributes[i]->type));
       call.attributes.push_back(std::move(attribute));
     }
   auto ran = run_operator(*builder.registry, call);
@@ -208,12 +210,12 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
     builder.error.text = "threw an exception across the plugin boundary";
   }
   if (status != HEDDLE_OK) {
-    result.wrong = "its gradient: " + plugin_error(Code::kernel_failed, status, builder.error).diagnostic().message;
+    result.wrong = fmt::format("its gradient: {}", plugin_error(Code::kernel_failed, status, builder.error).diagnostic().message);
     return result;
   }
   for (size_t i = 0; i < dx.size(); ++i) {
     if (dx[i] > builder.values.size()) {
-      result.wrong = "its gradient of input " + std::to_string(i) + " is a handle that stands for no value";
+      result.wrong = fmt::format("its gradient of input {} is a handle that stands for no value", i);
       return result;
     }
     result.of_inputs.push_back(dx[i] == 0 ? nullptr : builder.values[dx[i] - 1]);
@@ -239,10 +241,10 @@ double weighted_sum(const Blobs& outputs, const Blobs& weights) {
 std::string compare_gradient(const RegistrySnapshot& registry, OperatorCall call, size_t input, const Blob& gradient, double here,
                              const Blobs& weights) {
   constexpr float h = 1e-2f;
-  const std::string of_input = "its gradient of input " + std::to_string(input);
+  const std::string of_input = fmt::format("its gradient of input {}", input);
   const std::shared_ptr<const Blob> x = call.inputs[input];
-  if (gradient.dtype != DType::f32) return of_input + " is " + to_string(gradient.dtype) + ", the input f32";
-  if (gradient.shape != x->shape) return of_input + " has shape " + gradient.shape.text() + ", the input " + x->shape.text();
+  if (gradient.dtype != DType::f32) return fmt::format("{} is {}, the input f32", of_input, to_string(gradient.dtype));
+  if (gradient.shape != x->shape) return fmt::format("{} has shape {}, the input {}", of_input, gradient.shape.text(), x->shape.text());
   for (int64_t i = 0; i < std::min<int64_t>(x->shape.element_count(), 16); ++i) {
     double slopes[2] = {NAN, NAN};
     for (const int side : {0, 1}) {
@@ -254,16 +256,14 @@ std::string compare_gradient(const RegistrySnapshot& registry, OperatorCall call
       CallEnd end;
       const auto result = run_operator(registry, call, &end);
       if (!result.ok() && end.refused()) continue;  // at the border of where it is defined
-      if (!result.ok())
-        return "fails with element " + std::to_string(i) + " of input " + std::to_string(input) + " moved: " + result.status().text();
+      if (!result.ok()) return fmt::format("fails with element {} of input {} moved: {}", i, input, result.status().text());
       slopes[side] = (weighted_sum(*result, weights) - here) / static_cast<double>(side ? h : -h);
     }
     if (!std::isfinite(slopes[0]) || !std::isfinite(slopes[1])) continue;  // at the border of where it is defined
     const double emitted = static_cast<double>(floats(gradient)[i]), central = (slopes[0] + slopes[1]) / 2;
     const double tolerance = 2e-2 * std::max(1.0, std::abs(central));
     const bool between = emitted >= std::min(slopes[0], slopes[1]) - tolerance && emitted <= std::max(slopes[0], slopes[1]) + tolerance;
-    if (!between)
-      return "element " + std::to_string(i) + " of " + of_input + " is " + shortest(emitted) + ", differences say " + shortest(central);
+    if (!between) return fmt::format("element {} of {} is {}, differences say {}", i, of_input, shortest(emitted), shortest(central));
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "commands/plugin/layout_examination.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "net/layout_order.h"
 #include "tensors/compare.h"
@@ -19,8 +21,8 @@ std::string examine_format(const RegistrySnapshot& registry, OperatorCall call, 
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const heddle_layout layout = layout_of(format.inputs, i);
     if (call.inputs[i] && !is_order(layout, call.inputs[i]->shape.rank()))
-      return "formats() gives input " + std::to_string(i) + " of rank " + std::to_string(call.inputs[i]->shape.rank()) +
-             " a layout that is no order of its dimensions";
+      return fmt::format("formats() gives input {} of rank {} a layout that is no order of its dimensions", i,
+                         call.inputs[i]->shape.rank());
     call.input_layouts.push_back(layout);
     if (const auto x = call.inputs[i]; x && x->bytes > 0)
       call.inputs[i] = Blob::copy_of(x->dtype, x->shape, in_order(view_of(*x), layout).data());
@@ -29,20 +31,19 @@ std::string examine_format(const RegistrySnapshot& registry, OperatorCall call, 
   for (size_t o = 0; o < outputs.size(); ++o) {
     const heddle_layout layout = layout_of(format.outputs, o);
     if (!is_order(layout, outputs[o]->shape.rank()))
-      return "formats() gives output " + std::to_string(o) + " of rank " + std::to_string(outputs[o]->shape.rank()) +
-             " a layout that is no order of its dimensions";
+      return fmt::format("formats() gives output {} of rank {} a layout that is no order of its dimensions", o, outputs[o]->shape.rank());
     call.output_layouts.push_back(layout);
   }
-  const std::string in = " with inputs " + join(named, ", ");
+  const std::string in = join(named, ", ");
   const auto result = run_operator(registry, call);
-  if (!result.ok()) return "fails in a layout of its formats()" + in + ": " + result.status().text();
+  if (!result.ok()) return fmt::format("fails in a layout of its formats() with inputs {}: {}", in, result.status().text());
   for (size_t o = 0; o < outputs.size(); ++o) {
     TensorView actual = view_of(*(*result)[o]);
     std::vector<std::byte> ordered = row_major(actual, call.output_layouts[o]);
     actual.data = ordered.data();
     const double relative = byte_width(actual.dtype) == 2 ? 2e-2 : 1e-4;
     const Comparison c = compare(actual, view_of(*outputs[o]), relative, relative / 10);
-    if (!c.equal) return "output " + std::to_string(o) + " in a layout of its formats()" + in + ": " + c.reason;
+    if (!c.equal) return fmt::format("output {} in a layout of its formats() with inputs {}: {}", o, in, c.reason);
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "commands/plugin/operator_examination.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <vector>
 
@@ -58,12 +60,11 @@ std::string check_in_place(const RegistrySnapshot& registry, const OperatorSchem
       if (!input || input->bytes != outputs[o]->bytes || byte_width(input->dtype) != byte_width(outputs[o]->dtype)) continue;
       OperatorCall shared = call;
       shared.in_place = {{o, i}};
-      const std::string where = " in place of input " + std::to_string(i);
       for (const uint64_t split : {uint64_t{0}, uint64_t{3}}) {
         shared.split_seed = split;
         const auto result = run_operator(registry, shared);
-        if (!result.ok()) return "fails with output " + std::to_string(o) + where + ": " + result.status().text();
-        if (!same_bits(outputs, *result)) return "gives other bits with output " + std::to_string(o) + where;
+        if (!result.ok()) return fmt::format("fails with output {} in place of input {}: {}", o, i, result.status().text());
+        if (!same_bits(outputs, *result)) return fmt::format("gives other bits with output {} in place of input {}", o, i);
       }
     }
   }
@@ -86,34 +87,35 @@ std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema&
   for (uint32_t i = 0; i < inputs; ++i)
     call.inputs.push_back(random_blob(fitting(*schema.op->inputs[i], dtype), shape, seed + i, index_bound(*schema.op->inputs[i], shape)));
   call.random_seed = seed;
-  const std::string where = std::string(" (") + to_string(dtype) + shape.text() + ", seed " + std::to_string(seed) + ")";
+  const std::string where = fmt::format(" ({}{}, seed {})", to_string(dtype), shape.text(), seed);
   CallEnd end;
   const auto first = run_operator(registry, call, &end);
   if (!first.ok()) {
     if (!end.refused()) return first.status().text() + where;
     if (shape.rank() > refusal->rank)
-      *refusal = {shape.rank(), std::string(to_string(dtype)) + shape.text() + ": " + first.status().diagnostic().message};
+      *refusal = {shape.rank(), fmt::format("{}{}: {}", to_string(dtype), shape.text(), first.status().diagnostic().message)};
     return {};
   }
   *fitted = true;
-  if (const auto cost = operator_cost(registry, call); !cost.ok()) return "gives no cost: " + cost.status().text() + where;
+  if (const auto cost = operator_cost(registry, call); !cost.ok()) return fmt::format("gives no cost: {}{}", cost.status().text(), where);
   for (const uint64_t split : {uint64_t{3}, uint64_t{4}}) {
     OperatorCall again = call;
     again.split_seed = split;
     const auto other = run_operator(registry, again);
-    if (!other.ok()) return "fails when its tiles are split: " + other.status().text() + where;
-    if (!same_bits(*first, *other)) return "gives other bits when its tiles are split" + where;
+    if (!other.ok()) return fmt::format("fails when its tiles are split: {}{}", other.status().text(), where);
+    if (!same_bits(*first, *other)) return fmt::format("gives other bits when its tiles are split{}", where);
   }
   OperatorCall dirty = call;
   dirty.fill = uint8_t{0xa5};
   const auto over_other_bytes = run_operator(registry, dirty);
-  if (!over_other_bytes.ok()) return "fails over memory that holds something: " + over_other_bytes.status().text() + where;
-  if (!same_bits(*first, *over_other_bytes)) return "leaves elements unwritten, or reads what was in its memory before" + where;
+  if (!over_other_bytes.ok()) return fmt::format("fails over memory that holds something: {}{}", over_other_bytes.status().text(), where);
+  if (!same_bits(*first, *over_other_bytes))
+    return fmt::format("leaves elements unwritten, or reads what was in its memory before{}", where);
   OperatorCall constant = call;
   constant.constant_inputs = true;
   const auto other = run_operator(registry, constant);
-  if (!other.ok()) return "fails with constant inputs: " + other.status().text() + where;
-  if (!same_bits(*first, *other)) return "gives other bits with constant inputs" + where;
+  if (!other.ok()) return fmt::format("fails with constant inputs: {}{}", other.status().text(), where);
+  if (!same_bits(*first, *other)) return fmt::format("gives other bits with constant inputs{}", where);
   std::string wrong = check_in_place(registry, schema, call, *first);
   if (wrong.empty()) wrong = examine_pointwise(registry, schema, call, *first);
   if (wrong.empty() && shape.element_count() < 1000) wrong = examine_layouts(registry, call, *first);
@@ -134,7 +136,7 @@ Verdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema&
     }
   if (fitted) return Verdict::of(examine_special_values(registry, schema, seed));
   return {Verdict::Kind::not_run,
-          refusal.text.empty() ? "it has no outputs that are not optional" : "no generic inputs fit it, " + refusal.text};
+          refusal.text.empty() ? "it has no outputs that are not optional" : fmt::format("no generic inputs fit it, {}", refusal.text)};
 }
 
 }  // namespace heddle::tool

@@ -1,4 +1,6 @@
 // plugin: what is loaded from where, and the commands of authors.
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "commands/commands.h"
 #include "commands/plugin/plugin_commands.h"
@@ -38,7 +40,7 @@ Json plugin_json(const RegistrySnapshot& registry, const LoadedPlugin& plugin) {
   return {{"name", plugin.name},
           {"version", plugin.version},
           {"path", plugin.library->path().string()},
-          {"xxh64", std::to_string(plugin.library->file_hash())},
+          {"xxh64", fmt::to_string(plugin.library->file_hash())},
           {"operators", operators},
           {"kernels", kernels},
           {"devices", devices}};
@@ -52,8 +54,8 @@ int list(Report& report) {
   const auto registry = loaded.snapshot();
   for (const auto& plugin : registry->plugins()) {
     plugins.push_back(plugin_json(*registry, *plugin));
-    report.say(quoted(plugin->name) + " " + word(plugin->version) + " from " + quoted(plugin->library->path().string()) + ": " +
-               std::to_string(plugin->operators.size()) + " operators, " + std::to_string(plugin->kernels.size()) + " kernels");
+    report.say(fmt::format("{} {} from {}: {} operators, {} kernels", quoted(plugin->name), word(plugin->version),
+                           quoted(plugin->library->path().string()), plugin->operators.size(), plugin->kernels.size()));
   }
   report.json["plugins"] = plugins;
   return 0;
@@ -64,7 +66,7 @@ Run declare_plugin(CLI::App& app) {
   auto chosen = std::make_shared<Run>();
   const auto add = [&](const char* name, const char* description, const char* example, Run (*declare)(CLI::App&)) {
     CLI::App* sub = app.add_subcommand(name, description);
-    sub->footer(std::string("Example: ") + example);
+    sub->footer(fmt::format("Example: {}", example));
     sub->callback([chosen, run = declare(*sub)] { *chosen = run; });
   };
   add("list", "what is loaded from where", "heddle plugin list", [](CLI::App&) -> Run { return list; });

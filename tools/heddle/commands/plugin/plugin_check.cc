@@ -1,5 +1,7 @@
 // heddle plugin check FILE.so: the author's suite. Each operator and each rewrite rule is examined in a child process, so that a crash is
 // a verdict like any other.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <functional>
 #include <map>
@@ -39,7 +41,7 @@ Verdict examine_in_child(const Examination& examine, int timeout_s) {
     case ChildProcess::Event::ended:
       return failed(child->end_text());
     case ChildProcess::Event::late:
-      return failed("did not finish in " + std::to_string(timeout_s) + " s");
+      return failed(fmt::format("did not finish in {} s", timeout_s));
     case ChildProcess::Event::interrupted:
       return failed("was interrupted");
   }
@@ -72,9 +74,9 @@ void PluginSuite::examine(const char* kind, const std::string& name, const std::
                                         : skipped ? "not-run"
                                                   : "pass"},
                              {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
-  report_.say((bad ? "FAIL " : skipped ? "not run " : "ok   ") + word(name) + (reason.empty() ? "" : "  " + quoted(reason)));
-  if (bad)
-    report_.say("     again: heddle plugin check " + word(o_.file) + " --operator " + word(again) + " --seed " + std::to_string(o_.seed));
+  const char* const mark = bad ? "FAIL " : skipped ? "not run " : "ok   ";
+  report_.say(fmt::format("{}{}{}", mark, word(name), reason.empty() ? "" : fmt::format("  {}", quoted(reason))));
+  if (bad) report_.say(fmt::format("     again: heddle plugin check {} --operator {} --seed {}", word(o_.file), word(again), o_.seed));
 }
 
 int PluginSuite::run() {
@@ -105,10 +107,11 @@ int PluginSuite::run() {
   report_.json["totals"] = {{"pass", passed_}, {"fail", failed_}, {"not_run", not_run_}};
   const bool rules = !verdicts_["rule"].empty();
   const int examined = passed_ + failed_ + not_run_;
-  report_.say(std::to_string(passed_) + " of " + std::to_string(examined) + (rules ? " operators and rules" : " operators") + " passed" +
-              (not_run_ > 0 ? ", " + std::to_string(not_run_) + " not run" : ""));
+  report_.say(fmt::format("{} of {} {} passed{}", passed_, examined, rules ? "operators and rules" : "operators",
+                          not_run_ > 0 ? fmt::format(", {} not run", not_run_) : ""));
   if (examined == 0)
-    return report_.fail(Status(Code::unknown_name, "nothing to check in " + quoted(o_.file), "see heddle inspect " + word(o_.file)));
+    return report_.fail(Status(Code::unknown_name, fmt::format("nothing to check in {}", quoted(o_.file)),
+                               fmt::format("see heddle inspect {}", word(o_.file))));
   return failed_ > 0 || (o_.strict && not_run_ > 0) ? 1 : 0;
 }
 

@@ -1,4 +1,6 @@
 // heddle plugin new NAME: a project that builds, passes `plugin check` and can be used by `run` as it is.
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "base/file.h"
@@ -63,17 +65,18 @@ Status write_from(const std::filesystem::path& file, std::string text, const std
 
 Status write_project(const std::string& name, Report& report) {
   if (!is_name(name))
-    return {Code::invalid_argument, quoted(name) + " is no name for a plugin", "use letters, digits and _, beginning with a letter"};
+    return {Code::invalid_argument, fmt::format("{} is no name for a plugin", quoted(name)),
+            "use letters, digits and _, beginning with a letter"};
   std::error_code error;
   if (std::filesystem::exists(name, error))
-    return {Code::invalid_argument, quoted(name) + " exists already", "choose another name or another folder"};
-  if (!std::filesystem::create_directory(name, error)) return {Code::file_unwritable, quoted(name) + ": " + error.message()};
+    return {Code::invalid_argument, fmt::format("{} exists already", quoted(name)), "choose another name or another folder"};
+  if (!std::filesystem::create_directory(name, error)) return {Code::file_unwritable, fmt::format("{}: {}", quoted(name), error.message())};
   const std::filesystem::path folder(name);
   HEDDLE_CHECK(write_from(folder / "CMakeLists.txt", build_file, name));
   HEDDLE_CHECK(write_from(folder / (name + ".cc"), source_file, name));
   HEDDLE_CHECK(write_from(folder / "README.md", readme_file, name));
   report.json["files"] = {name + "/CMakeLists.txt", name + "/" + name + ".cc", name + "/README.md"};
-  report.say("wrote " + name + "/: build it with cmake -B " + name + "/build -S " + name + " && cmake --build " + name + "/build");
+  report.say(fmt::format("wrote {0}/: build it with cmake -B {0}/build -S {0} && cmake --build {0}/build", name));
   return {};
 }
 

@@ -1,4 +1,6 @@
 // heddle plugin run OP: one operator on given or random inputs.
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "commands/plugin/plugin_commands.h"
 #include "plugin/operator_runner.h"
@@ -21,7 +23,8 @@ Status parse_attribute(const OperatorSchema& schema, const std::string& text, st
   HEDDLE_TRY(const NameValue given, split_name_value("--attribute", text));
   const int index = schema.attribute_index(given.first);
   if (index < 0)
-    return {Code::unknown_attribute, "the operator has no attribute " + quoted(given.first), "see heddle inspect of its plugin"};
+    return {Code::unknown_attribute, fmt::format("the operator has no attribute {}", quoted(given.first)),
+            "see heddle inspect of its plugin"};
   const heddle_attribute_type type = schema.op->attributes[index]->type;
   int64_t i = 0;
   double f = 0;
@@ -36,13 +39,13 @@ Status parse_attribute(const OperatorSchema& schema, const std::string& text, st
     for (size_t at = 0; at <= given.second.size();) {
       const size_t end = std::min(given.second.find(',', at), given.second.size());
       if (!parse_int(std::string_view(given.second).substr(at, end - at), &i))
-        return {Code::attribute_mismatch, "--attribute " + quoted(text) + " is no list of integers"};
+        return {Code::attribute_mismatch, fmt::format("--attribute {} is no list of integers", quoted(text))};
       list.push_back(i);
       at = end + 1;
     }
     attributes.push_back({given.first, list});
   } else {
-    return {Code::attribute_mismatch, "--attribute " + quoted(text) + " is not " + attribute_type_name(type),
+    return {Code::attribute_mismatch, fmt::format("--attribute {} is not {}", quoted(text), attribute_type_name(type)),
             "integers, numbers, strings and lists of integers can be given here"};
   }
   return {};
@@ -54,7 +57,7 @@ Result<Shape> parse_plain_shape(const std::string& text) {
     const size_t end = std::min(text.find('x', at), text.size());
     int64_t dim = 0;
     if (!parse_int(std::string_view(text).substr(at, end - at), &dim) || dim < 0 || shape.rank() == max_rank)
-      return Status(Code::invalid_argument, "--shape " + quoted(text) + " is not a shape", "write it like 2x3");
+      return Status(Code::invalid_argument, fmt::format("--shape {} is not a shape", quoted(text)), "write it like 2x3");
     shape.push_back(dim);
     at = end + 1;
   }
@@ -71,7 +74,7 @@ Status run_one(const OperatorArguments& o, Report& report) {
   call.type = colon == std::string::npos ? o.name : o.name.substr(colon + 2);
   const OperatorSchema* schema = registry->find_operator(call.domain, call.type);
   if (!schema)
-    return {Code::unknown_operator, "no loaded plugin has operator " + quoted(o.name),
+    return {Code::unknown_operator, fmt::format("no loaded plugin has operator {}", quoted(o.name)),
             suggestion(call.type, registry->operator_names(call.domain))};
   for (const std::string& text : o.attributes) HEDDLE_CHECK(parse_attribute(*schema, text, call.attributes));
   for (const std::string& file : o.files) {
@@ -79,7 +82,7 @@ Status run_one(const OperatorArguments& o, Report& report) {
     call.inputs.push_back(std::move(blob));
   }
   const DType dtype = dtype_from_string(o.dtype);
-  if (dtype == DType::none) return {Code::invalid_argument, "--dtype " + quoted(o.dtype) + " is none", "like f32 or i64"};
+  if (dtype == DType::none) return {Code::invalid_argument, fmt::format("--dtype {} is none", quoted(o.dtype)), "like f32 or i64"};
   for (const std::string& text : o.shapes) {
     HEDDLE_TRY(const Shape shape, parse_plain_shape(text));
     call.inputs.push_back(random_blob(dtype, shape, o.seed + call.inputs.size()));

@@ -1,5 +1,7 @@
 #include "commands/plugin/pointwise_examination.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -148,7 +150,7 @@ std::string first_difference(const Blob& own, const Blob& text) {
   for (size_t i = 0; i < static_cast<size_t>(own.shape.element_count()); ++i) {
     const std::byte *a = own.data + i * width, *b = text.data + i * width;
     if (std::memcmp(a, b, width) == 0 || (is_nan(own.dtype, a) && is_nan(own.dtype, b))) continue;
-    return "output element " + std::to_string(i) + " is " + bits_text(a, width) + " by the kernel, " + bits_text(b, width) + " by the text";
+    return fmt::format("output element {} is {} by the kernel, {} by the text", i, bits_text(a, width), bits_text(b, width));
   }
   return {};
 }
@@ -174,9 +176,9 @@ std::string examine_pointwise(const RegistrySnapshot& registry, const OperatorSc
   for (const auto& input : call.inputs) text.inputs.push_back(input ? input : call.inputs[0]);  // the text names no absent input
   text.attributes = {{"program", *program}, {"dtype", static_cast<int64_t>(outputs[0]->dtype)}};
   const auto expected = run_operator(registry, text);
-  if (!expected.ok()) return "its pointwise text " + *program + " does not run: " + expected.status().text();
+  if (!expected.ok()) return fmt::format("its pointwise text {} does not run: {}", *program, expected.status().text());
   const std::string difference = first_difference(*outputs[0], *(*expected)[0]);
-  return difference.empty() ? "" : "differs from its pointwise text " + *program + ": " + difference;
+  return difference.empty() ? "" : fmt::format("differs from its pointwise text {}: {}", *program, difference);
 }
 
 std::string examine_special_values(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed) {
@@ -198,8 +200,7 @@ std::string examine_special_values(const RegistrySnapshot& registry, const Opera
         }
         CallEnd end;
         const auto outputs = run_operator(registry, call, &end);
-        const std::string where =
-            std::string(" (special values, ") + to_string(dtype) + shape.text() + ", seed " + std::to_string(seed) + ")";
+        const std::string where = fmt::format(" (special values, {}{}, seed {})", to_string(dtype), shape.text(), seed);
         if (!outputs.ok() && end.refused()) continue;
         if (!outputs.ok()) return outputs.status().text() + where;
         const std::string wrong = examine_pointwise(registry, schema, call, *outputs);

@@ -1,5 +1,7 @@
 #include "commands/plugin/rule_examination.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "base/text.h"
@@ -30,11 +32,11 @@ Status examine(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t
   InputRequest request;
   SessionOptions options;
   for (const std::string& symbol : symbols_of(pattern)) {
-    request.symbols.push_back(symbol + "=" + std::to_string(extent));
+    request.symbols.push_back(fmt::format("{}={}", symbol, extent));
     options.symbols.emplace_back(symbol, extent);
     extent = extent > 1 ? extent + 2 : extent;
   }
-  *shapes = request.symbols.empty() ? std::string() : " with " + join(request.symbols, ", ");
+  *shapes = request.symbols.empty() ? std::string() : fmt::format(" with {}", join(request.symbols, ", "));
   request.random_seed = seed;
   HEDDLE_TRY(Session of_pattern, open_alone(runtime, pattern, options), "in the pattern");
   HEDDLE_TRY(const auto blobs, make_inputs(of_pattern.inputs(), request));
@@ -49,7 +51,7 @@ Status examine(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t
   if (expected.size() != actual.size()) return {Code::plugin_invalid, "pattern and replacement have different numbers of outputs"};
   for (size_t i = 0; i < expected.size(); ++i) {
     const Comparison c = compare(actual[i].view(), expected[i].view(), 1e-4, 1e-5);
-    if (!c.equal) return {Code::plugin_invalid, "the replacement's result differs: " + c.reason};
+    if (!c.equal) return {Code::plugin_invalid, fmt::format("the replacement's result differs: {}", c.reason)};
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "commands/run/dump.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -11,7 +13,7 @@ namespace heddle::tool {
 std::string FileNames::of(const std::string& name, const std::string& owner) {
   const std::string plain = file_name_of(name);
   std::string file = plain;
-  for (int n = 2; owners_.try_emplace(file, owner).first->second != owner; ++n) file = plain + "_" + std::to_string(n);
+  for (int n = 2; owners_.try_emplace(file, owner).first->second != owner; ++n) file = fmt::format("{}_{}", plain, n);
   return file;
 }
 
@@ -31,8 +33,8 @@ bool is_named(const PlanInfo::Step& step, const std::string& only) {
 
 std::filesystem::path Dump::file(size_t step, size_t k) {
   const std::string& name = producer_of(plan_->steps[step]);
-  const std::string output = k == 0 ? name : name + "." + std::to_string(k);
-  return std::filesystem::path(folder_) / (names_.of(output, std::to_string(step) + "." + std::to_string(k)) + ".npy");
+  const std::string output = k == 0 ? name : fmt::format("{}.{}", name, k);
+  return std::filesystem::path(folder_) / (names_.of(output, fmt::format("{}.{}", step, k)) + ".npy");
 }
 
 Status Dump::create(const std::string& folder, const std::string& only, std::shared_ptr<const PlanInfo> info, FileRoles& roles,
@@ -49,7 +51,7 @@ Status Dump::create(const std::string& folder, const std::string& only, std::sha
       names.insert(names.end(), step.fused.begin(), step.fused.end());
     }
     const std::string hint = suggestion(only, names);
-    return {Code::unknown_name, "--only " + quoted(only) + ": no operator of the plan has this name or type",
+    return {Code::unknown_name, fmt::format("--only {}: no operator of the plan has this name or type", quoted(only)),
             hint.empty() ? "`heddle plan` lists the operators that are left after folding" : hint};
   }
   for (size_t step = 0; step < plan.steps.size(); ++step)
@@ -57,7 +59,7 @@ Status Dump::create(const std::string& folder, const std::string& only, std::sha
       if (is_named(plan.steps[step], only) && plan.steps[step].outputs[k].value) HEDDLE_CHECK(roles.writes("--dump", dump->file(step, k)));
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  return error ? Status(Code::file_unwritable, "--dump " + quoted(folder) + ": " + error.message()) : Status();
+  return error ? Status(Code::file_unwritable, fmt::format("--dump {}: {}", quoted(folder), error.message())) : Status();
 }
 
 Status Dump::write(StepView& view) {
@@ -68,8 +70,7 @@ Status Dump::write(StepView& view) {
     if (!step.outputs[k].value) continue;
     const Result<TensorView> tensor = view.read_output(k);
     if (!tensor.ok() && tensor.status().code() == Code::unsupported)
-      return {Code::unsupported,
-              "output " + std::to_string(k) + " of " + quoted(name) + " is in a layout of its own, which --dump can't write",
+      return {Code::unsupported, fmt::format("output {} of {} is in a layout of its own, which --dump can't write", k, quoted(name)),
               "choose other operators with --only"};
     HEDDLE_CHECK(tensor.status());
     HEDDLE_CHECK(write_tensor(file(view.step(), k).string(), name, *tensor));

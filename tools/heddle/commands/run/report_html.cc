@@ -1,5 +1,7 @@
 #include "commands/run/report_html.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -23,7 +25,7 @@ double duration_ns(const StepTime& time) {
 }
 
 std::string cell(const std::string& text, bool number = false) {
-  return (number ? "<td class=\"n\">" : "<td>") + escape_xml(text) + "</td>";
+  return number ? fmt::format("<td class=\"n\">{}</td>", escape_xml(text)) : fmt::format("<td>{}</td>", escape_xml(text));
 }
 
 std::string operand_names(const PlanInfo& plan, const std::vector<PlanInfo::Operand>& operands) {
@@ -31,7 +33,7 @@ std::string operand_names(const PlanInfo& plan, const std::vector<PlanInfo::Oper
   for (const PlanInfo::Operand& o : operands)
     if (o.value) {
       const PlanInfo::Value& v = plan.values[*o.value];
-      texts.push_back(v.name + " " + to_string(v.dtype) + v.shape.text());
+      texts.push_back(fmt::format("{} {}{}", v.name, to_string(v.dtype), v.shape.text()));
     }
   return join(texts, ", ");
 }
@@ -44,12 +46,14 @@ std::string step_table(const PlanInfo& plan, const Profile& profile) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanInfo::Step& s = plan.steps[i];
     const double ns = duration_ns(profile.steps[i]);
-    out += "<tr>" + cell(std::to_string(i), true) + cell(s.name + (s.fused.empty() ? "" : " + " + join(s.fused, " + "))) + cell(s.type) +
-           cell(s.kernel) + cell(s.device) + cell(std::to_string(s.tiles), true) +
-           cell(std::to_string(std::popcount(profile.steps[i].workers)), true) +
+    std::vector<std::string> operators = {s.name};
+    operators.insert(operators.end(), s.fused.begin(), s.fused.end());
+    const std::string names = join(operators, " + ");
+    out += "<tr>" + cell(fmt::to_string(i), true) + cell(names) + cell(s.type) + cell(s.kernel) + cell(s.device) +
+           cell(fmt::to_string(s.tiles), true) + cell(fmt::to_string(std::popcount(profile.steps[i].workers)), true) +
            cell(profile.steps[i].ran() ? microseconds(ns) : "-", true) +
            cell(total > 0 ? shortest(static_cast<float>(static_cast<int64_t>(1000 * ns / total)) / 10) : "-", true) +
-           cell(std::to_string(s.bytes), true) + cell(operand_names(plan, s.inputs)) + cell(operand_names(plan, s.outputs)) + "</tr>\n";
+           cell(fmt::to_string(s.bytes), true) + cell(operand_names(plan, s.inputs)) + cell(operand_names(plan, s.outputs)) + "</tr>\n";
   }
   return out + "</table>\n";
 }
@@ -60,8 +64,7 @@ std::string owner_table(const PlanInfo& plan) {
   const std::vector<MemoryOwner> owners = memory_by_owner(plan);
   for (size_t i = 0; i < std::min<size_t>(20, owners.size()); ++i)
     out += "<tr>" + cell(owners[i].step) + cell(owners[i].value.empty() ? "scratch" : owners[i].value) +
-           cell(std::to_string(owners[i].bytes), true) +
-           cell(std::to_string(owners[i].first_step) + "-" + std::to_string(owners[i].last_step)) + "</tr>\n";
+           cell(fmt::to_string(owners[i].bytes), true) + cell(fmt::format("{}-{}", owners[i].first_step, owners[i].last_step)) + "</tr>\n";
   return out + "</table>\n";
 }
 
@@ -77,19 +80,17 @@ std::string timeline(const PlanInfo& plan, const Profile& profile) {
   constexpr double width = 1200, lane_height = 28;
   const double scale = width / std::max(1.0, static_cast<double>(last));
   const int lanes = std::bit_width(workers);
-  std::string out = "<svg id=\"timeline\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1200 " +
-                    std::to_string(static_cast<int>(lane_height) * lanes) + "\" width=\"1200\">\n";
+  std::string out = fmt::format("<svg id=\"timeline\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1200 {}\" width=\"1200\">\n",
+                                static_cast<int>(lane_height) * lanes);
   for (size_t i = 0; i < profile.steps.size(); ++i) {
     const StepTime& time = profile.steps[i];
     for (int lane = 0; lane < lanes; ++lane) {
       if (!(time.workers >> lane & 1)) continue;
-      out += "<rect x=\"" + shortest(static_cast<float>(static_cast<double>(time.begin_ns) * scale)) + "\" y=\"" +
-             std::to_string(static_cast<int>(lane_height) * lane) + "\" width=\"" +
-             shortest(static_cast<float>(std::max(0.3, duration_ns(time) * scale))) + "\" height=\"24\" fill=\"hsl(" +
-             std::to_string(i * 47 % 360) + ",60%,70%)\"><title>" +
-             escape_xml(plan.steps[i].name + " (" + plan.steps[i].type + ") " + microseconds(duration_ns(time)) + " us, worker " +
-                        std::to_string(lane)) +
-             "</title></rect>\n";
+      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"24\" fill=\"hsl({},60%,70%)\"><title>{}</title></rect>\n",
+                         shortest(static_cast<float>(static_cast<double>(time.begin_ns) * scale)), static_cast<int>(lane_height) * lane,
+                         shortest(static_cast<float>(std::max(0.3, duration_ns(time) * scale))), i * 47 % 360,
+                         escape_xml(fmt::format("{} ({}) {} us, worker {}", plan.steps[i].name, plan.steps[i].type,
+                                                microseconds(duration_ns(time)), lane)));
     }
   }
   return out + "</svg>\n";
@@ -100,16 +101,18 @@ std::string timeline(const PlanInfo& plan, const Profile& profile) {
 Status write_report(const std::string& file, const PlanInfo& plan, const Profile& profile, const RunSummary& summary) {
   const std::string title = escape_xml((plan.net.empty() ? summary.net_file : plan.net));
   const PlanInfo::Memory& m = plan.memory[0];
-  std::string page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title + "</title><style>" + style +
-                     "</style></head>\n<body><h1>" + title + "</h1>\n<p>" + escape_xml(summary.net_file) + ": " +
-                     std::to_string(plan.steps.size()) + " steps, " + std::to_string(summary.threads) + " threads, " +
-                     escape_xml(summary.latency) + ". Planned peak " + std::to_string(m.peak_bytes) + " bytes (" +
-                     human_bytes(m.peak_bytes) + "), measured " + std::to_string(summary.measured_peak_bytes) + ", lower bound " +
-                     std::to_string(m.lower_bound_bytes) + " (" + m.lower_bound_kind + "), without sharing " + human_bytes(m.sum_bytes) +
-                     ", constants " + human_bytes(m.persistent_bytes) + ".</p>\n";
-  page += "<h2>Timeline of the last run</h2>\n" + timeline(plan, profile);
-  page += "<h2>Memory</h2>\n" + plan_svg(plan) + owner_table(plan);
-  page += "<h2>Steps</h2>\n" + step_table(plan, profile) + "</body></html>\n";
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title><style>{}</style></head>\n<body><h1>{}</h1>\n",
+      title, style, title);
+  page += fmt::format(
+      "<p>{}: {} steps, {} threads, {}. "
+      "Planned peak {} bytes ({}), measured {}, lower bound {} ({}), without sharing {}, constants {}.</p>\n",
+      escape_xml(summary.net_file), plan.steps.size(), summary.threads, escape_xml(summary.latency), m.peak_bytes,
+      human_bytes(m.peak_bytes), summary.measured_peak_bytes, m.lower_bound_bytes, m.lower_bound_kind, human_bytes(m.sum_bytes),
+      human_bytes(m.persistent_bytes));
+  page += fmt::format("<h2>Timeline of the last run</h2>\n{}", timeline(plan, profile));
+  page += fmt::format("<h2>Memory</h2>\n{}{}", plan_svg(plan), owner_table(plan));
+  page += fmt::format("<h2>Steps</h2>\n{}</body></html>\n", step_table(plan, profile));
   HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
   HEDDLE_CHECK(out.write(page));
   return out.commit();

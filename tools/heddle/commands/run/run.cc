@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -85,7 +87,7 @@ Result<SessionOptions> Runner::session_options() const {
   HEDDLE_TRY(options.limits, o_.limits.limits());
   o_.devices.apply(options);
   if (!o_.memory_limit.empty() && !parse_size(o_.memory_limit, &options.memory_limit))
-    return Status(Code::invalid_argument, "--memory-limit " + quoted(o_.memory_limit) + " is not a size", "write it like 512MiB");
+    return Status(Code::invalid_argument, fmt::format("--memory-limit {} is not a size", quoted(o_.memory_limit)), "write it like 512MiB");
   return options;
 }
 
@@ -95,7 +97,7 @@ Status Runner::open() {
   HEDDLE_TRY(runtime_, make_runtime(report_.common));
   HEDDLE_TRY(const SessionOptions options, session_options());
   limits_ = options.limits;
-  report_.step("loading " + o_.net);
+  report_.step(fmt::format("loading {}", o_.net));
   HEDDLE_TRY(session_, runtime_->open(o_.net, options));
   return set_params(*session_);
 }
@@ -117,8 +119,8 @@ Status Runner::select_fetches() {
     const auto it = std::find(names.begin(), names.end(), name);
     if (it != names.end()) return static_cast<size_t>(it - names.begin());
     std::string hint = suggestion(name, names);
-    return Status(Code::unknown_name, option + ": the net has no output " + quoted(name),
-                  hint.empty() ? "its outputs are " + words(names, ", ") : hint);
+    return Status(Code::unknown_name, fmt::format("{}: the net has no output {}", option, quoted(name)),
+                  hint.empty() ? fmt::format("its outputs are {}", words(names, ", ")) : hint);
   };
   for (const std::string& name : o_.fetches) {
     HEDDLE_TRY(const size_t i, find("--fetch", name));
@@ -149,7 +151,7 @@ Status Runner::check_files() {
     const std::vector<PortInfo> ports = session_->outputs();
     FileNames names;
     for (const size_t i : fetched_) {
-      const std::filesystem::path file = std::filesystem::path(o_.output_dir) / (names.of(ports[i].name, std::to_string(i)) + ".npy");
+      const std::filesystem::path file = std::filesystem::path(o_.output_dir) / (names.of(ports[i].name, fmt::to_string(i)) + ".npy");
       const bool again = std::find(output_files_.begin(), output_files_.end(), file) != output_files_.end();  // --fetch twice
       output_files_.push_back(file);
       if (!again) HEDDLE_CHECK(roles_.writes("--output-dir", file));
@@ -234,11 +236,11 @@ Status Runner::compare_devices() {
   for (const size_t i : fetched_) {
     const Comparison c = compare(context.output(i), context_->output(i), rtol, atol);
     outputs[ports[i].name] = {{"equal", c.equal}, {"max_abs_error", number(c.max_abs_error)}, {"max_rel_error", number(c.max_rel_error)}};
-    if (!c.equal) different.push_back(quoted(ports[i].name) + " (" + c.reason + ")");
+    if (!c.equal) different.push_back(fmt::format("{} ({})", quoted(ports[i].name), c.reason));
   }
   report_.json["comparison"] = {{"device", o_.compare_device}, {"outputs", outputs}};
   if (different.empty()) return {};
-  return {Code::comparison_failed, "on device " + quoted(o_.compare_device) + " other results came out: " + join(different, ", "),
+  return {Code::comparison_failed, fmt::format("on device {} other results came out: {}", quoted(o_.compare_device), join(different, ", ")),
           "find the operator with --dump on both devices"};
 }
 
@@ -259,14 +261,14 @@ Status Runner::write_outputs() {
   if (!o_.output_dir.empty()) {
     std::error_code error;
     std::filesystem::create_directories(o_.output_dir, error);
-    if (error) return {Code::file_unwritable, "--output-dir " + quoted(o_.output_dir) + ": " + error.message()};
+    if (error) return {Code::file_unwritable, fmt::format("--output-dir {}: {}", quoted(o_.output_dir), error.message())};
     for (size_t k = 0; k < fetched_.size(); ++k)
       HEDDLE_CHECK(write_tensor(output_files_[k].string(), ports[fetched_[k]].name, context_->output(fetched_[k])));
   }
   for (const std::string& name : o_.prints) {
     const std::string text = tensor_text(output(name));
     report_.json["printed"][name] = text;
-    report_.print(quoted(name) + " " + text);
+    report_.print(fmt::format("{} {}", quoted(name), text));
   }
   return {};
 }
@@ -290,12 +292,12 @@ void Runner::describe() {
   const auto ports = session_->outputs();
   for (const size_t i : fetched_) {
     const TensorView t = context_->output(i);
-    report_.say(quoted(ports[i].name) + " " + to_string(t.dtype) + t.shape.text() + " sha256 " +
-                sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16));
+    report_.say(fmt::format("{} {}{} sha256 {}", quoted(ports[i].name), to_string(t.dtype), t.shape.text(),
+                            sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16)));
   }
   if (!latencies_ns_.empty())
-    report_.say("latency " + latency_text(latencies_ns_) + ", " + std::to_string(runtime_->threads()) + " threads, planned peak " +
-                human_bytes(plan_->memory[0].peak_bytes));
+    report_.say(fmt::format("latency {}, {} threads, planned peak {}", latency_text(latencies_ns_), runtime_->threads(),
+                            human_bytes(plan_->memory[0].peak_bytes)));
 }
 
 Run declare_run(CLI::App& app) {

@@ -1,5 +1,7 @@
 #include "commands/run/trace.h"
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 #include "base/text.h"
 
@@ -13,12 +15,12 @@ Status write_trace(const std::string& file, const PlanInfo& plan, const Profile&
     const PlanInfo::Step& step = plan.steps[i];
     for (int worker = 0; worker < 64; ++worker) {
       if (!(time.workers >> worker & 1)) continue;
-      text += std::string(comma ? ",\n" : "") + "{\"name\": " + quoted(step.name) + ", \"cat\": " + quoted(step.type) +
-              ", \"ph\": \"X\", \"pid\": 1, \"tid\": " + std::to_string(worker) +
-              ", \"ts\": " + shortest(static_cast<double>(time.begin_ns) * 1e-3) +
-              ", \"dur\": " + shortest(static_cast<double>(time.end_ns - time.begin_ns) * 1e-3) +
-              ", \"args\": {\"kernel\": " + quoted(step.kernel) + ", \"tiles\": " + std::to_string(step.tiles) +
-              ", \"bytes\": " + std::to_string(step.bytes) + ", \"flops\": " + (step.flops ? shortest(*step.flops) : "null") + "}}";
+      text +=
+          fmt::format(R"({}{{"name": {}, "cat": {}, "ph": "X", "pid": 1, "tid": {}, "ts": {}, "dur": {}, )"
+                      R"("args": {{"kernel": {}, "tiles": {}, "bytes": {}, "flops": {}}}}})",
+                      comma ? ",\n" : "", quoted(step.name), quoted(step.type), worker, shortest(static_cast<double>(time.begin_ns) * 1e-3),
+                      shortest(static_cast<double>(time.end_ns - time.begin_ns) * 1e-3), quoted(step.kernel), step.tiles, step.bytes,
+                      step.flops ? shortest(*step.flops) : "null");
       comma = true;
     }
   }

@@ -1,5 +1,7 @@
 #include "commands/verify_onnx/onnx_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -24,7 +26,7 @@ namespace fs = std::filesystem;
 Result<std::vector<NamedTensor>> read_tensors(const fs::path& folder, const std::string& prefix, const Limits& limits) {
   std::vector<NamedTensor> tensors;
   for (int i = 0;; ++i) {
-    const fs::path file = folder / (prefix + std::to_string(i) + ".pb");
+    const fs::path file = folder / fmt::format("{}{}.pb", prefix, i);
     std::error_code error;
     if (!fs::exists(file, error)) break;
     HEDDLE_TRY(NamedTensor tensor, read_tensor_proto(file, limits));
@@ -75,7 +77,7 @@ Status Check::run(const fs::path& folder, const Runtime& runtime, const fs::path
     if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
   if (sets.empty()) return {Code::missing_input, "the folder has no test_data_set_*"};
   std::sort(sets.begin(), sets.end());
-  for (const fs::path& set : sets) HEDDLE_CHECK(check_set(session, set, &random), "in " + quoted(set.filename().string()));
+  for (const fs::path& set : sets) HEDDLE_CHECK(check_set(session, set, &random), fmt::format("in {}", quoted(set.filename().string())));
   verdict_.status = random ? "pass-statistical" : "pass";
   return {};
 }
@@ -89,8 +91,7 @@ Status Check::check_set(Session& session, const fs::path& set, bool* random) {
   *random = std::any_of(plan->steps.begin(), plan->steps.end(), [](const PlanInfo::Step& step) { return step.random; });
   HEDDLE_TRY(const std::vector<Tensor> outputs, session.run(views));
   if (outputs.size() < expected.size())
-    return {Code::comparison_failed,
-            "the net has " + std::to_string(outputs.size()) + " outputs, " + std::to_string(expected.size()) + " are expected"};
+    return {Code::comparison_failed, fmt::format("the net has {} outputs, {} are expected", outputs.size(), expected.size())};
   for (size_t i = 0; i < expected.size(); ++i) {
     const Blob& e = *expected[i].blob;
     HEDDLE_CHECK(check_output(i, outputs[i].view(), {e.dtype, e.shape, const_cast<std::byte*>(e.data)}, *random));
@@ -115,7 +116,7 @@ Status Check::check_output(size_t index, const TensorView& actual, const TensorV
     }
   }
   if (c.equal) return {};
-  return {Code::comparison_failed, "output " + std::to_string(index) + " " + c.reason};
+  return {Code::comparison_failed, fmt::format("output {} {}", index, c.reason)};
 }
 
 }  // namespace
@@ -129,12 +130,12 @@ Result<Tolerances> tolerances_beside(const fs::path& folder) {
   const auto* text = reinterpret_cast<const char*>(bytes->data.get());
   const Json object = Json::parse(text, text + bytes->size, nullptr, false);
   if (!object.is_object())
-    return Status(Code::syntax, quoted(file.string()) + " is no JSON object", "write {\"rtol\": ..., \"atol\": ...}");
+    return Status(Code::syntax, fmt::format("{} is no JSON object", quoted(file.string())), "write {\"rtol\": ..., \"atol\": ...}");
   for (const auto& [name, tolerance] : {std::pair{"rtol", &tolerances.rtol}, std::pair{"atol", &tolerances.atol}}) {
     const auto value = object.find(name);
     if (value == object.end()) continue;
     if (!value->is_number() || !(value->get<double>() >= 0))
-      return Status(Code::syntax, std::string("\"") + name + "\" of " + quoted(file.string()) + " is no number from 0 up");
+      return Status(Code::syntax, fmt::format("\"{}\" of {} is no number from 0 up", name, quoted(file.string())));
     *tolerance = value->get<double>();
   }
   return tolerances;

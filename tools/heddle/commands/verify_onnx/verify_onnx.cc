@@ -1,5 +1,7 @@
 // heddle verify-onnx: ONNX backend test folders, one after the other in a child process. A folder that brings the child down, or takes too
 // long, has failed; the next ones go on in a new child.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -28,7 +30,8 @@ struct VerifyArguments {
 Status collect(const fs::path& folder, std::vector<fs::path>& found) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
-    return {Code::invalid_argument, quoted(folder.string()) + " is no folder", "name ONNX backend test folders or parents of such"};
+    return {Code::invalid_argument, fmt::format("{} is no folder", quoted(folder.string())),
+            "name ONNX backend test folders or parents of such"};
   if (is_onnx_folder(folder)) {
     found.push_back(folder);
     return {};
@@ -100,17 +103,16 @@ void FolderSuite::add(const Json& verdict) {
   const std::string status = verdict["status"], folder = folders_[next_++].string();
   ++totals_[status];
   table_[folder] = verdict;
-  std::string line = status + std::string(status.size() < 16 ? 17 - status.size() : 1, ' ') +
-                     quoted(fs::path(folder).lexically_normal().filename().string());
+  std::string line = fmt::format("{:16} {}", status, quoted(fs::path(folder).lexically_normal().filename().string()));
   const auto shown = [&](const char* label, const char* key) {
     const Json& value = verdict[key];
     if (value.is_null()) return;
-    line += std::string("  ") + label + " " + (value.is_string() ? value.get<std::string>() : shortest(value.get<float>()));
+    line += fmt::format("  {} {}", label, value.is_string() ? value.get<std::string>() : shortest(value.get<float>()));
   };
   shown("max abs", "max_abs_error");
   shown("rtol", "rtol");
   shown("atol", "atol");
-  if (verdict["reason"].is_string()) line += "  " + verdict["reason"].get<std::string>();
+  if (verdict["reason"].is_string()) line += fmt::format("  {}", verdict["reason"].get<std::string>());
   report_.say(line);
 }
 
@@ -121,7 +123,7 @@ Status FolderSuite::check_in_child(const ChildProcess::Clock::duration& timeout)
   std::string message;
   Event event = child.next(ChildProcess::Clock::now() + timeout, &message);
   if (event == Event::interrupted) return interruption();
-  if (event == Event::ended) return {Code::plugin_invalid, "while plugins were loaded, one of them " + child.end_text()};
+  if (event == Event::ended) return {Code::plugin_invalid, fmt::format("while plugins were loaded, one of them {}", child.end_text())};
   if (event == Event::late) return {Code::plugin_invalid, "the plugins were not loaded within the --timeout"};
   if (!message.empty()) return status_of(message);
   while (next_ < folders_.size()) {
@@ -132,7 +134,7 @@ Status FolderSuite::check_in_child(const ChildProcess::Clock::duration& timeout)
     if (verdict.is_object())
       add(verdict);
     else if (event == Event::late)
-      add(failed("did not finish in " + std::to_string(o_.timeout_s) + " s; give it longer with --timeout SECONDS"));
+      add(failed(fmt::format("did not finish in {} s; give it longer with --timeout SECONDS", o_.timeout_s)));
     else
       add(failed(event == Event::ended ? child.end_text() : "wrote into the tool's own pipe"));
     if (!verdict.is_object()) return {};
@@ -146,9 +148,9 @@ int FolderSuite::end(const Status& status) {
                             {"pass_statistical", totals_["pass-statistical"]},
                             {"fail", totals_["fail"]},
                             {"unsupported", totals_["unsupported"]}};
-  const std::string left = next_ < folders_.size() ? ", " + std::to_string(folders_.size() - next_) + " not done" : "";
-  report_.say(std::to_string(totals_["pass"]) + " pass, " + std::to_string(totals_["pass-statistical"]) + " pass-statistical, " +
-              std::to_string(totals_["fail"]) + " fail, " + std::to_string(totals_["unsupported"]) + " unsupported" + left);
+  const std::string left = next_ < folders_.size() ? fmt::format(", {} not done", folders_.size() - next_) : "";
+  report_.say(fmt::format("{} pass, {} pass-statistical, {} fail, {} unsupported{}", totals_["pass"], totals_["pass-statistical"],
+                          totals_["fail"], totals_["unsupported"], left));
   if (!status.ok()) return report_.fail(status);
   return totals_["fail"] > 0 || (o_.strict && totals_["unsupported"] > 0) ? 1 : 0;
 }
