@@ -12,7 +12,7 @@
 #include <new>
 #include <system_error>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/text.h"
 
 namespace heddle {

@@ -6,7 +6,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/text.h"
 
 namespace heddle {

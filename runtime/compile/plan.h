@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "device/device.h"
 #include "memory/offsets.h"
 #include "net/typed_net.h"

@@ -7,8 +7,8 @@
 
 #include "base/findings.h"
 #include "base/text.h"
+#include "compile/compiled_subnet.h"
 #include "compile/draft.h"
-#include "compile/subnet.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
 #include "weights/mapping.h"

@@ -10,7 +10,7 @@
 #include "base/findings.h"
 #include "compile/compile.h"
 #include "device/compilation_target.h"
-#include "heddle/plan.h"
+#include "heddle/plan_info.h"
 #include "infer/infer.h"
 #include "transform/transform.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/findings.h"
 #include "base/interruption.h"
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "heddle/status.h"
 #include "net/evaluator.h"
 #include "net/typed_net.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/infer_operator.h"
 
 namespace heddle {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "heddle/status.h"
-#include "load/placement.h"
+#include "load/content_references.h"
 #include "net/net.h"
 
 namespace heddle {

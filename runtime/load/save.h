@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

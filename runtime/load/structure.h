@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/findings.h"
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "net/net.h"
 
 namespace heddle {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "memory/offsets.h"
 
 namespace heddle {

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/text.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 
 namespace heddle {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "heddle/status.h"
 #include "net/typed_net.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/call_end.h"
 #include "plugin/host.h"
 

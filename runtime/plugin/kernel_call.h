@@ -8,7 +8,7 @@
 #include "base/device_name.h"
 #include "heddle/status.h"
 #include "net/typed_net.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/call_end.h"
 #include "plugin/host.h"
 #include "plugin/registry.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/text.h"
 #include "plugin/host.h"
 

@@ -6,7 +6,7 @@
 
 #include "heddle/status.h"
 #include "net/typed_net.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 
 namespace heddle {
 

@@ -10,7 +10,7 @@
 #include "base/option_names.h"
 #include "base/suggestions.h"
 #include "base/text.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 
 namespace heddle {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 #include "plugin/registry.h"

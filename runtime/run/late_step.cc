@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "compile/compile.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"

@@ -9,7 +9,7 @@
 #include "infer/shape_operands.h"
 #include "plugin/kernel_call.h"
 #include "session/pipeline.h"
-#include "verify/subnets.h"
+#include "verify/visit_subnets.h"
 
 namespace heddle {
 namespace {

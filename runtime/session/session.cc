@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "infer/shape_operands.h"
 #include "plugin/schema.h"
-#include "session/plan_info.h"
+#include "session/describe_plan.h"
 #include "session/session_impl.h"
 #include "weights/attach.h"
 #include "weights/referenced_files.h"

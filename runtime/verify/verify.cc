@@ -12,7 +12,7 @@
 #include "device/device_manager.h"
 #include "device/locations.h"
 #include "plugin/registry.h"
-#include "verify/subnets.h"
+#include "verify/visit_subnets.h"
 
 namespace heddle {
 namespace {

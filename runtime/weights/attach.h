@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/checked.h"
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/text.h"
 
 namespace heddle {

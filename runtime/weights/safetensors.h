@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/name_index.h"
 #include "heddle/status.h"
 #include "heddle/tensor.h"

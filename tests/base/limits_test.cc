@@ -1,10 +1,10 @@
-#include "base/limits.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <set>
 #include <sstream>
+
+#include "base/limit_names.h"
 
 namespace heddle {
 namespace {

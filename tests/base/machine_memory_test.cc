@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "load/temporary_folder.h"
 
 namespace heddle {

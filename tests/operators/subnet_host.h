@@ -7,7 +7,7 @@
 
 #include "guarded_memory.h"
 #include "operators/pointwise_support.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 
 namespace heddle::testing {

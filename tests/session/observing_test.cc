@@ -1,4 +1,4 @@
-// What programs see of plans and runs through heddle/plan.h and heddle/observe.h, where runs go wrong.
+// What programs see of plans and runs through heddle/plan_info.h and heddle/observe.h, where runs go wrong.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

@@ -25,7 +25,7 @@
 #include "heddle/export.h"
 #include "heddle/limits.h"
 #include "heddle/observe.h"
-#include "heddle/plan.h"
+#include "heddle/plan_info.h"
 #include "heddle/status.h"
 #include "heddle/tensor.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/json_document.h"
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/text.h"
 #include "commands/commands.h"
 #include "common/net_options.h"

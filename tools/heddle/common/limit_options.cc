@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/text.h"
 #include "tensors/inputs.h"
 

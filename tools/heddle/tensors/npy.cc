@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/file.h"
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "base/text.h"
 
 namespace heddle::tool {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
-#include "onnx/graph/attributes.h"
+#include "onnx/graph/attribute_proto.h"
 #include "onnx/graph/declared_types.h"
 #include "onnx/graph/node_order.h"
 #include "onnx/operators/operators.h"

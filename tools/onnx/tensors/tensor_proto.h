@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/limits.h"
+#include "base/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

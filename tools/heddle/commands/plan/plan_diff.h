@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/command.h"
-#include "heddle/plan.h"
+#include "heddle/plan_info.h"
 
 namespace heddle::tool {
 

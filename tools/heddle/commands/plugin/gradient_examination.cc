@@ -8,7 +8,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 #include "tensors/inputs.h"
 

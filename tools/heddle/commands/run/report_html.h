@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "heddle/observe.h"
-#include "heddle/plan.h"
+#include "heddle/plan_info.h"
 
 namespace heddle::tool {
 

@@ -1,4 +1,4 @@
-#include "session/plan_info.h"
+#include "session/describe_plan.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 
 namespace heddle {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "compile/plan.h"
-#include "heddle/plan.h"
+#include "heddle/plan_info.h"
 
 namespace heddle {
 

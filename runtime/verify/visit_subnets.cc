@@ -1,4 +1,4 @@
-#include "verify/subnets.h"
+#include "verify/visit_subnets.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "infer/infer.h"
-#include "plugin/attributes.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/infer_operator.h"
 
 namespace heddle {

@@ -1,4 +1,4 @@
-#include "onnx/graph/attributes.h"
+#include "onnx/graph/attribute_proto.h"
 
 #include <fmt/format.h>
 

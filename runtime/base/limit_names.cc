@@ -1,4 +1,4 @@
-#include "base/limits.h"
+#include "base/limit_names.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "compile/subnet.h"
+#include "compile/compiled_subnet.h"
 
 #include "compile/stages.h"
 #include "infer/registry_evaluator.h"
