@@ -32,9 +32,9 @@ struct NodeDraft {
 
 // Values that share one buffer.
 struct Storage {
-  Placement placement;
+  MemoryPlace place;
   int64_t bytes = 0;
-  bool planned() const { return placement.kind == Placement::Kind::arena; }
+  bool planned() const { return place.kind == MemoryPlace::Kind::arena; }
 };
 
 struct Draft {

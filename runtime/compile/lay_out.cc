@@ -18,7 +18,7 @@ void lay_out_values(Draft& draft) {
     v.name = net.values[i].name;
     v.type = draft.typed.types[i];
     v.layout = draft.layouts[i];
-    if (draft.storage_of[i] != UINT32_MAX) v.placement = draft.storages[draft.storage_of[i]].placement;
+    if (draft.storage_of[i] != UINT32_MAX) v.place = draft.storages[draft.storage_of[i]].place;
     if (v.type.bounded_axis >= 0) v.extent_slot = static_cast<int32_t>(plan.extent_slots++);
   }
 }

@@ -60,7 +60,7 @@ void MemoryPlanner::add_storages() {
   std::vector<char> to_end(draft_.storages.size(), 0);
   const auto planned = [&](ValueId v) {
     const uint32_t storage = v.valid() ? draft_.storage_of[v.index] : no_storage;
-    const bool here = storage != no_storage && draft_.storages[storage].planned() && draft_.storages[storage].placement.device == device_;
+    const bool here = storage != no_storage && draft_.storages[storage].planned() && draft_.storages[storage].place.device == device_;
     return here ? storage : no_storage;
   };
   const auto touch = [&](ValueId v, uint32_t position) {
@@ -113,7 +113,7 @@ void MemoryPlanner::place(const LivenessResult& lives, const offsets::Solution& 
     if (storage_of_value_[v] == no_storage)
       draft_.plan.steps[problem_.values[v].definition].scratch_offset = offset;
     else
-      draft_.storages[storage_of_value_[v]].placement.offset = offset;
+      draft_.storages[storage_of_value_[v]].place.offset = offset;
   }
 }
 
@@ -121,7 +121,7 @@ std::string MemoryPlanner::holders() const {
   std::vector<std::pair<int64_t, std::string>> big;
   for (size_t v = 0; v < draft_.typed.net.values.size(); ++v) {
     const uint32_t s = draft_.storage_of[v];
-    if (s != UINT32_MAX && draft_.storages[s].planned() && draft_.storages[s].placement.device == device_)
+    if (s != UINT32_MAX && draft_.storages[s].planned() && draft_.storages[s].place.device == device_)
       big.emplace_back(draft_.typed.types[v].byte_size(), draft_.typed.net.values[v].name);
   }
   std::sort(big.rbegin(), big.rend());

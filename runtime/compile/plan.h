@@ -26,7 +26,7 @@ class ResourceTable;
 constexpr int64_t arena_alignment = 64;
 
 // Where a value's bytes are.
-struct Placement {
+struct MemoryPlace {
   enum class Kind : uint8_t {
     none,       // it is never read, or no longer needed (packed constants)
     arena,      // at `offset` of the context's arena on its device
@@ -45,7 +45,7 @@ struct PlanValue {
   std::string name;
   TensorType type;
   heddle_layout layout = {};
-  Placement placement;
+  MemoryPlace place;
   int32_t extent_slot = -1;  // index among the context's extents
 };
 
@@ -156,7 +156,7 @@ struct Plan {
   std::vector<KnownInput> known_inputs;
   std::vector<std::shared_ptr<const Blob>> constants;
   std::vector<std::shared_ptr<const Blob>> packs;
-  std::vector<std::string> variables;  // names, by Placement::index
+  std::vector<std::string> variables;  // names, by MemoryPlace::index
   int32_t step_counter = -1;           // index of the variable that counts steps
   uint32_t extent_slots = 0;
   int64_t arena_bytes = 0;           // values and step scratch

@@ -19,7 +19,7 @@ constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or 
 // Bytes of a value, or of a step's scratch, and the steps that use them.
 struct Buffer {
   std::string name;
-  const Placement* placement = nullptr;  // null: scratch
+  const MemoryPlace* place = nullptr;  // null: scratch
   // Which memory: the arena of a device (0: the host), or variable `memory - first_variable`; -1: none that the plan lays out.
   int64_t memory = -1;
   int64_t begin = 0, end = 0;
@@ -36,8 +36,7 @@ bool overlap(const Buffer& a, const Buffer& b) {
 
 // Whether the planner means them to have the same bytes.
 bool share(const Buffer& a, const Buffer& b) {
-  return a.placement && b.placement && a.placement->kind == b.placement->kind && a.placement->device == b.placement->device &&
-         a.placement->index == b.placement->index;
+  return a.place && b.place && a.place->kind == b.place->kind && a.place->device == b.place->device && a.place->index == b.place->index;
 }
 
 class Judge {
@@ -99,8 +98,7 @@ Status Judge::check_tail() const {
   std::vector<uint32_t> updates;
   for (uint32_t s = 0; s < graph_.count; ++s) {
     for (const Operand& out : plan_.steps[s].outputs)
-      if (out.value.valid() && plan_.values[out.value.index].placement.kind == Placement::Kind::variable &&
-          !plan_.steps[s].updates_variable)
+      if (out.value.valid() && plan_.values[out.value.index].place.kind == MemoryPlace::Kind::variable && !plan_.steps[s].updates_variable)
         return wrong_plan(fmt::format("{} writes a variable and is not marked as an update", step_name(s)));
     if (plan_.steps[s].updates_variable) updates.push_back(s);
   }
@@ -115,11 +113,11 @@ Status Judge::check_tail() const {
 }
 
 Status Judge::check_placement(const PlanValue& value) const {
-  const Placement& at = value.placement;
+  const MemoryPlace& at = value.place;
   const auto beyond = [&] { return wrong_plan(fmt::format("value {} lies in a memory that is not there", quoted(value.name))); };
   if (at.device > plan_.devices.size()) return beyond();
   switch (at.kind) {
-    case Placement::Kind::arena: {
+    case MemoryPlace::Kind::arena: {
       const int64_t bytes = value.type.byte_size();
       if (at.offset < 0) return wrong_plan(fmt::format("value {} lies at the negative offset {}", quoted(value.name), at.offset));
       if (at.offset % arena_alignment != 0)
@@ -128,14 +126,14 @@ Status Judge::check_placement(const PlanValue& value) const {
         return wrong_plan(fmt::format("value {} ends beyond the arena of {} bytes", quoted(value.name), arena_bytes(at.device)));
       return {};
     }
-    case Placement::Kind::constant:
+    case MemoryPlace::Kind::constant:
       if (at.device == 0 ? at.index >= plan_.constants.size() || !plan_.constants[at.index]
                          : at.index >= plan_.devices[at.device - 1u].constants.size())
         return beyond();
       return {};
-    case Placement::Kind::input:
+    case MemoryPlace::Kind::input:
       return at.index < plan_.inputs.size() ? Status() : beyond();
-    case Placement::Kind::variable:
+    case MemoryPlace::Kind::variable:
       return at.index < plan_.variables.size() ? Status() : beyond();
     default:
       return {};
@@ -158,12 +156,12 @@ Status Judge::add_write(uint32_t step, ValueId value) {
   const std::string names = fmt::format("{} writes {}", step_name(step), buffer.name);
   if (buffer.writer == step) return wrong_plan(fmt::format("{} twice among its outputs", names));
   if (buffer.writer != nobody) return wrong_plan(fmt::format("{}, as does {}", names, step_name(buffer.writer)));
-  switch (buffer.placement->kind) {
-    case Placement::Kind::constant:
+  switch (buffer.place->kind) {
+    case MemoryPlace::Kind::constant:
       return wrong_plan(fmt::format("{}, a constant", names));
-    case Placement::Kind::input:
+    case MemoryPlace::Kind::input:
       return wrong_plan(fmt::format("{}, an input of the net", names));
-    case Placement::Kind::none:
+    case MemoryPlace::Kind::none:
       return wrong_plan(fmt::format("{}, which has no memory", names));
     default:
       break;
@@ -178,12 +176,12 @@ Status Judge::collect_buffers() {
   for (const PlanValue& value : plan_.values) {
     Buffer& buffer = buffers_.emplace_back();
     buffer.name = fmt::format("value {}", quoted(value.name));
-    buffer.placement = &value.placement;
-    if (value.placement.kind == Placement::Kind::arena) {
-      buffer.memory = value.placement.device;
-      buffer.begin = value.placement.offset;
-    } else if (value.placement.kind == Placement::Kind::variable) {
-      buffer.memory = first_variable + value.placement.index;
+    buffer.place = &value.place;
+    if (value.place.kind == MemoryPlace::Kind::arena) {
+      buffer.memory = value.place.device;
+      buffer.begin = value.place.offset;
+    } else if (value.place.kind == MemoryPlace::Kind::variable) {
+      buffer.memory = first_variable + value.place.index;
     }
     buffer.end = buffer.begin + value.type.byte_size();
   }
@@ -210,7 +208,7 @@ Status Judge::check_outputs() const {
     for (const ValueId value : *ports)
       if (!exists(value)) return wrong_plan("an input or output of the net is not there");
   for (const ValueId output : plan_.outputs)
-    if (buffers_[output.index].placement->kind == Placement::Kind::none)
+    if (buffers_[output.index].place->kind == MemoryPlace::Kind::none)
       return wrong_plan(fmt::format("the output of the net {} has no memory", buffers_[output.index].name));
   return {};
 }
@@ -276,10 +274,10 @@ Status Judge::check_sizes() const {
 
 // Versions and views of one buffer have the same bytes.
 Status Judge::check_storages() const {
-  std::map<std::tuple<Placement::Kind, uint8_t, uint32_t>, const Buffer*> first;
+  std::map<std::tuple<MemoryPlace::Kind, uint8_t, uint32_t>, const Buffer*> first;
   for (const Buffer& buffer : buffers_) {
-    if (buffer.memory < 0 || !buffer.placement) continue;
-    const auto [it, added] = first.try_emplace({buffer.placement->kind, buffer.placement->device, buffer.placement->index}, &buffer);
+    if (buffer.memory < 0 || !buffer.place) continue;
+    const auto [it, added] = first.try_emplace({buffer.place->kind, buffer.place->device, buffer.place->index}, &buffer);
     if (!added && (it->second->begin != buffer.begin || it->second->end != buffer.end))
       return wrong_plan(fmt::format("{} shares a buffer with {} and has other bytes", buffer.name, it->second->name));
   }
@@ -290,7 +288,7 @@ Status Judge::check_storages() const {
 // its readers run after.
 Status Judge::find_shown(uint32_t view) {
   Buffer& buffer = buffers_[view];
-  const bool given = buffer.placement->kind == Placement::Kind::variable;
+  const bool given = buffer.place->kind == MemoryPlace::Kind::variable;
   if (given) buffer.source = view;
   uint32_t missed = nobody;  // a writer, and a reader that may run before it
   uint32_t early = nobody;
@@ -315,8 +313,8 @@ Status Judge::find_shown(uint32_t view) {
 Status Judge::check_reads_after_writes() {
   for (uint32_t i = 0; i < plan_.values.size(); ++i) {
     const Buffer& buffer = buffers_[i];
-    const Placement::Kind kind = buffer.placement->kind;
-    const bool lives = kind == Placement::Kind::arena || kind == Placement::Kind::variable || kind == Placement::Kind::unplanned;
+    const MemoryPlace::Kind kind = buffer.place->kind;
+    const bool lives = kind == MemoryPlace::Kind::arena || kind == MemoryPlace::Kind::variable || kind == MemoryPlace::Kind::unplanned;
     if (!lives || buffer.readers.empty()) continue;
     if (!buffer.written) {
       HEDDLE_CHECK(find_shown(i));
@@ -371,7 +369,7 @@ Status Judge::check_use(const Buffer& buffer, uint32_t user, const Buffer& writt
   const bool by_edges = buffer.memory >= first_variable || share(buffer, written);
   if (buffer.writer != nobody && before(written.writer, buffer.writer, by_edges)) return {};
   if (user != the_end && before(user, written.writer, by_edges)) return {};
-  if (user == written.writer && user != buffer.writer && written.placement) return check_in_place(user, buffer, written);
+  if (user == written.writer && user != buffer.writer && written.place) return check_in_place(user, buffer, written);
   const char* does = user == buffer.writer ? "writes" : "reads";
   return wrong_plan(fmt::format("{} may write {} over {} before {} {} it or while it does", step_name(written.writer), written.name,
                                 buffer.name, user_name(user), does));

@@ -68,7 +68,7 @@ Status upload_constants(Draft& draft) {
   for (size_t i = 0; i < net.nodes.size(); ++i) {
     if (!draft.nodes[i].uploaded) continue;
     const ValueId source = net.nodes[i].inputs[0];
-    const Placement& place = draft.storages[draft.storage_of[net.nodes[i].outputs[0].index]].placement;
+    const MemoryPlace& place = draft.storages[draft.storage_of[net.nodes[i].outputs[0].index]].place;
     PlanDevice& device = draft.plan.devices[place.device - 1];
     HEDDLE_TRY(device.constants[place.index], device.device->upload(draft.typed.known[source.index], until),
                fmt::format("while constant \"{}\" was uploaded", net[source].name));

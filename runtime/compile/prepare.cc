@@ -104,17 +104,17 @@ heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
   const TensorType& type = draft_.typed.type(value);
   const auto& known = draft_.typed.known[value.index];
   const uint32_t storage = draft_.storage_of[value.index];
-  const Placement placement = storage == UINT32_MAX ? Placement() : draft_.storages[storage].placement;
+  const MemoryPlace place = storage == UINT32_MAX ? MemoryPlace() : draft_.storages[storage].place;
   bool constant = draft_.typed.net[value].kind == Value::Kind::constant && known;
   void* data = constant ? const_cast<std::byte*>(known->data) : nullptr;
-  if (placement.device != 0 && placement.kind == Placement::Kind::constant) {
+  if (place.device != 0 && place.kind == MemoryPlace::Kind::constant) {
     constant = true;
-    data = draft_.plan.devices[placement.device - 1].constants[placement.index]->get();
+    data = draft_.plan.devices[place.device - 1].constants[place.index]->get();
   }
   heddle_tensor t = tensor_view(type.dtype, type.shape, data);
   t.layout = layout;
   t.extent_axis = type.bounded_axis;
-  if (placement.device != 0) t.space = HEDDLE_SPACE_DEVICE;
+  if (place.device != 0) t.space = HEDDLE_SPACE_DEVICE;
   if (constant) t.flags |= HEDDLE_TENSOR_CONSTANT;
   return t;
 }
@@ -297,8 +297,8 @@ void drop_constant(Draft& draft, ValueId constant) {
   std::shared_ptr<const Blob>& known = draft.typed.known[constant.index];
   if (const Mapping* mapping = Mapping::of(*known)) mapping->release(known->data, known->bytes);
   const uint32_t storage = draft.storage_of[constant.index];
-  draft.plan.constants[draft.storages[storage].placement.index] = nullptr;
-  draft.storages[storage].placement.kind = Placement::Kind::none;
+  draft.plan.constants[draft.storages[storage].place.index] = nullptr;
+  draft.storages[storage].place.kind = MemoryPlace::Kind::none;
   draft.typed.net[constant].content.blob = nullptr;
   known = nullptr;
 }

@@ -12,7 +12,7 @@ Status plan_staging(Draft& draft) {
   Plan& plan = draft.plan;
   const auto kind_of = [&](ValueId value) {
     const uint32_t storage = draft.storage_of[value.index];
-    return storage == UINT32_MAX ? Placement::Kind::none : draft.storages[storage].placement.kind;
+    return storage == UINT32_MAX ? MemoryPlace::Kind::none : draft.storages[storage].place.kind;
   };
   const auto take = [&](ValueId value) {
     const int64_t at = plan.staging_bytes;
@@ -21,11 +21,11 @@ Status plan_staging(Draft& draft) {
   };
   for (const NodeId id : draft.order) {
     NodeDraft& d = draft.draft(id);
-    if (d.device != 0 && is_copy(draft.node(id)) && kind_of(draft.node(id).inputs[0]) == Placement::Kind::input)
+    if (d.device != 0 && is_copy(draft.node(id)) && kind_of(draft.node(id).inputs[0]) == MemoryPlace::Kind::input)
       d.staging = take(draft.node(id).inputs[0]);
   }
   for (const ValueId output : draft.typed.net.outputs)
-    plan.output_staging.push_back(kind_of(output) == Placement::Kind::variable ? take(output) : -1);
+    plan.output_staging.push_back(kind_of(output) == MemoryPlace::Kind::variable ? take(output) : -1);
   return {};
 }
 

@@ -13,7 +13,7 @@ class Builder {
   Status run();
 
  private:
-  uint32_t add(Placement::Kind kind, uint8_t device, uint32_t index, int64_t bytes) {
+  uint32_t add(MemoryPlace::Kind kind, uint8_t device, uint32_t index, int64_t bytes) {
     draft_.storages.push_back({{kind, device, index, 0}, bytes});
     open_reads_.push_back(0);
     pinned_.push_back(0);
@@ -50,15 +50,15 @@ void Builder::count_reads() {
 
 void Builder::place_sources() {
   for (size_t i = 0; i < net_.inputs.size(); ++i)
-    join(net_.inputs[i], add(Placement::Kind::input, 0, static_cast<uint32_t>(i), draft_.typed.type(net_.inputs[i]).byte_size()));
+    join(net_.inputs[i], add(MemoryPlace::Kind::input, 0, static_cast<uint32_t>(i), draft_.typed.type(net_.inputs[i]).byte_size()));
   for (size_t i = 0; i < net_.variables.size(); ++i)
-    join(net_.variables[i].first, add(Placement::Kind::variable, draft_.device_of(net_.variables[i].first), static_cast<uint32_t>(i),
+    join(net_.variables[i].first, add(MemoryPlace::Kind::variable, draft_.device_of(net_.variables[i].first), static_cast<uint32_t>(i),
                                       draft_.typed.type(net_.variables[i].first).byte_size()));
   for (size_t i = 0; i < net_.values.size(); ++i) {
     if (net_.values[i].kind != Value::Kind::constant || (reads_[i] == 0 && !output_[i])) continue;
     const auto index = static_cast<uint32_t>(draft_.plan.constants.size());
     draft_.plan.constants.push_back(draft_.typed.known[i]);
-    join(ValueId(i), add(Placement::Kind::constant, 0, index, draft_.typed.types[i].byte_size()));
+    join(ValueId(i), add(MemoryPlace::Kind::constant, 0, index, draft_.typed.types[i].byte_size()));
   }
 }
 
@@ -125,10 +125,10 @@ void Builder::place_output(NodeId id, size_t output) {
   if (d.uploaded) {
     std::vector<std::shared_ptr<const DeviceMemory>>& constants = draft_.plan.devices[device - 1].constants;
     constants.emplace_back();
-    join(value, add(Placement::Kind::constant, device, static_cast<uint32_t>(constants.size() - 1), type.byte_size()));
+    join(value, add(MemoryPlace::Kind::constant, device, static_cast<uint32_t>(constants.size() - 1), type.byte_size()));
     return;
   }
-  const Placement::Kind kind = type.dynamic ? Placement::Kind::unplanned : Placement::Kind::arena;
+  const MemoryPlace::Kind kind = type.dynamic ? MemoryPlace::Kind::unplanned : MemoryPlace::Kind::arena;
   join(value, add(kind, device, static_cast<uint32_t>(value.index), type.byte_size()));
 }
 

@@ -1,4 +1,4 @@
-// ContentPlacement: where the writers put each content: into the net's file (null) or as a reference.
+// ContentReferences: where the writers put each content: into the net's file (null) or as a reference.
 #pragma once
 
 #include <functional>
@@ -7,10 +7,10 @@
 
 namespace heddle {
 
-using ContentPlacement = std::function<const WeightReference*(const Content&)>;
+using ContentReferences = std::function<const WeightReference*(const Content&)>;
 
 // As loaded: a reference stays one.
-inline const WeightReference* keep_placement(const Content& content) {
+inline const WeightReference* references_as_loaded(const Content& content) {
   return content.reference.file.empty() ? nullptr : &content.reference;
 }
 

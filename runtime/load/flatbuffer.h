@@ -16,6 +16,7 @@ namespace heddle {
 Result<Net> net_from_flatbuffer(std::span<const std::byte> payload, const Limits& limits);
 
 // Hands the payload of a net that check_whole_net accepts to `sink`. Errors: limit_exceeded at 2 GiB, and those of the sink.
-Status net_to_flatbuffer(const Net& net, const ContentPlacement& placement, const std::function<Status(std::span<const std::byte>)>& sink);
+Status net_to_flatbuffer(const Net& net, const ContentReferences& references,
+                         const std::function<Status(std::span<const std::byte>)>& sink);
 
 }  // namespace heddle

@@ -20,7 +20,7 @@ constexpr size_t shared_text_bytes = 64;
 
 class Encoder {
  public:
-  explicit Encoder(const ContentPlacement& placement) : placement_(placement) {}
+  explicit Encoder(const ContentReferences& references) : references_(references) {}
 
   Status run(const Net& net, const std::function<Status(std::span<const std::byte>)>& sink) {
     file::FinishNetBuffer(builder_, encode(net));
@@ -91,7 +91,7 @@ class Encoder {
     return file::CreateType(builder_, static_cast<file::DType>(t.dtype), t.ranked, offset);
   }
   Offset<file::Content> content(const Content& c) {
-    const WeightReference* reference = placement_(c);
+    const WeightReference* reference = references_(c);
     if (reference == nullptr) return file::CreateContent(builder_, bytes(c.blob->data, static_cast<size_t>(c.blob->bytes)));
     const TextOffset name = shared_text(reference->file);
     const TextOffset tensor = text(reference->tensor);
@@ -228,7 +228,7 @@ class Encoder {
                            net.step_counter.index);
   }
 
-  const ContentPlacement& placement_;
+  const ContentReferences& references_;
   flatbuffers::FlatBufferBuilder builder_;
   std::map<std::string, TextOffset, std::less<>> shared_;
   bool full_ = false;
@@ -236,8 +236,9 @@ class Encoder {
 
 }  // namespace
 
-Status net_to_flatbuffer(const Net& net, const ContentPlacement& placement, const std::function<Status(std::span<const std::byte>)>& sink) {
-  return Encoder(placement).run(net, sink);
+Status net_to_flatbuffer(const Net& net, const ContentReferences& references,
+                         const std::function<Status(std::span<const std::byte>)>& sink) {
+  return Encoder(references).run(net, sink);
 }
 
 }  // namespace heddle

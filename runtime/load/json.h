@@ -17,6 +17,6 @@ inline constexpr int64_t net_json_version = 1;  // of the member "heddle"
 // `text` is untrusted.
 Result<Net> net_from_json(std::string_view text, const Limits& limits);
 // Of a net that check_whole_net accepts.
-std::string net_to_json_text(const Net& net, const ContentPlacement& placement);
+std::string net_to_json_text(const Net& net, const ContentReferences& references);
 
 }  // namespace heddle

@@ -12,7 +12,7 @@ namespace {
 // Members that have their default are left out.
 class JsonWriter {
  public:
-  JsonWriter(std::string& out, const ContentPlacement& placement) : out_(out), placement_(placement) {}
+  JsonWriter(std::string& out, const ContentReferences& references) : out_(out), references_(references) {}
 
   // `margin`: spaces before the members.
   void net(const Net& net, size_t margin) {
@@ -95,7 +95,7 @@ class JsonWriter {
     });
   }
   void content(const Content& c) {
-    const WeightReference* reference = placement_(c);
+    const WeightReference* reference = references_(c);
     if (reference == nullptr) {
       out_ += ", \"data\": ";
       append_literal(out_, *c.blob);
@@ -231,15 +231,15 @@ class JsonWriter {
   }
 
   std::string& out_;
-  const ContentPlacement& placement_;
+  const ContentReferences& references_;
   bool first_member_ = true;
 };
 
 }  // namespace
 
-std::string net_to_json_text(const Net& net, const ContentPlacement& placement) {
+std::string net_to_json_text(const Net& net, const ContentReferences& references) {
   std::string out;
-  JsonWriter(out, placement).net(net, 1);
+  JsonWriter(out, references).net(net, 1);
   return out + "\n";
 }
 

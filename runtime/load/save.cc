@@ -109,13 +109,13 @@ class WeightsPlan {
   std::vector<std::pair<WeightReference*, size_t>> unwritten_;  // in placed_, to one of tensors_
 };
 
-Status write_net(const Net& net, const std::filesystem::path& path, const ContentPlacement& placement) {
+Status write_net(const Net& net, const std::filesystem::path& path, const ContentReferences& references) {
   if (path.extension() == ".json") {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
-    HEDDLE_CHECK(file.write(net_to_json_text(net, placement)));
+    HEDDLE_CHECK(file.write(net_to_json_text(net, references)));
     return file.commit();
   }
-  return net_to_flatbuffer(net, placement, [&](std::span<const std::byte> payload) -> Status {
+  return net_to_flatbuffer(net, references, [&](std::span<const std::byte> payload) -> Status {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
     HEDDLE_CHECK(file.write(net_header(payload)));
     HEDDLE_CHECK(file.write(payload));
@@ -175,7 +175,7 @@ Status save_net(const Net& net, const std::filesystem::path& path, const SaveOpt
 Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits) {
   HEDDLE_CHECK(check_for_bytes(net, limits));
   std::vector<std::byte> bytes;
-  HEDDLE_CHECK(net_to_flatbuffer(net, keep_placement, [&](std::span<const std::byte> payload) -> Status {
+  HEDDLE_CHECK(net_to_flatbuffer(net, references_as_loaded, [&](std::span<const std::byte> payload) -> Status {
     const auto header = net_header(payload);
     bytes.reserve(header.size() + payload.size());
     bytes.assign(header.begin(), header.end());
@@ -187,7 +187,7 @@ Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits
 
 Result<std::string> net_to_json(const Net& net, const Limits& limits) {
   HEDDLE_CHECK(check_for_bytes(net, limits));
-  return net_to_json_text(net, keep_placement);
+  return net_to_json_text(net, references_as_loaded);
 }
 
 }  // namespace heddle

@@ -12,7 +12,7 @@ namespace heddle {
 
 namespace {
 
-uint64_t new_place() {
+uint64_t new_generation() {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
@@ -22,7 +22,7 @@ uint64_t new_place() {
 // What is there goes before more is asked for: both at once may not fit.
 Status Workspace::reserve(int64_t bytes) {
   if (bytes <= host_bytes_) return {};
-  place_ = new_place();
+  generation_ = new_generation();
   memory_ = nullptr;
   host_ = nullptr;
   host_bytes_ = 0;
@@ -37,7 +37,7 @@ Status Workspace::reserve(int64_t bytes) {
 
 Status Workspace::reserve_on(const std::shared_ptr<Device>& device, int64_t bytes) {
   if (bytes <= bytes_on(*device)) return {};
-  place_ = new_place();
+  generation_ = new_generation();
   std::erase_if(sides_, [&](const Side& s) { return s.device == device; });
   HEDDLE_TRY(DeviceMemory memory, device->allocate(bytes), "while the memory of a run was set up");
   sides_.push_back({device, std::move(memory), bytes});

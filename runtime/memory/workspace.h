@@ -1,7 +1,7 @@
 // Workspace: the memory that runs work in, whatever they run: the plans that use it one after the other need the largest of their sizes,
 // not the sum, on the host and on each device. What SharedMemory of heddle/session.h holds.
 //
-// Grows when a plan asks for more, and then it moves: users that keep addresses compare place() before a run (Execution::follow).
+// Grows when a plan asks for more, and then it moves: users that keep addresses compare generation() before a run (Execution::follow).
 // Not synchronised, but for turns(), which contexts that share one hold.
 #pragma once
 
@@ -38,7 +38,7 @@ class Workspace {
   // Whether it holds memory on a device whose plugin is being unloaded.
   bool keeps_retired() const;
   // Another number whenever any of it is somewhere else, and in no other workspace; 0: never held anything.
-  uint64_t place() const { return place_; }
+  uint64_t generation() const { return generation_; }
   Turns& turns() { return turns_; }
   // In a turn: a device that does not answer may still read and write the memory. No other run may have it before.
   void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
@@ -58,7 +58,7 @@ class Workspace {
   std::byte* host_ = nullptr;
   int64_t host_bytes_ = 0;
   std::vector<Side> sides_;
-  uint64_t place_ = 0;
+  uint64_t generation_ = 0;
 };
 
 // Workspaces that no context or run uses. Thread-safe. Takes in LIFO order: one caller after the other gets the same one, warm.

@@ -53,18 +53,18 @@ void Bindings::find_views() {
     for (const auto* list : {&step.inputs, &step.outputs})
       for (const Operand& operand : *list)
         if (step.on_device && operand.value.valid()) {
-          const Placement& at = plan_.values[operand.value.index].placement;
-          if (at.kind == Placement::Kind::arena && at.device == 0) mover.emplace(at.index, nullptr);
+          const MemoryPlace& at = plan_.values[operand.value.index].place;
+          if (at.kind == MemoryPlace::Kind::arena && at.device == 0) mover.emplace(at.index, nullptr);
         }
   for (size_t o = 0; o < outputs_.size(); ++o) {
     const PlanValue& out = plan_.values[plan_.outputs[o].index];
-    if (out.placement.kind == Placement::Kind::arena) mover.emplace(out.placement.index, out.type.late() ? nullptr : &outputs_[o]);
+    if (out.place.kind == MemoryPlace::Kind::arena) mover.emplace(out.place.index, out.type.late() ? nullptr : &outputs_[o]);
   }
   for (uint32_t v = 0; v < views_.size(); ++v) {
-    const Placement& placement = views_.value(v).placement;
-    if (placement.kind == Placement::Kind::input) input_views_[placement.index].push_back(v);
-    if (placement.kind != Placement::Kind::arena) continue;
-    if (const auto it = mover.find(placement.index); it != mover.end() && it->second) it->second->views.push_back(v);
+    const MemoryPlace& place = views_.value(v).place;
+    if (place.kind == MemoryPlace::Kind::input) input_views_[place.index].push_back(v);
+    if (place.kind != MemoryPlace::Kind::arena) continue;
+    if (const auto it = mover.find(place.index); it != mover.end() && it->second) it->second->views.push_back(v);
   }
 }
 
@@ -111,7 +111,7 @@ TensorView Bindings::output(size_t i) const {
   out.shape = Shape(v.dims, v.rank);
   if (v.extent && v.extent_axis >= 0) out.shape[v.extent_axis] = *v.extent;
   std::byte* const staged = staged_output(i);
-  const bool in_memory = staged || plan_.values[id.index].placement.kind == Placement::Kind::arena;
+  const bool in_memory = staged || plan_.values[id.index].place.kind == MemoryPlace::Kind::arena;
   out.data = outputs_[i].user ? outputs_[i].user : in_memory && left_behind_ ? nullptr : staged ? staged : v.data;
   return out;
 }

@@ -37,7 +37,7 @@ Result<ContextMemory> ContextMemory::create(const Plan& plan, const Workspace* w
 }
 
 void ContextMemory::move_to(const Workspace& workspace) {
-  place_ = workspace.place();
+  generation_ = workspace.generation();
   for (size_t d = 0; d < on_devices_.size(); ++d) on_devices_[d] = workspace.on(*plan_->devices[d].device);
   move_to(workspace.host());
 }

@@ -29,13 +29,13 @@ class ContextMemory {
   // (the buffer is too small or unaligned).
   static Result<ContextMemory> create(const Plan& plan, const Workspace* workspace, void* transient, int64_t transient_bytes);
 
-  // Of the workspace it works in, see Workspace::place().
-  uint64_t place() const { return place_; }
+  // Of the workspace it works in, see Workspace::generation().
+  uint64_t generation() const { return generation_; }
   // To a workspace that has reserved for the plan; or the host's part alone, to a buffer as in create(). Allocates nothing.
   void move_to(const Workspace& workspace);
   void move_to(std::byte* transient);
 
-  // `device` as in Placement.
+  // `device` as in MemoryPlace.
   std::byte* arena(uint8_t device) const { return device == 0 ? host_ : on_devices_[device - 1u]; }
   std::byte* staging() const { return host_ + plan_->staging_offset(); }
   // Scratch of a step, where it runs.
@@ -53,7 +53,7 @@ class ContextMemory {
   explicit ContextMemory(const Plan& plan) : plan_(&plan) {}
   const Plan* plan_;
   std::unique_ptr<Workspace> own_;  // null: it was given all that it needs
-  uint64_t place_ = 0;
+  uint64_t generation_ = 0;
   std::byte* host_ = nullptr;
   std::byte* thread_scratch_ = nullptr;
   std::vector<std::byte*> on_devices_;  // by Plan::devices

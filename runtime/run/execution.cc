@@ -85,7 +85,7 @@ int64_t Execution::allocated_bytes(uint8_t device) const {
 }
 
 Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging) const {
-  const Placement& at = plan_->values[value.index].placement;
+  const MemoryPlace& at = plan_->values[value.index].place;
   const heddle_tensor& here = view(value);
   if (at.device == 0 || !here.data) return here.data;
   staging.resize(here.byte_size);

@@ -57,7 +57,7 @@ class Execution {
   // Moves it to `workspace`, which has reserved for the plan, unless it is there; allocates nothing. Bindings stay, results that lay in the
   // memory it had are left behind. Not while running.
   void follow(const Workspace& workspace) {
-    if (memory_.place() == workspace.place()) return;
+    if (memory_.generation() == workspace.generation()) return;
     memory_.move_to(workspace);
     moved();
   }

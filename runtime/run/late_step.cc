@@ -86,7 +86,7 @@ void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t ra
   int64_t bytes = 0;
   if (!checked_byte_size(value.type.dtype, shape, &bytes) || bytes > plan_.limits.tensor_bytes) return nullptr;
   heddle_tensor& view = *context_.abi.outputs[output];
-  if (value.placement.kind == Placement::Kind::unplanned) {
+  if (value.place.kind == MemoryPlace::Kind::unplanned) {
     grow(buffers_[output], bytes);
     view.data = buffers_[output].data;
   } else if (bytes > value.type.byte_size()) {

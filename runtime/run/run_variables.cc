@@ -7,8 +7,8 @@ namespace heddle {
 
 Status make_homes(const Plan& plan, VariableStore* store) {
   for (const PlanValue& value : plan.values)
-    if (value.placement.kind == Placement::Kind::variable && value.placement.device != 0)
-      HEDDLE_CHECK(store->make_home(value.placement.index, plan.devices[value.placement.device - 1u].device));
+    if (value.place.kind == MemoryPlace::Kind::variable && value.place.device != 0)
+      HEDDLE_CHECK(store->make_home(value.place.index, plan.devices[value.place.device - 1u].device));
   return {};
 }
 
@@ -22,8 +22,8 @@ RunVariables::RunVariables(const Plan& plan, std::shared_ptr<VariableStore> stor
 
 void RunVariables::note_use(const Operand& operand, bool updated) {
   if (!operand.value.valid()) return;
-  const Placement& at = plan_.values[operand.value.index].placement;
-  if (at.kind != Placement::Kind::variable) return;
+  const MemoryPlace& at = plan_.values[operand.value.index].place;
+  if (at.kind != MemoryPlace::Kind::variable) return;
   for (Use& known : uses_)
     if (known.variable == at.index) {
       known.updated = known.updated || updated;
@@ -57,8 +57,8 @@ int64_t RunVariables::read_step_counter() const {
 void RunVariables::mark_torn() {
   for (const PlanStep& step : plan_.steps)
     for (const Operand& out : step.outputs)
-      if (step.updates_variable && out.value.valid() && plan_.values[out.value.index].placement.kind == Placement::Kind::variable)
-        store_->mark_torn(plan_.values[out.value.index].placement.index);
+      if (step.updates_variable && out.value.valid() && plan_.values[out.value.index].place.kind == MemoryPlace::Kind::variable)
+        store_->mark_torn(plan_.values[out.value.index].place.index);
 }
 
 void RunVariables::block(const std::shared_ptr<const Unanswered>& until) {

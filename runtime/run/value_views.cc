@@ -17,9 +17,9 @@ ValueViews::ValueViews(const Plan& plan, const ContextMemory& memory, VariableSt
     heddle_tensor view = tensor_view(value.type.dtype, value.type.shape, home(value));
     view.layout = value.layout;
     view.extent_axis = value.type.bounded_axis;
-    if (value.placement.device != 0) view.space = HEDDLE_SPACE_DEVICE;
+    if (value.place.device != 0) view.space = HEDDLE_SPACE_DEVICE;
     if (value.extent_slot >= 0) view.extent = &extents_[static_cast<size_t>(value.extent_slot)];
-    if (value.placement.kind == Placement::Kind::constant) view.flags = HEDDLE_TENSOR_CONSTANT;
+    if (value.place.kind == MemoryPlace::Kind::constant) view.flags = HEDDLE_TENSOR_CONSTANT;
     add(i, view);
   }
   // Views grow while operands are looked up: collect indices first, pointers afterwards.
@@ -32,8 +32,8 @@ ValueViews::ValueViews(const Plan& plan, const ContextMemory& memory, VariableSt
 }
 
 void ValueViews::add(uint32_t value, const heddle_tensor& view) {
-  const Placement& at = plan_.values[value].placement;
-  if (at.kind == Placement::Kind::arena) arena_views_.push_back({size(), at.device, at.offset});
+  const MemoryPlace& at = plan_.values[value].place;
+  if (at.kind == MemoryPlace::Kind::arena) arena_views_.push_back({size(), at.device, at.offset});
   views_.push_back(view);
 }
 
@@ -49,14 +49,14 @@ uint32_t ValueViews::view_of(const Operand& operand) {
 }
 
 std::byte* ValueViews::home(const PlanValue& value) const {
-  const Placement& at = value.placement;
+  const MemoryPlace& at = value.place;
   switch (at.kind) {
-    case Placement::Kind::arena:
+    case MemoryPlace::Kind::arena:
       return memory_.arena(at.device) + at.offset;
-    case Placement::Kind::constant:
+    case MemoryPlace::Kind::constant:
       if (at.device != 0) return static_cast<std::byte*>(plan_.devices[at.device - 1u].constants[at.index]->get());
       return const_cast<std::byte*>(plan_.constants[at.index]->data);
-    case Placement::Kind::variable:
+    case MemoryPlace::Kind::variable:
       if (at.device != 0) return variables_->data_on(at.index, *plan_.devices[at.device - 1u].device);
       return variables_->data(at.index);
     default:

@@ -58,7 +58,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
 
 int64_t bytes_of_output(const Plan& plan, size_t i) {
   const PlanValue& value = plan.values[plan.outputs[i].index];
-  return value.placement.kind == Placement::Kind::unplanned ? -1 : value.type.byte_size();
+  return value.place.kind == MemoryPlace::Kind::unplanned ? -1 : value.type.byte_size();
 }
 
 Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes) {

@@ -9,17 +9,17 @@ namespace heddle {
 namespace {
 
 PlanInfo::Value value_info(const PlanValue& value) {
-  static_assert(static_cast<int>(PlanInfo::Place::unplanned) == static_cast<int>(Placement::Kind::unplanned));
+  static_assert(static_cast<int>(PlanInfo::Place::unplanned) == static_cast<int>(MemoryPlace::Kind::unplanned));
   PlanInfo::Value info;
   info.name = value.name;
   info.dtype = value.type.dtype;
   info.shape = value.type.shape;
   info.layout = layout_text(value.layout);
   info.bytes = value.type.byte_size();
-  info.place = static_cast<PlanInfo::Place>(value.placement.kind);
-  info.device = value.placement.device;
-  info.buffer = value.placement.index;
-  info.offset = value.placement.offset;
+  info.place = static_cast<PlanInfo::Place>(value.place.kind);
+  info.device = value.place.device;
+  info.buffer = value.place.index;
+  info.offset = value.place.offset;
   return info;
 }
 

@@ -39,8 +39,8 @@ TEST(PlanCheck, TakesTwoHundredRandomNets) {
     ASSERT_TRUE(status.ok()) << status.text() << "seed " << seed;
     for (const PlanStep& step : plan->steps)
       for (const Operand& in : step.inputs)
-        if (in.value.valid() && plan->values[in.value.index].placement.kind == Placement::Kind::arena &&
-            plan->values[in.value.index].placement.offset == plan->values[step.outputs[0].value.index].placement.offset)
+        if (in.value.valid() && plan->values[in.value.index].place.kind == MemoryPlace::Kind::arena &&
+            plan->values[in.value.index].place.offset == plan->values[step.outputs[0].value.index].place.offset)
           ++in_place;
   }
   EXPECT_GT(in_place, 100);
@@ -135,7 +135,7 @@ std::vector<Corruption> corruptions() {
       {"a value written by two steps", "as does step \"q\"", [](Spoiled& s) { s.step("r").outputs[0].value = s.id("q"); }},
       {"a constant written", "writes value \"w\", a constant", [](Spoiled& s) { s.step("z").outputs[0].value = s.id("w"); }},
       {"an input written", "writes value \"x\", an input", [](Spoiled& s) { s.step("z").outputs[0].value = s.id("x"); }},
-      {"an output without memory", "value \"z\", which has no memory", [](Spoiled& s) { s.place("z").kind = Placement::Kind::none; }},
+      {"an output without memory", "value \"z\", which has no memory", [](Spoiled& s) { s.place("z").kind = MemoryPlace::Kind::none; }},
       {"an operand that is not there", "operand that is not there", [](Spoiled& s) { s.step("u").inputs[0].value = ValueId(9999); }},
       {"an output of the net that is not there", "of the net is not there", [](Spoiled& s) { s.plan.outputs[0] = ValueId(9999); }},
       {"two values with one slot for extents", "slot", [](Spoiled& s) { s.value("there").extent_slot = s.value("where").extent_slot; }},
@@ -278,8 +278,8 @@ TEST(PlanCheck, PlansTakeNoInputsBytesUndeclared) {
     EXPECT_TRUE(check(*plan).ok()) << check(*plan).text();
     for (const PlanStep& step : plan->steps)
       for (const Operand& in : step.inputs) {
-        const Placement &from = plan->values[in.value.index].placement, &to = plan->values[step.outputs[0].value.index].placement;
-        EXPECT_TRUE(from.kind != Placement::Kind::arena || from.offset != to.offset) << step.name;
+        const MemoryPlace &from = plan->values[in.value.index].place, &to = plan->values[step.outputs[0].value.index].place;
+        EXPECT_TRUE(from.kind != MemoryPlace::Kind::arena || from.offset != to.offset) << step.name;
       }
     // The judge sees it when one does.
     Spoiled s{copy_of(*plan)};

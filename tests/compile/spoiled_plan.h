@@ -65,7 +65,7 @@ struct Spoiled {
     return ValueId(static_cast<size_t>(it - plan.values.begin()));
   }
   PlanValue& value(const std::string& name) { return plan.values[id(name).index]; }
-  Placement& place(const std::string& name) { return value(name).placement; }
+  MemoryPlace& place(const std::string& name) { return value(name).place; }
 
   using Edges = std::vector<std::vector<uint32_t>>;
   void change_edges(const std::function<void(Edges&)>& change) {
@@ -106,7 +106,7 @@ struct Spoiled {
   void fit() {
     int64_t top = 0;
     for (const PlanValue& v : plan.values)
-      if (v.placement.kind == Placement::Kind::arena) top = std::max(top, (v.placement.offset + v.type.byte_size() + 63) / 64 * 64);
+      if (v.place.kind == MemoryPlace::Kind::arena) top = std::max(top, (v.place.offset + v.type.byte_size() + 63) / 64 * 64);
     for (const PlanStep& s : plan.steps) top = std::max(top, s.scratch_offset + (s.scratch_bytes + 63) / 64 * 64);
     report(top);
   }

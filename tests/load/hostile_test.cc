@@ -25,7 +25,7 @@ Bytes sample_bytes() {
 // The file of a net that no check has seen.
 Bytes unchecked_bytes(const Net& net) {
   Bytes bytes;
-  const Status status = net_to_flatbuffer(net, keep_placement, [&](std::span<const std::byte> payload) {
+  const Status status = net_to_flatbuffer(net, references_as_loaded, [&](std::span<const std::byte> payload) {
     const auto header = net_header(payload);
     bytes.assign(header.begin(), header.end());
     bytes.insert(bytes.end(), payload.begin(), payload.end());

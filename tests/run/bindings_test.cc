@@ -22,17 +22,17 @@ struct alignas(arena_alignment) Buffer {
 Plan chain() {
   Plan plan;
   plan.net_name = "chain";
-  const auto value = [&](const char* name, Placement placement) {
+  const auto value = [&](const char* name, MemoryPlace place) {
     PlanValue& v = plan.values.emplace_back();
     v.name = name;
     v.type.dtype = DType::f32;
     v.type.shape = Shape{4};
-    v.placement = placement;
+    v.place = place;
     return ValueId{static_cast<uint32_t>(plan.values.size() - 1)};
   };
-  const ValueId x = value("x", {Placement::Kind::input, 0, 0, 0});
-  const ValueId between = value("between", {Placement::Kind::arena, 0, 0, 0});
-  const ValueId y = value("y", {Placement::Kind::arena, 0, 1, 64});
+  const ValueId x = value("x", {MemoryPlace::Kind::input, 0, 0, 0});
+  const ValueId between = value("between", {MemoryPlace::Kind::arena, 0, 0, 0});
+  const ValueId y = value("y", {MemoryPlace::Kind::arena, 0, 1, 64});
   plan.steps.resize(2);
   plan.steps[0].inputs.push_back({x, {}});
   plan.steps[0].outputs.push_back({between, {}});
