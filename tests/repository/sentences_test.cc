@@ -1,0 +1,62 @@
+// What people read is written as whole sentences, so that a message can be found by searching for its words; and no two files that are
+// about the same thing have the same name.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path checkout = HEDDLE_SOURCE_DIR;
+
+std::vector<std::string> sources_of(const std::vector<std::string>& folders) {
+  std::vector<std::string> files;
+  for (const std::string& folder : folders)
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension == ".h" || extension == ".cc" || extension == ".cu") files.push_back(fs::relative(entry.path(), checkout).string());
+    }
+  return files;
+}
+
+// Installed headers are built by people who may not have fmt.
+TEST(Sentences, AreFormattedWholeAndNotGlued) {
+  const std::regex glued(R"re("[^"]* [^"]*" \+ |\+ "[^"]* [^"]*"|std::to_string\()re");
+  size_t formatted = 0;
+  for (const std::string& name : sources_of({"runtime", "tools"})) {
+    if (name.starts_with("runtime/include/")) continue;
+    std::ifstream file(checkout / name);
+    size_t number = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++number;
+      formatted += line.find("fmt::format(") != std::string::npos ? 1 : 0;
+      EXPECT_FALSE(std::regex_search(line, glued)) << name << ":" << number << ": write this sentence with fmt::format:" << line;
+    }
+  }
+  EXPECT_GT(formatted, 300u) << "this test no longer sees the sources";
+}
+
+TEST(FileNames, AreThereOnce) {
+  std::map<std::string, std::set<std::string>> folders;  // by name without extension
+  for (const std::string& name : sources_of({"runtime", "plugins", "tools"})) {
+    const std::string folder = fs::path(name).parent_path().string();
+    // Commands are called what users type, operators what ONNX calls them.
+    if (folder.starts_with("tools/heddle/commands") || folder.starts_with("plugins/cpu/")) continue;
+    folders[fs::path(name).stem().string()].insert(folder);
+  }
+  for (const auto& [name, in] : folders) {
+    // A public header may have a source of its name.
+    if (in.size() == 1 || (in.size() == 2 && in.contains("runtime/include/heddle"))) continue;
+    std::string all;
+    for (const std::string& folder : in) all += " " + folder;
+    ADD_FAILURE() << name << " is a file of" << all << ": say in its name what it is about there";
+  }
+}
+
+}  // namespace
