@@ -1,5 +1,5 @@
-// What the stages in front of compile make of a net, as text (net/print.h): for tests that give a net and compare what comes out. How the
-// stages are called stands here alone.
+// What the stages in front of compile make of a net, as text (net/print.h): for tests that give a net and compare what comes out.
+// Calls each stage by itself, so that a test can look behind any of them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ namespace heddle {
 std::string printable(std::string_view text);
 std::string printable_line(std::string_view text);
 // A name for a file, made of any text: no '/', '\\', ':', no characters that shells know, nothing that is not printable; does not begin
-// with '.', '-' or '~'; not empty; at most 200 bytes. Different texts may give the same name (FileNames in tools/heddle/dump.h).
+// with '.', '-' or '~'; not empty; at most 200 bytes. Different texts may give the same name.
 std::string file_name_of(std::string_view text);
 // `text` as a JSON string with its quotes; what printable escapes is escaped here too.
 std::string quoted(std::string_view text);
@@ -40,7 +40,7 @@ bool is_utf8(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 // Up to `limit` of `candidates` closest to `name` by edit distance (at most a third of its length away), best first.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates, size_t limit = 3);
-// ", did you mean \"a\" or \"b\"?" or empty.
+// "did you mean \"a\" or \"b\"?" or empty.
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
 // Shortest decimal that reads back as the same double; "inf", "-inf" and "nan" as text.
 std::string shortest(double value);

@@ -25,7 +25,7 @@ struct CompileOptions {
   int64_t* prepare_ns = nullptr;               // time spent in the kernels' create and prepare is added here
   bool commit_late = true;                     // updates of variables form the tail of the plan
   std::shared_ptr<ResourceTable> resources;    // null: asking for one is an error
-  const Interruption* interruption = nullptr;  // asked between stages, and between kernels that are made; null: none
+  const Interruption* interruption = nullptr;  // asked between passes, and between kernels that are made; null: none
 };
 
 // Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.

@@ -1,4 +1,4 @@
-// Draft: a plan in the making, passed from one step of compile to the next. Private to compile/.
+// Draft: a plan in the making, passed from one pass of compile to the next. Private to compile/.
 #pragma once
 
 #include <memory>

@@ -170,7 +170,7 @@ struct Plan {
   std::vector<PlanDevice> devices;      // beside the host
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
-  std::vector<Diagnostic> warnings;  // what verify had to say; operators that moved to the host under Copies::automatic as notes
+  std::vector<Diagnostic> warnings;  // of the stages before compile; notes of operators that moved to the host among them
   Limits limits;                     // for values whose extents are known only while running
   bool has_late_steps = false;
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps

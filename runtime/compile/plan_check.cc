@@ -46,7 +46,7 @@ class Judge {
 
   Status run() {
     HEDDLE_CHECK(order_.read());
-    HEDDLE_CHECK(check_placements());
+    HEDDLE_CHECK(check_places());
     HEDDLE_CHECK(collect_buffers());
     HEDDLE_CHECK(check_outputs());
     HEDDLE_CHECK(check_tail());
@@ -60,8 +60,8 @@ class Judge {
 
  private:
   Status check_tail() const;
-  Status check_placements() const;
-  Status check_placement(const PlanValue& value) const;
+  Status check_places() const;
+  Status check_place(const PlanValue& value) const;
   Status collect_buffers();
   Status add_write(uint32_t step, ValueId value);
   Status check_outputs() const;
@@ -112,7 +112,7 @@ Status Judge::check_tail() const {
   return {};
 }
 
-Status Judge::check_placement(const PlanValue& value) const {
+Status Judge::check_place(const PlanValue& value) const {
   const MemoryPlace& at = value.place;
   const auto beyond = [&] { return wrong_plan(fmt::format("value {} lies in a memory that is not there", quoted(value.name))); };
   if (at.device > plan_.devices.size()) return beyond();
@@ -140,10 +140,10 @@ Status Judge::check_placement(const PlanValue& value) const {
   }
 }
 
-Status Judge::check_placements() const {
+Status Judge::check_places() const {
   std::vector<char> taken(plan_.extent_slots, 0);
   for (const PlanValue& value : plan_.values) {
-    HEDDLE_CHECK(check_placement(value));
+    HEDDLE_CHECK(check_place(value));
     const int32_t slot = value.extent_slot;
     if ((slot >= 0) != (value.type.bounded_axis >= 0) || slot >= static_cast<int64_t>(taken.size()) || (slot >= 0 && taken[slot]++))
       return wrong_plan(fmt::format("value {} has no slot of its own for its extent", quoted(value.name)));

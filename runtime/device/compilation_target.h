@@ -1,5 +1,5 @@
-// What nets are compiled for: where operators run and what a plan may take. A session holds one; verify, transform, compile and the
-// compilation of subnets read it by reference, so that no two stages can disagree.
+// What nets are compiled for: where operators run and what a plan may take. A session holds one; every stage from infer on and
+// the compilation of subnets read it by reference, so that no two stages can disagree.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct CompilationTarget {
   uint32_t max_threads;
   Copies copies = Copies::warn;      // between devices
   int64_t memory_limit = INT64_MAX;  // planned peak bytes per device
-  DeviceManager* devices = nullptr;  // borrowed; null: every operator runs on the host
+  DeviceManager* devices = nullptr;  // borrowed; null: compile refuses operators that are placed elsewhere
   uint32_t streams = 1;              // of each device
   // Each transform's net is judged behind it, and each plan behind compile: what is wrong with them is a defect of Heddle or of a plugin.
   bool check_plans = checks_plans_by_default();

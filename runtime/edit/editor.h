@@ -1,5 +1,5 @@
-// Editor: how transforms rewrite a TypedNet. Nodes are added with their types inferred at once; replaced values are redirected; what became
-// dead is dropped at the end, together, in one pass.
+// Editor: how placement and transforms change a TypedNet. Nodes are added with their types inferred at once; replaced values are
+// redirected; what became dead is dropped at the end, together, in one pass.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// Adds `node`, of which name, domain, type, inputs, attributes and place count, behind all others, with one output, and infers its type.
+// Adds `node`, of which name, domain, type, inputs, attributes and device count, behind all others, with one output, and infers its type.
 // For callers that keep nodes in order themselves; others use Editor::add_node. Errors: unknown_operator; what inference says.
 Result<ValueId> append_node(TypedNet& net, Node node);
 
@@ -26,7 +26,7 @@ class Editor {
     changed_ = true;
     return net_.net[id];
   }
-  // The id of the device of that full name, a new one when none has it; whatever cpu is the host.
+  // The id of the device of that full name, a new one when none has it; every name of kind cpu is the host's.
   DeviceId device(const std::string& name);
   // The node runs there. The net counts as unchanged.
   void set_device(NodeId id, DeviceId device) { net_.net[id].placed = device; }

@@ -37,7 +37,7 @@ class Workspace {
   int64_t bytes() const;
   // Whether it holds memory on a device whose plugin is being unloaded.
   bool keeps_retired() const;
-  // Another number whenever any of it is somewhere else, and in no other workspace; 0: never held anything.
+  // Changes whenever any of it moves; no two workspaces have the same; 0: never held anything.
   uint64_t generation() const { return generation_; }
   Turns& turns() { return turns_; }
   // In a turn: a device that does not answer may still read and write the memory. No other run may have it before.

@@ -118,7 +118,7 @@ struct Node {
   std::string domain;  // "" is ONNX's
   std::string type;
   int32_t version = 0;           // asked for; 0: the newest known
-  std::string device;            // what the file says: kind[:index]; empty: inherited
+  std::string device;            // what the file says: kind[:index]; empty: the default one
   std::vector<ValueId> inputs;   // invalid ids: absent optional inputs
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;

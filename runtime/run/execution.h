@@ -77,6 +77,9 @@ class Execution {
   // Any value by its id, for dumps and checks; its bytes may have been overwritten by later steps.
   const heddle_tensor& view(ValueId value) const { return views_.of(value); }
 
+  // One run, on the calling thread and those of the executor. Waits for its turn with the session's variables, if the net has any. Errors:
+  // busy (a run is under way, a device has not answered); missing_input, shape_mismatch, invalid_argument (what is bound); hazard (a
+  // variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.seen` answers.
   Status run(const RunSettings& settings);
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
   void cancel() {
@@ -110,7 +113,7 @@ class Execution {
   static bool outer_stops(void* self);
   static bool told_to_end(void* scope);
 
-  // Each part is made of those above it.
+  // Each part is made of those above it; devices_ alone stands behind steps_, which uses it, because it has to go first.
   const std::shared_ptr<const Plan> plan_;
   RunVariables variables_;
   RunScope scope_;

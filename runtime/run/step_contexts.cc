@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-// From how long on, as far as anything is known, a step of several tiles looks between ranges of them whether the run is to end.
+// A step of several tiles whose cost is unknown, or at least this, runs in ranges of them, so that it can be stopped in between.
 constexpr double long_step_ns = 10e6;
 
 // A step whose shapes leave nothing to do.

@@ -1,5 +1,5 @@
-// What `heddle check` says: the findings of every stage up to compile. Where a net is right so far, the stages themselves are asked; where
-// it is not, what can still be told about the rest of it.
+// What `heddle check` says: the findings of every stage, compile included. Where a net is right so far, the stages themselves are asked;
+// where it is not, what can still be told about the rest of it.
 #include "base/device_name.h"
 #include "base/text.h"
 #include "device/device_manager.h"

@@ -123,7 +123,8 @@ Status Context::State::run_in_turn(const RunSettings& settings) {
   return status;
 }
 
-// In nanoseconds from the first step's begin. A step that failed, or that a failure left unfinished, has no end.
+// In nanoseconds from the first step's begin. A step in tiles that a failure left unfinished has no end, and is shown to end where it
+// began.
 void Context::State::fill_profile() {
   uint64_t first = UINT64_MAX;
   for (const StepSpan& span : spans)
@@ -136,7 +137,7 @@ void Context::State::fill_profile() {
   }
 }
 
-// What the caller asked for, from now on.
+// The settings of a run that is asked for now.
 RunSettings Context::State::settings(const RunOptions& options) {
   RunSettings made;
   profile = options.profile;

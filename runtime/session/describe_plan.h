@@ -8,6 +8,7 @@
 
 namespace heddle {
 
+// Never null. `times`: of the stages that made the plan.
 std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times);
 
 }  // namespace heddle

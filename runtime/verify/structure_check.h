@@ -14,7 +14,7 @@ namespace heddle {
 
 // Code::internal for the first thing that is not as it should be:
 //   - nodes stand in an order in which they can run: what a node reads or waits for stands before it, and something makes it;
-//   - a node reads what its operator needs, and knows its outputs as they know it;
+//   - a node reads what its operator needs, and each of its outputs names it as its producer;
 //   - each version of a variable is made from the one before it, and its readers do not depend on the node that overwrites it;
 //   - outputs of the net have a producer, or are inputs, constants or variables;
 //   - every type is the one that inference says: the dtype, and the extents as far as both know them before the run.

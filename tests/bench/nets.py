@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ResNet-50 and the encoder against what they could cost at least, in one run of the machine.
 
-  tests/bench/nets.py BUILD [ROUNDS]      e.g. build/release; the build needs -DHEDDLE_BUILD_BENCHMARKS=ON
+  tests/bench/nets.py BUILD [ROUNDS]      e.g. build/release; configure it with -DHEDDLE_BUILD_BENCHMARKS=ON
 
 Latency on two threads: `heddle bench` and the bare oneDNN primitives of heddle_onednn_floor take turns; median and fastest run of each, and
 their ratio. Where other programs use the processors now and then, the fastest runs say more than the medians.

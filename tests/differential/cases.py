@@ -1,6 +1,6 @@
 """Cases: an ONNX model with its inputs, made from a seed.
 
-`Generator` is what the operators of operators.py are written against: it draws dtypes, shapes and contents, decides which operands are
+`Generator` is what the operators of elementwise.py, moving.py and computing.py are written against: it draws dtypes, shapes and contents, decides which operands are
 constants, and collects nodes. With a pool of values (graphs.py) operands are taken from earlier nodes where they fit.
 """
 import dataclasses

@@ -20,7 +20,7 @@
 namespace heddle {
 
 struct StepTime {
-  int64_t begin_ns = 0, end_ns = 0;  // from the begin of the run's first step
+  int64_t begin_ns = 0, end_ns = 0;  // from the begin of the run's first step; the same when a failure left the step unfinished
   uint64_t workers = 0;              // bit w: worker w took part, 0 is the calling thread; those from 63 on share bit 63; 0: it did not run
   bool ran() const { return workers != 0; }
 };

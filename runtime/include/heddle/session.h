@@ -186,8 +186,9 @@ class HEDDLE_API Session {
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});
   // The plan for these input types, compiled or found as prepare() does. Errors: those of prepare.
   Result<std::shared_ptr<const PlanInfo>> plan(const std::vector<TensorView>& inputs = {});
-  // All that is wrong with the net for these input types, of every stage before kernels are chosen, and warnings; empty: nothing. An input
-  // without a dtype is as declared; one without data has a content that is not known.
+  // All that is wrong with the net for these input types, of every stage up to and including compile (missing kernels, what kernels refuse
+  // to prepare, plans over a limit), and warnings; empty: nothing. An input without a dtype is as declared; one without data has a content
+  // that is not known. Works anew in each call.
   std::vector<Diagnostic> check(const std::vector<TensorView>& inputs = {}) const;
   // The symbols in declared shapes, those of subnets too.
   std::vector<std::string> symbols() const;
@@ -235,7 +236,8 @@ class HEDDLE_API Runtime {
   Result<Session> open(struct Net&& net, const SessionOptions& options = {}) const;
   // Sessions that are open keep the operators that they had. Errors: as create.
   Status load_plugin(const std::string& path);
-  // The plugin's library leaves the process when no session uses it. Errors: unknown_name.
+  // The plugin's library leaves the process when no session uses it. Errors: unknown_name; busy (kernels or rewrite rules of another plugin
+  // need its operators); forked.
   Status unload_plugin(const std::string& name);
   std::vector<PluginInfo> plugins() const;
   // Frees run memory that is idle, until about `keep_bytes` are held. It also goes with the last session.

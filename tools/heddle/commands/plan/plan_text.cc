@@ -17,7 +17,7 @@ std::string operand_text(const PlanInfo& plan, const PlanInfo::Operand& operand)
   return fmt::format("{}:{}{}{}", word(v.name), to_string(v.dtype), v.shape.text(), v.layout != "row-major" ? "/" + v.layout : "");
 }
 
-Json placement_json(const PlanInfo::Value& v) {
+Json value_json(const PlanInfo::Value& v) {
   static constexpr const char* kinds[] = {"none", "arena", "constant", "input", "variable", "unplanned"};
   Json shape = Json::array();
   for (const int64_t d : v.shape) shape.push_back(d);
@@ -33,8 +33,8 @@ Json placement_json(const PlanInfo::Value& v) {
 Json step_json(const PlanInfo& plan, size_t i) {
   const PlanInfo::Step& s = plan.steps[i];
   Json inputs = Json::array(), outputs = Json::array();
-  for (const PlanInfo::Operand& o : s.inputs) inputs.push_back(o.value ? placement_json(plan.values[*o.value]) : Json(nullptr));
-  for (const PlanInfo::Operand& o : s.outputs) outputs.push_back(o.value ? placement_json(plan.values[*o.value]) : Json(nullptr));
+  for (const PlanInfo::Operand& o : s.inputs) inputs.push_back(o.value ? value_json(plan.values[*o.value]) : Json(nullptr));
+  for (const PlanInfo::Operand& o : s.outputs) outputs.push_back(o.value ? value_json(plan.values[*o.value]) : Json(nullptr));
   return {{"index", i},
           {"name", s.name},
           {"type", s.type},
