@@ -33,7 +33,7 @@ SuddenEnd end_by(int signal) {
   return signal == SIGTERM ? SuddenEnd::sigterm : SuddenEnd::sigint;
 }
 
-// Everything from here to on_signal is called in a signal handler: async-signal-safe functions alone.
+// Everything from here to on_bus_error is called in a signal handler: async-signal-safe functions alone.
 void put(int fd, const char* text, size_t length) {
   while (length > 0) {
     const ssize_t n = ::write(fd, text, length);
@@ -98,7 +98,7 @@ Status reason(SuddenEnd end) {
   if (end == SuddenEnd::file_shrank)
     return {Code::file_truncated, "a mapped file, the net or its weights, became shorter while it was read",
             "replace files by renaming instead of writing into them"};
-  return {Code::interrupted, std::string("interrupted by ") + (end == SuddenEnd::sigterm ? "SIGTERM" : "SIGINT")};
+  return {Code::interrupted, end == SuddenEnd::sigterm ? "interrupted by SIGTERM" : "interrupted by SIGINT"};
 }
 
 int exit_code(SuddenEnd end) {

@@ -51,8 +51,8 @@ class Runner {
   Status open();
   Status prepare();
   Status execute();
-  Status compare_devices();
   Status write_outputs();
+  Status compare_devices();
   void describe();
 
  private:
