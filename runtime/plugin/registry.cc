@@ -298,11 +298,6 @@ Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::p
   return files;
 }
 
-Status Registry::load_folder(const std::filesystem::path& folder) {
-  HEDDLE_TRY(const std::vector<std::filesystem::path> files, plugin_files(folder));
-  return load(files);
-}
-
 Status Registry::unload(const std::string& plugin_name) {
   std::shared_ptr<const RegistrySnapshot> before;  // released behind the lock: closing a library may take a while
   const std::lock_guard lock(mutex_);

@@ -62,8 +62,6 @@ class Registry {
   // operator; those of the reader, naming rule and file.
   Status load(std::span<const std::filesystem::path> files);
   Status load(const std::filesystem::path& file) { return load({&file, 1}); }
-  // Loads every *.so of a folder in name order; a file that exports no entry point is an error like any other.
-  Status load_folder(const std::filesystem::path& folder);
   // Takes the plugin out of the registry; its library closes when no net and no plan uses it. Code::unknown_name when not loaded, busy when
   // kernels or rewrite rules of another plugin need its operators.
   Status unload(const std::string& plugin_name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/device_name.h"
 #include "net/layout_order.h"
 
 namespace heddle {
@@ -102,8 +103,7 @@ std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device) {
     const PlanInfo::Step& step = plan.steps[i];
     for (const PlanInfo::Operand& operand : step.inputs) touch(operand, i);
     for (const PlanInfo::Operand& operand : step.outputs) touch(operand, i);
-    const bool here =
-        device < plan.memory.size() && (device == 0 ? step.device.starts_with("cpu") : step.device == plan.memory[device].device);
+    const bool here = device < plan.memory.size() && (device == 0 ? is_host(step.device) : step.device == plan.memory[device].device);
     if (here && step.scratch_bytes > 0) all.push_back({step.name, "", step.scratch_bytes, i, i});
   }
   for (const size_t output : plan.outputs) {
