@@ -23,7 +23,7 @@ TEST(ToolPlugin, CheckPassesTheExample) {
 
 // Every operator of the plugin, by inputs that the suite makes up; what they do not fit is named in a test of its own.
 TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
-  const Json operators = heddle_json({"plugin", "check", cpu_plugin})["operators"];
+  const Json operators = heddle_json({"plugin", "check", cpu_plugin, "--timeout", "300"})["operators"];  // sanitizers are slow
   EXPECT_GT(operators.size(), 130u);
   std::string tests;
   for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/operators"))
