@@ -22,5 +22,7 @@ namespace heddle::compiling {
 // that no step elsewhere relies on work that is merely enqueued. A plan does not say which version of a buffer a view shows: the latest
 // that all its readers run after is taken for it.
 Status check(const Plan& plan);
+// The judge takes the square of the steps in time and memory: plans of more are not judged where nets are compiled, nor inside of others.
+constexpr size_t judged_steps = 4096;
 
 }  // namespace heddle::compiling

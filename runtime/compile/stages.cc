@@ -39,9 +39,6 @@ Status transform_stage(Compilation& c, const Net*) {
   return {};
 }
 
-// The judge of plans takes the square of their steps in time and memory: larger ones are left to tests of their own.
-constexpr size_t judged_steps = 4096;
-
 // The time of kernels' create and prepare is counted apart.
 Status compile_stage(Compilation& c, const Net*) {
   int64_t prepare_ns = 0;
@@ -58,7 +55,7 @@ Status compile_stage(Compilation& c, const Net*) {
     c.times->compile_ns -= prepare_ns;
   }
   HEDDLE_TRY(c.plan, std::move(plan));
-  if (c.target.check_plans && c.plan->steps.size() <= judged_steps) return compiling::check(*c.plan).in_net(c.plan->net_name);
+  if (c.target.check_plans && c.plan->steps.size() <= compiling::judged_steps) return compiling::check(*c.plan).in_net(c.plan->net_name);
   return {};
 }
 
