@@ -119,36 +119,14 @@ Status Context::State::run_in_turn(const RunSettings& settings) {
     status = execution->run(settings);
     if (shared && !status.ok()) workspace->block(execution->unanswered());
   }
-  if (profile) fill_profile();
+  observation.end();
   return status;
-}
-
-// In nanoseconds from the first step's begin. A step in tiles that a failure left unfinished has no end, and is shown to end where it
-// began.
-void Context::State::fill_profile() {
-  uint64_t first = UINT64_MAX;
-  for (const StepSpan& span : spans)
-    if (span.begin != 0) first = std::min(first, span.begin);
-  const auto since = [&](uint64_t at) { return static_cast<int64_t>(ticks_to_ns(at - first)); };
-  profile->steps.resize(spans.size());
-  for (size_t i = 0; i < spans.size(); ++i) {
-    const StepSpan& span = spans[i];
-    profile->steps[i] = span.begin == 0 ? StepTime() : StepTime{since(span.begin), since(std::max(span.begin, span.end)), span.workers};
-  }
 }
 
 // The settings of a run that is asked for now.
 RunSettings Context::State::settings(const RunOptions& options) {
   RunSettings made;
-  profile = options.profile;
-  if (profile) {
-    spans.assign(entry->plan->steps.size(), {});
-    made.profile = spans.data();
-  }
-  if (options.observer) {
-    seen = [reader = StepReader(*execution), observer = options.observer](uint32_t step) mutable { return reader.show(*observer, step); };
-    made.seen = &seen;
-  }
+  observation.begin(options, *execution, made);
   made.seed = options.seed.value_or(session->options.seed);
   made.deadline_ns = options.deadline_ns;
   if (made.deadline_ns > 0) made.asked_ticks = ticks();
@@ -257,8 +235,10 @@ int64_t Context::held_bytes(size_t device) const {
   const Plan& plan = *state_->entry->plan;
   if (device > plan.devices.size()) return 0;
   const int64_t own = state_->execution->allocated_bytes(static_cast<uint8_t>(device));
-  const Workspace* workspace = state_->workspace.get();
+  Workspace* const workspace = state_->workspace.get();
   if (!workspace) return own;
+  Turns::Hold turn;  // another context's run may be making it larger; when this thread holds it already, it is as good
+  if (state_->shared) turn.enter(workspace->turns(), Turns::Use::alone);
   return own + (device == 0 ? workspace->host_bytes() : workspace->bytes_on(*plan.devices[device - 1].device));
 }
 std::shared_ptr<const PlanInfo> Context::plan() const {

@@ -55,6 +55,14 @@ Status check_count(const Net& net, size_t count) {
   return {Code::missing_input, fmt::format("the net has {} inputs, {} are given", net.inputs.size(), count), "give each input"};
 }
 
+// Before the content of an input is copied: the types of inputs are checked later, by inference.
+Status check_content(const TensorView& input, const std::string& name, const Limits& limits) {
+  int64_t bytes = 0;
+  if (checked_byte_size(input.dtype, input.shape, &bytes) && bytes <= limits.tensor_bytes) return {};
+  return over_limit(limits, &Limits::tensor_bytes,
+                    fmt::format("input {} is {}{}", quoted(name), to_string(input.dtype), input.shape.text()));
+}
+
 // In ticks, from now; 0: none.
 uint64_t deadline_of(const RunOptions& options) {
   RunSettings settings;
@@ -104,6 +112,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
     for (const uint32_t i : shape_inputs) {
       const TensorView& input = inputs[i];
       if (!input.data) return missing_content(net[net.inputs[i]].name);
+      HEDDLE_CHECK(check_content(input, net[net.inputs[i]].name, target.limits));
       const auto* bytes = static_cast<const std::byte*>(input.data);
       entry->contents.emplace_back(bytes, bytes + input.byte_size());
       p.inputs[i].content = Blob::copy_of(input.dtype, input.shape, input.data);
@@ -288,7 +297,11 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
     if (outputs[i].data) HEDDLE_CHECK(check_output_buffer(*entry->plan, i, bytes));
     execution->bind_output(i, outputs[i].data);
   }
-  HEDDLE_CHECK(execution->run(settings));
+  Observation observation;
+  observation.begin(options, *execution.operator->(), settings);
+  const Status status = execution->run(settings);
+  observation.end();
+  HEDDLE_CHECK(status);
   for (size_t i = 0; i < output_count; ++i) {
     void* const data = outputs[i].data;
     outputs[i] = execution->output(i);
@@ -325,7 +338,8 @@ std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) co
   PipelineOptions p = impl_->pipeline;
   for (const TensorView& input : inputs) p.inputs.push_back({{input.dtype, input.shape}, nullptr});
   for (const uint32_t i : impl_->shape_inputs)
-    if (i < inputs.size() && inputs[i].data) p.inputs[i].content = Blob::copy_of(inputs[i].dtype, inputs[i].shape, inputs[i].data);
+    if (i < inputs.size() && inputs[i].data && check_content(inputs[i], {}, impl_->target.limits).ok())
+      p.inputs[i].content = Blob::copy_of(inputs[i].dtype, inputs[i].shape, inputs[i].data);
   Status status = impl_->runtime->made.check();
   if (status.ok()) status = check_count(impl_->net, inputs.size());
   if (!status.ok()) return {status.diagnostic()};

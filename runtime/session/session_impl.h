@@ -16,8 +16,8 @@
 #include "run/execution.h"
 #include "run/forked.h"
 #include "run/quarantine.h"
+#include "session/observation.h"
 #include "session/pipeline.h"
-#include "session/step_reader.h"
 #include "state/variables.h"
 
 namespace heddle {
@@ -122,11 +122,7 @@ struct Context::State {
   RunSettings settings(const RunOptions& options);
   // In the caller's thread or the executor's: when it is this context's turn in shared memory.
   Status run_in_turn(const RunSettings& settings);
-  // Where settings() made the run leave times, and what it made it call.
-  std::vector<StepSpan> spans;
-  std::function<Status(uint32_t)> seen;
-  Profile* profile = nullptr;
-  void fill_profile();
+  Observation observation;  // of the run that settings() were made for
   const MadeInThisProcess& made() const { return session->runtime->made; }
   struct Async;
   std::shared_ptr<Async> async;

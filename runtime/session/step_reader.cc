@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "base/text.h"
 #include "net/layout_order.h"
 
@@ -30,6 +32,18 @@ Result<TensorView> StepReader::read(const std::vector<Operand>& operands, size_t
   ordered_ = row_major(tensor, view.layout);
   tensor.data = ordered_.data();
   return tensor;
+}
+
+// The run that it looks at must end as any other: with its streams drained and its variables whole or marked.
+Status StepReader::show(const StepObserver& observer, size_t step) noexcept {
+  try {
+    StepView view(*this, step);
+    return observer(view);
+  } catch (const std::exception& e) {
+    return {Code::internal, fmt::format("the observer threw an exception: {}", printable_line(e.what())), "return a Status instead"};
+  } catch (...) {
+    return {Code::internal, "the observer threw an exception", "return a Status instead"};
+  }
 }
 
 TensorView StepView::input_type(size_t k) const {

@@ -1,8 +1,10 @@
 // What programs see of plans and runs through heddle/plan_info.h and heddle/observe.h, where runs go wrong.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "load/save.h"
 #include "small_nets.h"
@@ -67,6 +69,107 @@ TEST(Profile, OfARunThatGetsNoTurnInSharedMemoryIsEmpty) {
   ASSERT_TRUE(enter_shared(*Internals::workspace(memory), turn).ok());
   EXPECT_EQ(context->run(options).code(), Code::busy);
   for (const StepTime& time : profile.steps) EXPECT_FALSE(time.ran());
+}
+
+// y = softmax(x), and two updates behind it: a += x, b += x.
+constexpr const char* updating_net = R"({"heddle": 1, "name": "updating", "inputs": ["x"], "outputs": ["y"],
+  "operator_sets": [{"domain": "", "version": 17}, {"domain": "heddle", "version": 1}],
+  "variables": [{"name": "a", "dtype": "f32", "dims": [2], "data": [0, 0]}, {"name": "b", "dtype": "f32", "dims": [2], "data": [0, 0]}],
+  "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [2]}, {"name": "y"},
+    {"name": "a", "kind": "variable", "variable": "a", "version": 0}, {"name": "b", "kind": "variable", "variable": "b", "version": 0},
+    {"name": "a@1", "kind": "variable", "variable": "a", "version": 1}, {"name": "b@1", "kind": "variable", "variable": "b", "version": 1}],
+  "nodes": [{"name": "y", "type": "Softmax", "inputs": ["x"], "outputs": ["y"]},
+    {"name": "ua", "type": "AccumulateAdd", "domain": "heddle", "inputs": ["a", "x"], "outputs": ["a@1"]},
+    {"name": "ub", "type": "AccumulateAdd", "domain": "heddle", "inputs": ["b", "x"], "outputs": ["b@1"]}]})";
+
+Session open_updating() {
+  auto session = runtime(2).open_bytes(updating_net, std::strlen(updating_net), "");
+  EXPECT_TRUE(session.ok()) << session.status().text();
+  return *session;
+}
+
+float first_of(Session& session, const char* variable) {
+  const auto value = session.read_variable(variable);
+  EXPECT_TRUE(value.ok()) << value.status().text();
+  return value.ok() ? *static_cast<const float*>(value->data()) : -1;
+}
+
+// Fails, or throws, at each step in turn.
+void expect_all_or_nothing(const std::function<Status()>& mishap, Code code) {
+  const float x[] = {1, 2};
+  for (size_t at = 0; at < 3; ++at) {
+    Session session = open_updating();
+    auto context = session.prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(context->bind_input(0, x).ok());
+    size_t seen = 0;
+    const StepObserver observer = [&](StepView& view) { return ++seen, view.step() == at ? mishap() : Status(); };
+    RunOptions options;
+    options.observer = &observer;
+    EXPECT_EQ(context->run(options).code(), code);
+    EXPECT_EQ(seen, at + 1) << "called again";
+    const float updated = context->plan()->steps[at].tail ? 1 : 0;
+    EXPECT_EQ(first_of(session, "a"), updated) << at;
+    EXPECT_EQ(first_of(session, "b"), updated) << at;
+    const Status next = context->run();
+    EXPECT_TRUE(next.ok()) << next.text();
+  }
+}
+
+TEST(Observer, ThatFailsLeavesUpdatesAllMadeOrNone) {
+  expect_all_or_nothing([] { return Status(Code::invalid_argument, "seen enough"); }, Code::invalid_argument);
+}
+
+TEST(Observer, ThatThrowsIsAnError) {
+  expect_all_or_nothing([]() -> Status { throw std::runtime_error("seen enough"); }, Code::internal);
+}
+
+TEST(Observer, ThatIsEmptyIsNone) {
+  const float x[] = {1, 2};
+  Session session = open_updating();
+  const StepObserver none;
+  RunOptions options;
+  options.observer = &none;
+  EXPECT_TRUE(session.run({{DType::f32, Shape{2}, const_cast<float*>(x)}}, options).ok());
+}
+
+TEST(Observer, AndProfileServeBothWaysToRunASession) {
+  float x[] = {1, 2}, y[2];
+  Session session = open_updating();
+  const TensorView input{DType::f32, Shape{2}, x};
+  TensorView output{DType::f32, Shape{2}, y};
+  size_t seen = 0;
+  const StepObserver observer = [&](StepView&) { return ++seen, Status(); };
+  Profile in_place, owned;
+  RunOptions options;
+  options.observer = &observer;
+  options.profile = &in_place;
+  ASSERT_TRUE(session.run(&input, 1, &output, 1, options).ok());
+  EXPECT_EQ(seen, 3u);
+  options.profile = &owned;
+  ASSERT_TRUE(session.run({input}, options).ok());
+  EXPECT_EQ(seen, 6u);
+  for (const Profile* profile : {&in_place, &owned}) {
+    ASSERT_EQ(profile->steps.size(), 3u);
+    EXPECT_TRUE(profile->steps.back().ran());
+  }
+}
+
+TEST(ShapeDecidingInput, OfAnImpossibleSizeIsAnErrorBeforeItIsRead) {
+  NetBuilder b("reshape");
+  const ValueId x = b.input("x", DType::f32, Shape{2, 3});
+  const ValueId shape = b.input("shape", DeclaredType{DType::i64, true, {Dim::named("N")}});
+  b.output(b.add1("Reshape", "y", {x, shape}));
+  Session session = open(runtime(), b.finish());
+  const std::vector<float> data(6);
+  const int64_t wanted[] = {3, 2};
+  for (const Shape& size : {Shape{INT64_MAX, INT64_MAX}, Shape{int64_t{1} << 62}, Shape{int64_t{1} << 40}}) {
+    const std::vector<TensorView> inputs = {view(data.data(), DType::f32, Shape{2, 3}), view(wanted, DType::i64, size)};
+    EXPECT_EQ(session.prepare(inputs).status().code(), Code::limit_exceeded);
+    EXPECT_FALSE(session.run(inputs).ok());
+    EXPECT_FALSE(session.check(inputs).empty());
+  }
+  EXPECT_TRUE(session.run({view(data.data(), DType::f32, Shape{2, 3}), view(wanted, DType::i64, Shape{2})}).ok());
 }
 
 TEST(MemoryByOwner, AnOutputOutsideTheArenaHoldsNoBuffer) {

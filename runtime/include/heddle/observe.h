@@ -50,7 +50,8 @@ class HEDDLE_API StepView {
 };
 
 // Called behind each step of a run that is observed. Its steps then run one after the other on the calling thread; a failing status ends
-// the run, which returns it.
+// the run, which returns it, and is not called again; once updates of variables have begun they are all made first. One that throws ends
+// the run with Code::internal; an empty one is none.
 using StepObserver = std::function<Status(StepView&)>;
 
 }  // namespace heddle

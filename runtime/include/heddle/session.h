@@ -224,8 +224,9 @@ struct PluginInfo {
 // forked from the process that made it every call that returns a Status or a Result is Code::forked.
 class HEDDLE_API Runtime {
  public:
-  // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration; invalid_argument (threads, or the executor's
-  // concurrency, out of range); forked (oneTBB's threads are the parent's).
+  // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration; what is wrong with a plugin's rewrite rules, naming rule
+  // and file (operators that a rule speaks of come with its plugin, with one that is loaded together with it, or were loaded before);
+  // invalid_argument (threads, or the executor's concurrency, out of range); forked (oneTBB's threads are the parent's).
   static Result<Runtime> create(const RuntimeOptions& options);
   // A .heddle or .json file with its weights. Errors: file_*, weights_*, syntax and all that is wrong with the net or with its operators;
   // invalid_argument (streams, plan_cache or idle_contexts out of range).
