@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -297,10 +298,11 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
     if (outputs[i].data) HEDDLE_CHECK(check_output_buffer(*entry->plan, i, bytes));
     execution->bind_output(i, outputs[i].data);
   }
-  Observation observation;
-  observation.begin(options, *execution.operator->(), settings);
+  std::optional<Observation> observation;  // most runs have none
+  if (options.profile || options.observer) [[unlikely]]
+    observation.emplace().begin(options, *execution.operator->(), settings);
   const Status status = execution->run(settings);
-  observation.end();
+  if (observation) observation->end();
   HEDDLE_CHECK(status);
   for (size_t i = 0; i < output_count; ++i) {
     void* const data = outputs[i].data;
