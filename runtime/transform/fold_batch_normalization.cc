@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "edit/editor.h"
@@ -77,6 +78,7 @@ Status fold_into(Editor& editor, NodeId conv_id, NodeId bn_id) {
 }  // namespace
 
 Result<TypedNet> fold_batch_normalization(TypedNet net) {
+  if (std::none_of(net.net.nodes.begin(), net.net.nodes.end(), [](const Node& node) { return is(node, "BatchNormalization"); })) return net;
   Editor editor(std::move(net));
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {

@@ -25,6 +25,15 @@ bool is_pointwise_node(const Node& node) {
   return node.domain == "heddle" && node.type == "Pointwise";
 }
 
+bool has_pointwise_form(const Node& node) {
+  return node.schema->op->pointwise || is_pointwise_node(node);
+}
+
+// Whether there is anything to fuse: an Editor counts all uses of a net when it begins.
+bool has_pointwise(const TypedNet& net) {
+  return std::any_of(net.net.nodes.begin(), net.net.nodes.end(), has_pointwise_form);
+}
+
 // The node as a program over x0, x1, ... = its inputs; false when it has no pointwise form.
 bool program_of(const Node& node, Program& program) {
   std::string text;
@@ -195,6 +204,7 @@ Chain absorb(const Editor& editor, const Node& node, const std::vector<Chain>& c
 }  // namespace
 
 Result<TypedNet> fuse_epilogues(TypedNet net) {
+  if (!has_pointwise(net)) return net;
   Editor editor(std::move(net));
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
@@ -202,8 +212,7 @@ Result<TypedNet> fuse_epilogues(TypedNet net) {
     if (editor.dead(id)) continue;
     for (;;) {
       const Node& node = editor.node(id);
-      if (!node.outputs[0].valid() || node.schema->op->pointwise || is_pointwise_node(node) || reads_updated_variable(editor.graph(), node))
-        break;
+      if (!node.outputs[0].valid() || has_pointwise_form(node) || reads_updated_variable(editor.graph(), node)) break;
       const NodeId reader = editor.only_reader(node.outputs[0]);
       if (!reader.valid() || reader == id) break;
       EpilogueStage stage;
@@ -224,6 +233,7 @@ Result<TypedNet> fuse_epilogues(TypedNet net) {
 }
 
 Result<TypedNet> fuse_pointwise(TypedNet net, bool chains) {
+  if (!has_pointwise(net)) return net;
   Editor editor(std::move(net));
   const OperatorSchema* pointwise = editor.net().registry->find_operator("heddle", "Pointwise");
   const size_t count = editor.graph().nodes.size();
@@ -233,7 +243,7 @@ Result<TypedNet> fuse_pointwise(TypedNet net, bool chains) {
   for (size_t i = 0; i < count; ++i) {
     const NodeId id(i);
     const Node& node = editor.node(id);
-    if (editor.dead(id) || (!node.schema->op->pointwise && !is_pointwise_node(node))) continue;
+    if (editor.dead(id) || !has_pointwise_form(node)) continue;
     // Stays where it is and is not absorbed: what it reads is overwritten later.
     const bool pinned = reads_updated_variable(editor.graph(), node);
     if (node.schema->updates_variable()) continue;
