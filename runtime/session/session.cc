@@ -56,12 +56,15 @@ Status check_count(const Net& net, size_t count) {
   return {Code::missing_input, fmt::format("the net has {} inputs, {} are given", net.inputs.size(), count), "give each input"};
 }
 
-// Before the content of an input is copied: the types of inputs are checked later, by inference.
-Status check_content(const TensorView& input, const std::string& name, const Limits& limits) {
-  int64_t bytes = 0;
-  if (checked_byte_size(input.dtype, input.shape, &bytes) && bytes <= limits.tensor_bytes) return {};
-  return over_limit(limits, &Limits::tensor_bytes,
-                    fmt::format("input {} is {}{}", quoted(name), to_string(input.dtype), input.shape.text()));
+// The stages compute with the bytes of what they are given; contents are copied before the first of them.
+Status check_sizes(const Net& net, const TensorView* inputs, size_t count, const Limits& limits) {
+  for (size_t i = 0; i < count; ++i) {
+    int64_t bytes = 0;
+    if (checked_byte_size(inputs[i].dtype, inputs[i].shape, &bytes) && bytes <= limits.tensor_bytes) continue;
+    return over_limit(limits, &Limits::tensor_bytes,
+                      fmt::format("input {} is {}{}", quoted(net[net.inputs[i]].name), to_string(inputs[i].dtype), inputs[i].shape.text()));
+  }
+  return {};
 }
 
 // In ticks, from now; 0: none.
@@ -108,12 +111,12 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
   PipelineOptions p = pipeline;
   p.interruption = interruption;
   entry->as_declared = count == 0;
+  HEDDLE_CHECK(check_sizes(net, inputs, count, target.limits));
   for (size_t i = 0; i < count; ++i) p.inputs.push_back({{inputs[i].dtype, inputs[i].shape}, nullptr});
   if (count > 0)
     for (const uint32_t i : shape_inputs) {
       const TensorView& input = inputs[i];
       if (!input.data) return missing_content(net[net.inputs[i]].name);
-      HEDDLE_CHECK(check_content(input, net[net.inputs[i]].name, target.limits));
       const auto* bytes = static_cast<const std::byte*>(input.data);
       entry->contents.emplace_back(bytes, bytes + input.byte_size());
       p.inputs[i].content = Blob::copy_of(input.dtype, input.shape, input.data);
@@ -337,14 +340,14 @@ Result<std::shared_ptr<const PlanInfo>> Session::plan(const std::vector<TensorVi
 }
 
 std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) const {
+  Status status = impl_->runtime->made.check();
+  if (status.ok()) status = check_count(impl_->net, inputs.size());
+  if (status.ok()) status = check_sizes(impl_->net, inputs.data(), inputs.size(), impl_->target.limits);
+  if (!status.ok()) return {status.diagnostic()};
   PipelineOptions p = impl_->pipeline;
   for (const TensorView& input : inputs) p.inputs.push_back({{input.dtype, input.shape}, nullptr});
   for (const uint32_t i : impl_->shape_inputs)
-    if (i < inputs.size() && inputs[i].data && check_content(inputs[i], {}, impl_->target.limits).ok())
-      p.inputs[i].content = Blob::copy_of(inputs[i].dtype, inputs[i].shape, inputs[i].data);
-  Status status = impl_->runtime->made.check();
-  if (status.ok()) status = check_count(impl_->net, inputs.size());
-  if (!status.ok()) return {status.diagnostic()};
+    if (i < inputs.size() && inputs[i].data) p.inputs[i].content = Blob::copy_of(inputs[i].dtype, inputs[i].shape, inputs[i].data);
   return check_net(impl_->net, impl_->registry, impl_->target, p).all();
 }
 
