@@ -16,7 +16,8 @@ namespace heddle::compiling {
 //     operand reads them;
 //   - everything lies inside its arena, aligned, and the reported sizes are what that takes;
 //   - the outputs of the net are there when the run ends.
-// Plans of subnets are judged too. Code::internal names the first offence: the compiler is wrong, not its caller. Any thread.
+// Plans of subnets are judged too, up to judged_steps. Code::internal names the first offence: the compiler is wrong, not its caller. Any
+// thread.
 //
 // Devices beside the host have their arenas judged likewise; that the events between their streams realise the edges is not examined, only
 // that no step elsewhere relies on work that is merely enqueued. A plan does not say which version of a buffer a view shows: the latest
