@@ -242,6 +242,16 @@ void expect_all_same(size_t first, size_t count) {
   }
 }
 
+// The plugin leaves a text that it cannot read out of its table.
+TEST(FusedEpilogue, EachPatternIsRecognised) {
+  for (const std::string& pattern : cpu::onednn::post_op_texts()) {
+    expression::Program program;
+    std::string error;
+    ASSERT_TRUE(expression::parse(with_numbers(pattern, {{0.25, 6}}).front(), {}, program, error)) << pattern << ": " << error;
+    EXPECT_NE(cpu::onednn::match_post_op(program).kind, cpu::onednn::MatchedPostOp::Kind::none) << pattern;
+  }
+}
+
 TEST(FusedEpilogue, OfMatrixProductsChangesNoSpecialValue) {
   expect_all_same(0, 7);
 }
