@@ -21,6 +21,7 @@ struct CompileOptions {
   bool assign_layouts = true;
   bool prepack = true;
   Evaluator* evaluator = nullptr;              // for subnets
+  uint32_t body = 0;                           // of a subnet: its id, see compiled_subnet.h; 0: the net is none
   std::shared_ptr<PackCache> packs;            // null: packs live in the plan alone
   int64_t* prepare_ns = nullptr;               // time spent in the kernels' create and prepare is added here
   bool commit_late = true;                     // updates of variables form the tail of the plan

@@ -1,5 +1,6 @@
 #include "compile/compiled_subnet.h"
 
+#include "base/random.h"
 #include "compile/stages.h"
 #include "infer/registry_evaluator.h"
 #include "plugin/infer_operator.h"
@@ -12,9 +13,25 @@ std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attrib
   return nullptr;
 }
 
+uint32_t body_id(uint32_t stream, const std::vector<Attribute>& attributes, const Net* body) {
+  uint64_t state = stream;
+  for (const Attribute& a : attributes)
+    if (const auto* candidate = std::get_if<std::shared_ptr<const Net>>(&a.value); candidate && candidate->get() == body)
+      for (const char c : a.name) state = next_random(state) + static_cast<unsigned char>(c);
+  return static_cast<uint32_t>(next_random(state)) | 1;
+}
+
+uint32_t random_stream_in(uint32_t body, uint32_t own) {
+  if (body == 0) return own;
+  uint64_t state = uint64_t{body} << 32 | own;
+  return static_cast<uint32_t>(next_random(state));
+}
+
 Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                    std::span<const heddle_tensor* const> inputs, std::span<heddle_type* const> outputs,
-                                                   const CompilationTarget& target, const CompileOptions& options) {
+                                                   const CompilationTarget& target, const CompileOptions& outer_options, uint32_t body) {
+  CompileOptions options = outer_options;
+  options.body = body;
   std::unique_ptr<Evaluator> own_evaluator;
   if (!options.evaluator) own_evaluator = make_registry_evaluator(registry);
   Evaluator& evaluator = options.evaluator ? *options.evaluator : *own_evaluator;

@@ -12,10 +12,17 @@ namespace heddle {
 // The attribute that `net` is; null when it is none of them.
 std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net);
 
+// What tells the random numbers of a subnet from those of others: of the operator it belongs to, by its random stream, and of the attribute
+// that it is. Never 0.
+uint32_t body_id(uint32_t stream, const std::vector<Attribute>& attributes, const Net* body);
+// The random stream of an operator with the constant id `own` in a subnet; `body` 0: in the outermost net.
+uint32_t random_stream_in(uint32_t body, uint32_t own);
+
 // A plan for the thread of the operator that the subnet belongs to, on the host. `inputs`: views whose dtypes and dims count. `outputs`:
-// filled with the types of its outputs; null entries: not asked for. `target` and `options` are those of the net around it. Thread-safe.
+// filled with the types of its outputs; null entries: not asked for. `target` and `options` are those of the net around it, but for `body`,
+// the id of the subnet. Thread-safe.
 Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                    std::span<const heddle_tensor* const> inputs, std::span<heddle_type* const> outputs,
-                                                   const CompilationTarget& target, const CompileOptions& options);
+                                                   const CompilationTarget& target, const CompileOptions& options, uint32_t body);
 
 }  // namespace heddle

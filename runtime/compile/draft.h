@@ -49,6 +49,7 @@ struct Draft {
   std::unique_ptr<Locations> locations;      // null: everything is on the host
   std::vector<std::vector<uint32_t>> edges;  // by position in `order`: successors
   uint32_t tail_begin = 0;
+  std::vector<ValueId> only_uploaded;  // constants that no step on the host reads: their bytes go once the kernels are made
   Plan plan;
 
   Draft(TypedNet net, const CompilationTarget& t, const CompileOptions& o) : typed(std::move(net)), target(t), options(o) {}

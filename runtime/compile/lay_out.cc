@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "compile/compiled_subnet.h"
 #include "compile/draft.h"
 
 namespace heddle {
@@ -31,6 +32,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   work.device = d.device;
   work.stream = d.stream;
   work.staging = d.staging;
+  work.reads_host = d.made.reads_host;
   if (!is_copy(node)) return;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
@@ -54,7 +56,10 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.cost_ns = d.made.cost_ns;
   step.flops = d.cost.flops;
   step.bytes = d.cost.bytes;
-  step.random_stream = node.random_stream;
+  step.random_stream = random_stream_in(draft.options.body, node.random_stream);
+  step.draws = node.schema->has_trait(HEDDLE_TRAIT_RANDOM);
+  draft.plan.draws_on_host = draft.plan.draws_on_host || (step.draws && d.device == 0) || (d.late && node.has_subnet());
+  for (const NestedPlan& nested : d.nested) draft.plan.draws_on_host = draft.plan.draws_on_host || nested.plan->draws_on_host;
   step.late = d.late;
   step.updates_variable = node.schema->updates_variable();
   step.nested = std::move(d.nested);
@@ -135,7 +140,10 @@ Status lay_out(Draft& draft) {
       plan.devices[device - 1u].memory.persistent_bytes += draft.typed.type(v.first).byte_size();
   }
   const ValueId counter = draft.typed.net.step_counter.valid() ? draft.typed.net[draft.typed.net.step_counter].first : ValueId();
-  if (counter.valid()) plan.step_counter = static_cast<int32_t>(draft.typed.net.step_counter.index);
+  if (counter.valid()) {
+    plan.step_counter = static_cast<int32_t>(draft.typed.net.step_counter.index);
+    plan.step_counter_device = draft.device_of(counter);
+  }
   for (const auto& blob : plan.constants)
     if (blob) plan.memory.persistent_bytes += blob->bytes;
   std::sort(plan.packs.begin(), plan.packs.end());

@@ -2,6 +2,7 @@
 // by all contexts; keeps its plugins loaded and its constants in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -75,7 +76,10 @@ struct DeviceWork {
   std::vector<uint32_t> waits;  // events of the device that the stream waits for first
   int32_t records = -1;         // the event that follows; -1: none
   int64_t staging = -1;         // of a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
+  uint64_t reads_host = 0;      // bit i: input i is read on the host when the step is enqueued; from 63 on all share bit 63
   int32_t fence = -1;           // the step, a fence, that is done when the stream has come past this one; -1: none
+
+  bool reads_on_host(size_t input) const { return (reads_host >> std::min<size_t>(input, 63) & 1) != 0; }
 };
 
 struct PlanStep {
@@ -96,6 +100,7 @@ struct PlanStep {
   std::optional<double> flops;  // of one run, by what the operator declares; empty: unknown
   int64_t bytes = 0;            // read and written
   uint32_t random_stream = 0;
+  bool draws = false;          // random numbers
   bool late = false;           // extents are inferred and the kernel prepared while running
   bool reads_extents = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable = false;
@@ -158,6 +163,8 @@ struct Plan {
   std::vector<std::shared_ptr<const Blob>> packs;
   std::vector<std::string> variables;  // names, by MemoryPlace::index
   int32_t step_counter = -1;           // index of the variable that counts steps
+  uint8_t step_counter_device = 0;     // where it is counted; 0: on the host, else `devices[device - 1]`
+  bool draws_on_host = false;          // a step on the host draws random numbers, or one of a subnet may
   uint32_t extent_slots = 0;
   int64_t arena_bytes = 0;           // values and step scratch
   int64_t thread_scratch_bytes = 0;  // per executing thread

@@ -334,10 +334,9 @@ Status Judge::check_reads_after_writes() {
 bool Judge::may_take(const PlanStep& step, size_t input, size_t output) const {
   const OperatorSchema* schema = plan_.registry->find_operator(step.domain, step.type);
   while (schema) {
-    const heddle_port* port = schema->output_port(output);
-    const int32_t alias = port ? port->may_alias : -1;
+    const int alias = schema->alias_input(output);
     if (!step.fused.empty() ? output == 0 && input >= schema->required_inputs
-                            : alias == HEDDLE_ALIAS_ANY || alias == static_cast<int32_t>(input))
+                            : alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(input))
       return true;
     const int32_t version = schema->version;
     schema = version > 1 ? plan_.registry->find_operator(step.domain, step.type, version - 1) : nullptr;

@@ -78,7 +78,7 @@ Status upload_constants(Draft& draft) {
   std::sort(sources.begin(), sources.end());
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   for (const ValueId source : sources)
-    if (reads[source.index] == 0) drop_constant(draft, source);
+    if (reads[source.index] == 0) draft.only_uploaded.push_back(source);
   return {};
 }
 

@@ -52,8 +52,7 @@ class NodeServices : public CallServices {
     return packed->data;
   }
 
-  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                      uint32_t output_count) override;
+  Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override;
 
   // Constants of which this node reads only packed forms.
   const std::vector<ValueId>& packed() const { return packed_; }
@@ -66,13 +65,13 @@ class NodeServices : public CallServices {
 };
 
 // Inference asks for a subnet's types with the very inputs it will be run with: the moment to compile it.
-Status NodeServices::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
-                                  heddle_type* const* outputs, uint32_t output_count) {
+Status NodeServices::infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) {
   const Node& node = draft_.node(id_);
   const std::shared_ptr<const Net> shared = subnet_attribute(node.attributes, from_abi(subnet));
   if (!shared) return {Code::subnet_mismatch, "the subnet is not an attribute of this operator"};
-  const auto compiled =
-      compile_subnet(*shared, draft_.typed.registry, {inputs, count}, {outputs, output_count}, draft_.target, draft_.options);
+  const uint32_t stream = random_stream_in(draft_.options.body, node.random_stream);
+  const auto compiled = compile_subnet(*shared, draft_.typed.registry, inputs, outputs, draft_.target, draft_.options,
+                                       body_id(stream, node.attributes, shared.get()));
   if (!compiled.ok())
     return from_subnet(compiled.status(), shared->name, draft_.typed.net.name, node.name, display_name(node.domain, node.type));
   draft_.nodes[id_.index].nested.push_back({shared, *compiled});
@@ -95,6 +94,8 @@ class Preparer {
   heddle_tensor view(ValueId value, const heddle_layout& layout) const;
   std::vector<const heddle_tensor*> views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts,
                                           std::vector<heddle_tensor>& storage) const;
+  const void* host_data(ValueId value) const;
+  int64_t scratch_budget(const Node& node) const;
 
   Draft& draft_;
   std::vector<uint32_t> reads_;  // of constants that still need the original bytes
@@ -130,6 +131,32 @@ std::vector<const heddle_tensor*> Preparer::views(const std::vector<ValueId>& va
     pointers[i] = &storage[i];
   }
   return pointers;
+}
+
+// Of a constant, also of one that was uploaded; null: it is none.
+const void* Preparer::host_data(ValueId value) const {
+  if (!value.valid()) return nullptr;
+  const Net& net = draft_.typed.net;
+  const NodeId producer = net[value].producer;
+  if (producer.valid() && draft_.nodes[producer.index].uploaded) value = net[producer].inputs[0];
+  const auto& known = draft_.typed.known[value.index];
+  return net[value].kind == Value::Kind::constant && known ? known->data : nullptr;
+}
+
+// What the memory limit leaves beside the values that the step has at hand.
+int64_t Preparer::scratch_budget(const Node& node) const {
+  int64_t left = draft_.target.memory_limit;
+  std::vector<uint32_t> counted;
+  for (const auto* values : {&node.inputs, &node.outputs})
+    for (const ValueId value : *values) {
+      const uint32_t storage = value.valid() ? draft_.storage_of[value.index] : UINT32_MAX;
+      if (storage == UINT32_MAX || !draft_.storages[storage].planned())
+        continue;
+      if (std::find(counted.begin(), counted.end(), storage) != counted.end()) continue;
+      counted.push_back(storage);
+      left -= draft_.storages[storage].bytes;
+    }
+  return std::max<int64_t>(left, 0);
 }
 
 // Runs inference of the node once more, this time with services that compile each subnet it asks about.
@@ -198,8 +225,12 @@ Status Preparer::make(NodeId id) {
   PrepareRequest request;
   request.inputs = input_pointers;
   request.outputs = output_pointers;
+  std::vector<const void*> host_data;
+  for (const ValueId input : node.inputs) host_data.push_back(draft_.options.prepack ? this->host_data(input) : nullptr);
+  request.host_data = host_data;
   request.max_threads = draft_.target.max_threads;
   request.scratch_limit = draft_.target.limits.plan_bytes;
+  request.scratch_budget = scratch_budget(node);
   NodeServices services(draft_, id);
   const auto next = [&](const KernelEntry& refused) {
     const KernelEntry* other = d.call->find(&refused);
@@ -288,6 +319,7 @@ Status Preparer::run() {
     findings.add(draft_.at(id, std::move(status)));
   }
   if (findings.failed()) return findings.status();
+  for (const ValueId constant : draft_.only_uploaded) drop_constant(draft_, constant);
   return within_operations();
 }
 

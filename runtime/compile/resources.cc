@@ -19,8 +19,9 @@ namespace heddle {
 
 struct ResourceTable::State {
   struct Entry;
-  // What a resource is made with: its host table finds others.
-  struct Call : LoadCall {
+  // What a resource is made with: it may ask for others.
+  struct Call final : HostCall {
+    void* resource(const char* name) noexcept override;
     State* table = nullptr;
     Entry* entry = nullptr;
   };
@@ -30,7 +31,7 @@ struct ResourceTable::State {
     std::shared_ptr<const LoadedPlugin> owner;
     std::shared_ptr<Device> device;  // stays open as long as the resource
     const heddle_resource* resource = nullptr;
-    Call call;  // the host it was made with, valid as long as it
+    Call call;
     Stage stage = Stage::making;
     void* object = nullptr;
     Status failure;
@@ -51,7 +52,6 @@ struct ResourceTable::State {
   Result<Entry*> begin(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened);
   void finish(Entry& entry, Status status);
   static std::vector<const Entry*> way(const Entry* from, const Entry* to);
-  static void* find_for_resource(const void* context, const char* name) noexcept;
 
   const std::shared_ptr<const RegistrySnapshot> registry;
   std::mutex mutex;  // of all that follows, and of what entries say of themselves
@@ -74,7 +74,7 @@ ResourceTable::State::~State() {
 Status ResourceTable::State::Entry::make() {
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    status = resource->create(&call.abi, device_name.c_str(), device ? device->handle() : nullptr, &object);
+    status = resource->create(host_table(), &call, device_name.c_str(), device ? device->handle() : nullptr, &object);
   } catch (...) {
     call.error.text = "create threw an exception across the plugin boundary";
   }
@@ -98,15 +98,15 @@ std::vector<const ResourceTable::State::Entry*> ResourceTable::State::way(const 
   return {};
 }
 
-// heddle_host::resource in a resource's create. Nothing may be thrown across it.
-void* ResourceTable::State::find_for_resource(const void* context, const char* name) noexcept {
-  auto& call = static_cast<Call&>(*static_cast<LoadCall*>(const_cast<void*>(context)));
+void* ResourceTable::State::Call::resource(const char* name) noexcept {
   try {
-    Result<void*> found = call.table->find(call.entry, name ? name : "", call.entry->device_name, call.entry->device);
+    Result<void*> found = table->find(entry, name ? name : "", entry->device_name, entry->device);
+    const std::lock_guard lock(mutex_);
     if (found.ok()) return *found;
-    call.error.missing = found.status();
+    error.missing = found.status();
   } catch (const std::bad_alloc&) {
-    call.error.text = "no memory";
+    const std::lock_guard lock(mutex_);
+    say("no memory");
   }
   return nullptr;
 }
@@ -125,7 +125,6 @@ Result<ResourceTable::State::Entry*> ResourceTable::State::begin(const std::stri
   fresh->device = opened;
   fresh->call.table = this;
   fresh->call.entry = fresh.get();
-  fresh->call.abi.resource = find_for_resource;
   made.reserve(entries.size() + 1);
   return entries.emplace(std::make_pair(name, device), std::move(fresh)).first->second.get();
 }

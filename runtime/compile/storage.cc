@@ -90,14 +90,20 @@ int Builder::in_place_operand(NodeId id, const TensorType& type, const heddle_la
 
 int Builder::in_place_input(NodeId id, size_t output) const {
   const Node& node = net_[id];
-  const heddle_port* port = node.schema->output_port(output);
-  if (!port || output != 0 || !draft_.options.share_memory) return -1;
+  const int alias = node.schema->alias_input(output);
+  if (!draft_.options.share_memory) return -1;
   const TensorType& type = draft_.typed.type(node.outputs[output]);
   const heddle_layout& layout = draft_.layouts[node.outputs[output].index];
-  if (!node.epilogue.empty()) return in_place_operand(id, type, layout);
-  if (port->may_alias == -1) return -1;
+  if (!node.epilogue.empty()) return output == 0 ? in_place_operand(id, type, layout) : -1;
+  if (alias == -1) return -1;
+  const auto taken = [&](size_t input) {  // by an output before this one
+    const auto same = [&](ValueId other) {
+      return other.valid() && draft_.storage_of[other.index] == draft_.storage_of[node.inputs[input].index];
+    };
+    return std::any_of(node.outputs.begin(), node.outputs.begin() + static_cast<std::ptrdiff_t>(output), same);
+  };
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if ((port->may_alias == HEDDLE_ALIAS_ANY || port->may_alias == static_cast<int32_t>(i)) && may_take(node, i, type, layout))
+    if ((alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(i)) && may_take(node, i, type, layout) && !taken(i))
       return static_cast<int>(i);
   return -1;
 }
@@ -106,12 +112,11 @@ void Builder::place_output(NodeId id, size_t output) {
   const Node& node = net_[id];
   const NodeDraft& d = draft_.nodes[id.index];
   const ValueId value = node.outputs[output];
-  const heddle_port* port = node.schema->output_port(output);
   int source = -1;
   if (d.view)
     source = 0;
-  else if (port && port->updates >= 0)
-    source = port->updates;
+  else if (node.schema->updated_input(output) >= 0)
+    source = node.schema->updated_input(output);
   else
     source = in_place_input(id, output);
   if (source >= 0) {

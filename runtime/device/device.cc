@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "base/content_hash.h"
 #include "base/text.h"
 #include "plugin/host.h"
@@ -13,11 +11,12 @@ namespace {
 
 // A call into a backend; what it throws becomes a failure.
 template <class Function>
-heddle_status guarded(char* error, Function&& function) noexcept {
+heddle_status guarded(const heddle_call* call, Function&& function) noexcept {
   try {
     return function();
   } catch (...) {
-    std::snprintf(error, HEDDLE_DEVICE_ERROR_BYTES, "threw an exception across the plugin boundary");
+    constexpr std::string_view text = "threw an exception across the plugin boundary";
+    host_table()->set_error(call, HEDDLE_ERROR_INTERNAL, text.data(), text.size());
     return HEDDLE_ERROR_INTERNAL;
   }
 }
@@ -54,21 +53,20 @@ Device::~Device() {
   });
 }
 
-Status Device::error(const char* what, heddle_status status, const char* text) const {
+Status Device::error(const char* what, heddle_status status, const HostCall& call) const {
   const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
-  return {code, fmt::format("device {} {}: {}", quoted(name_), what, *text ? text : "it gave no reason"),
+  return {code, fmt::format("device {} {}: {}", quoted(name_), what, call.reason()),
           code == Code::out_of_memory ? "use smaller inputs, fewer contexts or fewer plans" : ""};
 }
 
 Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend,
                                              int32_t index) {
-  char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  HostCall call;
   void* handle = nullptr;
-  const heddle_status status = guarded(error, [&] { return backend.open(index, &handle, error); });
+  const heddle_status status = guarded(&call, [&] { return backend.open(index, &handle, &call); });
   if (status != HEDDLE_OK || !handle) {
     const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
-    return Status(code, fmt::format("device {} could not be opened: {}", quoted(fmt::format("{}:{}", backend.kind, index)),
-                                    *error ? error : "it gave no reason"));
+    return Status(code, fmt::format("device {} could not be opened: {}", quoted(fmt::format("{}:{}", backend.kind, index)), call.reason()));
   }
   return std::shared_ptr<Device>(new Device(std::move(plugin), backend, index, handle));
 }
@@ -80,10 +78,10 @@ std::string Device::description() {
 }
 
 Status Device::memory_info(int64_t* free_bytes, int64_t* total_bytes) {
-  char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  HostCall call;
   uint64_t free = 0, total = 0;
-  const heddle_status status = guarded(text, [&] { return backend_.memory_info(handle_, &free, &total, text); });
-  if (status != HEDDLE_OK) return error("does not know its memory", status, text);
+  const heddle_status status = guarded(&call, [&] { return backend_.memory_info(handle_, &free, &total, &call); });
+  if (status != HEDDLE_OK) return error("does not know its memory", status, call);
   *free_bytes = static_cast<int64_t>(free);
   *total_bytes = static_cast<int64_t>(total);
   return {};
@@ -91,18 +89,18 @@ Status Device::memory_info(int64_t* free_bytes, int64_t* total_bytes) {
 
 Result<DeviceMemory> Device::allocate(int64_t bytes) {
   if (bytes == 0) return DeviceMemory();
-  char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  HostCall call;
   void* memory = nullptr;
-  const heddle_status status = guarded(text, [&] { return backend_.allocate(handle_, static_cast<uint64_t>(bytes), &memory, text); });
-  if (status != HEDDLE_OK || !memory) return error(fmt::format("has no {}", human_bytes(bytes)).c_str(), status, text);
+  const heddle_status status = guarded(&call, [&] { return backend_.allocate(handle_, static_cast<uint64_t>(bytes), &memory, &call); });
+  if (status != HEDDLE_OK || !memory) return error(fmt::format("has no {}", human_bytes(bytes)).c_str(), status, call);
   return DeviceMemory(shared_from_this(), memory);
 }
 
 Result<void*> Device::make_stream() {
-  char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  HostCall call;
   void* stream = nullptr;
-  const heddle_status status = guarded(text, [&] { return backend_.create_stream(handle_, &stream, text); });
-  if (status != HEDDLE_OK || !stream) return error("made no stream", status, text);
+  const heddle_status status = guarded(&call, [&] { return backend_.create_stream(handle_, &stream, &call); });
+  if (status != HEDDLE_OK || !stream) return error("made no stream", status, call);
   return stream;
 }
 
@@ -112,10 +110,10 @@ Result<DeviceStream> Device::create_stream() {
 }
 
 Result<DeviceEvent> Device::create_event() {
-  char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  HostCall call;
   void* event = nullptr;
-  const heddle_status status = guarded(text, [&] { return backend_.create_event(handle_, &event, text); });
-  if (status != HEDDLE_OK || !event) return error("made no event", status, text);
+  const heddle_status status = guarded(&call, [&] { return backend_.create_event(handle_, &event, &call); });
+  if (status != HEDDLE_OK || !event) return error("made no event", status, call);
   return DeviceEvent(shared_from_this(), event);
 }
 
@@ -138,20 +136,21 @@ Result<std::shared_ptr<const DeviceMemory>> Device::upload(const std::shared_ptr
   return made;
 }
 
-heddle_status Device::copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, char* error) noexcept {
-  return guarded(error, [&] { return backend_.copy(handle_, stream, destination, source, static_cast<uint64_t>(bytes), kind, error); });
+heddle_status Device::copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind,
+                           const heddle_call* call) noexcept {
+  return guarded(call, [&] { return backend_.copy(handle_, stream, destination, source, static_cast<uint64_t>(bytes), kind, call); });
 }
-heddle_status Device::record(void* stream, void* event, char* error) noexcept {
-  return guarded(error, [&] { return backend_.record(handle_, stream, event, error); });
+heddle_status Device::record(void* stream, void* event, const heddle_call* call) noexcept {
+  return guarded(call, [&] { return backend_.record(handle_, stream, event, call); });
 }
-heddle_status Device::wait(void* stream, void* event, char* error) noexcept {
-  return guarded(error, [&] { return backend_.wait(handle_, stream, event, error); });
+heddle_status Device::wait(void* stream, void* event, const heddle_call* call) noexcept {
+  return guarded(call, [&] { return backend_.wait(handle_, stream, event, call); });
 }
-heddle_status Device::notify(void* stream, heddle_stream_callback callback, void* user, char* error) noexcept {
-  return guarded(error, [&] { return backend_.notify(handle_, stream, callback, user, error); });
+heddle_status Device::notify(void* stream, heddle_stream_callback callback, void* user, const heddle_call* call) noexcept {
+  return guarded(call, [&] { return backend_.notify(handle_, stream, callback, user, call); });
 }
-heddle_status Device::synchronize(void* stream, char* error) noexcept {
-  return guarded(error, [&] { return backend_.synchronize(handle_, stream, error); });
+heddle_status Device::synchronize(void* stream, const heddle_call* call) noexcept {
+  return guarded(call, [&] { return backend_.synchronize(handle_, stream, call); });
 }
 
 void Device::label(void* stream, uint64_t number) noexcept {

@@ -18,6 +18,7 @@
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
 #include "net/net.h"
+#include "plugin/host.h"
 #include "plugin/schema.h"
 
 namespace heddle {
@@ -93,12 +94,12 @@ class Device : public std::enable_shared_from_this<Device> {
   Status write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait = {});
   Status read(void* host, const void* device_memory, int64_t bytes, const CopyWait& wait = {});
 
-  // Enqueue; what a run does. A failing status has text in `error`, a buffer of HEDDLE_DEVICE_ERROR_BYTES.
-  heddle_status copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, char* error) noexcept;
-  heddle_status record(void* stream, void* event, char* error) noexcept;
-  heddle_status wait(void* stream, void* event, char* error) noexcept;
-  heddle_status notify(void* stream, heddle_stream_callback callback, void* user, char* error) noexcept;
-  heddle_status synchronize(void* stream, char* error) noexcept;
+  // Enqueue; what a run does. The reason of a failing status is said to `call`.
+  heddle_status copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, const heddle_call* call) noexcept;
+  heddle_status record(void* stream, void* event, const heddle_call* call) noexcept;
+  heddle_status wait(void* stream, void* event, const heddle_call* call) noexcept;
+  heddle_status notify(void* stream, heddle_stream_callback callback, void* user, const heddle_call* call) noexcept;
+  heddle_status synchronize(void* stream, const heddle_call* call) noexcept;
   // Work enqueued from now on belongs to step `number`; `failed_label`: see device_plugin.h.
   void label(void* stream, uint64_t number) noexcept;
   uint64_t failed_label(void* stream) noexcept;
@@ -115,13 +116,13 @@ class Device : public std::enable_shared_from_this<Device> {
     std::shared_ptr<Arrival> arrival;
     std::shared_ptr<const void> keep, keep_host;
   };
-  std::shared_ptr<Arrival> ask_for_arrival(void* stream, char* text);
+  std::shared_ptr<Arrival> ask_for_arrival(void* stream, const heddle_call* call);
   Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait);
   Result<void*> take_stream();
   std::vector<GivenUpCopy> take_answered();
   Result<void*> make_stream();
   void give_back_stream(void* stream);
-  Status error(const char* what, heddle_status status, const char* text) const;
+  Status error(const char* what, heddle_status status, const HostCall& call) const;
 
   const std::shared_ptr<const LoadedPlugin> plugin_;
   const heddle_device_backend& backend_;

@@ -18,7 +18,7 @@ struct Device::Arrival {
   std::condition_variable changed;
   bool arrived = false;
 
-  static void come(void* user, heddle_status, const char*) {
+  static void come(void* user, heddle_status, const char*, size_t) {
     const std::unique_ptr<std::shared_ptr<Arrival>> arrival(static_cast<std::shared_ptr<Arrival>*>(user));
     const std::lock_guard lock((*arrival)->mutex);
     (*arrival)->arrived = true;
@@ -49,8 +49,7 @@ std::vector<Device::GivenUpCopy> Device::take_answered() {
   std::vector<GivenUpCopy> answered;
   for (GivenUpCopy& copy : given_up_copies_)
     if (copy.arrival->is_there()) {
-      char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
-      static_cast<void>(synchronize(copy.stream, text));  // the copy was reported when it was given up
+      static_cast<void>(synchronize(copy.stream, nullptr));  // the copy was reported when it was given up
       idle_streams_.push_back(copy.stream);
       answered.push_back(std::move(copy));
     }
@@ -84,21 +83,21 @@ void Device::give_back_stream(void* stream) {
 }
 
 // Told on a thread of the device's when the stream has come that far; null when the stream takes no notify.
-std::shared_ptr<Device::Arrival> Device::ask_for_arrival(void* stream, char* text) {
+std::shared_ptr<Device::Arrival> Device::ask_for_arrival(void* stream, const heddle_call* call) {
   auto arrival = std::make_shared<Arrival>();
   auto told = std::make_unique<std::shared_ptr<Arrival>>(arrival);
-  if (notify(stream, Arrival::come, told.get(), text) != HEDDLE_OK) return nullptr;
+  if (notify(stream, Arrival::come, told.get(), call) != HEDDLE_OK) return nullptr;
   static_cast<void>(told.release());
   return arrival;
 }
 
 Status Device::copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait) {
   if (bytes == 0) return {};
-  char text[HEDDLE_DEVICE_ERROR_BYTES] = "";
+  HostCall call, end_call;
   HEDDLE_TRY(void* const stream, take_stream());
-  heddle_status status = copy(stream, destination, source, bytes, kind, text);
+  heddle_status status = copy(stream, destination, source, bytes, kind, &call);
   // A stream that takes no copy or notify has failed, and does not keep synchronize waiting.
-  const auto arrival = status == HEDDLE_OK ? ask_for_arrival(stream, text) : nullptr;
+  const auto arrival = status == HEDDLE_OK ? ask_for_arrival(stream, &call) : nullptr;
   if (arrival && !arrival->wait(wait.until)) {
     const std::lock_guard lock(mutex_);
     given_up_copies_.push_back({stream, arrival, wait.keep, wait.keep_host});
@@ -106,11 +105,10 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
     return {cancelled ? Code::cancelled : Code::deadline_exceeded, fmt::format("device {} did not answer a copy in time", quoted(name_)),
             "allow more time, or look what keeps the device busy"};
   }
-  char end_text[HEDDLE_DEVICE_ERROR_BYTES] = "";
-  const heddle_status end = synchronize(stream, end_text);
+  const heddle_status end = synchronize(stream, &end_call);
   give_back_stream(stream);
   if (status == HEDDLE_OK && end == HEDDLE_OK) return {};
-  return status == HEDDLE_OK ? error("failed to copy", end, end_text) : error("failed to copy", status, text);
+  return status == HEDDLE_OK ? error("failed to copy", end, end_call) : error("failed to copy", status, call);
 }
 
 Status Device::write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait) {

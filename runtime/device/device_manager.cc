@@ -28,14 +28,9 @@ Result<Found> find(const RegistrySnapshot& registry, const std::string& name) {
   int64_t index = 0;
   if (!parse_int(name.substr(kind.size() + 1), &index) || index < 0 || index > INT32_MAX)
     return none("its index is not a number", fmt::format("write it like {}:0", kind));
-  char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
-  int32_t count = 0;
-  try {
-    count = found.backend->count(error);
-  } catch (...) {
-    return none("the backend threw an exception when it was asked for its devices", "mend the plugin");
-  }
-  if (count <= 0) return none(*error ? error : "the backend found none and gave no reason", "choose cpu");
+  const DeviceCount counted = count_devices(*found.backend);
+  const int32_t count = counted.count;
+  if (count == 0) return none(counted.reason, "choose cpu");
   if (index >= count)
     return none(fmt::format("there are {} of kind {}", count, quoted(kind)), fmt::format("the last is {}:{}", kind, count - 1));
   found.index = static_cast<int32_t>(index);
@@ -43,6 +38,18 @@ Result<Found> find(const RegistrySnapshot& registry, const std::string& name) {
 }
 
 }  // namespace
+
+DeviceCount count_devices(const heddle_device_backend& backend) {
+  HostCall call;
+  DeviceCount counted;
+  try {
+    if (backend.count(&counted.count, &call) != HEDDLE_OK) counted.count = 0;
+  } catch (...) {
+    return {0, "the backend threw an exception when it was asked for its devices"};
+  }
+  if (counted.count <= 0) counted = {0, call.error.text.empty() ? "the backend found none and gave no reason" : call.reason()};
+  return counted;
+}
 
 Status check_device(const RegistrySnapshot& registry, const std::string& name) {
   return find(registry, name).status();

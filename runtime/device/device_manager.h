@@ -7,10 +7,18 @@
 #include <string>
 
 #include "device/device.h"
+#include "heddle/device_plugin.h"
 #include "heddle/status.h"
 #include "plugin/registry.h"
 
 namespace heddle {
+
+// How many devices a backend has; with none, why.
+struct DeviceCount {
+  int32_t count = 0;
+  std::string reason;
+};
+DeviceCount count_devices(const heddle_device_backend& backend);
 
 // Whether a device of that full name ("cuda:1") exists, without opening it. Errors: no_such_device with the reason: no plugin brings the
 // kind, the backend found none and why, or it has fewer.

@@ -27,8 +27,7 @@ class Inference : public CallServices {
     return Status(Code::missing_resource, fmt::format("resource {} is not available while shapes are inferred", quoted(name)));
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
-  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                      uint32_t output_count) override;
+  Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override;
 
  private:
   void check_symbols();
@@ -318,15 +317,14 @@ void Inference::run() {
   }
 }
 
-Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                               uint32_t output_count) {
+Status Inference::infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) {
   const Net* net = from_abi(subnet);
   const auto refused = [&](Status status) {
     return from_subnet(std::move(status), net->name, typed_.net.name, asking_->name, display_name(asking_->domain, asking_->type));
   };
-  if (net->inputs.size() != count)
-    return refused({Code::subnet_mismatch, fmt::format("it takes {} inputs, is given {}", net->inputs.size(), count)});
-  InferOptions options = subnet_options({inputs, count}, options_.evaluator, options_.limits);
+  if (net->inputs.size() != inputs.size())
+    return refused({Code::subnet_mismatch, fmt::format("it takes {} inputs, is given {}", net->inputs.size(), inputs.size())});
+  InferOptions options = subnet_options(inputs, options_.evaluator, options_.limits);
   options.interruption = options_.interruption;
   for (InputBinding& input : options.inputs) {
     if (!guesses_extents_ || input.content) continue;
@@ -335,9 +333,9 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, const heddle_tensor*
   }
   Result<TypedNet> typed = infer(*net, typed_.registry, options);
   if (!typed.ok()) return refused(std::move(typed).status());
-  if (net->outputs.size() < output_count)
-    return refused({Code::subnet_mismatch, fmt::format("it has {} outputs, {} are wanted", net->outputs.size(), output_count)});
-  for (uint32_t i = 0; i < output_count; ++i)
+  if (net->outputs.size() < outputs.size())
+    return refused({Code::subnet_mismatch, fmt::format("it has {} outputs, {} are wanted", net->outputs.size(), outputs.size())});
+  for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i]) *outputs[i] = subnet_output_type(typed->type(typed->net.outputs[i]));
   return {};
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/reserved_dtypes.h"
 #include "base/text.h"
 #include "net/literal.h"
 
@@ -150,6 +151,9 @@ Status read_type(const JsonFields& fields, DeclaredType* type) {
     const std::string name(fields.text("dtype", &status));
     HEDDLE_CHECK(status);
     type->dtype = dtype_from_string(name);
+    if (is_reserved_dtype(name))
+      return Status(Code::unsupported, fmt::format("the dtype {} is reserved: this version has no operators for it", name),
+                    "convert the net to f16, bf16 or i8");
     if (type->dtype == DType::none)
       return Status(Code::syntax, fmt::format("the dtype {} does not exist", quoted(name)),
                     "known are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/reserved_dtypes.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -51,6 +52,9 @@ Status check_name(std::string_view name, const char* what, const Limits& limits)
 }
 
 Status check_type(const DeclaredType& type, const Limits& limits) {
+  if (const std::string_view reserved = reserved_dtype(static_cast<int>(type.dtype)); !reserved.empty())
+    return Status(Code::unsupported, fmt::format("the dtype {} is reserved: this version has no operators for it", reserved),
+                  "convert the net to f16, bf16 or i8");
   if (!valid_dtype(type.dtype)) return Status(Code::file_corrupt, fmt::format("the dtype {} does not exist", static_cast<int>(type.dtype)));
   if (!type.ranked && !type.dims.empty()) return Status(Code::file_corrupt, "the type has dims but says that its rank is not known");
   if (type.dims.size() > max_rank)

@@ -4,9 +4,11 @@
 
 #include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/reserved_dtypes.h"
 #include "base/text.h"
 #include "heddle/device_plugin.h"
 #include "heddle/expression.h"
@@ -53,7 +55,16 @@ std::string shown_name(const char* name) {
   return quoted(name ? std::string_view(name, strnlen(name, max_name)) : std::string_view("(null)"));
 }
 
-Status check_ports(const std::string& what, const heddle_port* const* ports, uint32_t count, bool outputs, uint32_t input_count) {
+// As the rest of a sentence.
+std::string unsupported_dtype(heddle_dtype dtype) {
+  const std::string_view reserved = reserved_dtype(dtype);
+  if (reserved.empty()) return fmt::format("dtype {}, which does not exist", dtype);
+  return fmt::format("dtype {}, whose number is reserved: this version has no operators for it", reserved);
+}
+
+Status check_ports(const std::string& what, const heddle_port* const* ports, uint32_t count, bool outputs,
+                   std::span<const heddle_port* const> inputs) {
+  const uint32_t input_count = outputs ? static_cast<uint32_t>(inputs.size()) : count;
   HEDDLE_CHECK(check_pointers(what, outputs ? "output" : "input", ports, count, max_list));
   std::set<std::string> names;
   bool optional_seen = false;
@@ -67,9 +78,16 @@ Status check_ports(const std::string& what, const heddle_port* const* ports, uin
       return bad(what, fmt::format("{} is required but stands behind an optional one", port));
     optional_seen = optional_seen || (p.flags & HEDDLE_PORT_OPTIONAL);
     if (p.dtypes == 0) return bad(what, fmt::format("{} allows no dtype", port));
+    for (heddle_dtype d = HEDDLE_DTYPE_COUNT; d < 32; ++d)
+      if (p.dtypes & HEDDLE_DTYPE_BIT(d)) return bad(what, fmt::format("{} allows {}", port, unsupported_dtype(d)));
     const auto names_input = [&](int32_t input) { return input >= -1 && input < static_cast<int32_t>(input_count); };
     if (!names_input(p.updates) || !(names_input(p.may_alias) || p.may_alias == HEDDLE_ALIAS_ANY) || !names_input(p.index_bound_port))
       return bad(what, fmt::format("{} names an input that does not exist", port));
+    for (const int32_t named : {p.updates, p.may_alias})
+      if (outputs && (p.flags & HEDDLE_PORT_VARIADIC) && named >= 0 && !(inputs[static_cast<size_t>(named)]->flags & HEDDLE_PORT_VARIADIC))
+        return bad(what,
+                   fmt::format("{} is variadic and takes the bytes of one input, {}: its k-th value goes with the k-th of a variadic one",
+                               port, quoted(inputs[static_cast<size_t>(named)]->name)));
     if (p.default_dtype < 0 || p.default_dtype >= HEDDLE_DTYPE_COUNT)
       return bad(what, fmt::format("{} has an unknown default dtype", port));
   }
@@ -150,8 +168,8 @@ Status check_operator(const heddle_operator& op) {
   if (op.domain && *op.domain) HEDDLE_CHECK(check_name(what, "domain", op.domain));
   if (op.version < 1) return bad(what, "version must be at least 1");
   if (!op.infer) return bad(what, "has no infer function");
-  HEDDLE_CHECK(check_ports(what, op.inputs, op.input_count, false, op.input_count));
-  HEDDLE_CHECK(check_ports(what, op.outputs, op.output_count, true, op.input_count));
+  HEDDLE_CHECK(check_ports(what, op.inputs, op.input_count, false, {}));
+  HEDDLE_CHECK(check_ports(what, op.outputs, op.output_count, true, {op.inputs, op.input_count}));
   HEDDLE_CHECK(check_attributes(what, op));
   HEDDLE_CHECK(check_gradients(what, op));
   return check_pointwise(what, op);

@@ -28,127 +28,149 @@ void log_function(heddle_log_level level, const char* text, size_t length) {
   }
 }
 
-template <class Call>
-Call& call_of(const void* context) {
-  return *static_cast<Call*>(const_cast<void*>(context));
+// A plugin's text, which may quote data: one line, printable.
+std::string printable(const std::string& text) {
+  const std::string escaped = quoted(text);
+  std::string clean = escaped.substr(1, escaped.size() - 2);
+  for (size_t i = clean.find("\\\""); i != std::string::npos; i = clean.find("\\\"", i)) clean.erase(i, 1);
+  return clean;
 }
 
-template <class Call>
-void set_error(const void* context, heddle_status code, const char* text, size_t length) {
-  if (!context) return;  // a plugin that lost its context still fails with its status
-  CallError& error = call_of<Call>(context).error;
-  error.code = code;
-  error.text = kept_text(text, length);
-  if (!error.text.empty()) error.cause = Status();
-}
+// ---------------------------------------------------------------- the table
 
-template <class Call>
-void* resource(const void* context, const char* name) {
-  Call& call = call_of<Call>(context);
-  if (!call.services) return nullptr;
-  try {
-    Result<void*> found = call.services->resource(name ? name : "");
-    if (found.ok()) return *found;
-    call.error.missing = found.status();
-  } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
-    call.error.text = "no memory to find a resource";
-  }
-  return nullptr;
+void set_error(const heddle_call* call, heddle_status code, const char* text, size_t length) {
+  if (call)
+    const_cast<heddle_call*>(call)->set_error(code, kept_text(text, length));  // without its call a plugin still fails with its status
 }
-
-template <class Call>
-heddle_status infer_subnet(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
+void* resource(const heddle_call* call, const char* name) {
+  return call ? const_cast<heddle_call*>(call)->resource(name) : nullptr;
+}
+const void* prepack(const heddle_call* call, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
+  return call ? const_cast<heddle_call*>(call)->prepack(input, key, bytes, fill, user) : nullptr;
+}
+void* thread_scratch(const heddle_call* call) {
+  return call ? call->thread_scratch() : nullptr;
+}
+uint32_t thread_index(const heddle_call* call) {
+  return call ? call->thread_index() : HEDDLE_NO_THREAD;
+}
+int32_t cancelled(const heddle_call* call) {
+  return call && call->cancelled() ? 1 : 0;
+}
+void* allocate_output(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank) {
+  if (!call || rank < 0 || rank > HEDDLE_MAX_RANK) return nullptr;
+  return const_cast<heddle_call*>(call)->allocate_output(output, {dims, static_cast<size_t>(rank)});
+}
+heddle_status run_subnet(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
+                         uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count) {
+  if (!call) return HEDDLE_ERROR_UNSUPPORTED;
+  return const_cast<heddle_call*>(call)->run_subnet(subnet, trip, {inputs, input_count}, {outputs, output_count});
+}
+heddle_status infer_subnet(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_type* const* outputs, uint32_t output_count) {
-  Call& call = call_of<Call>(context);
-  if (!call.services) return HEDDLE_ERROR_UNSUPPORTED;
-  Status status;
-  for (uint32_t i = 0; i < count && status.ok(); ++i)
-    if (!inputs[i])
-      status = {Code::subnet_mismatch, fmt::format("input {} of subnet {} is absent", i, quoted(from_abi(subnet)->name)),
-                "give the operator a value for it"};
-  if (status.ok()) status = call.services->infer_subnet(subnet, inputs, count, outputs, output_count);
-  if (status.ok()) return HEDDLE_OK;
-  CallError& error = call.error;
-  error.code = status_of(status.code());
-  if (error.cause.ok())
-    error.cause = std::move(status);
-  else  // both branches are wrong
-    error.cause.diagnostic().attached.push_back(std::move(status.diagnostic()));
-  return error.code;
-}
-
-const void* prepack(const void* context, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
-  auto& call = call_of<PrepareCall>(context);
-  if (!call.services) return nullptr;
-  if (bytes > std::numeric_limits<int64_t>::max() / 2) {
-    call.error.text = fmt::format("{} bytes for a packed constant do not fit in memory", bytes);
-    return nullptr;
-  }
-  try {
-    return call.services->prepack(input, key, bytes, fill, user, call.error.text);
-  } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
-    call.error.text = fmt::format("no memory for a packed constant of {}", human_bytes(static_cast<int64_t>(bytes)));
-    return nullptr;
-  }
-}
-
-// Calls that make no sense for a kind of context answer with nothing.
-void no_error(const void*, heddle_status, const char*, size_t) {}
-void* no_resource(const void*, const char*) {
-  return nullptr;
-}
-const void* no_prepack(const void*, uint32_t, const char*, uint64_t, heddle_prepack_fill, void*) {
-  return nullptr;
-}
-void* no_scratch(const void*) {
-  return nullptr;
-}
-uint32_t no_index(const void*) {
-  return 0;
-}
-int32_t not_cancelled(const void*) {
-  return 0;
-}
-void* no_output(const void*, uint32_t, const int64_t*, int32_t) {
-  return nullptr;
-}
-heddle_status no_subnet_run(const void*, const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_tensor* const*, uint32_t) {
-  return HEDDLE_ERROR_UNSUPPORTED;
-}
-heddle_status no_subnet_infer(const void*, const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t) {
-  return HEDDLE_ERROR_UNSUPPORTED;
-}
-
-heddle_host make_base() {
-  heddle_host h = {};
-  h.struct_size = sizeof(h);
-  h.abi_major = HEDDLE_ABI_MAJOR;
-  h.abi_minor = HEDDLE_ABI_MINOR;
-  h.set_error = no_error;
-  h.log = log_function;
-  h.resource = no_resource;
-  h.prepack = no_prepack;
-  h.thread_scratch = no_scratch;
-  h.thread_index = no_index;
-  h.cancelled = not_cancelled;
-  h.allocate_output = no_output;
-  h.run_subnet = no_subnet_run;
-  h.infer_subnet = no_subnet_infer;
-  h.abi_hash = HEDDLE_ABI_HASH;
-  return h;
-}
-
-template <class Call>
-heddle_host make_host() {
-  heddle_host h = make_base();
-  h.set_error = set_error<Call>;
-  h.resource = resource<Call>;
-  h.infer_subnet = infer_subnet<Call>;
-  if constexpr (std::is_same_v<Call, PrepareCall>) h.prepack = prepack;
-  return h;
+  if (!call) return HEDDLE_ERROR_UNSUPPORTED;
+  return const_cast<heddle_call*>(call)->infer_subnet(subnet, {inputs, input_count}, {outputs, output_count});
 }
 
 }  // namespace
+
+const heddle_host* host_table() {
+  static const heddle_host table = [] {
+    heddle_host h = {};
+    h.struct_size = sizeof(h);
+    h.abi_major = HEDDLE_ABI_MAJOR;
+    h.abi_minor = HEDDLE_ABI_MINOR;
+    h.set_error = set_error;
+    h.log = log_function;
+    h.resource = resource;
+    h.prepack = prepack;
+    h.thread_scratch = thread_scratch;
+    h.thread_index = thread_index;
+    h.cancelled = cancelled;
+    h.allocate_output = allocate_output;
+    h.run_subnet = run_subnet;
+    h.infer_subnet = infer_subnet;
+    h.abi_hash = HEDDLE_ABI_HASH;
+    return h;
+  }();
+  return &table;
+}
+
+// ---------------------------------------------------------------- calls
+
+std::string HostCall::reason() const {
+  return error.text.empty() ? "it gave no reason" : printable(error.text);
+}
+
+void HostCall::say(std::string_view text) noexcept {
+  try {
+    error.text = text;
+    if (!error.text.empty()) error.cause = Status();
+  } catch (const std::bad_alloc&) {
+    // The status is reported without its text.
+  }
+}
+
+void HostCall::set_error(heddle_status code, std::string_view text) noexcept {
+  const std::lock_guard lock(mutex_);
+  error.code = code;
+  say(text);
+}
+
+void* HostCall::resource(const char* name) noexcept {
+  if (!services_) return nullptr;
+  try {
+    Result<void*> found = services_->resource(name ? name : "");
+    if (found.ok()) return *found;
+    const std::lock_guard lock(mutex_);
+    error.missing = found.status();
+  } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
+    const std::lock_guard lock(mutex_);
+    say("no memory to find a resource");
+  }
+  return nullptr;
+}
+
+heddle_status HostCall::infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept {
+  if (!services_) return HEDDLE_ERROR_UNSUPPORTED;
+  try {
+    Status status;
+    for (size_t i = 0; i < inputs.size() && status.ok(); ++i)
+      if (!inputs[i])
+        status = {Code::subnet_mismatch, fmt::format("input {} of subnet {} is absent", i, quoted(from_abi(subnet)->name)),
+                  "give the operator a value for it"};
+    if (status.ok()) status = services_->infer_subnet(subnet, inputs, outputs);
+    if (status.ok()) return HEDDLE_OK;
+    const std::lock_guard lock(mutex_);
+    error.code = status_of(status.code());
+    if (error.cause.ok())
+      error.cause = std::move(status);
+    else  // both branches are wrong
+      error.cause.diagnostic().attached.push_back(std::move(status.diagnostic()));
+    return error.code;
+  } catch (const std::bad_alloc&) {
+    return HEDDLE_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+const void* PrepareCall::prepack(uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) noexcept {
+  if (!services_) return nullptr;
+  try {
+    std::string why;
+    const void* packed = nullptr;
+    if (bytes > std::numeric_limits<int64_t>::max() / 2)
+      why = fmt::format("{} bytes for a packed constant do not fit in memory", bytes);
+    else
+      packed = services_->prepack(input, key, bytes, fill, user, why);
+    const std::lock_guard lock(mutex_);
+    if (!packed) say(why);
+    return packed;
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    say("no memory for a packed constant");
+    return nullptr;
+  }
+}
 
 void set_log_sink(LogSink sink, void* user) {
   const std::lock_guard lock(log_mutex);
@@ -158,27 +180,6 @@ void set_log_sink(LogSink sink, void* user) {
 
 void log_line(heddle_log_level level, const std::string& text) {
   log_function(level, text.data(), text.size());
-}
-
-LoadCall::LoadCall() : abi(make_base()) {
-  abi.set_error = set_error<LoadCall>;
-}
-
-const heddle_host* base_host() {
-  static const heddle_host host = make_base();
-  return &host;
-}
-const heddle_host* infer_host() {
-  static const heddle_host host = make_host<InferCall>();
-  return &host;
-}
-const heddle_host* create_host() {
-  static const heddle_host host = make_host<CreateCall>();
-  return &host;
-}
-const heddle_host* prepare_host() {
-  static const heddle_host host = make_host<PrepareCall>();
-  return &host;
 }
 
 heddle_status status_of(Code code) {
@@ -213,18 +214,6 @@ Status from_subnet(Status inner, const std::string& subnet, const std::string& n
   tell_from_outside(inner.diagnostic(), subnet, net, node, type);
   return inner;
 }
-
-namespace {
-
-// A plugin's text, which may quote data: one line, printable.
-std::string printable(const std::string& text) {
-  const std::string escaped = quoted(text);
-  std::string clean = escaped.substr(1, escaped.size() - 2);
-  for (size_t i = clean.find("\\\""); i != std::string::npos; i = clean.find("\\\"", i)) clean.erase(i, 1);
-  return clean;
-}
-
-}  // namespace
 
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {
   if (!error.cause.ok()) return error.cause;

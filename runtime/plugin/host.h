@@ -1,12 +1,10 @@
-// The host's side of each call into a plugin: the contexts that carry an ABI struct as their first member, and the tables of host
-// functions that find their way back from it.
-//
-// A function table per kind of context lets set_error(context) know what `context` is without a lookup or thread-local state.
+// The host's side of each call into a plugin: what a token (heddle_call) stands for, and the one table of host functions, which ask it.
 #pragma once
 
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,9 +13,34 @@
 #include "heddle/abi.h"
 #include "heddle/status.h"
 
+// One call of the host into a plugin, or a step while it runs: the host's functions end here. What a kind of call has no answer to it
+// answers with nothing. Any thread may ask, several at once; nothing is thrown.
+struct heddle_call {
+  using Views = std::span<const heddle_tensor* const>;
+  virtual void set_error(heddle_status code, std::string_view text) noexcept = 0;
+  virtual void* resource(const char*) noexcept { return nullptr; }
+  virtual const void* prepack(uint32_t, const char*, uint64_t, heddle_prepack_fill, void*) noexcept { return nullptr; }
+  virtual void* thread_scratch() const noexcept { return nullptr; }
+  virtual uint32_t thread_index() const noexcept { return HEDDLE_NO_THREAD; }
+  virtual bool cancelled() const noexcept { return false; }
+  virtual void* allocate_output(uint32_t, std::span<const int64_t>) noexcept { return nullptr; }
+  virtual heddle_status run_subnet(const heddle_subnet*, uint64_t, Views, std::span<heddle_tensor* const>) noexcept {
+    return HEDDLE_ERROR_UNSUPPORTED;
+  }
+  virtual heddle_status infer_subnet(const heddle_subnet*, Views, std::span<heddle_type* const>) noexcept {
+    return HEDDLE_ERROR_UNSUPPORTED;
+  }
+
+ protected:
+  heddle_call() = default;
+  heddle_call(const heddle_call&) = default;
+  heddle_call& operator=(const heddle_call&) = default;
+  ~heddle_call() = default;
+};
+
 namespace heddle {
 
-// What every context has behind its ABI struct: where the text of a failure goes.
+// Where the text of a failure goes.
 struct CallError {
   heddle_status code = HEDDLE_OK;
   std::string text;
@@ -35,19 +58,10 @@ using LogSink = void (*)(void* user, heddle_log_level level, const char* text, s
 void set_log_sink(LogSink sink, void* user);
 void log_line(heddle_log_level level, const std::string& text);
 
-// Table for calls whose errors are not read: only log works.
-const heddle_host* base_host();
+// The table that every plugin is given. Its functions ask the call they are given; one without a call gets nothing.
+const heddle_host* host_table();
 
-// A table for query, initialize and resource creation, which have no other context: set_error(the table itself, ...) is remembered, log
-// works, everything else answers with nothing (but resource() for resources: compile/resources.cc). Must outlive what it is given to; not
-// movable once given away.
-struct LoadCall {
-  LoadCall();
-  heddle_host abi;
-  CallError error;
-};
-
-// Answers to host calls that need more than the context itself. Implemented by the stage that makes the call (inference, compiler).
+// Answers to host calls that need more than the call itself. Implemented by the stage that makes the call (inference, compiler).
 class CallServices {
  public:
   virtual ~CallServices() = default;
@@ -57,28 +71,49 @@ class CallServices {
   virtual const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                               std::string& error) = 0;
   // What is wrong inside the subnet comes back as from_subnet() tells it.
-  virtual Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                              uint32_t output_count) = 0;
+  virtual Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) = 0;
 };
 
-struct InferCall {
-  heddle_infer_context abi = {};
+// Query and initialize of a plugin, and what every other call is made of: it remembers the error, and asks its services.
+class HostCall : public heddle_call {
+ public:
+  explicit HostCall(CallServices* services = nullptr) : services_(services) {}
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
+
+  void set_error(heddle_status code, std::string_view text) noexcept override;
+  void* resource(const char* name) noexcept override;
+  heddle_status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept override;
+
+  // Once the call has returned.
   CallError error;
-  CallServices* services = nullptr;
+  // What a failing one said, for a sentence.
+  std::string reason() const;
+
+ protected:
+  // Remembers a text; under the lock.
+  void say(std::string_view text) noexcept;
+  CallServices* const services_;
+  std::mutex mutex_;  // of `error` while the call lasts
 };
-struct CreateCall {
-  heddle_create_context abi = {};
-  CallError error;
-  CallServices* services = nullptr;
+
+// A call with a context of the ABI. A copy for each call: what is left behind belongs to this call alone.
+template <class Context>
+class ContextCall : public HostCall {
+ public:
+  explicit ContextCall(const Context& context, CallServices* services = nullptr) : HostCall(services), abi(context) {
+    abi.host = host_table();
+    abi.call = this;
+  }
+  Context abi;
 };
-struct PrepareCall {
-  heddle_prepare_context abi = {};
-  CallError error;
-  CallServices* services = nullptr;
+using InferCall = ContextCall<heddle_infer_context>;
+using CreateCall = ContextCall<heddle_create_context>;
+class PrepareCall final : public ContextCall<heddle_prepare_context> {
+ public:
+  using ContextCall::ContextCall;
+  const void* prepack(uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) noexcept override;
 };
-const heddle_host* infer_host();
-const heddle_host* create_host();
-const heddle_host* prepare_host();
 
 // A failing plugin call as a Status: what a subnet said; else `otherwise` is the code unless the plugin's own status says more.
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error);

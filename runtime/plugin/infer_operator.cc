@@ -157,13 +157,11 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
     // An output that the net leaves out is null here, as it will be for the kernel.
     pointers[i] = wanted[i] ? &types[i] : nullptr;
   }
-  InferCall call;
-  call.services = services;
+  InferCall call({}, services);
   call.abi.struct_size = sizeof(call.abi);
   call.abi.input_count = static_cast<uint32_t>(inputs.size());
   call.abi.output_count = static_cast<uint32_t>(count);
   call.abi.attribute_count = attributes.size();
-  call.abi.host = infer_host();
   call.abi.inputs = inputs.data();
   call.abi.outputs = pointers;
   call.abi.attributes = attributes.data();

@@ -67,7 +67,6 @@ void KernelCall::link() {
   c.input_count = static_cast<uint32_t>(inputs_.size());
   c.output_count = static_cast<uint32_t>(outputs_.size());
   c.attribute_count = attributes_->table.size();
-  c.host = create_host();
   c.inputs = inputs_.data();
   c.outputs = outputs_.data();
   c.attributes = attributes_->table.data();
@@ -98,10 +97,7 @@ Status KernelCall::create(const KernelEntry& kernel, CallServices* services, voi
   *state = nullptr;
   if (end) *end = {OperatorStage::create, HEDDLE_OK};
   if (!kernel.kernel->create) return {};
-  // A copy for each call: what the host functions leave behind it, such as the error text, belongs to this call alone.
-  CreateCall call;
-  call.abi = abi_;
-  call.services = services;
+  CreateCall call(abi_, services);
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
     status = kernel.kernel->create(&call.abi, state);
@@ -117,12 +113,17 @@ std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) const 
   constexpr uint32_t capacity = 4;
   std::vector<heddle_format> choices(capacity);
   if (!kernel.kernel->formats) return {};
-  CreateCall call;
-  call.abi = abi_;
+  CreateCall call(abi_);
+  std::vector<heddle_format*> pointers;
+  for (heddle_format& choice : choices) {
+    choice.struct_size = sizeof(choice);
+    pointers.push_back(&choice);
+  }
   uint32_t n = 0;
   try {
-    n = kernel.kernel->formats(&call.abi, choices.data(), capacity);
-  } catch (...) {  // a preference only: without one the kernel gets row-major values
+    // A preference only: without one the kernel gets row-major values.
+    if (kernel.kernel->formats(&call.abi, pointers.data(), capacity, &n) != HEDDLE_OK) n = 0;
+  } catch (...) {
     n = 0;
   }
   choices.resize(std::min(n, capacity));
@@ -131,8 +132,7 @@ std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) const 
 
 bool KernelCall::accepts(const KernelEntry& kernel) const {
   if (!kernel.kernel->accepts_epilogue) return false;
-  CreateCall call;
-  call.abi = abi_;
+  CreateCall call(abi_);
   try {
     return kernel.kernel->accepts_epilogue(&call.abi) != 0;
   } catch (...) {

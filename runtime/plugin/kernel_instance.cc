@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/limit_names.h"
 #include "base/text.h"
@@ -12,19 +13,26 @@
 namespace heddle {
 namespace {
 
-Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& prepared, int64_t limit_bytes) {
+Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& prepared, const PrepareRequest& request) {
   const auto wrong = [&](const std::string& what) {
     return Status(Code::kernel_failed, fmt::format("kernel {} prepared {}", quoted(kernel.name), what), "mend the kernel's prepare");
   };
   if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX) return wrong(fmt::format("{} tiles", prepared.tile_count));
   if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong(fmt::format("a cost of {} ns", shortest(prepared.cost_ns)));
-  const auto limit = static_cast<uint64_t>(limit_bytes);
-  const uint64_t threads = std::max<uint32_t>(prepared.max_threads, 1);
+  const auto limit = static_cast<uint64_t>(request.scratch_limit);
+  const uint64_t threads = std::max<uint32_t>(request.max_threads, 1);
   if (prepared.scratch_bytes > limit || prepared.thread_scratch_bytes > (limit - prepared.scratch_bytes) / threads)
-    return over_limit("plan_bytes", limit_bytes,
+    return over_limit("plan_bytes", request.scratch_limit,
                       fmt::format("kernel {} asks for {} bytes of scratch and {} more for each of {} threads", quoted(kernel.name),
                                   prepared.scratch_bytes, prepared.thread_scratch_bytes, threads));
   return {};
+}
+
+uint64_t inputs_on_host(std::span<const heddle_tensor* const> inputs) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] && inputs[i]->space == HEDDLE_SPACE_HOST) bits |= uint64_t{1} << std::min<size_t>(i, 63);
+  return bits;
 }
 
 }  // namespace
@@ -41,18 +49,22 @@ void DestroyState::operator()(void* state) const noexcept {
 Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services, CallEnd* end) {
   if (end) *end = {OperatorStage::prepare, HEDDLE_OK};
   const heddle_kernel& kernel = *made.kernel->kernel;
-  PrepareCall call;
-  call.services = services;
+  PrepareCall call({}, services);
   heddle_prepare_context& p = call.abi;
   p.struct_size = sizeof(p);
   p.input_count = static_cast<uint32_t>(request.inputs.size());
   p.output_count = static_cast<uint32_t>(request.outputs.size());
-  p.max_threads = request.max_threads;
-  p.host = prepare_host();
   p.inputs = request.inputs.data();
   p.outputs = request.outputs.data();
   p.state = made.state.get();
   p.tile_count = 1;
+  p.scratch_budget = static_cast<uint64_t>(std::min(request.scratch_limit, request.scratch_budget));
+  p.reads_host = inputs_on_host(request.inputs);
+  std::vector<const void*> host_data;
+  if (request.host_data.empty())
+    for (const heddle_tensor* input : request.inputs)
+      host_data.push_back(input && input->space == HEDDLE_SPACE_HOST ? input->data : nullptr);
+  p.host_data = request.host_data.empty() ? host_data.data() : request.host_data.data();
   if (kernel.prepare) {
     heddle_status status = HEDDLE_ERROR_INTERNAL;
     try {
@@ -62,8 +74,7 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
     }
     if (end) end->answer = status;
     if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
-    p.max_threads = request.max_threads;
-    Status wrong = check_prepared(*made.kernel, p, request.scratch_limit);
+    Status wrong = check_prepared(*made.kernel, p, request);
     if (end && !wrong.ok()) end->answer = HEDDLE_ERROR_INTERNAL;
     HEDDLE_CHECK(std::move(wrong));
   }
@@ -71,6 +82,7 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
   made.scratch_bytes = static_cast<int64_t>(p.scratch_bytes);
   made.thread_scratch_bytes = static_cast<int64_t>(p.thread_scratch_bytes);
   made.cost_ns = p.cost_ns;
+  made.reads_host = p.reads_host;
   return {};
 }
 

@@ -29,13 +29,16 @@ struct KernelInstance {
   int64_t scratch_bytes = 0;         // per step
   int64_t thread_scratch_bytes = 0;  // per executing thread
   double cost_ns = 0;                // of one run on one thread; 0: unknown
+  uint64_t reads_host = 0;           // on a device: bit i: run reads input i on the host
 };
 
 // What prepare is told. Views: null for absent ones, data non-null for constants; they need to live during the call only.
 struct PrepareRequest {
   std::span<const heddle_tensor*const> inputs, outputs;
+  std::span<const void* const> host_data{};  // by input; empty: where the views say
   uint32_t max_threads = 1;
-  int64_t scratch_limit = INT64_MAX / 4;  // for the step with all its threads
+  int64_t scratch_limit = INT64_MAX / 4;   // for the step with all its threads
+  int64_t scratch_budget = INT64_MAX / 4;  // that the kernel is told; at most the limit counts
 };
 
 // Prepares the kernel, or prepares it again because extents are others now. Errors: what the kernel says; kernel_failed for tiles below

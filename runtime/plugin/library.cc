@@ -24,7 +24,7 @@ namespace heddle {
 
 // One open library of this process. Everything here runs under the lock of Library::Table.
 struct Library::Opened {
-  LoadCall call;  // its table is the host of query and initialize, valid until shutdown returned
+  HostCall call;  // of query and initialize
   boost::dll::shared_library library;
   const heddle_plugin* plugin = nullptr;  // set once the ABI is known to match: shutdown is owed from then on
   int users = 0;
@@ -106,7 +106,7 @@ Status Library::Opened::shake_hands(const std::string& shown) {
             "define it with HEDDLE_PLUGIN and build it with heddle_add_plugin"};
   const heddle_plugin* answer = nullptr;
   try {
-    answer = library.get<const heddle_plugin*(const heddle_host*)>(HEDDLE_PLUGIN_QUERY_SYMBOL)(&call.abi);
+    answer = library.get<const heddle_plugin*(const heddle_host*, const heddle_call*)>(HEDDLE_PLUGIN_QUERY_SYMBOL)(host_table(), &call);
   } catch (...) {
     return {Code::plugin_invalid, fmt::format("plugin {} threw an exception while it was asked for its tables", shown),
             "HEDDLE_PLUGIN catches them: use it, or catch them yourself"};
@@ -127,7 +127,7 @@ Status Library::Opened::initialize(const std::string& shown) {
   if (!plugin->initialize) return {};
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    status = plugin->initialize(&call.abi);
+    status = plugin->initialize(host_table(), &call);
   } catch (...) {
     call.error.text = "it threw an exception across the plugin boundary";
   }

@@ -58,22 +58,22 @@ Status ask(const TypedNet& net, const Node& node, const AttributeTable& attribut
     types[i] = to_abi(net.type(node.outputs[i]));
     outputs[i] = &types[i];
   }
-  InferCall call;
+  InferCall call({});
   call.abi.struct_size = sizeof(call.abi);
   call.abi.input_count = static_cast<uint32_t>(in_count);
   call.abi.output_count = static_cast<uint32_t>(out_count);
   call.abi.attribute_count = attributes.size();
-  call.abi.host = infer_host();
   call.abi.inputs = inputs.data();
   call.abi.outputs = outputs.data();
   call.abi.attributes = attributes.data();
   call.abi.op = node.schema->op;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    node.schema->op->cost(&call.abi, &cost);
+    status = node.schema->op->cost(&call.abi, &cost);
   } catch (...) {
-    call.error = {HEDDLE_ERROR_INTERNAL, "cost threw an exception across the plugin boundary", {}};
+    call.error.text = "cost threw an exception across the plugin boundary";
   }
-  if (call.error.code != HEDDLE_OK) return plugin_error(Code::kernel_failed, call.error.code, call.error);
+  if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
   const auto is_amount = [](double n) { return std::isfinite(n) && n >= 0; };
   if (!is_amount(cost.flops) || !is_amount(cost.bytes))
     return {Code::kernel_failed, fmt::format("its cost is {} flops and {} bytes", shortest(cost.flops), shortest(cost.bytes)),

@@ -8,6 +8,8 @@
 #include <new>
 #include <optional>
 #include <random>
+#include <span>
+#include <thread>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -33,57 +35,39 @@ bool overrun(const std::byte* data, int64_t bytes, std::optional<uint8_t> fill) 
   return fill && std::any_of(data + bytes, data + bytes + behind, [&](std::byte b) { return b != std::byte{*fill}; });
 }
 
-// A kernel call's context with what the host functions need behind it.
-struct RunCall {
-  heddle_run_context abi = {};
-  CallError error;
-  void* thread_scratch = nullptr;
+// One run of a kernel, on the calling thread.
+class RunCall final : public HostCall {
+ public:
+  RunCall(std::span<heddle_tensor* const> outputs, void* scratch, int64_t limit_bytes)
+      : dynamic_outputs(outputs.size()), outputs_(outputs), thread_scratch_(scratch), limit_bytes_(limit_bytes) {}
+  void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
+  uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? 0 : HEDDLE_NO_THREAD; }
+  void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
+
   std::vector<std::shared_ptr<Blob>> dynamic_outputs;
-  std::vector<heddle_tensor*> outputs;
-  int64_t limit_bytes = 0;
+
+ private:
+  const std::span<heddle_tensor* const> outputs_;
+  void* const thread_scratch_;
+  const int64_t limit_bytes_;
+  const std::thread::id thread_ = std::this_thread::get_id();
 };
 
-RunCall& call_of(const void* context) {
-  return *static_cast<RunCall*>(const_cast<void*>(context));
-}
-
-void set_error(const void* context, heddle_status code, const char* text, size_t length) {
-  if (!context) return;
-  call_of(context).error = {code, std::string(kept_text(text, length)), {}};
-}
-
-void* thread_scratch(const void* context) {
-  return call_of(context).thread_scratch;
-}
-
-void* allocate_output(const void* context, uint32_t output, const int64_t* dims, int32_t rank) {
-  RunCall& call = call_of(context);
-  if (output >= call.outputs.size() || rank < 0 || rank > max_rank) return nullptr;
-  for (int32_t i = 0; i < rank; ++i)
-    if (dims[i] < 0) return nullptr;
-  heddle_tensor& view = *call.outputs[output];
+void* RunCall::allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept {
+  if (output >= outputs_.size() || std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) return nullptr;
+  heddle_tensor& view = *outputs_[output];
+  const Shape shape(dims.data(), static_cast<int>(dims.size()));
   int64_t bytes = 0;
-  if (!checked_byte_size(static_cast<DType>(view.dtype), Shape(dims, rank), &bytes) || bytes > call.limit_bytes) return nullptr;
+  if (!checked_byte_size(static_cast<DType>(view.dtype), shape, &bytes) || bytes > limit_bytes_) return nullptr;
   std::byte* data = nullptr;
   try {
-    call.dynamic_outputs[output] = Blob::allocate(static_cast<DType>(view.dtype), Shape(dims, rank), &data);
+    dynamic_outputs[output] = Blob::allocate(static_cast<DType>(view.dtype), shape, &data);
   } catch (const std::bad_alloc&) {
     return nullptr;  // nothing may be thrown across a plugin
   }
   view.data = data;
   view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_DYNAMIC);
   return data;
-}
-
-const heddle_host* run_host() {
-  static const heddle_host host = [] {
-    heddle_host h = *base_host();
-    h.set_error = set_error;
-    h.thread_scratch = thread_scratch;
-    h.allocate_output = allocate_output;
-    return h;
-  }();
-  return &host;
 }
 
 // Packed constants of this one call.
@@ -100,7 +84,7 @@ class Packs : public CallServices {
     }
     return memory.data;
   }
-  Status infer_subnet(const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t) override {
+  Status infer_subnet(const heddle_subnet*, heddle_call::Views, std::span<heddle_type* const>) override {
     return {Code::unsupported, "subnets need a session"};
   }
 
@@ -259,13 +243,9 @@ Status Runner::run() {
   end = {OperatorStage::allocate, HEDDLE_OK};
   const AlignedBytes scratch(made.scratch_bytes), thread_scratch_bytes(made.thread_scratch_bytes);
   for (const AlignedBytes* memory : {&scratch, &thread_scratch_bytes}) fill_with(memory->data, memory->memory->bytes, call.fill);
-  heddle_run_info info = {sizeof(info), 0, call.random_seed, call.step};
-  RunCall run;
-  run.thread_scratch = thread_scratch_bytes.data;
-  run.dynamic_outputs.resize(outputs.size());
-  run.outputs = outputs;
-  run.limit_bytes = call.limit_bytes;
-  heddle_run_context& c = run.abi;
+  const heddle_run_state state = {call.random_seed, call.step, 0};
+  RunCall run(outputs, thread_scratch_bytes.data, call.limit_bytes);
+  heddle_run_context c = {};
   c.struct_size = sizeof(c);
   c.input_count = static_cast<uint32_t>(inputs.size());
   c.output_count = static_cast<uint32_t>(outputs.size());
@@ -273,8 +253,9 @@ Status Runner::run() {
   c.outputs = outputs.data();
   c.state = made.state.get();
   c.scratch = scratch.data;
-  c.info = &info;
-  c.host = run_host();
+  c.run_state = node.schema->has_trait(HEDDLE_TRAIT_RANDOM) ? &state : nullptr;
+  c.host = host_table();
+  c.call = &run;
   std::vector<std::pair<int64_t, int64_t>> ranges;
   if (call.split_seed == 0) {
     if (made.tiles > 0) ranges.emplace_back(0, made.tiles);

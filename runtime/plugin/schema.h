@@ -38,8 +38,18 @@ struct OperatorSchema {
   int attribute_index(std::string_view attribute) const;
   bool has_trait(uint32_t bit) const { return (op->traits & bit) != 0; }
   bool updates_variable() const;
+  // The argument whose next version output `output` is; whose bytes it may take, or HEDDLE_ALIAS_ANY. -1: none.
+  int updated_input(size_t output) const { return with(output, &heddle_port::updates); }
+  int alias_input(size_t output) const { return with(output, &heddle_port::may_alias); }
 
  private:
+  // The k-th value of a variadic output goes with the k-th of the port that it names.
+  int with(size_t output, int32_t heddle_port::*named) const {
+    const heddle_port* port = output_port(output);
+    if (!port || port->*named < 0) return port ? port->*named : -1;
+    const size_t first = op->output_count - 1;
+    return port->*named + static_cast<int>((port->flags & HEDDLE_PORT_VARIADIC) && output > first ? output - first : 0);
+  }
   static const heddle_port* port(const heddle_port* const* ports, uint32_t count, size_t i) {
     if (i < count) return ports[i];
     if (count == 0 || !ports[count - 1]) return nullptr;

@@ -168,8 +168,7 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
 // Only an operator that updates a variable makes a version of it.
 void Resolver::check_versions(const Net& net, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    const heddle_port* port = node.schema->output_port(i);
-    if (!node.outputs[i].valid() || net[node.outputs[i]].kind != Value::Kind::variable || (port && port->updates >= 0)) continue;
+    if (!node.outputs[i].valid() || net[node.outputs[i]].kind != Value::Kind::variable || node.schema->updated_input(i) >= 0) continue;
     const Value& value = net[node.outputs[i]];
     report(net, node,
            {Code::hazard,
@@ -183,14 +182,14 @@ void Resolver::check_versions(const Net& net, const Node& node) {
 void Resolver::apply_updates(Net& net, Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const heddle_port* port = node.schema->output_port(i);
-    if (!port || port->updates < 0 || !node.outputs[i].valid()) continue;
-    const auto index = static_cast<size_t>(port->updates);
+    if (node.schema->updated_input(i) < 0 || !node.outputs[i].valid()) continue;
+    const auto index = static_cast<size_t>(node.schema->updated_input(i));
     const ValueId before = index < node.inputs.size() ? node.inputs[index] : ValueId();
     if (!before.valid() || net[before].kind != Value::Kind::variable) {
       report(net, node,
              {Code::hazard,
               fmt::format("output {} updates input {}, which is not a variable", quoted(port->name),
-                          quoted(node.schema->op->inputs[index]->name)),
+                          quoted(node.schema->input_port(index)->name)),
               "feed it a variable"});
       continue;
     }

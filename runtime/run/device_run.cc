@@ -10,16 +10,6 @@
 #include "schedule/run_control.h"
 
 namespace heddle {
-namespace {
-
-// Leaves the reason with the step, as a kernel would.
-heddle_status refuse(const heddle_run_context* context, heddle_status status, const char* text) {
-  if (status != HEDDLE_OK && *text) context->host->set_error(context, status, text, std::strlen(text));
-  return status;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
   std::unique_ptr<DeviceRun> run(new DeviceRun(plan));
   for (const PlanDevice& planned : plan.devices) {
@@ -36,8 +26,23 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
     side.passed = std::vector<std::atomic<uint32_t>>(planned.streams);
     side.answers.resize(planned.streams);
     for (Answer& answer : side.answers) answer.run = run.get();
+    side.first_draw.assign(planned.streams, -1);
   }
+  HEDDLE_CHECK(run->make_states(plan));
   return run;
+}
+
+Status DeviceRun::make_states(const Plan& plan) {
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) {
+    const DeviceWork* work = plan.steps[i].on_device.get();
+    if (!work || !plan.steps[i].draws) continue;
+    Side& side = sides_[work->device - 1u];
+    if (side.first_draw[work->stream] < 0) side.first_draw[work->stream] = static_cast<int32_t>(i);
+    if (!side.states) {
+      HEDDLE_TRY(side.states, side.device->allocate(static_cast<int64_t>(side.streams.size() * state_stride)));
+    }
+  }
+  return {};
 }
 DeviceRun::~DeviceRun() = default;
 
@@ -51,14 +56,37 @@ void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
   }
 }
 
-heddle_status DeviceRun::work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context, char* error) {
+Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& variables) {
+  for (uint32_t d = 0; d < sides_.size(); ++d) {
+    Side& side = sides_[d];
+    const void* const counter = side.states ? variables.step_counter_on(static_cast<uint8_t>(d + 1)) : nullptr;
+    for (uint32_t s = 0; s < side.streams.size() && side.states; ++s) {
+      if (side.first_draw[s] < 0) continue;
+      HostCall call;
+      void* const stream = side.streams[s].get();
+      heddle_run_state* const there = side.state_of(s);
+      side.answers[s].worked = true;
+      side.device->label(stream, static_cast<uint64_t>(side.first_draw[s]));
+      heddle_status status = side.device->copy(stream, there, &state, sizeof(state), HEDDLE_COPY_HOST_TO_DEVICE, &call);
+      if (status == HEDDLE_OK && counter)
+        status = side.device->copy(stream, reinterpret_cast<std::byte*>(there) + offsetof(heddle_run_state, step), counter,
+                                   sizeof(state.step), HEDDLE_COPY_DEVICE_TO_DEVICE, &call);
+      if (status != HEDDLE_OK)
+        return plugin_error(Code::device_failed, status, call.error)
+            .during(fmt::format("while device {} was told the seed and step of the run", quoted(side.device->name())));
+    }
+  }
+  return {};
+}
+
+heddle_status DeviceRun::work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context) {
   Device& device = *sides_[work.device - 1u].device;
   if (work.kind == DeviceWork::Kind::copy) {
     const auto bytes = static_cast<int64_t>(context->outputs[0]->byte_size);
     if (bytes == 0) return HEDDLE_OK;
     const void* from = context->inputs[0]->data;
     if (work.staging >= 0) from = std::memcpy(staging_ + work.staging, from, static_cast<size_t>(bytes));
-    return device.copy(context->stream, context->outputs[0]->data, from, bytes, work.copy_kind, error);
+    return device.copy(context->stream, context->outputs[0]->data, from, bytes, work.copy_kind, context->call);
   }
   const heddle_kernel& kernel = *step.kernel->kernel;
   const heddle_status status = step.tiles > 0 ? kernel.run(context, 0, step.tiles) : HEDDLE_OK;
@@ -69,24 +97,23 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
   const PlanStep& step = plan_.steps[index];
   const DeviceWork& planned = *step.on_device;
   Side& side = sides_[planned.device - 1u];
-  char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
   heddle_status status = HEDDLE_OK;
   side.answers[planned.stream].worked = true;
   side.device->label(context->stream, index);
   for (const uint32_t event : planned.waits)
-    if (status == HEDDLE_OK) status = side.device->wait(context->stream, side.events[event].get(), error);
-  if (status == HEDDLE_OK) status = work(planned, step, context, error);
+    if (status == HEDDLE_OK) status = side.device->wait(context->stream, side.events[event].get(), context->call);
+  if (status == HEDDLE_OK) status = work(planned, step, context);
   if (status == HEDDLE_OK && planned.records >= 0)
-    status = side.device->record(context->stream, side.events[static_cast<size_t>(planned.records)].get(), error);
+    status = side.device->record(context->stream, side.events[static_cast<size_t>(planned.records)].get(), context->call);
   if (status == HEDDLE_OK && observed_)
-    status = wait_until_done(side, planned.stream, index < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns, error);
-  return refuse(context, status, error);
+    status = wait_until_done(side, planned.stream, index < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns,
+                             context->call);
+  return status;
 }
 
 heddle_status DeviceRun::notify(uint32_t index, const heddle_run_context* context, heddle_stream_callback callback, void* user) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
-  char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
-  return refuse(context, sides_[planned.device - 1u].device->notify(context->stream, callback, user, error), error);
+  return sides_[planned.device - 1u].device->notify(context->stream, callback, user, context->call);
 }
 
 void DeviceRun::passed(uint32_t fence) {
@@ -96,7 +123,7 @@ void DeviceRun::passed(uint32_t fence) {
 
 // ---------------------------------------------------------------- the end of what is in flight
 
-void DeviceRun::answer(void* user, heddle_status, const char*) {
+void DeviceRun::answer(void* user, heddle_status, const char*, size_t) {
   Answer& answer = *static_cast<Answer*>(user);
   DeviceRun& run = *answer.run;
   const std::lock_guard lock(run.mutex_);
@@ -109,8 +136,7 @@ void DeviceRun::ask(Side& side, uint32_t stream) {
   Answer& asked = side.answers[stream];
   if (std::exchange(asked.asked, true)) return;
   asked.given = false;  // nothing else writes it before the stream is told
-  char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
-  if (side.device->notify(side.streams[stream].get(), answer, &asked, error) == HEDDLE_OK) return;
+  if (side.device->notify(side.streams[stream].get(), answer, &asked, nullptr) == HEDDLE_OK) return;
   // A stream that takes no notify has failed: synchronize says how.
   const std::lock_guard lock(mutex_);
   asked.given = true;
@@ -123,14 +149,14 @@ bool DeviceRun::wait_for(double ns, const Given& given) {
 }
 
 // Of a run that is looked at step by step.
-heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, double answer_ns, char* error) {
+heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, double answer_ns, const heddle_call* call) {
   constexpr double look_again_ns = 5e6;
   ask(side, stream);
   Answer& asked = side.answers[stream];
   while (!wait_for(look_again_ns, [&] { return asked.given; }))
     if (stops_(user_) && !wait_for(answer_ns, [&] { return asked.given; })) return HEDDLE_ERROR_CANCELLED;
   asked.asked = false;
-  return side.device->synchronize(side.streams[stream].get(), error);
+  return side.device->synchronize(side.streams[stream].get(), call);
 }
 
 std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
@@ -148,9 +174,9 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
       Answer& asked = sides_[d].answers[s];
       if (!asked.asked || !wait_for(0, [&] { return asked.given; })) continue;
       asked.asked = asked.worked = false;
-      char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
-      const heddle_status status = sides_[d].device->synchronize(sides_[d].streams[s].get(), error);
-      if (status != HEDDLE_OK) failures.push_back(blame(sides_[d], d + 1, s, status, error));
+      HostCall call;
+      const heddle_status status = sides_[d].device->synchronize(sides_[d].streams[s].get(), &call);
+      if (status != HEDDLE_OK) failures.push_back(blame(sides_[d], d + 1, s, status, std::move(call.error.text)));
     }
   note_unanswered();
   return failures;
@@ -193,10 +219,10 @@ std::vector<uint32_t> DeviceRun::steps_behind(const Side& side, uint32_t device,
 }
 
 // Without the device's own word, any step behind the last fence that went well may have failed.
-DeviceRun::Failure DeviceRun::blame(Side& side, uint32_t device, uint32_t stream, heddle_status status, const char* text) {
+DeviceRun::Failure DeviceRun::blame(Side& side, uint32_t device, uint32_t stream, heddle_status status, std::string text) {
   const uint64_t label = side.device->failed_label(side.streams[stream].get());
-  if (label < plan_.steps.size()) return {static_cast<uint32_t>(label), status, text};
-  Failure failure = {0, status, text};
+  if (label < plan_.steps.size()) return {static_cast<uint32_t>(label), status, std::move(text)};
+  Failure failure = {0, status, std::move(text)};
   std::vector<std::string> suspects;
   constexpr size_t most_suspects = 8;
   for (const uint32_t step : steps_behind(side, device, stream)) {

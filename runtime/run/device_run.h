@@ -16,6 +16,7 @@
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/status.h"
+#include "run/run_variables.h"
 
 namespace heddle {
 
@@ -28,9 +29,14 @@ class DeviceRun {
   // Where the plan's staging memory is.
   void stage_in(std::byte* staging) { staging_ = staging; }
   void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream].get(); }
+  // Where steps of that stream that draw random numbers find what they depend on, in the device's memory.
+  const heddle_run_state* run_state(const DeviceWork& work) const { return sides_[work.device - 1u].state_of(work.stream); }
 
   // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`.
   void begin(bool observed, bool (*stops)(void* user), void* user);
+  // Behind begin(): enqueues copies of the run's state to where steps on streams read it; `state` stays as it is until the run is over. The
+  // step comes from the variable where that device counts it. Errors: device_failed; then the run is to be drained and not begun.
+  Status send_state(const heddle_run_state& state, const RunVariables& variables);
   // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`.
   heddle_status enqueue(uint32_t step, const heddle_run_context* context);
   // Right behind enqueue, by the same thread, for a step with a fence: `callback(user, ...)` is called when the stream has come that far.
@@ -64,19 +70,28 @@ class DeviceRun {
     std::vector<DeviceEvent> events;
     std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1
     std::vector<Answer> answers;                // by stream
+    std::vector<int32_t> first_draw;            // by stream: its first step that draws random numbers; -1: none
+    DeviceMemory states;                        // by stream, if any draws
+
+    heddle_run_state* state_of(uint32_t stream) const {
+      return reinterpret_cast<heddle_run_state*>(static_cast<std::byte*>(states.get()) + stream * state_stride);
+    }
   };
+  static constexpr size_t state_stride = 64;
+  Status make_states(const Plan& plan);
+
   explicit DeviceRun(const Plan& plan) : plan_(plan) {}
   void ask(Side& side, uint32_t stream);
   // True when `given` is within `ns`, asked under the lock.
   template <class Given>
   bool wait_for(double ns, const Given& given);
-  heddle_status wait_until_done(Side& side, uint32_t stream, double answer_ns, char* error);
+  heddle_status wait_until_done(Side& side, uint32_t stream, double answer_ns, const heddle_call* call);
   void note_unanswered();
   std::string first_unanswered() const;
   std::vector<uint32_t> steps_behind(const Side& side, uint32_t device, uint32_t stream) const;
-  static void answer(void* user, heddle_status failed, const char* text);
-  Failure blame(Side& side, uint32_t device, uint32_t stream, heddle_status status, const char* text);
-  heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context, char* error);
+  static void answer(void* user, heddle_status failed, const char* text, size_t length);
+  Failure blame(Side& side, uint32_t device, uint32_t stream, heddle_status status, std::string text);
+  heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context);
 
   const Plan& plan_;
   std::vector<Side> sides_;

@@ -118,13 +118,13 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   scope_.begin(settings, deadline, variables_.step_counter(settings.step));
   failures_.clear();
   bindings_.begin_run();
-  subnets_.begin_run();
   if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
   observed_ = 0;
 }
 
 // The plain serial loop, with `seen` called behind each step. The scheduler's results are compared with its.
 Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
+  const WorkerScope alone = scheduler_.alone();
   RunControl& control = scope_.control();
   Status refused;  // by the observer; in the tail the run goes on without it
   for (; observed_ < steps_.size(); ++observed_) {
@@ -157,6 +157,11 @@ Status Execution::run(const RunSettings& settings) {
   Turns::Hold turn;
   if (variables_.any()) HEDDLE_CHECK(variables_.enter(turn, Interruption(deadline, settings.cancelled)));
   begin(settings, deadline);
+  if (devices_)
+    if (Status refused = devices_->send_state(scope_.state(), variables_); !refused.ok()) {
+      devices_->drain(answer_after_failure_ns);
+      return unanswered() ? std::move(refused).during(unanswered()->message()) : refused;
+    }
   Status stopped;
   bool complete = false;
   if (settings.seen) [[unlikely]] {

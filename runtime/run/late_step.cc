@@ -33,9 +33,8 @@ class LateServices : public CallServices {
     error = "constants of a step with dynamic shapes are not packed";
     return nullptr;
   }
-  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                      uint32_t output_count) override {
-    return step_.services().subnets.infer(step_.step, subnet, {inputs, count}, {outputs, output_count});
+  Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
+    return step_.services().subnets.infer(step_.step, subnet, inputs, outputs);
   }
 
  private:
@@ -300,27 +299,27 @@ Status LateStep::execute() {
   hide_dynamic_outputs();
   open_extents();
   // The step's own context with true extents in its inputs.
-  StepContext call = context_;
+  heddle_run_context call = context_.abi;
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(storage);
-  for (uint32_t i = 0; i < call.abi.input_count; ++i) {
-    if (!call.abi.inputs[i]) continue;
-    storage[i].flags = call.abi.inputs[i]->flags;
-    storage[i].layout = call.abi.inputs[i]->layout;
+  for (uint32_t i = 0; i < call.input_count; ++i) {
+    if (!call.inputs[i]) continue;
+    storage[i].flags = call.inputs[i]->flags;
+    storage[i].layout = call.inputs[i]->layout;
   }
-  call.abi.inputs = inputs.data();
-  call.abi.state = made_.state.get();
-  call.abi.scratch = scratch_.data;
-  call.thread_scratch = thread_scratch_.data;
+  call.inputs = inputs.data();
+  call.state = made_.state.get();
+  call.scratch = scratch_.data;
+  context_.late_scratch = thread_scratch_.data;
   const heddle_kernel& kernel = *made_.kernel->kernel;
   heddle_status status = HEDDLE_OK;
   try {
     if (made_.tiles > 0)
-      status = run_tiles(services_.scope, context_.step, kernel.run, &call.abi, {0, made_.tiles},
-                         made_.cost_ns / static_cast<double>(made_.tiles));
-    if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&call.abi);
+      status =
+          run_tiles(services_.scope, context_.step, kernel.run, &call, {0, made_.tiles}, made_.cost_ns / static_cast<double>(made_.tiles));
+    if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&call);
   } catch (...) {
-    status = say_threw(&call.abi);
+    status = say_threw(&call);
   }
   const Status extents = close_extents();  // also where the kernel failed: the views are as they were
   if (status == HEDDLE_OK) return extents.ok() ? check_dynamic_outputs() : extents;

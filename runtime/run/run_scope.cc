@@ -5,9 +5,7 @@
 
 namespace heddle {
 
-RunScope::RunScope(const StepGraph& graph, RunScope* outer, uint32_t outer_step) : graph_(graph), outer_(outer), outer_step_(outer_step) {
-  info_.struct_size = sizeof(info_);
-}
+RunScope::RunScope(const StepGraph& graph, RunScope* outer, uint32_t outer_step) : graph_(graph), outer_(outer), outer_step_(outer_step) {}
 
 // A caller that cancels sets the flag and then the stop word. All four accesses are in one total order, so at least one of the two is seen
 // here. (No fence: ThreadSanitizer knows none.)

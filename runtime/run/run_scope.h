@@ -21,7 +21,7 @@ class RunScope {
   RunScope(const RunScope&) = delete;
   RunScope& operator=(const RunScope&) = delete;
 
-  // `deadline` in ticks, 0: none; `step`: of the net, for random operators.
+  // `deadline` in ticks, 0: none; `step`: of the net, for random operators on the host.
   void begin(const RunSettings& settings, uint64_t deadline, int64_t step) {
     control_.stop.store(0, std::memory_order_relaxed);
     subnet_runs_.store(0, std::memory_order_relaxed);
@@ -29,8 +29,7 @@ class RunScope {
     control_.deadline_ticks = deadline;
     control_.holds = Turns::held_here();
     control_.profile = settings.profile;
-    info_.seed = settings.seed;
-    info_.step = step;
+    state_ = {settings.seed, static_cast<uint64_t>(step), settings.trip};
   }
   // Nothing new starts, in one order with the accesses of begin().
   void cancel() {
@@ -54,7 +53,8 @@ class RunScope {
   RunControl& control() { return control_; }
   // The stop_* for which the run ends; 0: none so far.
   uint32_t stop_reason() const { return control_.stop.load(std::memory_order_relaxed); }
-  const heddle_run_info& info() const { return info_; }
+  // At the same place in each run, and the same for its duration.
+  const heddle_run_state& state() const { return state_; }
 
  private:
   void heed(const std::atomic<bool>& cancelled);
@@ -64,7 +64,7 @@ class RunScope {
   RunScope* const outer_;
   const uint32_t outer_step_;
   RunControl control_;
-  heddle_run_info info_ = {};
+  heddle_run_state state_ = {};
   std::atomic<int64_t> subnet_runs_{0};  // of the outermost
 };
 

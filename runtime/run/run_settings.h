@@ -14,6 +14,7 @@ namespace heddle {
 struct RunSettings {
   uint64_t seed = 0;
   int64_t step = 0;             // for random operators, where the net has no step counter of its own
+  uint64_t trip = 0;            // of a subnet: heddle_run_state::trip
   int64_t deadline_ns = 0;      // from when it was asked for; 0: none; negative: it has passed
   uint64_t asked_ticks = 0;     // in base/clock.h ticks; 0: when it begins
   StepSpan* profile = nullptr;  // one per step; null: off

@@ -14,10 +14,19 @@ Status make_homes(const Plan& plan, VariableStore* store) {
 
 RunVariables::RunVariables(const Plan& plan, std::shared_ptr<VariableStore> store) : plan_(plan), store_(std::move(store)) {
   if (!store_) return;
+  counter_on_host_ = plan.step_counter >= 0 && plan.draws_on_host;
   for (const PlanStep& step : plan.steps) {
     for (const Operand& operand : step.inputs) note_use(operand, false);
     for (const Operand& operand : step.outputs) note_use(operand, step.updates_variable);
+    if (plan.step_counter >= 0 && step.draws && step.on_device && !step_counter_on(step.on_device->device)) counter_on_host_ = true;
   }
+}
+
+// A step before the tail may only read it where it is counted when the tail alone counts.
+const void* RunVariables::step_counter_on(uint8_t device) const {
+  const bool counted_last = !plan_.has_variable_updates || plan_.graph.tail_begin < plan_.graph.count;
+  if (plan_.step_counter < 0 || device == 0 || plan_.step_counter_device != device || !counted_last) return nullptr;
+  return store_->data_on(static_cast<size_t>(plan_.step_counter), *plan_.devices[device - 1u].device);
 }
 
 void RunVariables::note_use(const Operand& operand, bool updated) {
@@ -40,8 +49,11 @@ Status RunVariables::enter(Turns::Hold& turn, const Interruption& until) {
 
 // Brings what the run reads to where it reads it. What it updates is older elsewhere from then on, however the run ends.
 Status RunVariables::freshen(const Interruption& until) {
-  // The step counter is read on the host, whether or not a step does.
-  if (plan_.step_counter >= 0) HEDDLE_CHECK(store_->freshen(static_cast<size_t>(plan_.step_counter), nullptr, until));
+  // What reads the step counter is no step: it is among no step's uses.
+  if (counter_on_host_) HEDDLE_CHECK(store_->freshen(static_cast<size_t>(plan_.step_counter), nullptr, until));
+  if (plan_.step_counter >= 0 && step_counter_on(plan_.step_counter_device))
+    HEDDLE_CHECK(
+        store_->freshen(static_cast<size_t>(plan_.step_counter), plan_.devices[plan_.step_counter_device - 1u].device.get(), until));
   for (const Use& use : uses_) HEDDLE_CHECK(store_->freshen(use.variable, use.device, until));
   for (const Use& use : uses_)
     if (use.updated) store_->written(use.variable, use.device);

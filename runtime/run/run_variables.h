@@ -29,8 +29,10 @@ class RunVariables {
   // Before a run: a turn with whole variables that are up to date where the run reads them. Errors: cancelled, deadline_exceeded, busy,
   // hazard (one is torn), device_failed.
   Status enter(Turns::Hold& turn, const Interruption& until);
-  // In a turn: the net's own step counter; `otherwise` where it has none.
-  int64_t step_counter(int64_t otherwise) const { return plan_.step_counter < 0 ? otherwise : read_step_counter(); }
+  // In a turn: the net's own step counter, as the host knows it; `otherwise` where it has none or only devices ask for it.
+  int64_t step_counter(int64_t otherwise) const { return counter_on_host_ ? read_step_counter() : otherwise; }
+  // Where the steps of device `device` of the plan find the counter in that device's memory; null: they are told what the host knows.
+  const void* step_counter_on(uint8_t device) const;
   // In a turn: the updates of the run were begun and not all made.
   void mark_torn();
   // In a turn: a device still works for the run, and may write those that it updates.
@@ -49,6 +51,7 @@ class RunVariables {
   const Plan& plan_;
   const std::shared_ptr<VariableStore> store_;
   std::vector<Use> uses_;
+  bool counter_on_host_ = false;  // the host must know the counter before the run
 };
 
 }  // namespace heddle

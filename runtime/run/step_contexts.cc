@@ -16,7 +16,7 @@ heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
 
 // Stands before kernels that read extents themselves.
 heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
-  const StepContext& c = StepContext::of(context);
+  const StepContext& c = StepContext::of(*context);
   if (const Status bad = check_input_extents(*context); !bad.ok()) {
     c.services().failures.note(c.step, HEDDLE_ERROR_INVALID, bad.diagnostic().message);
     return HEDDLE_ERROR_INVALID;
@@ -26,14 +26,14 @@ heddle_status run_with_extents(const heddle_run_context* context, int64_t begin,
 
 // Stands before kernels that may be at work for long.
 heddle_status run_in_ranges(const heddle_run_context* context, int64_t begin, int64_t end) {
-  const StepContext& c = StepContext::of(context);
+  const StepContext& c = StepContext::of(*context);
   const PlanStep& step = c.planned();
   const heddle_run_function run = step.reads_extents ? run_with_extents : step.kernel->kernel->run;
   return run_tiles(c.services().scope, c.step, run, context, {begin, end}, step.cost_ns / static_cast<double>(step.tiles));
 }
 
 heddle_status run_late(const heddle_run_context* context, int64_t, int64_t) {
-  const StepContext& c = StepContext::of(context);
+  const StepContext& c = StepContext::of(*context);
   const Status status = c.all->late(c.step)->execute();
   if (status.ok()) return HEDDLE_OK;
   c.services().failures.note_cause(c.step, status);
@@ -41,7 +41,7 @@ heddle_status run_late(const heddle_run_context* context, int64_t, int64_t) {
 }
 
 // The device has come past the step before a fence, whose context `user` is.
-void fence_passed(void* user, heddle_status failed, const char*) {
+void fence_passed(void* user, heddle_status failed, const char*, size_t) {
   const StepContext& fence = *static_cast<StepContext*>(user);
   if (failed == HEDDLE_OK) fence.services().devices->passed(fence.step);
   // From here on the run may be over and the execution gone.
@@ -50,7 +50,7 @@ void fence_passed(void* user, heddle_status failed, const char*) {
 
 // Stands for the kernel of a step on a device.
 heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
-  const StepContext& c = StepContext::of(context);
+  const StepContext& c = StepContext::of(*context);
   Scheduler& scheduler = c.services().scheduler;
   DeviceRun& devices = *c.services().devices;
   const int32_t fence = c.planned().on_device->fence;
@@ -68,7 +68,7 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
 
 StepContexts::StepContexts(const StepServices& services, ValueViews& views) : services_(services) {
   const Plan& plan = services.plan;
-  contexts_.resize(plan.steps.size());
+  contexts_ = std::vector<StepContext>(plan.steps.size());
   steps_.resize(plan.steps.size());
   if (plan.has_late_steps) late_.resize(plan.steps.size());
   heddle_tensor** next = views.operands();
@@ -87,9 +87,10 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     next += step.outputs.size();
     c.abi.state = step.state.get();
     c.abi.scratch = services.memory.scratch(i);
-    c.abi.info = &services.scope.info();
-    c.abi.host = step_host();
+    c.abi.host = host_table();
+    c.abi.call = &c;
     if (step.on_device) c.abi.stream = services.devices->stream(*step.on_device);
+    if (step.draws) c.abi.run_state = step.on_device ? services.devices->run_state(*step.on_device) : &services.scope.state();
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
   }

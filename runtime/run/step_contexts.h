@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "compile/plan.h"
 #include "heddle/abi.h"
+#include "plugin/host.h"
 #include "run/context_memory.h"
 #include "run/device_run.h"
 #include "run/failure_log.h"
@@ -35,16 +38,25 @@ struct StepServices {
   DeviceRun* devices;  // null: everything runs on the host
 };
 
-// What a kernel's context pointer points to.
-struct StepContext {
+// A step as its kernel sees it, and what the host's functions answer the kernel while it runs (step_host.cc).
+struct StepContext final : heddle_call {
   heddle_run_context abi = {};
   StepContexts* all = nullptr;
   uint32_t step = 0;
-  void* thread_scratch = nullptr;  // of a late step; null: the context's
+  void* late_scratch = nullptr;  // of the executing thread, in a late step
 
-  static StepContext& of(const void* context) { return *static_cast<StepContext*>(const_cast<void*>(context)); }
+  // Of a context that may be a copy.
+  static const StepContext& of(const heddle_run_context& context) { return *static_cast<const StepContext*>(context.call); }
   const StepServices& services() const;
   const PlanStep& planned() const { return services().plan.steps[step]; }
+
+  void set_error(heddle_status code, std::string_view text) noexcept override;
+  void* thread_scratch() const noexcept override;
+  uint32_t thread_index() const noexcept override;
+  bool cancelled() const noexcept override;
+  void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
+  heddle_status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
+                           std::span<heddle_tensor* const> outputs) noexcept override;
 };
 
 class StepContexts {
@@ -78,8 +90,5 @@ class StepContexts {
 inline const StepServices& StepContext::services() const {
   return all->services();
 }
-
-// The functions that kernels call while they run; their contexts are StepContexts.
-const heddle_host* step_host();
 
 }  // namespace heddle

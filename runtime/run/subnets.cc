@@ -28,10 +28,10 @@ int64_t memory_for_growth() {
   return machine_memory_bytes() / 2;
 }
 
-// Seeds that differ in one bit are unrelated.
-uint64_t mixed(uint64_t seed, uint64_t with) {
-  uint64_t state = seed + 0x9e3779b97f4a7c15ULL * with;
-  return next_random(state);
+// A number of its own for each way of trips from the outermost run down, and never the outermost run's own 0.
+uint64_t trip_inside(uint64_t around, uint64_t trip) {
+  uint64_t state = around + 0x9e3779b97f4a7c15ULL * trip;
+  return next_random(state) | 1;
 }
 
 const TensorType& output_type(const Plan& plan, size_t i) {
@@ -74,11 +74,6 @@ Status Subnets::create_planned() {
       steps_[i].compiled.push_back(std::make_unique<Compiled>(nested.subnet.get(), std::move(execution)));
     }
   return {};
-}
-
-void Subnets::begin_trips() {
-  for (OfStep& of : steps_)
-    for (Trips& trips : of.trips) trips.count = 0;
 }
 
 void Subnets::move() {
@@ -146,7 +141,8 @@ Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* ne
     const LateCompilation& late = *plan_.late;
     CompilationTarget target = late.target;
     if (target.memory_limit == INT64_MAX) target.memory_limit = memory_for_growth();
-    HEDDLE_TRY(auto plan, compile_subnet(*shared, plan_.registry, inputs, outputs, target, late.options));
+    HEDDLE_TRY(auto plan, compile_subnet(*shared, plan_.registry, inputs, outputs, target, late.options,
+                                         body_id(plan_.steps[step].random_stream, plan_.steps[step].call->attributes()->values, net)));
     OfStep& of = steps_[step];
     HEDDLE_CHECK(make_room(of, plan->context_bytes(), target.memory_limit));
     ExecutionOptions inside;
@@ -199,8 +195,8 @@ heddle_status Subnets::fail(const Call& call, Status cause) {
   return code;
 }
 
-heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, Inputs inputs, Outputs outputs) {
-  const Call call = {step, from_abi(subnet), inputs, outputs};
+heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs) {
+  const Call call = {step, from_abi(subnet), trip, inputs, outputs};
   Compiled* found = nullptr;
   heddle_status status = admit(call);
   if (status == HEDDLE_OK) status = choose(call, &found);
@@ -259,19 +255,12 @@ heddle_status Subnets::bind(const Call& call, Compiled& subnet) {
   return HEDDLE_OK;
 }
 
-uint64_t Subnets::next_trip(const Call& call) {
-  std::vector<Trips>& of_step = steps_[call.step].trips;
-  for (Trips& trips : of_step)
-    if (trips.subnet == call.net) return trips.count++;
-  of_step.push_back({call.net, 1});
-  return 0;
-}
-
-// Random operators of a subnet differ from those of other subnets, and from trip to trip.
+// Random operators of a subnet have streams of their own (lay_out.cc), and differ from trip to trip.
 heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
   RunSettings settings;
-  settings.seed = mixed(mixed(scope_.info().seed, plan_.steps[call.step].random_stream), next_trip(call));
-  settings.step = scope_.info().step;
+  settings.seed = scope_.state().seed;
+  settings.step = static_cast<int64_t>(scope_.state().step);
+  settings.trip = trip_inside(scope_.state().trip, call.trip);
   Status status = subnet.execution->run(settings);
   if (status.ok()) return HEDDLE_OK;
   if (status.code() == Code::cancelled) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");

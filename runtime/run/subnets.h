@@ -34,13 +34,9 @@ class Subnets {
   // Executions of all that the plan brings. Before anything else. Errors: as Execution::create.
   Status create_planned();
 
-  // Before a run.
-  void begin_run() {
-    if (!steps_.empty()) begin_trips();
-  }
-  // For a kernel of step `step`, while it runs: fills `outputs`; where one has null data, with a view that is valid until the step's next
-  // subnet. The reason of a failure is noted for the step.
-  heddle_status run(uint32_t step, const heddle_subnet* subnet, Inputs inputs, Outputs outputs);
+  // For a kernel of step `step`, while it runs, for the trip that it says: fills `outputs`; where one has null data, with a view that is
+  // valid until the step's next subnet. The reason of a failure is noted for the step.
+  heddle_status run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs);
   // For a late step, while its outputs are inferred: the types of those outputs of the subnet that are asked for (not null). Errors: as
   // compile_subnet(), told from outside; out_of_memory; limit_exceeded.
   Status infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs, std::span<heddle_type* const> outputs);
@@ -52,18 +48,14 @@ class Subnets {
 
  private:
   struct Compiled;
-  struct Trips {
-    const Net* subnet = nullptr;
-    uint64_t count = 0;  // runs of it in this run, whatever its shapes
-  };
   struct OfStep {
     std::vector<std::unique_ptr<Compiled>> compiled;  // of a late step: in the order of last use
-    std::vector<Trips> trips;
   };
   // What a kernel asks for.
   struct Call {
     uint32_t step = 0;
     const Net* net = nullptr;
+    uint64_t trip = 0;
     Inputs inputs;
     Outputs outputs;
   };
@@ -81,8 +73,6 @@ class Subnets {
   // For a late step.
   Result<Compiled*> find_or_compile(uint32_t step, const Net* net, Inputs inputs, std::span<heddle_type* const> outputs);
   Status make_room(OfStep& of, int64_t bytes, int64_t limit);
-  void begin_trips();
-  uint64_t next_trip(const Call& call);
 
   const Plan& plan_;
   const ContextMemory& memory_;

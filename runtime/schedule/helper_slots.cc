@@ -29,7 +29,7 @@ void HelperSlots::call(uint32_t wanted) noexcept {
 
 void HelperSlots::execute(Slot& slot) noexcept {
   const std::shared_ptr<void> alive = std::move(slot.alive);
-  const WorkerScope scope(slot.worker);
+  const WorkerScope scope(slot.worker, alive.get());
   coming_.fetch_sub(1, std::memory_order_relaxed);
   slot.state.store(slot_running, std::memory_order_relaxed);
   for (;;) {

@@ -20,7 +20,7 @@ class HelperHost {
   virtual void help(uint32_t worker) noexcept = 0;
   // [helper] Is there work that a helper could take?
   virtual bool wanted() const noexcept = 0;
-  // Owns the host and with it the slots.
+  // Owns the host and with it the slots. It stands for the host's runs (worker.h).
   virtual std::shared_ptr<void> keep_alive() noexcept = 0;
 
  protected:

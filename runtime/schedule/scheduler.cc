@@ -97,7 +97,7 @@ Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const Scheduler
 Scheduler::~Scheduler() = default;
 
 void Scheduler::run(const Step* steps, RunControl& control) noexcept {
-  const WorkerScope scope(0);
+  const WorkerScope scope(0, standing_for());
   const RunMode::Choice choice = engine_ ? choose(steps) : RunMode::Choice();
   const uint64_t begin = choice.timed ? ticks() : 0;
   float* const cost_ns = choice.measure ? run_mode_->measured_ns() : nullptr;

@@ -11,6 +11,7 @@
 #include "schedule/parallel.h"
 #include "schedule/run_control.h"
 #include "schedule/run_mode.h"
+#include "schedule/worker.h"
 
 namespace heddle {
 
@@ -58,6 +59,10 @@ class Scheduler {
   void wake() noexcept {
     if (engine_) engine_->wake_caller();
   }
+  // [any thread] Which executing thread of the run this is; no_worker: none.
+  uint32_t worker_here() const noexcept { return worker_index(standing_for()); }
+  // This thread alone runs the steps, without run().
+  WorkerScope alone() const noexcept { return {0, standing_for()}; }
   // Asynchronous steps of a run that was given up did not answer. No run begins before they have: true once all of them did.
   bool answered() noexcept { return !engine_ || engine_->answered(); }
 
@@ -75,6 +80,8 @@ class Scheduler {
   const std::vector<float>& cost_ns() const { return run_mode_ ? run_mode_->cost_ns() : graph_.cost_ns; }
 
  private:
+  // For worker.h.
+  const void* standing_for() const noexcept { return engine_ ? static_cast<const void*>(engine_.get()) : this; }
   void prepare_engine(const Step* steps);
   // How this run goes; with an engine only.
   RunMode::Choice choose(const Step* steps) noexcept;

@@ -9,7 +9,7 @@ namespace heddle {
 // Leaves the reason with the step, as a kernel that returns a status would.
 inline heddle_status say_threw(const heddle_run_context* context) noexcept {
   static constexpr char text[] = "threw an exception across the plugin boundary";
-  if (context->host) context->host->set_error(context, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
+  if (context->host) context->host->set_error(context->call, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
   return HEDDLE_ERROR_INTERNAL;
 }
 

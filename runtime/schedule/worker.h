@@ -1,24 +1,30 @@
-// Which executing thread of a run this is: 0 for the thread that called run, 1 .. for helpers. Kernels see it as host->thread_index and
-// it chooses their thread scratch. One number per thread; a nested run (the body of If) saves and restores it.
+// Which executing thread of which run this thread is: 0 for the thread that called run, 1 .. for helpers. Kernels see the number as
+// host->thread_index, and it chooses their thread scratch; a thread of another run, or of the plugin's own, has none. A nested run (the
+// body of If) saves and restores what was.
 #pragma once
 
 #include <cstdint>
 
 namespace heddle {
 
-// 0 outside of runs.
-uint32_t worker_index() noexcept;
+constexpr uint32_t no_worker = UINT32_MAX;
 
-// Makes the calling thread worker `index` until the scope ends.
+// Of the innermost run on this thread; 0 outside of runs.
+uint32_t worker_index() noexcept;
+// Of the run `of`, anything that stands for it; no_worker: this thread does not work for it now.
+uint32_t worker_index(const void* of) noexcept;
+
+// Makes the calling thread worker `index` of the run `of` until the scope ends.
 class WorkerScope {
  public:
-  explicit WorkerScope(uint32_t index) noexcept;
+  WorkerScope(uint32_t index, const void* of) noexcept;
   ~WorkerScope();
   WorkerScope(const WorkerScope&) = delete;
   WorkerScope& operator=(const WorkerScope&) = delete;
 
  private:
-  uint32_t before_;
+  const uint32_t index_before_;
+  const void* const of_before_;
 };
 
 }  // namespace heddle

@@ -27,7 +27,7 @@ PlanInfo::Value value_info(const PlanValue& value) {
 std::vector<PlanInfo::Operand> operands(const std::vector<Operand>& of) {
   std::vector<PlanInfo::Operand> infos;
   for (const Operand& operand : of) {
-    infos.push_back({std::nullopt, layout_text(operand.layout)});
+    infos.push_back({std::nullopt, layout_text(operand.layout), false});
     if (operand.value.valid()) infos.back().value = operand.value.index;
   }
   return infos;
@@ -60,6 +60,8 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
   info.scratch_offset = step.scratch_offset;
   info.thread_scratch_bytes = step.thread_scratch_bytes;
   info.inputs = operands(step.inputs);
+  if (const DeviceWork* work = step.on_device.get())
+    for (size_t k = 0; k < info.inputs.size(); ++k) info.inputs[k].at_enqueue = info.inputs[k].value && work->reads_on_host(k);
   info.outputs = operands(step.outputs);
   for (uint32_t e = plan.graph.successor_begin[i]; e < plan.graph.successor_begin[i + 1]; ++e)
     info.successors.push_back(plan.graph.successors[e]);

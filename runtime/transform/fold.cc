@@ -10,7 +10,7 @@ namespace heddle {
 namespace {
 
 bool may_fold(const Node& node) {
-  constexpr uint32_t never = HEDDLE_TRAIT_IMPURE | HEDDLE_TRAIT_RANDOM | HEDDLE_TRAIT_COLLECTIVE | HEDDLE_TRAIT_HOST_SYNC;
+  constexpr uint32_t never = HEDDLE_TRAIT_IMPURE | HEDDLE_TRAIT_RANDOM | HEDDLE_TRAIT_COLLECTIVE;
   return (node.schema->op->traits & never) == 0 && !node.schema->updates_variable() && node.epilogue.empty();
 }
 

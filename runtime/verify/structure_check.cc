@@ -173,10 +173,8 @@ class StructureCheck {
   bool updates(ValueId version, ValueId before) const {
     if (!version.valid() || !before.valid() || net_[version].producer.index >= net_.nodes.size()) return false;
     const Node& node = net_[net_[version].producer];
-    const heddle_port* port = node.schema ? node.schema->output_port(net_[version].output) : nullptr;
-    if (!port || port->updates < 0) return false;
-    const auto input = static_cast<size_t>(port->updates);
-    return input < node.inputs.size() && node.inputs[input] == before;
+    const int input = node.schema ? node.schema->updated_input(net_[version].output) : -1;
+    return input >= 0 && static_cast<size_t>(input) < node.inputs.size() && node.inputs[static_cast<size_t>(input)] == before;
   }
 
   Status check_outputs() const {

@@ -23,14 +23,13 @@ class SubnetServices : public CallServices {
     return Status(Code::missing_resource, fmt::format("resource {} is not available while shapes are inferred", quoted(name)));
   }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
-  Status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                      uint32_t output_count) override {
+  Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
     const Net& net = *from_abi(subnet);
-    if (net.inputs.size() != count || net.outputs.size() < output_count) return {Code::subnet_mismatch, "it has other ports"};
-    const InferOptions options = subnet_options({inputs, count}, evaluator_, net_.limits);
+    if (net.inputs.size() != inputs.size() || net.outputs.size() < outputs.size()) return {Code::subnet_mismatch, "it has other ports"};
+    const InferOptions options = subnet_options(inputs, evaluator_, net_.limits);
     Findings mistakes;  // have been told when the net around was inferred
     TypedNet typed = infer_all(net, net_.registry, options, mistakes);
-    for (uint32_t i = 0; i < output_count && !mistakes.failed(); ++i)
+    for (size_t i = 0; i < outputs.size() && !mistakes.failed(); ++i)
       if (outputs[i]) *outputs[i] = subnet_output_type(typed.type(typed.net.outputs[i]));
     if (visited_.insert(&net).second) {
       Findings inside;

@@ -10,7 +10,8 @@ static heddle_status infer(const heddle_infer_context* context) {
   return HEDDLE_OK;
 }
 
-HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host) {
+HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host, const heddle_call* call) {
+  (void)call;
   static const heddle_operator op = {
       .struct_size = sizeof(heddle_operator), .version = 1, .domain = "c", .name = "Nothing", .infer = infer};
   static const heddle_operator* const operators[] = {&op};

@@ -29,7 +29,7 @@ class Space : public testing::Test {
  protected:
   void SetUp() override {
     said.clear();
-    host_.set_error = [](const void*, heddle_status, const char* text, size_t length) { said.assign(text, length); };
+    host_.set_error = [](const heddle_call*, heddle_status, const char* text, size_t length) { said.assign(text, length); };
     for (heddle_tensor* t : {&x_, &y_}) {
       t->struct_size = sizeof(*t);
       t->dtype = HEDDLE_F32;

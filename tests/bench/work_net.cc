@@ -38,7 +38,7 @@ heddle_run_function load_work(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) give_up(path, dlerror());
   const auto query = reinterpret_cast<heddle_plugin_query_function>(dlsym(library, HEDDLE_PLUGIN_QUERY_SYMBOL));
-  const heddle_plugin* plugin = query ? query(base_host()) : nullptr;
+  const heddle_plugin* plugin = query ? query(host_table(), nullptr) : nullptr;
   if (!plugin) give_up(path, "not a plugin of this ABI");
   for (uint32_t i = 0; i < plugin->kernel_count; ++i)
     if (std::strcmp(plugin->kernels[i]->operator_name, "Work") == 0) return plugin->kernels[i]->run;
@@ -106,7 +106,7 @@ WorkNet::WorkNet(const BenchGraph& graph, heddle_run_function kernel, Amounts& a
     c.output_count = 1;
     c.inputs = inputs_.data() + inputs_.size();
     c.outputs = &outputs_[s];
-    c.host = base_host();
+    c.host = host_table();
     inputs_.push_back(&amounts_[heavy[s] ? 0 : 1]);
     for (const uint32_t p : graph.predecessors[s]) {
       graph_.successors[next[p]++] = s;

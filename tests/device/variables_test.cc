@@ -62,10 +62,9 @@ TEST_P(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
   EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{1, 2, 3, 4}));
 }
 
-TEST_P(DeviceVariables, TheRateOfAnUpdateStaysOnTheHost) {
+TEST_P(DeviceVariables, TheRateOfAnUpdateIsATensorThere) {
   NetBuilder b("sgd");
-  const ValueId g = b.input("g", DType::f32, Shape{4});
-  const ValueId rate = b.constant_float("rate", 2.0F);
+  const ValueId g = b.input("g", DType::f32, Shape{4}), rate = b.input("rate", DType::f32, Shape{});
   const ValueId w = b.variable("w", whole_numbers(Shape{4}, 7, 0));
   const ValueId next = on(b, device_name(0), b.add1("SgdUpdate", "next", {w, g, rate}, {}, "heddle"));
   b.updates(next, w);
@@ -74,13 +73,53 @@ TEST_P(DeviceVariables, TheRateOfAnUpdateStaysOnTheHost) {
   auto prepared = prepare(runtime, b.finish(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const float ones[4] = {1, 1, 1, 1};
+  float two = 2;
   ASSERT_TRUE(prepared->context.bind_input(0, ones).ok());
+  ASSERT_TRUE(prepared->context.bind_input(1, &two).ok());
   ASSERT_TRUE(prepared->context.run().ok());
   EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{-1, -1, -1, -1}));
   EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[0], -1);
+  two = 1;  // a schedule: the next run reads the next rate
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{-2, -2, -2, -2}));
+  for (const PlanInfo::Step& step : prepared->context.plan()->steps)
+    for (const PlanInfo::Operand& in : step.inputs)
+      EXPECT_FALSE(in.at_enqueue && step.name == "next") << "nothing is read when it is enqueued";
 }
 
-TEST_P(DeviceVariables, AStepCounterThatIsCountedThereIsReadHere) {
+// The same numbers as on the host, of each step and seed; the counter is counted on the device, and nothing of it comes to the host.
+TEST_P(DeviceVariables, RandomNumbersAreDrawnWhereTheNodeIs) {
+  const auto drawn = [&](const std::string& device) {
+    NetBuilder b("draws");
+    const ValueId x = b.input("x", DType::f32, Shape{70});
+    const int64_t zero = 0, one = 1;
+    const ValueId step = b.variable("step", Blob::copy_of(DType::i64, Shape{}, &zero));
+    const ValueId next =
+        on(b, device, b.add1("AccumulateAdd", "next", {step, b.constant("one", Blob::copy_of(DType::i64, Shape{}, &one))}, {}, "heddle"));
+    b.updates(next, step);
+    b.net().step_counter = b.net()[step].variable;
+    b.output(on(b, device, b.add1("RandomUniformLike", "noise", {x}, {{"low", -1.0}, {"high", 3.0}})));
+    const Runtime runtime = device_runtime();
+    auto prepared = prepare(runtime, b.finish(), silent());
+    EXPECT_TRUE(prepared.ok()) << prepared.status().text();
+    const std::vector<float> zeros(70, 0);
+    std::vector<std::vector<char>> runs;
+    if (!prepared.ok() || !prepared->context.bind_input(0, zeros.data()).ok()) return runs;
+    for (int i = 0; i < 4; ++i) {
+      RunOptions options;
+      options.seed = i < 3 ? 5 : 6;
+      const Status status = prepared->context.run(options);
+      EXPECT_TRUE(status.ok()) << status.text();
+      runs.push_back(bytes(prepared->context.output(0)));
+    }
+    return runs;
+  };
+  const auto there = drawn(device_name(0)), here = drawn("cpu:0");
+  EXPECT_EQ(there, here);
+  EXPECT_EQ((std::set<std::vector<char>>(there.begin(), there.end()).size()), 4u);
+}
+
+TEST_P(DeviceVariables, AStepCounterThatIsCountedThereIsReadHereWhereAStepDrawsHere) {
   NetBuilder b("steps");
   const ValueId x = b.input("x", DType::f32, Shape{64});
   const int64_t zero = 0, one = 1;

@@ -52,10 +52,10 @@ class KernelRun {
       if (types_[i].bounded_axis >= 0) output_views[i].extent = &extents[i];
       out.push_back(&output_views[i]);
     }
-    heddle_run_info info = {sizeof(info), 0, 0, 0};
-    Context context;
-    context.thread_scratch = memory.emplace_back(static_cast<uint64_t>(made_.thread_scratch_bytes + 63) / 64 * 64, guard).data();
-    heddle_run_context& c = context.abi;
+    const heddle_run_state state = {0, 0, 0};
+    Call call;
+    call.scratch = memory.emplace_back(static_cast<uint64_t>(made_.thread_scratch_bytes + 63) / 64 * 64, guard).data();
+    heddle_run_context c = {};
     c.struct_size = sizeof(c);
     c.input_count = static_cast<uint32_t>(in.size());
     c.output_count = static_cast<uint32_t>(out.size());
@@ -63,11 +63,12 @@ class KernelRun {
     c.outputs = out.data();
     c.state = made_.state.get();
     c.scratch = memory.emplace_back(static_cast<uint64_t>(made_.scratch_bytes + 63) / 64 * 64, guard).data();
-    c.info = &info;
-    c.host = host();
+    c.run_state = &state;
+    c.host = host_table();
+    c.call = &call;
     heddle_status status = made_.tiles > 0 ? made_.kernel->kernel->run(&c, 0, made_.tiles) : HEDDLE_OK;
     if (status == HEDDLE_OK && made_.kernel->kernel->finish) status = made_.kernel->kernel->finish(&c);
-    if (status != HEDDLE_OK) return context.error;
+    if (status != HEDDLE_OK) return call.error;
     std::vector<Tensor> results;
     for (size_t i = 0; i < types_.size(); ++i) {
       Shape shape = types_[i].shape;
@@ -87,21 +88,12 @@ class KernelRun {
   }
 
  private:
-  struct Context {
-    heddle_run_context abi = {};
+  struct Call final : heddle_call {
+    void set_error(heddle_status, std::string_view text) noexcept override { error = text; }
+    void* thread_scratch() const noexcept override { return scratch; }
     std::string error;
-    void* thread_scratch = nullptr;
+    void* scratch = nullptr;
   };
-  static Context& context_of(const void* c) { return *static_cast<Context*>(const_cast<void*>(c)); }
-  static const heddle_host* host() {
-    static const heddle_host h = [] {
-      heddle_host table = *base_host();
-      table.set_error = [](const void* c, heddle_status, const char* text, size_t length) { context_of(c).error.assign(text, length); };
-      table.thread_scratch = [](const void* c) { return context_of(c).thread_scratch; };
-      return table;
-    }();
-    return &h;
-  }
   void note(const Status& status) {
     if (!status.ok()) error_ = status.text();
   }

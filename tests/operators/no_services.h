@@ -1,6 +1,7 @@
 // For kernels that are made alone, without a net around them.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "plugin/host.h"
@@ -11,7 +12,7 @@ class NoServices : public CallServices {
  public:
   Result<void*> resource(const std::string& name) override { return Status(Code::missing_resource, "there is no " + name); }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
-  Status infer_subnet(const heddle_subnet*, const heddle_tensor* const*, uint32_t, heddle_type* const*, uint32_t) override {
+  Status infer_subnet(const heddle_subnet*, heddle_call::Views, std::span<heddle_type* const>) override {
     return {Code::unsupported, "no subnets here"};
   }
 };

@@ -157,17 +157,19 @@ inline Status Prepared::make(const Case& c, bool memory) {
 }
 
 inline heddle_status Prepared::run(bool called_off) {
-  static void* scratch_of_thread = nullptr;
   std::byte *scratch = nullptr, *thread_scratch = nullptr;
   blobs_.push_back(Blob::allocate(DType::u8, Shape{made_.scratch_bytes}, &scratch));
   blobs_.push_back(Blob::allocate(DType::u8, Shape{made_.thread_scratch_bytes}, &thread_scratch));
-  scratch_of_thread = thread_scratch;
-  heddle_host host = *base_host();
-  host.thread_scratch = [](const void*) { return scratch_of_thread; };
-  host.set_error = [](const void*, heddle_status, const char* text, size_t length) { said() = std::string(text, length); };
-  host.cancelled = [](const void*) -> int32_t { return 0; };
-  if (called_off) host.cancelled = [](const void*) -> int32_t { return 1; };
-  const heddle_run_info info = {sizeof(info), 0, 1, 1};
+  struct Call final : heddle_call {
+    void set_error(heddle_status, std::string_view text) noexcept override { said() = text; }
+    void* thread_scratch() const noexcept override { return scratch; }
+    bool cancelled() const noexcept override { return stopped; }
+    void* scratch = nullptr;
+    bool stopped = false;
+  } call;
+  call.scratch = thread_scratch;
+  call.stopped = called_off;
+  const heddle_run_state state = {1, 1, 0};
   heddle_run_context context = {};
   context.struct_size = sizeof(context);
   context.input_count = static_cast<uint32_t>(inputs_.size());
@@ -176,8 +178,9 @@ inline heddle_status Prepared::run(bool called_off) {
   context.outputs = outputs_.data();
   context.state = made_.state.get();
   context.scratch = scratch;
-  context.info = &info;
-  context.host = &host;
+  context.run_state = &state;
+  context.host = host_table();
+  context.call = &call;
   return made_.kernel->kernel->run(&context, 0, made_.tiles);
 }
 

@@ -32,25 +32,9 @@ struct ControlResult {
   size_t runs = 0;  // of subnets
 };
 
-class SubnetHost {
+class SubnetHost final : public heddle_call {
  public:
-  explicit SubnetHost(const ControlCall& call) : call_(call) {
-    current() = this;
-    host_ = *base_host();
-    host_.set_error = [](const void*, heddle_status, const char* text, size_t length) { current()->error_.assign(text, length); };
-    host_.infer_subnet = [](const void*, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
-                            heddle_type* const* outputs,
-                            uint32_t output_count) { return current()->infer_subnet(subnet, inputs, count, outputs, output_count); };
-    host_.run_subnet = [](const void*, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count,
-                          heddle_tensor* const* outputs,
-                          uint32_t output_count) { return current()->run_subnet(subnet, inputs, count, outputs, output_count); };
-    host_.allocate_output = [](const void*, uint32_t output, const int64_t* dims, int32_t rank) -> void* {
-      SubnetHost& self = *current();
-      std::byte* data = nullptr;
-      self.outputs_[output] = Blob::allocate(static_cast<DType>(self.types_[output].dtype), Shape(dims, rank), &data);
-      return data;
-    };
-  }
+  explicit SubnetHost(const ControlCall& call) : call_(call) {}
 
   ControlResult run() {
     ControlResult result;
@@ -65,9 +49,12 @@ class SubnetHost {
   }
 
  private:
-  static SubnetHost*& current() {
-    static SubnetHost* host = nullptr;
-    return host;
+  void set_error(heddle_status, std::string_view text) noexcept override { error_ = text; }
+  void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override {
+    std::byte* data = nullptr;
+    const Shape shape(dims.data(), static_cast<int>(dims.size()));
+    outputs_[output] = Blob::allocate(static_cast<DType>(types_[output].dtype), shape, &data);
+    return data;
   }
   static const SubnetFunction& function_of(const heddle_subnet* subnet) { return *reinterpret_cast<const SubnetFunction*>(subnet); }
   static Tensor blob_of(const heddle_tensor& view, bool zeros) {
@@ -79,13 +66,12 @@ class SubnetHost {
     return Blob::copy_of(static_cast<DType>(view.dtype), shape, view.data);
   }
 
-  heddle_status infer_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_type* const* outputs,
-                             uint32_t output_count) {
+  heddle_status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept override {
     std::vector<Tensor> values;
-    for (uint32_t i = 0; i < count; ++i) values.push_back(blob_of(*inputs[i], true));
+    for (const heddle_tensor* input : inputs) values.push_back(blob_of(*input, true));
     const std::vector<Tensor> results = function_of(subnet)(values);
-    if (results.size() != output_count) return error_ = "the subnet has another number of outputs", HEDDLE_ERROR_INVALID;
-    for (uint32_t i = 0; i < output_count; ++i) {
+    if (results.size() != outputs.size()) return error_ = "the subnet has another number of outputs", HEDDLE_ERROR_INVALID;
+    for (size_t i = 0; i < outputs.size(); ++i) {
       outputs[i]->dtype = static_cast<heddle_dtype>(results[i]->dtype);
       outputs[i]->rank = results[i]->shape.rank();
       outputs[i]->bounded_axis = -1;
@@ -94,14 +80,13 @@ class SubnetHost {
     return HEDDLE_OK;
   }
 
-  heddle_status run_subnet(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count, heddle_tensor* const* outputs,
-                           uint32_t output_count) {
+  heddle_status run_subnet(const heddle_subnet* subnet, uint64_t, Views inputs, std::span<heddle_tensor* const> outputs) noexcept override {
     ++runs_;
     std::vector<Tensor> values;
-    for (uint32_t i = 0; i < count; ++i) values.push_back(blob_of(*inputs[i], false));
+    for (const heddle_tensor* input : inputs) values.push_back(blob_of(*input, false));
     last_ = function_of(subnet)(values);
     if (last_.empty()) return error_ = "the subnet failed", HEDDLE_ERROR_INVALID;
-    for (uint32_t i = 0; i < output_count; ++i) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i]) continue;
       const Blob& from = *last_[i];
       if (!outputs[i]->data) {
@@ -176,7 +161,8 @@ class SubnetHost {
     c.input_count = static_cast<uint32_t>(call_.inputs.size());
     c.output_count = static_cast<uint32_t>(call_.output_count);
     c.attribute_count = schema_->op->attribute_count;
-    c.host = &host_;
+    c.host = host_table();
+    c.call = this;
     c.inputs = blind_pointers_.data();
     c.outputs = types.data();
     c.attributes = pointers_.data();
@@ -190,7 +176,8 @@ class SubnetHost {
     create.input_count = static_cast<uint32_t>(call_.inputs.size());
     create.output_count = static_cast<uint32_t>(call_.output_count);
     create.attribute_count = schema_->op->attribute_count;
-    create.host = &host_;
+    create.host = host_table();
+    create.call = this;
     create.attributes = pointers_.data();
     create.op = schema_->op;
     void* state = nullptr;
@@ -200,7 +187,8 @@ class SubnetHost {
     prepare.struct_size = sizeof(prepare);
     prepare.input_count = create.input_count;
     prepare.output_count = create.output_count;
-    prepare.host = &host_;
+    prepare.host = host_table();
+    prepare.call = this;
     prepare.inputs = blind_pointers_.data();
     prepare.outputs = const_output_pointers_.data();
     prepare.state = state;
@@ -208,7 +196,7 @@ class SubnetHost {
     heddle_status status = kernel.prepare ? kernel.prepare(&prepare) : HEDDLE_OK;
     std::byte* scratch = nullptr;
     const auto memory = Blob::allocate(DType::u8, Shape{static_cast<int64_t>(prepare.scratch_bytes)}, &scratch);
-    const heddle_run_info info = {sizeof(info), 0, 0, 0};
+    const heddle_run_state run_state = {0, 0, 0};
     heddle_run_context run = {};
     run.struct_size = sizeof(run);
     run.input_count = create.input_count;
@@ -217,8 +205,9 @@ class SubnetHost {
     run.outputs = output_pointers_.data();
     run.state = state;
     run.scratch = scratch;
-    run.info = &info;
-    run.host = &host_;
+    run.run_state = &run_state;
+    run.host = host_table();
+    run.call = this;
     if (status == HEDDLE_OK) status = kernel.run(&run, 0, 1);
     EXPECT_EQ(status == HEDDLE_OK, error_.empty()) << error_;
     kernel.destroy(state);
@@ -259,7 +248,6 @@ class SubnetHost {
   }
 
   const ControlCall& call_;
-  heddle_host host_ = {};
   const OperatorSchema* schema_ = nullptr;
   std::string error_;
   size_t runs_ = 0;

@@ -20,10 +20,10 @@ class Handshake : public testing::Test {
     if (library_) dlclose(library_);
   }
   const heddle_plugin* ask(uint32_t major, uint32_t minor, uint64_t hash = HEDDLE_ABI_HASH) {
-    call_.abi.abi_major = major;
-    call_.abi.abi_minor = minor;
-    call_.abi.abi_hash = hash;
-    return query_(&call_.abi);
+    host_.abi_major = major;
+    host_.abi_minor = minor;
+    host_.abi_hash = hash;
+    return query_(&host_, &call_);
   }
   static void expect_numbers_only(const heddle_plugin* answer) {
     ASSERT_NE(answer, nullptr);
@@ -34,7 +34,8 @@ class Handshake : public testing::Test {
     EXPECT_EQ(answer->operators, nullptr);
     EXPECT_EQ(answer->shutdown, nullptr);
   }
-  LoadCall call_;
+  heddle_host host_ = *host_table();
+  HostCall call_;
   void* library_ = nullptr;
   heddle_plugin_query_function query_ = nullptr;
 };
@@ -44,7 +45,7 @@ TEST_F(Handshake, AHostOfTheSameVersionGetsTheTables) {
   ASSERT_NE(plugin, nullptr);
   EXPECT_EQ(plugin->struct_size, sizeof(heddle_plugin));
   EXPECT_EQ(plugin->operator_count, 1u);
-  EXPECT_EQ(plugin->initialize(&call_.abi), HEDDLE_OK);
+  EXPECT_EQ(plugin->initialize(&host_, &call_), HEDDLE_OK);
   EXPECT_EQ(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR), plugin);  // asked again: the same tables, one more shutdown owed
   plugin->shutdown();
   EXPECT_EQ(plugin->operator_count, 1u);
@@ -61,12 +62,12 @@ TEST_F(Handshake, OlderAndNewerHostsGetNumbersOnly) {
 // A host between two releases: the number did not move, what it stands for did.
 TEST_F(Handshake, HostsOfOtherHeadersGetNumbersOnly) {
   expect_numbers_only(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR, HEDDLE_ABI_HASH ^ 1));
-  call_.abi.struct_size = offsetof(heddle_host, abi_hash);  // one that knows of no hash
+  host_.struct_size = offsetof(heddle_host, abi_hash);  // one that knows of no hash
   expect_numbers_only(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR));
 }
 
 TEST_F(Handshake, NoHostNoTables) {
-  EXPECT_EQ(query_(nullptr), nullptr);
+  EXPECT_EQ(query_(nullptr, nullptr), nullptr);
 }
 
 }  // namespace

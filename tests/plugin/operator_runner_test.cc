@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "plugins.h"
+
 namespace heddle {
 namespace {
-
-std::shared_ptr<const Blob> floats(const Shape& shape, const std::vector<float>& values) {
-  return Blob::copy_of(DType::f32, shape, values.data());
-}
 
 TEST(OperatorRunner, RunsThePluginOfTheReadme) {
   Registry registry;

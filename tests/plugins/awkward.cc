@@ -215,7 +215,7 @@ struct Ratio {
   float value;
 };
 Status dropout(In<float> x, const Ratio& ratio, const RunContext& context, Out<float> y) {
-  const Philox philox(context.info->seed, context.random_stream, context.info->step);
+  const Philox philox(*context.run_state, context.random_stream);
   for (int64_t i = 0; i < x.size; ++i) {
     const uint32_t word = philox.block(static_cast<uint64_t>(i / 4))[static_cast<size_t>(i % 4)];
     y[i] = unit_float(word) < ratio.value ? 0.0f : x[i] / (1 - ratio.value);
@@ -227,7 +227,7 @@ Status dropout(In<float> x, const Ratio& ratio, const RunContext& context, Out<f
 Status infer_if(InferContext& c) {
   const heddle_infer_context& raw = *c.raw();
   for (const char* branch : {"else_branch", "then_branch"})
-    if (raw.host->infer_subnet(&raw, c.attributes.subnet(branch), raw.inputs + 1, raw.input_count - 1, raw.outputs, raw.output_count) !=
+    if (raw.host->infer_subnet(raw.call, c.attributes.subnet(branch), raw.inputs + 1, raw.input_count - 1, raw.outputs, raw.output_count) !=
         HEDDLE_OK)
       return {HEDDLE_ERROR_INVALID, ""};
   return {};
@@ -241,7 +241,7 @@ class If {
   }
   Status run(const RunContext& c, int64_t, int64_t) const {
     const heddle_subnet* taken = branches_[input<bool>(c, 0)[0] ? 1 : 0];
-    return {c.host->run_subnet(&c, taken, c.inputs + 1, c.input_count - 1, c.outputs, c.output_count), ""};
+    return {c.host->run_subnet(c.call, taken, 0, c.inputs + 1, c.input_count - 1, c.outputs, c.output_count), ""};
   }
 
  private:

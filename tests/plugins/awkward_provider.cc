@@ -16,8 +16,8 @@ int64_t next(Counter* self) {
   return static_cast<AtomicCounter*>(self)->value.fetch_add(1) + 1;
 }
 
-heddle_status create(const heddle_host* host, const char*, void*, void** resource) {
-  return detail::guard(host, host, [&]() -> Status {
+heddle_status create(const heddle_host* host, const heddle_call* call, const char*, void*, void** resource) {
+  return detail::guard(host, call, [&]() -> Status {
     auto* counter = new AtomicCounter();
     counter->next = next;
     *resource = static_cast<Counter*>(counter);

@@ -70,7 +70,7 @@ void cost_throws(CostContext&) {
 void cost_reads_absent(CostContext& c) {
   c.set_flops(c.elements(7));
 }
-void raw_cost_throws(const heddle_infer_context*, heddle_cost*) {
+heddle_status raw_cost_throws(const heddle_infer_context*, heddle_cost*) {
   throw 7;
 }
 

@@ -62,9 +62,9 @@ static heddle_status create(const heddle_create_context* context, void** state) 
   (void)context, (void)state;
   return HEDDLE_OK;
 }
-static heddle_status initialize(const heddle_host* host) {
+static heddle_status initialize(const heddle_host* host, const heddle_call* call) {
   static const char text[] = "the licence server said \x1b[31mno\n";
-  if (HOSTILE_CASE == initialize_fails) host->set_error(host, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
+  if (HOSTILE_CASE == initialize_fails) host->set_error(call, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
   if (HOSTILE_CASE == initialize_fails_silently) host->set_error(0, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
   return HOSTILE_CASE >= initialize_fails ? HEDDLE_ERROR_INTERNAL : HEDDLE_OK;
 }
@@ -104,8 +104,8 @@ static heddle_plugin plugin = {.struct_size = sizeof(heddle_plugin),
                                .abi_hash = HEDDLE_ABI_HASH};
 
 /* Of a plugin with another layout nothing but the numbers may be touched: not its tables, not its functions. */
-static heddle_status never_initialized(const heddle_host* host) {
-  (void)host;
+static heddle_status never_initialized(const heddle_host* host, const heddle_call* call) {
+  (void)host, (void)call;
   abort();
 }
 static void never_shut_down(void) {
@@ -251,8 +251,8 @@ static void damage_kernel(void) {
   ++plugin.kernel_count;
 }
 
-HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host) {
-  (void)host;
+HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host, const heddle_call* call) {
+  (void)host, (void)call;
   if (HOSTILE_CASE == null_table) return 0;
   damage_plugin();
   damage_operator();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view where = HOSTILE_CASE;
 
-heddle_status initialize(const heddle_host*) {
+heddle_status initialize(const heddle_host*, const heddle_call*) {
   if (where == "initialize") throw 7;
   if (where == "exit") ::_exit(3);
   while (where == "stay") ::pause();
@@ -23,7 +23,7 @@ void shutdown() {
 
 }  // namespace
 
-extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host*) {
+extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host*, const heddle_call*) {
   if (where == "entry") throw std::runtime_error("no tables today");
   static heddle_plugin plugin = {};
   plugin.struct_size = sizeof(plugin);

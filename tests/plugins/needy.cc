@@ -43,15 +43,15 @@ void destroy(void* resource) {
 }
 
 template <Kind kind>
-heddle_status create(const heddle_host* host, const char*, void*, void** resource) {
-  return detail::guard(host, host, [&]() -> Status {
+heddle_status create(const heddle_host* host, const heddle_call* call, const char*, void*, void** resource) {
+  return detail::guard(host, call, [&]() -> Status {
     auto made = std::make_unique<Needy>();
     made->name = names[kind];
     made->attempt = ++attempts[kind];
     constexpr Kind none = kinds;
     constexpr Kind needs = kind == above ? base : kind == self ? self : kind == hen ? egg : kind == egg ? hen : none;
     if constexpr (needs != none) {
-      made->other = static_cast<const Needy*>(host->resource(host, names[needs]));
+      made->other = static_cast<const Needy*>(host->resource(call, names[needs]));
       if (!made->other) return {HEDDLE_ERROR_INVALID, ""};
     }
     if (kind == broken) return {HEDDLE_ERROR_INVALID, "the licence server said no, attempt " + std::to_string(made->attempt)};

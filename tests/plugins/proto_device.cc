@@ -34,8 +34,10 @@ struct Device {
   std::string description;
 };
 
-heddle_status fail(char* error, heddle_status status, const std::string& text) {
-  if (error) std::snprintf(error, HEDDLE_DEVICE_ERROR_BYTES, "%s", text.c_str());
+const heddle_host* host = nullptr;  // since the plugin was loaded
+
+heddle_status fail(const heddle_call* call, heddle_status status, const std::string& text) {
+  host->set_error(call, status, text.data(), text.size());
   return status;
 }
 
@@ -46,16 +48,16 @@ Stream& stream_of(void* stream) {
   return *static_cast<Stream*>(stream);
 }
 
-int32_t count(char* error) {
-  const auto devices = static_cast<int32_t>(setting("HEDDLE_PROTO_DEVICES", 2));
-  if (devices == 0) fail(error, HEDDLE_ERROR_DEVICE, "HEDDLE_PROTO_DEVICES is 0");
-  return devices;
+heddle_status count(int32_t* devices, const heddle_call* call) {
+  *devices = static_cast<int32_t>(setting("HEDDLE_PROTO_DEVICES", 2));
+  if (*devices == 0) fail(call, HEDDLE_OK, "HEDDLE_PROTO_DEVICES is 0");
+  return HEDDLE_OK;
 }
 
-heddle_status open(int32_t index, void** device, char* error) {
-  if (std::getenv("HEDDLE_PROTO_BROKEN")) return fail(error, HEDDLE_ERROR_DEVICE, "HEDDLE_PROTO_BROKEN is set");
+heddle_status open(int32_t index, void** device, const heddle_call* call) {
+  if (std::getenv("HEDDLE_PROTO_BROKEN")) return fail(call, HEDDLE_ERROR_DEVICE, "HEDDLE_PROTO_BROKEN is set");
   auto made = std::make_unique<Device>(setting("HEDDLE_PROTO_MEMORY", uint64_t{64} << 20));
-  if (!made->memory.ok()) return fail(error, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
+  if (!made->memory.ok()) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
   made->delay_seed = setting("HEDDLE_PROTO_DELAY_SEED", 0);
   if (const char* hold = std::getenv("HEDDLE_PROTO_HOLD")) made->hold = hold;
   made->description = "proto device " + std::to_string(index) + ", a thread for each stream";
@@ -73,17 +75,17 @@ const char* description(void* device) {
   return device_of(device).description.c_str();
 }
 
-heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_bytes, char*) {
+heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_bytes, const heddle_call*) {
   *free_bytes = device_of(device).memory.free();
   *total_bytes = device_of(device).memory.total();
   return HEDDLE_OK;
 }
 
-heddle_status allocate(void* device, uint64_t bytes, void** memory, char* error) {
+heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
   Memory& all = device_of(device).memory;
   *memory = all.allocate(bytes);
   if (*memory) return HEDDLE_OK;
-  return fail(error, HEDDLE_ERROR_OUT_OF_MEMORY,
+  return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY,
               std::to_string(bytes) + " bytes asked for, " + std::to_string(all.free()) + " of " + std::to_string(all.total()) + " free");
 }
 
@@ -91,7 +93,7 @@ void release(void* device, void* memory) {
   device_of(device).memory.release(memory);
 }
 
-heddle_status create_stream(void* device, void** stream, char*) {
+heddle_status create_stream(void* device, void** stream, const heddle_call*) {
   Device& d = device_of(device);
   const uint64_t number = d.streams_made.fetch_add(1) + 1;
   *stream = new Stream(d.memory, d.delay_seed == 0 ? 0 : d.delay_seed * 7919 + number, d.hold);
@@ -102,10 +104,10 @@ void destroy_stream(void*, void* stream) {
   delete static_cast<Stream*>(stream);
 }
 
-heddle_status copy(void*, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind, char* error) {
+heddle_status copy(void*, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind, const heddle_call* call) {
   Stream& s = stream_of(stream);
-  const Stream::Call call(s);
-  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+  const Stream::Call entered(s);
+  if (!entered.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   s.enqueue([&memory = s.memory, destination, source, bytes, kind](std::string& why) -> heddle_status {
     void* to = kind == HEDDLE_COPY_DEVICE_TO_HOST ? destination : memory.shadow(destination, bytes);
     const void* from = kind == HEDDLE_COPY_HOST_TO_DEVICE ? source : memory.shadow(source, bytes);
@@ -116,10 +118,10 @@ heddle_status copy(void*, void* stream, void* destination, const void* source, u
   return HEDDLE_OK;
 }
 
-heddle_status fill(void*, void* stream, void* destination, int32_t value, uint64_t bytes, char* error) {
+heddle_status fill(void*, void* stream, void* destination, int32_t value, uint64_t bytes, const heddle_call* call) {
   Stream& s = stream_of(stream);
-  const Stream::Call call(s);
-  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+  const Stream::Call entered(s);
+  if (!entered.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   s.enqueue([&memory = s.memory, destination, value, bytes](std::string& why) -> heddle_status {
     char* to = memory.shadow(destination, bytes);
     if (!to) return why = "a fill touches memory that is not allocated", HEDDLE_ERROR_DEVICE;
@@ -129,14 +131,14 @@ heddle_status fill(void*, void* stream, void* destination, int32_t value, uint64
   return HEDDLE_OK;
 }
 
-heddle_status synchronize(void*, void* stream, char* error) {
-  const Stream::Call call(stream_of(stream));
-  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+heddle_status synchronize(void*, void* stream, const heddle_call* call) {
+  const Stream::Call entered(stream_of(stream));
+  if (!entered.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   const Failure failure = stream_of(stream).synchronize();
-  return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(error, failure.status, failure.text);
+  return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);
 }
 
-heddle_status create_event(void*, void** event, char*) {
+heddle_status create_event(void*, void** event, const heddle_call*) {
   *event = new Event();
   return HEDDLE_OK;
 }
@@ -145,23 +147,23 @@ void destroy_event(void*, void* event) {
   delete static_cast<Event*>(event);
 }
 
-heddle_status record(void*, void* stream, void* event, char* error) {
-  const Stream::Call call(stream_of(stream));
-  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+heddle_status record(void*, void* stream, void* event, const heddle_call* call) {
+  const Stream::Call entered(stream_of(stream));
+  if (!entered.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   stream_of(stream).record(*static_cast<Event*>(event));
   return HEDDLE_OK;
 }
 
-heddle_status wait(void*, void* stream, void* event, char* error) {
-  const Stream::Call call(stream_of(stream));
-  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+heddle_status wait(void*, void* stream, void* event, const heddle_call* call) {
+  const Stream::Call entered(stream_of(stream));
+  if (!entered.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   stream_of(stream).wait(*static_cast<Event*>(event));
   return HEDDLE_OK;
 }
 
-heddle_status notify(void*, void* stream, heddle_stream_callback callback, void* user, char* error) {
-  const Stream::Call call(stream_of(stream));
-  if (!call.alone()) return fail(error, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+heddle_status notify(void*, void* stream, heddle_stream_callback callback, void* user, const heddle_call* call) {
+  const Stream::Call entered(stream_of(stream));
+  if (!entered.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   stream_of(stream).notify(callback, user);
   return HEDDLE_OK;
 }
@@ -204,6 +206,7 @@ const heddle_device_backend backend = {sizeof(heddle_device_backend),
 void add_proto_kernels(Builder& plugin);
 
 HEDDLE_PLUGIN("proto", "1.0", plugin) {
+  proto::host = plugin.host();
   plugin.add(&proto::backend);
   add_proto_kernels(plugin);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "heddle/op.h"
+#include "heddle/op/philox.h"
 #include "proto_memory.h"
 #include "proto_stream.h"
 
@@ -39,7 +40,8 @@ struct Work {
   std::vector<Operand> in;
   Operand out;
   Operand scratch;
-  float rate = 0;
+  uint32_t random_stream = 0;
+  double low = 0, range = 1;
 };
 
 using Compute = heddle_status (*)(Work& work, std::string& why);
@@ -144,20 +146,43 @@ class MatMul {
   }
 };
 
-// w - rate * g in w's place; the rate lives on the host and is read when the step is enqueued.
-class SgdUpdate {
+// w - rate * g in w's place; the rate lies on the device as everything else.
+heddle_status sgd(Work& w, std::string&) {
+  for (int64_t i = 0; i < w.out.size; ++i) w.out.data[i] = w.in[0].data[i] - w.in[2].data[0] * w.in[1].data[i];
+  return HEDDLE_OK;
+}
+
+// Uniform numbers as the CPU's: seed, step and trip are read in the device's memory, when the stream comes to the step.
+class Uniform {
  public:
+  Status create(const CreateContext& c) {
+    if (c.attributes.has("seed")) return unsupported("proto draws with the run's seed only");
+    low_ = c.attributes.f("low");
+    range_ = c.attributes.f("high") - c.attributes.f("low");
+    return {};
+  }
   Status run(const RunContext& c, int64_t, int64_t) const {
-    Work work = work_of(c, 2);
-    work.rate = host_input<float>(c, 2)[0];
-    return enqueue(c, update, std::move(work));
+    Work work;
+    work.out = operand(*c.outputs[0]);
+    work.scratch = {const_cast<heddle_run_state*>(c.run_state), {}, 1, sizeof(heddle_run_state), nullptr};
+    work.random_stream = c.random_stream;
+    work.low = low_;
+    work.range = range_;
+    return enqueue(c, draw, std::move(work));
   }
 
  private:
-  static heddle_status update(Work& w, std::string&) {
-    for (int64_t i = 0; i < w.out.size; ++i) w.out.data[i] = w.in[0].data[i] - w.rate * w.in[1].data[i];
+  static heddle_status draw(Work& w, std::string&) {
+    heddle_run_state state;
+    std::memcpy(&state, w.scratch.data, sizeof(state));
+    const Philox philox(state, w.random_stream);
+    for (int64_t i = 0; i < w.out.size; ++i) {
+      const uint32_t word = philox.block(static_cast<uint64_t>(i / 4))[static_cast<size_t>(i % 4)];
+      w.out.data[i] = static_cast<float>(w.low + w.range * static_cast<double>(unit_float(word)));
+    }
     return HEDDLE_OK;
   }
+  double low_ = 0, range_ = 1;
 };
 
 // y = x, but fails: at once ("now"), or on the stream when the host has long gone on ("later"); `times`: how often, then it works.
@@ -232,10 +257,11 @@ void add_proto_kernels(Builder& plugin) {
   plugin.add(
       Op("Add", "", 14).kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:add").equals_pointwise());
   plugin.add(Op("MatMul", "", 13).kernels_only().kernel<MatMul>("proto", {f32, f32}, {f32}).kernel_name("proto:matmul"));
-  plugin.add(Op("SgdUpdate", "heddle").kernels_only().kernel<SgdUpdate>("proto", {f32, f32, f32}, {f32}).kernel_name("proto:sgd"));
+  plugin.add(Op("SgdUpdate", "heddle").kernels_only().kernel<Simple<sgd, 3>>("proto", {f32, f32, f32}, {f32}).kernel_name("proto:sgd"));
   plugin.add(
       Op("AccumulateAdd", "heddle").kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:accumulate"));
   plugin.add(Op("AccumulateAdd", "heddle").kernels_only().kernel<Count>("proto", {i64, i64}, {i64}).kernel_name("proto:count"));
+  plugin.add(Op("RandomUniformLike").kernels_only().kernel<Uniform>("proto", {any_dtype}, {f32}).kernel_name("proto:uniform"));
   plugin.add(Op("Fault", "proto")
                  .doc("x, or a failure now or later")
                  .in("x", f32)

@@ -117,7 +117,9 @@ class Stream {
     });
   }
   void notify(heddle_stream_callback callback, void* user) {
-    add([callback, user](Failure& state) { callback(user, state.status, state.status == HEDDLE_OK ? nullptr : state.text.c_str()); });
+    add([callback, user](Failure& state) {
+      callback(user, state.status, state.status == HEDDLE_OK ? nullptr : state.text.data(), state.text.size());
+    });
   }
   Failure synchronize() {
     std::unique_lock<std::mutex> lock(mutex_);

@@ -18,7 +18,7 @@ TEST(RunScope, EndsAtItsDeadlineOrWhenItIsCancelled) {
   const StepGraph graph = with_tail();
   RunScope scope(graph);
   scope.begin({}, 0, 3);
-  EXPECT_EQ(scope.info().step, 3);
+  EXPECT_EQ(scope.state().step, 3u);
   EXPECT_FALSE(scope.told_to_end());
   EXPECT_FALSE(scope.should_stop(0));
   scope.cancel();

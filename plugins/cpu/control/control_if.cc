@@ -59,7 +59,7 @@ class If {
       pointers[i] = &views[i];
     }
     HEDDLE_PLUGIN_CHECK(
-        run_subnet(context, taken ? then_branch_ : else_branch_, context.inputs + 1, context.input_count - 1, pointers, count));
+        run_subnet(context, taken ? then_branch_ : else_branch_, 0, context.inputs + 1, context.input_count - 1, pointers, count));
     for (uint32_t i = 0; i < count; ++i)
       if (context.outputs[i] && !is_planned(*context.outputs[i])) HEDDLE_PLUGIN_CHECK(give_output(context, i, views[i]));
     return {};

@@ -189,7 +189,7 @@ class Loop {
       frame.results[0] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
       for (uint32_t i = 0; i < ports_.carried; ++i) frame.outputs[1 + i] = &frame.carried[2 * i + trip.iteration % 2];
       for (uint32_t i = 0; i < ports_.scans; ++i) place_scan(context, frame, i, trip.iteration);
-      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
+      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, trip.iteration, frame.inputs, inputs, frame.outputs, outputs));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
       for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = frame.outputs[1 + i];
     }
@@ -238,7 +238,7 @@ class Loop {
         const bool wanted = i <= ports_.carried || context.outputs[i - 1];
         frame.outputs[i] = wanted ? &frame.results[i] : nullptr;
       }
-      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, inputs, frame.outputs, outputs));
+      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, trip.iteration, frame.inputs, inputs, frame.outputs, outputs));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
       for (uint32_t i = 0; i < ports_.carried; ++i) next(i).copy(frame.results[1 + i]);
       for (uint32_t i = 0; i < ports_.scans; ++i)

@@ -206,7 +206,8 @@ class Scan {
       for (uint32_t i = 0; i < ports_.states; ++i) frame.outputs[i] = &frame.views[2 * i + iteration % 2];
       for (uint32_t i = 0; i < ports_.scanned; ++i) read_slice(context, frame, i, iteration);
       for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);
-      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
+      HEDDLE_PLUGIN_CHECK(
+          run_subnet(context, body_, iteration, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
       for (uint32_t i = 0; i < ports_.states; ++i) frame.inputs[i] = frame.outputs[i];
       for (uint32_t i = 0; i < ports_.scans; ++i) {
         if (!found_[i]) {

@@ -24,7 +24,6 @@ heddle_tensor make_view(heddle_dtype dtype, const int64_t* dims, int rank, void*
 Status infer_subnet(const InferContext& context, const heddle_subnet* subnet, const std::vector<const heddle_tensor*>& inputs,
                     uint32_t count, std::vector<heddle_type>* types) {
   const heddle_infer_context* raw = context.raw();
-  if (!HEDDLE_HAS(heddle_host, raw->host, infer_subnet) || !raw->host->infer_subnet) return unsupported("this host does not infer subnets");
   types->assign(count, {});
   std::vector<heddle_type*> pointers;
   for (heddle_type& type : *types) {
@@ -33,7 +32,7 @@ Status infer_subnet(const InferContext& context, const heddle_subnet* subnet, co
     pointers.push_back(&type);
   }
   const heddle_status status =
-      raw->host->infer_subnet(raw, subnet, inputs.data(), static_cast<uint32_t>(inputs.size()), pointers.data(), count);
+      raw->host->infer_subnet(raw->call, subnet, inputs.data(), static_cast<uint32_t>(inputs.size()), pointers.data(), count);
   return status == HEDDLE_OK ? Status() : Status(status, "");
 }
 
@@ -50,12 +49,11 @@ void set_type(InferContext& context, uint32_t output, const heddle_type& type) {
     context.set_dynamic(output, type.rank);
 }
 
-Status run_subnet(const RunContext& context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
-                  heddle_tensor* const* outputs, uint32_t output_count) {
-  const heddle_host* host = context.host;
-  if (!host->run_subnet) return unsupported("this host does not run subnets");
-  if (host->cancelled && host->cancelled(&context)) return cancelled();
-  const heddle_status status = host->run_subnet(&context, subnet, inputs, input_count, outputs, output_count);
+Status run_subnet(const RunContext& context, const heddle_subnet* subnet, int64_t trip, const heddle_tensor* const* inputs,
+                  uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count) {
+  if (is_cancelled(context)) return cancelled();
+  const heddle_status status =
+      context.host->run_subnet(context.call, subnet, static_cast<uint64_t>(trip), inputs, input_count, outputs, output_count);
   return status == HEDDLE_OK ? Status() : Status(status, "");
 }
 

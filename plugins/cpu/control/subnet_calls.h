@@ -41,8 +41,9 @@ inline Dims dims_of(const heddle_type& type) {
 // Outputs of unknown extents keep dtype and rank.
 void set_type(InferContext& context, uint32_t output, const heddle_type& type);
 
-Status run_subnet(const RunContext& context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
-                  heddle_tensor* const* outputs, uint32_t output_count);
+// `trip`: a number of this run of it, by which its random numbers differ from those of others.
+Status run_subnet(const RunContext& context, const heddle_subnet* subnet, int64_t trip, const heddle_tensor* const* inputs,
+                  uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
 // Memory of the host for a dynamic output, with the dims of `result`, filled with its bytes.
 Status give_output(const RunContext& context, uint32_t output, const heddle_tensor& result);
 

@@ -54,6 +54,7 @@ struct ConvRequest {
   size_t first_stage = 0;  // 1 when the first stage is the bias
   bool constant_weights = false;
   const float* weights = nullptr;  // content, when constant
+  uint32_t threads = 1;            // that a run may have
 };
 
 // oneDNN, one primitive per tile shape.

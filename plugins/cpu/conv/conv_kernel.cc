@@ -92,6 +92,7 @@ bool TransposedConvolution::accepts_epilogue(const CreateContext& context) {
 Status ConvDriver::create(const CreateContext& context) {
   attributes_ = WindowAttributes(context.attributes);
   groups_ = context.attributes.i("group", 1);
+  threads_ = context.max_threads();
   if (context.stage_count() > most_stages) return unsupported("more than 8 fused stages");
   HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &epilogue_));
   bias_input_ = context.input(2) ? 2 : -1;
@@ -234,6 +235,7 @@ Status ConvDriver::prepare(PrepareContext& context) {
   request.epilogue = &epilogue_;
   request.first_stage = first_stage_;
   request.constant_weights = context.is_constant(1);
+  request.threads = threads_;
   request.weights = static_cast<const float*>(context.input(1)->data);
   HEDDLE_PLUGIN_CHECK(choose_algorithm(context, request));
   plan_scratch(context);

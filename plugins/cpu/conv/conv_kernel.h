@@ -66,6 +66,7 @@ class ConvDriver {
   bool transposed_;
   WindowAttributes attributes_;
   int64_t groups_ = 1;
+  uint32_t threads_ = 1;
   onednn::Epilogue epilogue_;
   ConvProblem problem_;
   ConvTiling tiling_;

@@ -183,7 +183,7 @@ Status OnednnConv::find_packed(const ConvRequest& request, size_t part, const Me
     packed_bytes_ = std::max(packed_bytes_, bytes_of(wanted));
     HEDDLE_PLUGIN_CHECK(packed->pack.create(
         reorder, {{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, wanted}, {DNNL_ARG_SCRATCHPAD, reorder.query(dnnl_query_scratchpad_md)}},
-        context.max_threads()));
+        request.threads));
   }
   packed_.push_back(std::move(packed));
   return {};
@@ -203,7 +203,7 @@ Status OnednnConv::add_primitive(const ConvRequest& request, Choice choice, Prep
   arguments.insert(arguments.end(), choice.fused.arguments.begin(), choice.fused.arguments.end());
   primitive_scratch_ = std::max(primitive_scratch_, choice.desc.scratch_bytes());
   if (drops_nan(choice.fused)) primitive_scratch_ = std::max(primitive_scratch_, choice.nan_safe.scratch_bytes());
-  const uint32_t threads = std::min<uint32_t>(context.max_threads(), static_cast<uint32_t>(request.tiling.tiles.size()));
+  const uint32_t threads = std::min<uint32_t>(request.threads, static_cast<uint32_t>(request.tiling.tiles.size()));
   HEDDLE_PLUGIN_CHECK(primitive->call.create(choice.desc, choice.fused, std::move(arguments), std::move(choice.nan_safe), threads));
   primitive->fused = std::move(choice.fused);
   primitives_.push_back(std::move(primitive));

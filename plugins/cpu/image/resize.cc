@@ -242,7 +242,6 @@ void add_resize(Builder& plugin) {
                  .doc("interpolation to other extents: nearest, linear or cubic")
                  .in("X")
                  .optional("roi", float_dtypes, nullptr)
-                 .on_host()
                  .shape_operand("scales", dtypes<float>(), true)
                  .shape_operand("sizes", dtypes<int64_t>(), true)
                  .out("Y")

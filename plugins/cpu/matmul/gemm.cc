@@ -88,6 +88,7 @@ class Gemm {
  public:
   Status create(const CreateContext& context) {
     attributes_ = GemmAttributes(context.attributes);
+    driver_.create(context);
     HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &fused_));
     has_c_ = context.input(2) != nullptr;
     // Operands of stages follow the schema's three inputs; without C, input 2 may be one of them.

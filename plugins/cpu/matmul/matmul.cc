@@ -31,7 +31,10 @@ void matmul_cost(CostContext& context) {
 
 class MatMul {
  public:
-  Status create(const CreateContext& context) { return onednn::read_epilogue(context, &epilogue_); }
+  Status create(const CreateContext& context) {
+    driver_.create(context);
+    return onednn::read_epilogue(context, &epilogue_);
+  }
   Status prepare(PrepareContext& context) {
     MatMulProblem problem;
     std::vector<int64_t> dims;

@@ -89,7 +89,7 @@ Status MatMulDriver::build(PrepareContext& context, const std::vector<MatMulTile
   }
   HEDDLE_PLUGIN_CHECK(choose_primitives());
   if (mixes_implementations() && !mixed) return {};
-  const uint32_t threads = std::min<uint32_t>(context.max_threads(), static_cast<uint32_t>(tiles_.size()));
+  const uint32_t threads = std::min<uint32_t>(threads_, static_cast<uint32_t>(tiles_.size()));
   for (const auto& primitive : primitives_) HEDDLE_PLUGIN_CHECK(primitive->create(threads));
   if (packs_b())
     for (size_t i = 0; i < tiles_.size(); ++i) {

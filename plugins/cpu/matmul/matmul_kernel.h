@@ -14,6 +14,8 @@ class MatMulDriver {
  public:
   static constexpr size_t most_stages = 12;
 
+  // [compile] First.
+  void create(const CreateContext& context) { threads_ = context.max_threads(); }
   // [compile] `epilogue`: all stages in order, the operator's own first; operands are node inputs. Call again when shapes changed.
   Status prepare(PrepareContext& context, MatMulProblem problem, onednn::Epilogue epilogue);
   // [run]
@@ -37,6 +39,7 @@ class MatMulDriver {
   bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
   bool mixes_implementations() const;
 
+  uint32_t threads_ = 1;
   MatMulProblem problem_;
   onednn::Epilogue epilogue_;
   bool constant_b_ = false;

@@ -63,7 +63,6 @@ void add_trilu(Builder& plugin) {
                  .doc("the upper or lower triangle of matrices, zeros elsewhere")
                  .in("input")
                  .optional("k", dtypes<int64_t>(), nullptr)
-                 .on_host()
                  .out("output")
                  .in_place("output", "input")
                  .attribute("upper", 1)

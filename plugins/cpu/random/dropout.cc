@@ -46,7 +46,8 @@ class Dropout {
     const int64_t first = blocks.first * 4, last = std::min(blocks.last * 4, x.element_count);
     if (first >= last) return {};
     if (training && ratio > 0) {
-      const Philox philox(has_seed_ ? seed_ : context.info->seed, context.random_stream, context.info->step);
+      const heddle_run_state& state = *context.run_state;
+      const Philox philox(has_seed_ ? seed_ : state.seed, context.random_stream, state.step, state.trip);
       with_dtype(x.dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         drop(philox, ratio, static_cast<const T*>(x.data), static_cast<T*>(y.data), mask, first, last);
@@ -88,9 +89,7 @@ void add_dropout(Builder& plugin) {
                  .doc("the input, or in training mode a random part of it scaled by 1 / (1 - ratio)")
                  .in("data", float_dtypes)
                  .optional("ratio", float_dtypes, nullptr)
-                 .on_host()
                  .optional("training_mode", dtypes<bool>(), nullptr)
-                 .on_host()
                  .out("output", {}, float_dtypes)
                  .out_as("mask", HEDDLE_BOOL)
                  .in_place("output", "data")

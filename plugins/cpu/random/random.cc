@@ -1,4 +1,4 @@
-// RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial: numbers from Philox(seed, stream, step, element).
+// RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial: numbers from Philox(seed, stream, step, trip, element).
 //
 // Elements of up to 32 bits take one word each, four to a block; f64 takes two, two elements to a block. Tiles are ranges of blocks.
 #include <algorithm>
@@ -22,7 +22,8 @@ class Seed {
   Seed() = default;
   explicit Seed(const Attributes& attributes) : own_(attributes.has("seed")), value_(attributes.f("seed")) {}
   Philox generator(const RunContext& context) const {
-    return {own_ ? bits_as<uint64_t>(value_) : context.info->seed, context.random_stream, context.info->step};
+    const heddle_run_state& state = *context.run_state;
+    return {own_ ? bits_as<uint64_t>(value_) : state.seed, context.random_stream, state.step, state.trip};
   }
 
  private:

@@ -72,7 +72,6 @@ void add_optimizer(Builder& plugin) {
                  .in("w", float_dtypes)
                  .in("g", float_dtypes)
                  .in("lr", float_dtypes, nullptr)
-                 .on_host()
                  .out("updated", {}, float_dtypes)
                  .updates("updated", "w")
                  .infer(infer_update)

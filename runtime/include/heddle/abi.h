@@ -9,6 +9,7 @@
  *    HEDDLE_HAS(type, pointer, field). Padding is explicit; no struct has tail padding.
  *  - ABI 0.x: both numbers and HEDDLE_ABI_HASH must match exactly. From 1.0 on minor versions only append.
  *  - No exception crosses. Functions return heddle_status; a failing one says why through host->set_error, which copies.
+ *  - Contexts and the views in them may be copied, and used on any thread, as long as their call lasts (heddle_call).
  *  - The side that allocates is the side that frees. Pointers handed over live as long as the comment beside them says.
  *  - Thread marks: [load] called once while loading, by one thread; [compile] may be called by several threads at once for
  *    different objects; [run] called by any executing thread, several at once for disjoint tile ranges.
@@ -25,16 +26,17 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 3
+#define HEDDLE_ABI_MINOR 6
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x8621399e0028f1b4)
+#define HEDDLE_ABI_HASH UINT64_C(0xc106130f2e4af6a6)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
 
 #define HEDDLE_MAX_RANK 8
 #define HEDDLE_DYNAMIC_DIM (-1)
+#define HEDDLE_NO_THREAD UINT32_MAX
 
 #if defined(__GNUC__)
 #define HEDDLE_EXPORT __attribute__((visibility("default")))
@@ -73,13 +75,20 @@ enum {
   HEDDLE_U32 = 11,
   HEDDLE_U64 = 12,
   HEDDLE_BOOL = 13, /* one byte, 0 or 1 */
-  HEDDLE_DTYPE_COUNT = 14
+  HEDDLE_DTYPE_COUNT = 14,
+  /* Reserved: nets and plugins that use them are refused at load. Those of four bits share a byte between two elements. */
+  HEDDLE_RESERVED_F8E4M3 = 14,
+  HEDDLE_RESERVED_F8E5M2 = 15,
+  HEDDLE_RESERVED_I4 = 16,
+  HEDDLE_RESERVED_U4 = 17,
+  HEDDLE_RESERVED_DTYPE_COUNT = 18
 };
 /* A set of dtypes: bit d stands for dtype d. */
 typedef uint32_t heddle_dtype_set;
 #define HEDDLE_DTYPE_BIT(d) (1u << (d))
 
-/* Physical order of a dense tensor. All zero: row-major. The logical dims never change with the layout. */
+/* Physical order of a dense tensor. All zero: row-major. The logical dims never change with the layout. Embedded in other structs and
+   without a size of its own: it stays these 48 bytes. */
 typedef struct heddle_layout {
   uint8_t rank;        /* 0: row-major; else the number of entries of `order` */
   uint8_t block_count; /* inner blocks; 0 today */
@@ -104,7 +113,7 @@ enum {
   HEDDLE_SPACE_DEVICE = 1, /* of the node's device: an address for the device's own functions, nothing that the host may read or write */
 };
 
-/* A view; never owned by the plugin, valid during the call it is passed to. */
+/* A view; never owned by the plugin. It and what it points to are valid as long as the call it is passed to (heddle_call). */
 typedef struct heddle_tensor {
   uint32_t struct_size;
   heddle_dtype dtype;
@@ -175,42 +184,48 @@ enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE
 /* Fills `bytes` at `destination`; false when it fails. Called at most once per distinct key. */
 typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
 
+/* One call of the host into the plugin: every context has its own. Host functions take it, and not the context, which may be copied. It may
+   be used on any thread until the call returns, and that of a step until the step is complete. */
+typedef struct heddle_call heddle_call; /* opaque, owned by the host */
+
+/* One table for the whole process. What a function has no answer to in this kind of call it answers with nothing (null, 0,
+   HEDDLE_ERROR_UNSUPPORTED). */
 typedef struct heddle_host {
   uint32_t struct_size;
   uint32_t abi_major;
   uint32_t abi_minor;
   uint32_t reserved;
-  /* [any] Copies `length` bytes of text; the last text of a failing call wins. `context` is the context the call was given. */
-  void (*set_error)(const void* context, heddle_status code, const char* text, size_t length);
+  /* [any] Copies `length` bytes of text; the last text of a failing call wins. A null call is ignored. */
+  void (*set_error)(const heddle_call* call, heddle_status code, const char* text, size_t length);
   /* [any] Hands a line to the embedding program's log sink. */
   void (*log)(heddle_log_level level, const char* text, size_t length);
   /* [compile] A resource published by any plugin for the device of this node, made on first use, alive as long as the session.
-     Null when no plugin publishes it, when it can not be made, or when it needs what is being made itself; the error text says which. In a
-     resource's create `context` is the host table that create was given. */
-  void* (*resource)(const void* context, const char* name);
+     Null when no plugin publishes it, when it can not be made, or when it needs what is being made itself; the error text says which. */
+  void* (*resource)(const heddle_call* call, const char* name);
   /* [compile, in prepare] Memory for a packed form of constant input `input`, shared by every plan and context that asks with the
      same content, layout, key and size. `fill` writes it unless it is there. Alive as long as the plan. Null on failure.
      The first packing also tells the host that the original bytes may leave memory. */
-  const void* (*prepack)(const void* context, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user);
+  const void* (*prepack)(const heddle_call* call, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user);
   /* [run] Scratch of the executing thread: as many bytes as prepare asked for in thread_scratch_bytes, 64-byte aligned,
-     contents undefined at entry. */
-  void* (*thread_scratch)(const void* context);
-  /* [run] 0 for the thread that called run; below the number of executing threads of the run. */
-  uint32_t (*thread_index)(const void* context);
+     contents undefined at entry. Null on a thread that does not execute the step: scratch of a step may be used by any. */
+  void* (*thread_scratch)(const heddle_call* call);
+  /* [run] 0 for the thread that called run; below the number of executing threads of the run. HEDDLE_NO_THREAD on any other. */
+  uint32_t (*thread_index)(const heddle_call* call);
   /* [run] Non-zero when the run was cancelled or its deadline passed: a long kernel may return HEDDLE_ERROR_CANCELLED. */
-  int32_t (*cancelled)(const void* context);
+  int32_t (*cancelled)(const heddle_call* call);
   /* [run, dynamic outputs only] Memory of `bytes` for output `output`, with its true dims; the host owns it. Null on failure. */
-  void* (*allocate_output)(const void* context, uint32_t output, const int64_t* dims, int32_t rank);
-  /* [run] Runs a subnet attribute of this node: inputs[] are views in the order of its inputs; outputs are copied to the views
+  void* (*allocate_output)(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank);
+  /* [run] Runs a subnet attribute of this node, for trip `trip`, which the operator numbers as it likes: random numbers inside are the same
+     for the same trip, also in another order, and run again. inputs[] are views in the order of its inputs; outputs are copied to the views
      given, whose dims must fit. An output view with null data asks for the result where it is: the host fills its dtype, rank, dims,
-     element_count, byte_size and data with memory of its own, valid until the next run of a subnet through this context. Null entries:
+     element_count, byte_size and data with memory of its own, valid until the next run of a subnet through this call. Null entries:
      outputs not asked for. No nested waiting: it runs on the calling thread. */
-  heddle_status (*run_subnet)(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
-                              heddle_tensor* const* outputs, uint32_t output_count);
+  heddle_status (*run_subnet)(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
+                              uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
   /* [compile, in infer] What inference says about the outputs of a subnet attribute of this node when its inputs are as given (views;
      data where the content is known). outputs[] are structs of the caller, filled by the host; null entries: not asked for. */
-  heddle_status (*infer_subnet)(const void* context, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
-                                heddle_type* const* outputs, uint32_t output_count);
+  heddle_status (*infer_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
+                                uint32_t input_count, heddle_type* const* outputs, uint32_t output_count);
   uint64_t abi_hash; /* HEDDLE_ABI_HASH of the host's headers */
 } heddle_host;
 
@@ -233,10 +248,13 @@ typedef struct heddle_port {
   const char* type_variable;  /* ports of one operator with the same variable have the same dtype; null: the set alone decides */
   heddle_dtype_set dtypes;    /* allowed */
   heddle_dtype default_dtype; /* outputs whose dtype no input decides; else HEDDLE_DTYPE_NONE */
-  int32_t updates;            /* outputs: index of the input variable whose new version this is; else -1 */
-  int32_t may_alias;          /* outputs: index of the input whose bytes it may take, HEDDLE_ALIAS_ANY of the same size; else -1 */
-  int32_t index_bound_port;   /* inputs: values are indices into this input ... else -1 */
-  int32_t index_bound_axis;   /* ... along this axis (or the attribute "axis" when -1) */
+  /* Outputs: index of the input port of the variable whose new version this is; of the input port whose bytes it may take, or
+     HEDDLE_ALIAS_ANY for any of the same size; else -1. Of a variadic output the k-th value goes with the k-th of that port, which is
+     variadic too (there may be more of those). An output that updates shares the bytes of its input. */
+  int32_t updates;
+  int32_t may_alias;
+  int32_t index_bound_port; /* inputs: values are indices into this input ... else -1 */
+  int32_t index_bound_axis; /* ... along this axis (or the attribute "axis" when -1) */
 } heddle_port;
 
 typedef struct heddle_attribute_schema {
@@ -249,15 +267,13 @@ typedef struct heddle_attribute_schema {
 } heddle_attribute_schema;
 
 enum {
-  HEDDLE_TRAIT_RANDOM = 1u, /* draws from Philox(seed, stream id, step, element) */
+  HEDDLE_TRAIT_RANDOM = 1u, /* draws from Philox(run state, stream, element): heddle/op/philox.h */
   HEDDLE_TRAIT_COLLECTIVE = 2u,
-  HEDDLE_TRAIT_HOST_SYNC = 4u,
-  HEDDLE_TRAIT_CAPTURABLE = 8u,
-  HEDDLE_TRAIT_CHEAP = 16u,              /* cheap to recompute */
-  HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 32u, /* any layout, the same for same-shaped inputs and outputs */
-  HEDDLE_TRAIT_SHAPE_ONLY = 64u,         /* output content depends on input shapes alone (Shape, Size) */
-  HEDDLE_TRAIT_IMPURE = 128u,            /* has an effect beside its outputs: never folded, merged or pruned */
-  HEDDLE_TRAIT_VIEW = 256u,              /* output 0 has the bytes of input 0, row-major: aliased, there is nothing to run */
+  HEDDLE_TRAIT_CHEAP = 4u,              /* cheap to recompute */
+  HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 8u, /* any layout, the same for same-shaped inputs and outputs */
+  HEDDLE_TRAIT_SHAPE_ONLY = 16u,        /* output content depends on input shapes alone (Shape, Size) */
+  HEDDLE_TRAIT_IMPURE = 32u,            /* has an effect beside its outputs: never folded, merged or pruned */
+  HEDDLE_TRAIT_VIEW = 64u,              /* output 0 has the bytes of input 0, row-major: aliased, there is nothing to run */
 };
 typedef int32_t heddle_precision_class;
 enum { HEDDLE_PRECISION_ANY = 0, HEDDLE_PRECISION_REDUCED = 1, HEDDLE_PRECISION_FULL = 2, HEDDLE_PRECISION_PROMOTE = 3 };
@@ -273,6 +289,7 @@ typedef struct heddle_infer_context {
   heddle_type* const* outputs;               /* pre-filled: dtype from the type variables, rank 0; null entries: outputs not asked for */
   const heddle_attribute* const* attributes; /* checked, defaults filled, in the order of the schema; null: absent */
   const struct heddle_operator* op;
+  const heddle_call* call;
 } heddle_infer_context;
 typedef heddle_status (*heddle_infer_function)(const struct heddle_infer_context* context);
 
@@ -307,6 +324,7 @@ typedef struct heddle_gradient_builder {
   heddle_status (*emit)(const struct heddle_gradient_builder* builder, const char* domain, const char* operator_name,
                         const heddle_value_handle* inputs, uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count,
                         const heddle_attribute* const* attributes, uint32_t attribute_count);
+  const heddle_call* call;
 } heddle_gradient_builder;
 typedef heddle_status (*heddle_gradient_function)(const heddle_gradient_builder* builder);
 
@@ -317,9 +335,9 @@ typedef struct heddle_cost {
   double bytes;
 } heddle_cost;
 /* [compile] What one run costs, by shapes: inputs without data, outputs as infer left them. Pre-filled: 0 flops, and the bytes of all
-   inputs and outputs once. Both must be finite and not negative. One that can not say calls set_error; the node is then refused. Operators
-   fused behind the node are not among its inputs: the host adds them. */
-typedef void (*heddle_cost_function)(const heddle_infer_context* context, heddle_cost* cost);
+   inputs and outputs once. Both must be finite and not negative. A failure refuses the node. Operators fused behind the node are not among
+   its inputs: the host adds them. */
+typedef heddle_status (*heddle_cost_function)(const heddle_infer_context* context, heddle_cost* cost);
 
 typedef struct heddle_operator {
   uint32_t struct_size;
@@ -360,9 +378,10 @@ typedef struct heddle_create_context {
   const char* node_name;
   const char* device;   /* "cpu:0" */
   void* device_handle;  /* of the device plugin; null on cpu */
-  uint32_t max_threads; /* executing threads a run may have */
+  uint32_t max_threads; /* executing threads a run may have: for pools made in advance. Nothing that shapes results depends on it */
   uint32_t stage_count; /* of the epilogue fused into this node */
   const struct heddle_epilogue_stage* const* stages;
+  const heddle_call* call;
 } heddle_create_context;
 
 /* [compile] Context of prepare: shapes and layouts are known, constants readable. */
@@ -370,39 +389,45 @@ typedef struct heddle_prepare_context {
   uint32_t struct_size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t max_threads;
+  uint32_t reserved;
   const heddle_host* host;
-  const heddle_tensor* const* inputs; /* data non-null for constants in this node's memory space */
+  const heddle_call* call;
+  const heddle_tensor* const* inputs; /* data non-null for constants, in the memory space of the view */
   const heddle_tensor* const* outputs;
+  const void* const* host_data; /* by input: the bytes of a constant where the host may read them, row-major; null: not a constant */
   void* state;
-  /* to be filled; pre-filled with 0, 0, 1, 0 */
+  uint64_t scratch_budget; /* what scratch_bytes may be at most: a choice of algorithm stays within it, or prepare answers UNSUPPORTED */
+  /* to be filled; pre-filled with 0, 0, 1, 0 and all of its inputs on the host */
   uint64_t scratch_bytes;        /* per step */
   uint64_t thread_scratch_bytes; /* per executing thread */
   int64_t tile_count;            /* a function of shape alone; 0: nothing to do */
   double cost_ns;                /* first guess of one run on one thread; 0: unknown */
+  /* Of a step on a device: bit i: run() reads input i itself, on the host, before it returns; from 63 on all inputs share bit 63. */
+  uint64_t reads_host;
 } heddle_prepare_context;
 
-/* What is the same for all steps of a run. */
-typedef struct heddle_run_info {
-  uint32_t struct_size;
-  uint32_t reserved;
+/* What random numbers depend on, beside the node's stream and the element. Lies where the node works, so that what was enqueued once reads
+   other numbers when it is run again. 24 bytes for ever. */
+typedef struct heddle_run_state {
   uint64_t seed;
   uint64_t step; /* the net's step counter */
-} heddle_run_info;
+  uint64_t trip; /* 0; in a subnet a number of its own for each trip: of this run_subnet and of those around it */
+} heddle_run_state;
 
 /* [run] One step of one context. */
 typedef struct heddle_run_context {
   uint32_t struct_size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t random_stream;             /* constant id of this node's random stream */
+  uint32_t random_stream;             /* constant id of this node's random stream; in a subnet a hash of it and of the subnet's */
   const heddle_tensor* const* inputs; /* null entries: absent */
   heddle_tensor* const* outputs;
   void* state;
-  void* scratch; /* 64-byte aligned, of this step in this context */
-  void* stream;  /* the device's stream; null on cpu */
-  const heddle_run_info* info;
+  void* scratch;                     /* 64-byte aligned, of this step in this context */
+  void* stream;                      /* the device's stream; null on cpu */
+  const heddle_run_state* run_state; /* in the memory of the node's device; null: the operator does not have HEDDLE_TRAIT_RANDOM */
   const heddle_host* host;
+  const heddle_call* call;
 } heddle_run_context;
 
 /* Computes tiles [begin, end). Several threads may run disjoint ranges of one step at once. Must not allocate, synchronise, start
@@ -442,12 +467,11 @@ enum {
      Its outputs have the extents that infer says for the bounds, and along a bounded axis what the kernel writes into their slot. */
   HEDDLE_KERNEL_READS_EXTENTS = 1u,
   HEDDLE_KERNEL_DYNAMIC_OUTPUTS = 2u, /* allocates its outputs with allocate_output */
-  HEDDLE_KERNEL_SERIAL = 4u,          /* reserved: one tile at a time */
   /* Output 0 may take the bytes of a SAME_SHAPE operand of the node's epilogue, in the same layout. */
-  HEDDLE_KERNEL_EPILOGUE_IN_PLACE = 8u,
+  HEDDLE_KERNEL_EPILOGUE_IN_PLACE = 4u,
   /* Gives the bits that the operator's pointwise text gives, for NaN (any), zeros, infinities and denormals too. Required of a kernel
      beside a text: fusion runs the text in its place. */
-  HEDDLE_KERNEL_EQUALS_POINTWISE = 16u,
+  HEDDLE_KERNEL_EQUALS_POINTWISE = 8u,
 };
 
 typedef struct heddle_kernel {
@@ -469,8 +493,8 @@ typedef struct heddle_kernel {
   heddle_run_function run;
   heddle_finish_function finish;
   void (*destroy)(void* state);
-  /* [compile] Writes up to `capacity` choices, best first; returns how many. Null: row-major everywhere. */
-  uint32_t (*formats)(const heddle_create_context* context, heddle_format* choices, uint32_t capacity);
+  /* [compile] Fills up to `capacity` choices, best first, and says how many. Null, or a failure: row-major everywhere. */
+  heddle_status (*formats)(const heddle_create_context* context, heddle_format* const* choices, uint32_t capacity, uint32_t* count);
   /* [compile] Non-zero when this node, with context->stages appended, can be run as one. */
   int32_t (*accepts_epilogue)(const heddle_create_context* context);
 } heddle_kernel;
@@ -482,7 +506,7 @@ typedef struct heddle_resource {
   uint32_t reserved;
   const char* name; /* "plugin.thing" */
   const char* device_kind;
-  heddle_status (*create)(const heddle_host* host, const char* device, void* device_handle, void** resource);
+  heddle_status (*create)(const heddle_host* host, const heddle_call* call, const char* device, void* device_handle, void** resource);
   void (*destroy)(void* resource);
 } heddle_resource;
 
@@ -518,16 +542,16 @@ typedef struct heddle_plugin {
   uint32_t rule_count;
   uint32_t device_count;
   uint32_t reserved1;
-  heddle_status (*initialize)(
-      const heddle_host* host); /* [load] once, after the handshake and the check of the tables; null: nothing to do */
-  void (*shutdown)(void);       /* [load] once, before the library closes, nothing of it in use; also after initialize failed */
-  uint64_t abi_hash;            /* HEDDLE_ABI_HASH: what the plugin was built against */
+  /* [load] once, after the handshake and the check of the tables; null: nothing to do */
+  heddle_status (*initialize)(const heddle_host* host, const heddle_call* call);
+  void (*shutdown)(void); /* [load] once, before the library closes, nothing of it in use; also after initialize failed */
+  uint64_t abi_hash;      /* HEDDLE_ABI_HASH: what the plugin was built against */
 } heddle_plugin;
 
-/* [load] The one exported symbol, called once while the library is open. `host` stays valid until shutdown returned; it is also the context
-   for set_error in query, initialize and a resource's create. Returns static data, or null when it has none to give. A plugin that does
-   not know the host's ABI returns a table with its own numbers, so that the host can name both. */
-typedef const heddle_plugin* (*heddle_plugin_query_function)(const heddle_host* host);
+/* [load] The one exported symbol, called once while the library is open. `host` stays valid until shutdown returned, `call` until the
+   function returns. Returns static data, or null when it has none to give. A plugin that does not know the host's ABI returns a table with
+   its own numbers, so that the host can name both. */
+typedef const heddle_plugin* (*heddle_plugin_query_function)(const heddle_host* host, const heddle_call* call);
 #define HEDDLE_PLUGIN_QUERY_SYMBOL "heddle_plugin_query"
 
 #ifdef __cplusplus

@@ -29,21 +29,21 @@
 #include "heddle/op/views.h"
 
 // Defines the plugin's one exported function. The block that follows adds operators to `builder`; it runs once, at load.
-#define HEDDLE_PLUGIN(name, version, builder)                                                                                \
-  static void heddle_plugin_build_(::heddle::plugin::Builder& builder);                                                      \
-  static ::heddle::plugin::Builder* heddle_plugin_builder_ = nullptr;                                                        \
-  static int heddle_plugin_users_ = 0;                                                                                       \
-  static heddle_status heddle_plugin_initialize_(const heddle_host* host) {                                                  \
-    return heddle_plugin_builder_->call_initialize(host);                                                                    \
-  }                                                                                                                          \
-  static void heddle_plugin_shutdown_() {                                                                                    \
-    ::heddle::plugin::detail::close(heddle_plugin_builder_, heddle_plugin_users_);                                           \
-  }                                                                                                                          \
-  extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host) {                               \
-    static const heddle_plugin refused = ::heddle::plugin::detail::abi_answer();                                             \
-    if (!host) return nullptr;                                                                                               \
-    if (!::heddle::plugin::abi_accepts(*host)) return &refused;                                                              \
-    return ::heddle::plugin::detail::open(heddle_plugin_builder_, heddle_plugin_users_, name, version, heddle_plugin_build_, \
-                                          heddle_plugin_initialize_, heddle_plugin_shutdown_);                               \
-  }                                                                                                                          \
+#define HEDDLE_PLUGIN(name, version, builder)                                                                                      \
+  static void heddle_plugin_build_(::heddle::plugin::Builder& builder);                                                            \
+  static ::heddle::plugin::Builder* heddle_plugin_builder_ = nullptr;                                                              \
+  static int heddle_plugin_users_ = 0;                                                                                             \
+  static heddle_status heddle_plugin_initialize_(const heddle_host* host, const heddle_call* call) {                               \
+    return heddle_plugin_builder_->call_initialize(host, call);                                                                    \
+  }                                                                                                                                \
+  static void heddle_plugin_shutdown_() {                                                                                          \
+    ::heddle::plugin::detail::close(heddle_plugin_builder_, heddle_plugin_users_);                                                 \
+  }                                                                                                                                \
+  extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_host* host, const heddle_call*) {                 \
+    static const heddle_plugin refused = ::heddle::plugin::detail::abi_answer();                                                   \
+    if (!host) return nullptr;                                                                                                     \
+    if (!::heddle::plugin::abi_accepts(*host)) return &refused;                                                                    \
+    return ::heddle::plugin::detail::open(heddle_plugin_builder_, heddle_plugin_users_, host, name, version, heddle_plugin_build_, \
+                                          heddle_plugin_initialize_, heddle_plugin_shutdown_);                                     \
+  }                                                                                                                                \
   static void heddle_plugin_build_([[maybe_unused]] ::heddle::plugin::Builder& builder)

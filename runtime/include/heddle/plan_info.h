@@ -37,6 +37,7 @@ struct PlanInfo {
   struct Operand {
     std::optional<size_t> value;  // none: an optional input or output that is absent
     std::string layout;
+    bool at_enqueue = false;  // of a step on a stream: read by the host when the step is enqueued, and not when the stream comes to it
   };
   struct Step {
     std::string name;  // of the operator

@@ -24,11 +24,10 @@ int devices(Report& report) {
   for (const auto& plugin : registry->plugins()) {
     const heddle_plugin& tables = plugin->library->plugin();
     for (uint32_t i = 0; i < tables.device_count; ++i) {
-      char error[HEDDLE_DEVICE_ERROR_BYTES] = "";
-      const int32_t count = tables.devices[i]->count(error);
-      if (count <= 0) {
-        unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", error}});
-        report.say(fmt::format("{}: none, {}", tables.devices[i]->kind, error));
+      const auto [count, reason] = count_devices(*tables.devices[i]);
+      if (count == 0) {
+        unavailable.push_back({{"backend", tables.devices[i]->kind}, {"reason", reason}});
+        report.say(fmt::format("{}: none, {}", tables.devices[i]->kind, reason));
       }
       for (int32_t k = 0; k < count; ++k) {
         const std::string name = fmt::format("{}:{}", tables.devices[i]->kind, k);

@@ -19,7 +19,7 @@ namespace plugin {
 // Collects operators and turns them into the ABI's tables; owns the tables until the plugin closes. One thread.
 class Builder {
  public:
-  Builder(const char* name, const char* version) {
+  Builder(const char* name, const char* version, const heddle_host* host = nullptr) : host_(host) {
     plugin_ = {};
     plugin_.struct_size = sizeof(plugin_);
     plugin_.abi_major = HEDDLE_ABI_MAJOR;
@@ -30,6 +30,9 @@ class Builder {
   }
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
+
+  // The host's functions, for what is not given them in a context: a device backend. Valid as long as the plugin is loaded.
+  const heddle_host* host() const { return host_; }
 
   void add(const Op& op) {
     Op& o = ops_.emplace_back(op);
@@ -46,14 +49,14 @@ class Builder {
   void rule(const char* name, const char* pattern, const char* replacement) {
     rules_.push_back(&own_rules_.emplace_back(heddle_rewrite_rule{sizeof(heddle_rewrite_rule), 0, name, pattern, replacement}));
   }
-  // Called once after the handshake; a failure refuses the plugin with the text given to host->set_error(host, ...).
-  void initialize(heddle_status (*f)(const heddle_host*)) { initialize_ = f; }
+  // Called once after the handshake; a failure refuses the plugin with the text given to host->set_error(call, ...).
+  void initialize(heddle_status (*f)(const heddle_host* host, const heddle_call* call)) { initialize_ = f; }
 
   // What HEDDLE_PLUGIN calls; not for operator authors.
   void fail(const std::string& mistake) {
     if (mistake_.empty()) mistake_ = mistake;
   }
-  const heddle_plugin* finish(heddle_status (*initialize)(const heddle_host*), void (*shutdown)()) {
+  const heddle_plugin* finish(heddle_status (*initialize)(const heddle_host*, const heddle_call*), void (*shutdown)()) {
     plugin_.operators = operators_.data();
     plugin_.kernels = kernels_.data();
     plugin_.resources = resources_.data();
@@ -68,12 +71,12 @@ class Builder {
     plugin_.shutdown = shutdown;
     return &plugin_;
   }
-  heddle_status call_initialize(const heddle_host* host) const {
-    if (!mistake_.empty()) return detail::report(host, host, invalid(mistake_));
+  heddle_status call_initialize(const heddle_host* host, const heddle_call* call) const {
+    if (!mistake_.empty()) return detail::report(host, call, invalid(mistake_));
     if (!initialize_) return HEDDLE_OK;
     heddle_status status = HEDDLE_OK;
-    const heddle_status guarded = detail::guard(host, host, [&]() -> Status {
-      status = initialize_(host);
+    const heddle_status guarded = detail::guard(host, call, [&]() -> Status {
+      status = initialize_(host, call);
       return {};
     });
     return guarded == HEDDLE_OK ? status : guarded;
@@ -191,7 +194,7 @@ class Builder {
     return {};
   }
   static heddle_status infer(const heddle_infer_context* c) {
-    return detail::guard(c->host, c, [&]() -> Status {
+    return detail::guard(c->host, c->call, [&]() -> Status {
       const Op& o = *static_cast<const Op*>(c->op->user);
       InferContext context(c);
       for (uint32_t i = 0; i < c->output_count && i < o.rules_.size(); ++i) {
@@ -204,6 +207,7 @@ class Builder {
     });
   }
 
+  const heddle_host* const host_;
   heddle_plugin plugin_;
   std::deque<Op> ops_;
   std::deque<OpTables> tables_;
@@ -215,7 +219,7 @@ class Builder {
   std::vector<const heddle_rewrite_rule*> rules_;
   std::deque<heddle_rewrite_rule> own_rules_;
   std::string mistake_;
-  heddle_status (*initialize_)(const heddle_host*) = nullptr;
+  heddle_status (*initialize_)(const heddle_host*, const heddle_call*) = nullptr;
 };
 
 }  // namespace plugin

@@ -39,7 +39,7 @@ struct has_epilogue<K, std::void_t<decltype(K::accepts_epilogue(std::declval<con
 template <class K>
 struct ClassKernel {
   static heddle_status create(const heddle_create_context* c, void** state) {
-    return guard(c->host, c, [&]() -> Status {
+    return guard(c->host, c->call, [&]() -> Status {
       auto kernel = std::make_unique<K>();
       if constexpr (has_create<K>::value) {
         Status s = kernel->create(CreateContext(c));
@@ -51,7 +51,7 @@ struct ClassKernel {
   }
   template <bool Host>
   static heddle_status prepare(heddle_prepare_context* c) {
-    return guard(c->host, c, [&]() -> Status {
+    return guard(c->host, c->call, [&]() -> Status {
       if constexpr (Host)
         if (Status status = check_host_memory(*c); !status.ok()) return status;
       if constexpr (has_prepare<K>::value) {
@@ -63,10 +63,10 @@ struct ClassKernel {
     });
   }
   static heddle_status run(const heddle_run_context* c, int64_t begin, int64_t end) {
-    return guard(c->host, c, [&]() -> Status { return static_cast<const K*>(c->state)->run(*c, begin, end); });
+    return guard(c->host, c->call, [&]() -> Status { return static_cast<const K*>(c->state)->run(*c, begin, end); });
   }
   static heddle_status finish(const heddle_run_context* c) {
-    return guard(c->host, c, [&]() -> Status {
+    return guard(c->host, c->call, [&]() -> Status {
       if constexpr (has_finish<K>::value)
         return static_cast<const K*>(c->state)->finish(*c);
       else
@@ -74,21 +74,19 @@ struct ClassKernel {
     });
   }
   static void destroy(void* state) { delete static_cast<K*>(state); }
-  static uint32_t formats(const heddle_create_context* c, heddle_format* choices, uint32_t capacity) {
-    uint32_t n = 0;
-    if constexpr (has_formats<K>::value) {
-      guard(c->host, c, [&]() -> Status {
+  static heddle_status formats(const heddle_create_context* c, heddle_format* const* choices, uint32_t capacity, uint32_t* count) {
+    return guard(c->host, c->call, [&]() -> Status {
+      *count = 0;
+      if constexpr (has_formats<K>::value)
         for (const heddle_format& f : K::formats(CreateContext(c)))
-          if (n < capacity) choices[n++] = f;
-        return {};
-      });
-    }
-    return n;
+          if (*count < capacity) *choices[(*count)++] = f;
+      return {};
+    });
   }
   static int32_t accepts_epilogue(const heddle_create_context* c) {
     int32_t yes = 0;
     if constexpr (has_epilogue<K>::value) {
-      guard(c->host, c, [&]() -> Status {
+      guard(c->host, c->call, [&]() -> Status {
         yes = K::accepts_epilogue(CreateContext(c)) ? 1 : 0;
         return {};
       });

@@ -1,7 +1,8 @@
-// What infer, create, prepare and run are called with. Contexts are valid during the call.
+// What infer, create, prepare and run are called with. Contexts are valid during the call, and may be copied as long.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -114,10 +115,12 @@ class CreateContext {
   uint32_t input_count() const { return c_->input_count; }
   uint32_t output_count() const { return c_->output_count; }
   const heddle_operator& op() const { return *c_->op; }
+  // Executing threads that a run may have: for pools made in advance. Nothing that shapes results may depend on it.
+  uint32_t max_threads() const { return c_->max_threads; }
   // The stages of the epilogue fused into this node, first to last.
   uint32_t stage_count() const { return c_->stage_count; }
   const heddle_epilogue_stage& stage(uint32_t i) const { return *c_->stages[i]; }
-  void* resource(const char* name) const { return c_->host->resource(c_, name); }
+  void* resource(const char* name) const { return c_->host->resource(c_->call, name); }
   const heddle_create_context* raw() const { return c_; }
 
  private:
@@ -138,7 +141,15 @@ class PrepareContext {
     const heddle_tensor* t = input(i);
     return !t || ((t->flags & HEDDLE_TENSOR_CONSTANT) && (t->data || t->element_count == 0));
   }
-  uint32_t max_threads() const { return c_->max_threads; }
+  // The bytes of constant input `i` where the host may read them, row-major, also where the step works on a device; null: it is none.
+  const void* host_data(uint32_t i) const { return i < c_->input_count ? c_->host_data[i] : nullptr; }
+  // Bytes that the step's scratch may have. A kernel that has no algorithm within it answers unsupported().
+  uint64_t scratch_budget() const { return c_->scratch_budget; }
+  // On a device: run() reads no input on the host but those, given by their numbers; without it, all that are declared on_host().
+  void reads_on_host(std::initializer_list<uint32_t> inputs) {
+    c_->reads_host = 0;
+    for (const uint32_t i : inputs) c_->reads_host |= uint64_t{1} << (i < 63 ? i : 63);
+  }
   void set_tiles(int64_t n) { c_->tile_count = n; }
   int64_t tiles() const { return c_->tile_count; }
   void set_scratch(uint64_t step_bytes, uint64_t thread_bytes = 0) {
@@ -150,7 +161,7 @@ class PrepareContext {
   template <class Fill>
   const void* prepack(uint32_t i, const std::string& key, uint64_t bytes, Fill fill) {
     return c_->host->prepack(
-        c_, i, key.c_str(), bytes,
+        c_->call, i, key.c_str(), bytes,
         [](void* user, void* destination) -> heddle_status {
           try {
             (*static_cast<Fill*>(user))(destination);
@@ -167,7 +178,7 @@ class PrepareContext {
   heddle_prepare_context* c_;
 };
 
-// The ABI's own struct is what run functions see: inputs[], outputs[], scratch, stream, info, host.
+// The ABI's own struct is what run functions see: inputs[], outputs[], scratch, stream, run_state, host, call.
 using RunContext = heddle_run_context;
 template <class T>
 inline In<T> input(const RunContext& c, uint32_t i) {
@@ -201,16 +212,16 @@ inline T* step_scratch(const RunContext& c) {
 }
 template <class T>
 inline T* thread_scratch(const RunContext& c) {
-  return static_cast<T*>(c.host->thread_scratch(&c));
+  return static_cast<T*>(c.host->thread_scratch(c.call));
 }
 // Whether the run was cancelled or its deadline has passed: a long kernel then answers cancelled(). Costs a call of the host.
 inline bool is_cancelled(const RunContext& c) {
-  return c.host->cancelled(&c) != 0;
+  return c.host->cancelled(c.call) != 0;
 }
 // Memory for output `i`, of a kernel that allocates its outputs (HEDDLE_KERNEL_DYNAMIC_OUTPUTS), with its true extents. The host owns it;
 // null when there is none, or when the output is empty.
 inline void* allocate_output(const RunContext& c, uint32_t i, Dims dims) {
-  return c.host->allocate_output(&c, i, dims.data, dims.rank);
+  return c.host->allocate_output(c.call, i, dims.data, dims.rank);
 }
 
 namespace detail {

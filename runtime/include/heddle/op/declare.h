@@ -123,7 +123,7 @@ class Op {
   template <void (*F)(CostContext&)>
   Op& cost() {
     cost_ = [](const heddle_infer_context* c, heddle_cost* cost) {
-      detail::guard(c->host, c, [&]() -> Status {
+      return detail::guard(c->host, c->call, [&]() -> Status {
         CostContext context(c, cost);
         return F(context), Status();
       });

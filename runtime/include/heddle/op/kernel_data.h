@@ -26,7 +26,7 @@ struct KernelData {
   heddle_run_function run = nullptr;
   heddle_finish_function finish = nullptr;
   void (*destroy)(void*) = nullptr;
-  uint32_t (*formats)(const heddle_create_context*, heddle_format*, uint32_t) = nullptr;
+  heddle_status (*formats)(const heddle_create_context*, heddle_format* const*, uint32_t, uint32_t*) = nullptr;
   int32_t (*accepts_epilogue)(const heddle_create_context*) = nullptr;
   // What elementwise() puts into their places; null for kernel classes.
   heddle_run_function run_elementwise = nullptr;

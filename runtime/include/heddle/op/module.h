@@ -30,11 +30,12 @@ inline heddle_plugin abi_answer() {
 
 // The plugin's tables, built on the first question and shared by later ones; `users` counts the questions that close() has to answer.
 // What `build` throws becomes the error of initialize. Null when there is no memory for the tables.
-inline const heddle_plugin* open(Builder*& builder, int& users, const char* name, const char* version, void (*build)(Builder&),
-                                 heddle_status (*initialize)(const heddle_host*), void (*shutdown)()) noexcept {
+inline const heddle_plugin* open(Builder*& builder, int& users, const heddle_host* host, const char* name, const char* version,
+                                 void (*build)(Builder&), heddle_status (*initialize)(const heddle_host*, const heddle_call*),
+                                 void (*shutdown)()) noexcept {
   try {
     if (!builder) {
-      builder = new Builder(name, version);
+      builder = new Builder(name, version, host);
       try {
         build(*builder);
       } catch (const std::exception& e) {

@@ -1,10 +1,12 @@
 // Philox4x32-10, the counter-based random generator of Salmon et al. (SC 2011), and Heddle's way to key it: the numbers of an element
-// depend on (seed, stream, step, element) alone, so they are the same for any number of threads and when computed again. Pure.
+// depend on (seed, stream, step, trip, element) alone, so they are the same for any number of threads and when computed again. Pure.
 #pragma once
 
 #include <array>
 #include <cmath>
 #include <cstdint>
+
+#include "heddle/abi.h"
 
 namespace heddle {
 namespace plugin {
@@ -12,8 +14,11 @@ namespace plugin {
 class Philox {
  public:
   using Block = std::array<uint32_t, 4>;
-  // `stream`: the operator's constant id; `step`: the net's step counter, below 2^48.
-  Philox(uint64_t seed, uint32_t stream, uint64_t step) : seed_(seed), stream_(stream), step_(step) {}
+  // `stream`: the operator's constant id; `step`: the net's step counter, below 2^48; `trip`: of the subnet's run, 0 outside of subnets.
+  Philox(uint64_t seed, uint32_t stream, uint64_t step, uint64_t trip = 0)
+      : seed_(trip == 0 ? seed : mixed(seed, trip)), stream_(stream), step_(step) {}
+  // With a state that is readable here: on the host that of a step on the host, on a device that of a step there.
+  Philox(const heddle_run_state& state, uint32_t stream) : Philox(state.seed, stream, state.step, state.trip) {}
 
   // Four random words for each of 2^48 block numbers.
   Block block(uint64_t number) const {
@@ -36,6 +41,13 @@ class Philox {
   }
 
  private:
+  // SplitMix64's step from `seed` on: keys of different trips have nothing in common.
+  static uint64_t mixed(uint64_t seed, uint64_t trip) {
+    uint64_t z = seed + uint64_t{0x9e3779b97f4a7c15} * trip;
+    z = (z ^ (z >> 30)) * uint64_t{0xbf58476d1ce4e5b9};
+    z = (z ^ (z >> 27)) * uint64_t{0x94d049bb133111eb};
+    return z ^ (z >> 31);
+  }
   uint64_t seed_;
   uint32_t stream_;
   uint64_t step_;

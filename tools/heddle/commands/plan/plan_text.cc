@@ -33,7 +33,11 @@ Json value_json(const PlanInfo::Value& v) {
 Json step_json(const PlanInfo& plan, size_t i) {
   const PlanInfo::Step& s = plan.steps[i];
   Json inputs = Json::array(), outputs = Json::array();
-  for (const PlanInfo::Operand& o : s.inputs) inputs.push_back(o.value ? value_json(plan.values[*o.value]) : Json(nullptr));
+  Json at_enqueue = Json::array();
+  for (const PlanInfo::Operand& o : s.inputs) {
+    inputs.push_back(o.value ? value_json(plan.values[*o.value]) : Json(nullptr));
+    if (o.at_enqueue) at_enqueue.push_back(plan.values[*o.value].name);
+  }
   for (const PlanInfo::Operand& o : s.outputs) outputs.push_back(o.value ? value_json(plan.values[*o.value]) : Json(nullptr));
   return {{"index", i},
           {"name", s.name},
@@ -52,6 +56,7 @@ Json step_json(const PlanInfo& plan, size_t i) {
           {"thread_scratch_bytes", s.thread_scratch_bytes},
           {"inputs", inputs},
           {"outputs", outputs},
+          {"reads_at_enqueue", at_enqueue},
           {"successors", s.successors},
           {"tail", s.tail}};
 }
@@ -150,6 +155,8 @@ std::string plan_text(const PlanInfo& plan) {
     if (s.on_stream) out += fmt::format(" stream {}", s.stream);
     for (const uint32_t event : s.waits) out += fmt::format(" waits for event {}", event);
     if (s.records) out += fmt::format(" records event {}", *s.records);
+    for (const PlanInfo::Operand& o : s.inputs)
+      if (o.at_enqueue) out += fmt::format(" reads {} at enqueue", quoted(plan.values[*o.value].name));
     out += "\n   ";
     for (const PlanInfo::Operand& o : s.inputs) out += fmt::format(" {}", operand_text(plan, o));
     out += " ->";

@@ -103,9 +103,8 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
 // ---------------------------------------------------------------- the callback
 
 // A builder that runs what is emitted at once: handles stand for values.
-struct BuilderCall {
+struct BuilderCall : HostCall {
   heddle_gradient_builder abi = {};
-  CallError error;
   const RegistrySnapshot* registry = nullptr;
   Blobs values;  // by handle - 1
 
@@ -116,8 +115,8 @@ struct BuilderCall {
   }
 };
 
-BuilderCall& builder_of(const void* context) {
-  return *static_cast<BuilderCall*>(const_cast<void*>(context));
+BuilderCall& builder_of(const heddle_gradient_builder& abi) {
+  return *static_cast<BuilderCall*>(const_cast<heddle_call*>(abi.call));
 }
 
 Attribute from_abi(const heddle_attribute& a) {
@@ -145,9 +144,9 @@ Attribute from_abi(const heddle_attribute& a) {
 heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const char* name, const heddle_value_handle* inputs,
                    uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count, const heddle_attribute* const* attributes,
                    uint32_t attribute_count) {
-  BuilderCall& builder = builder_of(abi);
+  BuilderCall& builder = builder_of(*abi);
   const auto refuse = [&](const std::string& text) {
-    builder.error = {HEDDLE_ERROR_INVALID, text, {}};
+    builder.set_error(HEDDLE_ERROR_INVALID, text);
     return HEDDLE_ERROR_INVALID;
   };
   OperatorCall call;
@@ -170,17 +169,6 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
   return HEDDLE_OK;
 }
 
-const heddle_host* builder_host() {
-  static const heddle_host host = [] {
-    heddle_host h = *base_host();
-    h.set_error = [](const void* context, heddle_status code, const char* text, size_t length) {
-      if (context) builder_of(context).error = {code, std::string(text ? text : "", text ? std::min<size_t>(length, 4096) : 0), {}};
-    };
-    return h;
-  }();
-  return &host;
-}
-
 Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
                        const Blobs& output_gradients) {
   BuilderCall builder;
@@ -195,7 +183,8 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
   abi.input_count = static_cast<uint32_t>(x.size());
   abi.output_count = static_cast<uint32_t>(y.size());
   abi.attribute_count = table.size();
-  abi.host = builder_host();
+  abi.host = host_table();
+  abi.call = &builder;
   abi.inputs = x.data();
   abi.outputs = y.data();
   abi.output_gradients = dy.data();

@@ -53,9 +53,9 @@ int64_t index_bound(const heddle_port& port, const Shape& of) {
 // Where the schema lets an output take an input's bytes: it may make no difference, tile by tile.
 std::string check_in_place(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs) {
   for (uint32_t o = 0; o < outputs.size(); ++o) {
-    const heddle_port* port = schema.output_port(o);
-    for (uint32_t i = 0; port && i < call.inputs.size(); ++i) {
-      if (port->may_alias != HEDDLE_ALIAS_ANY && port->may_alias != static_cast<int32_t>(i)) continue;
+    const int alias = schema.alias_input(o);
+    for (uint32_t i = 0; i < call.inputs.size(); ++i) {
+      if (alias != HEDDLE_ALIAS_ANY && alias != static_cast<int>(i)) continue;
       const auto& input = call.inputs[i];
       if (!input || input->bytes != outputs[o]->bytes || byte_width(input->dtype) != byte_width(outputs[o]->dtype)) continue;
       OperatorCall shared = call;
