@@ -28,6 +28,7 @@ struct NodeDraft {
   KernelInstance made;
   OperatorCost cost;
   std::vector<NestedPlan> nested;
+  std::vector<ResourceSlot> resources;  // that its kernel asked for
 };
 
 // Values that share one buffer.

@@ -63,6 +63,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.late = d.late;
   step.updates_variable = node.schema->updates_variable();
   step.nested = std::move(d.nested);
+  if (!d.resources.empty()) step.resources = std::make_unique<const std::vector<ResourceSlot>>(std::move(d.resources));
   for (const EpilogueStage& s : node.epilogue) {
     step.fused.push_back(s.name);
     step.fused_types.push_back(s.type);
@@ -79,9 +80,10 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
 }
 
-// Late steps and steps on a stream call it themselves.
+// A late step finds its kernel while it runs, and has more to do at its end; steps on a stream call it themselves.
 heddle_finish_function finish_of(const PlanStep& step) {
-  return step.late || step.on_device ? nullptr : step.kernel->kernel->finish;
+  if (step.late) return finish_by_call;
+  return step.on_device ? nullptr : step.kernel->kernel->finish;
 }
 
 void lay_out_graph(Draft& draft) {
@@ -103,6 +105,10 @@ void lay_out_graph(Draft& draft) {
       ++graph.predecessor_count[to];
     }
     graph.cost_ns.push_back(static_cast<float>(draft.plan.steps[i].cost_ns));
+    if (draft.plan.steps[i].asynchronous() && (draft.plan.steps[i].late || draft.plan.steps[i].tiles > 0))
+      graph.flags[i] = step_async;
+    else if (draft.plan.steps[i].late)
+      graph.flags[i] = step_resolves;
     any_finish = any_finish || finish_of(draft.plan.steps[i]);
   }
   graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));

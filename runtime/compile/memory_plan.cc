@@ -18,6 +18,7 @@ namespace heddle::compiling {
 namespace {
 
 constexpr uint32_t chains_per_thread = 4;
+constexpr uint32_t most_chains_in_flight = 32;  // asynchronous steps beside each other that get chains of their own
 // Of a step whose kernel declares none, as the scheduler has it.
 constexpr double unknown_cost_ns = 10000;
 
@@ -92,11 +93,15 @@ void MemoryPlanner::add_scratch() {
 void MemoryPlanner::add_order() {
   const CompileOptions& options = draft_.options;
   problem_.steps = static_cast<uint32_t>(draft_.order.size());
-  // Work on streams goes on while the host runs ahead: then plan order is not the only order, not even with one thread.
-  uint32_t streams = 0;
+  // Work on streams, and asynchronous steps, go on while the host runs ahead: then plan order is not the only order, not even with one
+  // thread.
+  uint32_t streams = 0, asynchronous = 0;
   for (const PlanDevice& d : draft_.plan.devices) streams += d.streams;
-  const bool in_plan_order = !options.share_memory || (draft_.target.max_threads <= 1 && streams == 0);
-  problem_.width = in_plan_order ? 1 : chains_per_thread * draft_.target.max_threads + streams;
+  for (const NodeId id : draft_.order)
+    if (draft_.nodes[id.index].kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) ++asynchronous;
+  const uint32_t beside = streams + std::min(asynchronous, most_chains_in_flight);
+  const bool in_plan_order = !options.share_memory || (draft_.target.max_threads <= 1 && beside == 0);
+  problem_.width = in_plan_order ? 1 : chains_per_thread * draft_.target.max_threads + beside;
   problem_.successor_begin.push_back(0);
   for (uint32_t i = 0; i < problem_.steps; ++i) {
     problem_.successors.insert(problem_.successors.end(), draft_.edges[i].begin(), draft_.edges[i].end());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/limit_names.h"
+#include "compile/resources.h"
 #include "device/device.h"
 #include "memory/offsets.h"
 #include "net/typed_net.h"
@@ -21,7 +22,6 @@ namespace heddle {
 
 struct Plan;
 struct LateCompilation;
-class ResourceTable;
 
 // Of every value and scratch in an arena, and of the arena itself: a cache line, and the widest vector.
 constexpr int64_t arena_alignment = 64;
@@ -105,9 +105,13 @@ struct PlanStep {
   bool reads_extents = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable = false;
   std::vector<NestedPlan> nested;
-  std::vector<std::string> fused;  // names of the operators in its epilogue
+  std::unique_ptr<const std::vector<ResourceSlot>> resources;  // by slot; null: its kernel asked for none
+  std::vector<std::string> fused;                              // names of the operators in its epilogue
   std::vector<std::string> fused_types;
   std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
+
+  // Its kernel's run only starts it.
+  bool asynchronous() const { return (kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) != 0; }
 };
 
 struct MemoryReport {

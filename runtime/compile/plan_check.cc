@@ -39,10 +39,17 @@ bool share(const Buffer& a, const Buffer& b) {
   return a.place && b.place && a.place->kind == b.place->kind && a.place->device == b.place->device && a.place->index == b.place->index;
 }
 
+bool has_asynchronous(const Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return step.kernel && step.asynchronous(); });
+}
+
 class Judge {
  public:
   explicit Judge(const Plan& plan)
-      : plan_(plan), graph_(plan.graph), in_plan_order_(plan.max_threads <= 1 && plan.devices.empty()), order_(plan) {}
+      : plan_(plan),
+        graph_(plan.graph),
+        in_plan_order_(plan.max_threads <= 1 && plan.devices.empty() && !has_asynchronous(plan)),
+        order_(plan) {}
 
   Status run() {
     HEDDLE_CHECK(order_.read());

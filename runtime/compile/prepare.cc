@@ -21,10 +21,12 @@ class NodeServices : public CallServices {
  public:
   NodeServices(Draft& draft, NodeId id) : draft_(draft), id_(id) {}
 
-  Result<void*> resource(const std::string& name) override {
-    if (draft_.options.resources) return draft_.options.resources->find(name, draft_.device(id_), draft_.opened(id_));
-    return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(name)));
+  Result<uint32_t> need(const heddle_resource_need& asked) override {
+    if (!draft_.options.resources) return CallServices::need(asked);
+    HEDDLE_TRY(const ResourceNeed need, need_from_abi(asked));
+    return slots_.bind(*draft_.options.resources, draft_.typed.registry, need, {draft_.device(id_), draft_.opened(id_)});
   }
+  void* resource(uint32_t slot) override { return slots_.object(slot); }
 
   const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                       std::string& error) override {
@@ -56,12 +58,18 @@ class NodeServices : public CallServices {
 
   // Constants of which this node reads only packed forms.
   const std::vector<ValueId>& packed() const { return packed_; }
-  void forget_packed() { packed_.clear(); }
+  // The kernel was not made after all.
+  void forget() {
+    packed_.clear();
+    slots_ = {};
+  }
+  std::vector<ResourceSlot> take_slots() { return std::move(slots_.slots); }
 
  private:
   Draft& draft_;
   NodeId id_;
   std::vector<ValueId> packed_;
+  BoundResources slots_;
 };
 
 // Inference asks for a subnet's types with the very inputs it will be run with: the moment to compile it.
@@ -150,8 +158,7 @@ int64_t Preparer::scratch_budget(const Node& node) const {
   for (const auto* values : {&node.inputs, &node.outputs})
     for (const ValueId value : *values) {
       const uint32_t storage = value.valid() ? draft_.storage_of[value.index] : UINT32_MAX;
-      if (storage == UINT32_MAX || !draft_.storages[storage].planned())
-        continue;
+      if (storage == UINT32_MAX || !draft_.storages[storage].planned()) continue;
       if (std::find(counted.begin(), counted.end(), storage) != counted.end()) continue;
       counted.push_back(storage);
       left -= draft_.storages[storage].bytes;
@@ -236,10 +243,11 @@ Status Preparer::make(NodeId id) {
     const KernelEntry* other = d.call->find(&refused);
     while (other && !takes_over(id, *other)) other = d.call->find(other);
     if (other) d.kernel = other;
-    services.forget_packed();
+    services.forget();
     return other;
   };
   HEDDLE_CHECK(make_kernel(*d.call, *d.kernel, next, d.late ? nullptr : &request, &services, &d.made));
+  d.resources = services.take_slots();
   release(services);
   return {};
 }

@@ -1,166 +1,267 @@
 #include "compile/resources.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "base/device_name.h"
 #include "base/text.h"
+#include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 
 namespace heddle {
+namespace {
 
-struct ResourceTable::State {
-  struct Entry;
-  // What a resource is made with: it may ask for others.
-  struct Call final : HostCall {
-    void* resource(const char* name) noexcept override;
-    State* table = nullptr;
-    Entry* entry = nullptr;
-  };
-  struct Entry {
-    enum class Stage { making, made, failed };
-    std::string name, device_name;
-    std::shared_ptr<const LoadedPlugin> owner;
-    std::shared_ptr<Device> device;  // stays open as long as the resource
-    const heddle_resource* resource = nullptr;
-    Call call;
-    Stage stage = Stage::making;
-    void* object = nullptr;
-    Status failure;
-    std::vector<const Entry*> waits_for;  // while it is being made
+// Of all tables, and of who waits for whom: needs go from a session's table to its runtime's. Never held while a plugin is called.
+std::mutex mutex;
+std::condition_variable changed;
 
-    Result<void*> answer() const {
-      if (stage == Stage::made) return object;
-      return failure;
-    }
-    // Calls the plugin; under no lock.
-    Status make();
-  };
-
-  explicit State(std::shared_ptr<const RegistrySnapshot> snapshot) : registry(std::move(snapshot)) {}
-  ~State();
-  // `asker`: the resource whose create asks; null: a kernel.
-  Result<void*> find(Entry* asker, const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened);
-  Result<Entry*> begin(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened);
-  void finish(Entry& entry, Status status);
-  static std::vector<const Entry*> way(const Entry* from, const Entry* to);
-
-  const std::shared_ptr<const RegistrySnapshot> registry;
-  std::mutex mutex;  // of all that follows, and of what entries say of themselves
-  std::condition_variable changed;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Entry>> entries;
-  std::vector<Entry*> made;  // in the order in which they were ready: what a resource needs stands before it
-};
-
-ResourceTable::ResourceTable(std::shared_ptr<const RegistrySnapshot> registry) : state_(std::make_unique<State>(std::move(registry))) {}
-ResourceTable::~ResourceTable() = default;
-
-ResourceTable::State::~State() {
-  for (auto entry = made.rbegin(); entry != made.rend(); ++entry) try {
-      (*entry)->resource->destroy((*entry)->object);
-    } catch (...) {
-      log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of destroy", quoted((*entry)->name)));
-    }
+std::string_view scope_name(int32_t scope) {
+  constexpr std::string_view names[] = {"runtime", "device", "session", "communicator", "stream"};
+  return scope >= 0 && scope < static_cast<int32_t>(std::size(names)) ? names[scope] : "unknown";
 }
 
-Status ResourceTable::State::Entry::make() {
+// Empty: options do not have values of this type.
+std::string option_text(const AttributeValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::shared_ptr<const Blob>> || std::is_same_v<T, std::shared_ptr<const Net>>)
+          return {};
+        else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(v);
+        else if constexpr (std::is_arithmetic_v<T>)
+          return fmt::format("{}", v);
+        else
+          return fmt::format("[{}]", fmt::join(v, ", "));
+      },
+      value);
+}
+
+// What tells resources of one name apart.
+std::string key_of(const heddle_resource& resource, const ResourceNeed& need, const ResourcePlace& place) {
+  return resource.scope == HEDDLE_SCOPE_DEVICE ? place.device + '\n' + need.key() : need.key();
+}
+
+}  // namespace
+
+Result<ResourceNeed> need_from_abi(const heddle_resource_need& need) {
+  ResourceNeed made;
+  made.name = need.name ? need.name : "";
+  made.communicator = need.communicator ? need.communicator : "";
+  made.interface_version = need.interface_version;
+  for (uint32_t i = 0; i < need.option_count; ++i) {
+    const heddle_attribute* option = need.options[i];
+    if (!option || !option->name || !*option->name) return Status(Code::invalid_argument, "an option of a resource has no name");
+    auto value = attribute_from_abi(*option);
+    if (!value || option_text(*value).empty())
+      return Status(Code::invalid_argument,
+                    fmt::format("option {} of resource {} is no number, text or list of them", quoted(option->name), quoted(made.name)));
+    made.options.push_back({option->name, std::move(*value)});
+  }
+  std::sort(made.options.begin(), made.options.end(), [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
+  return made;
+}
+
+std::string ResourceNeed::key() const {
+  std::string key = name + '\n' + communicator;
+  for (const Attribute& option : options) key += fmt::format("\n{}={}", option.name, option_text(option.value));
+  return key;
+}
+
+Status Resource::poll() const {
+  if (!definition_->poll_error) return {};
+  HostCall call;
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    status = resource->create(host_table(), &call, device_name.c_str(), device ? device->handle() : nullptr, &object);
+    status = definition_->poll_error(object_, &call);
+  } catch (...) {
+    call.error.text = "poll_error threw an exception across the plugin boundary";
+  }
+  if (status == HEDDLE_OK) return {};
+  return {Code::device_failed, fmt::format("resource {} is broken: {}", quoted(name_), call.reason())};
+}
+
+void Resource::abort(const std::string& why) const noexcept {
+  if (!definition_->abort || definition_->scope != HEDDLE_SCOPE_COMMUNICATOR) return;
+  try {
+    definition_->abort(object_, why.c_str());
+  } catch (...) {
+    log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of abort", quoted(name_)));
+  }
+}
+
+// ---------------------------------------------------------------- one resource
+
+struct ResourceTable::Entry final : Resource {
+  enum class Stage { making, made, failed };
+  // What it is made with: it may ask for others.
+  class Call final : public HostCall {
+   public:
+    explicit Call(Entry& made) : entry(made) {}
+    heddle_status need(const heddle_resource_need& asked, uint32_t* slot) noexcept override;
+    void* resource(uint32_t slot) noexcept override { return slot < entry.needs.size() ? entry.needs[slot]->object() : nullptr; }
+    Entry& entry;
+  };
+
+  Entry(const heddle_resource& definition, ResourceNeed asked, ResourcePlace where)
+      : Resource(definition, asked.name), need(std::move(asked)), place(std::move(where)) {}
+  ~Entry() override {
+    if (stage == Stage::made) try {
+        definition_->destroy(object_);
+      } catch (...) {
+        log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of destroy", quoted(name_)));
+      }
+  }
+  int32_t scope() const { return definition_->scope; }
+  // Calls the plugin; under no lock.
+  Status make();
+
+  const ResourceNeed need;
+  const AttributeTable options{need.options};  // as the plugin sees them
+  const ResourcePlace place;                   // its device stays open as long as it
+  std::shared_ptr<const LoadedPlugin> owner;
+  std::shared_ptr<const RegistrySnapshot> registry;  // while it is being made
+  ResourceTable* table = nullptr;                    // likewise
+  std::vector<std::shared_ptr<Entry>> needs;         // by slot; they go after it
+  // Under the lock:
+  Stage stage = Stage::making;
+  Status failure;
+  std::vector<const Entry*> waits_for;  // while it is being made
+};
+
+Status ResourceTable::Entry::make() {
+  heddle_resource_request request = {};
+  request.struct_size = sizeof(request);
+  request.scope = scope();
+  request.host = host_table();
+  Call call(*this);
+  request.call = &call;
+  request.name = need.name.c_str();
+  request.communicator = need.communicator.c_str();
+  const bool of_device = scope() == HEDDLE_SCOPE_DEVICE || scope() == HEDDLE_SCOPE_STREAM;
+  request.device = of_device ? place.device.c_str() : "";
+  request.device_handle = of_device && place.opened ? place.opened->handle() : nullptr;
+  request.stream = place.stream;
+  request.options = options.data();
+  request.option_count = options.size();
+  void* object = nullptr;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = definition_->create(&request, &object);
   } catch (...) {
     call.error.text = "create threw an exception across the plugin boundary";
   }
-  if (status == HEDDLE_OK && object) return {};
-  object = nullptr;
+  if (status == HEDDLE_OK && object) {
+    object_ = object;
+    return {};
+  }
   if (status == HEDDLE_OK && call.error.text.empty()) call.error.text = "create said that it was made, and gave nothing";
   const Status why = plugin_error(Code::missing_resource, status, call.error);
   // "unsupported" would send the host to look for another kernel.
   const Code code = why.code() == Code::unsupported ? Code::missing_resource : why.code();
-  return {code, fmt::format("resource {} of plugin {} could not be made: {}", quoted(name), quoted(owner->name), why.diagnostic().message)};
+  return {code,
+          fmt::format("resource {} of plugin {} could not be made: {}", quoted(name_), quoted(owner->name), why.diagnostic().message)};
 }
 
-// From `from` to `to` by what each is waiting for, both included; empty: there is no way.
-std::vector<const ResourceTable::State::Entry*> ResourceTable::State::way(const Entry* from, const Entry* to) {
-  if (from == to) return {from};
-  for (const Entry* next : from->waits_for)
-    if (std::vector<const Entry*> rest = way(next, to); !rest.empty()) {
-      rest.insert(rest.begin(), from);
-      return rest;
-    }
-  return {};
-}
-
-void* ResourceTable::State::Call::resource(const char* name) noexcept {
+heddle_status ResourceTable::Entry::Call::need(const heddle_resource_need& asked, uint32_t* slot) noexcept {
   try {
-    Result<void*> found = table->find(entry, name ? name : "", entry->device_name, entry->device);
+    Status why;
+    if (auto wanted = need_from_abi(asked); !wanted.ok()) {
+      why = wanted.status();
+    } else if (!entry.table) {
+      why = Status(Code::missing_resource,
+                   fmt::format("resource {} asks for {} when it is made already", quoted(entry.name()), quoted(wanted->name)),
+                   "ask for it in create");
+    } else if (auto found = entry.table->find(&entry, entry.registry, *wanted, entry.place); found.ok()) {
+      const auto known = std::find(entry.needs.begin(), entry.needs.end(), *found);
+      *slot = static_cast<uint32_t>(known - entry.needs.begin());
+      if (known == entry.needs.end()) entry.needs.push_back(std::move(*found));
+      return HEDDLE_OK;
+    } else {
+      why = found.status();
+    }
     const std::lock_guard lock(mutex_);
-    if (found.ok()) return *found;
-    error.missing = found.status();
+    error.missing = std::move(why);
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(mutex_);
-    say("no memory");
+    say("no memory to find a resource");
   }
-  return nullptr;
+  return HEDDLE_ERROR_INVALID;
 }
 
-// A new entry, which the caller must make.
-Result<ResourceTable::State::Entry*> ResourceTable::State::begin(const std::string& name, const std::string& device,
-                                                                 const std::shared_ptr<Device>& opened) {
-  auto fresh = std::make_unique<Entry>();
-  fresh->resource = registry->find_resource(name, device_kind(device), &fresh->owner);
-  if (!fresh->resource)
-    return Status(Code::missing_resource,
-                  fmt::format("no loaded plugin publishes resource {} for {}", quoted(name), quoted(device_kind(device))),
+// ---------------------------------------------------------------- the table
+
+struct ResourceTable::State {
+  std::map<std::string, std::shared_ptr<Entry>> entries;  // by key; those that failed are not here
+
+  // From `from` to `to` by what each is waiting for, both included; empty: there is no way.
+  static std::vector<const Entry*> way(const Entry* from, const Entry* to) {
+    if (from == to) return {from};
+    for (const Entry* next : from->waits_for)
+      if (std::vector<const Entry*> rest = way(next, to); !rest.empty()) {
+        rest.insert(rest.begin(), from);
+        return rest;
+      }
+    return {};
+  }
+  static Status circle(const Entry& asker, const std::vector<const Entry*>& cycle) {
+    std::vector<std::string> names;
+    for (const Entry* needed : cycle) names.push_back(quoted(needed->name()));
+    return {Code::missing_resource,
+            fmt::format("resource {} needs {}, so that none can be made first", quoted(asker.name()), join(names, ", which needs ")),
+            "break the circle in the plugins"};
+  }
+};
+
+ResourceTable::ResourceTable(std::shared_ptr<ResourceTable> runtime) : runtime_(std::move(runtime)), state_(std::make_unique<State>()) {}
+ResourceTable::~ResourceTable() = default;
+
+// `asker`: the resource whose create asks; null: a kernel.
+Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                                  const ResourceNeed& need, const ResourcePlace& place) {
+  std::shared_ptr<const LoadedPlugin> owner;
+  const std::string kind(device_kind(place.device));
+  const heddle_resource* const definition = registry->find_resource(need.name, kind, &owner);
+  if (!definition)
+    return Status(Code::missing_resource, fmt::format("no loaded plugin publishes resource {} for {}", quoted(need.name), quoted(kind)),
                   "load the plugin that does");
-  fresh->name = name;
-  fresh->device_name = device;
-  fresh->device = opened;
-  fresh->call.table = this;
-  fresh->call.entry = fresh.get();
-  made.reserve(entries.size() + 1);
-  return entries.emplace(std::make_pair(name, device), std::move(fresh)).first->second.get();
-}
-
-void ResourceTable::State::finish(Entry& entry, Status status) {
-  entry.stage = status.ok() ? Entry::Stage::made : Entry::Stage::failed;
-  if (status.ok()) made.push_back(&entry);
-  entry.failure = std::move(status);
-  changed.notify_all();
-}
-
-Result<void*> ResourceTable::State::find(Entry* asker, const std::string& name, const std::string& device,
-                                         const std::shared_ptr<Device>& opened) {
+  if (definition->interface_version < need.interface_version)
+    return Status(Code::missing_resource,
+                  fmt::format("plugin {} publishes resource {} with interface {}, {} is needed", quoted(owner->name), quoted(need.name),
+                              definition->interface_version, need.interface_version),
+                  "load a newer one");
+  if (asker && (asker->scope() < definition->scope || definition->scope == HEDDLE_SCOPE_STREAM))
+    return Status(Code::missing_resource,
+                  fmt::format("resource {} of scope {} needs {} of scope {}", quoted(asker->name()), scope_name(asker->scope()),
+                              quoted(need.name), scope_name(definition->scope)),
+                  "ask for what has a wider scope, or the same but a stream's");
+  if (runtime_ && definition->scope <= HEDDLE_SCOPE_DEVICE) return runtime_->find(asker, registry, need, place);
+  const bool shared = definition->scope != HEDDLE_SCOPE_STREAM;
+  const std::string key = key_of(*definition, need, place);
   std::unique_lock lock(mutex);
-  if (asker && asker->stage != Entry::Stage::making)
-    return Status(Code::missing_resource, fmt::format("resource {} asks for {} when it is made already", quoted(asker->name), quoted(name)),
-                  "ask for it in create");
-  if (asker) asker->waits_for.reserve(asker->waits_for.size() + 1);
-  const auto known = entries.find({name, device});
-  const bool first = known == entries.end();
-  Entry* entry = first ? nullptr : known->second.get();
+  const auto known = shared ? state_->entries.find(key) : state_->entries.end();
+  const bool first = known == state_->entries.end();
+  std::shared_ptr<Entry> entry = first ? std::make_shared<Entry>(*definition, need, place) : known->second;
   if (first) {
-    HEDDLE_TRY(entry, begin(name, device, opened));
+    entry->owner = std::move(owner);
+    entry->registry = registry;
+    entry->table = this;
+    if (shared) state_->entries.emplace(key, entry);
   }
-  if (entry->stage != Entry::Stage::making) return entry->answer();
+  if (entry->stage == Entry::Stage::made) return entry;
   if (asker && !first)
-    if (const std::vector<const Entry*> cycle = way(entry, asker); !cycle.empty()) {
-      std::vector<std::string> names;
-      for (const Entry* needed : cycle) names.push_back(quoted(needed->name));
-      return Status(Code::missing_resource,
-                    fmt::format("resource {} needs {}, so that none can be made first", quoted(asker->name), join(names, ", which needs ")),
-                    "break the circle in the plugins");
-    }
-  if (asker) asker->waits_for.push_back(entry);
+    if (const std::vector<const Entry*> cycle = State::way(entry.get(), asker); !cycle.empty()) return State::circle(*asker, cycle);
+  if (asker) asker->waits_for.push_back(entry.get());
   if (first) {
-    Status status(Code::out_of_memory, fmt::format("no memory to make resource {}", quoted(name)));
+    Status status(Code::out_of_memory, fmt::format("no memory to make resource {}", quoted(need.name)));
     lock.unlock();
     try {
       status = entry->make();
@@ -168,16 +269,58 @@ Result<void*> ResourceTable::State::find(Entry* asker, const std::string& name, 
       // Threads that wait for the entry must be woken in this case too.
     }
     lock.lock();
-    finish(*entry, std::move(status));
+    entry->table = nullptr;
+    entry->registry = nullptr;
+    entry->stage = status.ok() ? Entry::Stage::made : Entry::Stage::failed;
+    if (!status.ok() && shared) state_->entries.erase(key);
+    entry->failure = std::move(status);
+    changed.notify_all();
   } else {
     changed.wait(lock, [&] { return entry->stage != Entry::Stage::making; });
   }
-  if (asker) asker->waits_for.erase(std::find(asker->waits_for.begin(), asker->waits_for.end(), entry));
-  return entry->answer();
+  if (asker) asker->waits_for.erase(std::find(asker->waits_for.begin(), asker->waits_for.end(), entry.get()));
+  if (entry->stage == Entry::Stage::made) return entry;
+  Status failure = entry->failure;
+  lock.unlock();  // the last one of a failed entry lets go of what it needed
+  return failure;
 }
 
-Result<void*> ResourceTable::find(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened) {
-  return state_->find(nullptr, name, device, opened);
+Result<ResourceSlot> ResourceTable::bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
+                                         const ResourcePlace& place) {
+  std::shared_ptr<const LoadedPlugin> owner;
+  const heddle_resource* const definition = registry->find_resource(need.name, device_kind(place.device), &owner);
+  if (definition && definition->scope == HEDDLE_SCOPE_STREAM && definition->interface_version >= need.interface_version)
+    return ResourceSlot{nullptr, std::make_shared<const ResourceNeed>(need)};
+  HEDDLE_TRY(std::shared_ptr<Entry> entry, find(nullptr, registry, need, place));
+  return ResourceSlot{std::move(entry), nullptr};
+}
+
+Result<uint32_t> BoundResources::bind(ResourceTable& table, const std::shared_ptr<const RegistrySnapshot>& registry,
+                                      const ResourceNeed& need, const ResourcePlace& place) {
+  const std::string key = need.key();
+  const auto known = std::find(keys.begin(), keys.end(), key);
+  const auto slot = static_cast<uint32_t>(known - keys.begin());
+  if (known != keys.end()) return slot;
+  HEDDLE_TRY(ResourceSlot bound, table.bind(registry, need, place));
+  slots.push_back(std::move(bound));
+  keys.push_back(key);
+  return slot;
+}
+
+Result<std::shared_ptr<const Resource>> ResourceTable::make_for_stream(const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                                       const ResourceNeed& need, const ResourcePlace& place) {
+  HEDDLE_TRY(std::shared_ptr<Entry> entry, find(nullptr, registry, need, place));
+  return std::shared_ptr<const Resource>(std::move(entry));
+}
+
+void ResourceTable::drop(const std::string& plugin) {
+  std::vector<std::shared_ptr<Entry>> dropped;  // destroyed behind the lock
+  const std::lock_guard lock(mutex);
+  for (auto entry = state_->entries.begin(); entry != state_->entries.end();) {
+    const bool goes = entry->second->stage == Entry::Stage::made && entry->second->owner->name == plugin;
+    if (goes) dropped.push_back(std::move(entry->second));
+    entry = goes ? state_->entries.erase(entry) : std::next(entry);
+  }
 }
 
 }  // namespace heddle

@@ -1,31 +1,98 @@
-// ResourceTable: what plugins publish for the kernels of others.
+// What plugins publish for the kernels of others: resources, met by name, interface and scope.
+//
+// A plugin's create runs on the thread that asks first, under no lock: other resources are found and made meanwhile, and it may ask for
+// others itself; other threads that ask for the same one wait. One that could not be made leaves nothing behind, and the next who asks has
+// it tried again. A resource stays as long as its table or anybody who uses it, and what it needs as long as it does.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/device.h"
 #include "plugin/registry.h"
 
 namespace heddle {
 
-// Objects that kernels ask for by name, one of a name and device. Kept by the session and by plans whose steps may ask while they run.
-// Thread-safe. A plugin's create runs on the thread that asks first, under no lock: other resources are found and made meanwhile, and it
-// may ask for them itself; other threads that ask for the same one wait. What could not be made is not tried again. Destroyed last made
-// first.
+// One object that a plugin made. Thread-safe.
+class Resource {
+ public:
+  virtual ~Resource() = default;
+  void* object() const { return object_; }
+  const std::string& name() const { return name_; }
+  // Whether it can break, and if it has: device_failed with the plugin's words.
+  bool may_break() const { return definition_->poll_error != nullptr; }
+  Status poll() const;
+  // For communicator scope: what waits in it is to fail soon.
+  void abort(const std::string& why) const noexcept;
+
+ protected:
+  Resource(const heddle_resource& definition, std::string name) : definition_(&definition), name_(std::move(name)) {}
+  const heddle_resource* const definition_;
+  const std::string name_;
+  void* object_ = nullptr;
+};
+
+// A need as a table keeps it: copies of everything.
+struct ResourceNeed {
+  std::string name, communicator;
+  uint32_t interface_version = 0;
+  std::vector<Attribute> options;  // by name
+  // Equal for needs that one resource meets, in one place.
+  std::string key() const;
+};
+// Errors: invalid_argument (an option without a name, or of a type that options do not have).
+Result<ResourceNeed> need_from_abi(const heddle_resource_need& need);
+
+// What is bound to one slot of a kernel.
+struct ResourceSlot {
+  std::shared_ptr<const Resource> made;      // null: of stream scope
+  std::shared_ptr<const ResourceNeed> need;  // of stream scope: a context makes one for each of its streams
+};
+
+// Where it is needed.
+struct ResourcePlace {
+  std::string device;              // "cpu:0"
+  std::shared_ptr<Device> opened;  // null on cpu
+  void* stream = nullptr;          // of stream scope
+};
+
+class ResourceTable;
+
+// What one kernel has asked for so far: equal needs have one slot.
+struct BoundResources {
+  std::vector<ResourceSlot> slots;
+  std::vector<std::string> keys;  // beside them
+  // Errors: as ResourceTable::bind.
+  Result<uint32_t> bind(ResourceTable& table, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
+                        const ResourcePlace& place);
+  void* object(uint32_t slot) const { return slot < slots.size() && slots[slot].made ? slots[slot].made->object() : nullptr; }
+};
+
+// The resources of a runtime, or of a session in it.
 class ResourceTable {
  public:
-  explicit ResourceTable(std::shared_ptr<const RegistrySnapshot> registry);
+  // `runtime`: the runtime's, for what has that scope; null: this is it, or there is none.
+  explicit ResourceTable(std::shared_ptr<ResourceTable> runtime = nullptr);
   ~ResourceTable();
   ResourceTable(const ResourceTable&) = delete;
   ResourceTable& operator=(const ResourceTable&) = delete;
-  // Made on first use. `opened`: null on cpu. Errors: missing_resource (no plugin publishes it, it could not be made, it needs itself), or
-  // out_of_memory and device_failed when that is why.
-  Result<void*> find(const std::string& name, const std::string& device, const std::shared_ptr<Device>& opened);
+  // Made on first use, but for those of stream scope. Errors: missing_resource (no plugin publishes it, or an older version; it could not
+  // be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is why.
+  Result<ResourceSlot> bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need, const ResourcePlace& place);
+  // One of stream scope, for `place.stream`; the caller's.
+  Result<std::shared_ptr<const Resource>> make_for_stream(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
+                                                          const ResourcePlace& place);
+  // Forgets those of a plugin that is about to be unloaded; they go when nobody uses them.
+  void drop(const std::string& plugin);
 
  private:
+  struct Entry;
   struct State;
-  std::unique_ptr<State> state_;
+  Result<std::shared_ptr<Entry>> find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
+                                      const ResourcePlace& place);
+  const std::shared_ptr<ResourceTable> runtime_;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace heddle

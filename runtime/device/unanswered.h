@@ -1,9 +1,10 @@
-// Unanswered: that devices still work for a run that was given up. Shared by the run and by what it works with (memory that contexts share,
-// variables), whose users are told to wait.
+// Unanswered: that devices or asynchronous steps still work for a run that was given up. Shared by the run and by what it works with
+// (memory that contexts share, variables), whose users are told to wait.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -14,24 +15,29 @@ namespace heddle {
 // Thread-safe.
 class Unanswered {
  public:
-  Unanswered(uint32_t streams, std::string message) : streams_(streams), message_(std::move(message)) {}
+  using Count = std::atomic<uint32_t>;
+  Unanswered(uint32_t streams, std::string message) : Unanswered(std::make_shared<Count>(streams), std::move(message), nullptr) {}
+  // `left`: how many have not answered, counted down by who knows. `next`: others of the same run.
+  Unanswered(std::shared_ptr<Count> left, std::string message, std::shared_ptr<const Unanswered> next)
+      : left_(std::move(left)), message_(std::move(message)), next_(std::move(next)) {}
   // A stream has come to the end of what it was given.
   void answer() {
-    uint32_t left = streams_.load(std::memory_order_relaxed);
-    while (left != 0 && !streams_.compare_exchange_weak(left, left - 1, std::memory_order_release, std::memory_order_relaxed)) {
+    uint32_t left = left_->load(std::memory_order_relaxed);
+    while (left != 0 && !left_->compare_exchange_weak(left, left - 1, std::memory_order_release, std::memory_order_relaxed)) {
     }
   }
-  // Which device, and what it runs.
+  // Who, and what it runs.
   const std::string& message() const { return message_; }
-  // Busy, naming a device and what it runs; ok when all have answered.
+  // Busy, naming a device and what it runs, or a step; ok when all have answered.
   Status status() const {
-    if (streams_.load(std::memory_order_acquire) == 0) return {};
-    return {Code::busy, message_, "use another context, or wait until the device answers"};
+    if (left_->load(std::memory_order_acquire) != 0) return {Code::busy, message_, "use another context, or wait until it answers"};
+    return next_ ? next_->status() : Status();
   }
 
  private:
-  std::atomic<uint32_t> streams_;
+  const std::shared_ptr<Count> left_;
   const std::string message_;
+  const std::shared_ptr<const Unanswered> next_;
 };
 
 }  // namespace heddle

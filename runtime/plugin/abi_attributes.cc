@@ -21,62 +21,89 @@ const char* attribute_type_name(heddle_attribute_type type) {
   return type >= 0 && type <= HEDDLE_ATTRIBUTE_SUBNET ? names[type] : "unknown";
 }
 
+const heddle_attribute* AttributeTable::add(const Attribute& attribute) {
+  auto storage = std::make_shared<Storage>();
+  heddle_attribute& a = storage->abi;
+  a.struct_size = sizeof(a);
+  a.type = attribute_type(attribute.value);
+  a.name = attribute.name.c_str();
+  switch (a.type) {
+    case HEDDLE_ATTRIBUTE_INT:
+      a.i = std::get<int64_t>(attribute.value);
+      break;
+    case HEDDLE_ATTRIBUTE_FLOAT:
+      a.f = std::get<double>(attribute.value);
+      break;
+    case HEDDLE_ATTRIBUTE_STRING: {
+      const std::string& s = std::get<std::string>(attribute.value);
+      a.s = s.c_str();
+      a.count = s.size();
+      break;
+    }
+    case HEDDLE_ATTRIBUTE_INTS: {
+      const auto& v = std::get<std::vector<int64_t>>(attribute.value);
+      a.ints = v.data();
+      a.count = v.size();
+      break;
+    }
+    case HEDDLE_ATTRIBUTE_FLOATS: {
+      const auto& v = std::get<std::vector<double>>(attribute.value);
+      a.floats = v.data();
+      a.count = v.size();
+      break;
+    }
+    case HEDDLE_ATTRIBUTE_STRINGS: {
+      for (const std::string& s : std::get<std::vector<std::string>>(attribute.value)) storage->strings.push_back(s.c_str());
+      a.strings = storage->strings.data();
+      a.count = storage->strings.size();
+      break;
+    }
+    case HEDDLE_ATTRIBUTE_TENSOR: {
+      const Blob& blob = *std::get<std::shared_ptr<const Blob>>(attribute.value);
+      storage->tensor = tensor_view(blob.dtype, blob.shape, const_cast<std::byte*>(blob.data));
+      storage->tensor.flags = HEDDLE_TENSOR_CONSTANT;
+      a.tensor = &storage->tensor;
+      break;
+    }
+    default:
+      a.subnet = to_abi(std::get<std::shared_ptr<const Net>>(attribute.value).get());
+      break;
+  }
+  storage_.push_back(std::move(storage));
+  return &a;
+}
+
+AttributeTable::AttributeTable(const std::vector<Attribute>& attributes) {
+  for (const Attribute& attribute : attributes) pointers_.push_back(add(attribute));
+}
+
 AttributeTable::AttributeTable(const OperatorSchema& schema, const std::vector<Attribute>& attributes) {
   const heddle_operator& op = *schema.op;
   pointers_.resize(op.attribute_count, nullptr);
   for (uint32_t i = 0; i < op.attribute_count; ++i) pointers_[i] = op.attributes[i]->default_value;
-  for (const Attribute& attribute : attributes) {
-    const int index = schema.attribute_index(attribute.name);
-    if (index < 0) continue;
-    auto storage = std::make_shared<Storage>();
-    heddle_attribute& a = storage->abi;
-    a.struct_size = sizeof(a);
-    a.type = attribute_type(attribute.value);
-    a.name = attribute.name.c_str();
-    switch (a.type) {
-      case HEDDLE_ATTRIBUTE_INT:
-        a.i = std::get<int64_t>(attribute.value);
-        break;
-      case HEDDLE_ATTRIBUTE_FLOAT:
-        a.f = std::get<double>(attribute.value);
-        break;
-      case HEDDLE_ATTRIBUTE_STRING: {
-        const std::string& s = std::get<std::string>(attribute.value);
-        a.s = s.c_str();
-        a.count = s.size();
-        break;
-      }
-      case HEDDLE_ATTRIBUTE_INTS: {
-        const auto& v = std::get<std::vector<int64_t>>(attribute.value);
-        a.ints = v.data();
-        a.count = v.size();
-        break;
-      }
-      case HEDDLE_ATTRIBUTE_FLOATS: {
-        const auto& v = std::get<std::vector<double>>(attribute.value);
-        a.floats = v.data();
-        a.count = v.size();
-        break;
-      }
-      case HEDDLE_ATTRIBUTE_STRINGS: {
-        for (const std::string& s : std::get<std::vector<std::string>>(attribute.value)) storage->strings.push_back(s.c_str());
-        a.strings = storage->strings.data();
-        a.count = storage->strings.size();
-        break;
-      }
-      case HEDDLE_ATTRIBUTE_TENSOR: {
-        const Blob& blob = *std::get<std::shared_ptr<const Blob>>(attribute.value);
-        storage->tensor = tensor_view(blob.dtype, blob.shape, const_cast<std::byte*>(blob.data));
-        storage->tensor.flags = HEDDLE_TENSOR_CONSTANT;
-        a.tensor = &storage->tensor;
-        break;
-      }
-      default:
-        a.subnet = to_abi(std::get<std::shared_ptr<const Net>>(attribute.value).get());
-        break;
-    }
-    pointers_[static_cast<size_t>(index)] = &a;
-    storage_.push_back(std::move(storage));
+  for (const Attribute& attribute : attributes)
+    if (const int index = schema.attribute_index(attribute.name); index >= 0) pointers_[static_cast<size_t>(index)] = add(attribute);
+}
+
+std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& a) {
+  switch (a.type) {
+    case HEDDLE_ATTRIBUTE_INT:
+      return a.i;
+    case HEDDLE_ATTRIBUTE_FLOAT:
+      return a.f;
+    case HEDDLE_ATTRIBUTE_STRING:
+      return std::string(a.s, a.count);
+    case HEDDLE_ATTRIBUTE_INTS:
+      return std::vector<int64_t>(a.ints, a.ints + a.count);
+    case HEDDLE_ATTRIBUTE_FLOATS:
+      return std::vector<double>(a.floats, a.floats + a.count);
+    case HEDDLE_ATTRIBUTE_STRINGS:
+      return std::vector<std::string>(a.strings, a.strings + a.count);
+    case HEDDLE_ATTRIBUTE_TENSOR:
+      return std::shared_ptr<const Blob>(
+          Blob::copy_of(static_cast<DType>(a.tensor->dtype), Shape(a.tensor->dims, a.tensor->rank), a.tensor->data));
+    default:
+      return std::nullopt;
   }
 }
 

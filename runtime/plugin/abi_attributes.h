@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "heddle/abi.h"
@@ -18,11 +19,14 @@ class AttributeTable {
   AttributeTable() = default;
   // The node's attributes must have passed resolve.
   AttributeTable(const OperatorSchema& schema, const std::vector<Attribute>& attributes);
+  // Of no schema: the attributes as they are.
+  explicit AttributeTable(const std::vector<Attribute>& attributes);
   const heddle_attribute* const* data() const { return pointers_.data(); }
   uint32_t size() const { return static_cast<uint32_t>(pointers_.size()); }
 
  private:
   struct Storage;
+  const heddle_attribute* add(const Attribute& attribute);
   std::vector<const heddle_attribute*> pointers_;
   std::vector<std::shared_ptr<Storage>> storage_;
 };
@@ -34,6 +38,9 @@ inline const heddle_subnet* to_abi(const Net* net) {
 inline const Net* from_abi(const heddle_subnet* subnet) {
   return reinterpret_cast<const Net*>(subnet);
 }
+
+// A copy of the value; none: it is a subnet, or nothing.
+std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& attribute);
 
 // HEDDLE_ATTRIBUTE_* of a value.
 heddle_attribute_type attribute_type(const AttributeValue& value);

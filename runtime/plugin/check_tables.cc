@@ -183,6 +183,9 @@ Status check_kernel(const heddle_kernel& k) {
   if (k.name) HEDDLE_CHECK(check_name(what, "name", k.name));
   if (!k.run) return bad(what, "has no run function");
   if (k.create && !k.destroy) return bad(what, "has create but no destroy");
+  const bool async = (k.flags & HEDDLE_KERNEL_ASYNC) != 0;
+  if (async && std::strcmp(k.device_kind, "cpu") != 0) return bad(what, "is asynchronous on a device: enqueue on its stream instead");
+  if (k.abort && !async) return bad(what, "has abort, and is not asynchronous");
   if (k.input_dtype_count > max_list || k.output_dtype_count > max_list) return bad(what, "claims too many dtype sets");
   return {};
 }
@@ -213,7 +216,11 @@ Status check_tables(const heddle_plugin& plugin) {
     const heddle_resource& r = *plugin.resources[i];
     const std::string shown = fmt::format("resource {}", shown_name(r.name));
     HEDDLE_CHECK(check_name(shown, "name", r.name));
-    HEDDLE_CHECK(check_name(shown, "device kind", r.device_kind));
+    if (r.scope < HEDDLE_SCOPE_RUNTIME || r.scope > HEDDLE_SCOPE_STREAM) return bad(shown, fmt::format("has no scope, but {}", r.scope));
+    const bool of_device = r.scope == HEDDLE_SCOPE_DEVICE || r.scope == HEDDLE_SCOPE_STREAM;
+    if (of_device) HEDDLE_CHECK(check_name(shown, "device kind", r.device_kind));
+    if (!of_device && r.device_kind) return bad(shown, "has a device kind, and is of no device");
+    if (r.abort && r.scope != HEDDLE_SCOPE_COMMUNICATOR) return bad(shown, "has abort, and is no communicator's");
     if (!r.create || !r.destroy) return bad(shown, "has no create or no destroy function");
   }
   for (uint32_t i = 0; i < plugin.rule_count; ++i) {

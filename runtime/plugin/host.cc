@@ -42,8 +42,12 @@ void set_error(const heddle_call* call, heddle_status code, const char* text, si
   if (call)
     const_cast<heddle_call*>(call)->set_error(code, kept_text(text, length));  // without its call a plugin still fails with its status
 }
-void* resource(const heddle_call* call, const char* name) {
-  return call ? const_cast<heddle_call*>(call)->resource(name) : nullptr;
+heddle_status need(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot) {
+  if (!call || !need || !HEDDLE_HAS(heddle_resource_need, need, option_count)) return HEDDLE_ERROR_INVALID;
+  return const_cast<heddle_call*>(call)->need(*need, slot);
+}
+void* resource(const heddle_call* call, uint32_t slot) {
+  return call ? const_cast<heddle_call*>(call)->resource(slot) : nullptr;
 }
 const void* prepack(const heddle_call* call, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
   return call ? const_cast<heddle_call*>(call)->prepack(input, key, bytes, fill, user) : nullptr;
@@ -56,6 +60,9 @@ uint32_t thread_index(const heddle_call* call) {
 }
 int32_t cancelled(const heddle_call* call) {
   return call && call->cancelled() ? 1 : 0;
+}
+heddle_status complete(const heddle_call* call, heddle_status status, const char* text, size_t length) {
+  return call ? const_cast<heddle_call*>(call)->complete(status, kept_text(text, length)) : HEDDLE_ERROR_INVALID;
 }
 void* allocate_output(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank) {
   if (!call || rank < 0 || rank > HEDDLE_MAX_RANK) return nullptr;
@@ -82,6 +89,7 @@ const heddle_host* host_table() {
     h.abi_minor = HEDDLE_ABI_MINOR;
     h.set_error = set_error;
     h.log = log_function;
+    h.need = need;
     h.resource = resource;
     h.prepack = prepack;
     h.thread_scratch = thread_scratch;
@@ -91,6 +99,7 @@ const heddle_host* host_table() {
     h.run_subnet = run_subnet;
     h.infer_subnet = infer_subnet;
     h.abi_hash = HEDDLE_ABI_HASH;
+    h.complete = complete;
     return h;
   }();
   return &table;
@@ -117,18 +126,22 @@ void HostCall::set_error(heddle_status code, std::string_view text) noexcept {
   say(text);
 }
 
-void* HostCall::resource(const char* name) noexcept {
-  if (!services_) return nullptr;
+Result<uint32_t> CallServices::need(const heddle_resource_need& need) {
+  return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(need.name ? need.name : "")));
+}
+
+heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) noexcept {
+  if (!services_) return HEDDLE_ERROR_UNSUPPORTED;
   try {
-    Result<void*> found = services_->resource(name ? name : "");
-    if (found.ok()) return *found;
+    const Result<uint32_t> found = services_->need(need);
     const std::lock_guard lock(mutex_);
+    if (found.ok()) return *slot = *found, HEDDLE_OK;
     error.missing = found.status();
   } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
     const std::lock_guard lock(mutex_);
     say("no memory to find a resource");
   }
-  return nullptr;
+  return HEDDLE_ERROR_INVALID;
 }
 
 heddle_status HostCall::infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept {

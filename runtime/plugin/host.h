@@ -18,11 +18,15 @@
 struct heddle_call {
   using Views = std::span<const heddle_tensor* const>;
   virtual void set_error(heddle_status code, std::string_view text) noexcept = 0;
-  virtual void* resource(const char*) noexcept { return nullptr; }
+  virtual heddle_status need(const heddle_resource_need&, uint32_t*) noexcept { return HEDDLE_ERROR_UNSUPPORTED; }
+  virtual void* resource(uint32_t) noexcept { return nullptr; }
   virtual const void* prepack(uint32_t, const char*, uint64_t, heddle_prepack_fill, void*) noexcept { return nullptr; }
   virtual void* thread_scratch() const noexcept { return nullptr; }
   virtual uint32_t thread_index() const noexcept { return HEDDLE_NO_THREAD; }
   virtual bool cancelled() const noexcept { return false; }
+  virtual heddle_status complete(heddle_status, std::string_view) noexcept { return HEDDLE_ERROR_INVALID; }
+  // Of a step whose end takes more than the kernel's finish function: see finish_by_call.
+  virtual heddle_status finish_step() noexcept { return HEDDLE_OK; }
   virtual void* allocate_output(uint32_t, std::span<const int64_t>) noexcept { return nullptr; }
   virtual heddle_status run_subnet(const heddle_subnet*, uint64_t, Views, std::span<heddle_tensor* const>) noexcept {
     return HEDDLE_ERROR_UNSUPPORTED;
@@ -65,8 +69,9 @@ const heddle_host* host_table();
 class CallServices {
  public:
   virtual ~CallServices() = default;
-  // A session-long resource by name. Errors: missing_resource, or what kept it from being made.
-  virtual Result<void*> resource(const std::string& name) = 0;
+  // The slot of a resource, and what is in it. Errors: missing_resource, or what kept it from being made.
+  virtual Result<uint32_t> need(const heddle_resource_need& need);
+  virtual void* resource(uint32_t) { return nullptr; }
   // Memory for a packed constant; see heddle_host::prepack.
   virtual const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                               std::string& error) = 0;
@@ -82,7 +87,8 @@ class HostCall : public heddle_call {
   HostCall& operator=(const HostCall&) = delete;
 
   void set_error(heddle_status code, std::string_view text) noexcept override;
-  void* resource(const char* name) noexcept override;
+  heddle_status need(const heddle_resource_need& need, uint32_t* slot) noexcept override;
+  void* resource(uint32_t slot) noexcept override { return services_ ? services_->resource(slot) : nullptr; }
   heddle_status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept override;
 
   // Once the call has returned.
@@ -114,6 +120,11 @@ class PrepareCall final : public ContextCall<heddle_prepare_context> {
   using ContextCall::ContextCall;
   const void* prepack(uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) noexcept override;
 };
+
+// Stands for a kernel's finish function where the step's call knows more of how it ends.
+inline heddle_status finish_by_call(const heddle_run_context* context) {
+  return const_cast<heddle_call*>(context->call)->finish_step();
+}
 
 // A failing plugin call as a Status: what a subnet said; else `otherwise` is the code unless the plugin's own status says more.
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <new>
@@ -42,7 +43,10 @@ class RunCall final : public HostCall {
       : dynamic_outputs(outputs.size()), outputs_(outputs), thread_scratch_(scratch), limit_bytes_(limit_bytes) {}
   void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
   uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? 0 : HEDDLE_NO_THREAD; }
+  heddle_status complete(heddle_status status, std::string_view text) noexcept override;
   void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
+  // Behind a run() that only started its work: until it is complete.
+  heddle_status wait();
 
   std::vector<std::shared_ptr<Blob>> dynamic_outputs;
 
@@ -51,7 +55,26 @@ class RunCall final : public HostCall {
   void* const thread_scratch_;
   const int64_t limit_bytes_;
   const std::thread::id thread_ = std::this_thread::get_id();
+  std::condition_variable completed_;
+  bool complete_ = false;
+  heddle_status status_ = HEDDLE_OK;
 };
+
+heddle_status RunCall::complete(heddle_status status, std::string_view text) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (complete_) return HEDDLE_ERROR_INVALID;
+  complete_ = true;
+  status_ = status;
+  if (status != HEDDLE_OK && !text.empty()) say(text);
+  completed_.notify_all();
+  return HEDDLE_OK;
+}
+
+heddle_status RunCall::wait() {
+  std::unique_lock lock(mutex_);
+  completed_.wait(lock, [&] { return complete_; });
+  return status_;
+}
 
 void* RunCall::allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept {
   if (output >= outputs_.size() || std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) return nullptr;
@@ -73,9 +96,6 @@ void* RunCall::allocate_output(uint32_t output, std::span<const int64_t> dims) n
 // Packed constants of this one call.
 class Packs : public CallServices {
  public:
-  Result<void*> resource(const std::string& name) override {
-    return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(name)));
-  }
   const void* prepack(uint32_t, const std::string&, uint64_t bytes, heddle_prepack_fill fill, void* user, std::string& error) override {
     AlignedBytes& memory = packs_.emplace_back(bytes);
     if (fill(user, memory.data) != HEDDLE_OK) {
@@ -273,6 +293,7 @@ Status Runner::run() {
   try {
     for (const auto& [begin, end] : ranges)
       if (status == HEDDLE_OK) status = kernel.run(&c, begin, end);
+    if (status == HEDDLE_OK && (kernel.flags & HEDDLE_KERNEL_ASYNC) && !ranges.empty()) status = run.wait();
     if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&c);
   } catch (...) {
     status = HEDDLE_ERROR_INTERNAL;

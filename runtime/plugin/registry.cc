@@ -136,7 +136,7 @@ const heddle_resource* RegistrySnapshot::find_resource(std::string_view name, st
   for (const auto& loaded : plugins_) {
     const heddle_plugin& p = loaded->library->plugin();
     for (uint32_t i = 0; i < p.resource_count; ++i)
-      if (name == p.resources[i]->name && device_kind == p.resources[i]->device_kind) {
+      if (name == p.resources[i]->name && (!p.resources[i]->device_kind || device_kind == p.resources[i]->device_kind)) {
         *owner = loaded;
         return p.resources[i];
       }
@@ -244,7 +244,7 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
   }
   for (uint32_t i = 0; i < tables.resource_count; ++i) {
     std::shared_ptr<const LoadedPlugin> other;
-    if (find_resource(tables.resources[i]->name, tables.resources[i]->device_kind, &other))
+    if (find_resource(tables.resources[i]->name, tables.resources[i]->device_kind ? tables.resources[i]->device_kind : "cpu", &other))
       return duplicate(fmt::format("resource {}", quoted(tables.resources[i]->name)), *other);
   }
   plugins_.push_back(std::move(plugin));

@@ -27,6 +27,7 @@ class RegistrySnapshot {
   // `after`: the next best behind that one (a kernel may answer "unsupported" when created).
   const KernelEntry* find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
                                  std::span<const DType> outputs, const KernelEntry* after = nullptr) const;
+  // For a step on a device of that kind; those of wider scopes are for all kinds.
   const heddle_resource* find_resource(std::string_view name, std::string_view device_kind,
                                        std::shared_ptr<const LoadedPlugin>* owner) const;
   const heddle_device_backend* find_device(std::string_view kind, std::shared_ptr<const LoadedPlugin>* owner) const;

@@ -1,6 +1,7 @@
 #include "run/execution.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -9,22 +10,6 @@
 
 namespace heddle {
 namespace {
-
-// One run of a context at a time.
-class RunningMark {
- public:
-  explicit RunningMark(std::atomic<bool>& running) : running_(running), first_(!running.exchange(true, std::memory_order_acquire)) {}
-  ~RunningMark() {
-    if (first_) running_.store(false, std::memory_order_release);
-  }
-  RunningMark(const RunningMark&) = delete;
-  RunningMark& operator=(const RunningMark&) = delete;
-  bool first() const { return first_; }
-
- private:
-  std::atomic<bool>& running_;
-  const bool first_;
-};
 
 SchedulerOptions scheduling(const Plan& plan, const ExecutionOptions& options) {
   SchedulerOptions made = options.scheduler;
@@ -44,13 +29,16 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
     HEDDLE_CHECK(make_homes(*plan, variables.get()));
   }
   HEDDLE_TRY(ContextMemory memory, ContextMemory::create(*plan, options.workspace, options.transient, options.transient_bytes));
-  std::unique_ptr<Execution> self(new Execution(std::move(plan), std::move(variables), std::move(memory), std::move(devices), options));
+  auto resources = std::make_unique<StepResources>(*plan);
+  HEDDLE_CHECK(resources->create(devices.get()));
+  std::unique_ptr<Execution> self(
+      new Execution(std::move(plan), std::move(variables), std::move(memory), std::move(resources), std::move(devices), options));
   HEDDLE_CHECK(self->subnets_.create_planned());
   return self;
 }
 
 Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
-                     std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options)
+                     std::unique_ptr<StepResources> resources, std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options)
     : plan_(std::move(plan)),
       variables_(*plan_, std::move(variables)),
       scope_(plan_->graph, options.outer, options.outer_step),
@@ -60,10 +48,14 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
       bindings_(*plan_, memory_, views_),
       scheduler_(plan_->graph, scheduling(*plan_, options).max_threads > 1 ? options.executor : nullptr, scheduling(*plan_, options)),
       subnets_(*plan_, memory_, scope_, failures_),
-      steps_({*plan_, memory_, scope_, failures_, subnets_, scheduler_, devices.get()}, views_),
+      resources_(std::move(resources)),
+      pending_(*plan_, *resources_, step_done, this),
+      steps_({*plan_, memory_, scope_, failures_, subnets_, pending_, *resources_, scheduler_, devices.get()}, views_),
       devices_(std::move(devices)) {
   RunControl& control = scope_.control();
   control.failed = step_failed;
+  control.end_soon = pending_.any() ? end_soon : nullptr;
+  control.look = pending_.any() && resources_->may_break() ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
   control.user = this;
   if (devices_) devices_->stage_in(memory_.staging());
@@ -95,8 +87,57 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 
 // ---------------------------------------------------------------- running
 
+// Asynchronous steps that are under way end soon, for nothing comes of them. In the tail the others may still make their updates.
 void Execution::step_failed(void* self, uint32_t step, heddle_status status) {
-  static_cast<Execution*>(self)->failures_.report(step, status);
+  auto& execution = *static_cast<Execution*>(self);
+  execution.failures_.report(step, status);
+  if (execution.pending_.any()) execution.pending_.abort(execution.plan_->graph.tail_begin);
+}
+
+void Execution::end_soon(void* self, bool all) {
+  const auto& execution = *static_cast<Execution*>(self);
+  static_cast<Execution*>(self)->pending_.abort(all ? execution.plan_->graph.count : execution.plan_->graph.tail_begin);
+}
+
+// While nothing but asynchronous steps is left: what they use may break without their being told.
+void Execution::look(void* self) {
+  auto& execution = *static_cast<Execution*>(self);
+  const Status broken = execution.resources_->poll();
+  if (broken.ok()) return;
+  execution.pending_.blame(execution.failures_, broken.diagnostic().message);
+  request_stop(execution.scope_.control().stop, stop_failed);
+}
+
+// Of an asynchronous step, on any thread.
+void Execution::step_done(void* self, uint32_t step, heddle_status status) {
+  auto& execution = *static_cast<Execution*>(self);
+  if (!execution.observing_) return execution.scheduler_.complete(step, status);
+  const std::lock_guard lock(execution.awaited_.mutex);
+  execution.awaited_.over = true;
+  execution.awaited_.status = status;
+  execution.awaited_.changed.notify_all();  // under the lock: behind it the execution may be gone
+}
+
+// In a run that is observed: until the step is done, or did not answer in time once the run was told to end.
+heddle_status Execution::wait_for(uint32_t step) {
+  constexpr std::chrono::milliseconds look_again(2);
+  const bool tail = step >= plan_->graph.tail_begin;
+  const auto patience = std::chrono::nanoseconds(static_cast<int64_t>(tail ? answer_after_failure_ns : answer_after_stop_ns));
+  std::unique_lock lock(awaited_.mutex);
+  const auto is_over = [&] { return awaited_.over; };
+  while (!awaited_.changed.wait_for(lock, look_again, is_over)) {
+    if (!scope_.told_to_end()) continue;
+    lock.unlock();
+    pending_.abort(plan_->graph.tail_begin);
+    lock.lock();
+    if (awaited_.changed.wait_for(lock, patience, is_over)) break;
+    lock.unlock();
+    pending_.abort(plan_->graph.count);
+    lock.lock();
+    if (!awaited_.changed.wait_for(lock, patience, is_over)) return HEDDLE_ERROR_CANCELLED;
+    break;
+  }
+  return awaited_.status;
 }
 
 bool Execution::outer_stops(void* self) {
@@ -118,6 +159,8 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   scope_.begin(settings, deadline, variables_.step_counter(settings.step));
   failures_.clear();
   bindings_.begin_run();
+  if (pending_.any()) pending_.begin();
+  observing_ = settings.seen != nullptr;
   if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
   observed_ = 0;
 }
@@ -133,7 +176,10 @@ Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
     if (i <= plan_->graph.tail_begin && scope_.told_to_end()) return refused;
     const Step& step = steps_.steps()[i];
     const uint64_t before = ticks();
+    const bool asynchronous = (plan_->graph.flags[i] & step_async) != 0;
+    awaited_.over = false;
     heddle_status status = call_run(step, 0, step.tiles);
+    if (status == HEDDLE_OK && asynchronous) status = wait_for(i);
     if (status == HEDDLE_OK) status = call_finish(plan_->graph, step, i);
     if (control.profile) control.profile[i] = {before, ticks(), 1};
     if (status != HEDDLE_OK) {
@@ -148,32 +194,67 @@ Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
   return refused;
 }
 
-Status Execution::run(const RunSettings& settings) {
-  const RunningMark mark(running_);
-  if (!mark.first()) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
-  if (devices_) HEDDLE_CHECK(answered());
-  HEDDLE_CHECK(admit());
+// What stands before the first step. Ok: close() is owed.
+Status Execution::open(const RunSettings& settings) {
+  if (running_.exchange(true, std::memory_order_acquire))
+    return {Code::busy, "this context is running already", "use a context per thread, or wait"};
+  const auto refuse = [&](Status status) {
+    turn_.leave();
+    running_.store(false, std::memory_order_release);
+    return status;
+  };
+  if (devices_ || pending_.any())
+    if (Status status = answered(); !status.ok()) return refuse(std::move(status));
+  if (Status status = admit(); !status.ok()) return refuse(std::move(status));
+  if (resources_->may_break())
+    if (Status status = resources_->poll(); !status.ok()) return refuse(std::move(status));
   const uint64_t deadline = settings.deadline();
-  Turns::Hold turn;
-  if (variables_.any()) HEDDLE_CHECK(variables_.enter(turn, Interruption(deadline, settings.cancelled)));
+  if (variables_.any())
+    if (Status status = variables_.enter(turn_, Interruption(deadline, settings.cancelled)); !status.ok()) return refuse(std::move(status));
   begin(settings, deadline);
-  if (devices_)
-    if (Status refused = devices_->send_state(scope_.state(), variables_); !refused.ok()) {
-      devices_->drain(answer_after_failure_ns);
-      return unanswered() ? std::move(refused).during(unanswered()->message()) : refused;
-    }
-  Status stopped;
-  bool complete = false;
-  if (settings.seen) [[unlikely]] {
-    stopped = run_observed(*settings.seen);
-    complete = observed_ == steps_.size();
-  } else {
-    scheduler_.run(steps_.steps(), scope_.control());
-    complete = scheduler_.last_run_complete();
-  }
+  if (!devices_) return {};
+  Status refused = devices_->send_state(scope_.state(), variables_);
+  if (refused.ok()) return {};
+  devices_->drain(answer_after_failure_ns);
+  return refuse(unanswered() ? std::move(refused).during(unanswered()->message()) : refused);
+}
+
+Status Execution::close(bool complete, Status stopped) {
   // Updates that were made stay made; results that came too late are none.
   if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
-  return end(complete, std::move(stopped));
+  Status status = end(complete, std::move(stopped));
+  turn_.leave();
+  running_.store(false, std::memory_order_release);
+  return status;
+}
+
+Status Execution::run(const RunSettings& settings) {
+  HEDDLE_CHECK(open(settings));
+  if (!settings.seen) [[likely]] {
+    scheduler_.run(steps_.steps(), scope_.control());
+    return close(scheduler_.last_run_complete(), {});
+  }
+  Status stopped = run_observed(*settings.seen);
+  return close(observed_ == steps_.size(), std::move(stopped));
+}
+
+bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
+  if (settings.seen || !pending_.any()) {
+    *status = run(settings);
+    return true;
+  }
+  *status = open(settings);
+  if (!status->ok()) return true;
+  if (!scheduler_.start(steps_.steps(), scope_.control(), leave)) return false;
+  *status = close(scheduler_.last_run_complete(), {});
+  return true;
+}
+
+bool Execution::resume(Status* status) {
+  const Turns::Helping holds(scope_.control().holds);
+  if (!scheduler_.resume()) return false;
+  *status = close(scheduler_.last_run_complete(), {});
+  return true;
 }
 
 // Whether the updates of variables had begun when the run ended before its end.
@@ -191,6 +272,7 @@ Status Execution::end(bool complete, Status stopped) {
     return {};
   }
   if (devices_) note_device_failures();
+  if (pending_.any()) pending_.note_unanswered(devices_ ? devices_->unanswered() : nullptr);
   if (!complete && plan_->has_variable_updates && updates_begun()) variables_.mark_torn();
   if (unanswered()) variables_.block(unanswered());
   Status status = stopped.ok() ? failures_.error(scope_.stop_reason()) : std::move(stopped);
@@ -216,13 +298,15 @@ void Execution::note_device_failures() {
 // What the device says by now of a run that has been reported already is nothing new.
 Status Execution::answered() {
   if (!unanswered()) return {};
-  devices_->drain(0);
-  if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until the device answers"};
+  if (devices_) devices_->drain(0);
+  if (pending_.unanswered()) pending_.note_unanswered(devices_ ? devices_->unanswered() : nullptr);
+  if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until it answers"};
   while (!scheduler_.answered()) std::this_thread::yield();  // threads of ours take in what has been answered
   return {};
 }
 
 std::shared_ptr<const Unanswered> Execution::unanswered() const {
+  if (pending_.unanswered()) return pending_.unanswered();
   return devices_ ? devices_->unanswered() : nullptr;
 }
 

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "compile/plan.h"
@@ -19,10 +21,12 @@
 #include "run/context_memory.h"
 #include "run/device_run.h"
 #include "run/failure_log.h"
+#include "run/pending_steps.h"
 #include "run/run_scope.h"
 #include "run/run_settings.h"
 #include "run/run_variables.h"
 #include "run/step_contexts.h"
+#include "run/step_resources.h"
 #include "run/subnets.h"
 #include "run/value_views.h"
 #include "schedule/scheduler.h"
@@ -81,9 +85,14 @@ class Execution {
   // busy (a run is under way, a device has not answered); missing_input, shape_mismatch, invalid_argument (what is bound); hazard (a
   // variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.seen` answers.
   Status run(const RunSettings& settings);
+  // As run, on a thread that is given back while only asynchronous steps are left. True: over, with the status. False: it has left the
+  // calling thread, which touches nothing of it any more, and goes on in resume(), called once by each execute() of `leave.task`.
+  bool start(const RunSettings& settings, const RunLeave& leave, Status* status);
+  bool resume(Status* status);
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
   void cancel() {
     scope_.cancel();
+    if (pending_.any()) pending_.abort(plan_->graph.tail_begin);
     scheduler_.wake();
   }
   // A device of the last run did not answer in time, and may still read and write what the execution holds: it must stay, with its
@@ -101,15 +110,21 @@ class Execution {
 
  private:
   Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
-            std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options);
+            std::unique_ptr<StepResources> resources, std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options);
   void moved();
   Status admit();
+  Status open(const RunSettings& settings);
+  Status close(bool complete, Status stopped);
   void begin(const RunSettings& settings, uint64_t deadline);
   Status run_observed(const std::function<Status(uint32_t)>& seen);
   Status end(bool complete, Status stopped);
   bool updates_begun() const;
   void note_device_failures();
   static void step_failed(void* self, uint32_t step, heddle_status status);
+  static void step_done(void* self, uint32_t step, heddle_status status);
+  static void end_soon(void* self, bool all);
+  static void look(void* self);
+  heddle_status wait_for(uint32_t step);
   static bool outer_stops(void* self);
   static bool told_to_end(void* scope);
 
@@ -123,10 +138,20 @@ class Execution {
   Bindings bindings_;
   Scheduler scheduler_;
   Subnets subnets_;
+  const std::unique_ptr<StepResources> resources_;
+  PendingSteps pending_;
   StepContexts steps_;
   const std::unique_ptr<DeviceRun> devices_;  // null: everything runs on the host. The first to go: what it calls back are the steps
   std::atomic<bool> running_{false};
+  Turns::Hold turn_;       // with the variables, of the run that is under way
   uint32_t observed_ = 0;  // steps done of a run that is observed
+  bool observing_ = false;
+  struct {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool over = false;
+    heddle_status status = HEDDLE_OK;
+  } awaited_;  // an asynchronous step of a run that is observed
 };
 
 }  // namespace heddle

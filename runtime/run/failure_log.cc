@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "plugin/host.h"
@@ -29,6 +30,7 @@ FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) {
 
 FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std::string_view text) {
   Failure& f = entry(step, status);
+  if (f.reported) return f;  // what follows from it is no news: a step that is told to end says so too
   if (text.data()) f.text = kept_text(text.data(), text.size());
   if (!text.empty()) f.cause = Status();
   return f;
@@ -42,14 +44,13 @@ void FailureLog::note(uint32_t step, heddle_status status, std::string_view text
 void FailureLog::note_cause(uint32_t step, Status cause) {
   const std::lock_guard lock(mutex_);
   const heddle_status status = status_of(cause.code());
-  entry(step, status).cause = std::move(cause);
+  if (Failure& f = entry(step, status); !f.reported) f.cause = std::move(cause);
 }
 
 void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) {
   const std::lock_guard lock(mutex_);
   Failure& f = noted(step, status, text);
-  f.reported = true;
-  f.status = status;
+  if (!std::exchange(f.reported, true)) f.status = status;
 }
 
 Status FailureLog::of_kernel(uint32_t step, heddle_status status) const {

@@ -26,7 +26,7 @@ class FailureLog {
   // [any thread] The same with an error that has a code and places of its own: of a subnet, or of a step that could not be prepared. Stands
   // until a later note has a text.
   void note_cause(uint32_t step, Status cause);
-  // [any thread] The step failed. `text`: what is known of it; with null data, what was noted stands.
+  // [any thread] The step failed. `text`: what is known of it; with null data, what was noted stands. The first report of a step counts.
   void report(uint32_t step, heddle_status status, std::string_view text = {});
   // Before a run.
   void clear() {

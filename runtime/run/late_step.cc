@@ -12,7 +12,9 @@
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
+#include "run/pending_steps.h"
 #include "run/step_contexts.h"
+#include "run/step_resources.h"
 #include "run/subnets.h"
 #include "run/tile_ranges.h"
 #include "schedule/step_call.h"
@@ -23,12 +25,14 @@ namespace {
 // What kernels and inference may ask for. Constants are not packed: nothing says that the next run has the same extents.
 class LateServices : public CallServices {
  public:
-  explicit LateServices(const StepContext& step) : step_(step) {}
-  Result<void*> resource(const std::string& name) override {
-    const auto& resources = step_.services().plan.late->options.resources;
-    if (resources) return resources->find(name, step_.planned().device, nullptr);
-    return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(name)));
+  LateServices(const StepContext& step, BoundResources* slots) : step_(step), slots_(slots) {}
+  Result<uint32_t> need(const heddle_resource_need& asked) override {
+    const Plan& plan = step_.services().plan;
+    if (!plan.late->options.resources || !slots_) return CallServices::need(asked);
+    HEDDLE_TRY(const ResourceNeed need, need_from_abi(asked));
+    return slots_->bind(*plan.late->options.resources, plan.registry, need, {step_.planned().device, nullptr});
   }
+  void* resource(uint32_t slot) override { return slots_ ? slots_->object(slot) : nullptr; }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) override {
     error = "constants of a step with dynamic shapes are not packed";
     return nullptr;
@@ -39,6 +43,7 @@ class LateServices : public CallServices {
 
  private:
   const StepContext& step_;
+  BoundResources* const slots_;
 };
 
 }  // namespace
@@ -123,29 +128,29 @@ bool LateStep::same_extents() {
   return same;
 }
 
-std::vector<const heddle_tensor*> LateStep::views(std::vector<heddle_tensor>& storage) const {
+void LateStep::views(std::vector<heddle_tensor>& storage, std::vector<const heddle_tensor*>& pointers) const {
   const heddle_run_context& c = context_.abi;
   storage.resize(c.input_count);
-  std::vector<const heddle_tensor*> pointers(c.input_count, nullptr);
+  pointers.assign(c.input_count, nullptr);
   for (uint32_t i = 0; i < c.input_count; ++i) {
     if (!c.inputs[i]) continue;
     storage[i] = tensor_view(static_cast<DType>(c.inputs[i]->dtype), input_shapes_[i], c.inputs[i]->data);
     pointers[i] = &storage[i];
   }
-  return pointers;
 }
 
 // Only what is compared from run to run may be read: shape operands, constants, and inputs whose content the plan was made for.
 Status LateStep::infer_outputs() {
   const heddle_run_context& c = context_.abi;
   std::vector<heddle_tensor> storage;
-  const std::vector<const heddle_tensor*> inputs = views(storage);
+  std::vector<const heddle_tensor*> inputs;
+  views(storage, inputs);
   for (uint32_t i = 0; i < c.input_count; ++i)
     if (c.inputs[i] && !decides_shapes(i) && !(c.inputs[i]->flags & HEDDLE_TENSOR_CONSTANT))
       storage[i].data = const_cast<std::byte*>(known_[i]);
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
-  LateServices services(context_);
+  LateServices services(context_, nullptr);
   HEDDLE_CHECK(infer_operator(plan_step_.call->schema(), plan_step_.call->attributes()->table, inputs, wanted, types_, &services));
   for (size_t i = 0; i < types_.size(); ++i) {
     const DType planned = wanted[i] ? plan_.values[plan_step_.outputs[i].value.index].type.dtype : types_[i].dtype;
@@ -181,35 +186,43 @@ bool LateStep::adopt_ranks() {
   std::vector<int> ranks;
   for (size_t i = 0; i < input_shapes_.size(); ++i) ranks.push_back(context_.abi.inputs[i] ? input_shapes_[i].rank() : 0);
   for (const TensorType& type : types_) ranks.push_back(type.shape.rank());
-  if (call_ && ranks == ranks_) return false;
-  call_ = std::make_unique<KernelCall>(*plan_step_.call, ranks);
+  if (kernel_call_ && ranks == ranks_) return false;
+  kernel_call_ = std::make_unique<KernelCall>(*plan_step_.call, ranks);
   ranks_ = std::move(ranks);
   return true;
 }
 
 // The kernel is made once, and again when it does not do the extents of this run.
 Status LateStep::prepare() {
-  LateServices services(context_);
+  LateServices services(context_, &resources_);
   const heddle_run_context& c = context_.abi;
   std::vector<heddle_tensor> storage;
-  const std::vector<const heddle_tensor*> inputs = views(storage);
+  std::vector<const heddle_tensor*> inputs;
+  views(storage, inputs);
   for (heddle_tensor& view : storage) view.data = nullptr;
   PrepareRequest request;
   request.inputs = inputs;
   request.outputs = {c.outputs, c.output_count};
+  request.max_threads = plan_.max_threads;
   request.scratch_limit = plan_.limits.plan_bytes;
-  if (adopt_ranks()) made_ = {};
+  if (adopt_ranks()) {
+    made_ = {};
+    resources_ = {};
+  }
   if (made_.kernel) {
     Status again = prepare_kernel(made_, request, &services);
     if (again.code() != Code::unsupported) return again;
   }
-  const KernelCall& call = *call_;
+  const KernelCall& call = *kernel_call_;
   const auto next = [&](const KernelEntry& refused) {
     const KernelEntry* other = call.find(&refused);
     while (other && other->kernel->flags != plan_step_.kernel->kernel->flags) other = call.find(other);
+    resources_ = {};
     return other;
   };
-  return make_kernel(call, *plan_step_.kernel, next, &request, &services, &made_);
+  resources_ = {};
+  HEDDLE_CHECK(make_kernel(call, *plan_step_.kernel, next, &request, &services, &made_));
+  return services_.resources.bind(context_.step, resources_.slots, &resource_pointers_);
 }
 
 // Dynamic outputs have no extents until the kernel gives them.
@@ -280,7 +293,8 @@ Status LateStep::check_dynamic_outputs() const {
   return {};
 }
 
-Status LateStep::execute() {
+// Infers, places and prepares, unless extents and contents are those of the last run.
+Status LateStep::find_extents() {
   HEDDLE_CHECK(check_input_extents(context_.abi));
   try {
     if (!same_extents()) {
@@ -290,40 +304,97 @@ Status LateStep::execute() {
       hide_dynamic_outputs();
       HEDDLE_CHECK(prepare());
       grow(scratch_, made_.scratch_bytes);
-      grow(thread_scratch_, made_.thread_scratch_bytes);
+      grow(thread_scratch_, align_up(made_.thread_scratch_bytes, arena_alignment) * plan_.max_threads);
       ready_ = true;
     }
+    open();
   } catch (const std::bad_alloc&) {
     return {Code::out_of_memory, "no memory for dynamic values"};
   }
+  return {};
+}
+
+// The step's own context with true extents in its inputs. Stays as it is until the next run.
+void LateStep::open() {
   hide_dynamic_outputs();
   open_extents();
-  // The step's own context with true extents in its inputs.
-  heddle_run_context call = context_.abi;
-  std::vector<heddle_tensor> storage;
-  const std::vector<const heddle_tensor*> inputs = views(storage);
-  for (uint32_t i = 0; i < call.input_count; ++i) {
-    if (!call.inputs[i]) continue;
-    storage[i].flags = call.inputs[i]->flags;
-    storage[i].layout = call.inputs[i]->layout;
+  call_ = context_.abi;
+  views(input_views_, inputs_);
+  for (uint32_t i = 0; i < call_.input_count; ++i) {
+    if (!call_.inputs[i]) continue;
+    input_views_[i].flags = call_.inputs[i]->flags;
+    input_views_[i].layout = call_.inputs[i]->layout;
   }
-  call.inputs = inputs.data();
-  call.state = made_.state.get();
-  call.scratch = scratch_.data;
+  call_.resources = resource_pointers_.data();
+  call_.resource_count = static_cast<uint32_t>(resource_pointers_.size());
+  call_.inputs = inputs_.data();
+  call_.state = made_.state.get();
+  call_.scratch = scratch_.data;
   context_.late_scratch = thread_scratch_.data;
-  const heddle_kernel& kernel = *made_.kernel->kernel;
-  heddle_status status = HEDDLE_OK;
-  try {
-    if (made_.tiles > 0)
-      status =
-          run_tiles(services_.scope, context_.step, kernel.run, &call, {0, made_.tiles}, made_.cost_ns / static_cast<double>(made_.tiles));
-    if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&call);
-  } catch (...) {
-    status = say_threw(&call);
-  }
-  const Status extents = close_extents();  // also where the kernel failed: the views are as they were
+  context_.late_scratch_bytes = static_cast<size_t>(align_up(made_.thread_scratch_bytes, arena_alignment));
+}
+
+// What the kernel left behind. The views are as they were before where it failed.
+Status LateStep::close(heddle_status status) {
+  const Status extents = close_extents();
   if (status == HEDDLE_OK) return extents.ok() ? check_dynamic_outputs() : extents;
   return services_.failures.of_kernel(context_.step, status);
+}
+
+// Before any of the tiles, by one thread.
+Status LateStep::resolve() {
+  HEDDLE_CHECK(find_extents());
+  resolved_in_ = services_.scope.run();
+  return {};
+}
+
+// Tiles of the kernel that lie in [begin, end) of tiles(): whatever their number, each of them in one range.
+heddle_status LateStep::run(int64_t begin, int64_t end) {
+  if (resolved_in_ != services_.scope.run()) {  // all tiles in one call
+    const Status status = resolve();
+    if (!status.ok()) {
+      services_.failures.note_cause(context_.step, status);
+      return status_of(status.code());
+    }
+  }
+  const auto first = [&](int64_t tile) { return made_.tiles / tiles() * tile + std::min(tile, made_.tiles % tiles()); };
+  const int64_t from = first(begin), to = first(end);
+  if (from == to) return HEDDLE_OK;
+  return run_tiles(services_.scope, context_.step, made_.kernel->kernel->run, &call_, {from, to},
+                   made_.cost_ns / static_cast<double>(made_.tiles));
+}
+
+heddle_status LateStep::call_finish() noexcept {
+  const heddle_finish_function finish = made_.kernel->kernel->finish;
+  try {
+    return finish ? finish(&call_) : HEDDLE_OK;
+  } catch (...) {
+    return say_threw(&call_);
+  }
+}
+
+Status LateStep::start(PendingSteps& pending) {
+  HEDDLE_CHECK(find_extents());
+  const uint32_t step = context_.step;
+  pending.set(step, made_.kernel->kernel, &call_);
+  pending.starting(step);
+  if (made_.tiles == 0) {  // nothing to do
+    pending.claim(step);
+    pending.publish(step, HEDDLE_OK);
+    return {};
+  }
+  heddle_status status = HEDDLE_OK;
+  try {
+    status = made_.kernel->kernel->run(&call_, 0, made_.tiles);
+  } catch (...) {
+    status = say_threw(&call_);
+  }
+  status = pending.started(step, status);
+  return status == HEDDLE_OK ? Status() : close(status);
+}
+
+Status LateStep::finish() {
+  return close(call_finish());
 }
 
 }  // namespace heddle

@@ -1,9 +1,11 @@
-// LateStep: a step whose extents are known only when its inputs are: it infers, prepares and runs in one go, on the calling thread.
+// LateStep: a step whose extents are known only when its inputs are. One thread resolves it: infers, places, prepares. Then it runs like
+// any other, on all threads: over a fixed number of tiles, as the scheduler wants it, each of which stands for a range of the kernel's.
 //
 // Outputs with a bound lie in the arena; dynamic ones get memory of their own, kept from run to run and grown when needed (reported as
 // unplanned). Inference and preparation are skipped while extents stay the same. One per step and execution.
 //
-// Runs on the thread that runs the step, one at a time; unplanned_bytes() between runs.
+// resolve(), start() and finish() are called by one thread at a time, run() by several for disjoint ranges; allocate_output() on any while
+// the step is under way; unplanned_bytes() between runs.
 #pragma once
 
 #include <memory>
@@ -18,6 +20,8 @@ namespace heddle {
 struct StepContext;
 struct StepServices;
 
+class PendingSteps;
+
 // Whether the inputs' extents keep to their bounds. Errors: kernel_failed.
 Status check_input_extents(const heddle_run_context& context);
 
@@ -28,8 +32,16 @@ class LateStep {
   LateStep(const LateStep&) = delete;
   LateStep& operator=(const LateStep&) = delete;
 
-  // The step, from its inputs' true extents on. Errors: those of inference and of preparing kernels; kernel_failed; out_of_memory.
-  Status execute();
+  // From its inputs' true extents on, up to the first tile. Errors: those of inference and of preparing kernels; out_of_memory.
+  Status resolve();
+  // In which it runs, whatever the extents: a function of the plan.
+  int64_t tiles() const { return plan_.max_threads > 1 ? int64_t{4} * plan_.max_threads : 1; }
+  // Tiles [begin, end); all of them in one call resolve the step first. The reason of a failure is noted for the step.
+  heddle_status run(int64_t begin, int64_t end);
+  // In place of run, of an asynchronous kernel: begins the step, which `pending` then says is done. Errors: as resolve; kernel_failed.
+  Status start(PendingSteps& pending);
+  // Behind all tiles, or the completion. Errors: kernel_failed.
+  Status finish();
   // For kernels that find out their outputs' extents themselves.
   void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
   // Dynamic values and scratch.
@@ -56,15 +68,21 @@ class LateStep {
   Status close_extents();
   Status check_dynamic_outputs() const;
   // Views of the inputs with their true extents.
-  std::vector<const heddle_tensor*> views(std::vector<heddle_tensor>& storage) const;
+  void views(std::vector<heddle_tensor>& storage, std::vector<const heddle_tensor*>& pointers) const;
+  Status find_extents();
+  void open();
+  Status close(heddle_status status);
+  heddle_status call_finish() noexcept;
   void grow(Buffer& buffer, int64_t bytes);
 
   StepContext& context_;
   const StepServices& services_;
   const Plan& plan_;
   const PlanStep& plan_step_;
-  std::unique_ptr<KernelCall> call_;  // outlives what is made
-  std::vector<int> ranks_;            // that it tells
+  std::unique_ptr<KernelCall> kernel_call_;  // outlives what is made
+  std::vector<int> ranks_;                   // that it tells
+  BoundResources resources_;                 // that the kernel asked for: they go after it
+  std::vector<void*> resource_pointers_;
   KernelInstance made_;
   std::vector<Shape> input_shapes_;
   std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed
@@ -72,6 +90,10 @@ class LateStep {
   std::vector<TensorType> types_;
   std::vector<Buffer> buffers_;
   Buffer scratch_, thread_scratch_;
+  heddle_run_context call_ = {};  // what the kernel is run with
+  uint64_t resolved_in_ = 0;      // the run
+  std::vector<heddle_tensor> input_views_;
+  std::vector<const heddle_tensor*> inputs_;
   bool ready_ = false;
 };
 

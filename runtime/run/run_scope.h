@@ -29,6 +29,7 @@ class RunScope {
     control_.deadline_ticks = deadline;
     control_.holds = Turns::held_here();
     control_.profile = settings.profile;
+    ++run_;
     state_ = {settings.seed, static_cast<uint64_t>(step), settings.trip};
   }
   // Nothing new starts, in one order with the accesses of begin().
@@ -53,6 +54,8 @@ class RunScope {
   RunControl& control() { return control_; }
   // The stop_* for which the run ends; 0: none so far.
   uint32_t stop_reason() const { return control_.stop.load(std::memory_order_relaxed); }
+  // Of this run; never 0 in one.
+  uint64_t run() const { return run_; }
   // At the same place in each run, and the same for its duration.
   const heddle_run_state& state() const { return state_; }
 
@@ -65,6 +68,7 @@ class RunScope {
   const uint32_t outer_step_;
   RunControl control_;
   heddle_run_state state_ = {};
+  uint64_t run_ = 0;
   std::atomic<int64_t> subnet_runs_{0};  // of the outermost
 };
 

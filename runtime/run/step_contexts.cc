@@ -1,7 +1,10 @@
 #include "run/step_contexts.h"
 
 #include "run/late_step.h"
+#include "run/pending_steps.h"
+#include "run/step_resources.h"
 #include "run/tile_ranges.h"
+#include "schedule/step_call.h"
 
 namespace heddle {
 namespace {
@@ -32,9 +35,24 @@ heddle_status run_in_ranges(const heddle_run_context* context, int64_t begin, in
   return run_tiles(c.services().scope, c.step, run, context, {begin, end}, step.cost_ns / static_cast<double>(step.tiles));
 }
 
-heddle_status run_late(const heddle_run_context* context, int64_t, int64_t) {
+// Stands for the kernel of an asynchronous step.
+heddle_status start(const heddle_run_context* context, int64_t begin, int64_t end) {
   const StepContext& c = StepContext::of(*context);
-  const Status status = c.all->late(c.step)->execute();
+  PendingSteps& pending = c.services().pending;
+  const heddle_run_function run = c.planned().reads_extents ? run_with_extents : c.planned().kernel->kernel->run;
+  pending.starting(c.step);
+  try {
+    return pending.started(c.step, run(context, begin, end));
+  } catch (...) {
+    return pending.started(c.step, say_threw(context));
+  }
+}
+
+heddle_status run_late(const heddle_run_context* context, int64_t begin, int64_t end) {
+  const StepContext& c = StepContext::of(*context);
+  LateStep& late = *c.all->late(c.step);
+  if (begin < end && !c.planned().asynchronous()) return late.run(begin, end);
+  const Status status = c.planned().asynchronous() ? late.start(c.services().pending) : late.resolve();
   if (status.ok()) return HEDDLE_OK;
   c.services().failures.note_cause(c.step, status);
   return status_of(status.code());
@@ -90,6 +108,9 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     c.abi.host = host_table();
     c.abi.call = &c;
     if (step.on_device) c.abi.stream = services.devices->stream(*step.on_device);
+    const std::span<void* const> resources = services.resources.of(i);
+    c.abi.resources = resources.data();
+    c.abi.resource_count = static_cast<uint32_t>(resources.size());
     if (step.draws) c.abi.run_state = step.on_device ? services.devices->run_state(*step.on_device) : &services.scope.state();
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
@@ -102,7 +123,11 @@ Step StepContexts::step_for(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];
   const heddle_run_context* const context = &contexts_[index].abi;
   if (step.on_device) return {step.on_device->kind == DeviceWork::Kind::fence ? run_nothing : enqueue, context, 1};
-  if (step.late) return {run_late, context, 1};
+  if (step.late) return {run_late, context, step.asynchronous() ? 1 : late_[index]->tiles()};
+  if (step.asynchronous() && step.tiles > 0) {
+    services_.pending.set(index, step.kernel->kernel, context);
+    return {start, context, 1};
+  }
   if (step.tiles > 1 && (step.cost_ns <= 0 || step.cost_ns >= long_step_ns)) return {run_in_ranges, context, step.tiles};
   if (step.tiles == 0) return {run_nothing, context, 1};
   return {step.reads_extents ? run_with_extents : step.kernel->kernel->run, context, step.tiles};

@@ -24,6 +24,8 @@
 namespace heddle {
 
 class LateStep;
+class PendingSteps;
+class StepResources;
 class StepContexts;
 class Subnets;
 
@@ -34,6 +36,8 @@ struct StepServices {
   RunScope& scope;
   FailureLog& failures;
   Subnets& subnets;
+  PendingSteps& pending;
+  StepResources& resources;
   Scheduler& scheduler;
   DeviceRun* devices;  // null: everything runs on the host
 };
@@ -43,7 +47,8 @@ struct StepContext final : heddle_call {
   heddle_run_context abi = {};
   StepContexts* all = nullptr;
   uint32_t step = 0;
-  void* late_scratch = nullptr;  // of the executing thread, in a late step
+  std::byte* late_scratch = nullptr;  // of the executing threads, in a late step; so many bytes each:
+  size_t late_scratch_bytes = 0;
 
   // Of a context that may be a copy.
   static const StepContext& of(const heddle_run_context& context) { return *static_cast<const StepContext*>(context.call); }
@@ -54,6 +59,8 @@ struct StepContext final : heddle_call {
   void* thread_scratch() const noexcept override;
   uint32_t thread_index() const noexcept override;
   bool cancelled() const noexcept override;
+  heddle_status complete(heddle_status status, std::string_view text) noexcept override;
+  heddle_status finish_step() noexcept override;
   void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
   heddle_status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
                            std::span<heddle_tensor* const> outputs) noexcept override;

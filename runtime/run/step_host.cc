@@ -2,6 +2,7 @@
 #include <new>
 
 #include "run/late_step.h"
+#include "run/pending_steps.h"
 #include "run/step_contexts.h"
 #include "run/subnets.h"
 
@@ -19,7 +20,7 @@ void StepContext::set_error(heddle_status code, std::string_view text) noexcept 
 void* StepContext::thread_scratch() const noexcept {
   const uint32_t index = thread_index();
   if (index == HEDDLE_NO_THREAD) return nullptr;
-  return late_scratch ? late_scratch : services().memory.thread_scratch(index);
+  return late_scratch ? late_scratch + index * late_scratch_bytes : services().memory.thread_scratch(index);
 }
 
 uint32_t StepContext::thread_index() const noexcept {
@@ -28,6 +29,21 @@ uint32_t StepContext::thread_index() const noexcept {
 
 bool StepContext::cancelled() const noexcept {
   return services().scope.should_stop(step);
+}
+
+heddle_status StepContext::complete(heddle_status status, std::string_view text) noexcept {
+  PendingSteps& pending = services().pending;
+  if (!pending.any() || !planned().asynchronous() || !pending.claim(step)) return HEDDLE_ERROR_INVALID;
+  if (status != HEDDLE_OK && !text.empty()) set_error(status, text);
+  pending.publish(step, status);  // from here on the run may be over
+  return HEDDLE_OK;
+}
+
+heddle_status StepContext::finish_step() noexcept {
+  const Status status = all->late(step)->finish();
+  if (status.ok()) return HEDDLE_OK;
+  services().failures.note_cause(step, status);
+  return status_of(status.code());
 }
 
 void* StepContext::allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept {

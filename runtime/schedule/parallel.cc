@@ -44,12 +44,16 @@ uint32_t ParallelEngine::executing_threads() const noexcept {
 
 // ---------------------------------------------------------------- the run
 
-bool ParallelEngine::run(const Step* steps, RunControl& control, float* measured_ns) noexcept {
+bool ParallelEngine::start(const Step* steps, RunControl& control, float* measured_ns, const RunLeave& leave) noexcept {
   steps_ = steps;
   control_ = &control;
   stop_ = &control.stop;
   deadline_ = control.deadline_ticks;
   measured_ns_ = measured_ns;
+  leave_ = leave;
+  complete_ = false;
+  last_ = 0;
+  all_told_ = false;
   timed_ = measured_ns != nullptr || control.profile != nullptr;
   tail_stop_.store(0, std::memory_order_relaxed);
   given_up_.store(false, std::memory_order_relaxed);
@@ -62,33 +66,51 @@ bool ParallelEngine::run(const Step* steps, RunControl& control, float* measured
   }
   if (helpers_.executor()) helpers_.executor()->run_begins();
   running_.store(1, std::memory_order_relaxed);
-  bool complete = run_phase(table_.roots(), graph_.tail_begin);
-  if (complete && graph_.tail_begin < graph_.count) {
-    complete = !stopped();
-    // From here on neither cancellation nor deadline stops the updates of variables.
-    stop_ = &tail_stop_;
-    deadline_ = 0;
-    if (complete) complete = run_phase(table_.tail_roots(), graph_.count);
-  }
-  running_.store(0, std::memory_order_relaxed);
-  while (completing_.load(std::memory_order_acquire) != 0) sched_yield();
-  return complete;
+  return go_on(begin_phase(table_.roots()));
 }
 
-// Runs all that follows from `roots`. True: `expected` steps of this run are finished by now.
-bool ParallelEngine::run_phase(const std::vector<uint32_t>& roots, uint32_t expected) noexcept {
-  Worker& caller = workers_[0];
+bool ParallelEngine::resume() noexcept {
+  return go_on(wait_as_caller());
+}
+
+// Runs `step` and all that there is to do. True: the run is over; false: it has left this thread.
+bool ParallelEngine::go_on(uint32_t step) noexcept {
+  for (;;) {
+    for (; step != no_step; step = wait_as_caller()) {
+      if (step == left_thread_step) return false;
+      work(workers_[0], step);
+    }
+    if (!end_phase()) break;
+    step = begin_phase(table_.tail_roots());
+  }
+  running_.store(0, std::memory_order_relaxed);
+  if (leave_.task) alarm_.cancel();
+  while (completing_.load(std::memory_order_acquire) != 0) sched_yield();
+  return true;
+}
+
+// The first step of those that follow from `roots`, and a token for it; no_step: there is none.
+uint32_t ParallelEngine::begin_phase(const std::vector<uint32_t>& roots) noexcept {
   gain_token();
   uint32_t behind = no_step;
-  for (const uint32_t root : roots) keep(caller, root, behind);
-  uint32_t step = choose(caller, no_step);
-  do {
-    work(caller, step);
-    step = wait_as_caller();
-  } while (step != no_step);
+  for (const uint32_t root : roots) keep(workers_[0], root, behind);
+  const uint32_t step = choose(workers_[0], no_step);
+  if (step == no_step) release_token();
+  return step;
+}
+
+// True: the tail is next.
+bool ParallelEngine::end_phase() noexcept {
   uint32_t finished = 0;
   for (const Worker& w : workers_) finished += w.finished;
-  return finished == expected && !given_up_.load(std::memory_order_relaxed);
+  const uint32_t expected = reached_tail() ? graph_.count : graph_.tail_begin;
+  complete_ = finished == expected && !given_up_.load(std::memory_order_relaxed);
+  if (!complete_ || expected == graph_.count) return false;
+  complete_ = !stopped();
+  // From here on neither cancellation nor deadline stops the updates of variables.
+  stop_ = &tail_stop_;
+  deadline_ = 0;
+  return complete_;
 }
 
 // Runs `step` and all that it leads to, as long as this thread has work. The caller holds a token, which ends here.
@@ -284,7 +306,9 @@ bool ParallelEngine::answered() noexcept {
   // The run was told to end: what completions make ready is not begun.
   gain_token();
   work(workers_[0], choose(workers_[0], no_step));
-  return busy_.load(std::memory_order_acquire) == 0;
+  if (busy_.load(std::memory_order_acquire) != 0) return false;
+  while (completing_.load(std::memory_order_acquire) != 0) sched_yield();
+  return true;
 }
 
 }  // namespace heddle

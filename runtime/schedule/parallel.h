@@ -19,6 +19,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/alarm.h"
 #include "heddle/executor.h"
 #include "schedule/helper_slots.h"
 #include "schedule/offer.h"
@@ -39,7 +40,15 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   void set_costs(const Step* steps, const float* cost_ns);
   // Returns when every started step has finished. True: all of them ran and none failed. `measured_ns`: null, or by step, written with
   // the single-threaded time of each step.
-  bool run(const Step* steps, RunControl& control, float* measured_ns) noexcept;
+  bool run(const Step* steps, RunControl& control, float* measured_ns) noexcept {
+    start(steps, control, measured_ns, {});
+    return complete_;
+  }
+  // The same with a thread that is given back. True: the run is over, and complete() says how. False: it has left the calling thread, which
+  // touches nothing of it any more; it goes on in resume(), which is called once for each time that `leave.task` is submitted.
+  bool start(const Step* steps, RunControl& control, float* measured_ns, const RunLeave& leave) noexcept;
+  bool resume() noexcept;
+  bool complete() const noexcept { return complete_; }
   // [executing threads] An awaited step will be completed, or will not after all. The thread holds a token of its own.
   void expect(uint32_t step) noexcept;
   void unexpect() noexcept;
@@ -85,7 +94,9 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   };
 
   // The scheduler's inner loop and its parts (parallel.cc).
-  bool run_phase(const std::vector<uint32_t>& roots, uint32_t expected) noexcept;
+  uint32_t begin_phase(const std::vector<uint32_t>& roots) noexcept;
+  bool end_phase() noexcept;
+  bool go_on(uint32_t step) noexcept;
   void work(Worker& w, uint32_t step) noexcept;
   bool execute(Worker& w, uint32_t step) noexcept;
   bool call_step(uint32_t step) noexcept;
@@ -109,6 +120,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   uint32_t join_tiles(Worker& w) noexcept;
 
   // Sharing and waiting (parallel_share.cc).
+  enum : uint32_t { caller_awake, caller_asleep, caller_left };
   bool worth_showing(const Worker& w) const noexcept { return threads_ > 1 && (!w.ready.empty() || w.small.count >= many_small); }
   void share(Worker& w, uint32_t next) noexcept;
   void offer(Worker& w, StepChain chain) noexcept;
@@ -121,6 +133,9 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   uint32_t wait_as_caller() noexcept;
   uint32_t wait_as_helper(Worker& w) noexcept;
   void park_caller(uint64_t until, bool told) noexcept;
+  bool leave_thread(uint64_t until, bool told) noexcept;
+  bool something_to_do(bool told) const noexcept;
+  bool look_at_end() noexcept;
   bool told_to_end() const noexcept;
   double answer_ns() const noexcept;
   bool give_up() noexcept;
@@ -135,8 +150,9 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   // Of an asynchronous step that is in flight.
   void gain_step() noexcept { busy_.fetch_add(1, std::memory_order_relaxed); }
   void release_step() noexcept;
-  static constexpr uint32_t many_small = 16;  // small steps that are worth an offer
-  static constexpr uint32_t few = 8;          // ready steps whose order is worth some trouble
+  static constexpr uint32_t left_thread_step = no_step - 1;  // in place of a step: the run has left its thread
+  static constexpr uint32_t many_small = 16;                 // small steps that are worth an offer
+  static constexpr uint32_t few = 8;                         // ready steps whose order is worth some trouble
 
   // [helper] HelperHost: until there has been nothing to do for a while.
   void help(uint32_t worker) noexcept override;
@@ -160,6 +176,10 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   uint64_t deadline_ = 0;
   float* measured_ns_ = nullptr;
   bool timed_ = false;
+  RunLeave leave_;
+  bool complete_ = false;
+  uint64_t last_ = 0;      // when to stop waiting for asynchronous steps; 0: the run goes on
+  bool all_told_ = false;  // they were told to end, those of the tail too
   uint64_t shuffles_ = 0;
   std::atomic<uint32_t> tail_stop_{0};
 
@@ -167,13 +187,14 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   alignas(64) std::atomic<int32_t> hungry_{0};
   alignas(64) std::atomic<uint32_t> busy_{0};
   alignas(64) std::atomic<uint32_t> running_{0};  // a run is going on: helpers stay longer
-  std::atomic<uint32_t> caller_parked_{0};        // the calling thread sleeps until this is 0
+  std::atomic<uint32_t> caller_parked_{caller_awake};
   std::mutex park_mutex_;
   std::condition_variable parked_;
   std::atomic<uint32_t> at_work_{0};          // threads that hold a token, where there are asynchronous steps
   std::atomic<bool> given_up_{false};         // the run is over although some are in flight
   std::atomic<uint32_t> completed_{no_step};  // a stack of finished asynchronous steps
-  std::atomic<uint32_t> completing_{0};       // threads inside complete()
+  std::atomic<uint32_t> completing_{0};       // threads inside complete() or on their way out of a run
+  Alarm alarm_{[](void* self) { static_cast<ParallelEngine*>(self)->wake_caller(); }, this};
 };
 
 }  // namespace heddle

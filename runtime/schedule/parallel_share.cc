@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/clock.h"
 #include "schedule/parallel.h"
@@ -53,6 +54,7 @@ constexpr double spin_in_run_ns = 500000;
 constexpr double spin_between_runs_ns = 15000;
 
 constexpr double look_again_ns = 1000000;
+constexpr double poll_ns = 5000000;
 
 }  // namespace
 
@@ -198,29 +200,57 @@ void ParallelEngine::help(uint32_t worker) noexcept {
   }
 }
 
-// A step and a token for it; no_step: the run is over, or what is in flight of it has been given up.
+// A step and a token for it; no_step: the run is over, or what is in flight of it has been given up; left_thread_step.
 uint32_t ParallelEngine::wait_as_caller() noexcept {
   if (busy_.load(std::memory_order_acquire) == 0) return no_step;
   Worker& w = workers_[0];
   hungry_.fetch_add(1, std::memory_order_relaxed);
   SpinBeforePark spin(spin_in_run_ns);
-  uint64_t last = 0;  // when to stop waiting for asynchronous steps; 0: the run goes on
   do {
     const uint32_t joined = w.joined;
     const uint32_t step = take(w);
     if (step != no_step) return step;
     if (w.joined != joined) spin = SpinBeforePark(spin_in_run_ns);
-    if (spin.wait()) continue;
+    const bool leaves = leave_.task && at_work_.load() == 0;  // all that is left is asynchronous
+    if (!leaves && spin.wait()) continue;
     if (!table_.has_asynchronous()) {
       park_caller(0, true);  // threads of ours are at work
       continue;
     }
-    if (last == 0 && told_to_end()) last = ticks() + ns_to_ticks(answer_ns());
-    if (last != 0 && ticks() >= last && give_up()) break;
-    park_caller(last == 0 ? control_->deadline_ticks : std::max(last, ticks() + ns_to_ticks(look_again_ns)), last != 0);
+    if (look_at_end()) break;
+    uint64_t until = last_ == 0 ? control_->deadline_ticks : std::max(last_, ticks() + ns_to_ticks(look_again_ns));
+    if (control_->look) {
+      const uint64_t next = ticks() + ns_to_ticks(poll_ns);
+      until = until == 0 ? next : std::min(until, next);
+    }
+    const bool told = last_ != 0;
+    if (!leave_.task)
+      park_caller(until, told);
+    else if (leave_thread(until, told))
+      return left_thread_step;
   } while (busy_.load(std::memory_order_acquire) != 0);
   hungry_.fetch_sub(1, std::memory_order_relaxed);
   return no_step;
+}
+
+// Whether the run ends without the asynchronous steps that are under way: it was told to end, they were too, and they had their time. Those
+// of the tail are told last: variables are at stake.
+bool ParallelEngine::look_at_end() noexcept {
+  if (last_ == 0) {
+    if (control_->look) control_->look(control_->user);
+    if (!told_to_end()) return false;
+    last_ = ticks() + ns_to_ticks(answer_ns());
+    if (control_->end_soon) control_->end_soon(control_->user, false);
+  }
+  if (ticks() < last_) return false;
+  if (control_->end_soon && !std::exchange(all_told_, true)) {
+    control_->end_soon(control_->user, true);
+    if (reached_tail()) {
+      last_ = ticks() + ns_to_ticks(answer_after_stop_ns);
+      return false;
+    }
+  }
+  return give_up();
 }
 
 // Also in the tail, whose steps nothing keeps from beginning: there is no other end for those that never complete.
@@ -252,15 +282,19 @@ bool ParallelEngine::give_up() noexcept {
   return true;
 }
 
+bool ParallelEngine::something_to_do(bool told) const noexcept {
+  return anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0 || (!told && control_->stop.load() != 0);
+}
+
 // Sleeps until there is something to do, the run is told to end (unless the caller knows: `told`), or `until` (ticks; 0: any time).
 void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
-  caller_parked_.store(1, std::memory_order_seq_cst);
-  if (anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0 || (!told && control_->stop.load() != 0)) {
-    caller_parked_.store(0, std::memory_order_relaxed);
+  caller_parked_.store(caller_asleep, std::memory_order_seq_cst);
+  if (something_to_do(told)) {
+    caller_parked_.store(caller_awake, std::memory_order_relaxed);
     return;
   }
   std::unique_lock lock(park_mutex_);
-  while (caller_parked_.load(std::memory_order_relaxed) != 0) {
+  while (caller_parked_.load(std::memory_order_relaxed) != caller_awake) {
     if (until == 0) {
       parked_.wait(lock);
       continue;
@@ -269,13 +303,32 @@ void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
     if (left.count() == 0) break;
     parked_.wait_for(lock, left);
   }
-  caller_parked_.store(0, std::memory_order_relaxed);
+  caller_parked_.store(caller_awake, std::memory_order_relaxed);
+}
+
+// As park_caller, but without a thread: whoever wakes the caller has the run go on elsewhere. False: there was something to do all the
+// same. True: nothing of this object may be touched any more, the run may be over and gone.
+bool ParallelEngine::leave_thread(uint64_t until, bool told) noexcept {
+  hungry_.fetch_sub(1, std::memory_order_seq_cst);
+  completing_.fetch_add(1, std::memory_order_relaxed);  // keeps the run from ending while this thread still looks
+  if (until != 0) alarm_.set(until);
+  caller_parked_.store(caller_left, std::memory_order_seq_cst);
+  bool left = true;
+  if (something_to_do(told) || (until != 0 && ticks() >= until)) {
+    uint32_t ours = caller_left;
+    left = !caller_parked_.compare_exchange_strong(ours, caller_awake, std::memory_order_seq_cst);
+  }
+  if (!left) hungry_.fetch_add(1, std::memory_order_relaxed);
+  completing_.fetch_sub(1, std::memory_order_release);
+  return left;
 }
 
 void ParallelEngine::wake_caller() noexcept {
-  if (caller_parked_.load(std::memory_order_seq_cst) == 0) return;
-  if (caller_parked_.exchange(0, std::memory_order_seq_cst) != 1) return;
-  // Taken once, so that the caller has either seen the 0 or is waiting: else the notify could be lost.
+  if (caller_parked_.load(std::memory_order_seq_cst) == caller_awake) return;
+  const uint32_t was = caller_parked_.exchange(caller_awake, std::memory_order_seq_cst);
+  if (was == caller_left) leave_.executor->submit(*leave_.task);
+  if (was != caller_asleep) return;
+  // Taken once, so that the caller has either seen that it is awake or is waiting: else the notify could be lost.
   { const std::lock_guard lock(park_mutex_); }
   parked_.notify_one();
 }

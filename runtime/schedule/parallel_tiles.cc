@@ -21,7 +21,13 @@ bool ParallelEngine::own_tiles(Worker& w, uint32_t step) noexcept {
   tiles.least.store(shuffle_seed_ != 0 ? 1 : table_.least_tiles(step, units), std::memory_order_relaxed);
   tiles.broken.store(0, std::memory_order_relaxed);
   tiles.spent.store(0, std::memory_order_relaxed);
-  if (control_->profile) control_->profile[step] = {ticks(), 0, 0};
+  const uint64_t begin = timed_ ? ticks() : 0;
+  if (control_->profile) control_->profile[step] = {begin, 0, 0};
+  if ((table_[step].flags & StepTable::resolves) != 0) {
+    const heddle_status status = call_run(steps_[step], 0, 0);
+    if (status != HEDDLE_OK) return fail(step, status), false;
+    if (timed_) tiles.spent.store(ticks() - begin, std::memory_order_relaxed);
+  }
   tiles.unclaimed.open(units);
   if (threads_ > 1) {
     w.tiled.store(step, std::memory_order_seq_cst);

@@ -8,6 +8,7 @@
 
 #include "base/turns.h"
 #include "heddle/abi.h"
+#include "heddle/executor.h"
 #include "schedule/step_graph.h"
 
 namespace heddle {
@@ -34,6 +35,13 @@ struct StepSpan {
   uint64_t workers = 0;  // bit w: worker w took part; workers from 63 on share bit 63
 };
 
+// How a run goes on that leaves its thread when all that is left of it is asynchronous: `task` is submitted whenever there is something to
+// do, and its execute() calls resume(). All null: the run stays on its thread.
+struct RunLeave {
+  Executor* executor = nullptr;
+  HelperTask* task = nullptr;
+};
+
 // One run's outside world. Reset by the context before each run.
 struct RunControl {
   std::atomic<uint32_t> stop{0};  // non-zero, a stop_*: start nothing new (cancelled, deadline, failure)
@@ -41,6 +49,11 @@ struct RunControl {
   StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
   // Reports a failed step (its text was left with the step's context). Called under no lock, by any executing thread.
   void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
+  // The run is told to end while asynchronous steps are under way: they are to be told, those of the tail only with `all`. Called by the
+  // thread that waits for them; null: nobody is.
+  void (*end_soon)(void* user, bool all) = nullptr;
+  // Asked now and then by that thread: whether what they wait for is broken; it then sets `stop`. Null: nothing breaks.
+  void (*look)(void* user) = nullptr;
   // Of a run inside a step of another one: whether that one is to end. Asked between steps; null: there is none.
   bool (*outer_stops)(void* user) = nullptr;
   void* user = nullptr;

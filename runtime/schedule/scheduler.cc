@@ -129,6 +129,26 @@ void Scheduler::run(const Step* steps, RunControl& control) noexcept {
   if (choice.timed && last_complete_) learn(choice, steps, ticks_to_ns(ticks() - begin));
 }
 
+bool Scheduler::start(const Step* steps, RunControl& control, const RunLeave& leave) noexcept {
+  if (!engine_ || !engine_->table().has_asynchronous()) {
+    run(steps, control);
+    return true;
+  }
+  const WorkerScope scope(0, standing_for());
+  if (!prepared_) prepare_engine(steps);
+  last_parallel_ = true;
+  if (!engine_->start(steps, control, nullptr, leave)) return false;
+  last_complete_ = engine_->complete();
+  return true;
+}
+
+bool Scheduler::resume() noexcept {
+  const WorkerScope scope(0, standing_for());
+  if (!engine_->resume()) return false;
+  last_complete_ = engine_->complete();
+  return true;
+}
+
 // In mode parallel costs are learned all the same: they decide what is offered and in which order.
 RunMode::Choice Scheduler::choose(const Step* steps) noexcept {
   if (!prepared_) [[unlikely]]

@@ -47,6 +47,12 @@ class Scheduler {
   // its function throws counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles is the same in each run. Nothing is written to shared state.
   void run(const Step* steps, RunControl& control) noexcept;
 
+  // As run, on a thread that is given back when only asynchronous steps are left. True: the run is over. False: it has left the calling
+  // thread, which touches nothing of it any more, and goes on in resume(), called once by each execute() of `leave.task`. Costs are not
+  // measured.
+  bool start(const Step* steps, RunControl& control, const RunLeave& leave) noexcept;
+  bool resume() noexcept;
+
   // [in run() of its predecessor] Step `step` with step_awaited will be completed; the run does not end before. `unexpect`: it will not
   // after all, and the predecessor fails.
   void expect(uint32_t step) noexcept { engine_->expect(step); }

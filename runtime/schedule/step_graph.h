@@ -16,6 +16,9 @@ enum : uint8_t {
   // Never run by the scheduler: its one predecessor calls Scheduler::expect(step) in its run(), and the device's notify calls complete()
   // later, on any thread. A point to wait at for what the predecessor started, while other successors of it go on.
   step_awaited = 2,
+  // What its tiles are is known only when it is begun: run(context, 0, 0) finds out, before any of them. Who runs all of them in one call
+  // leaves that out.
+  step_resolves = 4,
 };
 
 struct StepGraph {

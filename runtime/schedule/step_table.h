@@ -22,7 +22,8 @@ class StepTable {
     lengthy = 4,          // while it runs, nothing else that is ready may be hidden in a thread's own list
     shared = 8,           // its tiles are worth sharing
     asynchronous = 16,
-    awaited = 32,  // never run, never made ready by its predecessor
+    resolves = 64,  // see step_resolves
+    awaited = 32,   // never run, never made ready by its predecessor
   };
   struct Entry {
     uint32_t first = 0;  // successors()[first .. last): those that the step makes ready

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -25,7 +26,8 @@ Tensor Tensor::copy_of(const TensorView& view) {
   return tensor;
 }
 
-// A run on another thread. Lives until it has called back, whatever happens to the context's handle.
+// A run on another thread, and on none while it waits for asynchronous steps alone. Lives until it has called back, whatever happens to the
+// context's handle.
 struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context::State::Async> {
   Context::State* state = nullptr;
   RunSettings settings;
@@ -34,10 +36,26 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   std::condition_variable finished;
   bool running = false;
   std::atomic<bool> cancelled{false};
+  bool begun = false;  // the run has left a thread and goes on
+  Turns::Hold turn;    // in shared memory
 
-  void execute() noexcept override {                         // NOLINT(bugprone-exception-escape): a callback that throws ends the process
+  // NOLINTNEXTLINE(bugprone-exception-escape): a callback that throws ends the process
+  void execute() noexcept override {
     const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
-    const Status status = state->run_in_turn(settings);
+    Status status;
+    if (go_on(&status)) end(std::move(status));
+  }
+  // True: over. False: another thread may have it already.
+  bool go_on(Status* status) {
+    if (std::exchange(begun, true)) return state->execution->resume(status);
+    // What is entered here may be left on another thread: it must not hang on what this one holds.
+    const Turns::Helping nothing(nullptr);
+    *status = state->enter(turn, settings);
+    if (!status->ok()) return true;
+    return state->execution->start(settings, {state->session->runtime->executor, this}, status);
+  }
+  void end(Status status) {
+    state->leave(turn, status);
     const std::function<void(Status)> callback = std::move(done);
     {
       const std::lock_guard lock(mutex);
@@ -112,14 +130,18 @@ Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
   return {};
 }
 
+void Context::State::leave(Turns::Hold& turn, const Status& status) {
+  if (shared && !status.ok())
+    if (auto until = execution->unanswered()) workspace->block(std::move(until));
+  turn.leave();
+  observation.end();
+}
+
 Status Context::State::run_in_turn(const RunSettings& settings) {
   Turns::Hold turn;
   Status status = enter(turn, settings);
-  if (status.ok()) {
-    status = execution->run(settings);
-    if (shared && !status.ok()) workspace->block(execution->unanswered());
-  }
-  observation.end();
+  if (status.ok()) status = execution->run(settings);
+  leave(turn, status);
   return status;
 }
 
@@ -220,6 +242,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
   async.cancelled.store(false, std::memory_order_relaxed);
   async.settings = state.settings(options);
   async.done = std::move(done);
+  async.begun = false;
   executor->submit(async);
   return {};
 }

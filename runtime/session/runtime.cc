@@ -129,6 +129,7 @@ Status Runtime::load_plugin(const std::string& path) {
 Status Runtime::unload_plugin(const std::string& name) {
   HEDDLE_CHECK(impl_->made.check());
   HEDDLE_CHECK(impl_->registry.unload(name));
+  impl_->resources->drop(name);
   impl_->devices.drop(name);
   impl_->workspaces.trim(0);  // what they hold on a device keeps its plugin loaded
   return {};
@@ -158,7 +159,7 @@ Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOption
   HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
   impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
   impl->packs = std::make_shared<PackCache>();
-  impl->resources = std::make_shared<ResourceTable>(impl->registry);
+  impl->resources = std::make_shared<ResourceTable>(impl->runtime->resources);
   HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
   impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
   PipelineOptions& p = impl->pipeline;

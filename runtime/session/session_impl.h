@@ -14,8 +14,8 @@
 #include "plugin/registry.h"
 #include "resolve/rule_reader.h"
 #include "run/execution.h"
-#include "run/forked.h"
-#include "run/quarantine.h"
+#include "session/forked.h"
+#include "session/quarantine.h"
 #include "session/observation.h"
 #include "session/pipeline.h"
 #include "state/variables.h"
@@ -26,6 +26,7 @@ struct Runtime::Impl {
   MadeInThisProcess made;
   Registry registry{read_rewrite_rule};
   DeviceManager devices;
+  std::shared_ptr<ResourceTable> resources = std::make_shared<ResourceTable>();  // of the runtime's scope and its devices'
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
   int threads = 1;
@@ -120,7 +121,9 @@ struct Context::State {
   // cancelled, deadline_exceeded, busy; another context's growth failed and left too little, and there is no more for this one either.
   Status enter(Turns::Hold& turn, const RunSettings& settings = {});
   RunSettings settings(const RunOptions& options);
-  // In the caller's thread or the executor's: when it is this context's turn in shared memory.
+  // Behind a run, or in its place when there was no turn for it.
+  void leave(Turns::Hold& turn, const Status& status);
+  // When it is this context's turn in shared memory.
   Status run_in_turn(const RunSettings& settings);
   Observation observation;  // of the run that settings() were made for
   const MadeInThisProcess& made() const { return session->runtime->made; }

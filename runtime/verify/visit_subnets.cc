@@ -19,9 +19,6 @@ class SubnetServices : public CallServices {
   SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit)
       : net_(net), node_(node), evaluator_(evaluator), findings_(findings), visit_(visit) {}
 
-  Result<void*> resource(const std::string& name) override {
-    return Status(Code::missing_resource, fmt::format("resource {} is not available while shapes are inferred", quoted(name)));
-  }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
     const Net& net = *from_abi(subnet);

@@ -87,6 +87,29 @@ TEST_P(DeviceVariables, TheRateOfAnUpdateIsATensorThere) {
       EXPECT_FALSE(in.at_enqueue && step.name == "next") << "nothing is read when it is enqueued";
 }
 
+// What a replay of the enqueued work would not see change is shown; a constant's bytes are the host's to read in prepare, wherever it lies.
+TEST_P(DeviceVariables, WhatIsReadWhenAStepIsEnqueuedIsShown) {
+  if (kind().name != std::string("proto")) GTEST_SKIP() << "an operator of proto";
+  NetBuilder b("shifted");
+  const ValueId x = b.input("x", DType::f32, Shape{4}), k = b.input("k", DType::f32, Shape{});
+  b.output(on(b, device_name(0), b.add1("Shift", "y", {x, k, b.constant("table", whole_numbers(Shape{8}, 8, 1))}, {}, "proto")));
+  const Runtime runtime = device_runtime();
+  auto prepared = prepare(runtime, b.finish(), silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const float ones[4] = {1, 1, 1, 1}, ten = 10;
+  ASSERT_TRUE(prepared->context.bind_input(0, ones).ok());
+  ASSERT_TRUE(prepared->context.bind_input(1, &ten).ok());
+  const Status status = prepared->context.run();
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[3], 13);  // 1 + 10 + 2
+  for (const PlanInfo::Step& step : prepared->context.plan()->steps) {
+    if (step.name != "y") continue;
+    EXPECT_FALSE(step.inputs[0].at_enqueue);
+    EXPECT_TRUE(step.inputs[1].at_enqueue);
+    EXPECT_FALSE(step.inputs[2].at_enqueue);
+  }
+}
+
 // The same numbers as on the host, of each step and seed; the counter is counted on the device, and nothing of it comes to the host.
 TEST_P(DeviceVariables, RandomNumbersAreDrawnWhereTheNodeIs) {
   const auto drawn = [&](const std::string& device) {

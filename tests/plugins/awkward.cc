@@ -251,17 +251,15 @@ class If {
 // The next number of a counter that another plugin publishes (awkward_provider.cc).
 class Ticket {
  public:
-  Status create(const CreateContext& c) {
-    counter_ = static_cast<Counter*>(c.resource("awkward_provider.counter"));
-    return counter_ ? Status() : Status(HEDDLE_ERROR_INVALID, "");
-  }
+  Status create(const CreateContext& c) { return counter_.ask(c, "awkward_provider.counter"); }
   Status run(const RunContext& c, int64_t, int64_t) const {
-    output<int64_t>(c, 0)[0] = counter_->next(counter_);
+    Counter* const counter = counter_(c);
+    output<int64_t>(c, 0)[0] = counter->next(counter);
     return {};
   }
 
  private:
-  Counter* counter_ = nullptr;
+  Needed<Counter> counter_;
 };
 Status infer_ticket(InferContext& c) {
   c.set_dims(0, std::vector<int64_t>{});

@@ -69,19 +69,16 @@ Status infer_twice(InferContext& c) {
 // x plus the next number of another plugin's counter.
 class Ticketed {
  public:
-  Status create(const CreateContext& c) {
-    counter_ = static_cast<Counter*>(c.resource("awkward_provider.counter"));
-    return counter_ ? Status() : Status(HEDDLE_ERROR_INVALID, "");
-  }
+  Status create(const CreateContext& c) { return counter_.ask(c, "awkward_provider.counter"); }
   Status run(const RunContext& c, int64_t, int64_t) const {
     const auto x = input<float>(c, 0);
-    const auto number = static_cast<float>(counter_->next(counter_));
+    const auto number = static_cast<float>(counter_(c)->next(counter_(c)));
     for (int64_t i = 0; i < x.size; ++i) output<float>(c, 0)[i] = x[i] + number;
     return {};
   }
 
  private:
-  Counter* counter_ = nullptr;
+  Needed<Counter> counter_;
 };
 
 }  // namespace

@@ -84,7 +84,8 @@ static const heddle_operator* operators[] = {&nothing, &nothing};
 static heddle_kernel kernel = {
     .struct_size = sizeof(heddle_kernel), .version = 1, .domain = "hostile", .operator_name = "Nothing", .device_kind = "cpu", .run = run};
 static const heddle_kernel* kernels[] = {&kernel, &kernel};
-static heddle_resource resource = {.struct_size = sizeof(heddle_resource), .name = "hostile.thing", .device_kind = "cpu"};
+static heddle_resource resource = {
+    .struct_size = sizeof(heddle_resource), .scope = HEDDLE_SCOPE_SESSION, .interface_version = 1, .name = "hostile.thing"};
 static const heddle_resource* const resources[] = {&resource};
 static heddle_rewrite_rule rule = {.struct_size = sizeof(heddle_rewrite_rule), .name = "rule"};
 static const heddle_rewrite_rule* const rules[] = {&rule};

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -33,56 +34,70 @@ struct Meeting {
   }
 } meeting;
 
-void destroy(void* resource) {
-  auto* needy = static_cast<Needy*>(resource);
-  if (needy->gone) {
-    if (needy->went_as) *needy->went_as = *needy->gone;
-    ++*needy->gone;
-  }
-  delete needy;
-}
-
+// What is made: it says so when it goes.
 template <Kind kind>
-heddle_status create(const heddle_host* host, const heddle_call* call, const char*, void*, void** resource) {
-  return detail::guard(host, call, [&]() -> Status {
-    auto made = std::make_unique<Needy>();
-    made->name = names[kind];
-    made->attempt = ++attempts[kind];
+class Made : public Needy {
+ public:
+  explicit Made(const ResourceRequest& request) : Needy{} {
+    name = names[kind];
+    attempt = ++attempts[kind];
     constexpr Kind none = kinds;
     constexpr Kind needs = kind == above ? base : kind == self ? self : kind == hen ? egg : kind == egg ? hen : none;
     if constexpr (needs != none) {
-      made->other = static_cast<const Needy*>(host->resource(call, names[needs]));
-      if (!made->other) return {HEDDLE_ERROR_INVALID, ""};
+      other = request.need<Needy>(names[needs]);
+      if (!other) throw std::runtime_error(std::string(name) + " can not do without it");
     }
-    if (kind == broken) return {HEDDLE_ERROR_INVALID, "the licence server said no, attempt " + std::to_string(made->attempt)};
-    if (kind == silent) return {};  // all is well, and there is nothing
-    if ((kind == left || kind == right) && !meeting.wait()) return invalid("the other one did not come");
+    if (kind == broken && attempt % 2 == 1) throw std::runtime_error("the licence server said no, attempt " + std::to_string(attempt));
+    if ((kind == left || kind == right) && !meeting.wait()) throw std::runtime_error("the other one did not come");
     if (kind == slow) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    *resource = made.release();
-    return {};
-  });
-}
+  }
+  ~Made() {
+    if (!gone) return;
+    if (went_as) *went_as = *gone;
+    ++*gone;
+  }
+};
 
-template <Kind kind>
-const heddle_resource published = {sizeof(heddle_resource), 0, names[kind], "cpu", create<kind>, destroy};
+// All is well, and there is nothing.
+heddle_status create_nothing(const heddle_resource_request*, void**) {
+  return HEDDLE_OK;
+}
+heddle_resource nothing() {
+  heddle_resource r = {};
+  r.struct_size = sizeof(r);
+  r.scope = HEDDLE_SCOPE_SESSION;
+  r.interface_version = 1;
+  r.name = names[silent];
+  r.create = create_nothing;
+  r.destroy = [](void*) {};
+  return r;
+}
+const heddle_resource silent_resource = nothing();
 
 // A kernel that can not do without a resource, and says so in its own words.
 template <Kind kind>
 class User {
  public:
-  Status create(const CreateContext& c) { return c.resource(names[kind]) ? Status() : invalid("User has nothing to use"); }
+  Status create(const CreateContext& c) { return needed_.ask(c, names[kind]).ok() ? Status() : invalid("User has nothing to use"); }
   Status run(const RunContext& c, int64_t, int64_t) const {
     std::memcpy(c.outputs[0]->data, c.inputs[0]->data, c.outputs[0]->byte_size);
     return {};
   }
+
+ private:
+  Needed<Needy> needed_;
 };
+
+template <Kind... each>
+void publish(Builder& plugin) {
+  (plugin.resource<Made<each>, Needy>(names[each], HEDDLE_SCOPE_SESSION, 1), ...);
+}
 
 }  // namespace
 
 HEDDLE_PLUGIN("needy", "1.0", plugin) {
-  for (const heddle_resource* each : {&published<base>, &published<above>, &published<self>, &published<hen>, &published<egg>,
-                                      &published<broken>, &published<silent>, &published<left>, &published<right>, &published<slow>})
-    plugin.add(each);
+  publish<base, above, self, hen, egg, broken, left, right, slow>(plugin);
+  plugin.add(&silent_resource);
   plugin.add(Op("UsesBroken", "needy").in("x").out("y", same_as("x")).cpu<User<broken>>());
   plugin.add(Op("UsesHen", "needy").in("x").out("y", same_as("x")).cpu<User<hen>>());
 }

@@ -185,6 +185,31 @@ class Uniform {
   double low_ = 0, range_ = 1;
 };
 
+// x + k + table[0]: k lies on the host and is read when the step is enqueued; the table is a constant, read in prepare.
+class Shift {
+ public:
+  Status prepare(PrepareContext& context) {
+    const auto* const table = static_cast<const float*>(context.host_data(2));
+    if (!table) return invalid("the table is no constant");
+    if (context.input(2)->space != HEDDLE_SPACE_DEVICE) return invalid("prepare was told that the device's memory is the host's");
+    first_ = table[0];
+    context.reads_on_host({1});
+    return {};
+  }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    Work work = work_of(c, 1);
+    work.low = static_cast<double>(first_ + host_input<float>(c, 1)[0]);
+    return enqueue(c, shift, std::move(work));
+  }
+
+ private:
+  static heddle_status shift(Work& w, std::string&) {
+    for (int64_t i = 0; i < w.out.size; ++i) w.out.data[i] = w.in[0].data[i] + static_cast<float>(w.low);
+    return HEDDLE_OK;
+  }
+  float first_ = 0;
+};
+
 // y = x, but fails: at once ("now"), or on the stream when the host has long gone on ("later"); `times`: how often, then it works.
 class Fault {
  public:
@@ -271,6 +296,15 @@ void add_proto_kernels(Builder& plugin) {
                  .traits(HEDDLE_TRAIT_IMPURE)
                  .kernel<Fault>("proto", {f32}, {f32})
                  .kernel_name("proto:fault"));
+  plugin.add(Op("Shift", "proto")
+                 .doc("x + k + table[0]")
+                 .in("x", f32)
+                 .in("k", f32)
+                 .on_host()
+                 .in("table", f32)
+                 .out("y", same_as("x"), f32)
+                 .kernel<Shift>("proto")
+                 .kernel_name("proto:shift"));
   plugin.add(Op("Gate", "proto")
                  .doc("max(x, 0) on a stream, once the host has run Open")
                  .in("x", f32)

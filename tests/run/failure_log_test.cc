@@ -67,14 +67,25 @@ TEST(FailureLog, ACauseStandsUntilAKernelHasAWordOfItsOwn) {
   const Plan plan = plan_of(1);
   FailureLog log(plan);
   log.note_cause(0, {Code::shape_mismatch, "inside the subnet"});
-  log.report(0, HEDDLE_ERROR_INVALID);
-  EXPECT_EQ(log.error(stop_failed).code(), Code::shape_mismatch);
   EXPECT_EQ(log.of_kernel(0, HEDDLE_ERROR_INVALID).code(), Code::shape_mismatch);
   log.note(0, HEDDLE_ERROR_INVALID, {});
-  EXPECT_EQ(log.error(stop_failed).code(), Code::shape_mismatch);
+  EXPECT_EQ(log.of_kernel(0, HEDDLE_ERROR_INVALID).code(), Code::shape_mismatch);
   log.note(0, HEDDLE_ERROR_INTERNAL, "my own");
+  log.report(0, HEDDLE_ERROR_INVALID);
   EXPECT_EQ(log.error(stop_failed).code(), Code::kernel_failed);
   EXPECT_TRUE(contains(log.error(stop_failed), "my own"));
+}
+
+// What a step says once its failure was reported follows from that.
+TEST(FailureLog, TheFirstReportOfAStepCounts) {
+  const Plan plan = plan_of(1);
+  FailureLog log(plan);
+  log.report(0, HEDDLE_ERROR_DEVICE, "the peer is lost");
+  log.note(0, HEDDLE_ERROR_CANCELLED, "told to end");
+  log.note_cause(0, {Code::cancelled, "told to end"});
+  log.report(0, HEDDLE_ERROR_CANCELLED, "cancelled");
+  EXPECT_EQ(log.error(stop_failed).code(), Code::device_failed);
+  EXPECT_TRUE(contains(log.error(stop_failed), "the peer is lost"));
 }
 
 TEST(FailureLog, WithoutAFailureTheRunWasToldToEnd) {

@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 6
+#define HEDDLE_ABI_MINOR 8
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xc106130f2e4af6a6)
+#define HEDDLE_ABI_HASH UINT64_C(0x00efe517a6cd7e94)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -184,6 +184,26 @@ enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE
 /* Fills `bytes` at `destination`; false when it fails. Called at most once per distinct key. */
 typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
 
+/* Of what a resource is one. Those of a wider scope do not need those of a narrower one. */
+enum {
+  HEDDLE_SCOPE_RUNTIME = 0,
+  HEDDLE_SCOPE_DEVICE = 1, /* of a runtime */
+  HEDDLE_SCOPE_SESSION = 2,
+  HEDDLE_SCOPE_COMMUNICATOR = 3, /* of a session, by the name that the need gives */
+  HEDDLE_SCOPE_STREAM = 4        /* of a context; on the host a context is one stream */
+};
+
+/* What create asks for. Valid during the call. */
+typedef struct heddle_resource_need {
+  uint32_t struct_size;
+  uint32_t interface_version; /* that the plugin was built for; a published one of this or a higher version will do */
+  const char* name;
+  const char* communicator;               /* of communicator scope: which one; else null */
+  const heddle_attribute* const* options; /* needs with other options are met by other resources */
+  uint32_t option_count;
+  uint32_t reserved;
+} heddle_resource_need;
+
 /* One call of the host into the plugin: every context has its own. Host functions take it, and not the context, which may be copied. It may
    be used on any thread until the call returns, and that of a step until the step is complete. */
 typedef struct heddle_call heddle_call; /* opaque, owned by the host */
@@ -199,9 +219,13 @@ typedef struct heddle_host {
   void (*set_error)(const heddle_call* call, heddle_status code, const char* text, size_t length);
   /* [any] Hands a line to the embedding program's log sink. */
   void (*log)(heddle_log_level level, const char* text, size_t length);
-  /* [compile] A resource published by any plugin for the device of this node, made on first use, alive as long as the session.
-     Null when no plugin publishes it, when it can not be made, or when it needs what is being made itself; the error text says which. */
-  void* (*resource)(const heddle_call* call, const char* name);
+  /* [compile, in create of kernels and resources] Asks for a resource that a plugin publishes, and binds it to a slot, which is the same
+     for the same need of one create. Made on first use, by the thread that asks first and under no lock; others that ask for the same one
+     wait. It lives as long as what needs it. HEDDLE_ERROR_INVALID: nobody publishes it, or in an older version; it could not be made (the
+     next who asks has it tried again); it needs what is being made itself. The host knows the text. */
+  heddle_status (*need)(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot);
+  /* [compile, after need] What is in the slot. Null for stream scope in a kernel's create: those are in heddle_run_context::resources. */
+  void* (*resource)(const heddle_call* call, uint32_t slot);
   /* [compile, in prepare] Memory for a packed form of constant input `input`, shared by every plan and context that asks with the
      same content, layout, key and size. `fill` writes it unless it is there. Alive as long as the plan. Null on failure.
      The first packing also tells the host that the original bytes may leave memory. */
@@ -227,6 +251,10 @@ typedef struct heddle_host {
   heddle_status (*infer_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                                 uint32_t input_count, heddle_type* const* outputs, uint32_t output_count);
   uint64_t abi_hash; /* HEDDLE_ABI_HASH of the host's headers */
+  /* [any, steps of HEDDLE_KERNEL_ASYNC kernels] The step is done, well or not; `text`, which is copied, says why not. Exactly once for each
+     run() that returned HEDDLE_OK, possibly before it did. From here on the call is over. HEDDLE_ERROR_INVALID, and nothing happens: the
+     step is not under way. */
+  heddle_status (*complete)(const heddle_call* call, heddle_status status, const char* text, size_t length);
 } heddle_host;
 
 /* ---------------------------------------------------------------- operators */
@@ -428,10 +456,13 @@ typedef struct heddle_run_context {
   const heddle_run_state* run_state; /* in the memory of the node's device; null: the operator does not have HEDDLE_TRAIT_RANDOM */
   const heddle_host* host;
   const heddle_call* call;
+  void* const* resources; /* by slot: what create asked for */
+  uint32_t resource_count;
+  uint32_t reserved;
 } heddle_run_context;
 
 /* Computes tiles [begin, end). Several threads may run disjoint ranges of one step at once. Must not allocate, synchronise, start
-   threads or wait. */
+   threads or wait; an asynchronous one (HEDDLE_KERNEL_ASYNC) starts its work and returns. */
 typedef heddle_status (*heddle_run_function)(const heddle_run_context* context, int64_t begin, int64_t end);
 /* Combines what the tiles left in scratch, in tile order; called once after all tiles. */
 typedef heddle_status (*heddle_finish_function)(const heddle_run_context* context);
@@ -472,6 +503,9 @@ enum {
   /* Gives the bits that the operator's pointwise text gives, for NaN (any), zeros, infinities and denormals too. Required of a kernel
      beside a text: fusion runs the text in its place. */
   HEDDLE_KERNEL_EQUALS_POINTWISE = 8u,
+  /* run() only starts the step, which has one tile; the plugin calls host->complete when it is done. Context, views, scratch and the state
+     stay until then. No thread of the host waits for it. finish() is called afterwards, as always. For "cpu" only: devices have streams. */
+  HEDDLE_KERNEL_ASYNC = 16u,
 };
 
 typedef struct heddle_kernel {
@@ -497,17 +531,46 @@ typedef struct heddle_kernel {
   heddle_status (*formats)(const heddle_create_context* context, heddle_format* const* choices, uint32_t capacity, uint32_t* count);
   /* [compile] Non-zero when this node, with context->stages appended, can be run as one. */
   int32_t (*accepts_epilogue)(const heddle_create_context* context);
+  /* [any, HEDDLE_KERNEL_ASYNC] The run is to end: make the step complete soon, with HEDDLE_ERROR_CANCELLED if it is not done already.
+     Called at most once for a step that is under way, possibly while complete is called elsewhere; returns at once. Null: such a step is
+     waited for, for a while, and then given up (its memory stays until it completes). */
+  void (*abort)(const heddle_run_context* context);
 } heddle_kernel;
 
 /* ---------------------------------------------------------------- resources, rewrite rules, devices */
 
+/* [compile] What a resource is made for. Valid during create; texts and options as long as the resource. */
+typedef struct heddle_resource_request {
+  uint32_t struct_size;
+  int32_t scope; /* as declared */
+  const heddle_host* host;
+  const heddle_call* call;
+  const char* name;
+  const char* communicator; /* of communicator scope; else "" */
+  const char* device;       /* of device and stream scope, "cuda:0"; else "" */
+  void* device_handle;      /* of the device plugin; null on cpu and in wider scopes */
+  void* stream;             /* of stream scope; null on cpu */
+  const heddle_attribute* const* options;
+  uint32_t option_count;
+  uint32_t reserved;
+} heddle_resource_request;
+
 typedef struct heddle_resource {
   uint32_t struct_size;
+  int32_t scope;              /* HEDDLE_SCOPE_* */
+  uint32_t interface_version; /* of what create gives; a higher one only adds to it */
   uint32_t reserved;
-  const char* name; /* "plugin.thing" */
-  const char* device_kind;
-  heddle_status (*create)(const heddle_host* host, const heddle_call* call, const char* device, void* device_handle, void** resource);
+  const char* name;        /* "plugin.thing" */
+  const char* device_kind; /* of device and stream scope; else null */
+  /* One that fails hands nothing over: *resource is ignored. */
+  heddle_status (*create)(const heddle_resource_request* request, void** resource);
   void (*destroy)(void* resource);
+  /* [any] Of communicator scope: a run ends early while an asynchronous step that uses it is under way: what waits in it is to fail soon,
+     on this side. Null: nothing does. */
+  void (*abort)(void* resource, const char* why);
+  /* [any] Asked before each run that uses it, and now and then while a run waits for asynchronous steps: a failure, with its text, ends the
+     run. Returns at once. Null: it does not break. */
+  heddle_status (*poll_error)(void* resource, const heddle_call* call);
 } heddle_resource;
 
 /* A structural rule: both nets in Heddle's JSON text form, with the same inputs and outputs by name. Applied where `pattern` occurs

@@ -11,6 +11,7 @@
 #include "heddle/abi.h"
 #include "heddle/op/declare.h"
 #include "heddle/op/guard.h"
+#include "heddle/op/needed_resources.h"
 #include "heddle/op/shape_rules.h"
 
 namespace heddle {
@@ -39,6 +40,14 @@ class Builder {
     check(o);
     if (!o.kernels_only_) operators_.push_back(operator_table(o, tables_.emplace_back()));
     for (const Op::KernelData& k : o.kernels_) kernels_.push_back(kernel_table(o, k));
+  }
+  // Publishes a resource: an R, made by its constructor from a ResourceRequest (which may throw), and known to those who ask as the T that
+  // it is or derives from. `device_kind`: of device and stream scope alone. R may have abort(const char* why), of communicator scope; and
+  // Status poll_error().
+  template <class R, class T = R>
+  void resource(const char* name, int32_t scope, uint32_t interface_version, const char* device_kind = nullptr) {
+    resources_.push_back(
+        &own_resources_.emplace_back(detail::PublishedResource<R, T>::table(host_, name, scope, interface_version, device_kind)));
   }
   // The structs stay the plugin's and live until shutdown.
   void add(const heddle_resource* resource) { resources_.push_back(resource); }
@@ -179,6 +188,7 @@ class Builder {
     n.destroy = k.destroy;
     n.formats = k.formats;
     n.accepts_epilogue = k.accepts_epilogue;
+    n.abort = k.abort;
     return &n;
   }
 
@@ -218,6 +228,7 @@ class Builder {
   std::vector<const heddle_device_backend*> devices_;
   std::vector<const heddle_rewrite_rule*> rules_;
   std::deque<heddle_rewrite_rule> own_rules_;
+  std::deque<heddle_resource> own_resources_;
   std::string mistake_;
   heddle_status (*initialize_)(const heddle_host*, const heddle_call*) = nullptr;
 };

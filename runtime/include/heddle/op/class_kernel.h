@@ -1,4 +1,4 @@
-// Kernels from classes: whichever of create, prepare, run, finish, formats and accepts_epilogue the class has.
+// Kernels from classes: whichever of create, prepare, run or start, finish, abort, formats and accepts_epilogue the class has.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "heddle/op/completion.h"
 #include "heddle/op/contexts.h"
 #include "heddle/op/guard.h"
 
@@ -27,6 +28,15 @@ template <class K, class = void>
 struct has_finish : std::false_type {};
 template <class K>
 struct has_finish<K, std::void_t<decltype(std::declval<const K&>().finish(std::declval<const RunContext&>()))>> : std::true_type {};
+template <class K, class = void>
+struct has_start : std::false_type {};
+template <class K>
+struct has_start<K, std::void_t<decltype(std::declval<const K&>().start(std::declval<const RunContext&>(), std::declval<Completion>()))>>
+    : std::true_type {};
+template <class K, class = void>
+struct has_abort : std::false_type {};
+template <class K>
+struct has_abort<K, std::void_t<decltype(std::declval<const K&>().abort(std::declval<const RunContext&>()))>> : std::true_type {};
 template <class K, class = void>
 struct has_formats : std::false_type {};
 template <class K>
@@ -63,7 +73,16 @@ struct ClassKernel {
     });
   }
   static heddle_status run(const heddle_run_context* c, int64_t begin, int64_t end) {
-    return guard(c->host, c->call, [&]() -> Status { return static_cast<const K*>(c->state)->run(*c, begin, end); });
+    return guard(c->host, c->call, [&]() -> Status {
+      if constexpr (has_start<K>::value)
+        return static_cast<void>(begin), static_cast<void>(end), static_cast<const K*>(c->state)->start(*c, Completion(*c));
+      else
+        return static_cast<const K*>(c->state)->run(*c, begin, end);
+    });
+  }
+  static void abort(const heddle_run_context* c) {
+    if constexpr (has_abort<K>::value)
+      guard(c->host, c->call, [&]() -> Status { return static_cast<const K*>(c->state)->abort(*c), Status(); });
   }
   static heddle_status finish(const heddle_run_context* c) {
     return guard(c->host, c->call, [&]() -> Status {

@@ -120,7 +120,6 @@ class CreateContext {
   // The stages of the epilogue fused into this node, first to last.
   uint32_t stage_count() const { return c_->stage_count; }
   const heddle_epilogue_stage& stage(uint32_t i) const { return *c_->stages[i]; }
-  void* resource(const char* name) const { return c_->host->resource(c_->call, name); }
   const heddle_create_context* raw() const { return c_; }
 
  private:

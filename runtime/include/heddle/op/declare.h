@@ -152,6 +152,8 @@ class Op {
   }
   // A kernel class: any of create(const CreateContext&), prepare(PrepareContext&), run(const RunContext&, begin, end) const,
   // finish(const RunContext&) const, static formats(const CreateContext&), static accepts_epilogue(const CreateContext&).
+  // In place of run an asynchronous step has start(const RunContext&, Completion) const, which begins it and returns, and abort(const
+  // RunContext&) const, which makes it complete soon.
   // The sets restrict ports by position; missing ones allow what the schema allows.
   template <class K>
   Op& kernel(const char* device, std::vector<heddle_dtype_set> input_sets = {}, std::vector<heddle_dtype_set> output_sets = {}) {
@@ -162,8 +164,8 @@ class Op {
   Op& cpu(std::vector<heddle_dtype_set> input_sets = {}, std::vector<heddle_dtype_set> output_sets = {}) {
     return kernel<K>("cpu", std::move(input_sets), std::move(output_sets));
   }
-  // A kernel from functions with the ABI's own signatures: create, prepare, run, finish, destroy, formats and accepts_epilogue are taken
-  // from `functions`. Nothing stands between them and the boundary: they must not throw.
+  // A kernel from functions with the ABI's own signatures: create, prepare, run, finish, destroy, formats, accepts_epilogue and abort are
+  // taken from `functions`. Nothing stands between them and the boundary: they must not throw.
   Op& raw_kernel(const char* device, const heddle_kernel& functions) {
     kernels_.push_back(detail::raw_kernel(device, functions));
     return *this;

@@ -28,6 +28,7 @@ struct KernelData {
   void (*destroy)(void*) = nullptr;
   heddle_status (*formats)(const heddle_create_context*, heddle_format* const*, uint32_t, uint32_t*) = nullptr;
   int32_t (*accepts_epilogue)(const heddle_create_context*) = nullptr;
+  void (*abort)(const heddle_run_context*) = nullptr;
   // What elementwise() puts into their places; null for kernel classes.
   heddle_run_function run_elementwise = nullptr;
   heddle_status (*prepare_elementwise)(heddle_prepare_context*) = nullptr;
@@ -67,6 +68,8 @@ KernelData class_kernel(const char* device, std::vector<heddle_dtype_set> input_
     k.prepare = C::template prepare<true>;
   else if (has_prepare<K>::value)
     k.prepare = C::template prepare<false>;
+  if (has_start<K>::value) k.flags |= HEDDLE_KERNEL_ASYNC;
+  if (has_abort<K>::value) k.abort = C::abort;
   if (has_finish<K>::value) k.finish = C::finish;
   if (has_formats<K>::value) k.formats = C::formats;
   if (has_epilogue<K>::value) k.accepts_epilogue = C::accepts_epilogue;
@@ -83,6 +86,7 @@ inline KernelData raw_kernel(const char* device, const heddle_kernel& functions)
   k.destroy = functions.destroy;
   k.formats = functions.formats;
   k.accepts_epilogue = functions.accepts_epilogue;
+  k.abort = functions.abort;
   return k;
 }
 

@@ -119,28 +119,6 @@ BuilderCall& builder_of(const heddle_gradient_builder& abi) {
   return *static_cast<BuilderCall*>(const_cast<heddle_call*>(abi.call));
 }
 
-Attribute from_abi(const heddle_attribute& a) {
-  switch (a.type) {
-    case HEDDLE_ATTRIBUTE_INT:
-      return {a.name, a.i};
-    case HEDDLE_ATTRIBUTE_FLOAT:
-      return {a.name, a.f};
-    case HEDDLE_ATTRIBUTE_STRING:
-      return {a.name, std::string(a.s, a.count)};
-    case HEDDLE_ATTRIBUTE_INTS:
-      return {a.name, std::vector<int64_t>(a.ints, a.ints + a.count)};
-    case HEDDLE_ATTRIBUTE_FLOATS:
-      return {a.name, std::vector<double>(a.floats, a.floats + a.count)};
-    case HEDDLE_ATTRIBUTE_STRINGS:
-      return {a.name, std::vector<std::string>(a.strings, a.strings + a.count)};
-    case HEDDLE_ATTRIBUTE_TENSOR:
-      return {a.name, std::shared_ptr<const Blob>(
-                          Blob::copy_of(static_cast<DType>(a.tensor->dtype), Shape(a.tensor->dims, a.tensor->rank), a.tensor->data))};
-    default:
-      return {};
-  }
-}
-
 heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const char* name, const heddle_value_handle* inputs,
                    uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count, const heddle_attribute* const* attributes,
                    uint32_t attribute_count) {
@@ -159,9 +137,9 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
   }
   for (uint32_t i = 0; i < attribute_count; ++i)
     if (attributes[i]) {
-      Attribute attribute = from_abi(*attributes[i]);
-      if (attribute.name.empty()) return refuse(fmt::format("emits {} with an attribute of type {}", call.type, attributes[i]->type));
-      call.attributes.push_back(std::move(attribute));
+      auto value = attribute_from_abi(*attributes[i]);
+      if (!value) return refuse(fmt::format("emits {} with an attribute of type {}", call.type, attributes[i]->type));
+      call.attributes.push_back({attributes[i]->name, std::move(*value)});
     }
   auto ran = run_operator(*builder.registry, call);
   if (!ran.ok()) return refuse(ran.status().text());

@@ -1,4 +1,4 @@
-#include "run/forked.h"
+#include "session/forked.h"
 
 #include <pthread.h>
 

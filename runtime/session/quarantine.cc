@@ -1,4 +1,4 @@
-#include "run/quarantine.h"
+#include "session/quarantine.h"
 
 #include <fmt/format.h>
 

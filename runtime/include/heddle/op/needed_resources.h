@@ -1,0 +1,142 @@
+// Resources: what a plugin publishes for kernels, its own and those of others, and how they ask for it.
+//
+//   struct Table {                            // in a header that both plugins have: plain C, or as plain
+//     int64_t (*next)(Table* self);
+//   };
+//   plugin.resource<OwnTable, Table>("mine.table", HEDDLE_SCOPE_SESSION, 1);   // OwnTable derives from Table; made from a ResourceRequest
+//
+//   Status create(const CreateContext& c) { return table_.ask(c, "mine.table", 1); }   // Needed<Table> table_;
+//   Status run(const RunContext& c, int64_t, int64_t) const { return use(table_(c)->next(table_(c))); }
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "heddle/abi.h"
+#include "heddle/op/contexts.h"
+#include "heddle/op/guard.h"
+#include "heddle/op/plugin_status.h"
+
+namespace heddle {
+namespace plugin {
+
+// What a resource is made for. Valid while it is being made; texts as long as the resource.
+class ResourceRequest {
+ public:
+  explicit ResourceRequest(const heddle_resource_request* r) : r_(r) {}
+  const char* name() const { return r_->name; }
+  const char* communicator() const { return r_->communicator; }
+  const char* device() const { return r_->device; }  // "cuda:0"; "" in wider scopes
+  void* device_handle() const { return r_->device_handle; }
+  void* stream() const { return r_->stream; }
+  // Null: the need does not have that option.
+  const heddle_attribute* option(const std::string& wanted) const {
+    for (uint32_t i = 0; i < r_->option_count; ++i)
+      if (wanted == r_->options[i]->name) return r_->options[i];
+    return nullptr;
+  }
+  // Another resource, which stays as long as this one; null: it is not to be had, and a failure of this one is told with the reason.
+  template <class T>
+  T* need(const char* other, uint32_t interface_version = 1) const {
+    heddle_resource_need need = {};
+    need.struct_size = sizeof(need);
+    need.interface_version = interface_version;
+    need.name = other;
+    uint32_t slot = 0;
+    if (r_->host->need(r_->call, &need, &slot) != HEDDLE_OK) return nullptr;
+    return static_cast<T*>(r_->host->resource(r_->call, slot));
+  }
+  const heddle_resource_request* raw() const { return r_; }
+
+ private:
+  const heddle_resource_request* r_;
+};
+
+// A resource that a kernel asks for in create and finds again in run. T is what the publisher says that its pointer points to.
+template <class T>
+class Needed {
+ public:
+  // `interface_version`: the least that will do. `communicator`: which one, for those of that scope. The status carries no text: the host
+  // knows the reason.
+  Status ask(const CreateContext& context, const char* name, uint32_t interface_version = 1, const char* communicator = nullptr,
+             const heddle_attribute* const* options = nullptr, uint32_t option_count = 0) {
+    heddle_resource_need need = {};
+    need.struct_size = sizeof(need);
+    need.interface_version = interface_version;
+    need.name = name;
+    need.communicator = communicator;
+    need.options = options;
+    need.option_count = option_count;
+    const heddle_create_context* raw = context.raw();
+    const heddle_status status = raw->host->need(raw->call, &need, &slot_);
+    if (status != HEDDLE_OK) return {status, ""};
+    made_ = static_cast<T*>(raw->host->resource(raw->call, slot_));
+    return {};
+  }
+  // From create on; null for those of stream scope, of which each context has its own.
+  T* made() const { return made_; }
+  // In run.
+  T* operator()(const RunContext& context) const { return static_cast<T*>(context.resources[slot_]); }
+
+ private:
+  uint32_t slot_ = 0;
+  T* made_ = nullptr;
+};
+
+namespace detail {
+
+template <class R, class = void>
+struct has_poll_error : std::false_type {};
+template <class R>
+struct has_poll_error<R, std::void_t<decltype(std::declval<R&>().poll_error())>> : std::true_type {};
+template <class R, class = void>
+struct has_resource_abort : std::false_type {};
+template <class R>
+struct has_resource_abort<R, std::void_t<decltype(std::declval<R&>().abort(std::declval<const char*>()))>> : std::true_type {};
+
+// The functions of a resource that is an R, seen as a T.
+template <class R, class T>
+struct PublishedResource {
+  static heddle_status create(const heddle_resource_request* request, void** resource) {
+    return guard(request->host, request->call, [&]() -> Status {
+      *resource = static_cast<T*>(new R(ResourceRequest(request)));
+      return {};
+    });
+  }
+  static void destroy(void* resource) { delete of(resource); }
+  static void abort(void* resource, const char* why) {
+    if constexpr (has_resource_abort<R>::value) of(resource)->abort(why);
+  }
+  static heddle_status poll_error(void* resource, const heddle_call* call) {
+    return guard(host, call, [&]() -> Status {
+      if constexpr (has_poll_error<R>::value)
+        return of(resource)->poll_error();
+      else
+        return {};
+    });
+  }
+  static R* of(void* resource) { return static_cast<R*>(static_cast<T*>(resource)); }
+  static inline const heddle_host* host = nullptr;  // of the plugin
+  static heddle_resource table(const heddle_host* plugin_host, const char* name, int32_t scope, uint32_t interface_version,
+                               const char* device_kind) {
+    host = plugin_host;
+    heddle_resource t = {};
+    t.struct_size = sizeof(t);
+    t.scope = scope;
+    t.interface_version = interface_version;
+    t.name = name;
+    t.device_kind = device_kind;
+    t.create = create;
+    t.destroy = destroy;
+    if (has_resource_abort<R>::value) t.abort = abort;
+    if (has_poll_error<R>::value) t.poll_error = poll_error;
+    return t;
+  }
+};
+
+}  // namespace detail
+
+}  // namespace plugin
+}  // namespace heddle

@@ -1,0 +1,73 @@
+#include "run/step_resources.h"
+
+#include <algorithm>
+
+#include "run/device_run.h"
+
+namespace heddle {
+
+Status StepResources::create(const DeviceRun* devices) {
+  const auto needs = [](const PlanStep& step) { return step.resources != nullptr; };
+  if (std::none_of(plan_.steps.begin(), plan_.steps.end(), needs)) return {};
+  pointers_.resize(plan_.steps.size());
+  for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
+    const PlanStep& step = plan_.steps[i];
+    if (!step.resources) continue;
+    void* const stream = step.on_device ? devices->stream(*step.on_device) : nullptr;
+    for (const ResourceSlot& slot : *step.resources) {
+      auto object = object_of(step, slot, stream);
+      if (!object.ok()) return std::move(object).status().at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
+      pointers_[i].push_back(*object);
+    }
+  }
+  return {};
+}
+
+void StepResources::note(const std::shared_ptr<const Resource>& resource) {
+  if (resource->may_break() && std::find(fragile_.begin(), fragile_.end(), resource) == fragile_.end()) fragile_.push_back(resource);
+}
+
+Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot& slot, void* stream) {
+  if (slot.made) {
+    note(slot.made);
+    return slot.made->object();
+  }
+  ResourcePlace place = {step.device, nullptr, stream};
+  if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
+  // Steps of one stream with one need share it.
+  const auto key = std::make_pair(slot.need->key(), stream);
+  std::shared_ptr<const Resource>& made = of_streams_[key];
+  if (!made) {
+    HEDDLE_TRY(made, plan_.resources->make_for_stream(plan_.registry, *slot.need, place));
+    note(made);
+  }
+  return made->object();
+}
+
+std::span<void* const> StepResources::of(uint32_t step) const {
+  if (pointers_.empty()) return {};
+  return pointers_[step];
+}
+
+Status StepResources::bind(uint32_t step, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
+  const std::lock_guard lock(mutex_);
+  pointers->clear();
+  for (const ResourceSlot& slot : slots) {
+    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, nullptr));
+    pointers->push_back(object);
+  }
+  return {};
+}
+
+Status StepResources::poll() const {
+  for (const auto& resource : fragile_) HEDDLE_CHECK(resource->poll());
+  return {};
+}
+
+void StepResources::abort(uint32_t step, const std::string& why) const noexcept {
+  if (!plan_.steps[step].resources) return;
+  for (const ResourceSlot& slot : *plan_.steps[step].resources)
+    if (slot.made) slot.made->abort(why);
+}
+
+}  // namespace heddle

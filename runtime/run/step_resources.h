@@ -1,0 +1,54 @@
+// StepResources: the resources of the steps of one context, as their kernels see them: a pointer for each slot. Those of a session or wider
+// are the plan's; those of stream scope are made here, one for each stream that a step asks for it, and go with the context.
+//
+// Belongs to one Execution. Asked by the threads of its run, and by those that end it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compile/plan.h"
+#include "compile/resources.h"
+#include "heddle/status.h"
+
+namespace heddle {
+
+class DeviceRun;
+
+class StepResources {
+ public:
+  explicit StepResources(const Plan& plan) : plan_(plan) {}
+  StepResources(const StepResources&) = delete;
+  StepResources& operator=(const StepResources&) = delete;
+  // Makes what the plan's steps need of stream scope. Errors: as ResourceTable::bind.
+  Status create(const DeviceRun* devices);
+
+  // By slot; empty: the step needs none.
+  std::span<void* const> of(uint32_t step) const;
+  // The same for a step that finds its kernel while it runs: fills `pointers`. Errors: as create.
+  Status bind(uint32_t step, std::span<const ResourceSlot> slots, std::vector<void*>* pointers);
+
+  // Whether any can break; and whether one has. Errors: device_failed.
+  bool may_break() const { return !fragile_.empty(); }
+  Status poll() const;
+  // A step is under way, and is to end.
+  void abort(uint32_t step, const std::string& why) const noexcept;
+
+ private:
+  Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
+  void note(const std::shared_ptr<const Resource>& resource);
+
+  const Plan& plan_;
+  std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
+  std::vector<std::shared_ptr<const Resource>> fragile_;
+  std::mutex mutex_;  // of what late steps add
+  std::map<std::pair<std::string, void*>, std::shared_ptr<const Resource>> of_streams_;
+};
+
+}  // namespace heddle

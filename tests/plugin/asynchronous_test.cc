@@ -1,0 +1,453 @@
+// Steps that their kernels only start (tests/plugins/started.cc): completed by other threads, early, late, twice, never, in any order.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "../plugins/started.h"
+#include "heddle/session.h"
+#include "plugins.h"
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using testing_nets::blob;
+using testing_nets::view;
+
+// What becomes of a step that is started.
+enum class Fate : int64_t { late, early, twice, aborted, fails, refused, held };
+
+// A thread that completes what was started, in an order of its own.
+class Crew : public Starter {
+ public:
+  explicit Crew(uint64_t seed) : Starter{begin, told}, random_(seed), thread_([this] { work(); }) {}
+  ~Crew() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+  // By number of the step.
+  std::function<Fate(int64_t number)> fate = [](int64_t) { return Fate::late; };
+  std::atomic<int> aborted{0}, refused_twice{0}, under_way{0};
+  // Lets go of those that were held.
+  void release() {
+    const std::lock_guard lock(mutex_);
+    for (const Job& job : waiting_) queue_.push_back({job.context, Fate::late});
+    waiting_.clear();
+    changed_.notify_all();
+  }
+
+ private:
+  struct Job {
+    const heddle_run_context* context;
+    Fate fate;
+  };
+  // y is the sum of the inputs.
+  static void compute(const heddle_run_context& c) {
+    auto* y = static_cast<float*>(c.outputs[0]->data);
+    for (int64_t i = 0; i < c.outputs[0]->element_count; ++i) {
+      float sum = 0;
+      for (uint32_t k = 0; k < c.input_count; ++k) sum += static_cast<const float*>(c.inputs[k]->data)[i];
+      y[i] = sum;
+    }
+  }
+  heddle_status complete(const heddle_run_context& c, heddle_status status, const char* text = nullptr) {
+    --under_way;
+    return c.host->complete(c.call, status, text, text ? std::strlen(text) : 0);
+  }
+  static heddle_status begin(Starter* self, const heddle_run_context* context, int64_t number) {
+    auto& crew = *static_cast<Crew*>(self);
+    const Fate fate = crew.fate(number);
+    if (fate == Fate::refused) {
+      const std::string text = "refused, as it was told to";
+      context->host->set_error(context->call, HEDDLE_ERROR_INVALID, text.data(), text.size());
+      return HEDDLE_ERROR_INVALID;
+    }
+    ++crew.under_way;
+    if (fate == Fate::early) {
+      compute(*context);
+      EXPECT_EQ(crew.complete(*context, HEDDLE_OK), HEDDLE_OK);
+      return HEDDLE_OK;
+    }
+    const std::lock_guard lock(crew.mutex_);
+    (fate == Fate::aborted || fate == Fate::held ? crew.waiting_ : crew.queue_).push_back({context, fate});
+    crew.changed_.notify_all();
+    return HEDDLE_OK;
+  }
+  static void told(Starter* self, const heddle_run_context* context, int64_t) {
+    auto& crew = *static_cast<Crew*>(self);
+    ++crew.aborted;
+    const std::lock_guard lock(crew.mutex_);
+    const auto waits = [&](const Job& job) { return job.context == context; };
+    const auto found = std::find_if(crew.waiting_.begin(), crew.waiting_.end(), waits);
+    if (found == crew.waiting_.end()) return;  // it is about to complete
+    crew.waiting_.erase(found);
+    crew.queue_.push_back({context, Fate::aborted});
+    crew.changed_.notify_all();
+  }
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const size_t chosen = random_() % queue_.size();
+      const Job job = queue_[chosen];
+      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(chosen));
+      lock.unlock();
+      const heddle_run_context context = *job.context;  // a copy, as the boundary allows
+      if (job.fate == Fate::aborted) {
+        complete(context, HEDDLE_ERROR_CANCELLED);
+      } else if (job.fate == Fate::fails) {
+        complete(context, HEDDLE_ERROR_INVALID, "failed, as it was told to");
+      } else {
+        compute(context);
+        if (job.fate == Fate::twice) {
+          // Held by this thread, so that the step is still the same when it is completed again.
+          EXPECT_EQ(complete(context, HEDDLE_OK), HEDDLE_OK);
+          if (context.host->complete(context.call, HEDDLE_ERROR_INTERNAL, "twice", 5) == HEDDLE_ERROR_INVALID) ++refused_twice;
+        } else {
+          EXPECT_EQ(complete(context, HEDDLE_OK), HEDDLE_OK);
+        }
+      }
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::mt19937_64 random_;
+  std::vector<Job> queue_, waiting_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+// Threads that say how many of them are at work.
+class CountingExecutor final : public Executor {
+ public:
+  explicit CountingExecutor(int threads) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+  }
+  ~CountingExecutor() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      ready_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int concurrency() const noexcept override { return static_cast<int>(threads_.size()) + 1; }
+  void submit(HelperTask& task) noexcept override {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(&task);
+    ready_.notify_one();
+  }
+  int at_work() const { return at_work_; }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ready_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      HelperTask* const task = queue_.front();
+      queue_.erase(queue_.begin());
+      ++at_work_;
+      lock.unlock();
+      task->execute();
+      lock.lock();
+      --at_work_;
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::vector<HelperTask*> queue_;
+  std::atomic<int> at_work_{0};
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+Runtime runtime_on(Executor* executor, int threads = 2) {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("started")};
+  options.default_plugins = false;
+  options.threads = threads;
+  options.executor = executor;
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+ValueId started(NetBuilder& b, const std::string& name, const std::vector<ValueId>& inputs, Crew& crew, int64_t number) {
+  return b.add1("Started", name, inputs, {{"starter", reinterpret_cast<int64_t>(static_cast<Starter*>(&crew))}, {"number", number}},
+                "started");
+}
+
+constexpr int64_t elements = 40'000;  // several tiles
+
+// Up to 24 operators over what is there already: asynchronous ones, numbered, among plain and tiled ones.
+Net random_net(uint64_t seed, Crew& crew, int64_t* asynchronous) {
+  std::mt19937_64 random(seed);
+  NetBuilder b("random");
+  std::vector<ValueId> values = {b.input("x", DType::f32, Shape{elements})};
+  std::vector<bool> read = {true};
+  *asynchronous = 0;
+  const auto any = [&] {
+    const size_t i = values.size() - 1 - random() % std::min<size_t>(values.size(), 6);
+    read[i] = true;
+    return values[i];
+  };
+  const uint64_t count = 4 + random() % 20;
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    const ValueId first = any();
+    ValueId made;
+    if (const uint64_t kind = random() % 3; kind == 0 || i == 1)
+      made =
+          started(b, name, random() % 2 == 0 ? std::vector<ValueId>{first} : std::vector<ValueId>{first, any()}, crew, (*asynchronous)++);
+    else if (kind == 1)
+      made = b.add1("Neg", name, {first});
+    else
+      made = b.add1("Softmax", name, {b.add1("Add", name + "sum", {first, any()})});
+    values.push_back(made);
+    read.push_back(false);
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!read[i]) b.output(values[i]);
+  return b.finish();
+}
+
+std::vector<std::vector<float>> numbers(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<float>> all;
+  for (const Tensor& t : tensors) {
+    const auto* data = static_cast<const float*>(t.data());
+    all.emplace_back(data, data + t.shape().element_count());
+  }
+  return all;
+}
+
+TEST(Asynchronous, AThousandGraphsGiveTheResultsOfTheSerialRun) {
+  const Runtime serial = runtime_on(nullptr, 1), parallel = runtime_on(nullptr, 2);
+  std::vector<float> x(elements);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 17) - 8;
+  const std::vector<TensorView> inputs = {view(x.data(), DType::f32, Shape{elements})};
+  int failed = 0, stopped = 0, twice = 0;
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Crew crew(seed);
+    int64_t asynchronous = 0;
+    const Net net = random_net(seed, crew, &asynchronous);
+    crew.fate = [](int64_t) { return Fate::early; };
+    Session one = testing_nets::open(serial, net), both = testing_nets::open(parallel, net);
+    const auto expected = one.run(inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status().text();
+    auto context = both.prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(context->bind_input(0, x.data()).ok());
+    const auto good = [&](int64_t number) { return static_cast<Fate>((static_cast<uint64_t>(number) * 7 + seed) % 3); };
+    if (asynchronous > 0 && seed % 5 < 3) {
+      const int64_t bad = static_cast<int64_t>(seed % static_cast<uint64_t>(asynchronous));
+      const Fate fate = seed % 5 == 0 ? Fate::fails : seed % 5 == 1 ? Fate::refused : Fate::aborted;
+      crew.fate = [&](int64_t number) { return number == bad ? fate : good(number); };
+      RunOptions options;
+      if (fate == Fate::aborted) options.deadline_ns = 3'000'000;
+      const Status status = context->run(options);
+      ASSERT_FALSE(status.ok());
+      if (fate == Fate::aborted)
+        EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+      else
+        EXPECT_NE(status.text().find("as it was told to"), std::string::npos) << status.text();
+      EXPECT_EQ(crew.under_way, 0) << "the run is over, and a step is not";
+      ++(fate == Fate::aborted ? stopped : failed);
+    }
+    crew.fate = good;
+    const Status status = context->run();
+    ASSERT_TRUE(status.ok()) << status.text();
+    for (size_t i = 0; i < context->output_count(); ++i) {
+      const TensorView y = context->output(i);
+      ASSERT_EQ(std::memcmp(y.data, (*expected)[i].data(), static_cast<size_t>(y.byte_size())), 0) << "output " << i;
+    }
+    twice += crew.refused_twice;
+  }
+  EXPECT_GT(failed, 100);
+  EXPECT_GT(stopped, 100);
+  EXPECT_GT(twice, 100);
+}
+
+// x -> Started -> Neg
+Net held_net(Crew& crew) {
+  NetBuilder b("held");
+  b.output(b.add1("Neg", "y", {started(b, "held", {b.input("x", DType::f32, Shape{8})}, crew, 0)}));
+  return b.finish();
+}
+
+void wait_until(const std::function<bool()>& so) {
+  for (int i = 0; i < 20'000 && !so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(so());
+}
+
+TEST(Asynchronous, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
+  CountingExecutor executor(2);
+  Crew crew(7);
+  crew.fate = [&](int64_t) { return Fate::held; };
+  {
+    const Runtime runtime = runtime_on(&executor, 3);
+    Session session = testing_nets::open(runtime, held_net(crew));
+    const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+    std::vector<Context> contexts;
+    std::atomic<int> done{0}, good{0};
+    for (int i = 0; i < 100; ++i) {
+      auto context = session.prepare();
+      ASSERT_TRUE(context.ok()) << context.status().text();
+      ASSERT_TRUE(context->bind_input(0, x.data()).ok());
+      contexts.push_back(std::move(*context));
+    }
+    for (int round = 0; round < 3; ++round) {
+      done = good = 0;
+      for (Context& context : contexts)
+        ASSERT_TRUE(context
+                        .run_async([&](const Status& status) {
+                          good += status.ok() ? 1 : 0;
+                          ++done;
+                        })
+                        .ok());
+      wait_until([&] { return crew.under_way == 100; });
+      wait_until([&] { return executor.at_work() == 0; });  // nobody waits
+      EXPECT_EQ(done, 0);
+      crew.release();
+      wait_until([&] { return done == 100; });
+      EXPECT_EQ(good, 100);
+      for (const Context& context : contexts) EXPECT_EQ(static_cast<const float*>(context.output(0).data)[2], -3);
+    }
+    // Deadlines and cancellations end runs that have no thread.
+    done = good = 0;
+    std::atomic<int> late{0}, cancelled{0};
+    for (size_t i = 0; i < contexts.size(); ++i) {
+      RunOptions options;
+      if (i % 2 == 0) options.deadline_ns = 20'000'000;
+      ASSERT_TRUE(contexts[i]
+                      .run_async(
+                          [&](const Status& status) {
+                            late += status.code() == Code::deadline_exceeded ? 1 : 0;
+                            cancelled += status.code() == Code::cancelled ? 1 : 0;
+                            ++done;
+                          },
+                          options)
+                      .ok());
+    }
+    wait_until([&] { return done == 50; });
+    for (Context& context : contexts) context.cancel();
+    wait_until([&] { return done == 100; });
+    EXPECT_EQ(late, 50);
+    EXPECT_EQ(cancelled, 50);
+    EXPECT_GE(crew.aborted, 100);
+  }
+}
+
+// A step with no abort that does not complete: the run ends without it, and the context is busy until it does.
+TEST(Asynchronous, OneThatNeverCompletesIsGivenUp) {
+  const Runtime runtime = runtime_on(nullptr, 2);
+  Crew crew(3);
+  crew.fate = [](int64_t) { return Fate::held; };
+  crew.abort = [](Starter*, const heddle_run_context*, int64_t) {};
+  Session session = testing_nets::open(runtime, held_net(crew));
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  auto context = session.prepare();
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  ASSERT_TRUE(context->bind_input(0, x.data()).ok());
+  RunOptions options;
+  options.deadline_ns = 2'000'000;
+  Status status = context->run(options);
+  EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+  EXPECT_NE(status.text().find("operator \"held\" (started::Started) has not completed"), std::string::npos) << status.text();
+  status = context->run();
+  EXPECT_EQ(status.code(), Code::busy) << status.text();
+  crew.release();
+  wait_until([&] { return crew.under_way == 0; });
+  crew.fate = [](int64_t) { return Fate::late; };
+  wait_until([&] { return context->run().ok(); });
+  EXPECT_EQ(static_cast<const float*>(context->output(0).data)[0], -2);
+}
+
+TEST(Asynchronous, OutputsOfUnknownExtentsAreAllocatedWhenTheyAreFound) {
+  const Runtime runtime = runtime_on(nullptr, 2);
+  NetBuilder b("found");
+  const ValueId found = b.add1("Found", "found", {b.input("x", DType::f32, Shape{6})}, {}, "started");
+  b.output(b.add1("Found", "again", {b.add1("Neg", "neg", {b.add1("Neg", "turned", {found})})}, {}, "started"));
+  Session session = testing_nets::open(runtime, b.finish());
+  for (const auto& [x, y] : {std::pair<std::vector<float>, std::vector<float>>{{1, -2, 3, -4, 5, -6}, {1, 3, 5}},
+                             {{-1, -1, -1, -1, -1, -1}, {}},
+                             {{1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}},
+                             {{-1, 7, -1, -1, -1, -1}, {7}}}) {
+    const auto out = session.run({view(x.data(), DType::f32, Shape{6})});
+    ASSERT_TRUE(out.ok()) << out.status().text();
+    EXPECT_EQ(numbers(*out)[0], y);
+  }
+}
+
+// The example of docs/writing_an_operator.md.
+TEST(Asynchronous, AStepWaitsForASocket) {
+  const Runtime runtime = runtime_on(nullptr, 2);
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  NetBuilder b("received");
+  b.output(b.add1("Received", "received", {b.input("like", DType::f32, Shape{4})}, {{"socket", int64_t{ends[0]}}}, "started"));
+  Session session = testing_nets::open(runtime, b.finish());
+  const float like[4] = {}, sent[4] = {1, 2, 3, 4};
+  const std::vector<TensorView> inputs = {view(like, DType::f32, Shape{4})};
+  std::thread peer([&] {
+    for (size_t i = 0; i < sizeof(sent); ++i) EXPECT_EQ(::write(ends[1], reinterpret_cast<const char*>(sent) + i, 1), 1);
+  });
+  auto out = session.run(inputs);
+  peer.join();
+  ASSERT_TRUE(out.ok()) << out.status().text();
+  EXPECT_EQ(numbers(*out)[0], (std::vector<float>{1, 2, 3, 4}));
+  RunOptions options;
+  options.deadline_ns = 5'000'000;
+  out = session.run(inputs, options);
+  EXPECT_EQ(out.status().code(), Code::deadline_exceeded) << out.status().text();
+  EXPECT_EQ(::write(ends[1], sent, 6), 6);
+  ::close(ends[1]);
+  out = session.run(inputs);
+  EXPECT_EQ(out.status().code(), Code::kernel_failed);
+  EXPECT_NE(out.status().text().find("the peer closed the socket with 10 bytes to come"), std::string::npos) << out.status().text();
+  ::close(ends[0]);
+}
+
+// Looked at step by step, runs wait for each of them.
+TEST(Asynchronous, ObservedRunsSeeEachStepWhenItIsDone) {
+  const Runtime runtime = runtime_on(nullptr, 2);
+  Crew crew(5);
+  Session session = testing_nets::open(runtime, held_net(crew));
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<float> seen;
+  const StepObserver observer = [&](StepView& step) {
+    const auto y = step.read_output(0);
+    if (y.ok()) seen.push_back(*static_cast<const float*>(y->data));
+    return Status();
+  };
+  RunOptions options;
+  options.observer = &observer;
+  auto out = session.run({view(x.data(), DType::f32, Shape{8})}, options);
+  ASSERT_TRUE(out.ok()) << out.status().text();
+  EXPECT_EQ(seen, (std::vector<float>{2, -2}));
+  EXPECT_EQ(numbers(*out)[0][0], -2);
+  crew.fate = [](int64_t) { return Fate::aborted; };
+  options.deadline_ns = 5'000'000;
+  out = session.run({view(x.data(), DType::f32, Shape{8})}, options);
+  EXPECT_EQ(out.status().code(), Code::deadline_exceeded) << out.status().text();
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,212 @@
+// Asynchronous operators: Started is in the test's hands (started.h); Found asks for memory of its output when it is complete, on the other
+// thread; Received waits for a socket.
+#include "started.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "heddle/op.h"
+using namespace heddle::plugin;
+
+namespace {
+
+// y = x when it is done; whoever the test is writes y.
+class Started {
+ public:
+  Status create(const CreateContext& context) {
+    starter_ = reinterpret_cast<Starter*>(context.attributes.i("starter"));
+    number_ = context.attributes.i("number");
+    return {};
+  }
+  Status start(const RunContext& context, Completion) const { return {starter_->start(starter_, &context, number_), ""}; }
+  void abort(const RunContext& context) const { starter_->abort(starter_, &context, number_); }
+  Status finish(const RunContext& context) const {
+    ++static_cast<float*>(context.outputs[0]->data)[0];  // to be seen: finish comes behind the end, once
+    return {};
+  }
+
+ private:
+  Starter* starter_ = nullptr;
+  int64_t number_ = 0;
+};
+
+// Threads of the plugin's own; the library stays until they are gone.
+class Threads {
+ public:
+  ~Threads() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  template <class Work>
+  void begin(Work work) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    threads_.emplace_back(std::move(work));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::thread> threads_;
+};
+Threads threads;
+
+// The positive numbers of x, found by a thread of its own.
+class Found {
+ public:
+  Status start(const RunContext& context, Completion done) const {
+    threads.begin([context, done] {
+      const In<float> x = input<float>(context, 0);
+      const int64_t count = std::count_if(x.data, x.data + x.size, [](float v) { return v > 0; });
+      auto* y = static_cast<float*>(allocate_output(context, 0, {&count, 1}));
+      if (!y && count > 0) {
+        done({HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for what was found"});
+        return;
+      }
+      std::copy_if(x.data, x.data + x.size, y, [](float v) { return v > 0; });
+      done({});
+    });
+    return {};
+  }
+};
+Status infer_found(InferContext& context) {
+  context.set_dynamic(0, 1);
+  return {};
+}
+
+// Sockets that steps wait for, all by one thread.
+class Receiver {
+ public:
+  Receiver() : wake_(eventfd(0, EFD_NONBLOCK)), thread_([this] { work(); }) {}
+  ~Receiver() {
+    stop_ = true;
+    wake();
+    thread_.join();
+    close(wake_);
+  }
+  void receive(const RunContext& context, Completion done, int socket) {
+    const heddle_tensor& y = *context.outputs[0];
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      waiting_.emplace(context.call, Waiting{done, socket, static_cast<char*>(y.data), static_cast<size_t>(y.byte_size)});
+    }
+    wake();
+  }
+  void abort(const RunContext& context) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = waiting_.find(context.call);
+    if (found == waiting_.end()) return;
+    const Completion done = found->second.done;
+    waiting_.erase(found);
+    done(cancelled());
+  }
+
+ private:
+  struct Waiting {
+    Completion done;
+    int socket;
+    char* to;
+    size_t left;
+  };
+  void wake() const {
+    const uint64_t one = 1;
+    (void)!write(wake_, &one, sizeof(one));
+  }
+  // False: there is more to come.
+  static bool read_some(Waiting& waiting, Status* status) {
+    while (waiting.left > 0) {
+      const ssize_t n = read(waiting.socket, waiting.to, waiting.left);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+      if (n <= 0) {
+        *status = invalid(n == 0 ? "the peer closed the socket with " + std::to_string(waiting.left) + " bytes to come"
+                                 : std::string("the socket: ") + std::strerror(errno));
+        return true;
+      }
+      waiting.to += n;
+      waiting.left -= static_cast<size_t>(n);
+    }
+    return true;
+  }
+  void work() {
+    while (!stop_) {
+      std::vector<pollfd> polled = {{wake_, POLLIN, 0}};
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (const auto& entry : waiting_) polled.push_back({entry.second.socket, POLLIN, 0});
+      }
+      poll(polled.data(), polled.size(), -1);
+      uint64_t woken = 0;
+      (void)!read(wake_, &woken, sizeof(woken));
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (auto entry = waiting_.begin(); entry != waiting_.end();) {
+        Status status;
+        const bool over = read_some(entry->second, &status);
+        const Completion done = entry->second.done;
+        entry = over ? waiting_.erase(entry) : std::next(entry);
+        if (over) done(status);
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::map<const heddle_call*, Waiting> waiting_;
+  std::atomic<bool> stop_{false};
+  const int wake_;
+  std::thread thread_;
+};
+
+Receiver& receiver() {
+  static Receiver one;
+  return one;
+}
+
+// As many numbers as `like` has, from a non-blocking socket.
+class Received {
+ public:
+  Status create(const CreateContext& context) {
+    socket_ = static_cast<int>(context.attributes.i("socket"));
+    return {};
+  }
+  Status start(const RunContext& context, Completion done) const {
+    receiver().receive(context, done, socket_);
+    return {};
+  }
+  void abort(const RunContext& context) const { receiver().abort(context); }
+
+ private:
+  int socket_ = -1;
+};
+
+}  // namespace
+
+HEDDLE_PLUGIN("started", "1.0", plugin) {
+  const heddle_dtype_set f32 = dtypes<float>();
+  plugin.add(Op("Started", "started")
+                 .variadic("x", f32)
+                 .out("y", {}, f32)
+                 .infer([](InferContext& context) {
+                   context.set_dims(0, context.dims(0));
+                   return Status();
+                 })
+                 .required("starter", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("number", 0)
+                 .traits(HEDDLE_TRAIT_IMPURE)
+                 .cpu<Started>());
+  plugin.add(
+      Op("Found", "started").in("x", f32).out("y", {}, f32).infer(infer_found).cpu<Found>().kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+  plugin.add(Op("Received", "started")
+                 .in("like", f32)
+                 .out("y", same_as("like"), f32)
+                 .required("socket", HEDDLE_ATTRIBUTE_INT)
+                 .traits(HEDDLE_TRAIT_IMPURE)
+                 .cpu<Received>());
+}
