@@ -18,7 +18,7 @@ uint32_t body_id(uint32_t stream, const std::vector<Attribute>& attributes, cons
 // The random stream of an operator with the constant id `own` in a subnet; `body` 0: in the outermost net.
 uint32_t random_stream_in(uint32_t body, uint32_t own);
 
-// A plan for the thread of the operator that the subnet belongs to, on the host. `inputs`: views whose dtypes and dims count. `outputs`:
+// A plan for the threads of the net around it, on the host. `inputs`: views whose dtypes and dims count. `outputs`:
 // filled with the types of its outputs; null entries: not asked for. `target` and `options` are those of the net around it, but for `body`,
 // the id of the subnet. Thread-safe.
 Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std::shared_ptr<const RegistrySnapshot>& registry,

@@ -109,6 +109,8 @@ void lay_out_graph(Draft& draft) {
       graph.flags[i] = step_async;
     else if (draft.plan.steps[i].late)
       graph.flags[i] = step_resolves;
+    if (!draft.plan.steps[i].nested.empty() || (draft.plan.steps[i].late && draft.node(draft.order[i]).has_subnet()))
+      graph.flags[i] |= step_hosts;
     any_finish = any_finish || finish_of(draft.plan.steps[i]);
   }
   graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));

@@ -14,7 +14,6 @@ CompilationTarget::CompilationTarget(const std::string& device, const Limits& ne
 CompilationTarget CompilationTarget::for_subnets() const {
   CompilationTarget target = *this;
   target.default_device = "cpu:0";
-  target.max_threads = 1;
   target.devices = nullptr;
   return target;
 }

@@ -20,7 +20,7 @@ struct CompilationTarget {
   // What has no default. `device`: "kind" or "kind:index", where operators run that name none; `threads`: the most that
   // work on one run, the calling one included.
   CompilationTarget(const std::string& device, const Limits& net_limits, uint32_t threads);
-  // The same for the net of an operator's attribute, which the thread of that operator runs on the host.
+  // The same for the net of an operator's attribute, which runs on the host, on the threads of the net around it.
   CompilationTarget for_subnets() const;
 
   std::string default_device;  // in full: "kind:index"

@@ -42,7 +42,7 @@ class ContextMemory {
   std::byte* scratch(uint32_t step) const;
   // Of the plans of a step's subnets. One of them runs at a time: they share the step's scratch, behind the kernel's own.
   std::byte* subnet_memory(uint32_t step) const;
-  // A plan for one thread (a subnet's) has one thread scratch, whichever thread runs it.
+  // A plan for one thread has one thread scratch.
   std::byte* thread_scratch(uint32_t worker) const {
     return thread_scratch_ + (plan_->max_threads > 1 ? worker : 0) * static_cast<size_t>(plan_->thread_scratch_bytes);
   }

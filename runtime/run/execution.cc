@@ -29,7 +29,7 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
     HEDDLE_CHECK(make_homes(*plan, variables.get()));
   }
   HEDDLE_TRY(ContextMemory memory, ContextMemory::create(*plan, options.workspace, options.transient, options.transient_bytes));
-  auto resources = std::make_unique<StepResources>(*plan);
+  auto resources = std::make_unique<StepResources>(*plan, options.outer_resources);
   HEDDLE_CHECK(resources->create(devices.get()));
   std::unique_ptr<Execution> self(
       new Execution(std::move(plan), std::move(variables), std::move(memory), std::move(resources), std::move(devices), options));
@@ -46,8 +46,9 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
       memory_(std::move(memory)),
       views_(*plan_, memory_, variables_.store()),
       bindings_(*plan_, memory_, views_),
-      scheduler_(plan_->graph, scheduling(*plan_, options).max_threads > 1 ? options.executor : nullptr, scheduling(*plan_, options)),
-      subnets_(*plan_, memory_, scope_, failures_),
+      scheduler_(plan_->graph, scheduling(*plan_, options).max_threads > 1 ? options.executor : nullptr, scheduling(*plan_, options),
+                 options.outer_scheduler),
+      subnets_(*plan_, memory_, scope_, failures_, scheduler_, *resources),
       resources_(std::move(resources)),
       pending_(*plan_, *resources_, step_done, this),
       steps_({*plan_, memory_, scope_, failures_, subnets_, pending_, *resources_, scheduler_, devices.get()}, views_),

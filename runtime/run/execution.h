@@ -45,6 +45,8 @@ struct ExecutionOptions {
   // Of a subnet: the run in whose step `outer_step` it is run. Null: it is none. Outlives the execution.
   RunScope* outer = nullptr;
   uint32_t outer_step = 0;
+  Scheduler* outer_scheduler = nullptr;      // of that run
+  StepResources* outer_resources = nullptr;  // of that context
 };
 
 class Execution {

@@ -34,14 +34,20 @@ Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot&
   }
   ResourcePlace place = {step.device, nullptr, stream};
   if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
-  // Steps of one stream with one need share it.
-  const auto key = std::make_pair(slot.need->key(), stream);
-  std::shared_ptr<const Resource>& made = of_streams_[key];
-  if (!made) {
-    HEDDLE_TRY(made, plan_.resources->make_for_stream(plan_.registry, *slot.need, place));
-    note(made);
-  }
+  HEDDLE_TRY(const std::shared_ptr<const Resource> made, of_stream(*slot.need, place));
+  note(made);
   return made->object();
+}
+
+// Steps of one stream with one need share it.
+Result<std::shared_ptr<const Resource>> StepResources::of_stream(const ResourceNeed& need, const ResourcePlace& place) {
+  if (outer_) return outer_->of_stream(need, place);
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const Resource>& made = of_streams_[std::make_pair(need.key(), place.stream)];
+  if (!made) {
+    HEDDLE_TRY(made, plan_.resources->make_for_stream(plan_.registry, need, place));
+  }
+  return made;
 }
 
 std::span<void* const> StepResources::of(uint32_t step) const {
@@ -50,7 +56,6 @@ std::span<void* const> StepResources::of(uint32_t step) const {
 }
 
 Status StepResources::bind(uint32_t step, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
-  const std::lock_guard lock(mutex_);
   pointers->clear();
   for (const ResourceSlot& slot : slots) {
     HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, nullptr));

@@ -23,7 +23,8 @@ class DeviceRun;
 
 class StepResources {
  public:
-  explicit StepResources(const Plan& plan) : plan_(plan) {}
+  // `outer`: of the context in whose steps this one runs: a context is one stream on the host, with its subnets. Null: it is no subnet's.
+  StepResources(const Plan& plan, StepResources* outer) : plan_(plan), outer_(outer) {}
   StepResources(const StepResources&) = delete;
   StepResources& operator=(const StepResources&) = delete;
   // Makes what the plan's steps need of stream scope. Errors: as ResourceTable::bind.
@@ -44,10 +45,13 @@ class StepResources {
   Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
   void note(const std::shared_ptr<const Resource>& resource);
 
+  Result<std::shared_ptr<const Resource>> of_stream(const ResourceNeed& need, const ResourcePlace& place);
+
   const Plan& plan_;
+  StepResources* const outer_;
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
   std::vector<std::shared_ptr<const Resource>> fragile_;
-  std::mutex mutex_;  // of what late steps add
+  std::mutex mutex_;  // of what late steps add, and those of subnets
   std::map<std::pair<std::string, void*>, std::shared_ptr<const Resource>> of_streams_;
 };
 

@@ -55,9 +55,21 @@ struct Subnets::Compiled {
   bool made_for(Inputs inputs);
 };
 
-Subnets::Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures)
-    : plan_(plan), memory_(memory), scope_(scope), failures_(failures) {}
+Subnets::Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures, Scheduler& scheduler,
+                 StepResources& resources)
+    : plan_(plan), memory_(memory), scope_(scope), failures_(failures), scheduler_(scheduler), resources_(resources) {}
 Subnets::~Subnets() = default;
+
+ExecutionOptions Subnets::options_inside(uint32_t step) {
+  ExecutionOptions options;
+  options.outer = &scope_;
+  options.outer_step = step;
+  options.outer_scheduler = &scheduler_;
+  options.outer_resources = &resources_;
+  options.max_threads = static_cast<int>(scheduler_.max_threads());
+  options.scheduler = scheduler_.options();
+  return options;
+}
 
 Status Subnets::create_planned() {
   const bool any = std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
@@ -65,9 +77,7 @@ Status Subnets::create_planned() {
   steps_.resize(plan_.steps.size());
   for (uint32_t i = 0; i < plan_.steps.size(); ++i)
     for (const NestedPlan& nested : plan_.steps[i].nested) {
-      ExecutionOptions options;
-      options.outer = &scope_;
-      options.outer_step = i;
+      ExecutionOptions options = options_inside(i);
       options.transient_bytes = nested.plan->context_bytes();
       if (options.transient_bytes > 0) options.transient = memory_.subnet_memory(i);
       HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
@@ -145,10 +155,7 @@ Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* ne
                                          body_id(plan_.steps[step].random_stream, plan_.steps[step].call->attributes()->values, net)));
     OfStep& of = steps_[step];
     HEDDLE_CHECK(make_room(of, plan->context_bytes(), target.memory_limit));
-    ExecutionOptions inside;
-    inside.outer = &scope_;
-    inside.outer_step = step;
-    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, inside));
+    HEDDLE_TRY(auto execution, Execution::create(std::move(plan), nullptr, options_inside(step)));
     return of.compiled.emplace_back(std::make_unique<Compiled>(net, std::move(execution))).get();
   } catch (const std::bad_alloc&) {
     return Status(Code::out_of_memory, fmt::format("no memory for subnet {} at the extents of this run", quoted(shared->name)));

@@ -1,9 +1,9 @@
 // Subnets: the nets inside the operators of one context (branches, loop bodies): an execution for each plan of each, found or compiled,
-// bound, run, and its results handed back.
+// bound, run on the threads of the run around it, and its results handed back.
 //
 // Those of steps whose extents are known were compiled with the net and work in the step's scratch. Those of late steps are compiled for
-// the types that they meet, in memory of their own, and kept while few. Belongs to one Execution; a step runs one subnet at a time, on its
-// own thread, and different steps theirs side by side.
+// the types that they meet, in memory of their own, and kept while few. Belongs to one Execution; a step runs one subnet at a time, and
+// different steps theirs side by side.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,18 @@
 
 namespace heddle {
 
+struct ExecutionOptions;
+class Scheduler;
+class StepResources;
+
 class Subnets {
  public:
   using Inputs = std::span<const heddle_tensor* const>;
   using Outputs = std::span<heddle_tensor* const>;
 
-  // All outlive it. What goes wrong is left in `failures`.
-  Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures);
+  // All outlive it. What goes wrong is left in `failures`. Runs of subnets find helpers among the threads of `scheduler`.
+  Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures, Scheduler& scheduler,
+          StepResources& resources);
   ~Subnets();
   Subnets(const Subnets&) = delete;
   Subnets& operator=(const Subnets&) = delete;
@@ -72,12 +77,16 @@ class Subnets {
   Compiled* find(uint32_t step, const Net* net, Inputs inputs, size_t outputs);
   // For a late step.
   Result<Compiled*> find_or_compile(uint32_t step, const Net* net, Inputs inputs, std::span<heddle_type* const> outputs);
+  // For an execution inside `step`.
+  ExecutionOptions options_inside(uint32_t step);
   Status make_room(OfStep& of, int64_t bytes, int64_t limit);
 
   const Plan& plan_;
   const ContextMemory& memory_;
   RunScope& scope_;
   FailureLog& failures_;
+  Scheduler& scheduler_;
+  StepResources& resources_;
   std::vector<OfStep> steps_;  // by step; empty when there can be none
 };
 

@@ -36,6 +36,12 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   ParallelEngine(const StepGraph& graph, Executor* executor, uint32_t threads, uint64_t shuffle_seed);
   ~ParallelEngine() override;
 
+  // The engine in whose steps this one runs: idle threads of it are called in place of an executor's. Before anything else.
+  void set_outer(ParallelEngine* outer) { outer_ = outer; }
+  // [executing thread `worker`] Idle threads of this run help `nested`, which the calling thread is about to run, until the end is told.
+  void host(uint32_t worker, ParallelEngine& nested) noexcept;
+  void end_hosting(uint32_t worker) noexcept;
+
   // Between runs, and before the first: what steps cost (0: unknown) and how many tiles they have.
   void set_costs(const Step* steps, const float* cost_ns);
   // Returns when every started step has finished. True: all of them ran and none failed. `measured_ns`: null, or by step, written with
@@ -69,8 +75,10 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
  private:
   struct alignas(64) Worker {
     // Read by all, written by all (offer: only its owner writes anything but 0).
-    std::atomic<uint64_t> offer{0};        // an Offer; 0: none
-    std::atomic<uint32_t> tiled{no_step};  // a step whose tiles others may claim
+    std::atomic<uint64_t> offer{0};                // an Offer; 0: none
+    std::atomic<uint32_t> tiled{no_step};          // a step whose tiles others may claim
+    std::atomic<ParallelEngine*> nested{nullptr};  // that it runs in its step
+    mutable std::atomic<uint32_t> visitors{0};     // threads that look at `nested` or help it
     // Its own.
     alignas(64) StepChain small;  // last in, first out
     StepChain ready;              // by remaining path
@@ -129,6 +137,8 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   uint32_t take(Worker& w) noexcept;
   uint32_t steal(Worker& w) noexcept;
   uint32_t take_completed(Worker& w) noexcept;
+  bool visit_nested(const Worker& w) noexcept;
+  void visit(uint32_t worker) noexcept;
   bool anything_to_take() const noexcept;
   uint32_t wait_as_caller() noexcept;
   uint32_t wait_as_helper(Worker& w) noexcept;
@@ -163,6 +173,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   StepTable table_;
   const uint32_t threads_;
   const uint64_t shuffle_seed_;
+  ParallelEngine* outer_ = nullptr;
   std::vector<Worker> workers_;
   std::vector<StepNode> nodes_;
   std::vector<Tiles> tiles_;  // by Entry::tile_slot - 1

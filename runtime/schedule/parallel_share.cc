@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "schedule/parallel.h"
 #include "schedule/step_call.h"
+#include "schedule/worker.h"
 
 namespace heddle {
 namespace {
@@ -110,6 +111,7 @@ void ParallelEngine::take_back(Worker& w) noexcept {
 void ParallelEngine::call_help(uint32_t wanted) noexcept {
   const int64_t here = hungry_.load(std::memory_order_seq_cst);
   if (here <= wanted) wake_caller();
+  if (outer_) outer_->call_help(wanted);
   const int64_t missing = static_cast<int64_t>(wanted) - here - helpers_.coming();
   if (missing > 0 && helpers_.idle() > 0) helpers_.call(static_cast<uint32_t>(missing));
 }
@@ -121,7 +123,54 @@ uint32_t ParallelEngine::take(Worker& w) noexcept {
   uint32_t step = steal(w);
   if (step == no_step) step = take_completed(w);
   if (step == no_step) step = join_tiles(w);
+  if (step == no_step && visit_nested(w)) ++w.joined;
   return step;
+}
+
+// ---------------------------------------------------------------- runs inside steps
+
+void ParallelEngine::host(uint32_t worker, ParallelEngine& nested) noexcept {
+  workers_[worker].nested.store(&nested, std::memory_order_seq_cst);
+}
+
+// Afterwards no other thread knows the nested one.
+void ParallelEngine::end_hosting(uint32_t worker) noexcept {
+  workers_[worker].nested.store(nullptr, std::memory_order_seq_cst);
+  while (workers_[worker].visitors.load(std::memory_order_seq_cst) != 0) sched_yield();
+}
+
+// Helps runs inside the steps of others, as long as there is something to take. False: there was nothing.
+bool ParallelEngine::visit_nested(const Worker& w) noexcept {
+  bool helped = false;
+  for (Worker& other : workers_) {
+    if (&other == &w || !other.nested.load(std::memory_order_relaxed)) continue;
+    other.visitors.fetch_add(1, std::memory_order_seq_cst);
+    // Counted first, looked second: who ends the hosting writes first and looks at the count second.
+    ParallelEngine* const nested = other.nested.load(std::memory_order_seq_cst);
+    if (nested && nested->threads_ > 1 && nested->anything_to_take()) {
+      hungry_.fetch_sub(1, std::memory_order_relaxed);
+      // The nested run's own thread is its worker 0; the others keep their order.
+      const uint32_t index = w.index < other.index ? w.index + 1 : w.index;
+      if (index < nested->threads_) nested->visit(index), helped = true;
+      hungry_.fetch_add(1, std::memory_order_relaxed);
+    }
+    other.visitors.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  return helped;
+}
+
+// [a thread of the outer run] Works as worker `worker` as long as there is something to take.
+void ParallelEngine::visit(uint32_t worker) noexcept {
+  const WorkerScope scope(worker, this);
+  Worker& w = workers_[worker];
+  for (;;) {
+    hungry_.fetch_add(1, std::memory_order_relaxed);
+    const uint32_t step = take(w);
+    if (step == no_step) break;
+    const Turns::Helping helping(control_->holds);  // with a token in hand the run cannot end
+    work(w, step);
+  }
+  hungry_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Independent steps go before shared tiles: side by side is faster than together.
@@ -167,6 +216,12 @@ bool ParallelEngine::anything_to_take() const noexcept {
     if (w.offer.load(std::memory_order_seq_cst) != 0) return true;
     const uint32_t step = w.tiled.load(std::memory_order_seq_cst);
     if (step != no_step && !tiles_[table_[step].tile_slot - 1].unclaimed.empty()) return true;
+    if (!w.nested.load(std::memory_order_seq_cst)) continue;
+    w.visitors.fetch_add(1, std::memory_order_seq_cst);
+    const ParallelEngine* const nested = w.nested.load(std::memory_order_seq_cst);
+    const bool wanted = nested && nested->threads_ > 1 && nested->anything_to_take();
+    w.visitors.fetch_sub(1, std::memory_order_seq_cst);
+    if (wanted) return true;
   }
   return false;
 }

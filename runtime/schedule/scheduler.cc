@@ -10,16 +10,35 @@
 namespace heddle {
 namespace {
 
-uint32_t thread_count(Executor* executor, const SchedulerOptions& options) {
+uint32_t thread_count(Executor* executor, const SchedulerOptions& options, const Scheduler* outer) {
+  if (outer) return options.mode == ScheduleMode::serial ? 1 : std::min(std::max(1u, options.max_threads), outer->max_threads());
   if (!executor || options.mode == ScheduleMode::serial) return 1;
   const auto available = static_cast<uint32_t>(std::max(1, executor->concurrency()));
   const uint32_t wanted = options.max_threads == 0 ? available : options.max_threads;
   return std::min({available, wanted, uint32_t{most_threads}});
 }
 
-bool has_asynchronous_steps(const StepGraph& graph) {
-  return std::any_of(graph.flags.begin(), graph.flags.end(), [](uint8_t flags) { return (flags & (step_async | step_awaited)) != 0; });
+bool has_steps(const StepGraph& graph, uint8_t kinds) {
+  return std::any_of(graph.flags.begin(), graph.flags.end(), [kinds](uint8_t flags) { return (flags & kinds) != 0; });
 }
+
+// The calling thread, a worker of `outer`, is given help by others of it, until this goes.
+class Hosting {
+ public:
+  // `worker` of it; no_worker: there is nothing to host.
+  Hosting(ParallelEngine* outer, uint32_t worker, ParallelEngine& nested) : outer_(outer), worker_(worker) {
+    if (worker_ != no_worker) outer_->host(worker_, nested);
+  }
+  ~Hosting() {
+    if (worker_ != no_worker) outer_->end_hosting(worker_);
+  }
+  Hosting(const Hosting&) = delete;
+  Hosting& operator=(const Hosting&) = delete;
+
+ private:
+  ParallelEngine* const outer_;
+  const uint32_t worker_;
+};
 
 // What a run wants beside its results; none of it: the plain loop.
 struct SerialExtras {
@@ -86,23 +105,27 @@ bool stopped_before_tail(RunControl& control) noexcept {
 
 }  // namespace
 
-Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options)
-    : graph_(graph), options_(options), threads_(thread_count(executor, options)) {
-  if (threads_ == 1 && options.shuffle_seed == 0 && !has_asynchronous_steps(graph)) return;
+Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options, Scheduler* outer)
+    : graph_(graph), options_(options), outer_(outer), threads_(thread_count(executor, options, outer)) {
+  if (threads_ == 1 && options.shuffle_seed == 0 && !has_steps(graph, step_async | step_awaited)) return;
   ns_per_tick();
-  engine_ = std::make_shared<ParallelEngine>(graph, threads_ > 1 ? executor : nullptr, threads_, options.shuffle_seed);
+  engine_ = std::make_shared<ParallelEngine>(graph, threads_ > 1 && !outer ? executor : nullptr, threads_, options.shuffle_seed);
+  if (outer) engine_->set_outer(outer->engine_.get());
+  hosts_ = threads_ > 1 && has_steps(graph, step_hosts);
   const bool learns = options.mode == ScheduleMode::automatic || options.measure;
   if (threads_ > 1 && options.shuffle_seed == 0 && learns) run_mode_ = std::make_unique<RunMode>(engine_->table(), graph.cost_ns, threads_);
 }
 Scheduler::~Scheduler() = default;
 
 void Scheduler::run(const Step* steps, RunControl& control) noexcept {
+  const uint32_t hosted_by = outer_ && outer_->engine_ ? worker_index(outer_->engine_.get()) : no_worker;
   const WorkerScope scope(0, standing_for());
   const RunMode::Choice choice = engine_ ? choose(steps) : RunMode::Choice();
   const uint64_t begin = choice.timed ? ticks() : 0;
   float* const cost_ns = choice.measure ? run_mode_->measured_ns() : nullptr;
   last_parallel_ = choice.parallel;
   if (choice.parallel) {
+    const Hosting hosting(outer_ ? outer_->engine_.get() : nullptr, hosted_by, *engine_);
     last_complete_ = engine_->run(steps, control, cost_ns);
   } else {
     SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks, control.outer_stops ? &control : nullptr};
@@ -158,7 +181,8 @@ RunMode::Choice Scheduler::choose(const Step* steps) noexcept {
   if (!run_mode_) return choice;
   choice = run_mode_->next();
   // Asynchronous steps need the engine, which then runs them on one thread or several.
-  if (options_.mode == ScheduleMode::parallel || engine_->table().has_asynchronous()) choice.parallel = true;
+  // Those that host other runs have them find helpers here.
+  if (options_.mode == ScheduleMode::parallel || hosts_ || engine_->table().has_asynchronous()) choice.parallel = true;
   return choice;
 }
 

@@ -34,8 +34,9 @@ struct SchedulerOptions {
 
 class Scheduler {
  public:
-  // `graph` outlives the scheduler; `executor`, null for serial, outlives the tasks it was given.
-  Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options);
+  // `graph` outlives the scheduler; `executor`, null for serial, outlives the tasks it was given. `outer`: this one runs inside steps of
+  // another (step_hosts), whose idle threads help it, in place of an executor's; it outlives this one. Null: it does not.
+  Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options, Scheduler* outer = nullptr);
   // No run is going on. Helpers that were asked for and have not come yet find nothing, whenever they come.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -82,6 +83,7 @@ class Scheduler {
   // Threads that executed something in the last run.
   uint32_t last_run_threads() const { return last_parallel_ ? engine_->executing_threads() : 1; }
   uint32_t max_threads() const { return threads_; }
+  const SchedulerOptions& options() const { return options_; }
   // Single-threaded nanoseconds by step: measured, or declared as long as nothing was; 0: unknown.
   const std::vector<float>& cost_ns() const { return run_mode_ ? run_mode_->cost_ns() : graph_.cost_ns; }
 
@@ -95,7 +97,9 @@ class Scheduler {
 
   const StepGraph& graph_;
   const SchedulerOptions options_;
+  Scheduler* const outer_;
   uint32_t threads_ = 1;
+  bool hosts_ = false;  // other runs, on several threads
   bool prepared_ = false;
   bool last_complete_ = false;
   bool last_parallel_ = false;

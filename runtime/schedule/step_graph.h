@@ -19,6 +19,8 @@ enum : uint8_t {
   // What its tiles are is known only when it is begun: run(context, 0, 0) finds out, before any of them. Who runs all of them in one call
   // leaves that out.
   step_resolves = 4,
+  // It may run other graphs, whose steps want threads of this run (Scheduler's `outer`).
+  step_hosts = 8,
 };
 
 struct StepGraph {
