@@ -1,27 +1,43 @@
 #include "base/alarm.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/clock.h"
 
 namespace heddle {
 
-// Never destroyed: alarms may be set until the process ends.
+// Never destroyed: alarms may be set until the process ends. A forked child has one of its own, for the parent's has no thread there.
 class AlarmThread {
  public:
   static AlarmThread& instance() {
-    static auto* const one = new AlarmThread();
-    return *one;
+    static std::atomic<AlarmThread*> one{nullptr};
+    AlarmThread* now = one.load(std::memory_order_acquire);
+    if (now && now->process_ == ::getpid()) return *now;
+    auto* const fresh = new AlarmThread();
+    if (one.compare_exchange_strong(now, fresh)) return *fresh;
+    delete fresh;
+    return *now;
+  }
+
+  bool prepare() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (running_) return true;
+    try {
+      std::thread([this] { work(); }).detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    return running_ = true;
   }
 
   void set(Alarm& alarm, uint64_t at) {
     const std::lock_guard lock(mutex_);
-    if (!running_) {
-      std::thread([this] { work(); }).detach();
-      running_ = true;
-    }
     remove(alarm);
     Alarm** place = &first_;
     while (*place && (*place)->at_ <= at) place = &(*place)->next_;
@@ -42,8 +58,8 @@ class AlarmThread {
   void remove(Alarm& alarm) {
     if (!alarm.set_) return;
     Alarm** place = &first_;
-    while (*place != &alarm) place = &(*place)->next_;
-    *place = alarm.next_;
+    while (*place && *place != &alarm) place = &(*place)->next_;  // none: it was set in the process that forked this one
+    if (*place) *place = alarm.next_;
     alarm.set_ = false;
   }
 
@@ -69,11 +85,16 @@ class AlarmThread {
     }
   }
 
+  const pid_t process_ = ::getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
   Alarm* first_ = nullptr;  // by time
   bool running_ = false;
 };
+
+bool Alarm::prepare() noexcept {
+  return AlarmThread::instance().prepare();
+}
 
 void Alarm::set(uint64_t at) {
   AlarmThread::instance().set(*this, at);

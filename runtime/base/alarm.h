@@ -13,6 +13,8 @@ class Alarm {
   ~Alarm() { cancel(); }
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
+  // [before set] Makes the thread, unless it is there. False: the system gives no thread, and no alarm would ring.
+  static bool prepare() noexcept;
   // Once, at `at` (base/clock.h ticks), or soon when that is past; in place of the time it was set to before. Allocates nothing.
   void set(uint64_t at);
   // Afterwards the function is not called any more, and no call of it is under way.

@@ -24,11 +24,11 @@ struct NodeDraft {
   bool tail = false;           // a variable update or behind one
   uint8_t device = 0;          // whose stream it is enqueued on; 0: it runs on the host
   uint32_t stream = 0;
-  int64_t staging = -1;  // as DeviceWork::staging
+  int64_t staging = -1;                 // as DeviceWork::staging
+  std::vector<ResourceSlot> resources;  // that its kernel asked for: they go after it
   KernelInstance made;
   OperatorCost cost;
   std::vector<NestedPlan> nested;
-  std::vector<ResourceSlot> resources;  // that its kernel asked for
 };
 
 // Values that share one buffer.

@@ -87,8 +87,9 @@ struct PlanStep {
   std::string domain, type;
   std::string device;
   const KernelEntry* kernel = nullptr;
-  std::unique_ptr<KernelCall> call;                          // of a late step, which creates its kernel while running
-  std::shared_ptr<const KernelCall::Attributes> attributes;  // what `state` may point to
+  std::unique_ptr<KernelCall> call;                            // of a late step, which creates its kernel while running
+  std::shared_ptr<const KernelCall::Attributes> attributes;    // what `state` may point to
+  std::unique_ptr<const std::vector<ResourceSlot>> resources;  // by slot; null: its kernel asked for none. They go after its state
   KernelState state;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
@@ -105,8 +106,7 @@ struct PlanStep {
   bool reads_extents = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable = false;
   std::vector<NestedPlan> nested;
-  std::unique_ptr<const std::vector<ResourceSlot>> resources;  // by slot; null: its kernel asked for none
-  std::vector<std::string> fused;                              // names of the operators in its epilogue
+  std::vector<std::string> fused;  // names of the operators in its epilogue
   std::vector<std::string> fused_types;
   std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
 

@@ -243,6 +243,7 @@ Status Preparer::make(NodeId id) {
     const KernelEntry* other = d.call->find(&refused);
     while (other && !takes_over(id, *other)) other = d.call->find(other);
     if (other) d.kernel = other;
+    d.made = {};
     services.forget();
     return other;
   };

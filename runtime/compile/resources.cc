@@ -40,7 +40,7 @@ std::string option_text(const AttributeValue& value) {
         else if constexpr (std::is_arithmetic_v<T>)
           return fmt::format("{}", v);
         else
-          return fmt::format("[{}]", fmt::join(v, ", "));
+          return fmt::format("{}", v);
       },
       value);
 }

@@ -28,8 +28,8 @@ class Builder {
   void place_sources();
   void place_output(NodeId id, size_t output);
   int in_place_input(NodeId id, size_t output) const;
-  int in_place_operand(NodeId id, const TensorType& type, const heddle_layout& layout) const;
-  bool may_take(const Node& node, size_t input, const TensorType& type, const heddle_layout& layout) const;
+  int in_place_operand(NodeId id, ValueId output, const heddle_layout& layout) const;
+  bool may_take(const Node& node, size_t input, ValueId output, const heddle_layout& layout) const;
 
   Draft& draft_;
   const Net& net_;
@@ -62,13 +62,14 @@ void Builder::place_sources() {
   }
 }
 
-bool Builder::may_take(const Node& node, size_t input, const TensorType& type, const heddle_layout& layout) const {
+bool Builder::may_take(const Node& node, size_t input, ValueId output, const heddle_layout& layout) const {
+  const TensorType& type = draft_.typed.type(output);
   const ValueId id = node.inputs[input];
   if (!id.valid() || std::count(node.inputs.begin(), node.inputs.end(), id) != 1) return false;
   const TensorType& in = draft_.typed.type(id);
   const uint32_t storage = draft_.storage_of[id.index];
   if (storage == UINT32_MAX || !draft_.storages[storage].planned() || pinned_[storage]) return false;
-  if (draft_.device_of(id) != draft_.device_of(node.outputs[0])) return false;
+  if (draft_.device_of(id) != draft_.device_of(output)) return false;
   if (in.late() || type.late() || in.byte_size() != type.byte_size() || byte_width(in.dtype) != byte_width(type.dtype)) return false;
   if (draft_.storages[storage].bytes != type.byte_size()) return false;
   if (in.shape != type.shape && !(layout.rank == 0 && draft_.layouts[id.index].rank == 0)) return false;
@@ -78,12 +79,12 @@ bool Builder::may_take(const Node& node, size_t input, const TensorType& type, c
 }
 
 // A fused residual whose bytes the output may take; -1: none.
-int Builder::in_place_operand(NodeId id, const TensorType& type, const heddle_layout& layout) const {
+int Builder::in_place_operand(NodeId id, ValueId output, const heddle_layout& layout) const {
   const Node& node = net_[id];
   const NodeDraft& d = draft_.nodes[id.index];
   if (!d.kernel || !(d.kernel->kernel->flags & HEDDLE_KERNEL_EPILOGUE_IN_PLACE)) return -1;
   for (const EpilogueStage& stage : node.epilogue)
-    if (stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && may_take(node, static_cast<size_t>(stage.operand_input), type, layout))
+    if (stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && may_take(node, static_cast<size_t>(stage.operand_input), output, layout))
       return stage.operand_input;
   return -1;
 }
@@ -92,9 +93,8 @@ int Builder::in_place_input(NodeId id, size_t output) const {
   const Node& node = net_[id];
   const int alias = node.schema->alias_input(output);
   if (!draft_.options.share_memory) return -1;
-  const TensorType& type = draft_.typed.type(node.outputs[output]);
   const heddle_layout& layout = draft_.layouts[node.outputs[output].index];
-  if (!node.epilogue.empty()) return output == 0 ? in_place_operand(id, type, layout) : -1;
+  if (!node.epilogue.empty()) return output == 0 ? in_place_operand(id, node.outputs[output], layout) : -1;
   if (alias == -1) return -1;
   const auto taken = [&](size_t input) {  // by an output before this one
     const auto same = [&](ValueId other) {
@@ -103,7 +103,7 @@ int Builder::in_place_input(NodeId id, size_t output) const {
     return std::any_of(node.outputs.begin(), node.outputs.begin() + static_cast<std::ptrdiff_t>(output), same);
   };
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if ((alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(i)) && may_take(node, i, type, layout) && !taken(i))
+    if ((alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(i)) && may_take(node, i, node.outputs[output], layout) && !taken(i))
       return static_cast<int>(i);
   return -1;
 }

@@ -56,13 +56,16 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   RunControl& control = scope_.control();
   control.failed = step_failed;
   control.end_soon = pending_.any() ? end_soon : nullptr;
-  control.look = pending_.any() && resources_->may_break() ? look : nullptr;
+  control.look = pending_.any() && (resources_->may_break() || plan_->has_late_steps) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
   control.user = this;
   if (devices_) devices_->stage_in(memory_.staging());
 }
 
-Execution::~Execution() = default;
+// What belongs to a stream goes before it.
+Execution::~Execution() {
+  resources_->let_go();
+}
 
 void Execution::moved() {
   if (devices_) devices_->stage_in(memory_.staging());
@@ -127,7 +130,11 @@ heddle_status Execution::wait_for(uint32_t step) {
   std::unique_lock lock(awaited_.mutex);
   const auto is_over = [&] { return awaited_.over; };
   while (!awaited_.changed.wait_for(lock, look_again, is_over)) {
-    if (!scope_.told_to_end()) continue;
+    lock.unlock();
+    if (scope_.control().look) look(this);
+    const bool ends = scope_.told_to_end() || (scope_.is_subnet() && scope_.outer_should_stop());
+    lock.lock();
+    if (!ends) continue;
     lock.unlock();
     pending_.abort(plan_->graph.tail_begin);
     lock.lock();
@@ -135,7 +142,8 @@ heddle_status Execution::wait_for(uint32_t step) {
     lock.unlock();
     pending_.abort(plan_->graph.count);
     lock.lock();
-    if (!awaited_.changed.wait_for(lock, patience, is_over)) return HEDDLE_ERROR_CANCELLED;
+    gave_up_ = !awaited_.changed.wait_for(lock, patience, is_over);
+    if (gave_up_) return HEDDLE_ERROR_CANCELLED;
     break;
   }
   return awaited_.status;
@@ -162,6 +170,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   bindings_.begin_run();
   if (pending_.any()) pending_.begin();
   observing_ = settings.seen != nullptr;
+  gave_up_ = false;
   if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
   observed_ = 0;
 }
@@ -204,7 +213,7 @@ Status Execution::open(const RunSettings& settings) {
     running_.store(false, std::memory_order_release);
     return status;
   };
-  if (devices_ || pending_.any())
+  if (devices_ || pending_.any() || !subnets_.empty())
     if (Status status = answered(); !status.ok()) return refuse(std::move(status));
   if (Status status = admit(); !status.ok()) return refuse(std::move(status));
   if (resources_->may_break())
@@ -240,7 +249,8 @@ Status Execution::run(const RunSettings& settings) {
 }
 
 bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
-  if (settings.seen || !pending_.any()) {
+  // A run that has a turn keeps its thread: else those that wait for the turn could hold all that it needs to go on.
+  if (settings.seen || !pending_.any() || variables_.any() || Turns::held_here()) {
     *status = run(settings);
     return true;
   }
@@ -262,7 +272,12 @@ bool Execution::resume(Status* status) {
 bool Execution::updates_begun() const {
   const uint32_t tail = plan_->graph.tail_begin;
   const bool early = tail == plan_->graph.count;
-  return early || observed_ > tail || (unanswered() && scheduler_.last_run_reached_tail()) || failures_.reported_from(tail);
+  return early || observed_ > tail || ((unanswered() || gave_up()) && scheduler_.last_run_reached_tail()) || failures_.reported_from(tail);
+}
+
+// Whether asynchronous steps of the run had their time to complete, and did not.
+bool Execution::gave_up() const {
+  return pending_.any() && (observing_ ? gave_up_ : scheduler_.last_run_given_up());
 }
 
 // Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
@@ -272,8 +287,13 @@ Status Execution::end(bool complete, Status stopped) {
     bindings_.copy_outputs();
     return {};
   }
+  if (gave_up()) pending_.note_unanswered(nullptr);
   if (devices_) note_device_failures();
-  if (pending_.any()) pending_.note_unanswered(devices_ ? devices_->unanswered() : nullptr);
+  if (gave_up()) {
+    if (devices_) pending_.note_unanswered(devices_->unanswered());
+    // What completed when it was too late is taken in, so that the next run begins with nothing.
+    while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
+  }
   if (!complete && plan_->has_variable_updates && updates_begun()) variables_.mark_torn();
   if (unanswered()) variables_.block(unanswered());
   Status status = stopped.ok() ? failures_.error(scope_.stop_reason()) : std::move(stopped);
@@ -299,6 +319,7 @@ void Execution::note_device_failures() {
 // What the device says by now of a run that has been reported already is nothing new.
 Status Execution::answered() {
   if (!unanswered()) return {};
+  subnets_.look();
   if (devices_) devices_->drain(0);
   if (pending_.unanswered()) pending_.note_unanswered(devices_ ? devices_->unanswered() : nullptr);
   if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until it answers"};
@@ -308,7 +329,8 @@ Status Execution::answered() {
 
 std::shared_ptr<const Unanswered> Execution::unanswered() const {
   if (pending_.unanswered()) return pending_.unanswered();
-  return devices_ ? devices_->unanswered() : nullptr;
+  if (devices_ && devices_->unanswered()) return devices_->unanswered();
+  return subnets_.unanswered();
 }
 
 }  // namespace heddle

@@ -87,10 +87,13 @@ class Execution {
   // busy (a run is under way, a device has not answered); missing_input, shape_mismatch, invalid_argument (what is bound); hazard (a
   // variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.seen` answers.
   Status run(const RunSettings& settings);
-  // As run, on a thread that is given back while only asynchronous steps are left. True: over, with the status. False: it has left the
+  // As run, on a thread that is given back while only asynchronous steps are left (not by runs that hold a turn, with variables or in
+  // shared memory). True: over, with the status. False: it has left the
   // calling thread, which touches nothing of it any more, and goes on in resume(), called once by each execute() of `leave.task`.
   bool start(const RunSettings& settings, const RunLeave& leave, Status* status);
   bool resume(Status* status);
+  // Whether start() may leave its thread.
+  bool may_leave() const { return pending_.any(); }
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
   void cancel() {
     scope_.cancel();
@@ -121,6 +124,7 @@ class Execution {
   Status run_observed(const std::function<Status(uint32_t)>& seen);
   Status end(bool complete, Status stopped);
   bool updates_begun() const;
+  bool gave_up() const;
   void note_device_failures();
   static void step_failed(void* self, uint32_t step, heddle_status status);
   static void step_done(void* self, uint32_t step, heddle_status status);
@@ -148,6 +152,7 @@ class Execution {
   Turns::Hold turn_;       // with the variables, of the run that is under way
   uint32_t observed_ = 0;  // steps done of a run that is observed
   bool observing_ = false;
+  bool gave_up_ = false;  // a step of it that did not complete
   struct {
     std::mutex mutex;
     std::condition_variable changed;

@@ -217,9 +217,11 @@ Status LateStep::prepare() {
   const auto next = [&](const KernelEntry& refused) {
     const KernelEntry* other = call.find(&refused);
     while (other && other->kernel->flags != plan_step_.kernel->kernel->flags) other = call.find(other);
+    made_ = {};
     resources_ = {};
     return other;
   };
+  made_ = {};
   resources_ = {};
   HEDDLE_CHECK(make_kernel(call, *plan_step_.kernel, next, &request, &services, &made_));
   return services_.resources.bind(context_.step, resources_.slots, &resource_pointers_);
@@ -247,8 +249,14 @@ bool LateStep::has_own_extent(size_t output) const {
 
 void LateStep::open_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
-    if (!has_own_extent(i)) continue;
+    const Operand& out = plan_step_.outputs[i];
+    if (!out.value.valid()) continue;
     heddle_tensor& view = *context_.abi.outputs[i];
+    if (plan_.values[out.value.index].extent_slot < 0) {  // what a run that failed may have left
+      view.extent = nullptr;
+      view.extent_axis = -1;
+    }
+    if (!has_own_extent(i)) continue;
     set_extents(i, types_[i].shape);
     buffers_[i].extent = 0;
     view.extent = &buffers_[i].extent;

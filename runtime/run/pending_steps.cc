@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -65,10 +66,11 @@ void PendingSteps::publish(uint32_t step, heddle_status status) {
   if ((pending.state.fetch_or(published) & telling) == 0) finish(step, status);
 }
 
-// Behind `done` the run may be over, and this object gone.
+// Behind `done` the run may be over, and this object gone; while it counts, neither is.
 void PendingSteps::finish(uint32_t step, heddle_status status) {
-  count_->fetch_sub(1, std::memory_order_release);
+  const std::shared_ptr<std::atomic<uint32_t>> count = count_;
   done_(user_, step, status);
+  count->fetch_sub(1, std::memory_order_release);
 }
 
 void PendingSteps::tell(uint32_t step) {
@@ -105,15 +107,13 @@ void PendingSteps::blame(FailureLog& failures, const std::string& text) const {
 
 void PendingSteps::note_unanswered(std::shared_ptr<const Unanswered> next) {
   unanswered_ = nullptr;
-  for (const uint32_t i : steps_) {
-    const uint32_t state = of(i).state.load();
-    if ((state & under_way) == 0 || (state & published) != 0) continue;
-    const PlanStep& step = plan_.steps[i];
-    unanswered_ = std::make_shared<Unanswered>(
-        count_, fmt::format("operator {} ({}) has not completed", quoted(step.name), display_name(step.domain, step.type)),
-        std::move(next));
-    return;
-  }
+  if (count_->load(std::memory_order_acquire) == 0) return;
+  const auto open = [&](uint32_t i) { return (of(i).state.load() & (under_way | published)) == under_way; };
+  const auto found = std::find_if(steps_.begin(), steps_.end(), open);
+  // One that is just being published is as good as any.
+  const PlanStep& step = plan_.steps[found == steps_.end() ? steps_.front() : *found];
+  unanswered_ = std::make_shared<Unanswered>(
+      count_, fmt::format("operator {} ({}) has not completed", quoted(step.name), display_name(step.domain, step.type)), std::move(next));
 }
 
 }  // namespace heddle

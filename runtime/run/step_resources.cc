@@ -24,7 +24,10 @@ Status StepResources::create(const DeviceRun* devices) {
 }
 
 void StepResources::note(const std::shared_ptr<const Resource>& resource) {
-  if (resource->may_break() && std::find(fragile_.begin(), fragile_.end(), resource) == fragile_.end()) fragile_.push_back(resource);
+  if (!resource->may_break()) return;
+  const std::lock_guard lock(mutex_);
+  if (std::find(fragile_.begin(), fragile_.end(), resource) == fragile_.end()) fragile_.push_back(resource);
+  may_break_.store(true, std::memory_order_relaxed);
 }
 
 Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot& slot, void* stream) {
@@ -43,7 +46,7 @@ Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot&
 Result<std::shared_ptr<const Resource>> StepResources::of_stream(const ResourceNeed& need, const ResourcePlace& place) {
   if (outer_) return outer_->of_stream(need, place);
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const Resource>& made = of_streams_[std::make_pair(need.key(), place.stream)];
+  std::shared_ptr<const Resource>& made = of_streams_[std::make_pair(place.device + '\n' + need.key(), place.stream)];
   if (!made) {
     HEDDLE_TRY(made, plan_.resources->make_for_stream(plan_.registry, need, place));
   }
@@ -57,22 +60,49 @@ std::span<void* const> StepResources::of(uint32_t step) const {
 
 Status StepResources::bind(uint32_t step, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
   pointers->clear();
+  std::vector<std::shared_ptr<const Resource>> made;
   for (const ResourceSlot& slot : slots) {
     HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, nullptr));
     pointers->push_back(object);
+    if (slot.made) made.push_back(slot.made);
   }
+  const std::lock_guard lock(mutex_);
+  of_late_[step] = std::move(made);
   return {};
 }
 
+// No lock is held while a plugin is asked.
 Status StepResources::poll() const {
-  for (const auto& resource : fragile_) HEDDLE_CHECK(resource->poll());
-  return {};
+  for (size_t i = 0;; ++i) {
+    std::shared_ptr<const Resource> resource;
+    {
+      const std::lock_guard lock(mutex_);
+      if (i >= fragile_.size()) return {};
+      resource = fragile_[i];
+    }
+    HEDDLE_CHECK(resource->poll());
+  }
 }
 
 void StepResources::abort(uint32_t step, const std::string& why) const noexcept {
-  if (!plan_.steps[step].resources) return;
-  for (const ResourceSlot& slot : *plan_.steps[step].resources)
-    if (slot.made) slot.made->abort(why);
+  if (plan_.steps[step].resources)
+    for (const ResourceSlot& slot : *plan_.steps[step].resources)
+      if (slot.made) slot.made->abort(why);
+  if (!plan_.steps[step].late) return;
+  std::vector<std::shared_ptr<const Resource>> bound;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = of_late_.find(step); found != of_late_.end()) bound = found->second;
+  }
+  for (const auto& resource : bound) resource->abort(why);
+}
+
+void StepResources::let_go() {
+  const std::lock_guard lock(mutex_);
+  pointers_.clear();
+  fragile_.clear();
+  of_late_.clear();
+  of_streams_.clear();
 }
 
 }  // namespace heddle

@@ -4,6 +4,7 @@
 // Belongs to one Execution. Asked by the threads of its run, and by those that end it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,10 +37,12 @@ class StepResources {
   Status bind(uint32_t step, std::span<const ResourceSlot> slots, std::vector<void*>* pointers);
 
   // Whether any can break; and whether one has. Errors: device_failed.
-  bool may_break() const { return !fragile_.empty(); }
+  bool may_break() const { return may_break_.load(std::memory_order_relaxed); }
   Status poll() const;
   // A step is under way, and is to end.
   void abort(uint32_t step, const std::string& why) const noexcept;
+  // Before the streams go: those of stream scope go.
+  void let_go();
 
  private:
   Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
@@ -50,9 +53,11 @@ class StepResources {
   const Plan& plan_;
   StepResources* const outer_;
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
+  std::atomic<bool> may_break_{false};
+  mutable std::mutex mutex_;  // of what follows: late steps add to it, and subnets
   std::vector<std::shared_ptr<const Resource>> fragile_;
-  std::mutex mutex_;  // of what late steps add, and those of subnets
-  std::map<std::pair<std::string, void*>, std::shared_ptr<const Resource>> of_streams_;
+  std::map<uint32_t, std::vector<std::shared_ptr<const Resource>>> of_late_;             // by step
+  std::map<std::pair<std::string, void*>, std::shared_ptr<const Resource>> of_streams_;  // by device and need, and stream
 };
 
 }  // namespace heddle

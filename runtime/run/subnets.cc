@@ -93,6 +93,20 @@ void Subnets::move() {
   }
 }
 
+std::shared_ptr<const Unanswered> Subnets::unanswered() const {
+  if (!unanswered_.load()) return nullptr;
+  for (const OfStep& of : steps_)
+    for (const auto& subnet : of.compiled)
+      if (auto unanswered = subnet->execution->unanswered()) return unanswered;
+  return nullptr;
+}
+
+void Subnets::look() {
+  for (const OfStep& of : steps_)
+    for (const auto& subnet : of.compiled) static_cast<void>(subnet->execution->answered());
+  if (!unanswered()) unanswered_.store(false);
+}
+
 int64_t Subnets::allocated_bytes() const {
   int64_t total = 0;
   for (const OfStep& of : steps_)
@@ -168,6 +182,7 @@ Status Subnets::make_room(OfStep& of, int64_t bytes, int64_t limit) {
   int64_t held = 0;
   for (const auto& subnet : kept) held += subnet->execution->allocated_bytes();
   while (kept.size() > 1 && (kept.size() >= most_subnets || held > limit - bytes)) {
+    HEDDLE_CHECK(kept.front()->execution->answered());
     held -= kept.front()->execution->allocated_bytes();
     kept.erase(kept.begin());
   }
@@ -270,6 +285,7 @@ heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
   settings.trip = trip_inside(scope_.state().trip, call.trip);
   Status status = subnet.execution->run(settings);
   if (status.ok()) return HEDDLE_OK;
+  if (subnet.execution->unanswered()) unanswered_.store(true);
   if (status.code() == Code::cancelled) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
   return fail(call, from_outside(call.step, *call.net, std::move(status)));
 }

@@ -6,6 +6,7 @@
 // different steps theirs side by side.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "device/unanswered.h"
 #include "heddle/abi.h"
 #include "heddle/status.h"
 #include "run/context_memory.h"
@@ -45,6 +47,11 @@ class Subnets {
   // For a late step, while its outputs are inferred: the types of those outputs of the subnet that are asked for (not null). Errors: as
   // compile_subnet(), told from outside; out_of_memory; limit_exceeded.
   Status infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs, std::span<heddle_type* const> outputs);
+
+  bool empty() const { return steps_.empty(); }
+  // What asynchronous steps inside have not completed of runs that were given up; null: nothing. look(): those that have are let go.
+  std::shared_ptr<const Unanswered> unanswered() const;
+  void look();
 
   // The memory is elsewhere now.
   void move();
@@ -87,7 +94,8 @@ class Subnets {
   FailureLog& failures_;
   Scheduler& scheduler_;
   StepResources& resources_;
-  std::vector<OfStep> steps_;  // by step; empty when there can be none
+  std::vector<OfStep> steps_;            // by step; empty when there can be none
+  std::atomic<bool> unanswered_{false};  // one of them may be
 };
 
 }  // namespace heddle

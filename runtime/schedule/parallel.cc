@@ -225,6 +225,7 @@ uint32_t ParallelEngine::choose_randomly(Worker& w, uint32_t best) noexcept {
 
 bool ParallelEngine::stopped() noexcept {
   if (deadline_ != 0 && ticks() >= deadline_) request_stop(*stop_, stop_deadline);
+  if (control_->outer_stops && !reached_tail() && control_->outer_stops(control_->user)) request_stop(*stop_, stop_cancelled);
   return stop_->load(std::memory_order_relaxed) != 0;
 }
 

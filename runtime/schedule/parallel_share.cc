@@ -274,7 +274,7 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
     }
     if (look_at_end()) break;
     uint64_t until = last_ == 0 ? control_->deadline_ticks : std::max(last_, ticks() + ns_to_ticks(look_again_ns));
-    if (control_->look) {
+    if (control_->look || control_->outer_stops) {
       const uint64_t next = ticks() + ns_to_ticks(poll_ns);
       until = until == 0 ? next : std::min(until, next);
     }
@@ -294,8 +294,8 @@ bool ParallelEngine::look_at_end() noexcept {
   if (last_ == 0) {
     if (control_->look) control_->look(control_->user);
     if (!told_to_end()) return false;
-    last_ = ticks() + ns_to_ticks(answer_ns());
     if (control_->end_soon) control_->end_soon(control_->user, false);
+    last_ = ticks() + ns_to_ticks(answer_ns());
   }
   if (ticks() < last_) return false;
   if (control_->end_soon && !std::exchange(all_told_, true)) {
@@ -311,6 +311,10 @@ bool ParallelEngine::look_at_end() noexcept {
 // Also in the tail, whose steps nothing keeps from beginning: there is no other end for those that never complete.
 bool ParallelEngine::told_to_end() const noexcept {
   if (stop_->load() != 0 || control_->stop.load() != 0) return true;
+  if (control_->outer_stops && control_->outer_stops(control_->user)) {
+    request_stop(control_->stop, stop_cancelled);
+    return true;
+  }
   if (control_->deadline_ticks == 0 || ticks() < control_->deadline_ticks) return false;
   request_stop(control_->stop, stop_deadline);
   return true;
@@ -326,9 +330,9 @@ double ParallelEngine::answer_ns() const noexcept {
 // True: no thread is at work, asynchronous steps are all that is left, and the run is over without them. A thread that takes up work counts
 // itself in before it looks whether the run was given up: so it is seen here, or sees it.
 bool ParallelEngine::give_up() noexcept {
-  if (at_work_.load() != 0) return false;
+  if (at_work_.load() != 0 || completed_.load() != no_step || busy_.load() == 0) return false;
   given_up_.store(true);
-  if (at_work_.load() != 0) {
+  if (at_work_.load() != 0 || completed_.load() != no_step) {
     given_up_.store(false);
     return false;
   }

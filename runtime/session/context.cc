@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/alarm.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "plugin/host.h"
@@ -232,6 +233,9 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
   if (!executor)
     return {Code::unsupported, "run_async needs an executor, this runtime has one thread",
             "create the runtime with two threads or more, or with an executor"};
+  if (state.execution->may_leave() && !Alarm::prepare())
+    return {Code::out_of_memory, "the system gives no thread to watch the deadline of a run that has none",
+            "use run, or raise the limit of processes"};
   if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
   State::Async& async = *state.async;
   {

@@ -76,9 +76,12 @@ class Crew : public Starter {
       return HEDDLE_ERROR_INVALID;
     }
     ++crew.under_way;
-    if (fate == Fate::early) {
+    if (fate == Fate::early || fate == Fate::twice) {
       compute(*context);
       EXPECT_EQ(crew.complete(*context, HEDDLE_OK), HEDDLE_OK);
+      // In run() the step is under way whatever was said of it.
+      if (fate == Fate::twice && context->host->complete(context->call, HEDDLE_ERROR_INTERNAL, "twice", 5) == HEDDLE_ERROR_INVALID)
+        ++crew.refused_twice;
       return HEDDLE_OK;
     }
     const std::lock_guard lock(crew.mutex_);
@@ -113,13 +116,7 @@ class Crew : public Starter {
         complete(context, HEDDLE_ERROR_INVALID, "failed, as it was told to");
       } else {
         compute(context);
-        if (job.fate == Fate::twice) {
-          // Held by this thread, so that the step is still the same when it is completed again.
-          EXPECT_EQ(complete(context, HEDDLE_OK), HEDDLE_OK);
-          if (context.host->complete(context.call, HEDDLE_ERROR_INTERNAL, "twice", 5) == HEDDLE_ERROR_INVALID) ++refused_twice;
-        } else {
-          EXPECT_EQ(complete(context, HEDDLE_OK), HEDDLE_OK);
-        }
+        EXPECT_EQ(complete(context, HEDDLE_OK), HEDDLE_OK);
       }
       lock.lock();
     }
@@ -353,6 +350,80 @@ TEST(Asynchronous, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
     EXPECT_EQ(cancelled, 50);
     EXPECT_GE(crew.aborted, 100);
   }
+}
+
+// Runs with a turn keep their thread: others that wait for the turn hold all the rest, and none could go on.
+TEST(Asynchronous, RunsThatTakeTurnsEnd) {
+  CountingExecutor executor(1);
+  Crew crew(11);
+  {
+    const Runtime runtime = runtime_on(&executor, 2);
+    NetBuilder b("updates");
+    const ValueId w = b.variable("w", blob(Shape{8}, 0, 0));
+    const ValueId g = started(b, "g", {b.input("x", DType::f32, Shape{8})}, crew, 0);
+    const ValueId next = b.add1("AccumulateAdd", "next", {w, g}, {}, "heddle");
+    b.updates(next, w);
+    b.output(next);
+    Session session = testing_nets::open(runtime, b.finish());
+    const std::vector<float> x(8, 1);
+    std::vector<Context> contexts;
+    std::atomic<int> done{0}, good{0};
+    for (int i = 0; i < 4; ++i) {
+      auto context = session.prepare();
+      ASSERT_TRUE(context.ok()) << context.status().text();
+      ASSERT_TRUE(context->bind_input(0, x.data()).ok());
+      contexts.push_back(std::move(*context));
+    }
+    for (int round = 0; round < 20; ++round) {
+      done = 0;
+      for (Context& context : contexts) ASSERT_TRUE(context.run_async([&](const Status& status) { good += status.ok(), ++done; }).ok());
+      wait_until([&] { return done == 4; });
+    }
+    EXPECT_EQ(good, 80);
+    EXPECT_EQ(static_cast<const float*>(session.read_variable("w")->data())[1], 80);
+  }
+}
+
+// An asynchronous step in a subnet heeds what the run around it is told.
+TEST(Asynchronous, StepsOfSubnetsEndWithTheRunAroundThem) {
+  const Runtime runtime = runtime_on(nullptr, 2);
+  Crew crew(13);
+  NetBuilder then_branch("then"), else_branch("else"), b("outer");
+  then_branch.output(started(then_branch, "inside", {then_branch.input("x", DType::f32, Shape{8})}, crew, 0));
+  else_branch.output(else_branch.add1("Neg", "neg", {else_branch.input("x", DType::f32, Shape{8})}));
+  const ValueId c = b.input("c", DType::boolean, Shape{}), x = b.input("x", DType::f32, Shape{8});
+  b.output(
+      b.add1("If", "if", {c, x}, {{"then_branch", testing_nets::subnet(then_branch)}, {"else_branch", testing_nets::subnet(else_branch)}}));
+  Session session = testing_nets::open(runtime, b.finish());
+  auto context = session.prepare();
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  const bool yes = true;
+  const std::vector<float> numbers(8, 2);
+  ASSERT_TRUE(context->bind_input(0, &yes).ok() && context->bind_input(1, numbers.data()).ok());
+  ASSERT_TRUE(context->run().ok());
+  EXPECT_EQ(static_cast<const float*>(context->output(0).data)[0], 3);
+  crew.fate = [](int64_t) { return Fate::aborted; };
+  RunOptions options;
+  options.deadline_ns = 10'000'000;
+  Status status = context->run(options);
+  EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+  std::thread canceller([&] {
+    wait_until([&] { return crew.under_way == 1; });
+    context->cancel();
+  });
+  status = context->run();
+  canceller.join();
+  EXPECT_EQ(status.code(), Code::cancelled) << status.text();
+  EXPECT_EQ(crew.under_way, 0);
+  // One that does not heed it is given up, and the context is busy until it completes.
+  crew.fate = [](int64_t) { return Fate::held; };
+  crew.abort = [](Starter*, const heddle_run_context*, int64_t) {};
+  status = context->run(options);
+  EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+  EXPECT_EQ(context->run().code(), Code::busy);
+  crew.release();
+  crew.fate = [](int64_t) { return Fate::late; };
+  wait_until([&] { return context->run().ok(); });
 }
 
 // A step with no abort that does not complete: the run ends without it, and the context is busy until it does.

@@ -252,8 +252,8 @@ typedef struct heddle_host {
                                 uint32_t input_count, heddle_type* const* outputs, uint32_t output_count);
   uint64_t abi_hash; /* HEDDLE_ABI_HASH of the host's headers */
   /* [any, steps of HEDDLE_KERNEL_ASYNC kernels] The step is done, well or not; `text`, which is copied, says why not. Exactly once for each
-     run() that returned HEDDLE_OK, possibly before it did. From here on the call is over. HEDDLE_ERROR_INVALID, and nothing happens: the
-     step is not under way. */
+     run() that returned HEDDLE_OK, possibly before it did. From here on the call is over, and another is a mistake of the plugin: while the
+     step is still under way (it is in its abort(), say) it is refused with HEDDLE_ERROR_INVALID, later the token stands for nothing. */
   heddle_status (*complete)(const heddle_call* call, heddle_status status, const char* text, size_t length);
 } heddle_host;
 
@@ -566,7 +566,7 @@ typedef struct heddle_resource {
   heddle_status (*create)(const heddle_resource_request* request, void** resource);
   void (*destroy)(void* resource);
   /* [any] Of communicator scope: a run ends early while an asynchronous step that uses it is under way: what waits in it is to fail soon,
-     on this side. Null: nothing does. */
+     on this side. May come more than once, and at once. Null: nothing does. */
   void (*abort)(void* resource, const char* why);
   /* [any] Asked before each run that uses it, and now and then while a run waits for asynchronous steps: a failure, with its text, ends the
      run. Returns at once. Null: it does not break. */

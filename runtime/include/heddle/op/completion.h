@@ -13,7 +13,8 @@ namespace plugin {
 class Completion {
  public:
   explicit Completion(const RunContext& context) : host_(context.host), call_(context.call) {}
-  // False: the step is not under way any more, somebody has said it before. Behind a call of this nothing of the step may be touched.
+  // Behind a call of this nothing of the step may be touched, nor may it be called again: who may lose a race for it, against abort() say,
+  // decides that among its own. False: it was refused, because another thread is just at it.
   bool operator()(const Status& status) const {
     return host_->complete(call_, status.code, status.text.data(), status.text.size()) == HEDDLE_OK;
   }
