@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "compile/compile.h"
 #include "plugin/abi_attributes.h"
