@@ -3,177 +3,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <random>
 #include <thread>
 
-#include "../plugins/started.h"
 #include "heddle/session.h"
 #include "plugins.h"
 #include "small_nets.h"
+#include "started_crew.h"
 
 namespace heddle {
 namespace {
 
 using testing_nets::blob;
 using testing_nets::view;
-
-// What becomes of a step that is started.
-enum class Fate : int64_t { late, early, twice, aborted, fails, refused, held };
-
-// A thread that completes what was started, in an order of its own.
-class Crew : public Starter {
- public:
-  explicit Crew(uint64_t seed) : Starter{begin, told}, random_(seed), thread_([this] { work(); }) {}
-  ~Crew() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-      changed_.notify_all();
-    }
-    thread_.join();
-  }
-  // By number of the step.
-  std::function<Fate(int64_t number)> fate = [](int64_t) { return Fate::late; };
-  std::atomic<int> aborted{0}, refused_twice{0}, under_way{0};
-  // Lets go of those that were held.
-  void release() {
-    const std::lock_guard lock(mutex_);
-    for (const Job& job : waiting_) queue_.push_back({job.context, Fate::late});
-    waiting_.clear();
-    changed_.notify_all();
-  }
-
- private:
-  struct Job {
-    const heddle_run_context* context;
-    Fate fate;
-  };
-  // y is the sum of the inputs.
-  static void compute(const heddle_run_context& c) {
-    auto* y = static_cast<float*>(c.outputs[0]->data);
-    for (int64_t i = 0; i < c.outputs[0]->element_count; ++i) {
-      float sum = 0;
-      for (uint32_t k = 0; k < c.input_count; ++k) sum += static_cast<const float*>(c.inputs[k]->data)[i];
-      y[i] = sum;
-    }
-  }
-  heddle_status complete(const heddle_run_context& c, heddle_status status, const char* text = nullptr) {
-    --under_way;
-    return c.host->complete(c.call, status, text, text ? std::strlen(text) : 0);
-  }
-  static heddle_status begin(Starter* self, const heddle_run_context* context, int64_t number) {
-    auto& crew = *static_cast<Crew*>(self);
-    const Fate fate = crew.fate(number);
-    if (fate == Fate::refused) {
-      const std::string text = "refused, as it was told to";
-      context->host->set_error(context->call, HEDDLE_ERROR_INVALID, text.data(), text.size());
-      return HEDDLE_ERROR_INVALID;
-    }
-    ++crew.under_way;
-    if (fate == Fate::early || fate == Fate::twice) {
-      compute(*context);
-      EXPECT_EQ(crew.complete(*context, HEDDLE_OK), HEDDLE_OK);
-      // In run() the step is under way whatever was said of it.
-      if (fate == Fate::twice && context->host->complete(context->call, HEDDLE_ERROR_INTERNAL, "twice", 5) == HEDDLE_ERROR_INVALID)
-        ++crew.refused_twice;
-      return HEDDLE_OK;
-    }
-    const std::lock_guard lock(crew.mutex_);
-    (fate == Fate::aborted || fate == Fate::held ? crew.waiting_ : crew.queue_).push_back({context, fate});
-    crew.changed_.notify_all();
-    return HEDDLE_OK;
-  }
-  static void told(Starter* self, const heddle_run_context* context, int64_t) {
-    auto& crew = *static_cast<Crew*>(self);
-    ++crew.aborted;
-    const std::lock_guard lock(crew.mutex_);
-    const auto waits = [&](const Job& job) { return job.context == context; };
-    const auto found = std::find_if(crew.waiting_.begin(), crew.waiting_.end(), waits);
-    if (found == crew.waiting_.end()) return;  // it is about to complete
-    crew.waiting_.erase(found);
-    crew.queue_.push_back({context, Fate::aborted});
-    crew.changed_.notify_all();
-  }
-  void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [&] { return ending_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      const size_t chosen = random_() % queue_.size();
-      const Job job = queue_[chosen];
-      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(chosen));
-      lock.unlock();
-      const heddle_run_context context = *job.context;  // a copy, as the boundary allows
-      if (job.fate == Fate::aborted) {
-        complete(context, HEDDLE_ERROR_CANCELLED);
-      } else if (job.fate == Fate::fails) {
-        complete(context, HEDDLE_ERROR_INVALID, "failed, as it was told to");
-      } else {
-        compute(context);
-        EXPECT_EQ(complete(context, HEDDLE_OK), HEDDLE_OK);
-      }
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::mt19937_64 random_;
-  std::vector<Job> queue_, waiting_;
-  bool ending_ = false;
-  std::thread thread_;
-};
-
-// Threads that say how many of them are at work.
-class CountingExecutor final : public Executor {
- public:
-  explicit CountingExecutor(int threads) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
-  }
-  ~CountingExecutor() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-      ready_.notify_all();
-    }
-    for (std::thread& thread : threads_) thread.join();
-  }
-  int concurrency() const noexcept override { return static_cast<int>(threads_.size()) + 1; }
-  void submit(HelperTask& task) noexcept override {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(&task);
-    ready_.notify_one();
-  }
-  int at_work() const { return at_work_; }
-
- private:
-  void serve() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      ready_.wait(lock, [&] { return ending_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      HelperTask* const task = queue_.front();
-      queue_.erase(queue_.begin());
-      ++at_work_;
-      lock.unlock();
-      task->execute();
-      lock.lock();
-      --at_work_;
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::vector<HelperTask*> queue_;
-  std::atomic<int> at_work_{0};
-  bool ending_ = false;
-  std::vector<std::thread> threads_;
-};
 
 Runtime runtime_on(Executor* executor, int threads = 2) {
   RuntimeOptions options;
