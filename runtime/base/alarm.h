@@ -1,5 +1,5 @@
 // Alarm: a function that is called at a time, for what waits without a thread of its own. All alarms of the process share one thread, which
-// is made when the first of them is set, sleeps until the next is due, and stays.
+// prepare() makes, sleeps until the next is due, and stays.
 #pragma once
 
 #include <cstdint>
