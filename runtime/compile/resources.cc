@@ -47,7 +47,9 @@ std::string option_text(const AttributeValue& value) {
 
 // What tells resources of one name apart.
 std::string key_of(const heddle_resource& resource, const ResourceNeed& need, const ResourcePlace& place) {
-  return resource.scope == HEDDLE_SCOPE_DEVICE ? place.device + '\n' + need.key() : need.key();
+  const std::string on_device = place.device + '\n' + need.key();
+  if (resource.scope == HEDDLE_SCOPE_STREAM) return fmt::format("{}\n{}", place.stream, on_device);
+  return resource.scope == HEDDLE_SCOPE_DEVICE ? on_device : need.key();
 }
 
 }  // namespace
@@ -221,7 +223,8 @@ struct ResourceTable::State {
   }
 };
 
-ResourceTable::ResourceTable(std::shared_ptr<ResourceTable> runtime) : runtime_(std::move(runtime)), state_(std::make_unique<State>()) {}
+ResourceTable::ResourceTable(std::shared_ptr<ResourceTable> wider, int32_t own)
+    : wider_(std::move(wider)), own_(own), state_(std::make_unique<State>()) {}
 ResourceTable::~ResourceTable() = default;
 
 // `asker`: the resource whose create asks; null: a kernel.
@@ -243,18 +246,17 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
                   fmt::format("resource {} of scope {} needs {} of scope {}", quoted(asker->name()), scope_name(asker->scope()),
                               quoted(need.name), scope_name(definition->scope)),
                   "ask for what has a wider scope, or the same but a stream's");
-  if (runtime_ && definition->scope <= HEDDLE_SCOPE_DEVICE) return runtime_->find(asker, registry, need, place);
-  const bool shared = definition->scope != HEDDLE_SCOPE_STREAM;
+  if (wider_ && definition->scope < own_) return wider_->find(asker, registry, need, place);
   const std::string key = key_of(*definition, need, place);
   std::unique_lock lock(mutex);
-  const auto known = shared ? state_->entries.find(key) : state_->entries.end();
+  const auto known = state_->entries.find(key);
   const bool first = known == state_->entries.end();
   std::shared_ptr<Entry> entry = first ? std::make_shared<Entry>(*definition, need, place) : known->second;
   if (first) {
     entry->owner = std::move(owner);
     entry->registry = registry;
     entry->table = this;
-    if (shared) state_->entries.emplace(key, entry);
+    state_->entries.emplace(key, entry);
   }
   if (entry->stage == Entry::Stage::made) return entry;
   if (asker && !first)
@@ -272,7 +274,7 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
     entry->table = nullptr;
     entry->registry = nullptr;
     entry->stage = status.ok() ? Entry::Stage::made : Entry::Stage::failed;
-    if (!status.ok() && shared) state_->entries.erase(key);
+    if (!status.ok()) state_->entries.erase(key);
     entry->failure = std::move(status);
     changed.notify_all();
   } else {
@@ -307,10 +309,16 @@ Result<uint32_t> BoundResources::bind(ResourceTable& table, const std::shared_pt
   return slot;
 }
 
-Result<std::shared_ptr<const Resource>> ResourceTable::make_for_stream(const std::shared_ptr<const RegistrySnapshot>& registry,
-                                                                       const ResourceNeed& need, const ResourcePlace& place) {
+Result<std::shared_ptr<const Resource>> ResourceTable::of_stream(const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                                 const ResourceNeed& need, const ResourcePlace& place) {
   HEDDLE_TRY(std::shared_ptr<Entry> entry, find(nullptr, registry, need, place));
   return std::shared_ptr<const Resource>(std::move(entry));
+}
+
+void ResourceTable::clear() {
+  std::map<std::string, std::shared_ptr<Entry>> all;  // destroyed behind the lock
+  const std::lock_guard lock(mutex);
+  all.swap(state_->entries);
 }
 
 void ResourceTable::drop(const std::string& plugin) {

@@ -69,29 +69,32 @@ struct BoundResources {
   void* object(uint32_t slot) const { return slot < slots.size() && slots[slot].made ? slots[slot].made->object() : nullptr; }
 };
 
-// The resources of a runtime, or of a session in it.
+// The resources of a runtime, of a session in it, or of the streams of a context.
 class ResourceTable {
  public:
-  // `runtime`: the runtime's, for what has that scope; null: this is it, or there is none.
-  explicit ResourceTable(std::shared_ptr<ResourceTable> runtime = nullptr);
+  // `wider`: the table of what has a wider scope than `own`; null: everything is kept here.
+  explicit ResourceTable(std::shared_ptr<ResourceTable> wider = nullptr, int32_t own = HEDDLE_SCOPE_SESSION);
   ~ResourceTable();
   ResourceTable(const ResourceTable&) = delete;
   ResourceTable& operator=(const ResourceTable&) = delete;
   // Made on first use, but for those of stream scope. Errors: missing_resource (no plugin publishes it, or an older version; it could not
   // be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is why.
   Result<ResourceSlot> bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need, const ResourcePlace& place);
-  // One of stream scope, for `place.stream`; the caller's.
-  Result<std::shared_ptr<const Resource>> make_for_stream(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
-                                                          const ResourcePlace& place);
+  // One of stream scope, of `place.stream`, made on first use. Errors: as bind.
+  Result<std::shared_ptr<const Resource>> of_stream(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
+                                                    const ResourcePlace& place);
   // Forgets those of a plugin that is about to be unloaded; they go when nobody uses them.
   void drop(const std::string& plugin);
+  // Forgets all of them, likewise.
+  void clear();
 
  private:
   struct Entry;
   struct State;
   Result<std::shared_ptr<Entry>> find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                       const ResourcePlace& place);
-  const std::shared_ptr<ResourceTable> runtime_;
+  const std::shared_ptr<ResourceTable> wider_;
+  const int32_t own_;
   const std::unique_ptr<State> state_;
 };
 

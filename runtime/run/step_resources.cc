@@ -37,20 +37,9 @@ Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot&
   }
   ResourcePlace place = {step.device, nullptr, stream};
   if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
-  HEDDLE_TRY(const std::shared_ptr<const Resource> made, of_stream(*slot.need, place));
+  HEDDLE_TRY(const std::shared_ptr<const Resource> made, of_streams().of_stream(plan_.registry, *slot.need, place));
   note(made);
   return made->object();
-}
-
-// Steps of one stream with one need share it.
-Result<std::shared_ptr<const Resource>> StepResources::of_stream(const ResourceNeed& need, const ResourcePlace& place) {
-  if (outer_) return outer_->of_stream(need, place);
-  const std::lock_guard lock(mutex_);
-  std::shared_ptr<const Resource>& made = of_streams_[std::make_pair(place.device + '\n' + need.key(), place.stream)];
-  if (!made) {
-    HEDDLE_TRY(made, plan_.resources->make_for_stream(plan_.registry, need, place));
-  }
-  return made;
 }
 
 std::span<void* const> StepResources::of(uint32_t step) const {
@@ -98,10 +87,12 @@ void StepResources::abort(uint32_t step, const std::string& why) const noexcept 
 }
 
 void StepResources::let_go() {
-  const std::lock_guard lock(mutex_);
-  pointers_.clear();
-  fragile_.clear();
-  of_late_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    pointers_.clear();
+    fragile_.clear();
+    of_late_.clear();
+  }
   of_streams_.clear();
 }
 

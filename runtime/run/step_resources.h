@@ -11,7 +11,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "compile/plan.h"
@@ -25,7 +24,7 @@ class DeviceRun;
 class StepResources {
  public:
   // `outer`: of the context in whose steps this one runs: a context is one stream on the host, with its subnets. Null: it is no subnet's.
-  StepResources(const Plan& plan, StepResources* outer) : plan_(plan), outer_(outer) {}
+  StepResources(const Plan& plan, StepResources* outer) : plan_(plan), outer_(outer), of_streams_(plan.resources, HEDDLE_SCOPE_STREAM) {}
   StepResources(const StepResources&) = delete;
   StepResources& operator=(const StepResources&) = delete;
   // Makes what the plan's steps need of stream scope. Errors: as ResourceTable::bind.
@@ -48,16 +47,17 @@ class StepResources {
   Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
   void note(const std::shared_ptr<const Resource>& resource);
 
-  Result<std::shared_ptr<const Resource>> of_stream(const ResourceNeed& need, const ResourcePlace& place);
+  // Those of stream scope are the outermost run's.
+  ResourceTable& of_streams() { return outer_ ? outer_->of_streams() : of_streams_; }
 
   const Plan& plan_;
   StepResources* const outer_;
+  ResourceTable of_streams_;
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
   std::atomic<bool> may_break_{false};
   mutable std::mutex mutex_;  // of what follows: late steps add to it, and subnets
   std::vector<std::shared_ptr<const Resource>> fragile_;
-  std::map<uint32_t, std::vector<std::shared_ptr<const Resource>>> of_late_;             // by step
-  std::map<std::pair<std::string, void*>, std::shared_ptr<const Resource>> of_streams_;  // by device and need, and stream
+  std::map<uint32_t, std::vector<std::shared_ptr<const Resource>>> of_late_;  // by step
 };
 
 }  // namespace heddle
