@@ -28,8 +28,8 @@ uint32_t random_stream_in(uint32_t body, uint32_t own) {
 }
 
 Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std::shared_ptr<const RegistrySnapshot>& registry,
-                                                   std::span<const heddle_tensor* const> inputs, std::span<heddle_type* const> outputs,
-                                                   const CompilationTarget& target, const CompileOptions& outer_options, uint32_t body) {
+                                                   std::span<const heddle_tensor* const> inputs, const CompilationTarget& target,
+                                                   const CompileOptions& outer_options, uint32_t body) {
   CompileOptions options = outer_options;
   options.body = body;
   std::unique_ptr<Evaluator> own_evaluator;
@@ -39,11 +39,7 @@ Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std:
   Compilation c(host, registry, evaluator, options, options.interruption);
   c.inference = subnet_options(inputs, &evaluator, host.limits);
   c.subnet = true;
-  HEDDLE_CHECK(run_stages(c, &subnet, {nullptr, "place"}));
-  if (c.typed.net.outputs.size() < outputs.size()) return Status(Code::subnet_mismatch, "the subnet has too few outputs");
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i]) *outputs[i] = subnet_output_type(c.typed.type(c.typed.net.outputs[i]));
-  HEDDLE_CHECK(run_stages(c, nullptr, {"place", nullptr}));
+  HEDDLE_CHECK(run_stages(c, &subnet));
   return c.plan;
 }
 

@@ -1,6 +1,7 @@
 // Draft: a plan in the making, passed from one pass of compile to the next. Private to compile/.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -58,6 +59,10 @@ struct Draft {
   Draft& operator=(const Draft&) = delete;
 
   const Node& node(NodeId id) const { return typed.net[id]; }
+  // Of a subnet: one of the net around it, whose bytes an input brings.
+  bool is_input(const Variable& variable) const {
+    return std::find(typed.net.inputs.begin(), typed.net.inputs.end(), variable.first) != typed.net.inputs.end();
+  }
   NodeDraft& draft(NodeId id) { return nodes[id.index]; }
   const std::string& device(NodeId id) const { return typed.device_of(node(id)); }
   // 0: the host; d: plan.devices[d - 1].

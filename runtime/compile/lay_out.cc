@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "compile/compiled_subnet.h"
 #include "compile/draft.h"
+#include "resolve/updates.h"
 
 namespace heddle {
 
@@ -61,7 +62,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   draft.plan.draws_on_host = draft.plan.draws_on_host || (step.draws && d.device == 0) || (d.late && node.has_subnet());
   for (const NestedPlan& nested : d.nested) draft.plan.draws_on_host = draft.plan.draws_on_host || nested.plan->draws_on_host;
   step.late = d.late;
-  step.updates_variable = node.schema->updates_variable();
+  step.updates_variable = updates_variable(draft.typed.net, node);
   step.nested = std::move(d.nested);
   if (!d.resources.empty()) step.resources = std::make_unique<const std::vector<ResourceSlot>>(std::move(d.resources));
   for (const EpilogueStage& s : node.epilogue) {
@@ -143,6 +144,7 @@ Status lay_out(Draft& draft) {
   for (uint32_t i = 0; i < plan.inputs.size(); ++i)
     if (const auto& content = draft.typed.known[plan.inputs[i].index]) plan.known_inputs.push_back({i, content});
   for (const Variable& v : draft.typed.net.variables) {
+    if (draft.is_input(v)) continue;
     plan.variables.push_back(v.name);
     if (const uint8_t device = draft.device_of(v.first); device != 0)
       plan.devices[device - 1u].memory.persistent_bytes += draft.typed.type(v.first).byte_size();

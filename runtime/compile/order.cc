@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "compile/draft.h"
+#include "resolve/updates.h"
 
 namespace heddle::compiling {
 namespace {
@@ -88,7 +89,7 @@ void Orderer::hazard_edges() {
 void Orderer::mark_tail() {
   tail_.assign(draft_.order.size(), 0);
   for (const NodeId id : draft_.order)
-    if (net_[id].schema->updates_variable()) {
+    if (updates_variable(net_, net_[id])) {
       tail_[position_[id.index]] = 1;
       draft_.plan.has_variable_updates = true;
     }

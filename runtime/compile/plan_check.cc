@@ -20,7 +20,8 @@ constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or 
 struct Buffer {
   std::string name;
   const MemoryPlace* place = nullptr;  // null: scratch
-  // Which memory: the arena of a device (0: the host), or variable `memory - first_variable`; -1: none that the plan lays out.
+  // Which memory: the arena of a device (0: the host), or variable `memory - first_variable`, those that inputs bring behind the others;
+  // -1: none that the plan lays out.
   int64_t memory = -1;
   int64_t begin = 0, end = 0;
   uint32_t writer = nobody;       // for a view, of the value that it shows
@@ -54,6 +55,7 @@ class Judge {
   Status run() {
     HEDDLE_CHECK(order_.read());
     HEDDLE_CHECK(check_places());
+    find_updated_inputs();
     HEDDLE_CHECK(collect_buffers());
     HEDDLE_CHECK(check_outputs());
     HEDDLE_CHECK(check_tail());
@@ -68,6 +70,7 @@ class Judge {
  private:
   Status check_tail() const;
   Status check_places() const;
+  void find_updated_inputs();
   Status check_place(const PlanValue& value) const;
   Status collect_buffers();
   Status add_write(uint32_t step, ValueId value);
@@ -90,6 +93,10 @@ class Judge {
   int64_t arena_bytes(int64_t device) const {
     return device == 0 ? plan_.arena_bytes : plan_.devices[static_cast<size_t>(device) - 1].arena_bytes;
   }
+  // The session's, or of a subnet one that an input brings and that it updates.
+  bool is_variable(const MemoryPlace& at) const {
+    return at.kind == MemoryPlace::Kind::variable || (at.kind == MemoryPlace::Kind::input && updated_inputs_[at.index]);
+  }
   // In every run that there may be.
   bool before(uint32_t a, uint32_t b, bool by_edges) const { return in_plan_order_ && !by_edges ? a < b : reaches(a, b); }
 
@@ -97,6 +104,7 @@ class Judge {
   const StepGraph& graph_;
   const bool in_plan_order_;
   PlanOrder order_;
+  std::vector<char> updated_inputs_;
   std::vector<Buffer> buffers_;  // of values, by ValueId; behind them scratches
 };
 
@@ -105,7 +113,7 @@ Status Judge::check_tail() const {
   std::vector<uint32_t> updates;
   for (uint32_t s = 0; s < graph_.count; ++s) {
     for (const Operand& out : plan_.steps[s].outputs)
-      if (out.value.valid() && plan_.values[out.value.index].place.kind == MemoryPlace::Kind::variable && !plan_.steps[s].updates_variable)
+      if (out.value.valid() && is_variable(plan_.values[out.value.index].place) && !plan_.steps[s].updates_variable)
         return wrong_plan(fmt::format("{} writes a variable and is not marked as an update", step_name(s)));
     if (plan_.steps[s].updates_variable) updates.push_back(s);
   }
@@ -158,6 +166,14 @@ Status Judge::check_places() const {
   return {};
 }
 
+void Judge::find_updated_inputs() {
+  updated_inputs_.assign(plan_.inputs.size(), 0);
+  for (const PlanStep& step : plan_.steps)
+    for (const Operand& out : step.outputs)
+      if (out.value.valid() && exists(out.value) && plan_.values[out.value.index].place.kind == MemoryPlace::Kind::input)
+        updated_inputs_[plan_.values[out.value.index].place.index] = 1;
+}
+
 Status Judge::add_write(uint32_t step, ValueId value) {
   Buffer& buffer = buffers_[value.index];
   const std::string names = fmt::format("{} writes {}", step_name(step), buffer.name);
@@ -167,7 +183,8 @@ Status Judge::add_write(uint32_t step, ValueId value) {
     case MemoryPlace::Kind::constant:
       return wrong_plan(fmt::format("{}, a constant", names));
     case MemoryPlace::Kind::input:
-      return wrong_plan(fmt::format("{}, an input of the net", names));
+      if (!plan_.steps[step].updates_variable) return wrong_plan(fmt::format("{}, an input of the net", names));
+      break;
     case MemoryPlace::Kind::none:
       return wrong_plan(fmt::format("{}, which has no memory", names));
     default:
@@ -189,6 +206,8 @@ Status Judge::collect_buffers() {
       buffer.begin = value.place.offset;
     } else if (value.place.kind == MemoryPlace::Kind::variable) {
       buffer.memory = first_variable + value.place.index;
+    } else if (is_variable(value.place)) {
+      buffer.memory = first_variable + static_cast<int64_t>(plan_.variables.size()) + value.place.index;
     }
     buffer.end = buffer.begin + value.type.byte_size();
   }
@@ -296,7 +315,7 @@ Status Judge::check_storages() const {
 // its readers run after.
 Status Judge::find_shown(uint32_t view) {
   Buffer& buffer = buffers_[view];
-  const bool given = buffer.place->kind == MemoryPlace::Kind::variable;
+  const bool given = is_variable(*buffer.place);
   if (given) buffer.source = view;
   uint32_t missed = nobody;  // a writer, and a reader that may run before it
   uint32_t early = nobody;
@@ -322,7 +341,7 @@ Status Judge::check_reads_after_writes() {
   for (uint32_t i = 0; i < plan_.values.size(); ++i) {
     const Buffer& buffer = buffers_[i];
     const MemoryPlace::Kind kind = buffer.place->kind;
-    const bool lives = kind == MemoryPlace::Kind::arena || kind == MemoryPlace::Kind::variable || kind == MemoryPlace::Kind::unplanned;
+    const bool lives = kind == MemoryPlace::Kind::arena || kind == MemoryPlace::Kind::unplanned || is_variable(*buffer.place);
     if (!lives || buffer.readers.empty()) continue;
     if (!buffer.written) {
       HEDDLE_CHECK(find_shown(i));
@@ -341,6 +360,8 @@ Status Judge::check_reads_after_writes() {
 bool Judge::may_take(const PlanStep& step, size_t input, size_t output) const {
   const OperatorSchema* schema = plan_.registry->find_operator(step.domain, step.type);
   while (schema) {
+    const heddle_port* const port = schema->output_port(output);
+    if (port && (port->flags & HEDDLE_PORT_MAY_UPDATE) && step.updates_variable) return true;
     const int alias = schema->alias_input(output);
     if (!step.fused.empty() ? output == 0 && input >= schema->required_inputs
                             : alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(input))

@@ -54,7 +54,7 @@ class NodeServices : public CallServices {
     return packed->data;
   }
 
-  Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override;
+  Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) override;
 
   // Constants of which this node reads only packed forms.
   const std::vector<ValueId>& packed() const { return packed_; }
@@ -72,14 +72,13 @@ class NodeServices : public CallServices {
   BoundResources slots_;
 };
 
-// Inference asks for a subnet's types with the very inputs it will be run with: the moment to compile it.
-Status NodeServices::infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) {
+Status NodeServices::declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) {
   const Node& node = draft_.node(id_);
   const std::shared_ptr<const Net> shared = subnet_attribute(node.attributes, from_abi(subnet));
   if (!shared) return {Code::subnet_mismatch, "the subnet is not an attribute of this operator"};
   const uint32_t stream = random_stream_in(draft_.options.body, node.random_stream);
-  const auto compiled = compile_subnet(*shared, draft_.typed.registry, inputs, outputs, draft_.target, draft_.options,
-                                       body_id(stream, node.attributes, shared.get()));
+  const auto compiled =
+      compile_subnet(*shared, draft_.typed.registry, inputs, draft_.target, draft_.options, body_id(stream, node.attributes, shared.get()));
   if (!compiled.ok())
     return from_subnet(compiled.status(), shared->name, draft_.typed.net.name, node.name, display_name(node.domain, node.type));
   draft_.nodes[id_.index].nested.push_back({shared, *compiled});
@@ -166,7 +165,7 @@ int64_t Preparer::scratch_budget(const Node& node) const {
   return std::max<int64_t>(left, 0);
 }
 
-// Runs inference of the node once more, this time with services that compile each subnet it asks about.
+// Those that the operator declares.
 Status Preparer::compile_subnets(NodeId id) {
   const Node& node = draft_.node(id);
   if (!node.has_subnet() || draft_.nodes[id.index].late) return {};
@@ -178,9 +177,8 @@ Status Preparer::compile_subnets(NodeId id) {
       storage[i].data = const_cast<std::byte*>(draft_.typed.known[node.inputs[i].index]->data);
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
-  std::vector<TensorType> outputs(node.outputs.size());
   NodeServices services(draft_, id);
-  return infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, outputs, &services);
+  return ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services);
 }
 
 // Layouts were promised to the kernel that was chosen, fused stages accepted by it, and bytes shared because of its flags.

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "compile/draft.h"
+#include "resolve/updates.h"
 
 namespace heddle::compiling {
 namespace {
@@ -51,9 +52,11 @@ void Builder::count_reads() {
 void Builder::place_sources() {
   for (size_t i = 0; i < net_.inputs.size(); ++i)
     join(net_.inputs[i], add(MemoryPlace::Kind::input, 0, static_cast<uint32_t>(i), draft_.typed.type(net_.inputs[i]).byte_size()));
-  for (size_t i = 0; i < net_.variables.size(); ++i)
+  for (size_t i = 0; i < net_.variables.size(); ++i) {
+    if (draft_.is_input(net_.variables[i])) continue;
     join(net_.variables[i].first, add(MemoryPlace::Kind::variable, draft_.device_of(net_.variables[i].first), static_cast<uint32_t>(i),
                                       draft_.typed.type(net_.variables[i].first).byte_size()));
+  }
   for (size_t i = 0; i < net_.values.size(); ++i) {
     if (net_.values[i].kind != Value::Kind::constant || (reads_[i] == 0 && !output_[i])) continue;
     const auto index = static_cast<uint32_t>(draft_.plan.constants.size());
@@ -115,8 +118,8 @@ void Builder::place_output(NodeId id, size_t output) {
   int source = -1;
   if (d.view)
     source = 0;
-  else if (node.schema->updated_input(output) >= 0)
-    source = node.schema->updated_input(output);
+  else if (const int updated = updated_input(net_, node, output); updated >= 0)
+    source = updated;
   else
     source = in_place_input(id, output);
   if (source >= 0) {

@@ -23,7 +23,6 @@ class Inference : public CallServices {
   Status node(NodeId id);
   Findings& findings() { return findings_; }
 
-  const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override;
 
  private:

@@ -101,9 +101,7 @@ class NetPrinter {
     for (size_t i = 0; i < net_.values.size(); ++i)
       if (net_.values[i].kind == Value::Kind::constant)
         line(fmt::format("{} = {}", value(ValueId(i), true), content_text(net_.values[i].content)));
-    for (const Variable& v : net_.variables)
-      line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type), content_text(v.initial),
-                       v.trainable ? " trainable" : "", v.last == v.first ? "" : fmt::format(" -> {}", value(v.last, false))));
+    for (const Variable& v : net_.variables) variable(v);
     for (const Node& n : net_.nodes) node(n);
     for (const SparseLink& link : net_.sparse_links)
       line(fmt::format("sparse {} of {}: indices={} values={} rows={}{}{}", word(link.kind), value(link.of, false),
@@ -114,6 +112,15 @@ class NetPrinter {
 
  private:
   void line(const std::string& text) { out_ += indent_ + text + "\n"; }
+  void variable(const Variable& v) {
+    const std::string last = v.last == v.first ? std::string() : fmt::format(" -> {}", value(v.last, false));
+    const auto input = std::find(net_.inputs.begin(), net_.inputs.end(), v.first);
+    if (input != net_.inputs.end())  // of a subnet: the net's around it
+      line(fmt::format("variable {}: input {}{}", word(v.name), input - net_.inputs.begin(), last));
+    else
+      line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type), content_text(v.initial),
+                       v.trainable ? " trainable" : "", last));
+  }
 
   std::string value(ValueId id, bool with_type) const {
     if (!id.valid()) return "-";

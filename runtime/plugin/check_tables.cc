@@ -88,6 +88,8 @@ Status check_ports(const std::string& what, const heddle_port* const* ports, uin
         return bad(what,
                    fmt::format("{} is variadic and takes the bytes of one input, {}: its k-th value goes with the k-th of a variadic one",
                                port, quoted(inputs[static_cast<size_t>(named)]->name)));
+    if ((p.flags & HEDDLE_PORT_MAY_UPDATE) && (!outputs || p.updates >= 0 || p.may_alias != -1))
+      return bad(what, fmt::format("{} may update what the net says, and is an input or names one itself", port));
     if (p.default_dtype < 0 || p.default_dtype >= HEDDLE_DTYPE_COUNT)
       return bad(what, fmt::format("{} has an unknown default dtype", port));
   }
@@ -110,9 +112,20 @@ Status check_default(const std::string& what, const heddle_attribute_schema& sch
   return {};
 }
 
+Status check_subnet_ports(const std::string& what, const heddle_operator& op, const heddle_subnet_ports* ports) {
+  if (!ports) return bad(what, "does not say how its ports go with the operator's (heddle_attribute_schema::ports)");
+  if (ports->struct_size < sizeof(*ports))
+    return bad(what, fmt::format("its ports have struct_size {}, this ABI's is {}", ports->struct_size, sizeof(*ports)));
+  if (ports->own_inputs > max_list || ports->own_outputs > max_list) return bad(what, "has too many ports of its own");
+  if (ports->first_input > op.input_count || ports->first_output > op.output_count)
+    return bad(what, "takes inputs or outputs of the operator that do not exist");
+  return {};
+}
+
 Status check_attributes(const std::string& what, const heddle_operator& op) {
   HEDDLE_CHECK(check_pointers(what, "attribute", op.attributes, op.attribute_count, max_list));
   std::set<std::string> names;
+  bool subnets = false;
   for (uint32_t i = 0; i < op.attribute_count; ++i) {
     const heddle_attribute_schema& a = *op.attributes[i];
     HEDDLE_CHECK(check_name(what, "attribute name", a.name));
@@ -120,7 +133,13 @@ Status check_attributes(const std::string& what, const heddle_operator& op) {
     if (a.type <= HEDDLE_ATTRIBUTE_NONE || a.type > HEDDLE_ATTRIBUTE_SUBNET)
       return bad(what, fmt::format("attribute {} has no known type", quoted(a.name)));
     HEDDLE_CHECK(check_default(what, a));
+    const bool subnet = a.type == HEDDLE_ATTRIBUTE_SUBNET;
+    subnets = subnets || subnet;
+    if (!subnet && a.ports) return bad(what, fmt::format("attribute {} has ports, and is no subnet", quoted(a.name)));
+    if (subnet) HEDDLE_CHECK(check_subnet_ports(fmt::format("{}: subnet {}", what, quoted(a.name)), op, a.ports));
   }
+  if (subnets && !op.subnets) return bad(what, "has a subnet, and no function that says what it is run with (heddle_operator::subnets)");
+  if (!subnets && op.subnets) return bad(what, "says what its subnets are run with, and has none");
   return {};
 }
 

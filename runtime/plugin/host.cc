@@ -78,6 +78,11 @@ heddle_status infer_subnet(const heddle_call* call, const heddle_subnet* subnet,
   if (!call) return HEDDLE_ERROR_UNSUPPORTED;
   return const_cast<heddle_call*>(call)->infer_subnet(subnet, {inputs, input_count}, {outputs, output_count});
 }
+heddle_status declare_subnet(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
+                             uint32_t input_count) {
+  if (!call) return HEDDLE_ERROR_UNSUPPORTED;
+  return const_cast<heddle_call*>(call)->declare_subnet(subnet, {inputs, input_count});
+}
 
 }  // namespace
 
@@ -98,6 +103,7 @@ const heddle_host* host_table() {
     h.allocate_output = allocate_output;
     h.run_subnet = run_subnet;
     h.infer_subnet = infer_subnet;
+    h.declare_subnet = declare_subnet;
     h.abi_hash = HEDDLE_ABI_HASH;
     h.complete = complete;
     return h;
@@ -144,15 +150,30 @@ heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) n
   return HEDDLE_ERROR_INVALID;
 }
 
-heddle_status HostCall::infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept {
+const void* CallServices::prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) {
+  error = "constants are packed in prepare";
+  return nullptr;
+}
+
+Status CallServices::infer_subnet(const heddle_subnet*, heddle_call::Views, std::span<heddle_type* const>) {
+  return {Code::unsupported, "types of subnets are asked for in infer"};
+}
+
+Status CallServices::declare_subnet(const heddle_subnet*, heddle_call::Views) {
+  return {Code::unsupported, "what a subnet is run with is declared in subnets"};
+}
+
+template <class Answer>
+heddle_status HostCall::ask_about(const heddle_subnet* subnet, Views inputs, const Answer& answer) noexcept {
   if (!services_) return HEDDLE_ERROR_UNSUPPORTED;
   try {
     Status status;
+    if (!subnet) status = {Code::subnet_mismatch, "asks about a subnet that is null", "mend the operator"};
     for (size_t i = 0; i < inputs.size() && status.ok(); ++i)
       if (!inputs[i])
         status = {Code::subnet_mismatch, fmt::format("input {} of subnet {} is absent", i, quoted(from_abi(subnet)->name)),
                   "give the operator a value for it"};
-    if (status.ok()) status = services_->infer_subnet(subnet, inputs, outputs);
+    if (status.ok()) status = answer();
     if (status.ok()) return HEDDLE_OK;
     const std::lock_guard lock(mutex_);
     error.code = status_of(status.code());
@@ -164,6 +185,14 @@ heddle_status HostCall::infer_subnet(const heddle_subnet* subnet, Views inputs, 
   } catch (const std::bad_alloc&) {
     return HEDDLE_ERROR_OUT_OF_MEMORY;
   }
+}
+
+heddle_status HostCall::infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept {
+  return ask_about(subnet, inputs, [&] { return services_->infer_subnet(subnet, inputs, outputs); });
+}
+
+heddle_status HostCall::declare_subnet(const heddle_subnet* subnet, Views inputs) noexcept {
+  return ask_about(subnet, inputs, [&] { return services_->declare_subnet(subnet, inputs); });
 }
 
 const void* PrepareCall::prepack(uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) noexcept {

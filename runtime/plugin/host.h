@@ -34,6 +34,7 @@ struct heddle_call {
   virtual heddle_status infer_subnet(const heddle_subnet*, Views, std::span<heddle_type* const>) noexcept {
     return HEDDLE_ERROR_UNSUPPORTED;
   }
+  virtual heddle_status declare_subnet(const heddle_subnet*, Views) noexcept { return HEDDLE_ERROR_UNSUPPORTED; }
 
  protected:
   heddle_call() = default;
@@ -74,9 +75,10 @@ class CallServices {
   virtual void* resource(uint32_t) { return nullptr; }
   // Memory for a packed constant; see heddle_host::prepack.
   virtual const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
-                              std::string& error) = 0;
+                              std::string& error);
   // What is wrong inside the subnet comes back as from_subnet() tells it.
-  virtual Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) = 0;
+  virtual Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs);
+  virtual Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs);
 };
 
 // Query and initialize of a plugin, and what every other call is made of: it remembers the error, and asks its services.
@@ -90,6 +92,7 @@ class HostCall : public heddle_call {
   heddle_status need(const heddle_resource_need& need, uint32_t* slot) noexcept override;
   void* resource(uint32_t slot) noexcept override { return services_ ? services_->resource(slot) : nullptr; }
   heddle_status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept override;
+  heddle_status declare_subnet(const heddle_subnet* subnet, Views inputs) noexcept override;
 
   // Once the call has returned.
   CallError error;
@@ -99,6 +102,9 @@ class HostCall : public heddle_call {
  protected:
   // Remembers a text; under the lock.
   void say(std::string_view text) noexcept;
+  // What `services` answer about a subnet, whose inputs are all there.
+  template <class Answer>
+  heddle_status ask_about(const heddle_subnet* subnet, Views inputs, const Answer& answer) noexcept;
   CallServices* const services_;
   std::mutex mutex_;  // of `error` while the call lasts
 };

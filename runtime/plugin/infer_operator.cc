@@ -112,6 +112,20 @@ Status from_abi(const heddle_type& type, TensorType* out) {
 
 namespace {
 
+heddle_infer_context infer_context(const OperatorSchema& schema, const AttributeTable& attributes,
+                                   std::span<const heddle_tensor* const> inputs, std::span<heddle_type* const> outputs) {
+  heddle_infer_context context = {};
+  context.struct_size = sizeof(context);
+  context.input_count = static_cast<uint32_t>(inputs.size());
+  context.output_count = static_cast<uint32_t>(outputs.size());
+  context.attribute_count = attributes.size();
+  context.inputs = inputs.data();
+  context.outputs = outputs.data();
+  context.attributes = attributes.data();
+  context.op = schema.op;
+  return context;
+}
+
 // Not: a dtype that an attribute must decide, or more than fits in memory.
 bool makes_sense(const heddle_type& type) {
   if (type.rank < 0 || type.rank > max_rank || type.bounded_axis >= type.rank) return false;
@@ -157,15 +171,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
     // An output that the net leaves out is null here, as it will be for the kernel.
     pointers[i] = wanted[i] ? &types[i] : nullptr;
   }
-  InferCall call({}, services);
-  call.abi.struct_size = sizeof(call.abi);
-  call.abi.input_count = static_cast<uint32_t>(inputs.size());
-  call.abi.output_count = static_cast<uint32_t>(count);
-  call.abi.attribute_count = attributes.size();
-  call.abi.inputs = inputs.data();
-  call.abi.outputs = pointers;
-  call.abi.attributes = attributes.data();
-  call.abi.op = schema.op;
+  InferCall call(infer_context(schema, attributes, inputs, {pointers, count}), services);
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
     status = schema.op->infer(&call.abi);
@@ -181,6 +187,25 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
     HEDDLE_CHECK(from_abi(types[i], &outputs[i]));
   }
   return {};
+}
+
+Status ask_subnets(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
+                   std::span<const char> wanted, CallServices& services) {
+  std::vector<heddle_type> types(wanted.size());
+  std::vector<heddle_type*> pointers;
+  for (size_t i = 0; i < types.size(); ++i) {
+    types[i].struct_size = sizeof(heddle_type);
+    types[i].bounded_axis = -1;
+    pointers.push_back(wanted[i] ? &types[i] : nullptr);
+  }
+  InferCall call(infer_context(schema, attributes, inputs, pointers), &services);
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = schema.op->subnets(&call.abi);
+  } catch (...) {
+    call.error.text = "subnets threw an exception across the plugin boundary";
+  }
+  return status == HEDDLE_OK ? Status() : plugin_error(Code::subnet_mismatch, status, call.error);
 }
 
 }  // namespace heddle

@@ -18,6 +18,11 @@ namespace heddle {
 Status infer_operator(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
                       std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services, CallEnd* end = nullptr);
 
+// Asks an operator with subnets what they are run with, for such inputs: it tells `services.declare_subnet`. Errors: those of `services`,
+// as from_subnet() tells them; subnet_mismatch.
+Status ask_subnets(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
+                   std::span<const char> wanted, CallServices& services);
+
 // Only the dtypes, as far as the schema's type variables and defaults say them; none where only an attribute does.
 Status infer_dtypes(const OperatorSchema& schema, std::span<const heddle_tensor* const> inputs, std::span<TensorType> outputs);
 

@@ -11,6 +11,9 @@
 #include "base/suggestions.h"
 #include "base/text.h"
 #include "plugin/abi_attributes.h"
+#include "plugin/host.h"
+#include "resolve/subnet_ports.h"
+#include "resolve/updates.h"
 
 namespace heddle {
 namespace {
@@ -30,6 +33,8 @@ class Resolver {
   void check_order(const Net& net, const Node& node, size_t position, const std::vector<char>& defined);
   void check_arity(const Net& net, const Node& node);
   void check_attributes(const Net& net, Node& node, int64_t depth);
+  void resolve_subnet(const Net& net, const Node& node, const heddle_subnet_ports& ports, std::shared_ptr<const Net>& subnet,
+                      int64_t depth);
   void check_versions(const Net& net, const Node& node);
   void apply_updates(Net& net, Node& node);
 
@@ -144,20 +149,8 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
       report(net, node,
              {Code::attribute_mismatch, fmt::format("attribute {} is {}, must be {}", quoted(attribute.name), attribute_type_name(type),
                                                     attribute_type_name(wanted))});
-    if (auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) {
-      // Other copies of the net share the subnet: resolve a copy of it.
-      auto inner = std::make_shared<Net>(**subnet);
-      if (!inner->variables.empty())
-        report(net, node,
-               {Code::subnet_mismatch,
-                fmt::format("subnet {} has variable {}, and subnets have no memory of their own", quoted(inner->name),
-                            quoted(inner->variables[0].name)),
-                "declare it in the outermost net and hand its value to the subnet"});
-      // A subnet that names no operator sets means those of the net around it.
-      if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
-      run(*inner, depth + 1);
-      *subnet = std::move(inner);
-    }
+    auto* const subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+    if (subnet && wanted == HEDDLE_ATTRIBUTE_SUBNET) resolve_subnet(net, node, *schema.op->attributes[index]->ports, *subnet, depth);
   }
   for (uint32_t i = 0; i < schema.op->attribute_count; ++i)
     if (schema.op->attributes[i]->required && !given[i])
@@ -165,10 +158,33 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
              {Code::attribute_mismatch, fmt::format("attribute {} is missing and has no default", quoted(schema.op->attributes[i]->name))});
 }
 
+void Resolver::resolve_subnet(const Net& net, const Node& node, const heddle_subnet_ports& ports, std::shared_ptr<const Net>& subnet,
+                              int64_t depth) {
+  // Other copies of the net share the subnet: resolve a copy of it.
+  auto inner = std::make_shared<Net>(*subnet);
+  for (const Variable& variable : inner->variables)
+    if (std::find(inner->inputs.begin(), inner->inputs.end(), variable.first) == inner->inputs.end()) {
+      report(net, node,
+             {Code::subnet_mismatch,
+              fmt::format("subnet {} has variable {}, and subnets have no memory of their own", quoted(inner->name), quoted(variable.name)),
+              "declare it in the outermost net and hand its value to the subnet"});
+      break;
+    }
+  const Status fits = check_subnet_ports(node, ports, *inner);
+  if (!fits.ok())
+    findings_.add(from_subnet(fits, inner->name, net.name, node.name, display_name(node.domain, node.type)));
+  else if (Status adopted = adopt_variables(net, node, ports, *inner); !adopted.ok())
+    report(net, node, std::move(adopted));
+  // A subnet that names no operator sets means those of the net around it.
+  if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
+  run(*inner, depth + 1);
+  subnet = std::move(inner);
+}
+
 // Only an operator that updates a variable makes a version of it.
 void Resolver::check_versions(const Net& net, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i].valid() || net[node.outputs[i]].kind != Value::Kind::variable || node.schema->updated_input(i) >= 0) continue;
+    if (!node.outputs[i].valid() || net[node.outputs[i]].kind != Value::Kind::variable || updated_input(net, node, i) >= 0) continue;
     const Value& value = net[node.outputs[i]];
     report(net, node,
            {Code::hazard,

@@ -41,6 +41,9 @@ class LateServices : public CallServices {
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
     return step_.services().subnets.infer(step_.step, subnet, inputs, outputs);
   }
+  Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) override {
+    return step_.services().subnets.plan(step_.step, subnet, inputs);
+  }
 
  private:
   const StepContext& step_;
@@ -152,7 +155,10 @@ Status LateStep::infer_outputs() {
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
   LateServices services(context_, nullptr);
-  HEDDLE_CHECK(infer_operator(plan_step_.call->schema(), plan_step_.call->attributes()->table, inputs, wanted, types_, &services));
+  const OperatorSchema& schema = plan_step_.call->schema();
+  const AttributeTable& attributes = plan_step_.call->attributes()->table;
+  HEDDLE_CHECK(infer_operator(schema, attributes, inputs, wanted, types_, &services));
+  if (schema.op->subnets) HEDDLE_CHECK(ask_subnets(schema, attributes, inputs, wanted, services));
   for (size_t i = 0; i < types_.size(); ++i) {
     const DType planned = wanted[i] ? plan_.values[plan_step_.outputs[i].value.index].type.dtype : types_[i].dtype;
     if (types_[i].dtype != planned)

@@ -74,7 +74,7 @@ void RunVariables::mark_torn() {
 }
 
 void RunVariables::block(const std::shared_ptr<const Unanswered>& until) {
-  if (plan_.has_variable_updates) store_->block(until);
+  if (store_ && plan_.has_variable_updates) store_->block(until);
 }
 
 }  // namespace heddle

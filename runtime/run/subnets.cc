@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "compile/compiled_subnet.h"
 #include "heddle/limits.h"
+#include "infer/infer.h"
+#include "infer/registry_evaluator.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
@@ -26,6 +28,12 @@ constexpr size_t most_subnets = 16;  // compiled ones that a late step keeps
 // does.
 int64_t memory_for_growth() {
   return machine_memory_bytes() / 2;
+}
+
+// Bytes of no length have no place.
+bool is_input(Subnets::Inputs inputs, const heddle_tensor& wanted) {
+  return wanted.byte_size > 0 &&
+         std::any_of(inputs.begin(), inputs.end(), [&](const heddle_tensor* in) { return in->byte_size > 0 && in->data == wanted.data; });
 }
 
 // A number of its own for each way of trips from the outermost run down, and never the outermost run's own 0.
@@ -46,10 +54,12 @@ struct Subnets::Compiled {
   std::unique_ptr<Execution> execution;
   std::vector<const void*> recognised;  // by Plan::known_inputs: the constant that had that content when it was last given
   std::vector<Shape> result_shapes;     // what the views of results point to
+  std::vector<char> over_input;         // by output: it is wanted where an input is, a variable that the operator updates
 
   Compiled(const Net* of, std::unique_ptr<Execution> made) : net(of), execution(std::move(made)) {
     recognised.resize(plan().known_inputs.size());
     result_shapes.resize(plan().outputs.size());
+    over_input.resize(plan().outputs.size());
   }
   const Plan& plan() const { return execution->plan(); }
   bool made_for(Inputs inputs);
@@ -152,12 +162,8 @@ Subnets::Compiled* Subnets::find(uint32_t step, const Net* net, Inputs inputs, s
   return chosen;
 }
 
-Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* net, Inputs inputs, std::span<heddle_type* const> outputs) {
-  if (Compiled* const found = find(step, net, inputs, outputs.size())) {
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i]) *outputs[i] = subnet_output_type(output_type(found->plan(), i));
-    return found;
-  }
+Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* net, Inputs inputs) {
+  if (Compiled* const found = find(step, net, inputs, 0)) return found;
   const std::shared_ptr<const Net> shared = subnet_attribute(plan_.steps[step].call->attributes()->values, net);
   if (!shared) return Status(Code::invalid_argument, "the subnet is not an attribute of this operator");
   // Called by kernels through the host's functions, across which nothing may be thrown.
@@ -165,7 +171,7 @@ Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* ne
     const LateCompilation& late = *plan_.late;
     CompilationTarget target = late.target;
     if (target.memory_limit == INT64_MAX) target.memory_limit = memory_for_growth();
-    HEDDLE_TRY(auto plan, compile_subnet(*shared, plan_.registry, inputs, outputs, target, late.options,
+    HEDDLE_TRY(auto plan, compile_subnet(*shared, plan_.registry, inputs, target, late.options,
                                          body_id(plan_.steps[step].random_stream, plan_.steps[step].call->attributes()->values, net)));
     OfStep& of = steps_[step];
     HEDDLE_CHECK(make_room(of, plan->context_bytes(), target.memory_limit));
@@ -198,10 +204,27 @@ Status Subnets::from_outside(uint32_t step, const Net& net, Status status) const
   return from_subnet(std::move(status), net.name, plan_.net_name, outer.name, display_name(outer.domain, outer.type));
 }
 
+Status Subnets::plan(uint32_t step, const heddle_subnet* subnet, Inputs inputs) {
+  const Net* const net = from_abi(subnet);
+  const auto made = find_or_compile(step, net, inputs);
+  return made.ok() ? Status() : from_outside(step, *net, made.status());
+}
+
 Status Subnets::infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs, std::span<heddle_type* const> outputs) {
   const Net* const net = from_abi(subnet);
-  const auto made = find_or_compile(step, net, inputs, outputs);
-  return made.ok() ? Status() : from_outside(step, *net, made.status());
+  if (const Compiled* const found = find(step, net, inputs, outputs.size())) {  // declared for an earlier run
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i]) *outputs[i] = subnet_output_type(output_type(found->plan(), i));
+    return {};
+  }
+  const auto evaluator = make_registry_evaluator(plan_.registry);
+  const auto typed = heddle::infer(*net, plan_.registry, subnet_options(inputs, evaluator.get(), plan_.limits));
+  if (!typed.ok()) return from_outside(step, *net, typed.status());
+  if (typed->net.outputs.size() < outputs.size())
+    return from_outside(step, *net, Status(Code::subnet_mismatch, "the subnet has too few outputs"));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i]) *outputs[i] = subnet_output_type(typed->type(typed->net.outputs[i]));
+  return {};
 }
 
 // ---------------------------------------------------------------- run
@@ -251,13 +274,24 @@ heddle_status Subnets::choose(const Call& call, Compiled** found) {
       if (!(views[i].flags & HEDDLE_TENSOR_CONSTANT)) views[i].data = nullptr;
       lasting[i] = &views[i];
     }
-    const Result<Compiled*> made = find_or_compile(call.step, call.net, lasting, {});
+    const Result<Compiled*> made = find_or_compile(call.step, call.net, lasting);
     if (!made.ok()) return fail(call, from_outside(call.step, *call.net, made.status()));
     *found = *made;
   }
   if (!*found) return refuse(call, HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes or contents for which it was not planned");
   if ((*found)->plan().outputs.size() < call.outputs.size()) return refuse(call, HEDDLE_ERROR_INVALID, "the subnet has too few outputs");
   return HEDDLE_OK;
+}
+
+// Whether the result of the subnet is an input of it that another output is wanted in the place of.
+bool Subnets::overwrites_result(const Call& call, const Compiled& subnet, size_t output) {
+  const Plan& plan = subnet.plan();
+  const MemoryPlace& at = plan.values[plan.outputs[output].index].place;
+  if (at.kind != MemoryPlace::Kind::input) return false;
+  const void* const result = call.inputs[at.index]->data;
+  for (size_t k = 0; k < call.outputs.size(); ++k)
+    if (k != output && call.outputs[k] && call.outputs[k]->data == result) return true;
+  return false;
 }
 
 heddle_status Subnets::bind(const Call& call, Compiled& subnet) {
@@ -267,7 +301,13 @@ heddle_status Subnets::bind(const Call& call, Compiled& subnet) {
     const heddle_tensor* const wanted = call.outputs[i];
     const TensorType& type = output_type(subnet.plan(), i);
     const bool where_it_is = !wanted || !wanted->data || type.late();
-    execution.bind_output(i, where_it_is ? nullptr : wanted->data);
+    // Steps of the subnet may read the input as long as it runs.
+    subnet.over_input[i] = !where_it_is && is_input(call.inputs, *wanted);
+    if (subnet.over_input[i] && overwrites_result(call, subnet, i))
+      return refuse(
+          call, HEDDLE_ERROR_INVALID,
+          fmt::format("output {} of subnet {} is another variable that is updated too: copy that first", i, quoted(call.net->name)));
+    execution.bind_output(i, where_it_is || subnet.over_input[i] ? nullptr : wanted->data);
     // A larger place would keep old bytes behind the result.
     if (!where_it_is && wanted->byte_size != static_cast<uint64_t>(type.byte_size()))
       return refuse(call, HEDDLE_ERROR_INVALID,
@@ -294,7 +334,7 @@ heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
 heddle_status Subnets::hand_back(const Call& call, Compiled& subnet) {
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     heddle_tensor* const to = call.outputs[i];
-    if (!to || (to->data && !output_type(subnet.plan(), i).late())) continue;
+    if (!to || (to->data && !output_type(subnet.plan(), i).late() && !subnet.over_input[i])) continue;
     const TensorView result = subnet.execution->output(i);
     if (!to->data) {
       Shape& shape = subnet.result_shapes[i] = result.shape;
@@ -306,7 +346,7 @@ heddle_status Subnets::hand_back(const Call& call, Compiled& subnet) {
       return refuse(call, HEDDLE_ERROR_INVALID,
                     fmt::format("output {} of subnet {} is {}{}, expected {}{}", i, quoted(call.net->name), to_string(result.dtype),
                                 result.shape.text(), to_string(static_cast<DType>(to->dtype)), wanted.text()));
-    if (to->byte_size > 0) std::memcpy(to->data, result.data, to->byte_size);
+    if (to->byte_size > 0 && to->data != result.data) std::memcpy(to->data, result.data, to->byte_size);
   }
   return HEDDLE_OK;
 }

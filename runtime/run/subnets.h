@@ -45,8 +45,11 @@ class Subnets {
   // valid until the step's next subnet. The reason of a failure is noted for the step.
   heddle_status run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs);
   // For a late step, while its outputs are inferred: the types of those outputs of the subnet that are asked for (not null). Errors: as
-  // compile_subnet(), told from outside; out_of_memory; limit_exceeded.
+  // inference, told from outside.
   Status infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs, std::span<heddle_type* const> outputs);
+  // For a late step that declares that it runs a subnet with such inputs. Errors: as compile_subnet(), told from outside; out_of_memory;
+  // limit_exceeded.
+  Status plan(uint32_t step, const heddle_subnet* subnet, Inputs inputs);
 
   bool empty() const { return steps_.empty(); }
   // What asynchronous steps inside have not completed of runs that were given up; null: nothing. look(): those that have are let go.
@@ -73,6 +76,7 @@ class Subnets {
   };
   heddle_status admit(const Call& call);
   heddle_status choose(const Call& call, Compiled** found);
+  static bool overwrites_result(const Call& call, const Compiled& subnet, size_t output);
   heddle_status bind(const Call& call, Compiled& subnet);
   heddle_status run_bound(const Call& call, Compiled& subnet);
   heddle_status hand_back(const Call& call, Compiled& subnet);
@@ -83,7 +87,7 @@ class Subnets {
 
   Compiled* find(uint32_t step, const Net* net, Inputs inputs, size_t outputs);
   // For a late step.
-  Result<Compiled*> find_or_compile(uint32_t step, const Net* net, Inputs inputs, std::span<heddle_type* const> outputs);
+  Result<Compiled*> find_or_compile(uint32_t step, const Net* net, Inputs inputs);
   // For an execution inside `step`.
   ExecutionOptions options_inside(uint32_t step);
   Status make_room(OfStep& of, int64_t bytes, int64_t limit);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "infer/infer.h"
 #include "plugin/schema.h"
+#include "resolve/updates.h"
 
 namespace heddle {
 namespace {
@@ -173,7 +174,7 @@ class StructureCheck {
   bool updates(ValueId version, ValueId before) const {
     if (!version.valid() || !before.valid() || net_[version].producer.index >= net_.nodes.size()) return false;
     const Node& node = net_[net_[version].producer];
-    const int input = node.schema ? node.schema->updated_input(net_[version].output) : -1;
+    const int input = node.schema && net_[version].output < node.outputs.size() ? updated_input(net_, node, net_[version].output) : -1;
     return input >= 0 && static_cast<size_t>(input) < node.inputs.size() && node.inputs[static_cast<size_t>(input)] == before;
   }
 

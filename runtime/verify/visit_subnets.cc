@@ -13,28 +13,24 @@
 namespace heddle {
 namespace {
 
-// Answers an operator that asks about its subnets, and shows them to the visitor on the way.
+// Shows the subnets that an operator declares to the visitor.
 class SubnetServices : public CallServices {
  public:
   SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit)
       : net_(net), node_(node), evaluator_(evaluator), findings_(findings), visit_(visit) {}
 
-  const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string&) override { return nullptr; }
-  Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
+  Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) override {
     const Net& net = *from_abi(subnet);
-    if (net.inputs.size() != inputs.size() || net.outputs.size() < outputs.size()) return {Code::subnet_mismatch, "it has other ports"};
+    if (net.inputs.size() != inputs.size()) return {Code::subnet_mismatch, "it has other ports"};
+    if (!visited_.insert(&net).second) return {};
     const InferOptions options = subnet_options(inputs, evaluator_, net_.limits);
     Findings mistakes;  // have been told when the net around was inferred
     TypedNet typed = infer_all(net, net_.registry, options, mistakes);
-    for (size_t i = 0; i < outputs.size() && !mistakes.failed(); ++i)
-      if (outputs[i]) *outputs[i] = subnet_output_type(typed.type(typed.net.outputs[i]));
-    if (visited_.insert(&net).second) {
-      Findings inside;
-      visit_(std::move(typed), !mistakes.failed(), inside);
-      for (const Diagnostic& d : inside.all())
-        findings_.add(from_subnet(Status(d), net.name, net_.net.name, node_.name, display_name(node_.domain, node_.type)));
-    }
-    return mistakes.status();
+    Findings inside;
+    visit_(std::move(typed), !mistakes.failed(), inside);
+    for (const Diagnostic& d : inside.all())
+      findings_.add(from_subnet(Status(d), net.name, net_.net.name, node_.name, display_name(node_.domain, node_.type)));
+    return {};
   }
 
  private:
@@ -68,10 +64,9 @@ void visit_subnets(const TypedNet& net, NodeId id, Evaluator* evaluator, Finding
   }
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
-  std::vector<TensorType> outputs(node.outputs.size());
   SubnetServices services(net, node, evaluator, findings, visit);
   // Its own mistakes have been told when the net was inferred.
-  (void)infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, outputs, &services);
+  (void)ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services);
 }
 
 }  // namespace heddle

@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// Asks the operator `id` for its types once more and hands each subnet that it asks about to `visit`, once, inferred as far as it can be:
+// Asks the operator `id` what its subnets are run with and hands each that it declares to `visit`, once, inferred as far as it can be:
 // values behind a mistake have no dtype, `whole` is false then. What is found in it is added to `findings` as seen from outside
 // ("operator/inner operator"). Operators without subnets, or whose inputs have no types, are left out.
 using SubnetVisit = std::function<void(TypedNet subnet, bool whole, Findings& inside)>;

@@ -277,12 +277,6 @@ TEST(Infer, AMistakeInASubnetIsNamedFromOutside) {
 )net");
 }
 
-TEST(Infer, ASubnetTakesAsManyInputsAsItIsGiven) {
-  EXPECT_EQ(inferred(branches([](NetBuilder& b, ValueId x) { return b.add1("Neg", "t", {x}); }, 2)),
-            R"net(error[subnet-mismatch] "branches": "y" (If): it takes 1 inputs, is given 2, in subnet "body"
-)net");
-}
-
 TEST(Infer, BranchesMustAgree) {
   NetBuilder floats("floats"), ints("ints"), b("branches");
   floats.output(floats.add1("Neg", "t", {floats.input("x", DeclaredType())}));

@@ -232,6 +232,10 @@ Status infer_if(InferContext& c) {
       return {HEDDLE_ERROR_INVALID, ""};
   return {};
 }
+Status if_subnets(SubnetContext& c) {
+  for (const char* branch : {"else_branch", "then_branch"}) HEDDLE_PLUGIN_CHECK(c.declare(branch, c.inputs() + 1, c.input_count() - 1));
+  return {};
+}
 class If {
  public:
   Status create(const CreateContext& c) {
@@ -302,8 +306,10 @@ HEDDLE_PLUGIN("awkward", "1.0", plugin) {
                  .on_host()
                  .any_number("captures")
                  .variadic_out("outputs", any_dtype, nullptr)
-                 .required("then_branch", HEDDLE_ATTRIBUTE_SUBNET)
-                 .required("else_branch", HEDDLE_ATTRIBUTE_SUBNET)
+                 .may_update()
+                 .subnet("then_branch", SubnetPorts().inputs_from(1))
+                 .subnet("else_branch", SubnetPorts().inputs_from(1))
+                 .subnets(if_subnets)
                  .infer(infer_if)
                  .cpu<If>());
   plugin.add(Op("Ticket", "awkward").out_as("number", HEDDLE_I64).traits(HEDDLE_TRAIT_IMPURE).infer(infer_ticket).cpu<Ticket>());

@@ -118,6 +118,9 @@ class Trips {
  private:
   const heddle_subnet* body_ = nullptr;
 };
+Status trips_subnets(SubnetContext& context) {
+  return context.declare("body", context.inputs() + 1, context.input_count() - 1);
+}
 Status infer_trips(InferContext& context) {
   const heddle_infer_context& raw = *context.raw();
   heddle_type row = {};
@@ -159,7 +162,8 @@ HEDDLE_PLUGIN("boundary", "1.0", plugin) {
                  .in("order", dtypes<int64_t>(), nullptr)
                  .any_number("captures")
                  .out("rows", {}, any_dtype, nullptr)
-                 .required("body", HEDDLE_ATTRIBUTE_SUBNET)
+                 .subnet("body", SubnetPorts().inputs_from(1))
+                 .subnets(trips_subnets)
                  .infer(infer_trips)
                  .cpu<Trips>());
 }

@@ -30,20 +30,33 @@ enum {
   huge_ports,
   port_twice,
   alias_nowhere,
+  alias_of_one,
+  reserved_dtype,
+  input_may_update,
   no_dtypes,
   null_attributes,
   default_without_content,
   default_of_other_type,
+  subnet_without_ports,
+  subnet_of_nobody,
+  subnet_undeclared,
+  ports_of_no_subnet,
   null_gradient_roles,
   bad_pointwise,
   operator_twice,
   kernel_without_operator,
   kernel_without_run,
   kernel_without_destroy,
+  abort_without_async,
+  async_on_device,
   kernel_twice,
   null_kernels,
   short_kernel,
   resource_without_create,
+  resource_without_scope,
+  resource_without_device,
+  resource_with_device,
+  resource_with_abort,
   rule_without_pattern,
   device_without_functions,
   initialize_fails,
@@ -62,6 +75,12 @@ static heddle_status create(const heddle_create_context* context, void** state) 
   (void)context, (void)state;
   return HEDDLE_OK;
 }
+static void stop_soon(const heddle_run_context* context) {
+  (void)context;
+}
+static void stop_resource(void* object, const char* why) {
+  (void)object, (void)why;
+}
 static heddle_status initialize(const heddle_host* host, const heddle_call* call) {
   static const char text[] = "the licence server said \x1b[31mno\n";
   if (HOSTILE_CASE == initialize_fails) host->set_error(call, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
@@ -74,7 +93,8 @@ static heddle_status initialize(const heddle_host* host, const heddle_call* call
 static heddle_port x = PORT("x"), y = PORT("y");
 static const heddle_port *inputs[] = {&x, &x}, *outputs[] = {&y};
 static heddle_attribute default_value = {sizeof(heddle_attribute), HEDDLE_ATTRIBUTE_INTS, "axes", 0, 0, 0, 0, 0, 0, 0, 0, 0};
-static const heddle_attribute_schema attribute = {sizeof(heddle_attribute_schema), HEDDLE_ATTRIBUTE_INTS, 0, 0, "axes", &default_value};
+static heddle_attribute_schema attribute = {sizeof(heddle_attribute_schema), HEDDLE_ATTRIBUTE_INTS, 0, 0, "axes", &default_value, 0};
+static heddle_subnet_ports ports = {sizeof(heddle_subnet_ports), 0, 0, 0, 0, 0};
 static const heddle_attribute_schema* const attributes[] = {&attribute};
 static heddle_gradient_node gradient = {sizeof(heddle_gradient_node), 1, 1, 0, "hostile", "Nothing", 0, 0, 0};
 static const heddle_gradient_node* const gradients[] = {&gradient};
@@ -165,6 +185,18 @@ static void damage_plugin(void) {
     case resource_without_create:
       plugin.resources = resources, plugin.resource_count = 1;
       break;
+    case resource_without_scope:
+      resource.scope = 17, plugin.resources = resources, plugin.resource_count = 1;
+      break;
+    case resource_without_device:
+      resource.scope = HEDDLE_SCOPE_STREAM, plugin.resources = resources, plugin.resource_count = 1;
+      break;
+    case resource_with_device:
+      resource.device_kind = "cpu", plugin.resources = resources, plugin.resource_count = 1;
+      break;
+    case resource_with_abort:
+      resource.abort = stop_resource, plugin.resources = resources, plugin.resource_count = 1;
+      break;
     case rule_without_pattern:
       plugin.rules = rules, plugin.rule_count = 1;
       break;
@@ -174,6 +206,11 @@ static void damage_plugin(void) {
     default:
       break;
   }
+}
+
+static void declare_subnet(const heddle_subnet_ports* its_ports) {
+  attribute.type = HEDDLE_ATTRIBUTE_SUBNET, attribute.default_value = 0, attribute.ports = its_ports;
+  nothing.attributes = attributes, nothing.attribute_count = 1;
 }
 
 static void damage_operator(void) {
@@ -205,6 +242,16 @@ static void damage_operator(void) {
     case alias_nowhere:
       y.may_alias = 3, nothing.outputs = outputs, nothing.output_count = 1;
       break;
+    case alias_of_one:
+      y.may_alias = 0, y.flags = HEDDLE_PORT_VARIADIC, nothing.outputs = outputs, nothing.output_count = 1;
+      nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case reserved_dtype:
+      x.dtypes |= HEDDLE_DTYPE_BIT(14), nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case input_may_update:
+      x.flags = HEDDLE_PORT_MAY_UPDATE, nothing.inputs = inputs, nothing.input_count = 1;
+      break;
     case no_dtypes:
       x.dtypes = 0, nothing.inputs = inputs, nothing.input_count = 1;
       break;
@@ -216,6 +263,21 @@ static void damage_operator(void) {
       break;
     case default_of_other_type:
       default_value.type = HEDDLE_ATTRIBUTE_INT, nothing.attributes = attributes, nothing.attribute_count = 1;
+      break;
+    case subnet_without_ports:
+      nothing.subnets = infer;
+      declare_subnet(0);
+      break;
+    case subnet_of_nobody:
+      nothing.subnets = infer;
+      ports.first_input = 3;
+      declare_subnet(&ports);
+      break;
+    case subnet_undeclared:
+      declare_subnet(&ports);
+      break;
+    case ports_of_no_subnet:
+      attribute.ports = &ports, nothing.attributes = attributes, nothing.attribute_count = 1;
       break;
     case null_gradient_roles:
       nothing.gradient_nodes = gradients, nothing.gradient_node_count = 1;
@@ -238,6 +300,12 @@ static void damage_kernel(void) {
       break;
     case kernel_without_destroy:
       kernel.create = create;
+      break;
+    case abort_without_async:
+      kernel.abort = stop_soon;
+      break;
+    case async_on_device:
+      kernel.flags = HEDDLE_KERNEL_ASYNC, kernel.device_kind = "gpu";
       break;
     case kernel_twice:
       plugin.kernel_count = 1;

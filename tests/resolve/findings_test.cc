@@ -70,6 +70,63 @@ error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator
 )net");
 }
 
+TEST(ResolveFindings, SubnetsHaveThePortsThatTheirOperatorsHandThem) {
+  NetBuilder one("one"), b("outer");
+  one.output(one.add1("Neg", "t", {one.input("x", DeclaredType())}));
+  const auto same = subnet(one);
+  const ValueId x = b.input("x", DType::f32, Shape{2});
+  b.output(b.add1("If", "two", {yes(b), x, x}, {{"then_branch", same}, {"else_branch", same}}));
+  b.add("If", "outputs", {yes(b), x}, 2, {{"then_branch", same}, {"else_branch", same}});
+  b.add1("Loop", "loop", {ValueId(), ValueId(), x}, {{"body", same}});
+  EXPECT_EQ(resolved(b.finish()), R"net(error[subnet-mismatch] "outer": "two" (If): it takes 1 inputs, is given 2, in subnet "one"
+error[subnet-mismatch] "outer": "two" (If): it takes 1 inputs, is given 2, in subnet "one"
+error[subnet-mismatch] "outer": "outputs" (If): it has 1 outputs, 2 are wanted, in subnet "one"
+error[subnet-mismatch] "outer": "outputs" (If): it has 1 outputs, 2 are wanted, in subnet "one"
+error[subnet-mismatch] "outer": "loop" (Loop): it takes 1 inputs, is given 3, in subnet "one"
+)net");
+}
+
+// A net whose If makes the next version of w, of what it takes.
+Net updating(const std::vector<bool>& takes_w, const char* type = "If") {
+  NetBuilder body("body"), b("outer");
+  const ValueId w = b.variable("w", blob(Shape{2}, 1, 0)), x = b.input("x", DType::f32, Shape{2});
+  std::vector<ValueId> inputs = {yes(b)}, inside;
+  for (const bool takes : takes_w) {
+    inputs.push_back(takes ? w : x);
+    inside.push_back(body.input("i" + std::to_string(inside.size()), DeclaredType()));
+  }
+  body.output(inside.back());
+  const auto same = subnet(body);
+  std::vector<Attribute> attributes = {{"then_branch", same}, {"else_branch", same}};
+  if (std::string(type) == "Loop") attributes = {{"body", same}};
+  const ValueId next = b.add1(type, "next", inputs, attributes);
+  b.updates(next, w);
+  b.output(next);
+  return b.finish();
+}
+
+TEST(ResolveFindings, VariablesThatSubnetsUpdate) {
+  EXPECT_EQ(resolved(updating({false, true})), R"net(outer(x: f32[2]) -> (w@1)
+yes: bool[] = [1]
+variable w: f32[2] = [1, 1] -> w@1
+w@1: f32[2] = If(yes, x, w@0) then_branch={
+  body(i0, w@0) -> (w@0)
+  variable w: input 1
+} else_branch={
+  body(i0, w@0) -> (w@0)
+  variable w: input 1
+} # next
+)net");
+  EXPECT_EQ(resolved(updating({true, true})),
+            R"net(error[hazard] "outer": "next" (If): updates variable "w" and takes it twice; take it once
+error[hazard] "outer": "next" (If): updates variable "w" and takes it twice; take it once
+)net");
+  EXPECT_EQ(
+      resolved(updating({false, false})),
+      R"net(error[hazard] "outer": "next" (If): produces version 1 of variable "w", but the operator updates nothing; use an operator that updates its input, or give the result a name of its own
+)net");
+}
+
 // An integer where a number is wanted becomes one; an update makes its output a version of the variable.
 TEST(Resolve, WidensAttributesAndNumbersVersions) {
   NetBuilder b("sound");

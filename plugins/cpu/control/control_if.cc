@@ -32,6 +32,19 @@ Status infer_if(InferContext& context) {
   return {};
 }
 
+// Both branches, or the one that is known to be taken: the other need not fit.
+Status if_subnets(SubnetContext& context) {
+  const bool known = context.known(0), taken = known && *static_cast<const uint8_t*>(context.input(0).data) != 0;
+  Status status;
+  for (const bool branch : {true, false}) {
+    if (known && branch != taken) continue;
+    // Both are asked before either failure counts: what is wrong with them is said at once.
+    Status declared = context.declare(branch ? "then_branch" : "else_branch", context.inputs() + 1, context.input_count() - 1);
+    if (status.ok()) status = std::move(declared);
+  }
+  return status;
+}
+
 class If {
  public:
   Status create(const CreateContext& context) {
@@ -78,8 +91,10 @@ void add_if(Builder& plugin) {
                  .on_host()
                  .any_number("captures")
                  .variadic_out("outputs", any_dtype, nullptr)
-                 .required("then_branch", HEDDLE_ATTRIBUTE_SUBNET)
-                 .required("else_branch", HEDDLE_ATTRIBUTE_SUBNET)
+                 .may_update()
+                 .subnet("then_branch", SubnetPorts().inputs_from(1))
+                 .subnet("else_branch", SubnetPorts().inputs_from(1))
+                 .subnets(if_subnets)
                  .infer(infer_if)
                  .cpu<If>()
                  .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));

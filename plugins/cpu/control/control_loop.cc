@@ -35,21 +35,40 @@ struct LoopPorts {
   }
 };
 
-Status infer_loop(InferContext& context) {
+// What the body takes: iteration, condition and carried values without content, captures as they are.
+class LoopInputs {
+ public:
+  Status find(const InferContext& context) {
+    HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
+    views_.push_back(without_data(make_view(HEDDLE_I64, nullptr, 0, nullptr)));
+    views_.push_back(without_data(make_view(HEDDLE_BOOL, nullptr, 0, nullptr)));
+    for (uint32_t i = 0; i < ports.carried; ++i) views_.push_back(without_data(context.input(first_carried + i)));
+    for (const heddle_tensor& view : views_) inputs.push_back(&view);
+    for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(first_carried + ports.carried + i));
+    return {};
+  }
   LoopPorts ports;
-  HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
+  std::vector<const heddle_tensor*> inputs;
+
+ private:
+  std::deque<heddle_tensor> views_;
+};
+
+Status loop_subnets(SubnetContext& context) {
+  LoopInputs body;
+  HEDDLE_PLUGIN_CHECK(body.find(context));
+  return context.declare("body", body.inputs);
+}
+
+Status infer_loop(InferContext& context) {
+  LoopInputs body;
+  HEDDLE_PLUGIN_CHECK(body.find(context));
+  const LoopPorts& ports = body.ports;
   for (uint32_t i : {trips_port, cond_port})
     if (context.has_input(i) && context.input(i).element_count != 1)
       return invalid(std::string(i == trips_port ? "M" : "cond") + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
-  std::deque<heddle_tensor> views;
-  views.push_back(without_data(make_view(HEDDLE_I64, nullptr, 0, nullptr)));
-  views.push_back(without_data(make_view(HEDDLE_BOOL, nullptr, 0, nullptr)));
-  for (uint32_t i = 0; i < ports.carried; ++i) views.push_back(without_data(context.input(first_carried + i)));
-  std::vector<const heddle_tensor*> inputs;
-  for (const heddle_tensor& view : views) inputs.push_back(&view);
-  for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(first_carried + ports.carried + i));
   std::vector<heddle_type> types;
-  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), inputs, 1 + ports.carried + ports.scans, &types));
+  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), body.inputs, 1 + ports.carried + ports.scans, &types));
   const std::vector<int64_t> cond = vector_of(dims_of(types[0]));
   if (types[0].dtype != HEDDLE_BOOL || (is_static(types[0]) && std::any_of(cond.begin(), cond.end(), [](int64_t d) { return d != 1; })))
     return invalid("the body's first output says whether to go on: it is to be one bool");
@@ -284,7 +303,8 @@ void add_loop(Builder& plugin) {
                  .on_host()
                  .any_number("values")
                  .variadic_out("outputs", any_dtype, nullptr)
-                 .required("body", HEDDLE_ATTRIBUTE_SUBNET)
+                 .subnet("body", SubnetPorts().own_inputs(2).inputs_from(2).own_outputs(1))
+                 .subnets(loop_subnets)
                  .attribute("captured", 0)
                  .infer(infer_loop)
                  .cpu<Loop>()

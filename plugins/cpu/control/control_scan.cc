@@ -58,29 +58,48 @@ Status scanned_axis(const ScanPorts& ports, uint32_t i, int rank, int* axis) {
   return normalize_axis(ports.input_axes[i], rank, axis) ? Status() : axis_outside("scan_input_axes", ports.input_axes[i], rank);
 }
 
-Status infer_scan(InferContext& context) {
-  ScanPorts ports;
-  HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
-  std::deque<heddle_tensor> views;
-  std::deque<std::vector<int64_t>> dims;
-  for (uint32_t i = 0; i < ports.states; ++i) views.push_back(without_data(context.input(i)));
-  int64_t length = -1;
-  for (uint32_t i = 0; i < ports.scanned; ++i) {
-    const heddle_tensor& input = context.input(ports.states + i);
-    int axis = 0;
-    HEDDLE_PLUGIN_CHECK(scanned_axis(ports, i, input.rank, &axis));
-    if (length >= 0 && input.dims[axis] != length)
-      return invalid("scanned input " + std::to_string(i) + " has " + std::to_string(input.dims[axis]) + " slices, the first one " +
-                     std::to_string(length));
-    length = input.dims[axis];
-    dims.push_back(without_axis(dims_of(input), axis));
-    views.push_back(make_view(input.dtype, dims.back().data(), input.rank - 1, nullptr));
+// What the body takes: states without content, slices, captures as they are.
+class ScanInputs {
+ public:
+  Status find(const InferContext& context) {
+    HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
+    for (uint32_t i = 0; i < ports.states; ++i) views_.push_back(without_data(context.input(i)));
+    for (uint32_t i = 0; i < ports.scanned; ++i) {
+      const heddle_tensor& input = context.input(ports.states + i);
+      int axis = 0;
+      HEDDLE_PLUGIN_CHECK(scanned_axis(ports, i, input.rank, &axis));
+      if (length >= 0 && input.dims[axis] != length)
+        return invalid("scanned input " + std::to_string(i) + " has " + std::to_string(input.dims[axis]) + " slices, the first one " +
+                       std::to_string(length));
+      length = input.dims[axis];
+      dims_.push_back(without_axis(dims_of(input), axis));
+      views_.push_back(make_view(input.dtype, dims_.back().data(), input.rank - 1, nullptr));
+    }
+    for (const heddle_tensor& view : views_) inputs.push_back(&view);
+    for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(ports.states + ports.scanned + i));
+    return {};
   }
+  ScanPorts ports;
+  int64_t length = -1;  // how many slices
   std::vector<const heddle_tensor*> inputs;
-  for (const heddle_tensor& view : views) inputs.push_back(&view);
-  for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(ports.states + ports.scanned + i));
+
+ private:
+  std::deque<heddle_tensor> views_;
+  std::deque<std::vector<int64_t>> dims_;
+};
+
+Status scan_subnets(SubnetContext& context) {
+  ScanInputs body;
+  HEDDLE_PLUGIN_CHECK(body.find(context));
+  return context.declare("body", body.inputs);
+}
+
+Status infer_scan(InferContext& context) {
+  ScanInputs body;
+  HEDDLE_PLUGIN_CHECK(body.find(context));
+  const ScanPorts& ports = body.ports;
   std::vector<heddle_type> types;
-  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), inputs, ports.states + ports.scans, &types));
+  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), body.inputs, ports.states + ports.scans, &types));
   for (uint32_t i = 0; i < ports.states + ports.scans; ++i) {
     context.set_dtype(i, types[i].dtype);
     if (i < ports.states) {
@@ -96,7 +115,7 @@ Status infer_scan(InferContext& context) {
     if (!normalize_axis(wanted, types[i].rank + 1, &axis)) return axis_outside("scan_output_axes", wanted, types[i].rank + 1);
     std::vector<int64_t> stacked = vector_of(dims_of(types[i]));
     if (!is_static(types[i])) stacked.assign(stacked.size(), HEDDLE_DYNAMIC_DIM);
-    stacked.insert(stacked.begin() + axis, length);
+    stacked.insert(stacked.begin() + axis, body.length);
     HEDDLE_PLUGIN_CHECK(check_rank(stacked.size()));
     if (!is_static(types[i])) context.set_dynamic(i, static_cast<int>(stacked.size()));
     context.set_dims(i, stacked);
@@ -310,7 +329,8 @@ void add_scan(Builder& plugin) {
                  .doc("body run over slices; inputs are states, scanned values and `captured` values from outside")
                  .any_number("values")
                  .variadic_out("outputs", any_dtype, nullptr)
-                 .required("body", HEDDLE_ATTRIBUTE_SUBNET)
+                 .subnet("body", SubnetPorts())
+                 .subnets(scan_subnets)
                  .required("num_scan_inputs", HEDDLE_ATTRIBUTE_INT)
                  .attribute("captured", 0)
                  .maybe("scan_input_axes", HEDDLE_ATTRIBUTE_INTS)

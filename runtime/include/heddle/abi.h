@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 8
+#define HEDDLE_ABI_MINOR 9
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x00efe517a6cd7e94)
+#define HEDDLE_ABI_HASH UINT64_C(0xccfd8dc4a9cd71fb)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -243,13 +243,17 @@ typedef struct heddle_host {
      for the same trip, also in another order, and run again. inputs[] are views in the order of its inputs; outputs are copied to the views
      given, whose dims must fit. An output view with null data asks for the result where it is: the host fills its dtype, rank, dims,
      element_count, byte_size and data with memory of its own, valid until the next run of a subnet through this call. Null entries:
-     outputs not asked for. No nested waiting: it runs on the calling thread. */
+     outputs not asked for. Returns when the subnet is done; threads of the run that have nothing else to do help. */
   heddle_status (*run_subnet)(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
                               uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
   /* [compile, in infer] What inference says about the outputs of a subnet attribute of this node when its inputs are as given (views;
      data where the content is known). outputs[] are structs of the caller, filled by the host; null entries: not asked for. */
   heddle_status (*infer_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                                 uint32_t input_count, heddle_type* const* outputs, uint32_t output_count);
+  /* [compile, in heddle_operator::subnets] Runs of this node will give the subnet inputs like these: views; data where it is the same in
+     every run. It is compiled for them. A subnet may be declared for several. */
+  heddle_status (*declare_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
+                                  uint32_t input_count);
   uint64_t abi_hash; /* HEDDLE_ABI_HASH of the host's headers */
   /* [any, steps of HEDDLE_KERNEL_ASYNC kernels] The step is done, well or not; `text`, which is copied, says why not. Exactly once for each
      run() that returned HEDDLE_OK, possibly before it did. From here on the call is over, and another is a mistake of the plugin: while the
@@ -265,6 +269,8 @@ enum {
   HEDDLE_PORT_HOST = 4u,           /* lives in host memory whatever the node's device */
   HEDDLE_PORT_SHAPE_OPERAND = 8u,  /* its content decides output shapes; implies HOST */
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
+  HEDDLE_PORT_MAY_UPDATE = 32u,    /* outputs: may be the next version of a variable, as the net says, that is one of the inputs: its bytes
+                                      are those of the input, and the operator hands both to its subnets */
 };
 
 #define HEDDLE_ALIAS_ANY (-2)
@@ -285,6 +291,17 @@ typedef struct heddle_port {
   int32_t index_bound_axis; /* ... along this axis (or the attribute "axis" when -1) */
 } heddle_port;
 
+/* How the ports of a subnet go with those of its operator. The subnet takes own_inputs that the operator makes itself (a trip number, a
+   condition), and behind them the operator's inputs from first_input on, one by one, as they are or by slices; outputs likewise. */
+typedef struct heddle_subnet_ports {
+  uint32_t struct_size;
+  uint32_t own_inputs;
+  uint32_t first_input;
+  uint32_t own_outputs;
+  uint32_t first_output;
+  uint32_t reserved;
+} heddle_subnet_ports;
+
 typedef struct heddle_attribute_schema {
   uint32_t struct_size;
   heddle_attribute_type type;
@@ -292,6 +309,7 @@ typedef struct heddle_attribute_schema {
   uint32_t reserved;
   const char* name;
   const heddle_attribute* default_value; /* null: absent unless given */
+  const heddle_subnet_ports* ports;      /* of a subnet; null for every other type */
 } heddle_attribute_schema;
 
 enum {
@@ -383,6 +401,9 @@ typedef struct heddle_operator {
   heddle_precision_class precision;
   uint32_t gradient_node_count;
   heddle_infer_function infer;
+  /* What each subnet of a node is run with: calls host->declare_subnet for those that runs of the node may need, and no others: what is
+     known about its inputs may rule one out. A context as infer's, whose outputs stay empty. Null where no attribute is a subnet. */
+  heddle_infer_function subnets;
   heddle_cost_function cost; /* null: flops are what `pointwise` says or unknown, bytes those of inputs and outputs */
   const heddle_gradient_node* const* gradient_nodes;
   heddle_gradient_function gradient; /* null: the nodes above, or no gradient */

@@ -126,6 +126,7 @@ class Builder {
     for (heddle_port& p : o.outputs_) t.outputs.push_back(&p);
     for (size_t i = 0; i < o.attributes_.size(); ++i) {
       if (o.defaults_[i].struct_size) o.attributes_[i].default_value = &o.defaults_[i];
+      if (o.subnet_ports_[i].struct_size) o.attributes_[i].ports = &o.subnet_ports_[i];
       t.attributes.push_back(&o.attributes_[i]);
     }
     for (const Op::GradientData& g : o.gradients_) {
@@ -158,6 +159,7 @@ class Builder {
     a.precision = o.precision_;
     a.gradient_node_count = static_cast<uint32_t>(t.gradient_pointers.size());
     a.infer = infer;
+    a.subnets = o.subnets_ ? subnets : nullptr;
     a.cost = o.cost_;
     a.gradient_nodes = t.gradient_pointers.data();
     a.gradient = o.gradient_callback_;
@@ -214,6 +216,13 @@ class Builder {
         if (!status.ok()) return status;
       }
       return o.infer_ ? o.infer_(context) : Status();
+    });
+  }
+
+  static heddle_status subnets(const heddle_infer_context* c) {
+    return detail::guard(c->host, c->call, [&]() -> Status {
+      SubnetContext context(c);
+      return static_cast<const Op*>(c->op->user)->subnets_(context);
     });
   }
 

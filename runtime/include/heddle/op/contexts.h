@@ -73,6 +73,20 @@ class InferContext {
   const heddle_infer_context* c_;
 };
 
+// What the subnets of a node are run with. Its outputs have no types here.
+class SubnetContext : public InferContext {
+ public:
+  explicit SubnetContext(const heddle_infer_context* c) : InferContext(c) {}
+  // Runs of the node may give the subnet attribute `name` inputs like these: views, with data where it is the same in every run.
+  Status declare(const char* name, const heddle_tensor* const* inputs, uint32_t count) const {
+    const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs, count);
+    return status == HEDDLE_OK ? Status() : Status(status, "");  // the host knows why
+  }
+  Status declare(const char* name, const std::vector<const heddle_tensor*>& inputs) const {
+    return declare(name, inputs.data(), static_cast<uint32_t>(inputs.size()));
+  }
+};
+
 // What one run of a node costs, from its shapes. Nothing has data here.
 class CostContext {
  public:

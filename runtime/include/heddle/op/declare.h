@@ -21,6 +21,16 @@ namespace plugin {
 
 class Builder;
 
+// How the ports of a subnet go with its operator's: those that the operator makes or reads itself come first, then the operator's from one
+// on, in order.
+struct SubnetPorts {
+  heddle_subnet_ports abi = {sizeof(heddle_subnet_ports), 0, 0, 0, 0, 0};
+  SubnetPorts& own_inputs(uint32_t count) { return abi.own_inputs = count, *this; }
+  SubnetPorts& inputs_from(uint32_t first) { return abi.first_input = first, *this; }
+  SubnetPorts& own_outputs(uint32_t count) { return abi.own_outputs = count, *this; }
+  SubnetPorts& outputs_from(uint32_t first) { return abi.first_output = first, *this; }
+};
+
 // One operator: schema, rules and kernels. A fluent value; HEDDLE_PLUGIN's builder turns it into the ABI's tables.
 // All `const char*` given to it must be literals or outlive the plugin. A declaration that contradicts itself (an unknown port, a kernel
 // of another arity) does no harm here: loading the plugin fails with a sentence that names operator and mistake.
@@ -86,6 +96,11 @@ class Op {
     if (o >= 0) outputs_[static_cast<size_t>(o)].may_alias = i;
     return *this;
   }
+  // The last declared output may be the next version of a variable that is among the inputs, which the kernel hands to a subnet.
+  Op& may_update() {
+    if (outputs_.empty()) return mistake("may_update() stands before any output");
+    return outputs_.back().flags |= HEDDLE_PORT_MAY_UPDATE, *this;
+  }
   // `output` is the next version of the variable given as `input`; it shares its bytes.
   Op& updates(const char* output, const char* input) {
     const int32_t o = known(outputs_, output, "updates"), i = known(inputs_, input, "updates");
@@ -102,6 +117,14 @@ class Op {
     a.count = std::strlen(v);
     return *this;
   }
+  // A subnet, which every node must have. What it is run with is said by subnets().
+  Op& subnet(const char* name, const SubnetPorts& ports) {
+    declare(name, HEDDLE_ATTRIBUTE_SUBNET, 1);
+    subnet_ports_.back() = ports.abi;
+    return *this;
+  }
+  // What the subnets of a node are run with: SubnetContext::declare for each that its runs may need.
+  Op& subnets(Status (*rule)(SubnetContext&)) { return subnets_ = rule, *this; }
   Op& required(const char* name, heddle_attribute_type type) { return declare(name, type, 1), *this; }
   Op& maybe(const char* name, heddle_attribute_type type) { return declare(name, type, 0), *this; }
   Op& traits(uint32_t bits) { return traits_ |= bits, *this; }
@@ -225,6 +248,7 @@ class Op {
     s.name = name;
     attributes_.push_back(s);
     defaults_.emplace_back();
+    subnet_ports_.emplace_back();
     return attributes_.back();
   }
   heddle_attribute& with_default(const char* name, heddle_attribute_type type) {
@@ -244,10 +268,12 @@ class Op {
   std::vector<heddle_port> inputs_, outputs_;
   std::vector<ShapeRule> rules_;
   std::vector<heddle_attribute_schema> attributes_;
-  std::vector<heddle_attribute> defaults_;  // beside attributes_; struct_size 0: none
+  std::vector<heddle_attribute> defaults_;         // beside attributes_; struct_size 0: none
+  std::vector<heddle_subnet_ports> subnet_ports_;  // likewise
   uint32_t traits_ = 0;
   heddle_precision_class precision_ = HEDDLE_PRECISION_ANY;
   Status (*infer_)(InferContext&) = nullptr;
+  Status (*subnets_)(SubnetContext&) = nullptr;
   const char* pointwise_ = nullptr;
   std::vector<GradientData> gradients_;
   heddle_gradient_function gradient_callback_ = nullptr;

@@ -1,0 +1,37 @@
+#include "resolve/updates.h"
+
+#include "plugin/schema.h"
+
+namespace heddle {
+namespace {
+
+// Of an output that the schema lets be an update.
+int input_before(const Net& net, const Node& node, ValueId version) {
+  if (!version.valid() || net[version].kind != Value::Kind::variable) return -1;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].valid()) continue;
+    const Value& before = net[node.inputs[i]];
+    if (before.kind == Value::Kind::variable && before.variable == net[version].variable && before.version + 1 == net[version].version)
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace
+
+int updated_input(const Net& net, const Node& node, size_t output) {
+  const int declared = node.schema->updated_input(output);
+  if (declared >= 0) return declared;
+  const heddle_port* const port = node.schema->output_port(output);
+  return port && (port->flags & HEDDLE_PORT_MAY_UPDATE) ? input_before(net, node, node.outputs[output]) : -1;
+}
+
+bool updates_variable(const Net& net, const Node& node) {
+  if (node.schema->updates_variable()) return true;
+  if (net.variables.empty()) return false;
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (updated_input(net, node, i) >= 0) return true;
+  return false;
+}
+
+}  // namespace heddle

@@ -1,0 +1,211 @@
+// Variables that the branches of an If read and update: what they are afterwards, and what reads them meanwhile.
+#include <gtest/gtest.h>
+
+#include "small_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+constexpr int64_t count = 4;
+
+ValueId value_input(NetBuilder& b, const char* name) {
+  return b.input(name, DType::f32, Shape{count});
+}
+ValueId accumulate(NetBuilder& b, const std::string& name, ValueId w, ValueId x) {
+  return b.add1("AccumulateAdd", name, {w, x}, {}, "heddle");
+}
+// w, x -> w
+std::shared_ptr<const Net> keeping() {
+  NetBuilder b("keeping");
+  b.output(value_input(b, "w"));
+  value_input(b, "x");
+  return subnet(b);
+}
+// w, x -> w + x, made in w's place
+std::shared_ptr<const Net> adding() {
+  NetBuilder b("adding");
+  const ValueId w = value_input(b, "w"), x = value_input(b, "x");
+  b.output(accumulate(b, "sum", w, x));
+  return subnet(b);
+}
+
+// c, w, x -> the next w
+ValueId choose(NetBuilder& b, const std::string& name, ValueId c, ValueId w, ValueId x, std::shared_ptr<const Net> yes,
+               std::shared_ptr<const Net> no) {
+  const ValueId next = b.add1("If", name, {c, w, x}, {{"then_branch", std::move(yes)}, {"else_branch", std::move(no)}});
+  b.updates(next, w);
+  return next;
+}
+
+struct Feeds {
+  bool c = true;
+  float x[count] = {1, 2, 3, 4};
+  std::vector<TensorView> views() const { return {view(&c, DType::boolean, Shape{}), view(x, DType::f32, Shape{count})}; }
+};
+struct Inputs {
+  explicit Inputs(NetBuilder& b) : c(b.input("c", DType::boolean, Shape{})), x(value_input(b, "x")) {}
+  ValueId c, x;
+};
+
+std::vector<float> floats(const Tensor& t) {
+  const auto* data = static_cast<const float*>(t.data());
+  return {data, data + t.shape().element_count()};
+}
+std::vector<float> variable(const Session& session, const char* name) {
+  const auto tensor = session.read_variable(name);
+  EXPECT_TRUE(tensor.ok()) << tensor.status().text();
+  return tensor.ok() ? floats(*tensor) : std::vector<float>();
+}
+std::vector<std::vector<float>> run(Session& session, const Feeds& feeds) {
+  const auto out = session.run(feeds.views());
+  EXPECT_TRUE(out.ok()) << out.status().text();
+  std::vector<std::vector<float>> all;
+  if (out.ok())
+    for (const Tensor& t : *out) all.push_back(floats(t));
+  return all;
+}
+
+using Values = std::vector<float>;
+
+// Readers of the version before see what was there before, in any order; those of the next one what the branch made.
+TEST(SubnetVariables, ABranchUpdatesAndTheOtherKeeps) {
+  NetBuilder b("net");
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 10, 0));
+  const ValueId next = choose(b, "if", in.c, w, in.x, adding(), keeping());
+  b.output(b.add1("Neg", "before", {w}));
+  b.output(b.add1("Neg", "after", {next}));
+  const Net net = b.finish();
+  for (const int threads : {1, 2})
+    for (uint64_t shuffle = 0; shuffle < 20; ++shuffle) {
+      Session session = open(runtime(threads), net);
+      Internals::of(session).scheduler.shuffle_seed = shuffle;
+      Feeds feeds;
+      auto out = run(session, feeds);
+      ASSERT_EQ(out[0], (Values{-10, -10, -10, -10}));
+      ASSERT_EQ(out[1], (Values{-11, -12, -13, -14}));
+      ASSERT_EQ(variable(session, "w"), (Values{11, 12, 13, 14}));
+      feeds.c = false;
+      out = run(session, feeds);
+      ASSERT_EQ(out[0], (Values{-11, -12, -13, -14}));
+      ASSERT_EQ(out[1], out[0]);
+      feeds.c = true;
+      out = run(session, feeds);
+      ASSERT_EQ(variable(session, "w"), (Values{12, 14, 16, 18}));
+    }
+}
+
+// The branch makes the next version elsewhere, and still reads this one: it is copied when the branch is done.
+TEST(SubnetVariables, ABranchMayMakeTheNextVersionAnew) {
+  NetBuilder anew("anew"), same("same"), b("net");
+  const ValueId inner = value_input(anew, "w"), x = value_input(anew, "x");
+  const ValueId product = anew.add1("Mul", "product", {inner, x});
+  anew.output(product);
+  anew.output(anew.add1("Sub", "difference", {inner, anew.add1("Exp", "late", {anew.add1("Neg", "waits", {product})})}));
+  const ValueId kept = value_input(same, "w");
+  value_input(same, "x");
+  same.output(kept);
+  same.output(kept);
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 100, 0));
+  const auto out = b.add("If", "if", {in.c, w, in.x}, 2, {{"then_branch", subnet(anew)}, {"else_branch", subnet(same)}});
+  b.updates(out[0], w);
+  b.output(out[1]);
+  for (const int threads : {1, 2}) {
+    Session session = open(runtime(threads), NetBuilder(b).finish());
+    Feeds feeds;
+    const auto got = run(session, feeds);
+    ASSERT_EQ(variable(session, "w"), (Values{100, 200, 300, 400}));
+    EXPECT_EQ(got[0], (Values{100, 100, 100, 100}));
+    feeds.c = false;
+    EXPECT_EQ(run(session, feeds)[0], (Values{100, 200, 300, 400}));
+    EXPECT_EQ(variable(session, "w"), (Values{100, 200, 300, 400}));
+  }
+}
+
+// A branch in a branch reads the variable, which the outer one updates by what it finds.
+TEST(SubnetVariables, BranchesInBranchesReadThem) {
+  NetBuilder outer("outer"), doubled("doubled"), plain("plain"), b("net");
+  const ValueId read = value_input(doubled, "w");
+  value_input(doubled, "x");
+  doubled.output(doubled.add1("Add", "double", {read, read}));
+  value_input(plain, "w");
+  plain.output(value_input(plain, "x"));
+  const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
+  const ValueId max = outer.add1("ReduceMax", "max", {x1}, {{"keepdims", int64_t{0}}});
+  const ValueId big = outer.add1("Less", "big", {outer.constant_float("ten", 10), max});
+  const ValueId step = outer.add1("If", "step", {big, w1, x1}, {{"then_branch", subnet(doubled)}, {"else_branch", subnet(plain)}});
+  outer.output(accumulate(outer, "sum", w1, step));
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 0, 0));
+  b.output(choose(b, "if", in.c, w, in.x, subnet(outer), keeping()));
+  Session session = open(runtime(), b.finish());
+  Feeds feeds;
+  run(session, feeds);
+  EXPECT_EQ(variable(session, "w"), (Values{1, 2, 3, 4}));
+  feeds.x[3] = 20;
+  run(session, feeds);
+  EXPECT_EQ(variable(session, "w"), (Values{3, 6, 9, 12}));
+}
+
+// Each would overwrite what the other is made of.
+TEST(SubnetVariables, VariablesAreNotExchanged) {
+  NetBuilder swap("swap"), same("same"), b("net");
+  for (NetBuilder* each : {&swap, &same}) {
+    const ValueId first = value_input(*each, "a"), second = value_input(*each, "b");
+    each->output(each == &swap ? second : first);
+    each->output(each == &swap ? first : second);
+  }
+  const ValueId c = b.input("c", DType::boolean, Shape{});
+  const ValueId first = b.variable("a", blob(Shape{count}, 1, 0)), second = b.variable("b", blob(Shape{count}, 2, 0));
+  const auto out = b.add("If", "if", {c, first, second}, 2, {{"then_branch", subnet(swap)}, {"else_branch", subnet(same)}});
+  b.updates(out[0], first);
+  b.updates(out[1], second);
+  b.output(out[0]);
+  Session session = open(runtime(), b.finish());
+  bool taken = false;
+  EXPECT_TRUE(session.run({view(&taken, DType::boolean, Shape{})}).ok());
+  taken = true;
+  const auto swapped = session.run({view(&taken, DType::boolean, Shape{})});
+  EXPECT_EQ(swapped.status().code(), Code::kernel_failed);
+  EXPECT_NE(swapped.status().text().find("is another variable that is updated too: copy that first"), std::string::npos)
+      << swapped.status().text();
+}
+
+TEST(SubnetVariables, ANextVersionHasTheTypeOfTheLast) {
+  NetBuilder twice("twice"), b("net");
+  const ValueId inner = value_input(twice, "w"), x = value_input(twice, "x");
+  twice.output(twice.add1("Concat", "both", {inner, x}, {{"axis", int64_t{0}}}));
+  const auto longer = subnet(twice);
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 1, 0));
+  b.output(choose(b, "if", in.c, w, in.x, longer, longer));
+  auto session = runtime().open(b.finish(), SessionOptions());
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const auto context = session->prepare();
+  EXPECT_EQ(context.status().code(), Code::shape_mismatch) << context.status().text();
+}
+
+// Nobody knows how much a branch does before it fails: what it updates is to be written anew.
+TEST(SubnetVariables, AFailedBranchLeavesItsVariablesMarked) {
+  NetBuilder failing("failing"), b("net");
+  const ValueId inner = value_input(failing, "w"), x = value_input(failing, "x");
+  const ValueId index = failing.add1("Cast", "index", {x}, {{"to", int64_t{7}}});
+  failing.output(accumulate(failing, "sum", inner, failing.add1("Gather", "gather", {x, index})));
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 1, 0));
+  b.output(choose(b, "if", in.c, w, in.x, subnet(failing), keeping()));
+  Session session = open(runtime(), b.finish());
+  Feeds feeds;  // 4 is beyond
+  EXPECT_EQ(session.run(feeds.views()).status().code(), Code::kernel_failed);
+  EXPECT_EQ(session.run(feeds.views()).status().code(), Code::hazard);
+  const Values whole(count, 7);
+  ASSERT_TRUE(session.write_variable("w", view(whole.data(), DType::f32, Shape{count})).ok());
+  feeds.c = false;
+  EXPECT_EQ(run(session, feeds)[0], whole);
+}
+
+}  // namespace
+}  // namespace heddle
