@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/checked.h"
 #include "compile/plan.h"
 #include "heddle/status.h"
 
@@ -44,6 +45,10 @@ class LateStep {
   Status finish();
   // For kernels that find out their outputs' extents themselves.
   void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
+  // Of executing thread `thread`, once the step is resolved.
+  std::byte* thread_scratch(uint32_t thread) const {
+    return thread_scratch_.data + thread * align_up(made_.thread_scratch_bytes, arena_alignment);
+  }
   // Dynamic values and scratch.
   int64_t unplanned_bytes() const;
 

@@ -87,6 +87,7 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
 StepContexts::StepContexts(const StepServices& services, ValueViews& views) : services_(services) {
   const Plan& plan = services.plan;
   contexts_ = std::vector<StepContext>(plan.steps.size());
+  abi_.resize(plan.steps.size());
   steps_.resize(plan.steps.size());
   if (plan.has_late_steps) late_.resize(plan.steps.size());
   heddle_tensor** next = views.operands();
@@ -95,23 +96,25 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     StepContext& c = contexts_[i];
     c.all = this;
     c.step = i;
-    c.abi.struct_size = sizeof(heddle_run_context);
-    c.abi.input_count = static_cast<uint32_t>(step.inputs.size());
-    c.abi.output_count = static_cast<uint32_t>(step.outputs.size());
-    c.abi.random_stream = step.random_stream;
-    c.abi.inputs = next;
+    c.abi = &abi_[i];
+    heddle_run_context& abi = abi_[i];
+    abi.struct_size = sizeof(heddle_run_context);
+    abi.input_count = static_cast<uint32_t>(step.inputs.size());
+    abi.output_count = static_cast<uint32_t>(step.outputs.size());
+    abi.random_stream = step.random_stream;
+    abi.inputs = next;
     next += step.inputs.size();
-    c.abi.outputs = next;
+    abi.outputs = next;
     next += step.outputs.size();
-    c.abi.state = step.state.get();
-    c.abi.scratch = services.memory.scratch(i);
-    c.abi.host = host_table();
-    c.abi.call = &c;
-    if (step.on_device) c.abi.stream = services.devices->stream(*step.on_device);
+    abi.state = step.state.get();
+    abi.scratch = services.memory.scratch(i);
+    abi.host = host_table();
+    abi.call = &c;
+    if (step.on_device) abi.stream = services.devices->stream(*step.on_device);
     const std::span<void* const> resources = services.resources.of(i);
-    c.abi.resources = resources.data();
-    c.abi.resource_count = static_cast<uint32_t>(resources.size());
-    if (step.draws) c.abi.run_state = step.on_device ? services.devices->run_state(*step.on_device) : &services.scope.state();
+    abi.resources = resources.data();
+    abi.resource_count = static_cast<uint32_t>(resources.size());
+    if (step.draws) abi.run_state = step.on_device ? services.devices->run_state(*step.on_device) : &services.scope.state();
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
   }
@@ -121,7 +124,7 @@ StepContexts::~StepContexts() = default;
 
 Step StepContexts::step_for(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];
-  const heddle_run_context* const context = &contexts_[index].abi;
+  const heddle_run_context* const context = &abi_[index];
   if (step.on_device) return {step.on_device->kind == DeviceWork::Kind::fence ? run_nothing : enqueue, context, 1};
   if (step.late) return {run_late, context, step.asynchronous() ? 1 : late_[index]->tiles()};
   if (step.asynchronous() && step.tiles > 0) {
@@ -134,7 +137,7 @@ Step StepContexts::step_for(uint32_t index) {
 }
 
 void StepContexts::move() {
-  for (uint32_t i = 0; i < contexts_.size(); ++i) contexts_[i].abi.scratch = services_.memory.scratch(i);
+  for (uint32_t i = 0; i < abi_.size(); ++i) abi_[i].scratch = services_.memory.scratch(i);
 }
 
 int64_t StepContexts::unplanned_bytes() const {

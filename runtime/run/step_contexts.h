@@ -43,12 +43,11 @@ struct StepServices {
 };
 
 // A step as its kernel sees it, and what the host's functions answer the kernel while it runs (step_host.cc).
+// Apart from the context that the kernel is given: what it reads at every call lies close together, for short steps cost what they touch.
 struct StepContext final : heddle_call {
-  heddle_run_context abi = {};
+  heddle_run_context* abi = nullptr;
   StepContexts* all = nullptr;
   uint32_t step = 0;
-  std::byte* late_scratch = nullptr;  // of the executing threads, in a late step; so many bytes each:
-  size_t late_scratch_bytes = 0;
 
   // Of a context that may be a copy.
   static const StepContext& of(const heddle_run_context& context) { return *static_cast<const StepContext*>(context.call); }
@@ -89,7 +88,8 @@ class StepContexts {
   Step step_for(uint32_t step);
 
   const StepServices services_;
-  std::vector<StepContext> contexts_;
+  std::vector<heddle_run_context> abi_;  // by step
+  std::vector<StepContext> contexts_;    // likewise
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<LateStep>> late_;  // by step; empty when no step is late
 };

@@ -20,7 +20,8 @@ void StepContext::set_error(heddle_status code, std::string_view text) noexcept 
 void* StepContext::thread_scratch() const noexcept {
   const uint32_t index = thread_index();
   if (index == HEDDLE_NO_THREAD) return nullptr;
-  return late_scratch ? late_scratch + index * late_scratch_bytes : services().memory.thread_scratch(index);
+  const LateStep* const late = all->late(step);
+  return late ? late->thread_scratch(index) : services().memory.thread_scratch(index);
 }
 
 uint32_t StepContext::thread_index() const noexcept {

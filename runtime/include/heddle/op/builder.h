@@ -81,10 +81,10 @@ class Builder {
     return &plugin_;
   }
   heddle_status call_initialize(const heddle_host* host, const heddle_call* call) const {
-    if (!mistake_.empty()) return detail::report(host, call, invalid(mistake_));
+    if (!mistake_.empty()) return detail::report(detail::Caller{host, call}, invalid(mistake_));
     if (!initialize_) return HEDDLE_OK;
     heddle_status status = HEDDLE_OK;
-    const heddle_status guarded = detail::guard(host, call, [&]() -> Status {
+    const heddle_status guarded = detail::guard(detail::Caller{host, call}, [&]() -> Status {
       status = initialize_(host, call);
       return {};
     });
@@ -206,7 +206,7 @@ class Builder {
     return {};
   }
   static heddle_status infer(const heddle_infer_context* c) {
-    return detail::guard(c->host, c->call, [&]() -> Status {
+    return detail::guard(*c, [&]() -> Status {
       const Op& o = *static_cast<const Op*>(c->op->user);
       InferContext context(c);
       for (uint32_t i = 0; i < c->output_count && i < o.rules_.size(); ++i) {
@@ -220,7 +220,7 @@ class Builder {
   }
 
   static heddle_status subnets(const heddle_infer_context* c) {
-    return detail::guard(c->host, c->call, [&]() -> Status {
+    return detail::guard(*c, [&]() -> Status {
       SubnetContext context(c);
       return static_cast<const Op*>(c->op->user)->subnets_(context);
     });

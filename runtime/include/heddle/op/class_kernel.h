@@ -49,7 +49,7 @@ struct has_epilogue<K, std::void_t<decltype(K::accepts_epilogue(std::declval<con
 template <class K>
 struct ClassKernel {
   static heddle_status create(const heddle_create_context* c, void** state) {
-    return guard(c->host, c->call, [&]() -> Status {
+    return guard(*c, [&]() -> Status {
       auto kernel = std::make_unique<K>();
       if constexpr (has_create<K>::value) {
         Status s = kernel->create(CreateContext(c));
@@ -61,7 +61,7 @@ struct ClassKernel {
   }
   template <bool Host>
   static heddle_status prepare(heddle_prepare_context* c) {
-    return guard(c->host, c->call, [&]() -> Status {
+    return guard(*c, [&]() -> Status {
       if constexpr (Host)
         if (Status status = check_host_memory(*c); !status.ok()) return status;
       if constexpr (has_prepare<K>::value) {
@@ -73,7 +73,7 @@ struct ClassKernel {
     });
   }
   static heddle_status run(const heddle_run_context* c, int64_t begin, int64_t end) {
-    return guard(c->host, c->call, [&]() -> Status {
+    return guard(*c, [&]() -> Status {
       if constexpr (has_start<K>::value)
         return static_cast<void>(begin), static_cast<void>(end), static_cast<const K*>(c->state)->start(*c, Completion(*c));
       else
@@ -81,11 +81,10 @@ struct ClassKernel {
     });
   }
   static void abort(const heddle_run_context* c) {
-    if constexpr (has_abort<K>::value)
-      guard(c->host, c->call, [&]() -> Status { return static_cast<const K*>(c->state)->abort(*c), Status(); });
+    if constexpr (has_abort<K>::value) guard(*c, [&]() -> Status { return static_cast<const K*>(c->state)->abort(*c), Status(); });
   }
   static heddle_status finish(const heddle_run_context* c) {
-    return guard(c->host, c->call, [&]() -> Status {
+    return guard(*c, [&]() -> Status {
       if constexpr (has_finish<K>::value)
         return static_cast<const K*>(c->state)->finish(*c);
       else
@@ -94,7 +93,7 @@ struct ClassKernel {
   }
   static void destroy(void* state) { delete static_cast<K*>(state); }
   static heddle_status formats(const heddle_create_context* c, heddle_format* const* choices, uint32_t capacity, uint32_t* count) {
-    return guard(c->host, c->call, [&]() -> Status {
+    return guard(*c, [&]() -> Status {
       *count = 0;
       if constexpr (has_formats<K>::value)
         for (const heddle_format& f : K::formats(CreateContext(c)))
@@ -105,7 +104,7 @@ struct ClassKernel {
   static int32_t accepts_epilogue(const heddle_create_context* c) {
     int32_t yes = 0;
     if constexpr (has_epilogue<K>::value) {
-      guard(c->host, c->call, [&]() -> Status {
+      guard(*c, [&]() -> Status {
         yes = K::accepts_epilogue(CreateContext(c)) ? 1 : 0;
         return {};
       });

@@ -146,7 +146,7 @@ class Op {
   template <void (*F)(CostContext&)>
   Op& cost() {
     cost_ = [](const heddle_infer_context* c, heddle_cost* cost) {
-      return detail::guard(c->host, c->call, [&]() -> Status {
+      return detail::guard(*c, [&]() -> Status {
         CostContext context(c, cost);
         return F(context), Status();
       });

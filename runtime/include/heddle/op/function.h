@@ -132,22 +132,22 @@ struct Function<F> {
     return F(argument<I>(c, first, n)...);
   }
   static heddle_status run(const heddle_run_context* c, int64_t, int64_t) {
-    return guard(c->host, c->call, [&] { return call(*c, 0, -1, std::index_sequence_for<P...>()); });
+    return guard(*c, [&] { return call(*c, 0, -1, std::index_sequence_for<P...>()); });
   }
   static constexpr int64_t slice = 16384;  // elements of one elementwise tile
   static heddle_status run_elementwise(const heddle_run_context* c, int64_t begin, int64_t end) {
-    return guard(c->host, c->call, [&] {
+    return guard(*c, [&] {
       const int64_t size = c->outputs[0]->element_count;
       const int64_t last = end * slice < size ? end * slice : size;
       return call(*c, begin * slice, last - begin * slice, std::index_sequence_for<P...>());
     });
   }
   static heddle_status prepare_on_host(heddle_prepare_context* c) {
-    return guard(c->host, c->call, [&] { return check_host_memory(*c); });
+    return guard(*c, [&] { return check_host_memory(*c); });
   }
   template <bool Host>
   static heddle_status prepare_elementwise(heddle_prepare_context* c) {
-    return guard(c->host, c->call, [&]() -> Status {
+    return guard(*c, [&]() -> Status {
       if constexpr (Host)
         if (Status status = check_host_memory(*c); !status.ok()) return status;
       const int64_t size = c->outputs[0]->element_count;
@@ -160,7 +160,7 @@ struct Function<F> {
     });
   }
   static heddle_status create(const heddle_create_context* c, void** state) {
-    return guard(c->host, c->call, [&]() -> Status {
+    return guard(*c, [&]() -> Status {
       if constexpr (has_state) {
         *state = new State(Attributes(c->op, c->attributes, c->attribute_count));
       }

@@ -14,27 +14,35 @@ namespace plugin {
 
 namespace detail {
 
-inline heddle_status report(const heddle_host* host, const heddle_call* call, const Status& status) {
+// What has the host's functions and a call, as every context of the ABI has.
+struct Caller {
+  const heddle_host* host;
+  const heddle_call* call;
+};
+
+template <class Context>
+heddle_status report(const Context& context, const Status& status) {
   // Without text: the host has one already, of the subnet that failed.
-  if (!status.ok() && !status.text.empty()) host->set_error(call, status.code, status.text.data(), status.text.size());
+  if (!status.ok() && !status.text.empty()) context.host->set_error(context.call, status.code, status.text.data(), status.text.size());
   return status.code;
 }
 
-// Runs `body`, turns what it throws into a status. The only place where an exception can meet the boundary.
-template <class Body>
-heddle_status guard(const heddle_host* host, const heddle_call* call, Body&& body) noexcept {
+// Runs `body`, turns what it throws into a status. The only place where an exception can meet the boundary. `context` is read only for a
+// failure: what every step of a net touches is its time.
+template <class Context, class Body>
+heddle_status guard(const Context& context, Body&& body) noexcept {
   try {
     try {
-      return report(host, call, body());
+      return report(context, body());
     } catch (const std::bad_alloc&) {
-      host->set_error(call, HEDDLE_ERROR_OUT_OF_MEMORY, "out of memory", 13);
+      context.host->set_error(context.call, HEDDLE_ERROR_OUT_OF_MEMORY, "out of memory", 13);
       return HEDDLE_ERROR_OUT_OF_MEMORY;
     } catch (const std::exception& e) {
-      return report(host, call, {HEDDLE_ERROR_INTERNAL, std::string("exception: ") + e.what()});
+      return report(context, {HEDDLE_ERROR_INTERNAL, std::string("exception: ") + e.what()});
     }
   } catch (...) {
     const char text[] = "exception of unknown type";
-    host->set_error(call, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
+    context.host->set_error(context.call, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
     return HEDDLE_ERROR_INTERNAL;
   }
 }

@@ -100,7 +100,7 @@ struct has_resource_abort<R, std::void_t<decltype(std::declval<R&>().abort(std::
 template <class R, class T>
 struct PublishedResource {
   static heddle_status create(const heddle_resource_request* request, void** resource) {
-    return guard(request->host, request->call, [&]() -> Status {
+    return guard(*request, [&]() -> Status {
       *resource = static_cast<T*>(new R(ResourceRequest(request)));
       return {};
     });
@@ -110,7 +110,7 @@ struct PublishedResource {
     if constexpr (has_resource_abort<R>::value) of(resource)->abort(why);
   }
   static heddle_status poll_error(void* resource, const heddle_call* call) {
-    return guard(host, call, [&]() -> Status {
+    return guard(Caller{host, call}, [&]() -> Status {
       if constexpr (has_poll_error<R>::value)
         return of(resource)->poll_error();
       else
