@@ -22,7 +22,8 @@ class Resolver {
  public:
   Resolver(const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) : registry_(*registry), limits_(limits) {}
 
-  void run(Net& net, int64_t depth);
+  // `adopted`: of a subnet, its variables.
+  void run(Net& net, int64_t depth, const std::vector<Adopted>& adopted = {});
   const Findings& findings() const { return findings_; }
 
  private:
@@ -170,14 +171,15 @@ void Resolver::resolve_subnet(const Net& net, const Node& node, const heddle_sub
               "declare it in the outermost net and hand its value to the subnet"});
       break;
     }
+  std::vector<Adopted> adopted;
   const Status fits = check_subnet_ports(node, ports, *inner);
   if (!fits.ok())
     findings_.add(from_subnet(fits, inner->name, net.name, node.name, display_name(node.domain, node.type)));
-  else if (Status adopted = adopt_variables(net, node, ports, *inner); !adopted.ok())
-    report(net, node, std::move(adopted));
+  else if (Status status = adopt_variables(net, node, ports, *inner, adopted); !status.ok())
+    report(net, node, std::move(status));
   // A subnet that names no operator sets means those of the net around it.
   if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
-  run(*inner, depth + 1);
+  run(*inner, depth + 1, adopted);
   subnet = std::move(inner);
 }
 
@@ -245,7 +247,7 @@ void separate_streams(Net& net) {
     if (draws(node) && !taken.insert(node.random_stream).second) node.random_stream = ++next;
 }
 
-void Resolver::run(Net& net, int64_t depth) {
+void Resolver::run(Net& net, int64_t depth, const std::vector<Adopted>& adopted) {
   if (depth > limits_.subnet_depth) {
     findings_.add(over_limit(limits_, &Limits::subnet_depth, "subnets nest too deep").in_net(net.name));
     return;
@@ -271,6 +273,7 @@ void Resolver::run(Net& net, int64_t depth) {
     node.schema = schema_of(net, node);
     if (!node.schema) continue;
     check_arity(net, node);
+    mark_updates(net, node, adopted);
     check_attributes(net, node, depth);
     if (!net.variables.empty()) check_versions(net, node);
     if (node.schema->updates_variable()) apply_updates(net, node);

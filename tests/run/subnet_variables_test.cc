@@ -150,6 +150,31 @@ TEST(SubnetVariables, BranchesInBranchesReadThem) {
   EXPECT_EQ(variable(session, "w"), (Values{3, 6, 9, 12}));
 }
 
+// An If that gives what the branch gives updates in its own branches.
+TEST(SubnetVariables, BranchesInBranchesUpdateThem) {
+  NetBuilder outer("outer"), b("net");
+  const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
+  const ValueId max = outer.add1("ReduceMax", "max", {x1}, {{"keepdims", int64_t{0}}});
+  const ValueId big = outer.add1("Less", "big", {outer.constant_float("ten", 10), max});
+  const ValueId once = accumulate(outer, "once", w1, x1);
+  outer.output(outer.add1("If", "twice", {big, once, x1}, {{"then_branch", adding()}, {"else_branch", keeping()}}));
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 0, 0));
+  b.output(choose(b, "if", in.c, w, in.x, subnet(outer), keeping()));
+  for (const int threads : {1, 2}) {
+    Session session = open(runtime(threads), NetBuilder(b).finish());
+    Feeds feeds;
+    run(session, feeds);
+    EXPECT_EQ(variable(session, "w"), (Values{1, 2, 3, 4}));
+    feeds.x[3] = 20;
+    run(session, feeds);
+    EXPECT_EQ(variable(session, "w"), (Values{3, 6, 9, 44}));
+    feeds.c = false;
+    run(session, feeds);
+    EXPECT_EQ(variable(session, "w"), (Values{3, 6, 9, 44}));
+  }
+}
+
 // Each would overwrite what the other is made of.
 TEST(SubnetVariables, VariablesAreNotExchanged) {
   NetBuilder swap("swap"), same("same"), b("net");
