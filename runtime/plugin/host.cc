@@ -136,10 +136,11 @@ Result<uint32_t> CallServices::need(const heddle_resource_need& need) {
   return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(need.name ? need.name : "")));
 }
 
+// Never "unsupported", which would send the host to look for another kernel.
 heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) noexcept {
-  if (!services_) return HEDDLE_ERROR_UNSUPPORTED;
   try {
-    const Result<uint32_t> found = services_->need(need);
+    CallServices none;
+    const Result<uint32_t> found = (services_ ? services_ : &none)->need(need);
     const std::lock_guard lock(mutex_);
     if (found.ok()) return *slot = *found, HEDDLE_OK;
     error.missing = found.status();

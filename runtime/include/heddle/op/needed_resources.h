@@ -22,6 +22,18 @@
 namespace heddle {
 namespace plugin {
 
+namespace detail {
+
+inline heddle_resource_need need_of(const char* name, uint32_t interface_version) {
+  heddle_resource_need need = {};
+  need.struct_size = sizeof(need);
+  need.interface_version = interface_version;
+  need.name = name;
+  return need;
+}
+
+}  // namespace detail
+
 // What a resource is made for. Valid while it is being made; texts as long as the resource.
 class ResourceRequest {
  public:
@@ -40,10 +52,7 @@ class ResourceRequest {
   // Another resource, which stays as long as this one; null: it is not to be had, and a failure of this one is told with the reason.
   template <class T>
   T* need(const char* other, uint32_t interface_version = 1) const {
-    heddle_resource_need need = {};
-    need.struct_size = sizeof(need);
-    need.interface_version = interface_version;
-    need.name = other;
+    const heddle_resource_need need = detail::need_of(other, interface_version);
     uint32_t slot = 0;
     if (r_->host->need(r_->call, &need, &slot) != HEDDLE_OK) return nullptr;
     return static_cast<T*>(r_->host->resource(r_->call, slot));
@@ -62,10 +71,7 @@ class Needed {
   // knows the reason.
   Status ask(const CreateContext& context, const char* name, uint32_t interface_version = 1, const char* communicator = nullptr,
              const heddle_attribute* const* options = nullptr, uint32_t option_count = 0) {
-    heddle_resource_need need = {};
-    need.struct_size = sizeof(need);
-    need.interface_version = interface_version;
-    need.name = name;
+    heddle_resource_need need = detail::need_of(name, interface_version);
     need.communicator = communicator;
     need.options = options;
     need.option_count = option_count;
