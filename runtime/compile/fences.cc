@@ -90,7 +90,7 @@ class Fencer {
     fence.name = fmt::format("fence of {}", step.name);
     fence.domain = "heddle";
     fence.type = "Fence";
-    fence.device = step.device;
+    fence.placed = step.placed;
     fence.kernel = fence_kernel();
     fence.on_device = std::make_unique<DeviceWork>();
     fence.on_device->kind = DeviceWork::Kind::fence;

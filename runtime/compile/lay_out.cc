@@ -49,7 +49,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.name = node.name;
   step.domain = node.domain;
   step.type = node.type;
-  step.device = draft.device(id);
+  step.placed = node.placed;
   step.kernel = d.kernel;
   step.tiles = d.made.tiles;
   step.scratch_bytes = d.made.scratch_bytes;
@@ -126,6 +126,7 @@ Status lay_out(Draft& draft) {
   Plan& plan = draft.plan;
   plan.net_name = draft.typed.net.name;
   plan.limits = draft.target.limits;
+  plan.device_names = draft.typed.devices;
   plan.registry = draft.typed.registry;
   plan.resources = draft.options.resources;
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);

@@ -85,7 +85,6 @@ struct DeviceWork {
 struct PlanStep {
   std::string name;
   std::string domain, type;
-  std::string device;
   const KernelEntry* kernel = nullptr;
   std::unique_ptr<KernelCall> call;                            // of a late step, which creates its kernel while running
   std::shared_ptr<const KernelCall::Attributes> attributes;    // what `state` may point to
@@ -101,9 +100,10 @@ struct PlanStep {
   std::optional<double> flops;  // of one run, by what the operator declares; empty: unknown
   int64_t bytes = 0;            // read and written
   uint32_t random_stream = 0;
-  bool draws = false;          // random numbers
-  bool late = false;           // extents are inferred and the kernel prepared while running
-  bool reads_extents = false;  // its kernel reads the true extents of bounded inputs itself
+  DeviceId placed = host_device;  // among Plan::device_names
+  bool draws = false;             // random numbers
+  bool late = false;              // extents are inferred and the kernel prepared while running
+  bool reads_extents = false;     // its kernel reads the true extents of bounded inputs itself
   bool updates_variable = false;
   std::vector<NestedPlan> nested;
   std::vector<std::string> fused;  // names of the operators in its epilogue
@@ -176,9 +176,10 @@ struct Plan {
   // Behind the thread scratch: what must not lie in memory of the caller or of the session. Feeds while a device reads them, and variables
   // that leave the net, as they were at the end of the run.
   int64_t staging_bytes = 0;
-  std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
-  MemoryReport memory;                  // of the host
-  std::vector<PlanDevice> devices;      // beside the host
+  std::vector<int64_t> output_staging;             // by output: its place there; -1: it has none
+  MemoryReport memory;                             // of the host
+  std::vector<PlanDevice> devices;                 // beside the host
+  std::vector<std::string> device_names{"cpu:0"};  // where steps are placed
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
   std::vector<Diagnostic> warnings;  // of the stages before compile; notes of operators that moved to the host among them
@@ -187,6 +188,7 @@ struct Plan {
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
   bool has_variable_updates = false;
 
+  const std::string& device_of(const PlanStep& step) const { return device_names[step.placed.index]; }
   // On the host.
   int64_t context_bytes() const { return staging_offset() + staging_bytes; }
   int64_t staging_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }

@@ -31,7 +31,7 @@ class LateServices : public CallServices {
     const Plan& plan = step_.services().plan;
     if (!plan.late->options.resources || !slots_) return CallServices::need(asked);
     HEDDLE_TRY(const ResourceNeed need, need_from_abi(asked));
-    return slots_->bind(*plan.late->options.resources, plan.registry, need, {step_.planned().device, nullptr});
+    return slots_->bind(*plan.late->options.resources, plan.registry, need, {plan.device_of(step_.planned()), nullptr});
   }
   void* resource(uint32_t slot) override { return slots_ ? slots_->object(slot) : nullptr; }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) override {
@@ -93,7 +93,7 @@ void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t ra
   const Shape shape(dims, rank);
   int64_t bytes = 0;
   if (!checked_byte_size(value.type.dtype, shape, &bytes) || bytes > plan_.limits.tensor_bytes) return nullptr;
-  heddle_tensor& view = *context_.abi->outputs[output];
+  heddle_tensor& view = *context_.abi().outputs[output];
   if (value.place.kind == MemoryPlace::Kind::unplanned) {
     grow(buffers_[output], bytes);
     view.data = buffers_[output].data;
@@ -112,7 +112,7 @@ bool LateStep::decides_shapes(uint32_t input) const {
 // True extents and operand contents against those of the last run.
 bool LateStep::same_extents() {
   bool same = ready_;
-  const heddle_run_context& c = *context_.abi;
+  const heddle_run_context& c = context_.abi();
   input_shapes_.resize(c.input_count);
   for (uint32_t i = 0; i < c.input_count; ++i) {
     if (!c.inputs[i]) continue;
@@ -133,7 +133,7 @@ bool LateStep::same_extents() {
 }
 
 void LateStep::views(std::vector<heddle_tensor>& storage, std::vector<const heddle_tensor*>& pointers) const {
-  const heddle_run_context& c = *context_.abi;
+  const heddle_run_context& c = context_.abi();
   storage.resize(c.input_count);
   pointers.assign(c.input_count, nullptr);
   for (uint32_t i = 0; i < c.input_count; ++i) {
@@ -145,7 +145,7 @@ void LateStep::views(std::vector<heddle_tensor>& storage, std::vector<const hedd
 
 // Only what is compared from run to run may be read: shape operands, constants, and inputs whose content the plan was made for.
 Status LateStep::infer_outputs() {
-  const heddle_run_context& c = *context_.abi;
+  const heddle_run_context& c = context_.abi();
   std::vector<heddle_tensor> storage;
   std::vector<const heddle_tensor*> inputs;
   views(storage, inputs);
@@ -191,7 +191,7 @@ Status LateStep::place_outputs() {
 // Kernels look at ranks when they are created: the call that tells them, for those of this run.
 bool LateStep::adopt_ranks() {
   std::vector<int> ranks;
-  for (size_t i = 0; i < input_shapes_.size(); ++i) ranks.push_back(context_.abi->inputs[i] ? input_shapes_[i].rank() : 0);
+  for (size_t i = 0; i < input_shapes_.size(); ++i) ranks.push_back(context_.abi().inputs[i] ? input_shapes_[i].rank() : 0);
   for (const TensorType& type : types_) ranks.push_back(type.shape.rank());
   if (kernel_call_ && ranks == ranks_) return false;
   kernel_call_ = std::make_unique<KernelCall>(*plan_step_.call, ranks);
@@ -202,7 +202,7 @@ bool LateStep::adopt_ranks() {
 // The kernel is made once, and again when it does not do the extents of this run.
 Status LateStep::prepare() {
   LateServices services(context_, &resources_);
-  const heddle_run_context& c = *context_.abi;
+  const heddle_run_context& c = context_.abi();
   std::vector<heddle_tensor> storage;
   std::vector<const heddle_tensor*> inputs;
   views(storage, inputs);
@@ -239,7 +239,7 @@ Status LateStep::prepare() {
 // Dynamic outputs have no extents until the kernel gives them.
 void LateStep::hide_dynamic_outputs() {
   for (uint32_t i = 0; i < types_.size(); ++i) {
-    heddle_tensor* view = context_.abi->outputs[i];
+    heddle_tensor* view = context_.abi().outputs[i];
     if (!view || !types_[i].dynamic) continue;
     view->flags |= HEDDLE_TENSOR_DYNAMIC;
     view->data = nullptr;
@@ -260,7 +260,7 @@ void LateStep::open_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     const Operand& out = plan_step_.outputs[i];
     if (!out.value.valid()) continue;
-    heddle_tensor& view = *context_.abi->outputs[i];
+    heddle_tensor& view = *context_.abi().outputs[i];
     if (plan_.values[out.value.index].extent_slot < 0) {  // what a run that failed may have left
       view.extent = nullptr;
       view.extent_axis = -1;
@@ -277,7 +277,7 @@ void LateStep::open_extents() {
 Status LateStep::close_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     if (!has_own_extent(i)) continue;
-    heddle_tensor& view = *context_.abi->outputs[i];
+    heddle_tensor& view = *context_.abi().outputs[i];
     Shape shape = types_[i].shape;
     const int32_t axis = types_[i].bounded_axis;
     const int64_t extent = buffers_[i].extent;
@@ -292,7 +292,7 @@ Status LateStep::close_extents() {
 }
 
 void LateStep::set_extents(size_t output, const Shape& shape) {
-  heddle_tensor& view = *context_.abi->outputs[output];
+  heddle_tensor& view = *context_.abi().outputs[output];
   buffers_[output].shape = shape;
   view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_DYNAMIC);
   view.dims = buffers_[output].shape.data();
@@ -303,7 +303,7 @@ void LateStep::set_extents(size_t output, const Shape& shape) {
 
 Status LateStep::check_dynamic_outputs() const {
   for (uint32_t i = 0; i < types_.size(); ++i) {
-    const heddle_tensor* view = context_.abi->outputs[i];
+    const heddle_tensor* view = context_.abi().outputs[i];
     if (view && (view->flags & HEDDLE_TENSOR_DYNAMIC))
       return {Code::kernel_failed, fmt::format("the kernel allocated no output {}", i), "mend the kernel"};
   }
@@ -312,7 +312,7 @@ Status LateStep::check_dynamic_outputs() const {
 
 // Infers, places and prepares, unless extents and contents are those of the last run.
 Status LateStep::find_extents() {
-  HEDDLE_CHECK(check_input_extents(*context_.abi));
+  HEDDLE_CHECK(check_input_extents(context_.abi()));
   try {
     if (!same_extents()) {
       ready_ = false;
@@ -335,7 +335,7 @@ Status LateStep::find_extents() {
 void LateStep::open() {
   hide_dynamic_outputs();
   open_extents();
-  call_ = *context_.abi;
+  call_ = context_.abi();
   views(input_views_, inputs_);
   for (uint32_t i = 0; i < call_.input_count; ++i) {
     if (!call_.inputs[i]) continue;

@@ -96,7 +96,6 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     StepContext& c = contexts_[i];
     c.all = this;
     c.step = i;
-    c.abi = &abi_[i];
     heddle_run_context& abi = abi_[i];
     abi.struct_size = sizeof(heddle_run_context);
     abi.input_count = static_cast<uint32_t>(step.inputs.size());

@@ -45,7 +45,6 @@ struct StepServices {
 // A step as its kernel sees it, and what the host's functions answer the kernel while it runs (step_host.cc).
 // Apart from the context that the kernel is given: what it reads at every call lies close together, for short steps cost what they touch.
 struct StepContext final : heddle_call {
-  heddle_run_context* abi = nullptr;
   StepContexts* all = nullptr;
   uint32_t step = 0;
 
@@ -53,6 +52,7 @@ struct StepContext final : heddle_call {
   static const StepContext& of(const heddle_run_context& context) { return *static_cast<const StepContext*>(context.call); }
   const StepServices& services() const;
   const PlanStep& planned() const { return services().plan.steps[step]; }
+  heddle_run_context& abi() const;
 
   void set_error(heddle_status code, std::string_view text) noexcept override;
   void* thread_scratch() const noexcept override;
@@ -75,6 +75,7 @@ class StepContexts {
   const Step* steps() const { return steps_.data(); }
   uint32_t size() const { return static_cast<uint32_t>(steps_.size()); }
   StepContext& operator[](uint32_t step) { return contexts_[step]; }
+  heddle_run_context& abi(uint32_t step) { return abi_[step]; }
   const StepServices& services() const { return services_; }
   // Null: the step is not late.
   LateStep* late(uint32_t step) { return late_.empty() ? nullptr : late_[step].get(); }
@@ -96,6 +97,9 @@ class StepContexts {
 
 inline const StepServices& StepContext::services() const {
   return all->services();
+}
+inline heddle_run_context& StepContext::abi() const {
+  return all->abi(step);
 }
 
 }  // namespace heddle

@@ -35,7 +35,7 @@ Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot&
     note(slot.made);
     return slot.made->object();
   }
-  ResourcePlace place = {step.device, nullptr, stream};
+  ResourcePlace place = {plan_.device_of(step), nullptr, stream};
   if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
   HEDDLE_TRY(const std::shared_ptr<const Resource> made, of_streams().of_stream(plan_.registry, *slot.need, place));
   note(made);

@@ -39,7 +39,7 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
   info.name = step.name;
   info.type = step.type;
   info.kernel = step.kernel->name;
-  info.device = step.device;
+  info.device = plan.device_of(step);
   if (const DeviceWork* work = step.on_device.get()) {
     info.on_stream = true;
     info.stream = work->stream;

@@ -118,7 +118,7 @@ TEST_P(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
   ASSERT_TRUE(prepared->context.run().ok());
   EXPECT_EQ(outputs(prepared->context), expected(net));
   std::map<std::string, std::string> device;
-  for (const PlanStep& step : prepared->plan().steps) device[step.name] = step.device;
+  for (const PlanStep& step : prepared->plan().steps) device[step.name] = prepared->plan().device_of(step);
   EXPECT_EQ(device["a"], device_name(0));
   EXPECT_EQ(device["turned"], "cpu:0");
   // Asked for, so no warning; but said.

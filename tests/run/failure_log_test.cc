@@ -23,7 +23,6 @@ Plan plan_of(size_t steps) {
     PlanStep& step = plan.steps[i];
     step.name = "step" + std::to_string(i);
     step.type = "Relu";
-    step.device = "cpu:0";
     step.inputs.push_back({ValueId{0}, {}});
   }
   return plan;
