@@ -49,7 +49,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.name = node.name;
   step.domain = node.domain;
   step.type = node.type;
-  step.placed = node.placed;
+  step.placed = static_cast<uint16_t>(node.placed.index);  // more do not get here: each is open
   step.kernel = d.kernel;
   step.tiles = d.made.tiles;
   step.scratch_bytes = d.made.scratch_bytes;

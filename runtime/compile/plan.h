@@ -100,11 +100,11 @@ struct PlanStep {
   std::optional<double> flops;  // of one run, by what the operator declares; empty: unknown
   int64_t bytes = 0;            // read and written
   uint32_t random_stream = 0;
-  DeviceId placed = host_device;  // among Plan::device_names
-  bool draws = false;             // random numbers
-  bool late = false;              // extents are inferred and the kernel prepared while running
-  bool reads_extents = false;     // its kernel reads the true extents of bounded inputs itself
-  bool updates_variable = false;
+  uint16_t placed = 0;             // among Plan::device_names
+  bool draws : 1 = false;          // random numbers
+  bool late : 1 = false;           // extents are inferred and the kernel prepared while running
+  bool reads_extents : 1 = false;  // its kernel reads the true extents of bounded inputs itself
+  bool updates_variable : 1 = false;
   std::vector<NestedPlan> nested;
   std::vector<std::string> fused;  // names of the operators in its epilogue
   std::vector<std::string> fused_types;
@@ -188,7 +188,7 @@ struct Plan {
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
   bool has_variable_updates = false;
 
-  const std::string& device_of(const PlanStep& step) const { return device_names[step.placed.index]; }
+  const std::string& device_of(const PlanStep& step) const { return device_names[step.placed]; }
   // On the host.
   int64_t context_bytes() const { return staging_offset() + staging_bytes; }
   int64_t staging_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }
