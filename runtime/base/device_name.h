@@ -5,6 +5,9 @@
 
 namespace heddle {
 
+// The one device that is always there.
+inline constexpr const char* host_name = "cpu:0";
+
 // "cpu" of "cpu:0"; the whole text when there is no colon.
 inline std::string device_kind(const std::string& device) {
   return device.substr(0, device.find(':'));

@@ -49,7 +49,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.name = node.name;
   step.domain = node.domain;
   step.type = node.type;
-  step.placed = static_cast<uint16_t>(node.placed.index);  // more do not get here: each is open
+  step.placed = static_cast<uint8_t>(node.placed.index);  // find_devices has opened each
   step.kernel = d.kernel;
   step.tiles = d.made.tiles;
   step.scratch_bytes = d.made.scratch_bytes;
@@ -126,7 +126,6 @@ Status lay_out(Draft& draft) {
   Plan& plan = draft.plan;
   plan.net_name = draft.typed.net.name;
   plan.limits = draft.target.limits;
-  plan.device_names = draft.typed.devices;
   plan.registry = draft.typed.registry;
   plan.resources = draft.options.resources;
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_name.h"
 #include "base/limit_names.h"
 #include "compile/resources.h"
 #include "device/device.h"
@@ -100,7 +101,7 @@ struct PlanStep {
   std::optional<double> flops;  // of one run, by what the operator declares; empty: unknown
   int64_t bytes = 0;            // read and written
   uint32_t random_stream = 0;
-  uint16_t placed = 0;             // among Plan::device_names
+  uint8_t placed = 0;              // where the net puts it; 0: the host, d: Plan::devices[d - 1]
   bool draws : 1 = false;          // random numbers
   bool late : 1 = false;           // extents are inferred and the kernel prepared while running
   bool reads_extents : 1 = false;  // its kernel reads the true extents of bounded inputs itself
@@ -176,10 +177,9 @@ struct Plan {
   // Behind the thread scratch: what must not lie in memory of the caller or of the session. Feeds while a device reads them, and variables
   // that leave the net, as they were at the end of the run.
   int64_t staging_bytes = 0;
-  std::vector<int64_t> output_staging;             // by output: its place there; -1: it has none
-  MemoryReport memory;                             // of the host
-  std::vector<PlanDevice> devices;                 // beside the host
-  std::vector<std::string> device_names{"cpu:0"};  // where steps are placed
+  std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
+  MemoryReport memory;                  // of the host
+  std::vector<PlanDevice> devices;      // beside the host
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
   std::vector<Diagnostic> warnings;  // of the stages before compile; notes of operators that moved to the host among them
@@ -188,7 +188,7 @@ struct Plan {
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
   bool has_variable_updates = false;
 
-  const std::string& device_of(const PlanStep& step) const { return device_names[step.placed]; }
+  std::string device_of(const PlanStep& step) const { return step.placed == 0 ? host_name : devices[step.placed - 1u].device->name(); }
   // On the host.
   int64_t context_bytes() const { return staging_offset() + staging_bytes; }
   int64_t staging_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }

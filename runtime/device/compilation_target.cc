@@ -13,7 +13,7 @@ CompilationTarget::CompilationTarget(const std::string& device, const Limits& ne
 
 CompilationTarget CompilationTarget::for_subnets() const {
   CompilationTarget target = *this;
-  target.default_device = "cpu:0";
+  target.default_device = host_name;
   target.devices = nullptr;
   return target;
 }

@@ -34,7 +34,7 @@ bool runs_on(const TypedNet& net, const Node& node, const std::string& device, b
 Status fallen_back(const Node& node, const CompilationTarget& target) {
   const bool asked_for = target.copies == Copies::automatic;  // but not done in silence
   Status status(
-      Code::no_kernel, fmt::format("runs on {}: no kernel for it on {}", quoted("cpu:0"), quoted(target.default_device)),
+      Code::no_kernel, fmt::format("runs on {}: no kernel for it on {}", quoted(host_name), quoted(target.default_device)),
       asked_for ? "load a plugin that has one" : hint_with("load a plugin that has one, or say ", option_names::automatic_copies));
   status.diagnostic().severity = asked_for ? Severity::note : Severity::warning;
   return std::move(status).at(node.name, display_name(node.domain, node.type));

@@ -63,12 +63,12 @@ class Verifier {
   }
   void check_host_name(const Node& node) {
     const std::string device = full_device_name(node.device, target_.default_device);
-    if (is_host(device) && device != "cpu:0")
+    if (is_host(device) && device != host_name)
       report(node, {Code::no_such_device, fmt::format("device {} does not exist", quoted(device)), "there is one cpu: cpu:0"});
   }
   void check_on_host() {
     for (const Node& node : net_.nodes)
-      if (const std::string device = full_device_name(node.device, "cpu:0"); device != "cpu:0")
+      if (const std::string device = full_device_name(node.device, host_name); device != host_name)
         report(node, {Code::unsupported, fmt::format("is put on {}, but subnets run on the host", quoted(device)), "leave its device out"});
   }
   void check_subnets() {
