@@ -1,7 +1,6 @@
 // Draft: a plan in the making, passed from one pass of compile to the next. Private to compile/.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -61,7 +60,8 @@ struct Draft {
   const Node& node(NodeId id) const { return typed.net[id]; }
   // Of a subnet: one of the net around it, whose bytes an input brings.
   bool is_input(const Variable& variable) const {
-    return std::find(typed.net.inputs.begin(), typed.net.inputs.end(), variable.first) != typed.net.inputs.end();
+    const uint32_t storage = storage_of[variable.first.index];
+    return storage != UINT32_MAX && storages[storage].place.kind == MemoryPlace::Kind::input;
   }
   NodeDraft& draft(NodeId id) { return nodes[id.index]; }
   const std::string& device(NodeId id) const { return typed.device_of(node(id)); }

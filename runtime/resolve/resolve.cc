@@ -23,7 +23,7 @@ class Resolver {
   Resolver(const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) : registry_(*registry), limits_(limits) {}
 
   // `adopted`: of a subnet, its variables.
-  void run(Net& net, int64_t depth, const std::vector<Adopted>& adopted = {});
+  void run(Net& net, int64_t depth, const Adopted& adopted = {});
   const Findings& findings() const { return findings_; }
 
  private:
@@ -163,15 +163,18 @@ void Resolver::resolve_subnet(const Net& net, const Node& node, const heddle_sub
                               int64_t depth) {
   // Other copies of the net share the subnet: resolve a copy of it.
   auto inner = std::make_shared<Net>(*subnet);
+  std::unordered_set<uint32_t> handed;
+  if (!inner->variables.empty())
+    for (const ValueId input : inner->inputs) handed.insert(input.index);
   for (const Variable& variable : inner->variables)
-    if (std::find(inner->inputs.begin(), inner->inputs.end(), variable.first) == inner->inputs.end()) {
+    if (handed.count(variable.first.index) == 0) {
       report(net, node,
              {Code::subnet_mismatch,
               fmt::format("subnet {} has variable {}, and subnets have no memory of their own", quoted(inner->name), quoted(variable.name)),
               "declare it in the outermost net and hand its value to the subnet"});
       break;
     }
-  std::vector<Adopted> adopted;
+  Adopted adopted;
   const Status fits = check_subnet_ports(node, ports, *inner);
   if (!fits.ok())
     findings_.add(from_subnet(fits, inner->name, net.name, node.name, display_name(node.domain, node.type)));
@@ -247,7 +250,7 @@ void separate_streams(Net& net) {
     if (draws(node) && !taken.insert(node.random_stream).second) node.random_stream = ++next;
 }
 
-void Resolver::run(Net& net, int64_t depth, const std::vector<Adopted>& adopted) {
+void Resolver::run(Net& net, int64_t depth, const Adopted& adopted) {
   if (depth > limits_.subnet_depth) {
     findings_.add(over_limit(limits_, &Limits::subnet_depth, "subnets nest too deep").in_net(net.name));
     return;

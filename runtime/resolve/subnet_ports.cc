@@ -27,7 +27,7 @@ Status check_subnet_ports(const Node& node, const heddle_subnet_ports& ports, co
   return {};
 }
 
-Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_ports& ports, Net& subnet, std::vector<Adopted>& adopted) {
+Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_ports& ports, Net& subnet, Adopted& adopted) {
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     const int input = updated_input(net, node, k);
     if (input < 0 || node.schema->updated_input(k) >= 0) continue;
@@ -46,25 +46,26 @@ Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_por
     variable.first = variable.last = inner;
     value.kind = Value::Kind::variable;
     value.variable = VariableId(subnet.variables.size());
-    adopted.push_back({value.variable, subnet.outputs[ports.own_outputs + k - ports.first_output]});
+    adopted.emplace(subnet.outputs[ports.own_outputs + k - ports.first_output].index, value.variable);
     subnet.variables.push_back(std::move(variable));
   }
   return {};
 }
 
-void mark_updates(Net& subnet, const Node& node, const std::vector<Adopted>& adopted) {
-  for (const Adopted& each : adopted) {
-    Value& next = subnet[each.next];
-    const auto made = std::find(node.outputs.begin(), node.outputs.end(), each.next);
-    if (made == node.outputs.end() || next.kind != Value::Kind::node_output) continue;
-    const heddle_port* const port = node.schema->output_port(static_cast<size_t>(made - node.outputs.begin()));
-    Variable& variable = subnet[each.variable];
+void mark_updates(Net& subnet, const Node& node, const Adopted& adopted) {
+  if (adopted.empty()) return;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId output = node.outputs[i];
+    const auto found = output.valid() ? adopted.find(output.index) : adopted.end();
+    if (found == adopted.end() || subnet[output].kind != Value::Kind::node_output) continue;
+    const heddle_port* const port = node.schema->output_port(i);
+    Variable& variable = subnet[found->second];
     const bool taken = std::find(node.inputs.begin(), node.inputs.end(), variable.last) != node.inputs.end();
     if (!port || !(port->flags & HEDDLE_PORT_MAY_UPDATE) || !taken) continue;
-    next.kind = Value::Kind::variable;
-    next.variable = each.variable;
-    next.version = subnet[variable.last].version + 1;
-    variable.last = each.next;
+    subnet[output].kind = Value::Kind::variable;
+    subnet[output].variable = found->second;
+    subnet[output].version = subnet[variable.last].version + 1;
+    variable.last = output;
   }
 }
 

@@ -2,7 +2,8 @@
 // variables that it may update.
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <unordered_map>
 
 #include "heddle/abi.h"
 #include "heddle/status.h"
@@ -13,18 +14,16 @@ namespace heddle {
 // Whether `subnet` takes and gives as many values as the operator of `node` hands it and wants of it. Errors: subnet_mismatch.
 Status check_subnet_ports(const Node& node, const heddle_subnet_ports& ports, const Net& subnet);
 
-// A variable of a subnet that belongs to the net around it, and the output that is to be its next version there.
-struct Adopted {
-  VariableId variable;
-  ValueId next;
-};
+// Of the outputs of a subnet that are to be next versions of variables of the net around it: those variables, as the subnet has them. By
+// the index of the output's value.
+using Adopted = std::unordered_map<uint32_t, VariableId>;
 
 // Where `node` makes the next version of a variable, the input of `subnet` that stands for the version before becomes a variable of the
 // subnet, which operators in it may update: its bytes are the variable's own. They are added to `adopted`. Errors: hazard, subnet_mismatch.
-Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_ports& ports, Net& subnet, std::vector<Adopted>& adopted);
+Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_ports& ports, Net& subnet, Adopted& adopted);
 
 // No file can say so of an operator in a subnet: an output of `node` that may be an update, and is what an adopted variable is to become,
 // is its next version where `node` takes the newest there is.
-void mark_updates(Net& subnet, const Node& node, const std::vector<Adopted>& adopted);
+void mark_updates(Net& subnet, const Node& node, const Adopted& adopted);
 
 }  // namespace heddle

@@ -1,5 +1,7 @@
 #include "resolve/updates.h"
 
+#include <algorithm>
+
 #include "plugin/schema.h"
 
 namespace heddle {
@@ -27,11 +29,9 @@ int updated_input(const Net& net, const Node& node, size_t output) {
 }
 
 bool updates_variable(const Net& net, const Node& node) {
-  if (node.schema->updates_variable()) return true;
-  if (net.variables.empty()) return false;
-  for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (updated_input(net, node, i) >= 0) return true;
-  return false;
+  return node.schema->updates_variable() || std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+           return output.valid() && net[output].kind == Value::Kind::variable;
+         });
 }
 
 }  // namespace heddle
