@@ -232,7 +232,7 @@ Status infer_if(InferContext& c) {
       return {HEDDLE_ERROR_INVALID, ""};
   return {};
 }
-Status if_subnets(SubnetContext& c) {
+Status if_subnets(const SubnetContext& c) {
   for (const char* branch : {"else_branch", "then_branch"}) HEDDLE_PLUGIN_CHECK(c.declare(branch, c.inputs() + 1, c.input_count() - 1));
   return {};
 }

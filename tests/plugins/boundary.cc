@@ -118,7 +118,7 @@ class Trips {
  private:
   const heddle_subnet* body_ = nullptr;
 };
-Status trips_subnets(SubnetContext& context) {
+Status trips_subnets(const SubnetContext& context) {
   return context.declare("body", context.inputs() + 1, context.input_count() - 1);
 }
 Status infer_trips(InferContext& context) {

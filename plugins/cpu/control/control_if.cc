@@ -33,7 +33,7 @@ Status infer_if(InferContext& context) {
 }
 
 // Both branches, or the one that is known to be taken: the other need not fit.
-Status if_subnets(SubnetContext& context) {
+Status if_subnets(const SubnetContext& context) {
   const bool known = context.known(0), taken = known && *static_cast<const uint8_t*>(context.input(0).data) != 0;
   Status status;
   for (const bool branch : {true, false}) {

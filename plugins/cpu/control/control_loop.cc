@@ -54,12 +54,6 @@ class LoopInputs {
   std::deque<heddle_tensor> views_;
 };
 
-Status loop_subnets(SubnetContext& context) {
-  LoopInputs body;
-  HEDDLE_PLUGIN_CHECK(body.find(context));
-  return context.declare("body", body.inputs);
-}
-
 Status infer_loop(InferContext& context) {
   LoopInputs body;
   HEDDLE_PLUGIN_CHECK(body.find(context));
@@ -304,7 +298,7 @@ void add_loop(Builder& plugin) {
                  .any_number("values")
                  .variadic_out("outputs", any_dtype, nullptr)
                  .subnet("body", SubnetPorts().own_inputs(2).inputs_from(2).own_outputs(1))
-                 .subnets(loop_subnets)
+                 .subnets(declare_body<LoopInputs>)
                  .attribute("captured", 0)
                  .infer(infer_loop)
                  .cpu<Loop>()

@@ -88,12 +88,6 @@ class ScanInputs {
   std::deque<std::vector<int64_t>> dims_;
 };
 
-Status scan_subnets(SubnetContext& context) {
-  ScanInputs body;
-  HEDDLE_PLUGIN_CHECK(body.find(context));
-  return context.declare("body", body.inputs);
-}
-
 Status infer_scan(InferContext& context) {
   ScanInputs body;
   HEDDLE_PLUGIN_CHECK(body.find(context));
@@ -330,7 +324,7 @@ void add_scan(Builder& plugin) {
                  .any_number("values")
                  .variadic_out("outputs", any_dtype, nullptr)
                  .subnet("body", SubnetPorts())
-                 .subnets(scan_subnets)
+                 .subnets(declare_body<ScanInputs>)
                  .required("num_scan_inputs", HEDDLE_ATTRIBUTE_INT)
                  .attribute("captured", 0)
                  .maybe("scan_input_axes", HEDDLE_ATTRIBUTE_INTS)

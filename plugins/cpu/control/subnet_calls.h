@@ -30,6 +30,14 @@ inline bool is_planned(const heddle_tensor& output) {
 Status infer_subnet(const InferContext& context, const heddle_subnet* subnet, const std::vector<const heddle_tensor*>& inputs,
                     uint32_t count, std::vector<heddle_type>* types);
 
+// What a node runs its body with: `Inputs` finds them, as it does for its infer.
+template <class Inputs>
+Status declare_body(const SubnetContext& context) {
+  Inputs body;
+  HEDDLE_PLUGIN_CHECK(body.find(context));
+  return context.declare("body", body.inputs);
+}
+
 // The same element type and extents, all known beforehand.
 bool same_static(const heddle_type& type, heddle_dtype dtype, Dims dims);
 inline bool is_static(const heddle_type& type) {

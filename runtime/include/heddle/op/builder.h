@@ -221,7 +221,7 @@ class Builder {
 
   static heddle_status subnets(const heddle_infer_context* c) {
     return detail::guard(*c, [&]() -> Status {
-      SubnetContext context(c);
+      const SubnetContext context(c);
       return static_cast<const Op*>(c->op->user)->subnets_(context);
     });
   }

@@ -73,7 +73,7 @@ class InferContext {
   const heddle_infer_context* c_;
 };
 
-// What the subnets of a node are run with. Its outputs have no types here.
+// What the subnets of a node are run with. Its outputs have no types here, and none can be set.
 class SubnetContext : public InferContext {
  public:
   explicit SubnetContext(const heddle_infer_context* c) : InferContext(c) {}

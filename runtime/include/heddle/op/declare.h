@@ -124,7 +124,7 @@ class Op {
     return *this;
   }
   // What the subnets of a node are run with: SubnetContext::declare for each that its runs may need.
-  Op& subnets(Status (*rule)(SubnetContext&)) { return subnets_ = rule, *this; }
+  Op& subnets(Status (*rule)(const SubnetContext&)) { return subnets_ = rule, *this; }
   Op& required(const char* name, heddle_attribute_type type) { return declare(name, type, 1), *this; }
   Op& maybe(const char* name, heddle_attribute_type type) { return declare(name, type, 0), *this; }
   Op& traits(uint32_t bits) { return traits_ |= bits, *this; }
@@ -273,7 +273,7 @@ class Op {
   uint32_t traits_ = 0;
   heddle_precision_class precision_ = HEDDLE_PRECISION_ANY;
   Status (*infer_)(InferContext&) = nullptr;
-  Status (*subnets_)(SubnetContext&) = nullptr;
+  Status (*subnets_)(const SubnetContext&) = nullptr;
   const char* pointwise_ = nullptr;
   std::vector<GradientData> gradients_;
   heddle_gradient_function gradient_callback_ = nullptr;
