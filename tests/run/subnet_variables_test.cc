@@ -16,6 +16,10 @@ ValueId value_input(NetBuilder& b, const char* name) {
 ValueId accumulate(NetBuilder& b, const std::string& name, ValueId w, ValueId x) {
   return b.add1("AccumulateAdd", name, {w, x}, {}, "heddle");
 }
+// Whether any element of x is.
+ValueId above_ten(NetBuilder& b, ValueId x) {
+  return b.add1("Less", "above_ten", {b.constant_float("ten", 10), b.add1("ReduceMax", "max", {x}, {{"keepdims", int64_t{0}}})});
+}
 // w, x -> w
 std::shared_ptr<const Net> keeping() {
   NetBuilder b("keeping");
@@ -134,8 +138,7 @@ TEST(SubnetVariables, BranchesInBranchesReadThem) {
   value_input(plain, "w");
   plain.output(value_input(plain, "x"));
   const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
-  const ValueId max = outer.add1("ReduceMax", "max", {x1}, {{"keepdims", int64_t{0}}});
-  const ValueId big = outer.add1("Less", "big", {outer.constant_float("ten", 10), max});
+  const ValueId big = above_ten(outer, x1);
   const ValueId step = outer.add1("If", "step", {big, w1, x1}, {{"then_branch", subnet(doubled)}, {"else_branch", subnet(plain)}});
   outer.output(accumulate(outer, "sum", w1, step));
   const Inputs in(b);
@@ -154,8 +157,7 @@ TEST(SubnetVariables, BranchesInBranchesReadThem) {
 TEST(SubnetVariables, BranchesInBranchesUpdateThem) {
   NetBuilder outer("outer"), b("net");
   const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
-  const ValueId max = outer.add1("ReduceMax", "max", {x1}, {{"keepdims", int64_t{0}}});
-  const ValueId big = outer.add1("Less", "big", {outer.constant_float("ten", 10), max});
+  const ValueId big = above_ten(outer, x1);
   const ValueId once = accumulate(outer, "once", w1, x1);
   outer.output(outer.add1("If", "twice", {big, once, x1}, {{"then_branch", adding()}, {"else_branch", keeping()}}));
   const Inputs in(b);
@@ -172,6 +174,35 @@ TEST(SubnetVariables, BranchesInBranchesUpdateThem) {
     feeds.c = false;
     run(session, feeds);
     EXPECT_EQ(variable(session, "w"), (Values{3, 6, 9, 44}));
+  }
+}
+
+// The If is a late step: how many elements one of its captures has is known only while running.
+TEST(SubnetVariables, ALateIfUpdatesThem) {
+  NetBuilder summing("summing"), same("same"), b("net");
+  for (NetBuilder* each : {&summing, &same}) {
+    const ValueId w = value_input(*each, "w");
+    const ValueId found = each->input("found", DeclaredType());
+    const ValueId floats = each->add1("Cast", "floats", {found}, {{"to", int64_t{1}}});
+    const ValueId sum = each->add1("ReduceSum", "total", {floats}, {{"keepdims", int64_t{0}}});
+    each->output(each == &summing ? accumulate(*each, "sum", w, each->add1("Expand", "wide", {sum, each->constant_ints("extent", {count})}))
+                                  : w);
+  }
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 0, 0));
+  const ValueId found = b.add1("NonZero", "found", {in.x});
+  const ValueId next = b.add1("If", "if", {in.c, w, found}, {{"then_branch", subnet(summing)}, {"else_branch", subnet(same)}});
+  b.updates(next, w);
+  b.output(next);
+  for (const int threads : {1, 2}) {
+    Session session = open(runtime(threads), NetBuilder(b).finish());
+    Feeds feeds;
+    EXPECT_EQ(run(session, feeds)[0], (Values{6, 6, 6, 6}));
+    feeds.x[3] = 0;
+    EXPECT_EQ(run(session, feeds)[0], (Values{9, 9, 9, 9}));
+    feeds.c = false;
+    EXPECT_EQ(run(session, feeds)[0], (Values{9, 9, 9, 9}));
+    EXPECT_EQ(variable(session, "w"), (Values{9, 9, 9, 9}));
   }
 }
 
