@@ -96,7 +96,9 @@ Status FailureLog::error(uint32_t stop) const {
       return {Code::deadline_exceeded, "the deadline passed before the run was done", "allow more time, or more threads"};
     return {Code::cancelled, "the run was cancelled"};
   }
-  std::sort(reported.begin(), reported.end(), [](const Failure* a, const Failure* b) { return a->step < b->step; });
+  // A step that was told to end because another one failed is not what went wrong.
+  const auto rank = [](const Failure* f) { return std::pair(f->status == HEDDLE_ERROR_CANCELLED, f->step); };
+  std::sort(reported.begin(), reported.end(), [&](const Failure* a, const Failure* b) { return rank(a) < rank(b); });
   Status first = described(*reported.front(), stop);
   for (size_t i = 1; i < reported.size(); ++i) {
     Status other = described(*reported[i], stop);
