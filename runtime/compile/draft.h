@@ -71,6 +71,8 @@ struct Draft {
   std::shared_ptr<Device> opened(NodeId id) const {
     return locations && locations->of(id) != host_device ? plan.devices[locations->of(id).index - 1].device : nullptr;
   }
+  // Once it is prepared: whether its kernel may leave its thread while asynchronous steps of its subnets are under way.
+  bool suspends(NodeId id) const;
   Status at(NodeId id, Status status) const;
 };
 

@@ -62,6 +62,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   draft.plan.draws_on_host = draft.plan.draws_on_host || (step.draws && d.device == 0) || (d.late && node.has_subnet());
   for (const NestedPlan& nested : d.nested) draft.plan.draws_on_host = draft.plan.draws_on_host || nested.plan->draws_on_host;
   step.late = d.late;
+  step.suspends = draft.suspends(id);
   step.updates_variable = updates_variable(draft.typed.net, node);
   step.nested = std::move(d.nested);
   if (!d.resources.empty()) step.resources = std::make_unique<const std::vector<ResourceSlot>>(std::move(d.resources));
@@ -108,11 +109,14 @@ void lay_out_graph(Draft& draft) {
     graph.cost_ns.push_back(static_cast<float>(draft.plan.steps[i].cost_ns));
     if (draft.plan.steps[i].asynchronous() && (draft.plan.steps[i].late || draft.plan.steps[i].tiles > 0))
       graph.flags[i] = step_async;
+    else if (draft.plan.steps[i].suspends)
+      graph.flags[i] = step_suspends;
     else if (draft.plan.steps[i].late)
       graph.flags[i] = step_resolves;
     if (!draft.plan.steps[i].nested.empty() || (draft.plan.steps[i].late && draft.node(draft.order[i]).has_subnet()))
       graph.flags[i] |= step_hosts;
     any_finish = any_finish || finish_of(draft.plan.steps[i]);
+    draft.plan.has_asynchronous_steps = draft.plan.has_asynchronous_steps || (graph.flags[i] & (step_async | step_suspends)) != 0;
   }
   graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
   if (!any_finish) return;

@@ -98,7 +98,7 @@ void MemoryPlanner::add_order() {
   uint32_t streams = 0, asynchronous = 0;
   for (const PlanDevice& d : draft_.plan.devices) streams += d.streams;
   for (const NodeId id : draft_.order)
-    if (draft_.nodes[id.index].kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) ++asynchronous;
+    if ((draft_.nodes[id.index].kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) || draft_.suspends(id)) ++asynchronous;
   const uint32_t beside = streams + std::min(asynchronous, most_chains_in_flight);
   const bool in_plan_order = !options.share_memory || (draft_.target.max_threads <= 1 && beside == 0);
   problem_.width = in_plan_order ? 1 : chains_per_thread * draft_.target.max_threads + beside;

@@ -106,6 +106,7 @@ struct PlanStep {
   bool late : 1 = false;           // extents are inferred and the kernel prepared while running
   bool reads_extents : 1 = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable : 1 = false;
+  bool suspends : 1 = false;  // its thread is given back while nothing but asynchronous steps of its subnets is left
   std::vector<NestedPlan> nested;
   std::vector<std::string> fused;  // names of the operators in its epilogue
   std::vector<std::string> fused_types;
@@ -185,6 +186,7 @@ struct Plan {
   std::vector<Diagnostic> warnings;  // of the stages before compile; notes of operators that moved to the host among them
   Limits limits;                     // for values whose extents are known only while running
   bool has_late_steps = false;
+  bool has_asynchronous_steps = false;          // or steps that suspend
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
   bool has_variable_updates = false;
 

@@ -41,7 +41,8 @@ bool share(const Buffer& a, const Buffer& b) {
 }
 
 bool has_asynchronous(const Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return step.kernel && step.asynchronous(); });
+  return std::any_of(plan.steps.begin(), plan.steps.end(),
+                     [](const PlanStep& step) { return step.suspends || (step.kernel && step.asynchronous()); });
 }
 
 class Judge {

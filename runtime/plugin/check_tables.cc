@@ -204,6 +204,9 @@ Status check_kernel(const heddle_kernel& k) {
   if (k.create && !k.destroy) return bad(what, "has create but no destroy");
   const bool async = (k.flags & HEDDLE_KERNEL_ASYNC) != 0;
   if (async && std::strcmp(k.device_kind, "cpu") != 0) return bad(what, "is asynchronous on a device: enqueue on its stream instead");
+  const bool resumes = (k.flags & HEDDLE_KERNEL_RESUMES) != 0;
+  if (resumes && async) return bad(what, "is asynchronous and resumes: it does one of them");
+  if (resumes && std::strcmp(k.device_kind, "cpu") != 0) return bad(what, "resumes on a device, and subnets run on the host");
   if (k.abort && !async) return bad(what, "has abort, and is not asynchronous");
   if (k.input_dtype_count > max_list || k.output_dtype_count > max_list) return bad(what, "claims too many dtype sets");
   return {};

@@ -20,6 +20,8 @@ Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& p
   if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX) return wrong(fmt::format("{} tiles", prepared.tile_count));
   if (prepared.tile_count > 1 && (kernel.kernel->flags & HEDDLE_KERNEL_ASYNC))
     return wrong(fmt::format("{} tiles, and an asynchronous step has one", prepared.tile_count));
+  if (prepared.tile_count > 1 && (kernel.kernel->flags & HEDDLE_KERNEL_RESUMES))
+    return wrong(fmt::format("{} tiles, and a step that resumes has one", prepared.tile_count));
   if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong(fmt::format("a cost of {} ns", shortest(prepared.cost_ns)));
   const auto limit = static_cast<uint64_t>(request.scratch_limit);
   const uint64_t threads = std::max<uint32_t>(request.max_threads, 1);

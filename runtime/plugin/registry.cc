@@ -251,6 +251,13 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
   return {};
 }
 
+bool RegistrySnapshot::has_asynchronous_kernels() const {
+  return std::any_of(plugins_.begin(), plugins_.end(), [](const auto& plugin) {
+    return std::any_of(plugin->kernels.begin(), plugin->kernels.end(),
+                       [](const KernelEntry& entry) { return (entry.kernel->flags & HEDDLE_KERNEL_ASYNC) != 0; });
+  });
+}
+
 Registry::Registry(RuleReader reader) : reader_(std::move(reader)), snapshot_(std::make_shared<RegistrySnapshot>()) {}
 
 // Of all plugins, not of new ones alone: what an operator's name means may have changed with them.

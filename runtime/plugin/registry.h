@@ -31,6 +31,8 @@ class RegistrySnapshot {
   const heddle_resource* find_resource(std::string_view name, std::string_view device_kind,
                                        std::shared_ptr<const LoadedPlugin>* owner) const;
   const heddle_device_backend* find_device(std::string_view kind, std::shared_ptr<const LoadedPlugin>* owner) const;
+  // Whether any kernel only starts its steps.
+  bool has_asynchronous_kernels() const;
   // All names of `domain`'s operators, for "did you mean".
   std::vector<std::string> operator_names(std::string_view domain) const;
   std::vector<std::string> domains() const;

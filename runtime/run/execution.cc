@@ -55,7 +55,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
       devices_(std::move(devices)) {
   RunControl& control = scope_.control();
   control.failed = step_failed;
-  control.end_soon = pending_.any() ? end_soon : nullptr;
+  control.end_soon = may_leave() ? end_soon : nullptr;
   control.look = pending_.any() && (resources_->may_break() || plan_->has_late_steps) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
   control.user = this;
@@ -91,16 +91,22 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 
 // ---------------------------------------------------------------- running
 
-// Asynchronous steps that are under way end soon, for nothing comes of them. In the tail the others may still make their updates.
+// Asynchronous steps before `end` that are under way end soon, and so do runs of subnets that have left their thread.
+void Execution::tell(uint32_t end) {
+  if (pending_.any()) pending_.abort(end);
+  if (may_leave()) subnets_.tell();
+}
+
+// Nothing comes of what is under way. In the tail the others may still make their updates.
 void Execution::step_failed(void* self, uint32_t step, heddle_status status) {
   auto& execution = *static_cast<Execution*>(self);
   execution.failures_.report(step, status);
-  if (execution.pending_.any()) execution.pending_.abort(execution.plan_->graph.tail_begin);
+  execution.tell(execution.plan_->graph.tail_begin);
 }
 
 void Execution::end_soon(void* self, bool all) {
-  const auto& execution = *static_cast<Execution*>(self);
-  static_cast<Execution*>(self)->pending_.abort(all ? execution.plan_->graph.count : execution.plan_->graph.tail_begin);
+  auto& execution = *static_cast<Execution*>(self);
+  execution.tell(all ? execution.plan_->graph.count : execution.plan_->graph.tail_begin);
 }
 
 // While nothing but asynchronous steps is left: what they use may break without their being told.
@@ -170,6 +176,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   bindings_.begin_run();
   if (pending_.any()) pending_.begin();
   observing_ = settings.seen != nullptr;
+  if (may_leave()) subnets_.begin(!observing_);
   gave_up_ = false;
   if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
   observed_ = 0;
@@ -250,7 +257,8 @@ Status Execution::run(const RunSettings& settings) {
 
 bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
   // A run that has a turn keeps its thread: else those that wait for the turn could hold all that it needs to go on.
-  if (settings.seen || !pending_.any() || variables_.any() || Turns::held_here()) {
+  // Inside another run that keeps its own, this one leaves all the same.
+  if (settings.seen || !may_leave() || variables_.any() || (!scope_.is_subnet() && Turns::held_here())) {
     *status = run(settings);
     return true;
   }

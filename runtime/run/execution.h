@@ -89,16 +89,20 @@ class Execution {
   Status run(const RunSettings& settings);
   // As run, on a thread that is given back while only asynchronous steps are left (not by runs that hold a turn, with variables or in
   // shared memory). True: over, with the status. False: it has left the
-  // calling thread, which touches nothing of it any more, and goes on in resume(), called once by each execute() of `leave.task`.
+  // calling thread, which touches nothing of it any more, and goes on in resume(), called once for each call of `leave.go_on`.
   bool start(const RunSettings& settings, const RunLeave& leave, Status* status);
   bool resume(Status* status);
   // Whether start() may leave its thread.
-  bool may_leave() const { return pending_.any(); }
+  bool may_leave() const { return plan_->has_asynchronous_steps; }
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
   void cancel() {
     scope_.cancel();
-    if (pending_.any()) pending_.abort(plan_->graph.tail_begin);
+    tell(plan_->graph.tail_begin);
     scheduler_.wake();
+  }
+  // [any thread] Of a subnet, once start() is called and until its run is over: ends the run if that around it is told to end.
+  void end_with_outer() {
+    if (scope_.outer_should_stop()) cancel();
   }
   // A device of the last run did not answer in time, and may still read and write what the execution holds: it must stay, with its
   // workspace and variables, and cannot run. [one thread at a time] Busy, naming device and step; ok once the device has answered.
@@ -126,6 +130,7 @@ class Execution {
   bool updates_begun() const;
   bool gave_up() const;
   void note_device_failures();
+  void tell(uint32_t end);
   static void step_failed(void* self, uint32_t step, heddle_status status);
   static void step_done(void* self, uint32_t step, heddle_status status);
   static void end_soon(void* self, bool all);

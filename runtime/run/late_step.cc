@@ -363,20 +363,30 @@ Status LateStep::resolve() {
   return {};
 }
 
+heddle_status LateStep::resolve_noted() {
+  const Status status = resolve();
+  if (status.ok()) return HEDDLE_OK;
+  services_.failures.note_cause(context_.step, status);
+  return status_of(status.code());
+}
+
 // Tiles of the kernel that lie in [begin, end) of tiles(): whatever their number, each of them in one range.
 heddle_status LateStep::run(int64_t begin, int64_t end) {
   if (resolved_in_ != services_.scope.run()) {  // all tiles in one call
-    const Status status = resolve();
-    if (!status.ok()) {
-      services_.failures.note_cause(context_.step, status);
-      return status_of(status.code());
-    }
+    if (const heddle_status status = resolve_noted(); status != HEDDLE_OK) return status;
   }
   const auto first = [&](int64_t tile) { return made_.tiles / tiles() * tile + std::min(tile, made_.tiles % tiles()); };
   const int64_t from = first(begin), to = first(end);
   if (from == to) return HEDDLE_OK;
   return run_tiles(services_.scope, context_.step, made_.kernel->kernel->run, &call_, {from, to},
                    made_.cost_ns / static_cast<double>(made_.tiles));
+}
+
+heddle_status LateStep::run_whole(bool resumed) {
+  const heddle_status status = resumed ? HEDDLE_OK : resolve_noted();
+  if (status != HEDDLE_OK || made_.tiles == 0) return status;
+  call_.resumed = resumed ? 1 : 0;
+  return call_run({made_.kernel->kernel->run, &call_, 1}, 0, made_.tiles);
 }
 
 heddle_status LateStep::call_finish() noexcept {

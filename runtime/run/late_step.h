@@ -39,6 +39,8 @@ class LateStep {
   int64_t tiles() const { return plan_.max_threads > 1 ? int64_t{4} * plan_.max_threads : 1; }
   // Tiles [begin, end); all of them in one call resolve the step first. The reason of a failure is noted for the step.
   heddle_status run(int64_t begin, int64_t end);
+  // All of them, of a kernel that resumes.
+  heddle_status run_whole(bool resumed);
   // In place of run, of an asynchronous kernel: begins the step, which `pending` then says is done. Errors: as resolve; kernel_failed.
   Status start(PendingSteps& pending);
   // Behind all tiles, or the completion. Errors: kernel_failed.
@@ -60,6 +62,7 @@ class LateStep {
     Shape shape;         // true extents; the view's dims point here
     int64_t extent = 0;  // of a bounded output whose plan knew no bound: written by the kernel
   };
+  heddle_status resolve_noted();
   Status infer_outputs();
   Status place_outputs();
   Status prepare();

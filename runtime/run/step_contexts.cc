@@ -3,6 +3,7 @@
 #include "run/late_step.h"
 #include "run/pending_steps.h"
 #include "run/step_resources.h"
+#include "run/subnets.h"
 #include "run/tile_ranges.h"
 #include "schedule/step_call.h"
 
@@ -46,6 +47,18 @@ heddle_status start(const heddle_run_context* context, int64_t begin, int64_t en
   } catch (...) {
     return pending.started(c.step, say_threw(context));
   }
+}
+
+// Stands before kernels that may leave their thread.
+heddle_status run_resuming(const heddle_run_context* context, int64_t, int64_t) {
+  const auto kernel = [](const heddle_run_context* own, bool resumed) {
+    const StepContext& c = StepContext::of(*own);
+    if (c.planned().late) return c.all->late(c.step)->run_whole(resumed);
+    c.abi().resumed = resumed ? 1 : 0;
+    return call_run({c.planned().reads_extents ? run_with_extents : c.planned().kernel->kernel->run, own, 1}, 0, 1);
+  };
+  const StepContext& c = StepContext::of(*context);
+  return c.services().subnets.call(c.step, kernel, context);
 }
 
 heddle_status run_late(const heddle_run_context* context, int64_t begin, int64_t end) {
@@ -125,6 +138,7 @@ Step StepContexts::step_for(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];
   const heddle_run_context* const context = &abi_[index];
   if (step.on_device) return {step.on_device->kind == DeviceWork::Kind::fence ? run_nothing : enqueue, context, 1};
+  if (step.suspends && (step.late || step.tiles > 0)) return {run_resuming, context, 1};
   if (step.late) return {run_late, context, step.asynchronous() ? 1 : late_[index]->tiles()};
   if (step.asynchronous() && step.tiles > 0) {
     services_.pending.set(index, step.kernel->kernel, context);

@@ -34,6 +34,7 @@ bool StepContext::cancelled() const noexcept {
 
 heddle_status StepContext::complete(heddle_status status, std::string_view text) noexcept {
   PendingSteps& pending = services().pending;
+  if (status == HEDDLE_PENDING) return HEDDLE_ERROR_INVALID;  // of steps that run subnets, and said otherwise
   if (!pending.any() || !planned().asynchronous() || !pending.claim(step)) return HEDDLE_ERROR_INVALID;
   if (status != HEDDLE_OK && !text.empty()) set_error(status, text);
   pending.publish(step, status);  // from here on the run may be over

@@ -85,7 +85,8 @@ Status Subnets::create_planned() {
   const bool any = std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
   if (!any && !plan_.has_late_steps) return {};
   steps_.resize(plan_.steps.size());
-  for (uint32_t i = 0; i < plan_.steps.size(); ++i)
+  for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
+    if (plan_.steps[i].suspends) steps_[i].leave = std::make_unique<Leave>(*this, i);
     for (const NestedPlan& nested : plan_.steps[i].nested) {
       ExecutionOptions options = options_inside(i);
       options.transient_bytes = nested.plan->context_bytes();
@@ -93,6 +94,7 @@ Status Subnets::create_planned() {
       HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
       steps_[i].compiled.push_back(std::make_unique<Compiled>(nested.subnet.get(), std::move(execution)));
     }
+  }
   return {};
 }
 
@@ -242,15 +244,16 @@ heddle_status Subnets::fail(const Call& call, Status cause) {
 
 heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs) {
   const Call call = {step, from_abi(subnet), trip, inputs, outputs};
+  if (Leave* const leave = steps_.empty() ? nullptr : steps_[step].leave.get(); leave && leave->left) return go_on(call, *leave);
   Compiled* found = nullptr;
   heddle_status status = admit(call);
   if (status == HEDDLE_OK) status = choose(call, &found);
   if (status == HEDDLE_OK) status = bind(call, *found);
-  if (status == HEDDLE_OK) status = run_bound(call, *found);
-  return status == HEDDLE_OK ? hand_back(call, *found) : status;
+  return status == HEDDLE_OK ? run_bound(call, *found) : status;
 }
 
 heddle_status Subnets::admit(const Call& call) {
+  if (scope_.should_stop(call.step)) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (!call.inputs[i])
       return refuse(call, HEDDLE_ERROR_INVALID, fmt::format("input {} of subnet {} is absent", i, quoted(call.net->name)));
@@ -323,8 +326,25 @@ heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
   settings.seed = scope_.state().seed;
   settings.step = static_cast<int64_t>(scope_.state().step);
   settings.trip = trip_inside(scope_.state().trip, call.trip);
-  Status status = subnet.execution->run(settings);
-  if (status.ok()) return HEDDLE_OK;
+  Leave* const leave = steps_[call.step].leave.get();
+  Status status;
+  if (!leave || !may_leave_)
+    status = subnet.execution->run(settings);
+  else if (leave->subnet = &subnet; !start(*leave, *subnet.execution, settings, &status))
+    return HEDDLE_PENDING;
+  return finish(call, subnet, std::move(status));
+}
+
+heddle_status Subnets::go_on(const Call& call, Leave& leave) {
+  Compiled& subnet = *leave.subnet;
+  if (subnet.net != call.net || subnet.plan().inputs.size() != call.inputs.size() || subnet.plan().outputs.size() < call.outputs.size())
+    return refuse(call, HEDDLE_ERROR_INVALID, "another subnet is asked for than the one that is under way");
+  Status status;
+  return resume(leave, &status) ? finish(call, subnet, std::move(status)) : HEDDLE_PENDING;
+}
+
+heddle_status Subnets::finish(const Call& call, Compiled& subnet, Status status) {
+  if (status.ok()) return hand_back(call, subnet);
   if (subnet.execution->unanswered()) unanswered_.store(true);
   if (status.code() == Code::cancelled) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
   return fail(call, from_outside(call.step, *call.net, std::move(status)));

@@ -4,11 +4,15 @@
 // Those of steps whose extents are known were compiled with the net and work in the step's scratch. Those of late steps are compiled for
 // the types that they meet, in memory of their own, and kept while few. Belongs to one Execution; a step runs one subnet at a time, and
 // different steps theirs side by side.
+//
+// A run of which only asynchronous steps are left gives its thread back, where the step's kernel resumes: the step is pending, and run
+// again when there is something to do. (subnet_leave.cc)
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +27,9 @@
 
 namespace heddle {
 
+class Execution;
 struct ExecutionOptions;
+struct RunSettings;
 class Scheduler;
 class StepResources;
 
@@ -40,9 +46,11 @@ class Subnets {
   Subnets& operator=(const Subnets&) = delete;
   // Executions of all that the plan brings. Before anything else. Errors: as Execution::create.
   Status create_planned();
+  // Before a run with asynchronous steps. False: in it all runs stay on their threads, as they do where there are no alarms for others.
+  void begin(bool may_leave);
 
   // For a kernel of step `step`, while it runs, for the trip that it says: fills `outputs`; where one has null data, with a view that is
-  // valid until the step's next subnet. The reason of a failure is noted for the step.
+  // valid until the step's next subnet. The reason of a failure is noted for the step. HEDDLE_PENDING: it has left the thread, see call().
   heddle_status run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs);
   // For a late step, while its outputs are inferred: the types of those outputs of the subnet that are asked for (not null). Errors: as
   // inference, told from outside.
@@ -50,6 +58,13 @@ class Subnets {
   // For a late step that declares that it runs a subnet with such inputs. Errors: as compile_subnet(), told from outside; out_of_memory;
   // limit_exceeded.
   Status plan(uint32_t step, const heddle_subnet* subnet, Inputs inputs);
+
+  // Runs the kernel of a step that suspends by `kernel`, which is told whether it is called again. HEDDLE_PENDING: the scheduler is told
+  // when to call this once more.
+  heddle_status call(uint32_t step, heddle_status (*kernel)(const heddle_run_context* context, bool resumed),
+                     const heddle_run_context* context);
+  // [any thread] The run is to end: those inside that have left their threads are to end with it.
+  void tell();
 
   bool empty() const { return steps_.empty(); }
   // What asynchronous steps inside have not completed of runs that were given up; null: nothing. look(): those that have are let go.
@@ -63,8 +78,22 @@ class Subnets {
 
  private:
   struct Compiled;
+  // Of a step that suspends: what has become of the run of a subnet that it asked for.
+  struct Leave {
+    Leave(Subnets& of, uint32_t step_of) : all(of), step(step_of) {}
+    Subnets& all;
+    const uint32_t step;
+    Compiled* subnet = nullptr;
+    Execution* running = nullptr;      // from start() until the run is over
+    bool left = false;                 // and no thread is in it
+    heddle_status broken = HEDDLE_OK;  // how the kernel ended while a run was under way, a mistake: that is brought to its end
+    // The step is run again when there is something to do and its kernel has returned, in whichever order.
+    enum : uint32_t { returned = 1, woken = 2 };
+    std::atomic<uint32_t> state{0};
+  };
   struct OfStep {
     std::vector<std::unique_ptr<Compiled>> compiled;  // of a late step: in the order of last use
+    std::unique_ptr<Leave> leave;                     // null: its runs stay on their threads
   };
   // What a kernel asks for.
   struct Call {
@@ -79,6 +108,11 @@ class Subnets {
   static bool overwrites_result(const Call& call, const Compiled& subnet, size_t output);
   heddle_status bind(const Call& call, Compiled& subnet);
   heddle_status run_bound(const Call& call, Compiled& subnet);
+  heddle_status finish(const Call& call, Compiled& subnet, Status status);
+  bool start(Leave& leave, Execution& execution, const RunSettings& settings, Status* status);
+  bool resume(Leave& leave, Status* status);
+  heddle_status go_on(const Call& call, Leave& leave);
+  heddle_status settle(Leave& leave, heddle_status answer);
   heddle_status hand_back(const Call& call, Compiled& subnet);
   // The reason, left with the step: its own words, or an error as it is.
   heddle_status refuse(const Call& call, heddle_status code, const std::string& text);
@@ -100,6 +134,8 @@ class Subnets {
   StepResources& resources_;
   std::vector<OfStep> steps_;            // by step; empty when there can be none
   std::atomic<bool> unanswered_{false};  // one of them may be
+  bool may_leave_ = true;
+  std::mutex telling_;  // Leave::running
 };
 
 }  // namespace heddle

@@ -16,6 +16,9 @@ namespace {
 // Beside one and a half of its own costs, how much longer a waiting path must be to be preferred.
 constexpr float longer_by_ns = 500;
 
+// StepNode::pending of a step that was begun and is to be run again.
+constexpr uint32_t begun = UINT32_MAX;
+
 }  // namespace
 
 ParallelEngine::ParallelEngine(const StepGraph& graph, Executor* executor, uint32_t threads, uint64_t shuffle_seed)
@@ -84,7 +87,7 @@ bool ParallelEngine::go_on(uint32_t step) noexcept {
     step = begin_phase(table_.tail_roots());
   }
   running_.store(0, std::memory_order_relaxed);
-  if (leave_.task) alarm_.cancel();
+  if (leave_.go_on) alarm_.cancel();
   while (completing_.load(std::memory_order_acquire) != 0) sched_yield();
   return true;
 }
@@ -121,12 +124,13 @@ void ParallelEngine::work(Worker& w, uint32_t step) noexcept {
 
 // True: the step is finished and its successors are this thread's to count down.
 bool ParallelEngine::execute(Worker& w, uint32_t step) noexcept {
-  if (stopped()) return false;
+  if (stopped() && !is_begun(step)) return false;
   const uint8_t flags = table_[step].flags;
   w.took_part = true;
   if (shuffle_seed_ != 0 && (next_random(w.random) & 7) == 0) sched_yield();
   if ((flags & StepTable::shared) != 0 && steps_[step].tiles > 1) return own_tiles(w, step);
   if ((flags & StepTable::asynchronous) != 0) return start_asynchronous(w, step);
+  if ((flags & StepTable::suspends) != 0) return run_suspending(w, step);
   if (!timed_) [[likely]]
     return call_step(step);
   const uint64_t begin = ticks();
@@ -257,6 +261,30 @@ bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
   return false;
 }
 
+// While it has left its thread it counts like one in flight. Once begun it is run to its end, whatever becomes of the run.
+bool ParallelEngine::run_suspending(Worker& w, uint32_t step) noexcept {
+  if (!is_begun(step)) {
+    nodes_[step].pending = begun;
+    begun_.fetch_add(1);
+    if (timed_) note_span(w, step, ticks(), 0);
+  }
+  gain_step();  // before it runs: who completes it may be faster
+  const Step& s = steps_[step];
+  heddle_status status = call_run(s, 0, s.tiles);
+  if (status == HEDDLE_PENDING) return false;
+  release_step();
+  if (status == HEDDLE_OK) status = call_finish(graph_, s, step);
+  if (control_->profile) control_->profile[step].end = ticks();
+  begun_.fetch_sub(1);
+  if (status == HEDDLE_OK) return true;
+  fail(step, status);
+  return false;
+}
+
+bool ParallelEngine::is_begun(uint32_t step) const noexcept {
+  return (table_[step].flags & StepTable::suspends) != 0 && nodes_[step].pending == begun;
+}
+
 // As if it had been started, by the thread that runs its predecessor.
 void ParallelEngine::expect(uint32_t step) noexcept {
   if (timed_) note_span(workers_[worker_index()], step, ticks(), 0);
@@ -286,6 +314,13 @@ void ParallelEngine::absorb_completed(Worker& w) noexcept {
   while (step != no_step) {
     const uint32_t next = nodes_[step].link;
     const Completion completion = completions_[step];
+    if (completion.status == HEDDLE_PENDING && is_begun(step)) {  // never of a run that was given up
+      uint32_t behind = no_step;
+      keep(w, step, behind);
+      release_step();
+      step = next;
+      continue;
+    }
     // Nothing follows from what answers after the run was given up.
     if (!given_up_.load()) {
       if (control_->profile) control_->profile[step].end = completion.at;

@@ -51,7 +51,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
     return complete_;
   }
   // The same with a thread that is given back. True: the run is over, and complete() says how. False: it has left the calling thread, which
-  // touches nothing of it any more; it goes on in resume(), which is called once for each time that `leave.task` is submitted.
+  // touches nothing of it any more; it goes on in resume(), which is called once for each call of `leave.go_on`.
   bool start(const Step* steps, RunControl& control, float* measured_ns, const RunLeave& leave) noexcept;
   bool resume() noexcept;
   bool complete() const noexcept { return complete_; }
@@ -115,6 +115,8 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   uint32_t choose_waiting(Worker& w, uint32_t best) noexcept;
   uint32_t choose_randomly(Worker& w, uint32_t best) noexcept;
   bool start_asynchronous(Worker& w, uint32_t step) noexcept;
+  bool run_suspending(Worker& w, uint32_t step) noexcept;
+  bool is_begun(uint32_t step) const noexcept;
   void absorb_completed(Worker& w) noexcept;
   bool stopped() noexcept;
   void fail(uint32_t step, heddle_status status) noexcept;
@@ -202,6 +204,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   std::mutex park_mutex_;
   std::condition_variable parked_;
   std::atomic<uint32_t> at_work_{0};          // threads that hold a token, where there are asynchronous steps
+  std::atomic<uint32_t> begun_{0};            // steps with `suspends` that were begun and are not done: they end by themselves
   std::atomic<bool> given_up_{false};         // the run is over although some are in flight
   std::atomic<uint32_t> completed_{no_step};  // a stack of finished asynchronous steps
   std::atomic<uint32_t> completing_{0};       // threads inside complete() or on their way out of a run

@@ -266,7 +266,7 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
     const uint32_t step = take(w);
     if (step != no_step) return step;
     if (w.joined != joined) spin = SpinBeforePark(spin_in_run_ns);
-    const bool leaves = leave_.task && at_work_.load() == 0;  // all that is left is asynchronous
+    const bool leaves = leave_.go_on && at_work_.load() == 0;  // all that is left is asynchronous
     if (!leaves && spin.wait()) continue;
     if (!table_.has_asynchronous()) {
       park_caller(0, true);  // threads of ours are at work
@@ -274,12 +274,12 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
     }
     if (look_at_end()) break;
     uint64_t until = last_ == 0 ? control_->deadline_ticks : std::max(last_, ticks() + ns_to_ticks(look_again_ns));
-    if (control_->look || control_->outer_stops) {
+    if (control_->look || (control_->outer_stops && !leave_.go_on)) {
       const uint64_t next = ticks() + ns_to_ticks(poll_ns);
       until = until == 0 ? next : std::min(until, next);
     }
     const bool told = last_ != 0;
-    if (!leave_.task)
+    if (!leave_.go_on)
       park_caller(until, told);
     else if (leave_thread(until, told))
       return left_thread_step;
@@ -328,11 +328,13 @@ double ParallelEngine::answer_ns() const noexcept {
 }
 
 // True: no thread is at work, asynchronous steps are all that is left, and the run is over without them. A thread that takes up work counts
-// itself in before it looks whether the run was given up: so it is seen here, or sees it.
+// itself in before it looks whether the run was given up: so it is seen here, or sees it. Steps that run other graphs are never given up:
+// those give up by themselves.
 bool ParallelEngine::give_up() noexcept {
-  if (at_work_.load() != 0 || completed_.load() != no_step || busy_.load() == 0) return false;
+  const auto going_on = [this] { return begun_.load() != 0 || at_work_.load() != 0 || completed_.load() != no_step || begun_.load() != 0; };
+  if (going_on() || busy_.load() == 0) return false;
   given_up_.store(true);
-  if (at_work_.load() != 0 || completed_.load() != no_step) {
+  if (going_on()) {
     given_up_.store(false);
     return false;
   }
@@ -385,7 +387,7 @@ bool ParallelEngine::leave_thread(uint64_t until, bool told) noexcept {
 void ParallelEngine::wake_caller() noexcept {
   if (caller_parked_.load(std::memory_order_seq_cst) == caller_awake) return;
   const uint32_t was = caller_parked_.exchange(caller_awake, std::memory_order_seq_cst);
-  if (was == caller_left) leave_.executor->submit(*leave_.task);
+  if (was == caller_left) leave_.go_on(leave_.user);
   if (was != caller_asleep) return;
   // Taken once, so that the caller has either seen that it is awake or is waiting: else the notify could be lost.
   { const std::lock_guard lock(park_mutex_); }

@@ -8,7 +8,6 @@
 
 #include "base/turns.h"
 #include "heddle/abi.h"
-#include "heddle/executor.h"
 #include "schedule/step_graph.h"
 
 namespace heddle {
@@ -35,11 +34,11 @@ struct StepSpan {
   uint64_t workers = 0;  // bit w: worker w took part; workers from 63 on share bit 63
 };
 
-// How a run goes on that leaves its thread when all that is left of it is asynchronous: `task` is submitted whenever there is something to
-// do, and its execute() calls resume(). All null: the run stays on its thread.
+// How a run goes on that leaves its thread when all that is left of it is asynchronous: `go_on` is called, on any thread, when there is
+// something to do, and arranges that another call calls resume(). Null: the run stays on its thread.
 struct RunLeave {
-  Executor* executor = nullptr;
-  HelperTask* task = nullptr;
+  void (*go_on)(void* user) = nullptr;
+  void* user = nullptr;
 };
 
 // One run's outside world. Reset by the context before each run.
@@ -49,12 +48,13 @@ struct RunControl {
   StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
   // Reports a failed step (its text was left with the step's context). Called under no lock, by any executing thread.
   void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
-  // The run is told to end while asynchronous steps are under way: they are to be told, those of the tail only with `all`. Called by the
-  // thread that waits for them; null: nobody is.
+  // The run is told to end while asynchronous steps are under way: they are to be told, those of the tail only with `all`, and so are runs
+  // inside steps that have left their thread. Called by the thread that waits for them; null: there are none.
   void (*end_soon)(void* user, bool all) = nullptr;
   // Asked now and then by that thread: whether what they wait for is broken; it then sets `stop`. Null: nothing breaks.
   void (*look)(void* user) = nullptr;
-  // Of a run inside a step of another one: whether that one is to end. Asked between steps; null: there is none.
+  // Of a run inside a step of another one: whether that one is to end. Asked between steps, and now and then while it waits on a thread;
+  // who ends the outer run wakes those that have left theirs. Null: there is none.
   bool (*outer_stops)(void* user) = nullptr;
   void* user = nullptr;
   // What the thread that called run holds: helpers work in its name.

@@ -26,11 +26,11 @@ bool has_steps(const StepGraph& graph, uint8_t kinds) {
 class Hosting {
  public:
   // `worker` of it; no_worker: there is nothing to host.
-  Hosting(ParallelEngine* outer, uint32_t worker, ParallelEngine& nested) : outer_(outer), worker_(worker) {
-    if (worker_ != no_worker) outer_->host(worker_, nested);
+  Hosting(ParallelEngine* outer, uint32_t worker, ParallelEngine& nested) : outer_(worker == no_worker ? nullptr : outer), worker_(worker) {
+    if (outer_) outer_->host(worker_, nested);
   }
   ~Hosting() {
-    if (worker_ != no_worker) outer_->end_hosting(worker_);
+    if (outer_) outer_->end_hosting(worker_);
   }
   Hosting(const Hosting&) = delete;
   Hosting& operator=(const Hosting&) = delete;
@@ -107,7 +107,7 @@ bool stopped_before_tail(RunControl& control) noexcept {
 
 Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options, Scheduler* outer)
     : graph_(graph), options_(options), outer_(outer), threads_(thread_count(executor, options, outer)) {
-  if (threads_ == 1 && options.shuffle_seed == 0 && !has_steps(graph, step_async | step_awaited)) return;
+  if (threads_ == 1 && options.shuffle_seed == 0 && !has_steps(graph, step_async | step_awaited | step_suspends)) return;
   ns_per_tick();
   engine_ = std::make_shared<ParallelEngine>(graph, threads_ > 1 && !outer ? executor : nullptr, threads_, options.shuffle_seed);
   if (outer) engine_->set_outer(outer->engine_.get());
@@ -117,15 +117,23 @@ Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const Scheduler
 }
 Scheduler::~Scheduler() = default;
 
+ParallelEngine* Scheduler::outer_engine() const noexcept {
+  return outer_ ? outer_->engine_.get() : nullptr;
+}
+
+uint32_t Scheduler::worker_of_outer() const noexcept {
+  return outer_engine() ? worker_index(outer_engine()) : no_worker;
+}
+
 void Scheduler::run(const Step* steps, RunControl& control) noexcept {
-  const uint32_t hosted_by = outer_ && outer_->engine_ ? worker_index(outer_->engine_.get()) : no_worker;
+  const uint32_t host = worker_of_outer();
   const WorkerScope scope(0, standing_for());
   const RunMode::Choice choice = engine_ ? choose(steps) : RunMode::Choice();
   const uint64_t begin = choice.timed ? ticks() : 0;
   float* const cost_ns = choice.measure ? run_mode_->measured_ns() : nullptr;
   last_parallel_ = choice.parallel;
   if (choice.parallel) {
-    const Hosting hosting(outer_ ? outer_->engine_.get() : nullptr, hosted_by, *engine_);
+    const Hosting hosting(outer_engine(), host, *engine_);
     last_complete_ = engine_->run(steps, control, cost_ns);
   } else {
     SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks, control.outer_stops ? &control : nullptr};
@@ -157,16 +165,20 @@ bool Scheduler::start(const Step* steps, RunControl& control, const RunLeave& le
     run(steps, control);
     return true;
   }
+  const uint32_t host = worker_of_outer();
   const WorkerScope scope(0, standing_for());
   if (!prepared_) prepare_engine(steps);
   last_parallel_ = true;
+  const Hosting hosting(outer_engine(), host, *engine_);
   if (!engine_->start(steps, control, nullptr, leave)) return false;
   last_complete_ = engine_->complete();
   return true;
 }
 
 bool Scheduler::resume() noexcept {
+  const uint32_t host = worker_of_outer();
   const WorkerScope scope(0, standing_for());
+  const Hosting hosting(outer_engine(), host, *engine_);
   if (!engine_->resume()) return false;
   last_complete_ = engine_->complete();
   return true;

@@ -49,7 +49,7 @@ class Scheduler {
   void run(const Step* steps, RunControl& control) noexcept;
 
   // As run, on a thread that is given back when only asynchronous steps are left. True: the run is over. False: it has left the calling
-  // thread, which touches nothing of it any more, and goes on in resume(), called once by each execute() of `leave.task`. Costs are not
+  // thread, which touches nothing of it any more, and goes on in resume(), called once for each call of `leave.go_on`. Costs are not
   // measured.
   bool start(const Step* steps, RunControl& control, const RunLeave& leave) noexcept;
   bool resume() noexcept;
@@ -60,7 +60,7 @@ class Scheduler {
   void unexpect() noexcept { engine_->unexpect(); }
 
   // [any thread] Step `step` is done: one with step_async that the current run has started, exactly once for each whose function returned
-  // HEDDLE_OK, possibly before it did; or one that is expected.
+  // HEDDLE_OK, possibly before it did; or one that is expected. With HEDDLE_PENDING: one with step_suspends is to be run again.
   void complete(uint32_t step, heddle_status status) noexcept { engine_->complete(step, status); }
   // [any thread] After control.stop was set from outside: a thread that sleeps until something happens looks at it.
   void wake() noexcept {
@@ -91,6 +91,9 @@ class Scheduler {
   // For worker.h.
   const void* standing_for() const noexcept { return engine_ ? static_cast<const void*>(engine_.get()) : this; }
   void prepare_engine(const Step* steps);
+  ParallelEngine* outer_engine() const noexcept;
+  // Which one of it the calling thread is, before it becomes one of this run; no_worker: none.
+  uint32_t worker_of_outer() const noexcept;
   // How this run goes; with an engine only.
   RunMode::Choice choose(const Step* steps) noexcept;
   void learn(const RunMode::Choice& choice, const Step* steps, double duration_ns);

@@ -26,7 +26,8 @@ StepTable::StepTable(const StepGraph& graph)
     if (!graph.flags.empty() && (graph.flags[s] & step_async) != 0) entries_[s].flags |= asynchronous;
     if (!graph.flags.empty() && (graph.flags[s] & step_awaited) != 0) entries_[s].flags |= asynchronous | awaited;
     if (!graph.flags.empty() && (graph.flags[s] & step_resolves) != 0) entries_[s].flags |= resolves;
-    if ((entries_[s].flags & asynchronous) != 0) has_asynchronous_ = true;
+    if (!graph.flags.empty() && (graph.flags[s] & step_suspends) != 0) entries_[s].flags |= suspends;
+    if ((entries_[s].flags & (asynchronous | suspends)) != 0) has_asynchronous_ = true;
   }
   // Awaited successors count for what the path behind a step costs; sort() puts them behind those that the step makes ready.
   const auto is_awaited = [this](uint32_t next) { return (entries_[next].flags & awaited) != 0; };
@@ -41,7 +42,7 @@ void StepTable::set_costs(const Step* steps, const float* cost_ns) {
     Entry& entry = entries_[s];
     if (!numbered_ && steps[s].tiles > 1) entry.tile_slot = ++tiled_steps_;
     entry.cost_ns = cost_[s] = cost_ns[s] > 0 ? cost_ns[s] : unknown_cost_ns;
-    entry.flags &= one_predecessor | asynchronous | awaited | resolves;
+    entry.flags &= one_predecessor | asynchronous | awaited | resolves | suspends;
     // To start an asynchronous step is little work, but what it starts had better be on its way.
     if (entry.cost_ns < small_ns || (entry.flags & asynchronous) != 0) entry.flags |= small;
     if (entry.cost_ns >= lengthy_ns && (entry.flags & asynchronous) == 0) entry.flags |= lengthy;

@@ -22,8 +22,9 @@ class StepTable {
     lengthy = 4,          // while it runs, nothing else that is ready may be hidden in a thread's own list
     shared = 8,           // its tiles are worth sharing
     asynchronous = 16,
-    resolves = 64,  // see step_resolves
-    awaited = 32,   // never run, never made ready by its predecessor
+    awaited = 32,    // never run, never made ready by its predecessor
+    resolves = 64,   // see step_resolves
+    suspends = 128,  // see step_suspends
   };
   struct Entry {
     uint32_t first = 0;  // successors()[first .. last): those that the step makes ready
@@ -48,6 +49,7 @@ class StepTable {
   const std::vector<uint32_t>& roots() const { return roots_; }
   const std::vector<uint32_t>& tail_roots() const { return tail_roots_; }
   uint32_t tiled_steps() const { return tiled_steps_; }
+  // Or steps that wait for such in other runs.
   bool has_asynchronous() const { return has_asynchronous_; }
   // Tiles that a thread should take at least so that a range is not all overhead.
   uint32_t least_tiles(uint32_t step, int64_t units) const;

@@ -53,7 +53,11 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
     const Turns::Helping nothing(nullptr);
     *status = state->enter(turn, settings);
     if (!status->ok()) return true;
-    return state->execution->start(settings, {state->session->runtime->executor, this}, status);
+    const auto submit = [](void* self) {
+      auto& run = *static_cast<Async*>(self);
+      run.state->session->runtime->executor->submit(run);
+    };
+    return state->execution->start(settings, {submit, this}, status);
   }
   void end(Status status) {
     state->leave(turn, status);

@@ -20,22 +20,6 @@ namespace {
 using testing_nets::blob;
 using testing_nets::view;
 
-Runtime runtime_on(Executor* executor, int threads = 2) {
-  RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("started")};
-  options.default_plugins = false;
-  options.threads = threads;
-  options.executor = executor;
-  auto made = Runtime::create(options);
-  EXPECT_TRUE(made.ok()) << made.status().text();
-  return *made;
-}
-
-ValueId started(NetBuilder& b, const std::string& name, const std::vector<ValueId>& inputs, Crew& crew, int64_t number) {
-  return b.add1("Started", name, inputs, {{"starter", reinterpret_cast<int64_t>(static_cast<Starter*>(&crew))}, {"number", number}},
-                "started");
-}
-
 constexpr int64_t elements = 40'000;  // several tiles
 
 // Up to 24 operators over what is there already: asynchronous ones, numbered, among plain and tiled ones.
@@ -68,15 +52,6 @@ Net random_net(uint64_t seed, Crew& crew, int64_t* asynchronous) {
   for (size_t i = 0; i < values.size(); ++i)
     if (!read[i]) b.output(values[i]);
   return b.finish();
-}
-
-std::vector<std::vector<float>> numbers(const std::vector<Tensor>& tensors) {
-  std::vector<std::vector<float>> all;
-  for (const Tensor& t : tensors) {
-    const auto* data = static_cast<const float*>(t.data());
-    all.emplace_back(data, data + t.shape().element_count());
-  }
-  return all;
 }
 
 TEST(Asynchronous, AThousandGraphsGiveTheResultsOfTheSerialRun) {
@@ -132,11 +107,6 @@ Net held_net(Crew& crew) {
   NetBuilder b("held");
   b.output(b.add1("Neg", "y", {started(b, "held", {b.input("x", DType::f32, Shape{8})}, crew, 0)}));
   return b.finish();
-}
-
-void wait_until(const std::function<bool()>& so) {
-  for (int i = 0; i < 20'000 && !so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_TRUE(so());
 }
 
 TEST(Asynchronous, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {

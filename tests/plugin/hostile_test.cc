@@ -87,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"hostile_kernel_without_destroy", invalid_plugin, "has create but no destroy"},
                     Refusal{"hostile_abort_without_async", invalid_plugin, "has abort, and is not asynchronous"},
                     Refusal{"hostile_async_on_device", invalid_plugin, "is asynchronous on a device"},
+                    Refusal{"hostile_async_and_resumes", invalid_plugin, "is asynchronous and resumes"},
+                    Refusal{"hostile_resumes_on_device", invalid_plugin, "resumes on a device"},
                     Refusal{"hostile_kernel_twice", Code::duplicate_registration, "kernel of hostile::Nothing on cpu"},
                     Refusal{"hostile_null_kernels", invalid_plugin, "kernel table is null"},
                     Refusal{"hostile_short_kernel", invalid_plugin, "has struct_size 24"},

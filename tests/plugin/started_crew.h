@@ -16,6 +16,9 @@
 
 #include "../plugins/started.h"
 #include "heddle/executor.h"
+#include "heddle/session.h"
+#include "plugins.h"
+#include "small_nets.h"
 
 namespace heddle {
 
@@ -170,5 +173,35 @@ class CountingExecutor final : public Executor {
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };
+
+inline Runtime runtime_on(Executor* executor, int threads = 2) {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("started")};
+  options.default_plugins = false;
+  options.threads = threads;
+  options.executor = executor;
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+inline ValueId started(NetBuilder& b, const std::string& name, const std::vector<ValueId>& inputs, Crew& crew, int64_t number) {
+  return b.add1("Started", name, inputs, {{"starter", reinterpret_cast<int64_t>(static_cast<Starter*>(&crew))}, {"number", number}},
+                "started");
+}
+
+inline void wait_until(const std::function<bool()>& so) {
+  for (int i = 0; i < 20'000 && !so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(so());
+}
+
+inline std::vector<std::vector<float>> numbers(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<float>> all;
+  for (const Tensor& t : tensors) {
+    const auto* data = static_cast<const float*>(t.data());
+    all.emplace_back(data, data + t.shape().element_count());
+  }
+  return all;
+}
 
 }  // namespace heddle

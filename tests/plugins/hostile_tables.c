@@ -49,6 +49,8 @@ enum {
   kernel_without_destroy,
   abort_without_async,
   async_on_device,
+  async_and_resumes,
+  resumes_on_device,
   kernel_twice,
   null_kernels,
   short_kernel,
@@ -306,6 +308,12 @@ static void damage_kernel(void) {
       break;
     case async_on_device:
       kernel.flags = HEDDLE_KERNEL_ASYNC, kernel.device_kind = "gpu";
+      break;
+    case async_and_resumes:
+      kernel.flags = HEDDLE_KERNEL_ASYNC | HEDDLE_KERNEL_RESUMES;
+      break;
+    case resumes_on_device:
+      kernel.flags = HEDDLE_KERNEL_RESUMES, kernel.device_kind = "gpu";
       break;
     case kernel_twice:
       plugin.kernel_count = 1;

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,6 +187,34 @@ class Received {
   int socket_ = -1;
 };
 
+// Runs `first`, and resumes as it should, or makes a mistake of its own.
+class Careless {
+ public:
+  Status create(const CreateContext& context) {
+    mistake_ = context.attributes.i("mistake");
+    first_ = context.attributes.subnet("first");
+    second_ = context.attributes.subnet("second");
+    return {};
+  }
+  Status run(const RunContext& context, int64_t, int64_t) const {
+    if (mistake_ == 2) return {HEDDLE_PENDING, ""};
+    const heddle_subnet* const asked = mistake_ == 3 && context.resumed ? second_ : first_;
+    const heddle_status status = context.host->run_subnet(context.call, asked, 0, context.inputs, 1, context.outputs, 1);
+    if (status != HEDDLE_PENDING) return {status, ""};
+    if (mistake_ == 1) return {};
+    if (mistake_ == 4) throw std::runtime_error("thrown in the middle");
+    return {status, ""};
+  }
+
+ private:
+  int64_t mistake_ = 0;
+  const heddle_subnet *first_ = nullptr, *second_ = nullptr;
+};
+Status careless_subnets(const SubnetContext& context) {
+  Status status = context.declare("first", context.inputs(), 1);
+  return status.ok() ? context.declare("second", context.inputs(), 1) : status;
+}
+
 }  // namespace
 
 HEDDLE_PLUGIN("started", "1.0", plugin) {
@@ -203,6 +232,16 @@ HEDDLE_PLUGIN("started", "1.0", plugin) {
                  .cpu<Started>());
   plugin.add(
       Op("Found", "started").in("x", f32).out("y", {}, f32).infer(infer_found).cpu<Found>().kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+  plugin.add(Op("Careless", "started")
+                 .in("x", f32)
+                 .out("y", same_as("x"), f32)
+                 .required("mistake", HEDDLE_ATTRIBUTE_INT)
+                 .subnet("first", SubnetPorts())
+                 .subnet("second", SubnetPorts())
+                 .subnets(careless_subnets)
+                 .traits(HEDDLE_TRAIT_IMPURE)
+                 .cpu<Careless>()
+                 .kernel_flags(HEDDLE_KERNEL_RESUMES));
   plugin.add(Op("Received", "started")
                  .in("like", f32)
                  .out("y", same_as("like"), f32)

@@ -97,7 +97,7 @@ void add_if(Builder& plugin) {
                  .subnets(if_subnets)
                  .infer(infer_if)
                  .cpu<If>()
-                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES));
 }
 
 }  // namespace heddle::cpu

@@ -146,16 +146,21 @@ class Loop {
     return {};
   }
   Status run(const RunContext& context, int64_t, int64_t) const {
-    Trip trip;
-    if (const heddle_tensor* trips = context.inputs[trips_port]) trip.most = *static_cast<const int64_t*>(trips->data);
-    if (const heddle_tensor* cond = context.inputs[cond_port]) trip.goes_on = *static_cast<const uint8_t*>(cond->data);
-    if (planned_) HEDDLE_PLUGIN_CHECK(check_stacks(context, trip.most));
     ScratchArea area(context.scratch);
     Frame frame(area, ports_);
+    Trip& trip = *frame.trip;
+    if (!context.resumed) {
+      trip = Trip();
+      if (const heddle_tensor* trips = context.inputs[trips_port]) trip.most = *static_cast<const int64_t*>(trips->data);
+      if (const heddle_tensor* cond = context.inputs[cond_port]) trip.goes_on = *static_cast<const uint8_t*>(cond->data);
+      if (planned_) HEDDLE_PLUGIN_CHECK(check_stacks(context, trip.most));
+    }
     frame.inputs[0] = &(frame.views[0] = make_view(HEDDLE_I64, nullptr, 0, &trip.iteration));
     frame.inputs[1] = &(frame.views[1] = make_view(HEDDLE_BOOL, nullptr, 0, &trip.goes_on));
     for (uint32_t i = 0; i < ports_.carried + ports_.captured; ++i) frame.inputs[2 + i] = context.inputs[first_carried + i];
-    return planned_ ? run_planned(context, area, frame, trip) : run_dynamic(context, frame, trip);
+    if (planned_) return run_planned(context, area, frame);
+    Kept<Grown> grown(context, frame.grown);
+    return grown.until(run_dynamic(context, frame, *grown));
   }
 
  private:
@@ -169,9 +174,18 @@ class Loop {
       return {};
     }
   };
-  // The arrays of one run, in scratch.
+  // Of a run whose values are in no plan. Two of each that is carried, turn about: what the body hands through is still read while others
+  // are written.
+  struct Grown {
+    std::deque<HeapValue> carried;
+    std::deque<HeapStack> stacks;
+    HeapValue& of(uint32_t i, int64_t iteration) { return carried[2 * i + iteration % 2]; }
+  };
+  // The arrays of one run, in scratch. The first two stay from call to call, the others are filled anew by each.
   struct Frame {
     Frame(ScratchArea& area, const LoopPorts& ports) {
+      trip = area.take<Trip>(1);
+      grown = area.take<Grown*>(1);
       const uint32_t in = 2 + ports.carried + ports.captured, out = 1 + ports.carried + ports.scans;
       views = area.take<heddle_tensor>(in + out);
       inputs = area.take<const heddle_tensor*>(in);
@@ -185,29 +199,38 @@ class Loop {
         if (data) carried[2 * i + half].data = data;
       }
     }
+    Trip* trip;
+    Grown** grown;
     heddle_tensor* views;
     heddle_tensor* results;        // what the body gives
     const heddle_tensor** inputs;  // of the body
     heddle_tensor** outputs;       // of the body
     heddle_tensor* carried;        // two views of each carried value
   };
-  Status run_planned(const RunContext& context, ScratchArea& area, const Frame& frame, Trip& trip) const {
+  Status run_planned(const RunContext& context, ScratchArea& area, const Frame& frame) const {
+    Trip& trip = *frame.trip;
     for (uint32_t i = 0; i < ports_.carried; ++i) {
       for (uint32_t half = 0; half < 2; ++half) frame.carried[2 * i + half] = without_flags(*context.inputs[first_carried + i]);
       frame.take_buffers(area, i, context.inputs[first_carried + i]->byte_size);
     }
     frame.outputs[0] = &frame.results[0];
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
+    // What the last iteration left, turn about.
+    const auto before = [&](uint32_t i) -> const heddle_tensor* {
+      return trip.iteration == 0 ? context.inputs[first_carried + i] : &frame.carried[2 * i + (trip.iteration - 1) % 2];
+    };
     for (; trip.another(); ++trip.iteration) {
       frame.results[0] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
-      for (uint32_t i = 0; i < ports_.carried; ++i) frame.outputs[1 + i] = &frame.carried[2 * i + trip.iteration % 2];
+      for (uint32_t i = 0; i < ports_.carried; ++i) {
+        frame.inputs[2 + i] = before(i);
+        frame.outputs[1 + i] = &frame.carried[2 * i + trip.iteration % 2];
+      }
       for (uint32_t i = 0; i < ports_.scans; ++i) place_scan(context, frame, i, trip.iteration);
       HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, trip.iteration, frame.inputs, inputs, frame.outputs, outputs));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
-      for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = frame.outputs[1 + i];
     }
     for (uint32_t i = 0; i < ports_.carried; ++i)
-      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, frame.inputs[2 + i]->data, y->byte_size);
+      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, before(i)->data, y->byte_size);
     for (uint32_t i = ports_.carried; i < context.output_count; ++i)
       if (const heddle_tensor* y = context.outputs[i]; y && y->extent) *y->extent = trip.iteration;
     return {};
@@ -236,16 +259,16 @@ class Loop {
     frame.outputs[1 + ports_.carried + i] = &slice;
   }
 
-  Status run_dynamic(const RunContext& context, const Frame& frame, Trip& trip) const {
-    // Two of each, turn about: what the body hands through is still read while others are written.
-    std::deque<HeapValue> carried(2 * size_t{ports_.carried});
-    const auto now = [&](uint32_t i) -> HeapValue& { return carried[2 * i + trip.iteration % 2]; };
-    const auto next = [&](uint32_t i) -> HeapValue& { return carried[2 * i + (trip.iteration + 1) % 2]; };
-    std::deque<HeapStack> stacks(ports_.scans);
-    for (uint32_t i = 0; i < ports_.carried; ++i) now(i).copy(*context.inputs[first_carried + i]);
+  Status run_dynamic(const RunContext& context, const Frame& frame, Grown& grown) const {
+    Trip& trip = *frame.trip;
+    if (!context.resumed) {
+      grown.carried.resize(2 * size_t{ports_.carried});
+      grown.stacks.resize(ports_.scans);
+      for (uint32_t i = 0; i < ports_.carried; ++i) grown.of(i, 0).copy(*context.inputs[first_carried + i]);
+    }
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
     for (; trip.another(); ++trip.iteration) {
-      for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = &now(i).view;
+      for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = &grown.of(i, trip.iteration).view;
       for (uint32_t i = 0; i < outputs; ++i) {
         frame.results[i] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
         const bool wanted = i <= ports_.carried || context.outputs[i - 1];
@@ -253,18 +276,19 @@ class Loop {
       }
       HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, trip.iteration, frame.inputs, inputs, frame.outputs, outputs));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
-      for (uint32_t i = 0; i < ports_.carried; ++i) next(i).copy(frame.results[1 + i]);
+      for (uint32_t i = 0; i < ports_.carried; ++i) grown.of(i, trip.iteration + 1).copy(frame.results[1 + i]);
       for (uint32_t i = 0; i < ports_.scans; ++i)
-        if (frame.outputs[1 + ports_.carried + i]) HEDDLE_PLUGIN_CHECK(stacks[i].append(frame.results[1 + ports_.carried + i]));
+        if (frame.outputs[1 + ports_.carried + i]) HEDDLE_PLUGIN_CHECK(grown.stacks[i].append(frame.results[1 + ports_.carried + i]));
     }
-    for (uint32_t i = 0; i < ports_.carried; ++i) HEDDLE_PLUGIN_CHECK(give(context, i, now(i).view));
+    for (uint32_t i = 0; i < ports_.carried; ++i) HEDDLE_PLUGIN_CHECK(give(context, i, grown.of(i, trip.iteration).view));
     for (uint32_t i = 0; i < ports_.scans; ++i) {
       const heddle_tensor* y = context.outputs[ports_.carried + i];
       if (!y) continue;
-      if (stacks[i].count == 0)
-        for (int32_t d = 1; d < y->rank; ++d) stacks[i].dims[d] = std::max<int64_t>(y->dims[d], 0);
-      stacks[i].dims[0] = stacks[i].count;
-      HEDDLE_PLUGIN_CHECK(give(context, ports_.carried + i, make_view(y->dtype, stacks[i].dims, y->rank, stacks[i].bytes.data())));
+      HeapStack& stack = grown.stacks[i];
+      if (stack.count == 0)
+        for (int32_t d = 1; d < y->rank; ++d) stack.dims[d] = std::max<int64_t>(y->dims[d], 0);
+      stack.dims[0] = stack.count;
+      HEDDLE_PLUGIN_CHECK(give(context, ports_.carried + i, make_view(y->dtype, stack.dims, y->rank, stack.bytes.data())));
     }
     return {};
   }
@@ -302,7 +326,7 @@ void add_loop(Builder& plugin) {
                  .attribute("captured", 0)
                  .infer(infer_loop)
                  .cpu<Loop>()
-                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES));
 }
 
 }  // namespace heddle::cpu

@@ -206,42 +206,25 @@ class Scan {
   Status run(const RunContext& context, int64_t, int64_t) const {
     ScratchArea area(context.scratch);
     Frame frame(area, *this);
-    for (uint32_t i = 0; i < context.input_count; ++i) frame.inputs[i] = context.inputs[i];
+    for (uint32_t i = ports_.states; i < context.input_count; ++i) frame.inputs[i] = context.inputs[i];
     for (uint32_t i = 0; i < ports_.states; ++i)
       for (uint32_t half = 0; half < 2; ++half)
         frame.views[2 * i + half] =
             make_view(context.inputs[i]->dtype, context.inputs[i]->dims, context.inputs[i]->rank, frame.states[2 * i + half]);
-    const int64_t length = scanned_[0].length;
-    std::vector<FoundStack> stacks(std::count(found_.begin(), found_.end(), 1) > 0 ? ports_.scans : 0);
-    for (uint32_t i = 0; length == 0 && i < stacks.size(); ++i)
-      if (found_[i]) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, {}, 0));
-    for (int64_t iteration = 0; iteration < length; ++iteration) {
-      for (uint32_t i = 0; i < ports_.states; ++i) frame.outputs[i] = &frame.views[2 * i + iteration % 2];
-      for (uint32_t i = 0; i < ports_.scanned; ++i) read_slice(context, frame, i, iteration);
-      for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);
-      HEDDLE_PLUGIN_CHECK(
-          run_subnet(context, body_, iteration, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
-      for (uint32_t i = 0; i < ports_.states; ++i) frame.inputs[i] = frame.outputs[i];
-      for (uint32_t i = 0; i < ports_.scans; ++i) {
-        if (!found_[i]) {
-          write_slice(context, frame, i, iteration);
-          continue;
-        }
-        const heddle_tensor& slice = *frame.outputs[ports_.states + i];
-        if (iteration == 0) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, vector_of({slice.dims, slice.rank}), length));
-        HEDDLE_PLUGIN_CHECK(stacks[i].write(slice, iteration));
-      }
-    }
-    for (uint32_t i = 0; i < ports_.states; ++i)
-      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, frame.inputs[i]->data, y->byte_size);
-    return {};
+    if (!context.resumed) *frame.iteration = 0;
+    if (std::count(found_.begin(), found_.end(), 1) == 0) return run_trips(context, frame, nullptr);
+    Kept<std::vector<FoundStack>> stacks(context, frame.stacks);
+    stacks->resize(ports_.scans);
+    return stacks.until(run_trips(context, frame, stacks->data()));
   }
 
  private:
-  // The arrays of one run, in scratch.
+  // The arrays of one run, in scratch. The first two stay from call to call, the others are filled anew by each.
   struct Frame {
     Frame(ScratchArea& area, const Scan& scan) {
       const ScanPorts& p = scan.ports_;
+      iteration = area.take<int64_t>(1);
+      stacks = area.take<std::vector<FoundStack>*>(1);
       inputs = area.take<const heddle_tensor*>(p.states + p.scanned + p.captured);
       outputs = area.take<heddle_tensor*>(p.states + p.scans);
       views = area.take<heddle_tensor>(2 * p.states + p.scanned + p.scans);
@@ -255,6 +238,8 @@ class Scan {
     static void keep(void** list, uint32_t i, void* at) {
       if (list) list[i] = at;
     }
+    int64_t* iteration;
+    std::vector<FoundStack>** stacks;
     const heddle_tensor** inputs;
     heddle_tensor** outputs;
     heddle_tensor* views;  // two of each state, then slices of scanned inputs, then of scan outputs
@@ -262,13 +247,48 @@ class Scan {
     void** slices;
   };
 
-  void read_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
+  // `stacks`: by scan output, used where the body tells its extents.
+  Status run_trips(const RunContext& context, const Frame& frame, FoundStack* stacks) const {
+    const int64_t length = scanned_[0].length;
+    int64_t& iteration = *frame.iteration;
+    // What the last iteration left, turn about.
+    const auto before = [&](uint32_t i) -> const heddle_tensor* {
+      return iteration == 0 ? context.inputs[i] : &frame.views[2 * i + (iteration - 1) % 2];
+    };
+    for (uint32_t i = 0; length == 0 && i < ports_.scans; ++i)
+      if (found_[i]) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, {}, 0));
+    bool under_way = context.resumed != 0;  // the body may be reading its slices
+    for (; iteration < length; ++iteration, under_way = false) {
+      for (uint32_t i = 0; i < ports_.states; ++i) {
+        frame.inputs[i] = before(i);
+        frame.outputs[i] = &frame.views[2 * i + iteration % 2];
+      }
+      for (uint32_t i = 0; i < ports_.scanned; ++i) read_slice(context, frame, i, iteration, !under_way);
+      for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);
+      HEDDLE_PLUGIN_CHECK(
+          run_subnet(context, body_, iteration, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
+      for (uint32_t i = 0; i < ports_.scans; ++i) {
+        if (!found_[i]) {
+          write_slice(context, frame, i, iteration);
+          continue;
+        }
+        const heddle_tensor& slice = *frame.outputs[ports_.states + i];
+        if (iteration == 0) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, vector_of({slice.dims, slice.rank}), length));
+        HEDDLE_PLUGIN_CHECK(stacks[i].write(slice, iteration));
+      }
+    }
+    for (uint32_t i = 0; i < ports_.states; ++i)
+      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, before(i)->data, y->byte_size);
+    return {};
+  }
+
+  void read_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration, bool copies) const {
     const Sliced& sliced = scanned_[i];
     char* from = static_cast<char*>(context.inputs[ports_.states + i]->data) + sliced.offset(iteration);
     void* data = from;
     if (!sliced.in_place()) {
       data = frame.slices[i];
-      sliced.copy.run(from, data, 0, sliced.copy.units());
+      if (copies) sliced.copy.run(from, data, 0, sliced.copy.units());
     }
     heddle_tensor& view = frame.views[2 * ports_.states + i];
     view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
@@ -333,7 +353,7 @@ void add_scan(Builder& plugin) {
                  .maybe("scan_output_directions", HEDDLE_ATTRIBUTE_INTS)
                  .infer(infer_scan)
                  .cpu<Scan>()
-                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS));
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES));
 }
 
 }  // namespace heddle::cpu

@@ -51,7 +51,6 @@ void set_type(InferContext& context, uint32_t output, const heddle_type& type) {
 
 Status run_subnet(const RunContext& context, const heddle_subnet* subnet, int64_t trip, const heddle_tensor* const* inputs,
                   uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count) {
-  if (is_cancelled(context)) return cancelled();
   const heddle_status status =
       context.host->run_subnet(context.call, subnet, static_cast<uint64_t>(trip), inputs, input_count, outputs, output_count);
   return status == HEDDLE_OK ? Status() : Status(status, "");

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "support/dims.h"
@@ -49,11 +50,31 @@ inline Dims dims_of(const heddle_type& type) {
 // Outputs of unknown extents keep dtype and rank.
 void set_type(InferContext& context, uint32_t output, const heddle_type& type);
 
-// `trip`: a number of this run of it, by which its random numbers differ from those of others.
+// `trip`: a number of this run of it, by which its random numbers differ from those of others. HEDDLE_PENDING: the kernel hands that on,
+// and asks again when it is resumed.
 Status run_subnet(const RunContext& context, const heddle_subnet* subnet, int64_t trip, const heddle_tensor* const* inputs,
                   uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
 // Memory of the host for a dynamic output, with the dims of `result`, filled with its bytes.
 Status give_output(const RunContext& context, uint32_t output, const heddle_tensor& result);
+
+// What a kernel keeps from the first call of its run() to the last: made by the first, gone when one is not pending. `at`: a place in
+// scratch.
+template <class T>
+class Kept {
+ public:
+  Kept(const RunContext& context, T** at) : at_(at), kept_(context.resumed ? *at : new T()) {}
+  T* operator->() { return kept_.get(); }
+  T& operator*() { return *kept_; }
+  // Of run(), handed on.
+  Status until(Status status) {
+    if (status.code == HEDDLE_PENDING) *at_ = kept_.release();
+    return status;
+  }
+
+ private:
+  T** at_;
+  std::unique_ptr<T> kept_;
+};
 
 // Hands out parts of the step's scratch; measured by the same calls in prepare with a null base.
 class ScratchArea {

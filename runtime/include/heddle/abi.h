@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 9
+#define HEDDLE_ABI_MINOR 10
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xccfd8dc4a9cd71fb)
+#define HEDDLE_ABI_HASH UINT64_C(0x58c9dcccec9398a6)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -54,7 +54,8 @@ enum {
   HEDDLE_ERROR_OUT_OF_MEMORY = 3,
   HEDDLE_ERROR_DEVICE = 4, /* the device or its driver failed */
   HEDDLE_ERROR_CANCELLED = 5,
-  HEDDLE_ERROR_INTERNAL = 6
+  HEDDLE_ERROR_INTERNAL = 6,
+  HEDDLE_PENDING = -1 /* no error: run_subnet, and run() of a HEDDLE_KERNEL_RESUMES kernel, are to be called again */
 };
 
 /* ---------------------------------------------------------------- types and tensors */
@@ -243,7 +244,9 @@ typedef struct heddle_host {
      for the same trip, also in another order, and run again. inputs[] are views in the order of its inputs; outputs are copied to the views
      given, whose dims must fit. An output view with null data asks for the result where it is: the host fills its dtype, rank, dims,
      element_count, byte_size and data with memory of its own, valid until the next run of a subnet through this call. Null entries:
-     outputs not asked for. Returns when the subnet is done; threads of the run that have nothing else to do help. */
+     outputs not asked for. Returns when the subnet is done; threads of the run that have nothing else to do help.
+     To a HEDDLE_KERNEL_RESUMES kernel it may answer HEDDLE_PENDING: only asynchronous steps of the subnet are left. Then run() returns that
+     too, and is called again, with `resumed`, when there is more to do; it asks for the same once more, with views that still stand. */
   heddle_status (*run_subnet)(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
                               uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
   /* [compile, in infer] What inference says about the outputs of a subnet attribute of this node when its inputs are as given (views;
@@ -479,7 +482,7 @@ typedef struct heddle_run_context {
   const heddle_call* call;
   void* const* resources; /* by slot: what create asked for */
   uint32_t resource_count;
-  uint32_t reserved;
+  uint32_t resumed; /* 1: run() answered HEDDLE_PENDING before and goes on, scratch is as it left it; else 0 */
 } heddle_run_context;
 
 /* Computes tiles [begin, end). Several threads may run disjoint ranges of one step at once. Must not allocate, synchronise, start
@@ -527,6 +530,9 @@ enum {
   /* run() only starts the step, which has one tile; the plugin calls host->complete when it is done. Context, views, scratch and the state
      stay until then. No thread of the host waits for it. finish() is called afterwards, as always. For "cpu" only: devices have streams. */
   HEDDLE_KERNEL_ASYNC = 16u,
+  /* run() may answer HEDDLE_PENDING where run_subnet did, and is called again, until it answers something else, however the run ends. One
+     tile. The thread is given back meanwhile; without this it waits for asynchronous steps of the subnets. For "cpu" only. */
+  HEDDLE_KERNEL_RESUMES = 32u,
 };
 
 typedef struct heddle_kernel {
