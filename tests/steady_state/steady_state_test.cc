@@ -214,6 +214,107 @@ TEST(SteadyState, PyTorchModels) {
   EXPECT_EQ(models, 82 + 35);
 }
 
+// x [6, 4] -> a net around a subnet, or behind values whose extents only the run knows.
+const Shape small = {6, 4};
+ValueId input_of(NetBuilder& b, const char* name) {
+  return b.input(name, DType::f32, small);
+}
+ValueId counted(NetBuilder& b) {
+  const int64_t three = 3;
+  return b.constant("three", Blob::copy_of(DType::i64, Shape{}, &three));
+}
+void begin_trip(NetBuilder& body) {
+  body.input("turn", DType::i64, Shape{});
+  body.output(body.input("go_on", DType::boolean, Shape{}));
+}
+std::shared_ptr<const Net> softmax_or_neg(bool softmax) {
+  NetBuilder b(softmax ? "softmax" : "neg");
+  b.output(b.add1(softmax ? "Softmax" : "Neg", "y", {b.input("x", DeclaredType())}));
+  return subnet(b);
+}
+ValueId is_positive(NetBuilder& b, ValueId x) {
+  return b.add1("Less", "less", {b.constant_float("zero", 0), b.add1("ReduceMax", "max", {x}, {{"keepdims", int64_t{0}}})});
+}
+ValueId either(NetBuilder& b, ValueId condition, ValueId x) {
+  return b.add1("If", "if", {condition, x}, {{"then_branch", softmax_or_neg(true)}, {"else_branch", softmax_or_neg(false)}});
+}
+// The rows whose first element is not 0.
+ValueId some_rows(NetBuilder& b, ValueId x) {
+  const ValueId first =
+      b.add1("Gather", "first", {x, b.constant("column", Blob::copy_of(DType::i64, Shape{}, "\0\0\0\0\0\0\0"))}, {{"axis", int64_t{1}}});
+  return b.add1("Gather", "rows", {x, b.add1("Squeeze", "places", {b.add1("NonZero", "found", {first}), b.constant_ints("only", {0})})});
+}
+void branches(NetBuilder& b, ValueId x) {
+  b.output(either(b, is_positive(b, x), x));
+}
+void late_branches(NetBuilder& b, ValueId x) {
+  b.output(either(b, is_positive(b, x), some_rows(b, x)));
+}
+void late_products(NetBuilder& b, ValueId x) {
+  b.output(b.add1("Softmax", "softmax", {b.add1("MatMul", "product", {some_rows(b, x), b.constant("w", blob(Shape{4, 32}, 0, 0.01F))})}));
+}
+void loops(NetBuilder& b, ValueId x) {
+  NetBuilder body("body");
+  begin_trip(body);
+  body.output(body.add1("Tanh", "next", {input_of(body, "x")}));
+  body.output(body.add1("Neg", "slice", {body.input("rows", DType::f32, small)}));
+  for (const ValueId out : b.add("Loop", "loop", {counted(b), yes(b), x, x}, 2, {{"body", subnet(body)}, {"captured", int64_t{1}}}))
+    b.output(out);
+}
+// Neither the carried value nor the stack is in a plan.
+void growing_loops(NetBuilder& b, ValueId x) {
+  NetBuilder body("body");
+  begin_trip(body);
+  const ValueId grown = body.input("grown", DeclaredType{DType::f32, true, {Dim(), Dim::of(4)}}), row = input_of(body, "row");
+  body.output(body.add1("Concat", "more", {grown, row}, {{"axis", int64_t{0}}}));
+  body.output(some_rows(body, row));
+  for (const ValueId out : b.add("Loop", "loop", {counted(b), yes(b), x, x}, 2, {{"body", subnet(body)}, {"captured", int64_t{1}}}))
+    b.output(out);
+}
+void scans(NetBuilder& b, ValueId x, bool found) {
+  NetBuilder body("body");
+  const ValueId state = body.input("state", DType::f32, Shape{6}), column = body.input("column", DType::f32, Shape{6});
+  body.output(body.add1("Add", "next", {state, column}));
+  body.output(body.add1(found ? "NonZero" : "Neg", "slice", {column}));
+  const std::vector<int64_t> second = {1};
+  for (const ValueId out :
+       b.add("Scan", "scan", {b.constant("begin", blob(Shape{6}, 0, 1)), x}, 2,
+             {{"body", subnet(body)}, {"num_scan_inputs", int64_t{1}}, {"scan_input_axes", second}, {"scan_output_axes", second}}))
+    b.output(out);
+}
+
+// Two contents in turns, of the same extents: those were seen before.
+TEST(SteadyState, SubnetsAndLateSteps) {
+  const std::pair<const char*, void (*)(NetBuilder&, ValueId)> nets[] = {
+      {"If", branches},
+      {"If with a late input", late_branches},
+      {"late MatMul", late_products},
+      {"Loop", loops},
+      {"Loop that grows", growing_loops},
+      {"Scan", [](NetBuilder& b, ValueId x) { scans(b, x, false); }},
+      {"Scan that finds its extents", [](NetBuilder& b, ValueId x) { scans(b, x, true); }}};
+  for (const auto& [name, make] : nets)
+    for (const int threads : {1, 2}) {
+      NetBuilder b("net");
+      make(b, input_of(b, "x"));
+      const Runtime r = runtime(threads);
+      Session session = open(r, b.finish());
+      if (threads > 1) Internals::of(session).scheduler.mode = ScheduleMode::parallel;
+      auto context = session.prepare();
+      ASSERT_TRUE(context.ok()) << name << ": " << context.status().text();
+      const std::shared_ptr<const Blob> contents[] = {blob(small, 1, 0.5F), blob(small, 2, 0.25F)};
+      bool ok = true;
+      for (int i = 0; i < 530; ++i) {
+        if (i == 30) AllocationCount::start();
+        ok = context->bind_input(0, contents[i % 2]->data).ok() && context->run().ok() && ok;
+      }
+      const auto counts = AllocationCount::stop();
+      ASSERT_TRUE(ok) << name << ": " << context->run().text();
+      for (const auto& [library, count] : counts)
+        EXPECT_TRUE(is_onednn(library)) << name << ", " << threads << " threads: " << count << " allocations by " << library;
+    }
+}
+
 TEST(SteadyState, ContextsThatTakeTurns) {
   const auto x = blob(Shape{3, 8, 14, 14}, -1.0F, 0.03F);
   for (const int threads : {1, 2}) {

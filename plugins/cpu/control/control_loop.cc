@@ -117,6 +117,10 @@ struct HeapStack {
   std::vector<char> bytes;
   int64_t dims[HEDDLE_MAX_RANK] = {};
   int64_t count = 0;
+  void clear() {
+    bytes.clear();
+    count = 0;
+  }
   Status append(const heddle_tensor& slice) {
     if (count > 0 && !std::equal(slice.dims, slice.dims + slice.rank, dims + 1))
       return invalid("a scan output has shape " + dims_text(dims_of(slice)) + " in iteration " + std::to_string(count) +
@@ -159,7 +163,7 @@ class Loop {
     frame.inputs[1] = &(frame.views[1] = make_view(HEDDLE_BOOL, nullptr, 0, &trip.goes_on));
     for (uint32_t i = 0; i < ports_.carried + ports_.captured; ++i) frame.inputs[2 + i] = context.inputs[first_carried + i];
     if (planned_) return run_planned(context, area, frame);
-    Kept<Grown> grown(context, frame.grown);
+    Kept<Grown> grown(context, frame.grown, spare_);
     return grown.until(run_dynamic(context, frame, *grown));
   }
 
@@ -264,6 +268,7 @@ class Loop {
     if (!context.resumed) {
       grown.carried.resize(2 * size_t{ports_.carried});
       grown.stacks.resize(ports_.scans);
+      for (HeapStack& stack : grown.stacks) stack.clear();
       for (uint32_t i = 0; i < ports_.carried; ++i) grown.of(i, 0).copy(*context.inputs[first_carried + i]);
     }
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
@@ -309,6 +314,7 @@ class Loop {
   const heddle_subnet* body_ = nullptr;
   LoopPorts ports_;
   bool planned_ = true;
+  Spare<Grown> spare_;
 };
 
 }  // namespace

@@ -155,13 +155,18 @@ struct Sliced {
 // A scan output whose extents its first slice tells.
 class FoundStack {
  public:
-  Status allocate(const RunContext& context, uint32_t output, std::vector<int64_t> dims, int64_t axis, bool backward) {
-    dims_ = std::move(dims);
-    const heddle_tensor& y = *context.outputs[output];
-    view_ = make_view(y.dtype, dims_.data(), static_cast<int>(dims_.size()), nullptr);
-    view_.data = allocate_output(context, output, dims_of(dims_));
+  // `slice`: the dims of the first one, which are stacked along `axis`.
+  Status allocate(const RunContext& context, uint32_t output, Dims slice, int64_t length, int axis, bool backward) {
+    int64_t dims[HEDDLE_MAX_RANK] = {};
+    std::copy(slice.begin(), slice.begin() + axis, dims);
+    dims[axis] = length;
+    std::copy(slice.begin() + axis, slice.end(), dims + axis + 1);
+    const Dims whole = {dims, slice.rank + 1};
+    const bool known = view_.rank == whole.rank && std::equal(whole.begin(), whole.end(), dims_);  // from a run before
+    std::copy(whole.begin(), whole.end(), dims_);
+    view_ = make_view(context.outputs[output]->dtype, dims_, whole.rank, allocate_output(context, output, whole));
     if (!view_.data && view_.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
-    sliced_ = Sliced(view_, axis, backward, false);
+    if (!known) sliced_ = Sliced(view_, axis, backward, false);
     return {};
   }
   Status write(const heddle_tensor& slice, int64_t iteration) const {
@@ -174,7 +179,7 @@ class FoundStack {
   }
 
  private:
-  std::vector<int64_t> dims_;
+  int64_t dims_[HEDDLE_MAX_RANK] = {};
   heddle_tensor view_ = {};
   Sliced sliced_;
 };
@@ -213,9 +218,9 @@ class Scan {
             make_view(context.inputs[i]->dtype, context.inputs[i]->dims, context.inputs[i]->rank, frame.states[2 * i + half]);
     if (!context.resumed) *frame.iteration = 0;
     if (std::count(found_.begin(), found_.end(), 1) == 0) return run_trips(context, frame, nullptr);
-    Kept<std::vector<FoundStack>> stacks(context, frame.stacks);
-    stacks->resize(ports_.scans);
-    return stacks.until(run_trips(context, frame, stacks->data()));
+    Kept<std::vector<FoundStack>> stacks(context, frame.stacks, spare_);
+    (*stacks).resize(ports_.scans);
+    return stacks.until(run_trips(context, frame, (*stacks).data()));
   }
 
  private:
@@ -256,7 +261,7 @@ class Scan {
       return iteration == 0 ? context.inputs[i] : &frame.views[2 * i + (iteration - 1) % 2];
     };
     for (uint32_t i = 0; length == 0 && i < ports_.scans; ++i)
-      if (found_[i]) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, {}, 0));
+      if (found_[i]) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, nullptr, 0));
     bool under_way = context.resumed != 0;  // the body may be reading its slices
     for (; iteration < length; ++iteration, under_way = false) {
       for (uint32_t i = 0; i < ports_.states; ++i) {
@@ -273,7 +278,7 @@ class Scan {
           continue;
         }
         const heddle_tensor& slice = *frame.outputs[ports_.states + i];
-        if (iteration == 0) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, vector_of({slice.dims, slice.rank}), length));
+        if (iteration == 0) HEDDLE_PLUGIN_CHECK(begin_stack(context, stacks[i], i, &slice, length));
         HEDDLE_PLUGIN_CHECK(stacks[i].write(slice, iteration));
       }
     }
@@ -317,16 +322,16 @@ class Scan {
     sliced.copy.run(frame.slices[ports_.scanned + i], static_cast<char*>(stack->data) + sliced.offset(iteration), 0, sliced.copy.units());
   }
 
-  // `slice`: extents of the first one. Without a slice (no iteration) they are unknown and set to 0.
-  Status begin_stack(const RunContext& context, FoundStack& stack, uint32_t i, std::vector<int64_t> slice, int64_t length) const {
+  // `slice`: the first one. Without one (no iteration) its extents are unknown and set to 0.
+  Status begin_stack(const RunContext& context, FoundStack& stack, uint32_t i, const heddle_tensor* slice, int64_t length) const {
     const heddle_tensor& y = *context.outputs[ports_.states + i];
     int axis = 0;
     if (!normalize_axis(ports_.output_axes[i], y.rank, &axis)) return axis_outside("scan_output_axes", ports_.output_axes[i], y.rank);
-    if (length == 0) slice.assign(static_cast<size_t>(y.rank - 1), 0);
-    if (slice.size() + 1 != static_cast<size_t>(y.rank))
-      return invalid("a scan output has " + std::to_string(slice.size()) + " dimensions, expected " + std::to_string(y.rank - 1));
-    slice.insert(slice.begin() + axis, length);
-    return stack.allocate(context, ports_.states + i, std::move(slice), axis, ports_.output_directions[i] != 0);
+    const int64_t none[HEDDLE_MAX_RANK] = {};
+    const Dims dims = slice ? dims_of(*slice) : Dims{none, y.rank - 1};
+    if (dims.rank + 1 != y.rank)
+      return invalid("a scan output has " + std::to_string(dims.rank) + " dimensions, expected " + std::to_string(y.rank - 1));
+    return stack.allocate(context, ports_.states + i, dims, length, axis, ports_.output_directions[i] != 0);
   }
 
   const heddle_subnet* body_ = nullptr;
@@ -334,6 +339,7 @@ class Scan {
   std::vector<Sliced> scanned_, scans_;
   std::vector<char> found_;  // by scan output: the body tells its extents
   std::vector<uint64_t> state_bytes_;
+  Spare<std::vector<FoundStack>> spare_;
 };
 
 }  // namespace

@@ -4,8 +4,10 @@
 // its error text; the Status then carries a code and no text.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "support/dims.h"
@@ -57,13 +59,39 @@ Status run_subnet(const RunContext& context, const heddle_subnet* subnet, int64_
 // Memory of the host for a dynamic output, with the dims of `result`, filled with its bytes.
 Status give_output(const RunContext& context, uint32_t output, const heddle_tensor& result);
 
-// What a kernel keeps from the first call of its run() to the last: made by the first, gone when one is not pending. `at`: a place in
+// One T that a kernel's state has to lend, so that runs one after the other allocate none.
+template <class T>
+class Spare {
+ public:
+  Spare() = default;
+  ~Spare() { delete one_.load(); }
+  Spare(const Spare&) = delete;
+  Spare& operator=(const Spare&) = delete;
+  std::unique_ptr<T> take() const {
+    std::unique_ptr<T> one(one_.exchange(nullptr));
+    return one ? std::move(one) : std::make_unique<T>();
+  }
+  void give(std::unique_ptr<T> one) const {
+    T* none = nullptr;
+    if (one_.compare_exchange_strong(none, one.get())) one.release();
+  }
+
+ private:
+  mutable std::atomic<T*> one_{nullptr};
+};
+
+// What a kernel keeps from the first call of its run() to the last: lent to the first, given back when one is not pending. `at`: a place in
 // scratch.
 template <class T>
 class Kept {
  public:
-  Kept(const RunContext& context, T** at) : at_(at), kept_(context.resumed ? *at : new T()) {}
-  T* operator->() { return kept_.get(); }
+  Kept(const RunContext& context, T** at, const Spare<T>& spare)
+      : at_(at), spare_(spare), kept_(context.resumed ? std::unique_ptr<T>(*at) : spare.take()) {}
+  ~Kept() {
+    if (kept_) spare_.give(std::move(kept_));
+  }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
   T& operator*() { return *kept_; }
   // Of run(), handed on.
   Status until(Status status) {
@@ -73,6 +101,7 @@ class Kept {
 
  private:
   T** at_;
+  const Spare<T>& spare_;
   std::unique_ptr<T> kept_;
 };
 
