@@ -181,6 +181,8 @@ const Damage damages[] = {
        n.values[1].type = DeclaredType::of(DType::u8, Shape{0, 1 << 30, 1 << 30, 1 << 30});
      },
      Code::limit_exceeded, "tensor_bytes"},
+    {"ReservedDType", [](Net& n) { n.values[1].type.dtype = static_cast<DType>(HEDDLE_DTYPE_COUNT); }, Code::unsupported,
+     "f8e4m3 is reserved"},
     {"NoSuchDType", [](Net& n) { n.values[1].type.dtype = static_cast<DType>(99); }, Code::file_corrupt, "dtype 99"},
     {"NoSuchDimKind", [](Net& n) { n.values[1].type.dims[0].kind = static_cast<Dim::Kind>(9); }, Code::file_corrupt, "kind 9"},
     {"EmptySymbol", [](Net& n) { n.values[0].type.dims[0].symbol = ""; }, Code::syntax, "symbolic dim"},

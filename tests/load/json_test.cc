@@ -104,6 +104,7 @@ const Mistake mistakes[] = {
     {"SubnetIsBroken", attribute(R"({"net": {"name": "inner", "outputs": ["z"]}})"), Code::dangling_input, "\"inner\""},
     {"SubnetIsNone", attribute(R"({"net": 5})"), Code::syntax, "an object was expected"},
     {"NoSuchDType", constant(R"("dtype": "f33", "dims": [], "data": [1])"), Code::syntax, "\"f33\" does not exist"},
+    {"ReservedDType", constant(R"("dtype": "f8e4m3", "dims": [], "data": [1])"), Code::unsupported, "the dtype f8e4m3 is reserved"},
     {"NoContent", constant(R"("dtype": "f32", "dims": [])"), Code::weights_missing, "it has no content"},
     {"SymbolicContent", constant(R"("dtype": "f32", "dims": ["N"], "data": [1])"), Code::shape_mismatch, "all constant"},
     {"ElementTooLarge", constant(R"("dtype": "i8", "dims": [2], "data": [1, 128])"), Code::syntax, "element 1 of data"},
