@@ -182,6 +182,8 @@ void Resolver::resolve_subnet(const Net& net, const Node& node, const heddle_sub
     report(net, node, std::move(status));
   // A subnet that names no operator sets means those of the net around it.
   if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
+  const auto known = [&](const Node& each) { return registry_.find_operator(each.domain, each.type, wanted_version(*inner, each)); };
+  trace_updates(*inner, known, adopted);
   run(*inner, depth + 1, adopted);
   subnet = std::move(inner);
 }

@@ -52,6 +52,54 @@ Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_por
   return {};
 }
 
+namespace {
+
+// Which inputs of an operator go to its subnets: from this one on.
+uint32_t first_handed_on(const OperatorSchema& schema) {
+  uint32_t first = UINT32_MAX;
+  for (uint32_t i = 0; i < schema.op->attribute_count; ++i)
+    if (const heddle_subnet_ports* const ports = schema.op->attributes[i]->ports) first = std::min(first, ports->first_input);
+  return first;
+}
+
+// The input that the producer of `value` updates. Invalid: it updates none, or several could be meant, or it is `first`, where the chain
+// ends.
+ValueId version_before(const Net& subnet, const OperatorSchema& schema, const Value& value, ValueId first) {
+  const Node& node = subnet[value.producer];
+  if (const int declared = schema.updated_input(value.output); declared >= 0)
+    return static_cast<size_t>(declared) < node.inputs.size() ? node.inputs[static_cast<size_t>(declared)] : ValueId();
+  const heddle_port* const port = schema.output_port(value.output);
+  if (!port || !(port->flags & HEDDLE_PORT_MAY_UPDATE)) return {};
+  ValueId only;
+  for (size_t i = first_handed_on(schema); i < node.inputs.size(); ++i) {
+    const ValueId input = node.inputs[i];
+    if (input == first) return {};
+    if (!input.valid() || subnet[input].kind != Value::Kind::node_output) continue;
+    if (only.valid()) return {};
+    only = input;
+  }
+  return only;
+}
+
+}  // namespace
+
+void trace_updates(const Net& subnet, const std::function<const OperatorSchema*(const Node&)>& schema_of, Adopted& adopted) {
+  const Adopted ends = adopted;
+  for (const auto& [end, variable] : ends) {
+    bool in_place = false;  // what is made of the value updates it: it must be a version
+    for (ValueId at(end); subnet[at].kind == Value::Kind::node_output && subnet[at].producer.valid();) {
+      const OperatorSchema* const schema = schema_of(subnet[subnet[at].producer]);
+      if (!schema) break;
+      const bool declared = schema->updated_input(subnet[at].output) >= 0;
+      // Without an update behind it, what an If gives is a value of its own, and copied.
+      if (!declared && !in_place) break;
+      in_place = true;
+      at = version_before(subnet, *schema, subnet[at], subnet[variable].first);
+      if (!at.valid() || subnet[at].kind != Value::Kind::node_output || !adopted.emplace(at.index, variable).second) break;
+    }
+  }
+}
+
 void mark_updates(Net& subnet, const Node& node, const Adopted& adopted) {
   if (adopted.empty()) return;
   for (size_t i = 0; i < node.outputs.size(); ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 
 #include "heddle/abi.h"
@@ -14,13 +15,16 @@ namespace heddle {
 // Whether `subnet` takes and gives as many values as the operator of `node` hands it and wants of it. Errors: subnet_mismatch.
 Status check_subnet_ports(const Node& node, const heddle_subnet_ports& ports, const Net& subnet);
 
-// Of the outputs of a subnet that are to be next versions of variables of the net around it: those variables, as the subnet has them. By
-// the index of the output's value.
+// By index of a value of a subnet: which variable, as the subnet has it, of the net around it the value is to be a next version of.
 using Adopted = std::unordered_map<uint32_t, VariableId>;
 
 // Where `node` makes the next version of a variable, the input of `subnet` that stands for the version before becomes a variable of the
 // subnet, which operators in it may update: its bytes are the variable's own. They are added to `adopted`. Errors: hazard, subnet_mismatch.
 Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_ports& ports, Net& subnet, Adopted& adopted);
+
+// For chains of updates inside `subnet`, before it is resolved: walks back from each value in `adopted` through the operators that update,
+// and adds the values on the way. `schema_of` gives null for unknown operators.
+void trace_updates(const Net& subnet, const std::function<const OperatorSchema*(const Node&)>& schema_of, Adopted& adopted);
 
 // No file can say so of an operator in a subnet: an output of `node` that may be an update, and is what an adopted variable is to become,
 // is its next version where `node` takes the newest there is.

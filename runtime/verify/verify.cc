@@ -110,7 +110,25 @@ class Verifier {
                 "put all operators that update one variable on one device"});
   }
 
+  // What updates writes where the version before lies.
+  void check_versions() {
+    for (size_t i = 0; i < net_.values.size(); ++i) {
+      const Value& value = net_.values[i];
+      if (value.kind != Value::Kind::variable || !typed(ValueId(i))) continue;
+      const Variable& variable = net_[value.variable];
+      if (variable.last == ValueId(i) || !typed(variable.first)) continue;  // said below
+      const TensorType &first = typed_.type(variable.first), &now = typed_.types[i];
+      if (first.dtype != now.dtype || first.shape != now.shape)
+        findings_.add(Status(Code::shape_mismatch,
+                             fmt::format("version {} of variable {} is {}{}, and {}{} before", value.version, quoted(variable.name),
+                                         to_string(now.dtype), now.shape.text(), to_string(first.dtype), first.shape.text()),
+                             "its updates must keep dtype and shape")
+                          .in_net(net_.name));
+    }
+  }
+
   void check_variables() {
+    if (!net_.variables.empty()) check_versions();
     for (const Variable& variable : net_.variables) {
       if (!typed(variable.first) || !typed(variable.last)) continue;
       const TensorType& first = typed_.type(variable.first);

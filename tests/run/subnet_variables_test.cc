@@ -17,8 +17,9 @@ ValueId accumulate(NetBuilder& b, const std::string& name, ValueId w, ValueId x)
   return b.add1("AccumulateAdd", name, {w, x}, {}, "heddle");
 }
 // Whether any element of x is.
-ValueId above_ten(NetBuilder& b, ValueId x) {
-  return b.add1("Less", "above_ten", {b.constant_float("ten", 10), b.add1("ReduceMax", "max", {x}, {{"keepdims", int64_t{0}}})});
+ValueId above_ten(NetBuilder& b, ValueId x, const std::string& name = "above_ten") {
+  const ValueId max = b.add1("ReduceMax", name + "_max", {x}, {{"keepdims", int64_t{0}}});
+  return b.add1("Less", name, {b.constant_float(name + "_ten", 10), max});
 }
 // w, x -> w
 std::shared_ptr<const Net> keeping() {
@@ -41,6 +42,11 @@ ValueId choose(NetBuilder& b, const std::string& name, ValueId c, ValueId w, Val
   const ValueId next = b.add1("If", name, {c, w, x}, {{"then_branch", std::move(yes)}, {"else_branch", std::move(no)}});
   b.updates(next, w);
   return next;
+}
+
+// The same in a branch: what it updates is for the branch to find.
+ValueId choose_again(NetBuilder& b, const std::string& name, ValueId c, ValueId w, ValueId x) {
+  return b.add1("If", name, {c, w, x}, {{"then_branch", adding()}, {"else_branch", keeping()}});
 }
 
 struct Feeds {
@@ -175,6 +181,56 @@ TEST(SubnetVariables, BranchesInBranchesUpdateThem) {
     run(session, feeds);
     EXPECT_EQ(variable(session, "w"), (Values{3, 6, 9, 44}));
   }
+}
+
+// What an If makes of it is updated again.
+TEST(SubnetVariables, UpdatesInABranchFollowOneAnother) {
+  NetBuilder outer("outer"), b("net");
+  const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
+  const ValueId first = choose_again(outer, "first", above_ten(outer, x1), w1, x1);
+  const ValueId second = accumulate(outer, "second", first, x1);
+  outer.output(accumulate(outer, "third", choose_again(outer, "between", above_ten(outer, second, "again"), second, x1), x1));
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 0, 0));
+  const ValueId next = choose(b, "if", in.c, w, in.x, subnet(outer), keeping());
+  b.output(b.add1("Neg", "before", {w}));
+  b.output(next);
+  for (const int threads : {1, 2}) {
+    Session session = open(runtime(threads), NetBuilder(b).finish());
+    Feeds feeds;
+    EXPECT_EQ(run(session, feeds)[1], (Values{2, 4, 6, 8}));
+    feeds.x[3] = 20;
+    EXPECT_EQ(run(session, feeds)[0], (Values{-2, -4, -6, -8}));
+    EXPECT_EQ(variable(session, "w"), (Values{6, 12, 18, 88}));
+  }
+}
+
+// What an If gives that nothing updates is a value of its own: of another shape, given by the branch too, and read beside the version.
+TEST(SubnetVariables, WhatNoOperatorUpdatesIsNoVersion) {
+  NetBuilder outer("outer"), same("same"), both("both"), half("half"), b("net");
+  const ValueId doubled = value_input(both, "w");
+  both.output(both.add1("Concat", "both", {doubled, doubled}, {{"axis", int64_t{0}}}));
+  const ValueId long_one = half.input("both", DType::f32, Shape{2 * count});
+  half.output(half.add("Split", "half", {long_one, half.constant_ints("sizes", {count, count})}, 2)[1]);
+  const auto long_branch = subnet(both), short_branch = subnet(half);
+  const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
+  const ValueId big = above_ten(outer, x1);
+  const ValueId longer = outer.add1("If", "longer", {big, w1}, {{"then_branch", long_branch}, {"else_branch", long_branch}});
+  const ValueId kept = outer.add1("If", "kept", {big, longer}, {{"then_branch", short_branch}, {"else_branch", short_branch}});
+  outer.output(outer.add1("Add", "sum", {kept, x1}));
+  outer.output(longer);
+  const ValueId kept_again = value_input(same, "w");
+  value_input(same, "x");
+  same.output(kept_again);
+  same.output(same.add1("Concat", "both", {kept_again, kept_again}, {{"axis", int64_t{0}}}));
+  const Inputs in(b);
+  const ValueId w = b.variable("w", blob(Shape{count}, 1, 0));
+  const auto out = b.add("If", "if", {in.c, w, in.x}, 2, {{"then_branch", subnet(outer)}, {"else_branch", subnet(same)}});
+  b.updates(out[0], w);
+  b.output(out[1]);
+  Session session = open(runtime(2), b.finish());
+  EXPECT_EQ(run(session, Feeds())[0], Values(2 * count, 1));
+  EXPECT_EQ(variable(session, "w"), (Values{2, 3, 4, 5}));
 }
 
 // The If is a late step: how many elements one of its captures has is known only while running.
