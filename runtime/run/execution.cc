@@ -91,22 +91,22 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 
 // ---------------------------------------------------------------- running
 
-// Asynchronous steps before `end` that are under way end soon, and so do runs of subnets that have left their thread.
-void Execution::tell(uint32_t end) {
-  if (pending_.any()) pending_.abort(end);
-  if (may_leave()) subnets_.tell();
+// Asynchronous steps that are under way end soon, and so do runs of subnets that may leave their thread; those of the tail with `all`.
+void Execution::tell(bool all) {
+  if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
+  if (may_leave()) subnets_.tell(all);
 }
 
 // Nothing comes of what is under way. In the tail the others may still make their updates.
 void Execution::step_failed(void* self, uint32_t step, heddle_status status) {
   auto& execution = *static_cast<Execution*>(self);
   execution.failures_.report(step, status);
-  execution.tell(execution.plan_->graph.tail_begin);
+  request_stop(execution.scope_.control().stop, stop_failed);  // which those who are told look at
+  execution.tell(false);
 }
 
 void Execution::end_soon(void* self, bool all) {
-  auto& execution = *static_cast<Execution*>(self);
-  execution.tell(all ? execution.plan_->graph.count : execution.plan_->graph.tail_begin);
+  static_cast<Execution*>(self)->tell(all);
 }
 
 // While nothing but asynchronous steps is left: what they use may break without their being told.

@@ -87,9 +87,9 @@ class Execution {
   // busy (a run is under way, a device has not answered); missing_input, shape_mismatch, invalid_argument (what is bound); hazard (a
   // variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.seen` answers.
   Status run(const RunSettings& settings);
-  // As run, on a thread that is given back while only asynchronous steps are left (not by runs that hold a turn, with variables or in
-  // shared memory). True: over, with the status. False: it has left the
-  // calling thread, which touches nothing of it any more, and goes on in resume(), called once for each call of `leave.go_on`.
+  // As run, on a thread that is given back while only asynchronous steps are left; kept by runs that hold a turn, with variables or in
+  // shared memory, but not by those of subnets in them. True: over, with the status. False: it has left the calling thread, which touches
+  // nothing of it any more, and goes on in resume(), called once for each call of `leave.go_on`.
   bool start(const RunSettings& settings, const RunLeave& leave, Status* status);
   bool resume(Status* status);
   // Whether start() may leave its thread.
@@ -97,12 +97,16 @@ class Execution {
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
   void cancel() {
     scope_.cancel();
-    tell(plan_->graph.tail_begin);
+    tell(false);
     scheduler_.wake();
   }
-  // [any thread] Of a subnet, once start() is called and until its run is over: ends the run if that around it is told to end.
-  void end_with_outer() {
-    if (scope_.outer_should_stop()) cancel();
+  // [any thread] Of a subnet, once start() is called and until its run is over: ends the run if that around it is told to end; with `all`
+  // in any case, the tails of both too.
+  void end_with_outer(bool all) {
+    if (!all && !scope_.outer_should_stop()) return;
+    scope_.cancel();
+    tell(all);
+    scheduler_.wake();
   }
   // A device of the last run did not answer in time, and may still read and write what the execution holds: it must stay, with its
   // workspace and variables, and cannot run. [one thread at a time] Busy, naming device and step; ok once the device has answered.
@@ -130,7 +134,7 @@ class Execution {
   bool updates_begun() const;
   bool gave_up() const;
   void note_device_failures();
-  void tell(uint32_t end);
+  void tell(bool all);
   static void step_failed(void* self, uint32_t step, heddle_status status);
   static void step_done(void* self, uint32_t step, heddle_status status);
   static void end_soon(void* self, bool all);

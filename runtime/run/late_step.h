@@ -4,8 +4,8 @@
 // Outputs with a bound lie in the arena; dynamic ones get memory of their own, kept from run to run and grown when needed (reported as
 // unplanned). Inference and preparation are skipped while extents stay the same. One per step and execution.
 //
-// resolve(), start() and finish() are called by one thread at a time, run() by several for disjoint ranges; allocate_output() on any while
-// the step is under way; unplanned_bytes() between runs.
+// resolve(), run_whole(), start() and finish() are called by one thread at a time, run() by several for disjoint ranges; allocate_output()
+// on any while the step is under way; unplanned_bytes() between runs.
 #pragma once
 
 #include <memory>

@@ -2,6 +2,8 @@
 //
 // The step whose kernel asked for the run is pending meanwhile. Whoever has something for the run to do has the scheduler run the step
 // again: its kernel asks for the same run once more, and the run goes on there, on that thread, helped by others as before.
+#include <new>
+#include <thread>
 #include <utility>
 
 #include "base/alarm.h"
@@ -12,63 +14,93 @@ namespace heddle {
 
 void Subnets::begin(bool may_leave) {
   may_leave_ = may_leave && Alarm::prepare();
+  told_.store(0);
 }
 
-// The lock is for tell(): everything else is the step's own.
-bool Subnets::start(Leave& leave, Execution& execution, const RunSettings& settings, Status* status) {
+bool Subnets::launch(Leave& leave, const RunSettings& settings, Status* status) {
   const auto woken = [](void* user) {
     auto& l = *static_cast<Leave*>(user);
     if ((l.state.fetch_or(Leave::woken) & Leave::returned) != 0) l.all.scheduler_.complete(l.step, HEDDLE_PENDING);
   };
-  leave.state.store(0);
   {
     const std::lock_guard lock(telling_);
-    leave.running = &execution;
+    leave.running = leave.of_subnet;
   }
-  leave.left = !execution.start(settings, {woken, &leave}, status);
-  if (leave.left) return false;
-  const std::lock_guard lock(telling_);
-  leave.running = nullptr;
-  return true;
+  leave.state.store(0);
+  const bool over = leave.of_subnet->start(settings, {woken, &leave}, status);
+  return over ? end(leave) : leave_thread(leave);
 }
 
 bool Subnets::resume(Leave& leave, Status* status) {
   leave.state.store(0);
-  if (!leave.running->resume(status)) return false;
   leave.left = false;
-  const std::lock_guard lock(telling_);
-  leave.running = nullptr;
+  return leave.running->resume(status) ? end(leave) : leave_thread(leave);
+}
+
+// Nothing goes on in it before the kernel has returned.
+bool Subnets::leave_thread(Leave& leave) {
+  leave.left = leave.asked = true;
+  if (told_.load() == told_all) leave.running->end_with_outer(true);  // it may have begun behind that
+  return false;
+}
+
+bool Subnets::end(Leave& leave) {
+  {
+    const std::lock_guard lock(telling_);
+    leave.running = nullptr;
+  }
+  while (leave.tellers.load() != 0) std::this_thread::yield();
   return true;
 }
 
 heddle_status Subnets::call(uint32_t step, heddle_status (*kernel)(const heddle_run_context* context, bool resumed),
                             const heddle_run_context* context) {
   Leave& leave = *steps_[step].leave;
-  if (leave.broken == HEDDLE_OK) return settle(leave, kernel(context, leave.left));
+  leave.asked = false;
+  if (leave.mistake == HEDDLE_OK) return settle(leave, kernel(context, leave.left));
   Status ignored;
   if (!resume(leave, &ignored)) return settle(leave, HEDDLE_PENDING);
-  return std::exchange(leave.broken, HEDDLE_OK);
+  if (leave.of_subnet->unanswered()) unanswered_.store(true);
+  return std::exchange(leave.mistake, HEDDLE_OK);
 }
 
 // What the kernel's answer means for the step.
 heddle_status Subnets::settle(Leave& leave, heddle_status answer) {
-  if (!leave.left) {
-    if (answer != HEDDLE_PENDING) return answer;
-    failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, "is pending, and no subnet of it is under way");
+  const auto wrong = [&](const char* what) {
+    try {
+      failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, what);
+    } catch (const std::bad_alloc&) {
+      // Told without its text.
+    }
     return HEDDLE_ERROR_INTERNAL;
-  }
-  if (answer != HEDDLE_PENDING) {
-    leave.broken = answer == HEDDLE_OK ? HEDDLE_ERROR_INTERNAL : answer;
-    if (answer == HEDDLE_OK) failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, "is done, and a subnet of it is under way");
-  }
+  };
+  if (!leave.left) return answer == HEDDLE_PENDING ? wrong("is pending, and waits for no subnet") : answer;
+  if (answer == HEDDLE_OK) answer = wrong("is done, and a subnet of it is under way");
+  if (answer == HEDDLE_PENDING && !leave.asked) answer = wrong("is pending, and has not asked for its subnet again");
+  if (answer != HEDDLE_PENDING) leave.mistake = answer;
   if ((leave.state.fetch_or(Leave::returned) & Leave::woken) != 0) scheduler_.complete(leave.step, HEDDLE_PENDING);
   return HEDDLE_PENDING;
 }
 
-void Subnets::tell() {
-  const std::lock_guard lock(telling_);
-  for (const OfStep& of : steps_)
-    if (of.leave && of.leave->running) of.leave->running->end_with_outer();
+// Outside of the lock: plugins are told, and do what they like.
+void Subnets::tell(bool all) {
+  const uint32_t level = all ? told_all : told;
+  uint32_t before = told_.load();
+  do {
+    if (before >= level) return;
+  } while (!told_.compare_exchange_weak(before, level));
+  for (const OfStep& of : steps_) {
+    if (!of.leave) continue;
+    Execution* running = nullptr;
+    {
+      const std::lock_guard lock(telling_);
+      running = of.leave->running;
+      if (running) of.leave->tellers.fetch_add(1);
+    }
+    if (!running) continue;
+    running->end_with_outer(all);
+    of.leave->tellers.fetch_sub(1);
+  }
 }
 
 }  // namespace heddle

@@ -253,7 +253,7 @@ heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t 
 }
 
 heddle_status Subnets::admit(const Call& call) {
-  if (scope_.should_stop(call.step)) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
+  if (told_.load() == told_all || scope_.should_stop(call.step)) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (!call.inputs[i])
       return refuse(call, HEDDLE_ERROR_INVALID, fmt::format("input {} of subnet {} is absent", i, quoted(call.net->name)));
@@ -330,17 +330,26 @@ heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
   Status status;
   if (!leave || !may_leave_)
     status = subnet.execution->run(settings);
-  else if (leave->subnet = &subnet; !start(*leave, *subnet.execution, settings, &status))
+  else if (!start(*leave, call, subnet, settings, &status))
     return HEDDLE_PENDING;
   return finish(call, subnet, std::move(status));
 }
 
 heddle_status Subnets::go_on(const Call& call, Leave& leave) {
   Compiled& subnet = *leave.subnet;
-  if (subnet.net != call.net || subnet.plan().inputs.size() != call.inputs.size() || subnet.plan().outputs.size() < call.outputs.size())
+  if (subnet.net != call.net || leave.trip != call.trip || subnet.plan().inputs.size() != call.inputs.size() ||
+      subnet.plan().outputs.size() < call.outputs.size())
     return refuse(call, HEDDLE_ERROR_INVALID, "another subnet is asked for than the one that is under way");
+  if (leave.asked) return HEDDLE_PENDING;  // in this very call
   Status status;
   return resume(leave, &status) ? finish(call, subnet, std::move(status)) : HEDDLE_PENDING;
+}
+
+bool Subnets::start(Leave& leave, const Call& call, Compiled& subnet, const RunSettings& settings, Status* status) {
+  leave.subnet = &subnet;
+  leave.of_subnet = subnet.execution.get();
+  leave.trip = call.trip;
+  return launch(leave, settings, status);
 }
 
 heddle_status Subnets::finish(const Call& call, Compiled& subnet, Status status) {

@@ -63,8 +63,8 @@ class Subnets {
   // when to call this once more.
   heddle_status call(uint32_t step, heddle_status (*kernel)(const heddle_run_context* context, bool resumed),
                      const heddle_run_context* context);
-  // [any thread] The run is to end: those inside that have left their threads are to end with it.
-  void tell();
+  // [any thread] The run is to end: those inside that may leave their threads are to end with it; with `all`, those in its tail too.
+  void tell(bool all);
 
   bool empty() const { return steps_.empty(); }
   // What asynchronous steps inside have not completed of runs that were given up; null: nothing. look(): those that have are let go.
@@ -83,13 +83,18 @@ class Subnets {
     Leave(Subnets& of, uint32_t step_of) : all(of), step(step_of) {}
     Subnets& all;
     const uint32_t step;
-    Compiled* subnet = nullptr;
-    Execution* running = nullptr;      // from start() until the run is over
-    bool left = false;                 // and no thread is in it
-    heddle_status broken = HEDDLE_OK;  // how the kernel ended while a run was under way, a mistake: that is brought to its end
+    Compiled* subnet = nullptr;         // what the kernel asked for
+    Execution* of_subnet = nullptr;     // its
+    uint64_t trip = 0;                  // likewise
+    bool left = false;                  // start() or resume() returned before the run was over
+    bool asked = false;                 // and did so in this call of the kernel
+    heddle_status mistake = HEDDLE_OK;  // how the kernel ended in spite of it: it is not called again, the run is brought to its end
     // The step is run again when there is something to do and its kernel has returned, in whichever order.
     enum : uint32_t { returned = 1, woken = 2 };
     std::atomic<uint32_t> state{0};
+    // For tell(): `of_subnet` from start() until the run is over, by telling_; and who is just telling it.
+    Execution* running = nullptr;
+    std::atomic<uint32_t> tellers{0};
   };
   struct OfStep {
     std::vector<std::unique_ptr<Compiled>> compiled;  // of a late step: in the order of last use
@@ -109,8 +114,11 @@ class Subnets {
   heddle_status bind(const Call& call, Compiled& subnet);
   heddle_status run_bound(const Call& call, Compiled& subnet);
   heddle_status finish(const Call& call, Compiled& subnet, Status status);
-  bool start(Leave& leave, Execution& execution, const RunSettings& settings, Status* status);
+  bool start(Leave& leave, const Call& call, Compiled& subnet, const RunSettings& settings, Status* status);
+  bool launch(Leave& leave, const RunSettings& settings, Status* status);
   bool resume(Leave& leave, Status* status);
+  bool leave_thread(Leave& leave);
+  bool end(Leave& leave);
   heddle_status go_on(const Call& call, Leave& leave);
   heddle_status settle(Leave& leave, heddle_status answer);
   heddle_status hand_back(const Call& call, Compiled& subnet);
@@ -135,7 +143,9 @@ class Subnets {
   std::vector<OfStep> steps_;            // by step; empty when there can be none
   std::atomic<bool> unanswered_{false};  // one of them may be
   bool may_leave_ = true;
-  std::mutex telling_;  // Leave::running
+  enum : uint32_t { told = 1, told_all = 2 };
+  std::atomic<uint32_t> told_{0};  // in this run
+  std::mutex telling_;
 };
 
 }  // namespace heddle

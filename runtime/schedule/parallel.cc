@@ -16,9 +16,6 @@ namespace {
 // Beside one and a half of its own costs, how much longer a waiting path must be to be preferred.
 constexpr float longer_by_ns = 500;
 
-// StepNode::pending of a step that was begun and is to be run again.
-constexpr uint32_t begun = UINT32_MAX;
-
 }  // namespace
 
 ParallelEngine::ParallelEngine(const StepGraph& graph, Executor* executor, uint32_t threads, uint64_t shuffle_seed)
@@ -264,13 +261,18 @@ bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
 // While it has left its thread it counts like one in flight. Once begun it is run to its end, whatever becomes of the run.
 bool ParallelEngine::run_suspending(Worker& w, uint32_t step) noexcept {
   if (!is_begun(step)) {
-    nodes_[step].pending = begun;
+    nodes_[step].pending = step_begun;
     begun_.fetch_add(1);
+    if (measured_ns_) measured_ns_[step] = 0;
     if (timed_) note_span(w, step, ticks(), 0);
+  } else if (control_->profile) {
+    control_->profile[step].workers |= uint64_t{1} << std::min(w.index, 63u);
   }
   gain_step();  // before it runs: who completes it may be faster
   const Step& s = steps_[step];
+  const uint64_t before = measured_ns_ ? ticks() : 0;
   heddle_status status = call_run(s, 0, s.tiles);
+  if (measured_ns_) measured_ns_[step] += static_cast<float>(ticks_to_ns(ticks() - before));
   if (status == HEDDLE_PENDING) return false;
   release_step();
   if (status == HEDDLE_OK) status = call_finish(graph_, s, step);
@@ -282,7 +284,7 @@ bool ParallelEngine::run_suspending(Worker& w, uint32_t step) noexcept {
 }
 
 bool ParallelEngine::is_begun(uint32_t step) const noexcept {
-  return (table_[step].flags & StepTable::suspends) != 0 && nodes_[step].pending == begun;
+  return (table_[step].flags & StepTable::suspends) != 0 && nodes_[step].pending == step_begun;
 }
 
 // As if it had been started, by the thread that runs its predecessor.

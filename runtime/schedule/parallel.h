@@ -4,10 +4,10 @@
 // offer, when a thread is hungry or before it begins a step so long that hiding the rest would hurt; takers take the whole offer. Steps
 // of several tiles are claimed in ranges from both ends by threads that have nothing else to do.
 //
-// Which thread may touch what: `busy_` counts the threads that hold work and the asynchronous steps in flight. A thread without work counts
-// itself in before it takes anything shared and out when it has run dry, so that at 0 no work exists anywhere and the run is over. A
-// helper without work touches only this object, never the run's steps or control: run() need not wait for helpers to leave, and helpers
-// that come late find nothing. The object lives until the last of them is gone (shared ownership by HelperSlots).
+// Which thread may touch what: `busy_` counts the threads that hold work and the asynchronous and suspended steps in flight. A thread
+// without work counts itself in before it takes anything shared and out when it has run dry, so that at 0 no work exists anywhere and the
+// run is over. A helper without work touches only this object, never the run's steps or control: run() need not wait for helpers to leave,
+// and helpers that come late find nothing. The object lives until the last of them is gone (shared ownership by HelperSlots).
 //
 // run() is called by one thread at a time; nothing allocates after the first set_costs().
 #pragma once

@@ -279,7 +279,12 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
       until = until == 0 ? next : std::min(until, next);
     }
     const bool told = last_ != 0;
-    if (!leave_.go_on)
+    const bool visited = outer_ && at_work_.load() != 0;  // by threads of the run around this one, which come to this one's thread
+    if (visited) {
+      const uint64_t next = ticks() + ns_to_ticks(look_again_ns);
+      until = until == 0 ? next : std::min(until, next);
+    }
+    if (!leave_.go_on || visited)
       park_caller(until, told);
     else if (leave_thread(until, told))
       return left_thread_step;

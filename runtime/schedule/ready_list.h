@@ -12,9 +12,11 @@ namespace heddle {
 
 constexpr uint32_t no_step = UINT32_MAX;
 
+constexpr uint32_t step_begun = UINT32_MAX;
+
 // What changes about a step in a run.
 struct StepNode {
-  uint32_t pending = 0;     // predecessors not done; accessed through atomic_ref
+  uint32_t pending = 0;     // predecessors not done, accessed through atomic_ref; then step_begun once a step that suspends was run
   uint32_t link = no_step;  // the next step of the same chain
 };
 

@@ -34,8 +34,8 @@ struct StepSpan {
   uint64_t workers = 0;  // bit w: worker w took part; workers from 63 on share bit 63
 };
 
-// How a run goes on that leaves its thread when all that is left of it is asynchronous: `go_on` is called, on any thread, when there is
-// something to do, and arranges that another call calls resume(). Null: the run stays on its thread.
+// How a run goes on that leaves its thread when all that is left of it is asynchronous: `go_on` is called once, on any thread, each time
+// that there is something to do. It returns quickly and arranges one resume() on a thread that may work. Null: the run stays on its thread.
 struct RunLeave {
   void (*go_on)(void* user) = nullptr;
   void* user = nullptr;

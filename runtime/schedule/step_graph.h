@@ -21,8 +21,9 @@ enum : uint8_t {
   step_resolves = 4,
   // It may run other graphs, whose steps want threads of this run (Scheduler's `outer`).
   step_hosts = 8,
-  // Hosts runs with asynchronous steps: run() may answer HEDDLE_PENDING where nothing else is left of one. Then complete(step,
-  // HEDDLE_PENDING) is called, once, on any thread, behind the return of run(), and run() is called again. One tile.
+  // Hosts runs with asynchronous steps: run() may answer HEDDLE_PENDING where nothing else is left of one. For each such answer
+  // complete(step, HEDDLE_PENDING) is called once, on any thread, possibly before run() has returned, but not before its kernel has; run()
+  // is then called again, possibly on another thread. One tile.
   step_suspends = 16,
 };
 

@@ -49,7 +49,7 @@ class StepTable {
   const std::vector<uint32_t>& roots() const { return roots_; }
   const std::vector<uint32_t>& tail_roots() const { return tail_roots_; }
   uint32_t tiled_steps() const { return tiled_steps_; }
-  // Or steps that wait for such in other runs.
+  // Whether any step is asynchronous, awaited, or may suspend.
   bool has_asynchronous() const { return has_asynchronous_; }
   // Tiles that a thread should take at least so that a range is not all overhead.
   uint32_t least_tiles(uint32_t step, int64_t units) const;

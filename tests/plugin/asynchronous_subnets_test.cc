@@ -232,14 +232,72 @@ INSTANTIATE_TEST_SUITE_P(Nets, AsynchronousSubnet, testing::ValuesIn(makes), [](
   return std::string(std::initializer_list<const char*>{"Branch", "Loop", "Scan", "Growing", "Found"}.begin()[info.index]);
 });
 
+// Kernels that do not resume, runs that are observed, and runs that hold a turn.
+TEST(AsynchronousSubnets, StepsThatKeepTheirThreadGiveTheSame) {
+  const Runtime runtime = runtime_on(nullptr, 2);
+  Crew crew(23);
+  NetBuilder body("body"), b("outer");
+  body.output(started(body, "inside", {matrix_input(body, "x")}, crew, 0));
+  const ValueId x = matrix_input(b, "x");
+  const std::vector<int64_t> order = {2, 0, 1};
+  const ValueId trips = b.add1("Trips", "trips", {b.constant_ints("order", order), x}, {{"body", subnet(body)}}, "boundary");
+  b.output(b.add1("ReduceSum", "sum", {trips, b.constant_ints("first", {0})}, {{"keepdims", int64_t{0}}}));
+  b.output(loop(b, "loop", x, crew));
+  Session session = testing_nets::open(runtime, b.finish());
+  const std::vector<float> numbers = content();
+  const std::vector<TensorView> inputs = {view(numbers.data(), DType::f32, matrix)};
+  const auto expected = session.run(inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status().text();
+  EXPECT_FLOAT_EQ(static_cast<const float*>((*expected)[0].data())[1], 3 * numbers[1]);
+  size_t seen = 0;
+  const StepObserver observer = [&](StepView&) { return ++seen, Status(); };
+  RunOptions options;
+  options.observer = &observer;
+  const auto observed = session.run(inputs, options);
+  ASSERT_TRUE(observed.ok()) << observed.status().text();
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(std::memcmp((*observed)[i].data(), (*expected)[i].data(), numbers.size() * sizeof(float)), 0) << i;
+  EXPECT_GE(seen, 4u);
+}
+
+TEST(AsynchronousSubnets, RunsThatTakeTurnsEnd) {
+  CountingExecutor executor(1);
+  Crew crew(29);
+  {
+    const Runtime runtime = runtime_on(&executor, 2);
+    NetBuilder b("updates");
+    const ValueId w = b.variable("w", blob(matrix, 0, 0));
+    const ValueId next = b.add1("AccumulateAdd", "next", {w, branch(b, "if", matrix_input(b, "x"), crew)}, {}, "heddle");
+    b.updates(next, w);
+    b.output(next);
+    Session session = testing_nets::open(runtime, b.finish());
+    const std::vector<float> numbers = content();
+    std::vector<Context> contexts;
+    std::atomic<int> done{0}, good{0};
+    for (int i = 0; i < 4; ++i) {
+      auto context = session.prepare();
+      ASSERT_TRUE(context.ok()) << context.status().text();
+      ASSERT_TRUE(context->bind_input(0, numbers.data()).ok());
+      contexts.push_back(std::move(*context));
+    }
+    for (int round = 0; round < 20; ++round) {
+      done = 0;
+      for (Context& context : contexts) ASSERT_TRUE(context.run_async([&](const Status& status) { good += status.ok(), ++done; }).ok());
+      wait_until([&] { return done == 4; });
+    }
+    EXPECT_EQ(good, 80);
+  }
+}
+
 // What a kernel does wrong with the run of a subnet ends the run with a sentence, and nothing else.
 TEST(AsynchronousSubnets, CarelessKernelsAreReported) {
   const Runtime runtime = runtime_on(nullptr, 2);
   for (const auto& [mistake, text] : {std::pair<int64_t, const char*>{0, ""},
                                       {1, "is done, and a subnet of it is under way"},
-                                      {2, "is pending, and no subnet of it is under way"},
+                                      {2, "is pending, and waits for no subnet"},
                                       {3, "another subnet is asked for than the one that is under way"},
-                                      {4, "exception: thrown in the middle"}}) {
+                                      {4, "exception: thrown in the middle"},
+                                      {5, "is pending, and has not asked for its subnet again"}}) {
     SCOPED_TRACE(mistake);
     Crew crew(17);
     NetBuilder first("first"), second("second"), b("outer");

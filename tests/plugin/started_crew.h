@@ -77,6 +77,7 @@ class Crew : public Starter {
     ++crew.under_way;
     if (fate == Fate::early || fate == Fate::twice) {
       compute(*context);
+      EXPECT_EQ(context->host->complete(context->call, HEDDLE_PENDING, nullptr, 0), HEDDLE_ERROR_INVALID);
       EXPECT_EQ(crew.complete(*context, HEDDLE_OK), HEDDLE_OK);
       // In run() the step is under way whatever was said of it.
       if (fate == Fate::twice && context->host->complete(context->call, HEDDLE_ERROR_INTERNAL, "twice", 5) == HEDDLE_ERROR_INVALID)
@@ -176,7 +177,7 @@ class CountingExecutor final : public Executor {
 
 inline Runtime runtime_on(Executor* executor, int threads = 2) {
   RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("started")};
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("started"), test_plugin("boundary")};
   options.default_plugins = false;
   options.threads = threads;
   options.executor = executor;

@@ -91,6 +91,15 @@ struct Prepares : FailsInCreate {
 struct NegativeTiles : Prepares {
   Status prepare(PrepareContext& c) { return c.set_tiles(-3), Status(); }
 };
+struct TwoTiles : Prepares {
+  Status prepare(PrepareContext& c) { return c.set_tiles(2), Status(); }
+};
+struct TwoTilesStarted : TwoTiles {
+  Status start(const RunContext&, Completion done) const { return done({}), Status(); }
+};
+struct PendsForNothing : Prepares {
+  Status run(const RunContext&, int64_t, int64_t) const { return pending(); }
+};
 struct HugeScratch : Prepares {
   Status prepare(PrepareContext& c) { return c.set_scratch(~uint64_t{0}, 8), Status(); }
 };
@@ -208,6 +217,9 @@ HEDDLE_PLUGIN("hostile_kernels", "1.0", plugin) {
   plugin.add(operator_of("ThrowsInCreate").cpu<ThrowsInCreate>());
   plugin.add(operator_of("FailsInCreate").cpu<FailsInCreate>());
   plugin.add(operator_of("NegativeTiles").cpu<NegativeTiles>());
+  plugin.add(operator_of("TwoTilesResumed").cpu<TwoTiles>().kernel_flags(HEDDLE_KERNEL_RESUMES));
+  plugin.add(operator_of("TwoTilesStarted").cpu<TwoTilesStarted>());
+  plugin.add(operator_of("PendsForNothing").cpu<PendsForNothing>());
   plugin.add(operator_of("HugeScratch").cpu<HugeScratch>());
   plugin.add(operator_of("HugePack").cpu<HugePack>());
   plugin.add(operator_of("CostIsNan").cpu<CostIsNan>());

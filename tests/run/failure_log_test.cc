@@ -48,6 +48,20 @@ TEST(FailureLog, ReportsTheFirstStepOfThePlanAndAttachesTheOthers) {
   EXPECT_EQ(error.diagnostic().attached[1].node, "step4");
 }
 
+// Steps that were told to end because another failed come behind it, wherever they stand.
+TEST(FailureLog, WhatWasCancelledIsNotTheReason) {
+  const Plan plan = plan_of(4);
+  FailureLog log(plan);
+  log.report(0, HEDDLE_ERROR_CANCELLED, "told to end");
+  log.report(2, HEDDLE_ERROR_INVALID, "the reason");
+  log.report(3, HEDDLE_ERROR_INVALID, "another");
+  const Status error = log.error(stop_failed);
+  EXPECT_EQ(error.diagnostic().node, "step2");
+  ASSERT_EQ(error.diagnostic().attached.size(), 2u);
+  EXPECT_EQ(error.diagnostic().attached[0].node, "step3");
+  EXPECT_EQ(error.diagnostic().attached[1].node, "step0");
+}
+
 // A kernel may leave a text and then not fail after all.
 TEST(FailureLog, WhatWasOnlyNotedIsNoFailure) {
   const Plan plan = plan_of(2);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 
+#include "control/kept.h"
 #include "control/subnet_calls.h"
 #include "families.h"
 #include "support/axes.h"
@@ -164,7 +165,7 @@ class Loop {
     for (uint32_t i = 0; i < ports_.carried + ports_.captured; ++i) frame.inputs[2 + i] = context.inputs[first_carried + i];
     if (planned_) return run_planned(context, area, frame);
     Kept<Grown> grown(context, frame.grown, spare_);
-    return grown.until(run_dynamic(context, frame, *grown));
+    return grown.end_call(run_dynamic(context, frame, *grown));
   }
 
  private:
@@ -185,7 +186,8 @@ class Loop {
     std::deque<HeapStack> stacks;
     HeapValue& of(uint32_t i, int64_t iteration) { return carried[2 * i + iteration % 2]; }
   };
-  // The arrays of one run, in scratch. The first two stay from call to call, the others are filled anew by each.
+  // One run, in scratch. `trip`, `grown` and the bytes of the carried values last from call to call; the views and pointers are filled anew
+  // by each. A body that is under way may be reading the bytes.
   struct Frame {
     Frame(ScratchArea& area, const LoopPorts& ports) {
       trip = area.take<Trip>(1);

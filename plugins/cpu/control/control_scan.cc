@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 
+#include "control/kept.h"
 #include "control/subnet_calls.h"
 #include "families.h"
 #include "support/axes.h"
@@ -220,11 +221,12 @@ class Scan {
     if (std::count(found_.begin(), found_.end(), 1) == 0) return run_trips(context, frame, nullptr);
     Kept<std::vector<FoundStack>> stacks(context, frame.stacks, spare_);
     (*stacks).resize(ports_.scans);
-    return stacks.until(run_trips(context, frame, (*stacks).data()));
+    return stacks.end_call(run_trips(context, frame, (*stacks).data()));
   }
 
  private:
-  // The arrays of one run, in scratch. The first two stay from call to call, the others are filled anew by each.
+  // One run, in scratch. `iteration`, `stacks` and the bytes behind `states` and `slices` last from call to call; the views and pointers
+  // are filled anew by each. A body that is under way may be reading the bytes.
   struct Frame {
     Frame(ScratchArea& area, const Scan& scan) {
       const ScanPorts& p = scan.ports_;

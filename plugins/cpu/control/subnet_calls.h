@@ -4,10 +4,7 @@
 // its error text; the Status then carries a code and no text.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "support/dims.h"
@@ -58,52 +55,6 @@ Status run_subnet(const RunContext& context, const heddle_subnet* subnet, int64_
                   uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
 // Memory of the host for a dynamic output, with the dims of `result`, filled with its bytes.
 Status give_output(const RunContext& context, uint32_t output, const heddle_tensor& result);
-
-// One T that a kernel's state has to lend, so that runs one after the other allocate none.
-template <class T>
-class Spare {
- public:
-  Spare() = default;
-  ~Spare() { delete one_.load(); }
-  Spare(const Spare&) = delete;
-  Spare& operator=(const Spare&) = delete;
-  std::unique_ptr<T> take() const {
-    std::unique_ptr<T> one(one_.exchange(nullptr));
-    return one ? std::move(one) : std::make_unique<T>();
-  }
-  void give(std::unique_ptr<T> one) const {
-    T* none = nullptr;
-    if (one_.compare_exchange_strong(none, one.get())) one.release();
-  }
-
- private:
-  mutable std::atomic<T*> one_{nullptr};
-};
-
-// What a kernel keeps from the first call of its run() to the last: lent to the first, given back when one is not pending. `at`: a place in
-// scratch.
-template <class T>
-class Kept {
- public:
-  Kept(const RunContext& context, T** at, const Spare<T>& spare)
-      : at_(at), spare_(spare), kept_(context.resumed ? std::unique_ptr<T>(*at) : spare.take()) {}
-  ~Kept() {
-    if (kept_) spare_.give(std::move(kept_));
-  }
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
-  T& operator*() { return *kept_; }
-  // Of run(), handed on.
-  Status until(Status status) {
-    if (status.code == HEDDLE_PENDING) *at_ = kept_.release();
-    return status;
-  }
-
- private:
-  T** at_;
-  const Spare<T>& spare_;
-  std::unique_ptr<T> kept_;
-};
 
 // Hands out parts of the step's scratch; measured by the same calls in prepare with a null base.
 class ScratchArea {

@@ -246,7 +246,7 @@ typedef struct heddle_host {
      element_count, byte_size and data with memory of its own, valid until the next run of a subnet through this call. Null entries:
      outputs not asked for. Returns when the subnet is done; threads of the run that have nothing else to do help.
      To a HEDDLE_KERNEL_RESUMES kernel it may answer HEDDLE_PENDING: only asynchronous steps of the subnet are left. Then run() returns that
-     too, and is called again, with `resumed`, when there is more to do; it asks for the same once more, with views that still stand. */
+     too, and is called again, with `resumed`, when there is more to do; it asks for the same once more, with data where it was. */
   heddle_status (*run_subnet)(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
                               uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
   /* [compile, in infer] What inference says about the outputs of a subnet attribute of this node when its inputs are as given (views;

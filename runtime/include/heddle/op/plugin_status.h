@@ -9,7 +9,7 @@
 namespace heddle {
 namespace plugin {
 
-// Ok, or a code and a sentence. Allocates only on failure.
+// Ok, or a code and a sentence. Allocates only on failure. HEDDLE_PENDING, which is neither, has no sentence.
 struct [[nodiscard]] Status {
   heddle_status code = HEDDLE_OK;
   std::string text;
@@ -28,10 +28,15 @@ inline Status cancelled() {
   return {HEDDLE_ERROR_CANCELLED, "cancelled"};
 }
 
+// What run() of a kernel that resumes answers where run_subnet did.
+inline Status pending() {
+  return {HEDDLE_PENDING, {}};
+}
+
 }  // namespace plugin
 }  // namespace heddle
 
-// Leaves the enclosing function with the Status of `expression` when it failed.
+// Leaves the enclosing function with the Status of `expression` when it failed, or is pending.
 #define HEDDLE_PLUGIN_CHECK(expression)                            \
   do {                                                             \
     ::heddle::plugin::Status heddle_plugin_status_ = (expression); \
