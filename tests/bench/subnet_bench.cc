@@ -182,6 +182,7 @@ void measure(const char* name, const Net& net) {
   const double m1 = median(one_ms), m2 = median(two_ms);
   std::printf("%-24s same bits on 1, 2, 3, 8 threads, 240 orders; 1 thread %7.2f ms, 2 threads %7.2f ms, share of the second %4.1f %%\n",
               name, m1, m2, 100 * (1 - m2 / m1));
+  std::fflush(stdout);
 }
 
 }  // namespace
