@@ -166,8 +166,8 @@ class FoundStack {
     const bool known = view_.rank == whole.rank && std::equal(whole.begin(), whole.end(), dims_);  // from a run before
     std::copy(whole.begin(), whole.end(), dims_);
     view_ = make_view(context.outputs[output]->dtype, dims_, whole.rank, allocate_output(context, output, whole));
-    if (!view_.data && view_.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
     if (!known) sliced_ = Sliced(view_, axis, backward, false);
+    if (!view_.data && view_.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
     return {};
   }
   Status write(const heddle_tensor& slice, int64_t iteration) const {
