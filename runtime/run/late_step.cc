@@ -375,10 +375,9 @@ heddle_status LateStep::run(int64_t begin, int64_t end) {
   if (resolved_in_ != services_.scope.run()) {  // all tiles in one call
     if (const heddle_status status = resolve_noted(); status != HEDDLE_OK) return status;
   }
-  const auto first = [&](int64_t tile) { return made_.tiles / tiles() * tile + std::min(tile, made_.tiles % tiles()); };
-  const int64_t from = first(begin), to = first(end);
-  if (from == to) return HEDDLE_OK;
-  return run_tiles(services_.scope, context_.step, made_.kernel->kernel->run, &call_, {from, to},
+  const TileSpan own = tiles_behind({begin, end}, tiles(), made_.tiles);
+  if (own.begin == own.end) return HEDDLE_OK;
+  return run_tiles(services_.scope, context_.step, made_.kernel->kernel->run, &call_, own,
                    made_.cost_ns / static_cast<double>(made_.tiles));
 }
 

@@ -1,4 +1,5 @@
-// Tiles of a long step in ranges of some milliseconds, so that the step can be told to end between them.
+// Tiles of a kernel in ranges: behind the tiles that the scheduler sees, and of some milliseconds, so that a long step can be told to end
+// between them.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,13 @@ namespace heddle {
 struct TileSpan {
   int64_t begin = 0, end = 0;
 };
+
+// Of a kernel's `tiles` those that stand behind `part` of `parts`: each behind one, and evenly spread. Threads take neighbouring parts: a
+// few tiles that all stood behind the first ones would be work for one thread.
+inline TileSpan tiles_behind(TileSpan part, int64_t parts, int64_t tiles) {
+  const auto first = [&](int64_t at) { return tiles / parts * at + tiles % parts * at / parts; };
+  return {first(part.begin), first(part.end)};
+}
 
 // Runs `tiles` of step `step` by `run`; HEDDLE_ERROR_CANCELLED when `scope` tells the step to stop in between. `tile_ns`: what is known of
 // the cost of a tile, or 0.
