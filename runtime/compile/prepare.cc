@@ -85,18 +85,6 @@ Status NodeServices::declare_subnet(const heddle_subnet* subnet, heddle_call::Vi
   return {};
 }
 
-}  // namespace
-
-bool Draft::suspends(NodeId id) const {
-  const NodeDraft& d = nodes[id.index];
-  if (!d.kernel || (d.kernel->kernel->flags & HEDDLE_KERNEL_RESUMES) == 0) return false;
-  // What the subnets of a late step are compiled to is not known before it runs.
-  if (d.late) return node(id).has_subnet() && typed.registry->has_asynchronous_kernels();
-  return std::any_of(d.nested.begin(), d.nested.end(), [](const NestedPlan& nested) { return nested.plan->has_asynchronous_steps; });
-}
-
-namespace {
-
 class Preparer {
  public:
   explicit Preparer(Draft& draft) : draft_(draft) {}

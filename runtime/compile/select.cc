@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/findings.h"
 #include "base/text.h"
 #include "compile/draft.h"
@@ -6,6 +8,14 @@ namespace heddle::compiling {
 
 Status Draft::at(NodeId id, Status status) const {
   return std::move(status).at(node(id).name, display_name(node(id).domain, node(id).type)).in_net(typed.net.name);
+}
+
+bool Draft::suspends(NodeId id) const {
+  const NodeDraft& d = nodes[id.index];
+  if (!d.kernel || (d.kernel->kernel->flags & HEDDLE_KERNEL_RESUMES) == 0) return false;
+  // What the subnets of a late step are compiled to is not known before it runs.
+  if (d.late) return node(id).has_subnet() && typed.registry->has_asynchronous_kernels();
+  return std::any_of(d.nested.begin(), d.nested.end(), [](const NestedPlan& nested) { return nested.plan->has_asynchronous_steps; });
 }
 
 namespace {
