@@ -97,6 +97,12 @@ void Execution::tell(bool all) {
   if (may_leave()) subnets_.tell(all);
 }
 
+void Execution::stop(bool all) {
+  scope_.cancel();
+  tell(all);
+  scheduler_.wake();
+}
+
 // Nothing comes of what is under way. In the tail the others may still make their updates.
 void Execution::step_failed(void* self, uint32_t step, heddle_status status) {
   auto& execution = *static_cast<Execution*>(self);

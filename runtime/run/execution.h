@@ -95,18 +95,11 @@ class Execution {
   // Whether start() may leave its thread.
   bool may_leave() const { return plan_->has_asynchronous_steps; }
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
-  void cancel() {
-    scope_.cancel();
-    tell(false);
-    scheduler_.wake();
-  }
+  void cancel() { stop(false); }
   // [any thread] Of a subnet, once start() is called and until its run is over: ends the run if that around it is told to end; with `all`
   // in any case, the tails of both too.
   void end_with_outer(bool all) {
-    if (!all && !scope_.outer_should_stop()) return;
-    scope_.cancel();
-    tell(all);
-    scheduler_.wake();
+    if (all || scope_.outer_should_stop()) stop(all);
   }
   // A device of the last run did not answer in time, and may still read and write what the execution holds: it must stay, with its
   // workspace and variables, and cannot run. [one thread at a time] Busy, naming device and step; ok once the device has answered.
@@ -134,6 +127,7 @@ class Execution {
   bool updates_begun() const;
   bool gave_up() const;
   void note_device_failures();
+  void stop(bool all);
   void tell(bool all);
   static void step_failed(void* self, uint32_t step, heddle_status status);
   static void step_done(void* self, uint32_t step, heddle_status status);

@@ -13,41 +13,42 @@
 namespace heddle {
 
 void Subnets::begin(bool may_leave) {
+  if (!any_leave_) return;
   may_leave_ = may_leave && Alarm::prepare();
   told_.store(0);
 }
 
-bool Subnets::launch(Leave& leave, const RunSettings& settings, Status* status) {
+bool Subnets::start(Leave& leave, const RunSettings& settings, Status* status) {
   const auto woken = [](void* user) {
     auto& l = *static_cast<Leave*>(user);
     if ((l.state.fetch_or(Leave::woken) & Leave::returned) != 0) l.all.scheduler_.complete(l.step, HEDDLE_PENDING);
   };
   {
     const std::lock_guard lock(telling_);
-    leave.running = leave.of_subnet;
+    leave.running = true;
   }
   leave.state.store(0);
-  const bool over = leave.of_subnet->start(settings, {woken, &leave}, status);
+  const bool over = leave.execution->start(settings, {woken, &leave}, status);
   return over ? end(leave) : leave_thread(leave);
 }
 
 bool Subnets::resume(Leave& leave, Status* status) {
   leave.state.store(0);
   leave.left = false;
-  return leave.running->resume(status) ? end(leave) : leave_thread(leave);
+  return leave.execution->resume(status) ? end(leave) : leave_thread(leave);
 }
 
 // Nothing goes on in it before the kernel has returned.
 bool Subnets::leave_thread(Leave& leave) {
   leave.left = leave.asked = true;
-  if (told_.load() == told_all) leave.running->end_with_outer(true);  // it may have begun behind that
+  if (told_.load() == told_all) leave.execution->end_with_outer(true);  // it may have begun behind that
   return false;
 }
 
 bool Subnets::end(Leave& leave) {
   {
     const std::lock_guard lock(telling_);
-    leave.running = nullptr;
+    leave.running = false;
   }
   while (leave.tellers.load() != 0) std::this_thread::yield();
   return true;
@@ -60,7 +61,7 @@ heddle_status Subnets::call(uint32_t step, heddle_status (*kernel)(const heddle_
   if (leave.mistake == HEDDLE_OK) return settle(leave, kernel(context, leave.left));
   Status ignored;
   if (!resume(leave, &ignored)) return settle(leave, HEDDLE_PENDING);
-  if (leave.of_subnet->unanswered()) unanswered_.store(true);
+  if (leave.execution->unanswered()) unanswered_.store(true);
   return std::exchange(leave.mistake, HEDDLE_OK);
 }
 
@@ -84,6 +85,7 @@ heddle_status Subnets::settle(Leave& leave, heddle_status answer) {
 
 // Outside of the lock: plugins are told, and do what they like.
 void Subnets::tell(bool all) {
+  if (!any_leave_) return;
   const uint32_t level = all ? told_all : told;
   uint32_t before = told_.load();
   do {
@@ -91,15 +93,14 @@ void Subnets::tell(bool all) {
   } while (!told_.compare_exchange_weak(before, level));
   for (const OfStep& of : steps_) {
     if (!of.leave) continue;
-    Execution* running = nullptr;
+    Leave& leave = *of.leave;
     {
       const std::lock_guard lock(telling_);
-      running = of.leave->running;
-      if (running) of.leave->tellers.fetch_add(1);
+      if (!leave.running) continue;
+      leave.tellers.fetch_add(1);
     }
-    if (!running) continue;
-    running->end_with_outer(all);
-    of.leave->tellers.fetch_sub(1);
+    leave.execution->end_with_outer(all);
+    leave.tellers.fetch_sub(1);
   }
 }
 

@@ -86,7 +86,7 @@ Status Subnets::create_planned() {
   if (!any && !plan_.has_late_steps) return {};
   steps_.resize(plan_.steps.size());
   for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
-    if (plan_.steps[i].suspends) steps_[i].leave = std::make_unique<Leave>(*this, i);
+    if (plan_.steps[i].suspends) steps_[i].leave = std::make_unique<Leave>(*this, i), any_leave_ = true;
     for (const NestedPlan& nested : plan_.steps[i].nested) {
       ExecutionOptions options = options_inside(i);
       options.transient_bytes = nested.plan->context_bytes();
@@ -328,10 +328,14 @@ heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
   settings.trip = trip_inside(scope_.state().trip, call.trip);
   Leave* const leave = steps_[call.step].leave.get();
   Status status;
-  if (!leave || !may_leave_)
+  if (leave && may_leave_) {
+    leave->subnet = &subnet;
+    leave->execution = subnet.execution.get();
+    leave->trip = call.trip;
+    if (!start(*leave, settings, &status)) return HEDDLE_PENDING;
+  } else {
     status = subnet.execution->run(settings);
-  else if (!start(*leave, call, subnet, settings, &status))
-    return HEDDLE_PENDING;
+  }
   return finish(call, subnet, std::move(status));
 }
 
@@ -343,13 +347,6 @@ heddle_status Subnets::go_on(const Call& call, Leave& leave) {
   if (leave.asked) return HEDDLE_PENDING;  // in this very call
   Status status;
   return resume(leave, &status) ? finish(call, subnet, std::move(status)) : HEDDLE_PENDING;
-}
-
-bool Subnets::start(Leave& leave, const Call& call, Compiled& subnet, const RunSettings& settings, Status* status) {
-  leave.subnet = &subnet;
-  leave.of_subnet = subnet.execution.get();
-  leave.trip = call.trip;
-  return launch(leave, settings, status);
 }
 
 heddle_status Subnets::finish(const Call& call, Compiled& subnet, Status status) {

@@ -84,16 +84,16 @@ class Subnets {
     Subnets& all;
     const uint32_t step;
     Compiled* subnet = nullptr;         // what the kernel asked for
-    Execution* of_subnet = nullptr;     // its
-    uint64_t trip = 0;                  // likewise
+    Execution* execution = nullptr;     // of that
+    uint64_t trip = 0;                  // for which it asked
     bool left = false;                  // start() or resume() returned before the run was over
     bool asked = false;                 // and did so in this call of the kernel
     heddle_status mistake = HEDDLE_OK;  // how the kernel ended in spite of it: it is not called again, the run is brought to its end
     // The step is run again when there is something to do and its kernel has returned, in whichever order.
     enum : uint32_t { returned = 1, woken = 2 };
     std::atomic<uint32_t> state{0};
-    // For tell(): `of_subnet` from start() until the run is over, by telling_; and who is just telling it.
-    Execution* running = nullptr;
+    // For tell(), by telling_: from start() until the run is over. And how many are just telling it.
+    bool running = false;
     std::atomic<uint32_t> tellers{0};
   };
   struct OfStep {
@@ -114,8 +114,7 @@ class Subnets {
   heddle_status bind(const Call& call, Compiled& subnet);
   heddle_status run_bound(const Call& call, Compiled& subnet);
   heddle_status finish(const Call& call, Compiled& subnet, Status status);
-  bool start(Leave& leave, const Call& call, Compiled& subnet, const RunSettings& settings, Status* status);
-  bool launch(Leave& leave, const RunSettings& settings, Status* status);
+  bool start(Leave& leave, const RunSettings& settings, Status* status);
   bool resume(Leave& leave, Status* status);
   bool leave_thread(Leave& leave);
   bool end(Leave& leave);
@@ -142,7 +141,8 @@ class Subnets {
   StepResources& resources_;
   std::vector<OfStep> steps_;            // by step; empty when there can be none
   std::atomic<bool> unanswered_{false};  // one of them may be
-  bool may_leave_ = true;
+  bool any_leave_ = false;               // a step suspends
+  bool may_leave_ = false;               // and does so in this run
   enum : uint32_t { told = 1, told_all = 2 };
   std::atomic<uint32_t> told_{0};  // in this run
   std::mutex telling_;

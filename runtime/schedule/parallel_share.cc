@@ -334,7 +334,8 @@ double ParallelEngine::answer_ns() const noexcept {
 
 // True: no thread is at work, asynchronous steps are all that is left, and the run is over without them. A thread that takes up work counts
 // itself in before it looks whether the run was given up: so it is seen here, or sees it. Steps that run other graphs are never given up:
-// those give up by themselves.
+// those give up by themselves. `begun_` is read
+// twice: between the looks at the others such a step may leave its thread, or be taken up again and done.
 bool ParallelEngine::give_up() noexcept {
   const auto going_on = [this] { return begun_.load() != 0 || at_work_.load() != 0 || completed_.load() != no_step || begun_.load() != 0; };
   if (going_on() || busy_.load() == 0) return false;
