@@ -190,7 +190,7 @@ TEST_P(AsynchronousSubnet, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
     b.output(b.add1("Neg", "out", {GetParam()(b, "inside", x, crew)}));
     Session session = testing_nets::open(runtime, b.finish());
     const std::vector<float> numbers = content();
-    std::vector<Context> contexts;
+    std::vector<Context> contexts = contexts_of(session, 100, numbers.data());
     std::atomic<int> done{0}, good{0}, late{0}, cancelled{0};
     const auto over = [&](const Status& status) {
       good += status.ok() ? 1 : 0;
@@ -198,12 +198,6 @@ TEST_P(AsynchronousSubnet, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
       cancelled += status.code() == Code::cancelled ? 1 : 0;
       ++done;
     };
-    for (int i = 0; i < 100; ++i) {
-      auto context = session.prepare();
-      ASSERT_TRUE(context.ok()) << context.status().text();
-      ASSERT_TRUE(context->bind_input(0, numbers.data()).ok());
-      contexts.push_back(std::move(*context));
-    }
     for (Context& context : contexts) ASSERT_TRUE(context.run_async(over).ok());
     wait_until([&] { return crew.under_way >= 100; });
     wait_until([&] { return executor.at_work() == 0; });  // nobody waits
@@ -272,20 +266,7 @@ TEST(AsynchronousSubnets, RunsThatTakeTurnsEnd) {
     b.output(next);
     Session session = testing_nets::open(runtime, b.finish());
     const std::vector<float> numbers = content();
-    std::vector<Context> contexts;
-    std::atomic<int> done{0}, good{0};
-    for (int i = 0; i < 4; ++i) {
-      auto context = session.prepare();
-      ASSERT_TRUE(context.ok()) << context.status().text();
-      ASSERT_TRUE(context->bind_input(0, numbers.data()).ok());
-      contexts.push_back(std::move(*context));
-    }
-    for (int round = 0; round < 20; ++round) {
-      done = 0;
-      for (Context& context : contexts) ASSERT_TRUE(context.run_async([&](const Status& status) { good += status.ok(), ++done; }).ok());
-      wait_until([&] { return done == 4; });
-    }
-    EXPECT_EQ(good, 80);
+    run_by_turns(session, numbers.data());
   }
 }
 

@@ -117,14 +117,8 @@ TEST(Asynchronous, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
     const Runtime runtime = runtime_on(&executor, 3);
     Session session = testing_nets::open(runtime, held_net(crew));
     const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
-    std::vector<Context> contexts;
+    std::vector<Context> contexts = contexts_of(session, 100, x.data());
     std::atomic<int> done{0}, good{0};
-    for (int i = 0; i < 100; ++i) {
-      auto context = session.prepare();
-      ASSERT_TRUE(context.ok()) << context.status().text();
-      ASSERT_TRUE(context->bind_input(0, x.data()).ok());
-      contexts.push_back(std::move(*context));
-    }
     for (int round = 0; round < 3; ++round) {
       done = good = 0;
       for (Context& context : contexts)
@@ -181,20 +175,7 @@ TEST(Asynchronous, RunsThatTakeTurnsEnd) {
     b.output(next);
     Session session = testing_nets::open(runtime, b.finish());
     const std::vector<float> x(8, 1);
-    std::vector<Context> contexts;
-    std::atomic<int> done{0}, good{0};
-    for (int i = 0; i < 4; ++i) {
-      auto context = session.prepare();
-      ASSERT_TRUE(context.ok()) << context.status().text();
-      ASSERT_TRUE(context->bind_input(0, x.data()).ok());
-      contexts.push_back(std::move(*context));
-    }
-    for (int round = 0; round < 20; ++round) {
-      done = 0;
-      for (Context& context : contexts) ASSERT_TRUE(context.run_async([&](const Status& status) { good += status.ok(), ++done; }).ok());
-      wait_until([&] { return done == 4; });
-    }
-    EXPECT_EQ(good, 80);
+    run_by_turns(session, x.data());
     EXPECT_EQ(static_cast<const float*>(session.read_variable("w")->data())[1], 80);
   }
 }
