@@ -272,7 +272,9 @@ bool ParallelEngine::run_suspending(Worker& w, uint32_t step) noexcept {
   const Step& s = steps_[step];
   const uint64_t before = measured_ns_ ? ticks() : 0;
   heddle_status status = call_run(s, 0, s.tiles);
-  if (measured_ns_) measured_ns_[step] += static_cast<float>(ticks_to_ns(ticks() - before));
+  // It may be running again on another thread by now.
+  if (measured_ns_)
+    std::atomic_ref<float>(measured_ns_[step]).fetch_add(static_cast<float>(ticks_to_ns(ticks() - before)), std::memory_order_relaxed);
   if (status == HEDDLE_PENDING) return false;
   release_step();
   if (status == HEDDLE_OK) status = call_finish(graph_, s, step);
