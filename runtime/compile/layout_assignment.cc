@@ -57,7 +57,7 @@ class Assignment {
   double reorder_cost(ValueId value, const heddle_layout& from, const heddle_layout& to) const;
   heddle_layout produced(ValueId value) const;
   Status insert_reorders();
-  Result<ValueId> reordered(ValueId value, const heddle_layout& layout, DeviceId device, std::vector<NodeId>& order);
+  Result<ValueId> reordered(ValueId value, const heddle_layout& layout, std::vector<NodeId>& order);
 
   Draft& draft_;
   Net& net_;
@@ -236,8 +236,8 @@ bool Assignment::improve() {
   return changed;
 }
 
-// `value` in `layout`: itself, an earlier Reorder's result, or a new Reorder node.
-Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout, DeviceId device, std::vector<NodeId>& order) {
+// `value` in `layout`: itself, an earlier Reorder's result, or a new Reorder node, which works where the value is.
+Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout, std::vector<NodeId>& order) {
   const Shape& shape = draft_.typed.type(value).shape;
   if (same_bytes(draft_.layouts[value.index], layout, shape)) return value;
   for (const Reordered& r : reordered_)
@@ -248,7 +248,7 @@ Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout
   node.name = net_[value].name + "/reorder";
   node.domain = "heddle";
   node.type = "Reorder";
-  node.placed = device;
+  node.placed = draft_.locations ? draft_.locations->of(value) : host_device;
   node.inputs = {value};
   HEDDLE_TRY(const ValueId result_id, append_node(draft_.typed, std::move(node)));
   const NodeId id = net_[result_id].producer;
@@ -259,6 +259,8 @@ Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout
   if (draft_.locations) draft_.locations->add(id);
   NodeDraft& d = draft_.nodes.emplace_back();
   d.call = std::make_unique<KernelCall>(draft_.typed, net_[id], draft_.device(id), draft_.target.max_threads);
+  if (const std::shared_ptr<Device> opened = draft_.opened(id)) d.call->set_device_handle(opened->handle());
+  d.device = draft_.device_of(result_id);
   d.kernel = d.call->find();
   if (!d.kernel) return draft_.at(id, {Code::no_kernel, fmt::format("no kernel reorders {}", to_string(type.dtype))});
   d.input_layouts = {draft_.layouts[value.index]};
@@ -277,7 +279,7 @@ Status Assignment::insert_reorders() {
     const Choice& choice = choices_[i][chosen_[i]];
     for (size_t k = 0; k < net_[id].inputs.size(); ++k) {
       if (!net_[id].inputs[k].valid()) continue;
-      HEDDLE_TRY(const ValueId value, reordered(net_[id].inputs[k], choice.inputs[k], net_[id].placed, order));
+      HEDDLE_TRY(const ValueId value, reordered(net_[id].inputs[k], choice.inputs[k], order));
       net_[id].inputs[k] = value;
     }
     draft_.nodes[i].input_layouts = choice.inputs;
@@ -286,7 +288,7 @@ Status Assignment::insert_reorders() {
   }
   for (size_t i = 0; i < net_.outputs.size(); ++i) {
     const ValueId before = net_.outputs[i];
-    HEDDLE_TRY(const ValueId value, reordered(before, heddle_layout{}, host_device, order));
+    HEDDLE_TRY(const ValueId value, reordered(before, heddle_layout{}, order));
     if (value == before) continue;
     net_.outputs[i] = value;
     net_[value].name = net_[before].name;
