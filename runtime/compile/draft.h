@@ -25,6 +25,7 @@ struct NodeDraft {
   uint8_t device = 0;          // whose stream it is enqueued on; 0: it runs on the host
   uint32_t stream = 0;
   int64_t staging = -1;                 // as DeviceWork::staging
+  int64_t thread_scratch_offset = 0;    // of a step that its device launches: where in its scratch that of its thread begins
   std::vector<ResourceSlot> resources;  // that its kernel asked for: they go after it
   KernelInstance made;
   OperatorCost cost;
@@ -70,6 +71,13 @@ struct Draft {
   // Null on the host.
   std::shared_ptr<Device> opened(NodeId id) const {
     return locations && locations->of(id) != host_device ? plan.devices[locations->of(id).index - 1].device : nullptr;
+  }
+  // Its kernel was written for another kind of device than it is on, and is launched there.
+  bool launched(NodeId id) const;
+  // The constant that `value` was uploaded from, or `value`.
+  ValueId original(ValueId value) const {
+    const NodeId producer = typed.net[value].producer;
+    return producer.valid() && nodes[producer.index].uploaded ? typed.net[producer].inputs[0] : value;
   }
   // Once it is prepared: whether its kernel may leave its thread while asynchronous steps of its subnets are under way.
   bool suspends(NodeId id) const;

@@ -34,6 +34,8 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   work.stream = d.stream;
   work.staging = d.staging;
   work.reads_host = d.made.reads_host;
+  work.thread_scratch = d.thread_scratch_offset;
+  if (draft.launched(id)) work.kind = DeviceWork::Kind::launch;
   if (!is_copy(node)) return;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;

@@ -67,8 +67,9 @@ struct NestedPlan {
 struct DeviceWork {
   enum class Kind : uint8_t {
     kernel,
-    copy,   // between host and device, or within a device
-    fence,  // no work: the point at which everything that the stream was given up to the step before is done
+    launch,  // of a kernel for another kind of device
+    copy,    // between host and device, or within a device
+    fence,   // no work: the point at which everything that the stream was given up to the step before is done
   };
   Kind kind = Kind::kernel;
   uint8_t device = 1;  // `Plan::devices[device - 1]`
@@ -77,6 +78,7 @@ struct DeviceWork {
   std::vector<uint32_t> waits;  // events of the device that the stream waits for first
   int32_t records = -1;         // the event that follows; -1: none
   int64_t staging = -1;         // of a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
+  int64_t thread_scratch = 0;   // of a launch: where in the step's scratch that of its thread begins
   uint64_t reads_host = 0;      // bit i: input i is read on the host when the step is enqueued; from 63 on all share bit 63
   int32_t fence = -1;           // the step, a fence, that is done when the stream has come past this one; -1: none
 

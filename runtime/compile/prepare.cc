@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/findings.h"
 #include "base/text.h"
 #include "compile/compiled_subnet.h"
@@ -31,11 +32,13 @@ class NodeServices : public CallServices {
   const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                       std::string& error) override {
     const Node& node = draft_.node(id_);
-    const ValueId value = input < node.inputs.size() ? node.inputs[input] : ValueId();
-    if (draft_.nodes[id_.index].device != 0) {
+    ValueId value = input < node.inputs.size() ? node.inputs[input] : ValueId();
+    const bool launched = draft_.launched(id_);
+    if (draft_.nodes[id_.index].device != 0 && !launched) {
       error = "constants are packed on the host only";
       return nullptr;
     }
+    if (launched && value.valid()) value = draft_.original(value);
     const std::shared_ptr<const Blob> content = value.valid() ? draft_.typed.known[value.index] : nullptr;
     if (!content) {
       error = fmt::format("input {} is not a constant and can not be packed", input);
@@ -49,7 +52,7 @@ class NodeServices : public CallServices {
       error = fmt::format("packing a constant of {} failed", human_bytes(static_cast<int64_t>(bytes)));
       return nullptr;
     }
-    if (std::find(packed_.begin(), packed_.end(), value) == packed_.end()) packed_.push_back(value);
+    if (!launched && std::find(packed_.begin(), packed_.end(), value) == packed_.end()) packed_.push_back(value);
     draft_.plan.packs.push_back(packed);
     return packed->data;
   }
@@ -94,12 +97,13 @@ class Preparer {
   Status compile_subnets(NodeId id);
   bool takes_over(NodeId id, const KernelEntry& next) const;
   Status make(NodeId id);
+  void launch(NodeId id);
   Status ask_cost(NodeId id);
   Status within_operations() const;
   void estimate(NodeId id);
   void release(const NodeServices& services);
-  heddle_tensor view(ValueId value, const heddle_layout& layout) const;
-  std::vector<const heddle_tensor*> views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts,
+  heddle_tensor view(ValueId value, const heddle_layout& layout, bool launched) const;
+  std::vector<const heddle_tensor*> views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts, bool launched,
                                           std::vector<heddle_tensor>& storage) const;
   const void* host_data(ValueId value) const;
   int64_t scratch_budget(const Node& node) const;
@@ -108,11 +112,13 @@ class Preparer {
   std::vector<uint32_t> reads_;  // of constants that still need the original bytes
 };
 
-heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
+// `launched`: for a kernel that sees everything on the host.
+heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout, bool launched) const {
   const TensorType& type = draft_.typed.type(value);
+  if (launched) value = draft_.original(value);
   const auto& known = draft_.typed.known[value.index];
   const uint32_t storage = draft_.storage_of[value.index];
-  const MemoryPlace place = storage == UINT32_MAX ? MemoryPlace() : draft_.storages[storage].place;
+  const MemoryPlace place = storage == UINT32_MAX || launched ? MemoryPlace() : draft_.storages[storage].place;
   bool constant = draft_.typed.net[value].kind == Value::Kind::constant && known;
   void* data = constant ? const_cast<std::byte*>(known->data) : nullptr;
   if (place.device != 0 && place.kind == MemoryPlace::Kind::constant) {
@@ -129,12 +135,12 @@ heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout) const {
 
 // Null for absent values; the views lie in `storage`.
 std::vector<const heddle_tensor*> Preparer::views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts,
-                                                  std::vector<heddle_tensor>& storage) const {
+                                                  bool launched, std::vector<heddle_tensor>& storage) const {
   storage.resize(values.size());
   std::vector<const heddle_tensor*> pointers(values.size(), nullptr);
   for (size_t i = 0; i < values.size(); ++i) {
     if (!values[i].valid()) continue;
-    storage[i] = view(values[i], i < layouts.size() ? layouts[i] : heddle_layout{});
+    storage[i] = view(values[i], i < layouts.size() ? layouts[i] : heddle_layout{}, launched);
     pointers[i] = &storage[i];
   }
   return pointers;
@@ -143,11 +149,9 @@ std::vector<const heddle_tensor*> Preparer::views(const std::vector<ValueId>& va
 // Of a constant, also of one that was uploaded; null: it is none.
 const void* Preparer::host_data(ValueId value) const {
   if (!value.valid()) return nullptr;
-  const Net& net = draft_.typed.net;
-  const NodeId producer = net[value].producer;
-  if (producer.valid() && draft_.nodes[producer.index].uploaded) value = net[producer].inputs[0];
+  value = draft_.original(value);
   const auto& known = draft_.typed.known[value.index];
-  return net[value].kind == Value::Kind::constant && known ? known->data : nullptr;
+  return draft_.typed.net[value].kind == Value::Kind::constant && known ? known->data : nullptr;
 }
 
 // What the memory limit leaves beside the values that the step has at hand.
@@ -170,7 +174,7 @@ Status Preparer::compile_subnets(NodeId id) {
   const Node& node = draft_.node(id);
   if (!node.has_subnet() || draft_.nodes[id.index].late) return {};
   std::vector<heddle_tensor> storage;
-  const std::vector<const heddle_tensor*> inputs = views(node.inputs, {}, storage);
+  const std::vector<const heddle_tensor*> inputs = views(node.inputs, {}, false, storage);
   // As when the net was inferred: what is known of the net's inputs too.
   for (size_t i = 0; i < node.inputs.size(); ++i)
     if (inputs[i] && draft_.typed.known[node.inputs[i].index])
@@ -223,8 +227,9 @@ Status Preparer::make(NodeId id) {
   const auto dynamic = [&](ValueId value) { return value.valid() && draft_.typed.type(value).dynamic; };
   if (std::any_of(node.inputs.begin(), node.inputs.end(), dynamic)) return {};
   std::vector<heddle_tensor> inputs, outputs;
-  const std::vector<const heddle_tensor*> input_pointers = views(node.inputs, d.input_layouts, inputs);
-  const std::vector<const heddle_tensor*> output_pointers = views(node.outputs, d.output_layouts, outputs);
+  const bool launched = draft_.launched(id);
+  const std::vector<const heddle_tensor*> input_pointers = views(node.inputs, d.input_layouts, launched, inputs);
+  const std::vector<const heddle_tensor*> output_pointers = views(node.outputs, d.output_layouts, launched, outputs);
   if (!draft_.options.prepack)
     for (heddle_tensor& input : inputs) input.flags &= ~HEDDLE_TENSOR_CONSTANT;
   PrepareRequest request;
@@ -247,8 +252,22 @@ Status Preparer::make(NodeId id) {
   };
   HEDDLE_CHECK(make_kernel(*d.call, *d.kernel, next, d.late ? nullptr : &request, &services, &d.made));
   d.resources = services.take_slots();
+  if (launched) launch(id);
   release(services);
   return {};
+}
+
+// What differs for a kernel that ran on the host when it was written: it reads what lies there when it is enqueued, and has the scratch of
+// one thread in that of the step.
+void Preparer::launch(NodeId id) {
+  const Node& node = draft_.node(id);
+  NodeDraft& d = draft_.nodes[id.index];
+  d.made.reads_host = 0;
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i].valid() && draft_.device_of(node.inputs[i]) == 0) d.made.reads_host |= uint64_t{1} << std::min<size_t>(i, 63);
+  d.thread_scratch_offset = align_up(d.made.scratch_bytes, arena_alignment);
+  d.made.scratch_bytes = d.thread_scratch_offset + d.made.thread_scratch_bytes;
+  d.made.thread_scratch_bytes = 0;
 }
 
 Status Preparer::ask_cost(NodeId id) {

@@ -10,6 +10,11 @@ Status Draft::at(NodeId id, Status status) const {
   return std::move(status).at(node(id).name, display_name(node(id).domain, node(id).type)).in_net(typed.net.name);
 }
 
+bool Draft::launched(NodeId id) const {
+  const NodeDraft& d = nodes[id.index];
+  return d.device != 0 && d.kernel && d.kernel->kernel->device_kind && d.kernel->kernel->device_kind != device_kind(device(id));
+}
+
 bool Draft::suspends(NodeId id) const {
   const NodeDraft& d = nodes[id.index];
   if (!d.kernel || (d.kernel->kernel->flags & HEDDLE_KERNEL_RESUMES) == 0) return false;

@@ -140,6 +140,9 @@ heddle_status Device::copy(void* stream, void* destination, const void* source, 
                            const heddle_call* call) noexcept {
   return guarded(call, [&] { return backend_.copy(handle_, stream, destination, source, static_cast<uint64_t>(bytes), kind, call); });
 }
+heddle_status Device::launch(void* stream, const heddle_launch& launch, const heddle_call* call) noexcept {
+  return guarded(call, [&] { return backend_.launch(handle_, stream, &launch, call); });
+}
 heddle_status Device::record(void* stream, void* event, const heddle_call* call) noexcept {
   return guarded(call, [&] { return backend_.record(handle_, stream, event, call); });
 }

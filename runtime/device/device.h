@@ -96,6 +96,7 @@ class Device : public std::enable_shared_from_this<Device> {
 
   // Enqueue; what a run does. The reason of a failing status is said to `call`.
   heddle_status copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, const heddle_call* call) noexcept;
+  heddle_status launch(void* stream, const heddle_launch& launch, const heddle_call* call) noexcept;
   heddle_status record(void* stream, void* event, const heddle_call* call) noexcept;
   heddle_status wait(void* stream, void* event, const heddle_call* call) noexcept;
   heddle_status notify(void* stream, heddle_stream_callback callback, void* user, const heddle_call* call) noexcept;

@@ -218,7 +218,12 @@ Status check_device(const heddle_device_backend& d) {
   const bool whole = d.count && d.open && d.close && d.description && d.memory_info && d.allocate && d.release && d.create_stream &&
                      d.destroy_stream && d.copy && d.fill && d.synchronize && d.create_event && d.destroy_event && d.record && d.wait &&
                      d.notify;
-  return whole ? Status() : bad(what, "lacks a function");
+  if (!whole) return bad(what, "lacks a function");
+  if (!HEDDLE_HAS(heddle_device_backend, &d, launch)) return {};
+  if (!d.launch != !d.runs_kernels_of) return bad(what, "has one of launch and runs_kernels_of without the other");
+  if (!d.launch) return {};
+  HEDDLE_CHECK(check_name(what, "kind whose kernels it runs", d.runs_kernels_of));
+  return std::strcmp(d.runs_kernels_of, d.kind) == 0 ? bad(what, "launches kernels of its own kind: those enqueue themselves") : Status();
 }
 
 }  // namespace

@@ -110,25 +110,37 @@ const OperatorSchema* RegistrySnapshot::find_operator(std::string_view domain, s
   return best;
 }
 
+std::string_view RegistrySnapshot::launched_kind(std::string_view kind) const {
+  std::shared_ptr<const LoadedPlugin> owner;
+  const heddle_device_backend* const backend = find_device(kind, &owner);
+  return backend && HEDDLE_HAS(heddle_device_backend, backend, launch) && backend->launch ? backend->runs_kernels_of : "";
+}
+
 const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
                                                  std::span<const DType> outputs, const KernelEntry* after) const {
   const Operator* op = find(schema.domain, schema.name);
   if (!op) return nullptr;
-  const auto it = op->kernels.find(std::string(device_kind));
-  if (it == op->kernels.end()) return nullptr;
   // By falling priority. `after` refused the node, so the search goes on behind it.
-  bool reached = after == nullptr;
-  for (const KernelEntry* entry : it->second) {
-    if (!reached) {
-      reached = entry == after;
-      continue;
+  const auto find_of_kind = [&](std::string_view kind, uint32_t unwanted) -> const KernelEntry* {
+    const auto it = op->kernels.find(std::string(kind));
+    if (it == op->kernels.end()) return nullptr;
+    for (const KernelEntry* entry : it->second) {
+      if (after) {
+        if (entry == after) after = nullptr;
+        continue;
+      }
+      const heddle_kernel& k = *entry->kernel;
+      if (k.version == schema.version && (k.flags & unwanted) == 0 &&
+          takes(k.input_dtypes, k.input_dtype_count, schema.op->input_count, inputs) &&
+          takes(k.output_dtypes, k.output_dtype_count, schema.op->output_count, outputs))
+        return entry;
     }
-    const heddle_kernel& k = *entry->kernel;
-    if (k.version == schema.version && takes(k.input_dtypes, k.input_dtype_count, schema.op->input_count, inputs) &&
-        takes(k.output_dtypes, k.output_dtype_count, schema.op->output_count, outputs))
-      return entry;
-  }
-  return nullptr;
+    return nullptr;
+  };
+  const KernelEntry* const own = find_of_kind(device_kind, 0);
+  if (own || schema.op->subnets) return own;
+  const std::string_view launched = launched_kind(device_kind);
+  return launched.empty() ? nullptr : find_of_kind(launched, HEDDLE_KERNEL_ASYNC | HEDDLE_KERNEL_RESUMES);
 }
 
 const heddle_resource* RegistrySnapshot::find_resource(std::string_view name, std::string_view device_kind,

@@ -24,7 +24,8 @@ class RegistrySnapshot {
   // The operator with the highest version not above `version` (0: the newest). Null when unknown.
   const OperatorSchema* find_operator(std::string_view domain, std::string_view name, int32_t version = 0) const;
   // The kernel for `schema` on `device_kind` whose dtype sets take these dtypes, highest priority first; null when there is none.
-  // `after`: the next best behind that one (a kernel may answer "unsupported" when created).
+  // `after`: the next best behind that one (a kernel may answer "unsupported" when created). Behind a kind's own kernels come those of the
+  // kind whose kernels it launches.
   const KernelEntry* find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
                                  std::span<const DType> outputs, const KernelEntry* after = nullptr) const;
   // For a step on a device of that kind; those of wider scopes are for all kinds.
@@ -49,6 +50,8 @@ class RegistrySnapshot {
     std::unordered_map<std::string, std::vector<const KernelEntry*>> kernels;  // by device kind, highest priority first
   };
   const Operator* find(std::string_view domain, std::string_view name) const;
+  // The kind whose kernels devices of `kind` launch; empty: none.
+  std::string_view launched_kind(std::string_view kind) const;
   std::unordered_map<std::string, Operator> operators_;  // by domain + '\0' + name
   std::vector<std::shared_ptr<const LoadedPlugin>> plugins_;
   std::vector<std::shared_ptr<const RewriteRule>> rewrite_rules_;

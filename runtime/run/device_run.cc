@@ -89,6 +89,15 @@ heddle_status DeviceRun::work(const DeviceWork& work, const PlanStep& step, cons
     return device.copy(context->stream, context->outputs[0]->data, from, bytes, work.copy_kind, context->call);
   }
   const heddle_kernel& kernel = *step.kernel->kernel;
+  if (work.kind == DeviceWork::Kind::launch) {
+    if (step.tiles == 0) return HEDDLE_OK;
+    auto* const scratch = static_cast<std::byte*>(context->scratch);
+    const auto of_step = static_cast<uint64_t>(work.thread_scratch), whole = static_cast<uint64_t>(step.scratch_bytes);
+    return device.launch(
+        context->stream,
+        {sizeof(heddle_launch), 0, &kernel, context, step.tiles, of_step, whole > of_step ? scratch + of_step : nullptr, whole - of_step},
+        context->call);
+  }
   const heddle_status status = step.tiles > 0 ? kernel.run(context, 0, step.tiles) : HEDDLE_OK;
   return status == HEDDLE_OK && kernel.finish ? kernel.finish(context) : status;
 }

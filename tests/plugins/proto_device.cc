@@ -1,7 +1,7 @@
 // The smallest whole device: memory that the host cannot touch, asynchronous streams, events, host callbacks, and a few kernels. The first
 // user of device_plugin.h, what the tests in tests/device/ run on, and what docs/writing_a_device.md explains.
 //
-// Read when a device is counted or opened: HEDDLE_PROTO_DEVICES (2), HEDDLE_PROTO_MEMORY in bytes (64 MiB), HEDDLE_PROTO_DELAY_SEED
+// Read when a device is counted or opened: HEDDLE_PROTO_DEVICES (2), HEDDLE_PROTO_MEMORY in bytes (64 MiB), HEDDLE_PROTO_SEED
 // (0: no delays), HEDDLE_PROTO_BROKEN (set: open fails), HEDDLE_PROTO_FORGETFUL (set: the device does not know what failed),
 // HEDDLE_PROTO_HOLD (the name of a file: while there is one, streams begin nothing).
 #include <atomic>
@@ -58,7 +58,7 @@ heddle_status open(int32_t index, void** device, const heddle_call* call) {
   if (std::getenv("HEDDLE_PROTO_BROKEN")) return fail(call, HEDDLE_ERROR_DEVICE, "HEDDLE_PROTO_BROKEN is set");
   auto made = std::make_unique<Device>(setting("HEDDLE_PROTO_MEMORY", uint64_t{64} << 20));
   if (!made->memory.ok()) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
-  made->delay_seed = setting("HEDDLE_PROTO_DELAY_SEED", 0);
+  made->delay_seed = setting("HEDDLE_PROTO_SEED", 0);
   if (const char* hold = std::getenv("HEDDLE_PROTO_HOLD")) made->hold = hold;
   made->description = "proto device " + std::to_string(index) + ", a thread for each stream";
   *device = made.release();
@@ -198,7 +198,9 @@ const heddle_device_backend backend = {sizeof(heddle_device_backend),
                                        wait,
                                        notify,
                                        label,
-                                       failed_label};
+                                       failed_label,
+                                       nullptr,
+                                       nullptr};
 
 }  // namespace
 }  // namespace proto

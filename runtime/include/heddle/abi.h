@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 10
+#define HEDDLE_ABI_MINOR 11
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x58c9dcccec9398a6)
+#define HEDDLE_ABI_HASH UINT64_C(0xe80c4e8fdf3fbd6a)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))

@@ -29,6 +29,21 @@ enum { HEDDLE_COPY_HOST_TO_DEVICE = 1, HEDDLE_COPY_DEVICE_TO_HOST = 2, HEDDLE_CO
  */
 typedef void (*heddle_stream_callback)(void* user, heddle_status failed, const char* text, size_t length);
 
+/* One step by a kernel that was written for another kind of device. Its context has the addresses of this device: of tensors on it
+   (heddle_tensor::space), scratch and run_state. The kernel is to be called with a copy that has those of the memory it works in instead,
+   all of it HEDDLE_SPACE_HOST for one of "cpu", and with a host table of the backend's whose thread_scratch answers with the memory below.
+ */
+typedef struct heddle_launch {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const heddle_kernel* kernel;
+  const heddle_run_context* context;
+  int64_t tiles; /* run is called with [0, tiles), then finish, unless it is null */
+  uint64_t scratch_bytes;
+  void* thread_scratch; /* on the device, of this step, 64-byte aligned */
+  uint64_t thread_scratch_bytes;
+} heddle_launch;
+
 typedef struct heddle_device_backend {
   uint32_t struct_size;
   uint32_t reserved;
@@ -66,6 +81,13 @@ typedef struct heddle_device_backend {
   /* The number of the work that failed, asked once after a failing synchronize; UINT64_MAX: the device does not know. Without it an
      asynchronous error names every operator that it may come from. */
   uint64_t (*failed_label)(void* device, void* stream);
+  /* Optional, both or neither. The device runs kernels that were written for this kind ("cpu") of operators for which it has none of its
+     own. The host creates and prepares them as that kind's, with constants, and packed forms of them, on the host; not those of operators
+     that run subnets, nor asynchronous ones. */
+  const char* runs_kernels_of;
+  /* Enqueues such a step. `launch`, its context, and what inputs on the host hold stay as they are during the call only: they are to be
+     copied. The kernel, its state and resources stay until the stream has passed. What it says by set_error is the failure's text. */
+  heddle_status (*launch)(void* device, void* stream, const heddle_launch* launch, const heddle_call* call);
 } heddle_device_backend;
 
 #ifdef __cplusplus
