@@ -16,7 +16,7 @@ struct DeviceKind {
   std::string library;       // built beside the tests
   int devices = 1;           // how many there are
   int64_t memory_bytes = 0;  // of each, as `heddle devices` prints it
-  // It reads HEDDLE_<KIND>_DEVICES, _MEMORY, _BROKEN, _FORGETFUL, _WRONG and _DELAY_SEED (tests/plugins/proto_device.cc).
+  // It reads HEDDLE_<KIND>_DEVICES, _MEMORY, _BROKEN, _FORGETFUL, _WRONG and _SEED (tests/plugins/proto_device.cc).
   bool has_settings = false;
   // While the file exists that HEDDLE_<KIND>_HOLD names, its streams begin nothing.
   bool can_be_held = false;
@@ -39,6 +39,13 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .has_faults = true,
        .has_gates = true,
        .has_few_kernels = true,
+       .counts_memory = true},
+      {.name = "sim",
+       .library = HEDDLE_BINARY_DIR "/lib/sim.so",
+       .devices = 2,
+       .memory_bytes = int64_t{4} << 30,
+       .has_settings = true,
+       .can_be_held = true,
        .counts_memory = true},
   };
   return kinds;

@@ -79,7 +79,7 @@ TEST_P(DeviceFailure, CancelledInTheMiddleNothingStaysInFlight) {
   ASSERT_TRUE(right.ok() && right->context.run().ok());
   int cancelled = 0;
   for (int seed = 1; seed <= 12; ++seed) {
-    const DeviceSetting delays("DELAY_SEED", std::to_string(seed));
+    const DeviceSetting delays("SEED", std::to_string(seed));
     const Runtime runtime = device_runtime(1 + seed % 3);
     auto prepared = prepare(runtime, net, silent(1 + seed % 2));
     ASSERT_TRUE(prepared.ok());
@@ -98,7 +98,7 @@ TEST_P(DeviceFailure, CancelledInTheMiddleNothingStaysInFlight) {
 }
 
 TEST_P(DeviceFailure, DeadlinesEndRunsOnDevices) {
-  const DeviceSetting delays("DELAY_SEED", "3");
+  const DeviceSetting delays("SEED", "3");
   const Runtime runtime = device_runtime(1);
   auto prepared = prepare(runtime, mixed_net(), silent());
   ASSERT_TRUE(prepared.ok());

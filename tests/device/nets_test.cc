@@ -55,7 +55,7 @@ TEST_P(DeviceNets, FiftySeedsOfDelaysStreamsAndThreads) {
   for (uint32_t seed = 1; seed <= 50; ++seed) {
     const Net net = random_net(seed);
     const auto right = expected(net);
-    const DeviceSetting delays("DELAY_SEED", std::to_string(seed));
+    const DeviceSetting delays("SEED", std::to_string(seed));
     const int streams = 1 + static_cast<int>(seed % 3), threads = 1 + static_cast<int>(seed / 3 % 3);
     const Runtime runtime = device_runtime(threads);
     auto prepared = prepare(runtime, net, silent(streams));
@@ -72,7 +72,7 @@ TEST_P(DeviceNets, ShuffledSchedulesKeepTheBits) {
   HEDDLE_DEVICES_NEEDED(2);
   const Net net = random_net(77);
   const auto right = expected(net);
-  const DeviceSetting delays("DELAY_SEED", "5");
+  const DeviceSetting delays("SEED", "5");
   const Runtime runtime = device_runtime(3);
   for (uint64_t shuffle = 1; shuffle <= 12; ++shuffle) {
     auto session = runtime.open(Net(net), silent(3));
@@ -90,7 +90,7 @@ TEST_P(DeviceNets, ShuffledSchedulesKeepTheBits) {
 TEST_P(DeviceNets, ContextsRunSideBySideOnOneDevice) {
   const Net net = mixed_net();
   const auto right = expected(net);
-  const DeviceSetting delays("DELAY_SEED", "9");
+  const DeviceSetting delays("SEED", "9");
   const Runtime runtime = device_runtime(2);
   auto session = runtime.open(Net(net), silent(2));
   ASSERT_TRUE(session.ok());
@@ -149,7 +149,7 @@ TEST_P(DeviceNets, CallersBuffersAreReadAndWritten) {
 
 TEST_P(DeviceNets, StepsCanBeObserved) {
   const Net net = mixed_net();
-  const DeviceSetting delays("DELAY_SEED", "3");
+  const DeviceSetting delays("SEED", "3");
   const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, net, silent(2));
   ASSERT_TRUE(prepared.ok());

@@ -114,8 +114,11 @@ TEST_P(DevicePlacement, ArenasArePackedOnEachDevice) {
   auto prepared = prepare(runtime, b.finish(), silent(2));
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const PlanDevice& device = prepared->plan().devices[0];
-  EXPECT_EQ(device.arena_bytes, 2 * 4096);
-  EXPECT_EQ(device.memory.sum_bytes, 13 * 4096);
+  if (kind().has_few_kernels) {  // others fuse the chain, and have scratch
+    EXPECT_EQ(device.arena_bytes, 2 * 4096);
+    EXPECT_EQ(device.memory.sum_bytes, 13 * 4096);
+  }
+  EXPECT_EQ(device.memory.lower_bound_bytes, device.arena_bytes);
   EXPECT_EQ(device.memory.peak_bytes, device.arena_bytes);
   int64_t free = 0, total = 0;
   ASSERT_TRUE(device.device->memory_info(&free, &total).ok());

@@ -28,7 +28,7 @@ Net fenced_chains(int chains, int links) {
 
 // A device may refuse a call for a stream that another thread is in a call for.
 TEST_P(DeviceStreams, CallsForOneStreamNeverOverlap) {
-  const DeviceSetting delays("DELAY_SEED", "11");
+  const DeviceSetting delays("SEED", "11");
   const Runtime runtime = device_runtime(4);
   for (int streams = 1; streams <= 3; ++streams)
     for (const Net& net : {fenced_chains(1, 24), fenced_chains(4, 8), mixed_net()}) {

@@ -7,7 +7,7 @@ namespace {
 
 TEST(ToolPlugin, ListTellsWhatCameFromWhere) {
   const Json plugins = heddle_json({"plugin", "list", "--plugin", example_plugin})["plugins"];
-  ASSERT_EQ(plugins.size(), 2u);
+  ASSERT_EQ(plugins.size(), 3u);  // and those that come with Heddle
   EXPECT_EQ(plugins[0]["name"], "example");
   EXPECT_EQ(plugins[0]["path"], std::filesystem::canonical(example_plugin).string());
   EXPECT_EQ(plugins[0]["operators"], Json::array({{{"name", "example::Scale"}, {"version", 1}}}));

@@ -1,0 +1,192 @@
+#include "engine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace sim {
+namespace {
+
+constexpr std::chrono::milliseconds look_again(1);  // whether a file is gone
+
+}  // namespace
+
+std::shared_ptr<Engine> Engine::shared(uint64_t seed) {
+  static std::mutex mutex;
+  static std::weak_ptr<Engine> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Engine> engine = known.lock();
+  if (!engine) known = engine = std::make_shared<Engine>(seed);
+  return engine;
+}
+
+Engine::Engine(uint64_t seed) : seed_(seed), random_(seed), worker_([this] { work(); }) {}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closing_ = true;
+    changed_.notify_all();
+  }
+  worker_.join();
+}
+
+Stream* Engine::add_stream(const Memory& memory, const Manners& manners) {
+  auto stream = std::make_unique<Stream>(memory, manners);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  able_.reserve(streams_.size() + 1);
+  streams_.push_back(stream.get());
+  return stream.release();
+}
+
+void Engine::remove(Stream* stream) {
+  synchronize(*stream);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
+  }
+  delete stream;
+}
+
+// ---------------------------------------------------------------- enqueueing
+
+Job* Engine::take_job() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!idle_jobs_) return jobs_.emplace_back(std::make_unique<Job>()).get();
+  return std::exchange(idle_jobs_, idle_jobs_->next);
+}
+
+void Engine::give_back(Job* job) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  job->next = std::exchange(idle_jobs_, job);
+}
+
+void Engine::add(Stream& stream, Job* job) {
+  job->next = nullptr;
+  job->ticket = ++tickets_;
+  job->label = stream.label_;
+  (stream.first_job_ ? stream.last_job_->next : stream.first_job_) = job;
+  stream.last_job_ = job;
+  changed_.notify_all();
+}
+
+void Engine::enqueue(Stream& stream, Job* job) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  add(stream, job);
+}
+
+void Engine::record(Stream& stream, Event& event) {
+  Job* const job = take_job();
+  job->kind = Job::Kind::record;
+  job->event = &event;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  job->record = ++event.expected_;
+  add(stream, job);
+}
+
+void Engine::wait(Stream& stream, Event& event) {
+  Job* const job = take_job();
+  job->kind = Job::Kind::wait;
+  job->event = &event;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  job->record = event.expected_;
+  add(stream, job);
+}
+
+Failure Engine::synchronize(Stream& stream) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return !stream.first_job_ && !stream.busy_; });
+  Failure failure = std::exchange(stream.failure_, {});
+  stream.failed_label_ = failure.label;
+  return failure;
+}
+
+// ---------------------------------------------------------------- the device's thread
+
+bool Engine::may_begin(const Stream& stream) const {
+  const Job* const job = stream.first_job_;
+  return job && (job->kind != Job::Kind::wait || job->event->reached_ >= job->record);
+}
+
+// `held`: streams could go on, but for a file.
+Stream* Engine::choose(bool* held) {
+  able_.clear();
+  *held = false;
+  for (Stream* stream : streams_) {
+    if (!may_begin(*stream)) continue;
+    if (!stream->manners.hold.empty() && ::access(stream->manners.hold.c_str(), F_OK) == 0)
+      *held = true;
+    else
+      able_.push_back(stream);
+  }
+  if (able_.empty()) return nullptr;
+  if (seed_ != 0) return able_[draw() % able_.size()];
+  return *std::min_element(able_.begin(), able_.end(),
+                           [](const Stream* a, const Stream* b) { return a->first_job_->ticket < b->first_job_->ticket; });
+}
+
+void Engine::pause() {
+  if (seed_ == 0) return;
+  if (const uint64_t number = draw(); number % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(number / 4 % 120));
+}
+
+void Engine::work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    bool held = false;
+    Stream* const stream = choose(&held);
+    if (!stream) {
+      if (closing_) return;
+      held ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
+      continue;
+    }
+    Job* const job = std::exchange(stream->first_job_, stream->first_job_->next);
+    stream->busy_ = true;
+    // Under the lock, which those who enqueue take too.
+    if (job->kind == Job::Kind::record) {
+      job->event->reached_ = job->record;
+      job->event->failure_ = stream->failure_;
+    } else if (job->kind == Job::Kind::wait) {
+      if (stream->failure_.status == HEDDLE_OK) stream->failure_ = job->event->failure_;
+    } else {
+      lock.unlock();
+      pause();
+      execute(*stream, *job);
+      lock.lock();
+    }
+    stream->busy_ = false;
+    job->next = std::exchange(idle_jobs_, job);
+    if (!stream->first_job_) changed_.notify_all();
+  }
+}
+
+heddle_status Engine::move(const Stream& stream, const Job& job, std::string* why) const {
+  const Memory& memory = stream.memory;
+  void* const to =
+      job.value == HEDDLE_COPY_DEVICE_TO_HOST && job.kind == Job::Kind::copy ? job.destination : memory.shadow(job.destination, job.bytes);
+  if (job.kind == Job::Kind::fill) {
+    if (!to) return *why = "a fill touches memory that is not the device's", HEDDLE_ERROR_DEVICE;
+    std::memset(to, job.value, job.bytes);
+    return HEDDLE_OK;
+  }
+  const void* const from = job.value == HEDDLE_COPY_HOST_TO_DEVICE ? job.source : memory.shadow(job.source, job.bytes);
+  if (!to || !from) return *why = "a copy touches memory that is not the device's", HEDDLE_ERROR_DEVICE;
+  std::memmove(to, from, job.bytes);
+  return HEDDLE_OK;
+}
+
+// The stream's failure is this thread's while it is busy. What is behind a failure is left out.
+void Engine::execute(Stream& stream, Job& job) {
+  Failure& failure = stream.failure_;
+  if (job.kind == Job::Kind::notify)
+    return job.callback(job.user, failure.status, failure.status == HEDDLE_OK ? nullptr : failure.text.data(), failure.text.size());
+  if (failure.status != HEDDLE_OK) return;
+  std::string why;
+  const heddle_status status = job.kind == Job::Kind::launch ? job.launch.run(stream.manners.wrong, &why) : move(stream, job, &why);
+  if (status != HEDDLE_OK) failure = {status, std::move(why), job.label};
+}
+
+}  // namespace sim

@@ -1,0 +1,149 @@
+// Streams and events of the simulated devices, and the one thread that does their work: of the streams that could go on it takes one after
+// the other, in the order of enqueueing, or, with a seed, in any order that streams and events allow, with pauses, the same for the same
+// seed and the same calls.
+//
+// Nothing is allocated once as much has been in flight as ever will be.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "heddle/device_plugin.h"
+#include "launch.h"
+#include "memory.h"
+
+namespace sim {
+
+// The first thing that went wrong on a stream.
+struct Failure {
+  heddle_status status = HEDDLE_OK;
+  std::string text;
+  uint64_t label = UINT64_MAX;
+};
+
+class Event {
+ private:
+  friend class Engine;
+  uint64_t expected_ = 0, reached_ = 0;  // records enqueued, and passed
+  Failure failure_;                      // before the last that was passed
+};
+
+class Stream;
+
+// What is enqueued.
+struct Job {
+  enum class Kind { copy, fill, launch, record, wait, notify };
+  Kind kind = Kind::copy;
+  Job* next = nullptr;
+  uint64_t ticket = 0;  // by order of enqueueing
+  uint64_t label = UINT64_MAX;
+  void* destination = nullptr;
+  const void* source = nullptr;
+  uint64_t bytes = 0;
+  int32_t value = 0;  // of a fill
+  Event* event = nullptr;
+  uint64_t record = 0;  // of that event
+  heddle_stream_callback callback = nullptr;
+  void* user = nullptr;
+  Launch launch;
+};
+
+// How a device is to behave.
+struct Manners {
+  std::string hold;   // while there is a file of this name, nothing begins
+  std::string wrong;  // the operator whose kernels compute something else; empty: none
+};
+
+class Stream {
+ public:
+  Stream(const Memory& of, const Manners& its) : memory(of), manners(its) {}
+  const Memory& memory;
+  const Manners& manners;
+
+  // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
+  // after it.
+  class Call {
+   public:
+    explicit Call(Stream& stream) : stream_(stream), first_(!stream.inside_.exchange(true)) {
+      if (!first_) stream.overlapped_ = true;
+    }
+    ~Call() {
+      if (first_) stream_.inside_ = false;
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    bool alone() const { return !stream_.overlapped_; }
+
+   private:
+    Stream& stream_;
+    const bool first_;
+  };
+  static constexpr const char* overlap = "two threads were in calls for one stream at once";
+
+  void label(uint64_t number) { label_ = number; }
+  uint64_t failed_label() const { return failed_label_; }
+
+ private:
+  friend class Engine;
+  std::atomic<bool> inside_{false}, overlapped_{false};
+  uint64_t label_ = UINT64_MAX, failed_label_ = UINT64_MAX;  // of the host's threads
+  // Under the engine's lock:
+  Job *first_job_ = nullptr, *last_job_ = nullptr;
+  bool busy_ = false;
+  Failure failure_;
+};
+
+class Engine {
+ public:
+  // That of the process, made with the first device, whose seed it has, and gone with the last. Seed 0: no pauses, and the order of
+  // enqueueing.
+  static std::shared_ptr<Engine> shared(uint64_t seed);
+  explicit Engine(uint64_t seed);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  Stream* add_stream(const Memory& memory, const Manners& manners);
+  // Once it is idle.
+  void remove(Stream* stream);
+
+  // A job to be filled and enqueued, or given back.
+  Job* take_job();
+  void give_back(Job* job);
+  void enqueue(Stream& stream, Job* job);
+  void record(Stream& stream, Event& event);
+  void wait(Stream& stream, Event& event);
+  Failure synchronize(Stream& stream);
+
+ private:
+  bool may_begin(const Stream& stream) const;
+  Stream* choose(bool* held);
+  void pause();
+  void work();
+  void execute(Stream& stream, Job& job);
+  heddle_status move(const Stream& stream, const Job& job, std::string* why) const;
+  void add(Stream& stream, Job* job);
+  uint64_t draw() {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    return random_ >> 33;
+  }
+
+  const uint64_t seed_;
+  std::mutex mutex_;
+  std::condition_variable changed_;  // there is work, or none
+  std::vector<Stream*> streams_, able_;
+  std::vector<std::unique_ptr<Job>> jobs_;
+  Job* idle_jobs_ = nullptr;
+  uint64_t tickets_ = 0;
+  uint64_t random_;
+  bool closing_ = false;
+  std::thread worker_;  // last: it uses everything above
+};
+
+}  // namespace sim

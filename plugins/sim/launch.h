@@ -1,0 +1,55 @@
+// A kernel of the host's, run on the device: a copy of its context in which everything lies in the shadow of the device's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/device_plugin.h"
+#include "memory.h"
+
+namespace sim {
+
+// Before the first launch: the table that kernels would see on the host.
+void set_host(const heddle_host& host);
+
+// Is used again for other launches: what it has allocated for one it keeps.
+class Launch {
+ public:
+  // Copies what lasts only as long as the call. False: something in it is not in this device's memory, and `why` says what.
+  bool capture(const heddle_launch& launch, const Memory& memory, std::string* why);
+  // On the device's thread. `wrong`: of this operator the first float that comes out is another. `why`: of a failure.
+  heddle_status run(const std::string& wrong, std::string* why);
+
+  void* thread_scratch() const { return thread_scratch_; }
+  void note(const char* text, size_t length) { text_.assign(text, length); }
+
+ private:
+  // 64-byte aligned, of inputs on the host.
+  class HostBytes {
+   public:
+    void reserve(size_t bytes);
+    char* data() const { return data_; }
+
+   private:
+    std::unique_ptr<char[]> memory_;
+    char* data_ = nullptr;
+    size_t bytes_ = 0;
+  };
+  bool place(heddle_tensor& tensor, const heddle_tensor& original, const Memory& memory, size_t* host_bytes);
+
+  const heddle_kernel* kernel_ = nullptr;
+  int64_t tiles_ = 0;
+  heddle_run_context context_ = {};
+  std::vector<heddle_tensor> tensors_;
+  std::vector<int64_t> dims_;
+  std::vector<const heddle_tensor*> inputs_;
+  std::vector<heddle_tensor*> outputs_;
+  HostBytes host_bytes_;
+  void* thread_scratch_ = nullptr;
+  std::string text_;  // by set_error
+};
+
+}  // namespace sim
