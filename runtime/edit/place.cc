@@ -31,6 +31,12 @@ bool runs_on(const TypedNet& net, const Node& node, const std::string& device, b
   return KernelCall(net, node, device, 1).find() != nullptr;
 }
 
+// Its results are known before the run: it is folded away.
+bool is_known(const TypedNet& net, const Node& node) {
+  return !node.outputs.empty() &&
+         std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return !v.valid() || net.known[v.index]; });
+}
+
 Status fallen_back(const Node& node, const CompilationTarget& target) {
   const bool asked_for = target.copies == Copies::automatic;  // but not done in silence
   Status status(
@@ -59,9 +65,10 @@ TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings
   for (size_t i = 0; i < editor.graph().nodes.size(); ++i) {
     const NodeId id(i);
     const Node& node = editor.node(id);
-    const bool falls_back = fall_back && node.device.empty() && !runs_on(editor.net(), node, everywhere, has_pointwise);
+    const bool known = node.device.empty() && is_known(editor.net(), node);
+    const bool falls_back = !known && fall_back && node.device.empty() && !runs_on(editor.net(), node, everywhere, has_pointwise);
     if (falls_back) findings.add(fallen_back(node, target).in_net(editor.graph().name));
-    editor.set_device(id, falls_back ? host_device : editor.device(full_device_name(node.device, everywhere)));
+    editor.set_device(id, known || falls_back ? host_device : editor.device(full_device_name(node.device, everywhere)));
   }
   return editor.finish();
 }

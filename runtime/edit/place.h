@@ -10,7 +10,8 @@ namespace heddle {
 
 // Gives every operator that names no device the target's default one. Where copies may be made (Copies other than strict) and the default
 // device is there, operators that do not run there become the host's, each with a finding: a warning, or a note where copies were asked
-// for (Copies::automatic). From here on a device is an id (Node::placed, TypedNet::devices).
+// for (Copies::automatic). Those whose results are known before the run are the host's in any case: they are folded away. From here on a
+// device is an id (Node::placed, TypedNet::devices).
 TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings);
 
 // Leaves out of the table those that no operator is left on; ids are given anew, in the order of the operators.

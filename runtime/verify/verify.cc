@@ -81,14 +81,16 @@ class Verifier {
                     [&](const TypedNet& subnet, bool, Findings& inside) { verify(subnet, host, inner, inside); });
   }
 
-  // What the net's inputs, outputs and constants need is always copied.
+  // What the net's inputs, outputs and constants need is always copied; what is known before the run becomes a constant.
   void check_placement(NodeId id) {
     const Node& node = net_[id];
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto known = [&](ValueId v) { return !v.valid() || typed_.known[v.index]; };
+    const bool folded = !node.outputs.empty() && std::all_of(node.outputs.begin(), node.outputs.end(), known);
+    for (size_t i = 0; i < node.inputs.size() && !folded; ++i) {
       if (!node.inputs[i].valid()) continue;
       const Value& value = net_[node.inputs[i]];
       const DeviceId there = locations_.of(node.inputs[i]), here = locations_.wanted(id, i);
-      if (there == here || (!value.producer.valid() && !value.variable.valid())) continue;
+      if (there == here || (!value.producer.valid() && !value.variable.valid()) || typed_.known[node.inputs[i].index]) continue;
       if (target_.copies == Copies::automatic) continue;
       Status crossing(Code::wrong_device,
                       fmt::format("runs on {} but input {} is on {}, where {}{}", quoted(typed_.devices[locations_.of(id).index]),

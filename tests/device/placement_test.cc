@@ -103,6 +103,26 @@ TEST_P(DevicePlacement, AnExplicitCopyIsNoCrossing) {
   EXPECT_EQ(prepared->plan().copies.size(), 4u);
 }
 
+// What is known before the run crosses nothing, wherever it is read and whatever it was computed from.
+TEST_P(DevicePlacement, ShapeArithmeticIsFoldedAndCrossesNothing) {
+  NetBuilder b("shapes");
+  const ValueId x = b.input("x", DType::f32, Shape{2, 3});
+  const ValueId a = b.add1("Relu", "a", {x});
+  const ValueId turned = b.add1("Gather", "turned", {b.add1("Shape", "shape", {a}), b.constant_ints("order", {1, 0})});
+  b.output(b.add1("Relu", "y", {b.add1("Reshape", "reshaped", {a, turned})}));
+  SessionOptions options;
+  options.copies = Copies::strict;
+  options.device = device_name(0);
+  auto prepared = prepare(device_runtime(), b.finish(), options);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const std::vector<float> content = {1, -2, 3, -4, 5, -6};
+  ASSERT_TRUE(prepared->context.bind_input(0, content.data()).ok());
+  const Status ran = prepared->context.run();
+  ASSERT_TRUE(ran.ok()) << ran.text();
+  EXPECT_EQ(prepared->context.output(0).shape, (Shape{3, 2}));
+  EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[4], 5);
+}
+
 TEST_P(DevicePlacement, ArenasArePackedOnEachDevice) {
   HEDDLE_DEVICE_NEEDS(counts_memory);
   NetBuilder b("chain");
