@@ -4,7 +4,7 @@
 // Read when a device is counted or opened: HEDDLE_SIM_DEVICES (2), HEDDLE_SIM_MEMORY in bytes (4 GiB), HEDDLE_SIM_SEED (0: no delays, and
 // no other order than that of enqueueing), HEDDLE_SIM_BROKEN (set: open fails), HEDDLE_SIM_FORGETFUL (set: a device does not know what
 // failed), HEDDLE_SIM_WRONG (an operator whose kernels compute something else), HEDDLE_SIM_HOLD (the name of a file: while there is one,
-// nothing begins).
+// nothing begins), HEDDLE_SIM_FAULTS (faults.h).
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -47,11 +47,18 @@ heddle_status fail(const heddle_call* call, heddle_status status, const std::str
   return status;
 }
 
-// A call for a stream; what throws is out of memory.
+// A call for a stream.
 template <class Function>
 heddle_status entered(void* stream, const heddle_call* call, const Function& function) {
   const Stream::Call inside(stream_of(stream));
   return inside.alone() ? function(stream_of(stream)) : fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+}
+
+// Before a kernel or a copy is enqueued.
+heddle_status may_enqueue(Stream& stream, const char* operator_name, const heddle_call* call) {
+  if (stream.manners.lost) return fail(call, HEDDLE_ERROR_DEVICE, "the device is lost, as it was told to be");
+  const bool fails = stream.manners.faults.strikes(Faults::Kind::enqueue, {operator_name, stream.label()});
+  return fails ? fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to") : HEDDLE_OK;
 }
 
 heddle_status count(int32_t* devices, const heddle_call* call) {
@@ -67,6 +74,9 @@ heddle_status open(int32_t index, void** device, const heddle_call* call) {
   if (!made->memory.ok()) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
   if (const char* hold = std::getenv("HEDDLE_SIM_HOLD")) made->manners.hold = hold;
   if (const char* wrong = std::getenv("HEDDLE_SIM_WRONG")) made->manners.wrong = wrong;
+  std::string error;
+  if (const char* faults = std::getenv("HEDDLE_SIM_FAULTS"); faults && !made->manners.faults.parse(faults, &error))
+    return fail(call, HEDDLE_ERROR_DEVICE, "HEDDLE_SIM_FAULTS: " + error);
   made->description = "simulated device " + std::to_string(index);
   if (seed != 0) made->description += ", delays and orders of seed " + std::to_string(seed);
   *device = made.release();
@@ -94,6 +104,9 @@ heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_by
 
 heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
   Memory& all = device_of(device).memory;
+  Manners& manners = device_of(device).manners;
+  if (manners.lost) return fail(call, HEDDLE_ERROR_DEVICE, "the device is lost, as it was told to be");
+  if (manners.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
   *memory = all.allocate(bytes);
   if (*memory) return HEDDLE_OK;
   return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY,
@@ -116,6 +129,7 @@ void destroy_stream(void* device, void* stream) {
 heddle_status move(void* device, void* stream, Job::Kind kind, void* destination, const void* source, uint64_t bytes, int32_t value,
                    const heddle_call* call) {
   return entered(stream, call, [&](Stream& s) -> heddle_status {
+    if (const heddle_status status = may_enqueue(s, nullptr, call); status != HEDDLE_OK) return status;
     Engine& engine = *device_of(device).engine;
     Job* const job = engine.take_job();
     job->kind = kind;
@@ -184,6 +198,7 @@ uint64_t failed_label(void*, void* stream) {
 
 heddle_status launch(void* device, void* stream, const heddle_launch* asked, const heddle_call* call) {
   return entered(stream, call, [&](Stream& s) -> heddle_status {
+    if (const heddle_status status = may_enqueue(s, asked->kernel->operator_name, call); status != HEDDLE_OK) return status;
     Engine& engine = *device_of(device).engine;
     Job* const job = engine.take_job();
     std::string why;

@@ -11,6 +11,7 @@ namespace sim {
 namespace {
 
 constexpr std::chrono::milliseconds look_again(1);  // whether a file is gone
+constexpr size_t jobs_per_stream = 64;
 
 }  // namespace
 
@@ -34,18 +35,23 @@ Engine::~Engine() {
   worker_.join();
 }
 
-Stream* Engine::add_stream(const Memory& memory, const Manners& manners) {
+Stream* Engine::add_stream(const Memory& memory, Manners& manners) {
   auto stream = std::make_unique<Stream>(memory, manners);
   const std::lock_guard<std::mutex> lock(mutex_);
   able_.reserve(streams_.size() + 1);
   streams_.push_back(stream.get());
+  while (jobs_.size() < jobs_per_stream * streams_.size()) {
+    Job* const job = jobs_.emplace_back(std::make_unique<Job>()).get();
+    job->launch.reserve();
+    job->next = std::exchange(idle_jobs_, job);
+  }
   return stream.release();
 }
 
 void Engine::remove(Stream* stream) {
-  synchronize(*stream);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return stream->silent_ || (!stream->first_job_ && !stream->busy_); });
     streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
   }
   delete stream;
@@ -98,7 +104,7 @@ void Engine::wait(Stream& stream, Event& event) {
 
 Failure Engine::synchronize(Stream& stream) {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return !stream.first_job_ && !stream.busy_; });
+  changed_.wait(lock, [&] { return !stream.first_job_ && !stream.busy_ && !stream.silent_; });
   Failure failure = std::exchange(stream.failure_, {});
   stream.failed_label_ = failure.label;
   return failure;
@@ -108,7 +114,7 @@ Failure Engine::synchronize(Stream& stream) {
 
 bool Engine::may_begin(const Stream& stream) const {
   const Job* const job = stream.first_job_;
-  return job && (job->kind != Job::Kind::wait || job->event->reached_ >= job->record);
+  return job && !stream.silent_ && (job->kind != Job::Kind::wait || job->event->reached_ >= job->record);
 }
 
 // `held`: streams could go on, but for a file.
@@ -145,6 +151,7 @@ void Engine::work() {
     }
     Job* const job = std::exchange(stream->first_job_, stream->first_job_->next);
     stream->busy_ = true;
+    bool ended = true;
     // Under the lock, which those who enqueue take too.
     if (job->kind == Job::Kind::record) {
       job->event->reached_ = job->record;
@@ -154,16 +161,17 @@ void Engine::work() {
     } else {
       lock.unlock();
       pause();
-      execute(*stream, *job);
+      ended = execute(*stream, *job);
       lock.lock();
     }
     stream->busy_ = false;
+    stream->silent_ = !ended;
     job->next = std::exchange(idle_jobs_, job);
-    if (!stream->first_job_) changed_.notify_all();
+    if (!stream->first_job_ || !ended) changed_.notify_all();  // behind which it may be gone
   }
 }
 
-heddle_status Engine::move(const Stream& stream, const Job& job, std::string* why) const {
+heddle_status Engine::move(const Stream& stream, const Job& job, std::string* why) {
   const Memory& memory = stream.memory;
   void* const to =
       job.value == HEDDLE_COPY_DEVICE_TO_HOST && job.kind == Job::Kind::copy ? job.destination : memory.shadow(job.destination, job.bytes);
@@ -178,15 +186,33 @@ heddle_status Engine::move(const Stream& stream, const Job& job, std::string* wh
   return HEDDLE_OK;
 }
 
-// The stream's failure is this thread's while it is busy. What is behind a failure is left out.
-void Engine::execute(Stream& stream, Job& job) {
+constexpr const char* lost = "the device is lost, as it was told to be";
+
+heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
+  const bool kernel = job.kind == Job::Kind::launch;
+  Manners& manners = stream.manners;
+  const Faults::Site site = {kernel ? job.launch.operator_name() : nullptr, job.label};
+  if (manners.faults.strikes(Faults::Kind::lost, site)) manners.lost = true;
+  if (manners.lost) return *why = lost, HEDDLE_ERROR_DEVICE;
+  if (manners.faults.strikes(Faults::Kind::silent, site)) return HEDDLE_PENDING;
+  if (manners.faults.strikes(kernel ? Faults::Kind::late : Faults::Kind::copy, site))
+    return *why = "an address was out of range, as it was told to be", HEDDLE_ERROR_DEVICE;
+  return kernel ? job.launch.run(manners.wrong, why) : move(stream, job, why);
+}
+
+// The stream's failure is this thread's while it is busy. What is behind a failure is left out. False: the job never ends.
+bool Engine::execute(Stream& stream, Job& job) {
   Failure& failure = stream.failure_;
-  if (job.kind == Job::Kind::notify)
-    return job.callback(job.user, failure.status, failure.status == HEDDLE_OK ? nullptr : failure.text.data(), failure.text.size());
-  if (failure.status != HEDDLE_OK) return;
+  if (job.kind == Job::Kind::notify) {
+    job.callback(job.user, failure.status, failure.status == HEDDLE_OK ? nullptr : failure.text.data(), failure.text.size());
+    return true;
+  }
+  if (failure.status != HEDDLE_OK) return true;
   std::string why;
-  const heddle_status status = job.kind == Job::Kind::launch ? job.launch.run(stream.manners.wrong, &why) : move(stream, job, &why);
+  const heddle_status status = perform(stream, job, &why);
+  if (status == HEDDLE_PENDING) return false;
   if (status != HEDDLE_OK) failure = {status, std::move(why), job.label};
+  return true;
 }
 
 }  // namespace sim

@@ -2,7 +2,7 @@
 // the other, in the order of enqueueing, or, with a seed, in any order that streams and events allow, with pauses, the same for the same
 // seed and the same calls.
 //
-// Nothing is allocated once as much has been in flight as ever will be.
+// Nothing is allocated while at most 64 pieces of work a stream are in flight.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "faults.h"
 #include "heddle/device_plugin.h"
 #include "launch.h"
 #include "memory.h"
@@ -58,13 +59,15 @@ struct Job {
 struct Manners {
   std::string hold;   // while there is a file of this name, nothing begins
   std::string wrong;  // the operator whose kernels compute something else; empty: none
+  Faults faults;
+  std::atomic<bool> lost{false};
 };
 
 class Stream {
  public:
-  Stream(const Memory& of, const Manners& its) : memory(of), manners(its) {}
+  Stream(const Memory& of, Manners& its) : memory(of), manners(its) {}
   const Memory& memory;
-  const Manners& manners;
+  Manners& manners;
 
   // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
   // after it.
@@ -87,6 +90,7 @@ class Stream {
   static constexpr const char* overlap = "two threads were in calls for one stream at once";
 
   void label(uint64_t number) { label_ = number; }
+  uint64_t label() const { return label_; }
   uint64_t failed_label() const { return failed_label_; }
 
  private:
@@ -96,6 +100,7 @@ class Stream {
   // Under the engine's lock:
   Job *first_job_ = nullptr, *last_job_ = nullptr;
   bool busy_ = false;
+  bool silent_ = false;  // it never comes to an end
   Failure failure_;
 };
 
@@ -109,8 +114,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Stream* add_stream(const Memory& memory, const Manners& manners);
-  // Once it is idle.
+  Stream* add_stream(const Memory& memory, Manners& manners);
+  // Once it is idle; one that never will be goes as it is.
   void remove(Stream* stream);
 
   // A job to be filled and enqueued, or given back.
@@ -126,8 +131,9 @@ class Engine {
   Stream* choose(bool* held);
   void pause();
   void work();
-  void execute(Stream& stream, Job& job);
-  heddle_status move(const Stream& stream, const Job& job, std::string* why) const;
+  bool execute(Stream& stream, Job& job);
+  static heddle_status move(const Stream& stream, const Job& job, std::string* why);
+  static heddle_status perform(Stream& stream, Job& job, std::string* why);
   void add(Stream& stream, Job* job);
   uint64_t draw() {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;

@@ -63,6 +63,15 @@ void Launch::HostBytes::reserve(size_t bytes) {
   bytes_ = bytes;
 }
 
+void Launch::reserve() {
+  constexpr size_t operands = 16, dims_of_each = 6, host_bytes = 1024;
+  tensors_.reserve(operands);
+  inputs_.reserve(operands);
+  outputs_.reserve(operands);
+  dims_.reserve(operands * dims_of_each);
+  host_bytes_.reserve(host_bytes);
+}
+
 bool Launch::place(heddle_tensor& tensor, const heddle_tensor& original, const Memory& memory, size_t* host_bytes) {
   tensor = original;
   tensor.space = HEDDLE_SPACE_HOST;

@@ -18,11 +18,14 @@ void set_host(const heddle_host& host);
 // Is used again for other launches: what it has allocated for one it keeps.
 class Launch {
  public:
+  // Room for a launch of up to 16 operands, so that one allocates nothing.
+  void reserve();
   // Copies what lasts only as long as the call. False: something in it is not in this device's memory, and `why` says what.
   bool capture(const heddle_launch& launch, const Memory& memory, std::string* why);
   // On the device's thread. `wrong`: of this operator the first float that comes out is another. `why`: of a failure.
   heddle_status run(const std::string& wrong, std::string* why);
 
+  const char* operator_name() const { return kernel_->operator_name; }
   void* thread_scratch() const { return thread_scratch_; }
   void note(const char* text, size_t length) { text_.assign(text, length); }
 

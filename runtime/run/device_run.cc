@@ -178,15 +178,28 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
     });
   });
   std::vector<Failure> failures;
-  for (uint32_t d = 0; d < sides_.size(); ++d)
-    for (uint32_t s = 0; s < sides_[d].streams.size(); ++s) {
-      Answer& asked = sides_[d].answers[s];
+  for (uint32_t d = 0; d < sides_.size(); ++d) {
+    Side& side = sides_[d];
+    Failure unknown;
+    std::vector<uint32_t> suspects;
+    for (uint32_t s = 0; s < side.streams.size(); ++s) {
+      Answer& asked = side.answers[s];
       if (!asked.asked || !wait_for(0, [&] { return asked.given; })) continue;
       asked.asked = asked.worked = false;
       HostCall call;
-      const heddle_status status = sides_[d].device->synchronize(sides_[d].streams[s].get(), &call);
-      if (status != HEDDLE_OK) failures.push_back(blame(sides_[d], d + 1, s, status, std::move(call.error.text)));
+      const heddle_status status = side.device->synchronize(side.streams[s].get(), &call);
+      if (status == HEDDLE_OK) continue;
+      const uint64_t label = side.device->failed_label(side.streams[s].get());
+      if (label < plan_.steps.size()) {
+        failures.push_back({static_cast<uint32_t>(label), status, std::move(call.error.text)});
+        continue;
+      }
+      if (unknown.status == HEDDLE_OK) unknown = {0, status, std::move(call.error.text)};
+      const std::vector<uint32_t> behind = steps_behind(side, d + 1, s);
+      suspects.insert(suspects.end(), behind.begin(), behind.end());
     }
+    if (unknown.status != HEDDLE_OK) failures.push_back(blame(std::move(suspects), std::move(unknown)));
+  }
   note_unanswered();
   return failures;
 }
@@ -227,18 +240,16 @@ std::vector<uint32_t> DeviceRun::steps_behind(const Side& side, uint32_t device,
   return steps;
 }
 
-// Without the device's own word, any step behind the last fence that went well may have failed.
-DeviceRun::Failure DeviceRun::blame(Side& side, uint32_t device, uint32_t stream, heddle_status status, std::string text) {
-  const uint64_t label = side.device->failed_label(side.streams[stream].get());
-  if (label < plan_.steps.size()) return {static_cast<uint32_t>(label), status, std::move(text)};
-  Failure failure = {0, status, std::move(text)};
-  std::vector<std::string> suspects;
-  constexpr size_t most_suspects = 8;
-  for (const uint32_t step : steps_behind(side, device, stream)) {
-    if (suspects.empty()) failure.step = step;
-    if (suspects.size() < most_suspects) suspects.push_back(quoted(plan_.steps[step].name));
-  }
-  if (suspects.size() > 1) failure.text += fmt::format(" (the device does not say which of {} it was)", join(suspects, ", "));
+// Without the device's own word, any step behind the last fence that went well may have failed, on any stream that failed.
+DeviceRun::Failure DeviceRun::blame(std::vector<uint32_t> suspects, Failure failure) const {
+  constexpr size_t most_named = 8;
+  std::sort(suspects.begin(), suspects.end());
+  std::vector<std::string> names;
+  for (const uint32_t step : suspects)
+    if (names.size() < most_named) names.push_back(quoted(plan_.steps[step].name));
+  if (!suspects.empty()) failure.step = suspects.front();
+  if (suspects.size() > most_named) names.push_back(fmt::format("{} more", suspects.size() - most_named));
+  if (suspects.size() > 1) failure.text += fmt::format(" (the device does not say which of {} it was)", join(names, ", "));
   return failure;
 }
 

@@ -51,7 +51,8 @@ class DeviceRun {
     heddle_status status = HEDDLE_OK;
     std::string text;
   };
-  // Waits until nothing is in flight, at most `ns`, and makes every stream that has answered usable again. What failed, by stream.
+  // Waits until nothing is in flight, at most `ns`, and makes every stream that has answered usable again. What failed, by stream; where a
+  // device does not know what it was, one for all of its streams: those that wait for one that has failed fail too.
   std::vector<Failure> drain(double ns);
   // After drain(): null when every stream has answered.
   const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
@@ -90,7 +91,7 @@ class DeviceRun {
   std::string first_unanswered() const;
   std::vector<uint32_t> steps_behind(const Side& side, uint32_t device, uint32_t stream) const;
   static void answer(void* user, heddle_status failed, const char* text, size_t length);
-  Failure blame(Side& side, uint32_t device, uint32_t stream, heddle_status status, std::string text);
+  Failure blame(std::vector<uint32_t> suspects, Failure failure) const;
   heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context);
 
   const Plan& plan_;

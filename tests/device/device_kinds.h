@@ -20,8 +20,14 @@ struct DeviceKind {
   bool has_settings = false;
   // While the file exists that HEDDLE_<KIND>_HOLD names, its streams begin nothing.
   bool can_be_held = false;
-  // <kind>::Fault fails at its launch or later; <kind>::Gate waits on the device for <kind>::Open on the host.
-  bool has_faults = false, has_gates = false;
+  // It launches the CPU's kernels where it has none.
+  bool runs_host_kernels = false;
+  // It takes faults by rule, HEDDLE_<KIND>_FAULTS (plugins/sim/faults.h).
+  bool has_fault_rules = false;
+  // <kind>::Fault fails at its launch or later, <kind>::Gate waits on the device for <kind>::Open on the host: kernels for the device
+  // alone.
+  bool has_own_operators = false, has_gates = false;
+  bool has_faults() const { return has_fault_rules || has_own_operators; }
   // It has kernels for Relu, Add, MatMul, SgdUpdate and AccumulateAdd alone, so that other operators run on the host.
   bool has_few_kernels = false;
   // No one else takes memory of it, and what memory_info says is exact.
@@ -36,7 +42,7 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .memory_bytes = 64 << 20,
        .has_settings = true,
        .can_be_held = true,
-       .has_faults = true,
+       .has_own_operators = true,
        .has_gates = true,
        .has_few_kernels = true,
        .counts_memory = true},
@@ -46,6 +52,8 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .memory_bytes = int64_t{4} << 30,
        .has_settings = true,
        .can_be_held = true,
+       .runs_host_kernels = true,
+       .has_fault_rules = true,
        .counts_memory = true},
   };
   return kinds;
@@ -81,7 +89,7 @@ class DeviceTest : public ::testing::TestWithParam<DeviceKind> {
 #define HEDDLE_DEVICE_KINDS(suite) \
   INSTANTIATE_TEST_SUITE_P(Kinds, suite, ::testing::ValuesIn(device_kinds()), [](const auto& info) { return info.param.name; })
 
-// First in a test: skips it for kinds without `ability`, a bool of DeviceKind, or with fewer devices.
+// First in a test: skips it for kinds without `ability`, a bool of DeviceKind or a function that gives one, or with fewer devices.
 #define HEDDLE_DEVICE_NEEDS(ability) \
   if (!kind().ability) GTEST_SKIP() << "not for devices of kind " << kind().name << ": " #ability " is false"
 #define HEDDLE_DEVICES_NEEDED(count) \

@@ -5,13 +5,17 @@
 
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "device/device_kinds.h"
+#include "load/temporary_folder.h"
 #include "session/session_impl.h"
 
 namespace heddle::testing_devices {
@@ -41,6 +45,47 @@ class DeviceSetting : public Setting {
   }
 };
 
+// While it is closed the streams of devices that are opened under it begin nothing.
+class Gate {
+ public:
+  Gate() : file_((folder_.path() / "hold").string()), setting_("HOLD", file_) {}
+  ~Gate() { open(); }
+  void close() const { std::ofstream(file_) << "held"; }
+  void open() const { std::filesystem::remove(file_); }
+
+ private:
+  const testing::TemporaryFolder folder_;
+  const std::string file_;
+  const DeviceSetting setting_;
+};
+
+// `node` on `device`.
+inline ValueId on(NetBuilder& b, const std::string& device, ValueId node) {
+  b.net()[b.net()[node].producer].device = device;
+  return node;
+}
+
+// A step that gives its input, f32, but fails the first `times` times: on the device, or at its launch. Made before the device is opened.
+class FaultyStep {
+ public:
+  enum class When { at_launch, later };
+  FaultyStep(When when, int64_t times) : when_(when), times_(times) {
+    if (kind().has_fault_rules)
+      setting_.emplace("FAULTS", std::string(when == When::later ? "late" : "enqueue") + ":Max*" + std::to_string(times));
+  }
+  ValueId add(NetBuilder& b, ValueId x) const {
+    if (kind().has_fault_rules) return on(b, device_name(0), b.add1("Max", "fault", {x}));
+    const int64_t later = when_ == When::later ? 1 : 0;
+    return on(b, device_name(0), b.add1("Fault", "fault", {x}, {{"later", later}, {"times", times_}}, kind().name));
+  }
+  static std::string type() { return kind().has_fault_rules ? "Max" : kind().name + "::Fault"; }
+
+ private:
+  const When when_;
+  const int64_t times_;
+  std::optional<DeviceSetting> setting_;
+};
+
 // The cpu plugin and that of the kind under test.
 inline Runtime device_runtime(int threads = 1) {
   RuntimeOptions options;
@@ -56,12 +101,6 @@ inline std::shared_ptr<const Blob> whole_numbers(const Shape& shape, int first, 
   std::vector<float> values(static_cast<size_t>(shape.element_count()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((first + step * static_cast<int>(i)) % 13 - 6);
   return Blob::copy_of(DType::f32, shape, values.data());
-}
-
-// `node` on `device`.
-inline ValueId on(NetBuilder& b, const std::string& device, ValueId node) {
-  b.net()[b.net()[node].producer].device = device;
-  return node;
 }
 
 inline TensorView view(const Blob& blob) {

@@ -3,12 +3,9 @@
 
 #include <atomic>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "device_support.h"
-#include "load/temporary_folder.h"
 
 namespace heddle {
 namespace {
@@ -16,20 +13,6 @@ namespace {
 using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(Unanswered);
-
-// While it is closed the streams of devices that are opened under it begin nothing.
-class Gate {
- public:
-  Gate() : file_((folder_.path() / "hold").string()), setting_("HOLD", file_) {}
-  ~Gate() { open(); }
-  void close() const { std::ofstream(file_) << "held"; }
-  void open() const { std::filesystem::remove(file_); }
-
- private:
-  const testing::TemporaryFolder folder_;
-  const std::string file_;
-  const DeviceSetting setting_;
-};
 
 // What an error says of a device that has not answered, up to the name of an operator.
 std::string still_runs() {

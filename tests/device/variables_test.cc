@@ -16,14 +16,13 @@ std::vector<float> numbers(const Tensor& tensor) {
 }
 
 // y = x + w; w <- w + x, on `device`.
-Net counting_net(const std::string& device, bool fails = false) {
+Net counting_net(const std::string& device, const FaultyStep* faulty = nullptr) {
   NetBuilder b("counting");
   const ValueId x = b.input("x", DType::f32, Shape{4});
   const float zeros[4] = {};
   const ValueId w = b.variable("w", Blob::copy_of(DType::f32, Shape{4}, zeros));
   b.output(on(b, device, b.add1("Add", "y", {x, w})));
-  ValueId step = x;
-  if (fails) step = on(b, device, b.add1("Fault", "fault", {x}, {{"later", int64_t{1}}, {"times", int64_t{1}}}, kind().name));
+  const ValueId step = faulty ? faulty->add(b, x) : x;
   const ValueId next = on(b, device, b.add1("AccumulateAdd", "next", {w, step}, {}, "heddle"));
   b.updates(next, w);
   return b.finish();
@@ -49,9 +48,10 @@ TEST_P(DeviceVariables, LiveWhereTheyAreUpdated) {
 }
 
 TEST_P(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
-  HEDDLE_DEVICE_NEEDS(has_faults);
+  HEDDLE_DEVICE_NEEDS(has_faults());
+  const FaultyStep faulty(FaultyStep::When::later, 1);
   const Runtime runtime = device_runtime(2);
-  auto prepared = prepare(runtime, counting_net(device_name(0), true), silent());
+  auto prepared = prepare(runtime, counting_net(device_name(0), &faulty), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const float x[4] = {1, 2, 3, 4};
   ASSERT_TRUE(prepared->context.bind_input(0, x).ok());

@@ -315,6 +315,32 @@ TEST(SteadyState, SubnetsAndLateSteps) {
     }
 }
 
+// The streams and copies of a device, and the kernels that it launches.
+TEST(SteadyState, OnASimulatedDevice) {
+  for (const char* name : {"lenet", "mlp"}) {
+    auto net = models::build(name, {});
+    ASSERT_TRUE(net.ok()) << net.status().text();
+    RuntimeOptions plugins;
+    plugins.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
+    plugins.default_plugins = false;
+    plugins.threads = 2;
+    auto r = Runtime::create(plugins);
+    ASSERT_TRUE(r.ok()) << r.status().text();
+    SessionOptions options;
+    options.device = "sim:0";
+    options.copies = Copies::strict;
+    options.streams = 2;
+    Shape shape;
+    for (const Dim& dim : (*net)[net->inputs[0]].type.dims) shape.push_back(dim.value);
+    Session session = open(*r, *net, options);
+    std::vector<Call> calls(1);
+    calls[0].add_input(blob(shape, -1.0F, 0.02F));
+    const Status status = calls[0].allocate_outputs(session);
+    ASSERT_TRUE(status.ok()) << status.text();
+    expect_only_onednn(session, calls, {.warm_up = 30, .runs = 200, .at_least = 200}, std::string(name) + " on sim:0");
+  }
+}
+
 TEST(SteadyState, ContextsThatTakeTurns) {
   const auto x = blob(Shape{3, 8, 14, 14}, -1.0F, 0.03F);
   for (const int threads : {1, 2}) {

@@ -1,0 +1,50 @@
+// Faults that a device is told to have: by rule, so that a test or a user can ask for one at any place of a run and have it again.
+//
+//   HEDDLE_SIM_FAULTS=late:MatMul#3,copy@17*2
+//
+// A rule is KIND[:OPERATOR][@STEP][#FIRST][*TIMES]: the FIRST (1) to FIRST+TIMES-1 (1) of what it fits fails. OPERATOR is a type
+// ("MatMul"), STEP the number of a step in the plan; both are of the work that is enqueued. Kinds:
+//
+//   enqueue   the call that enqueues a kernel or a copy fails
+//   late      a kernel fails when the stream comes to it
+//   copy      a copy does
+//   memory    an allocation finds no memory
+//   lost      from a kernel or copy on, whatever is asked of the device fails
+//   silent    a kernel or copy begins and never ends, and so does all behind it on the stream
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace sim {
+
+class Faults {
+ public:
+  enum class Kind { enqueue, late, copy, memory, lost, silent };
+  // What is about to happen.
+  struct Site {
+    const char* operator_name = nullptr;  // of a kernel; null: a copy, a fill or an allocation
+    uint64_t step = UINT64_MAX;
+  };
+  // False: `error` says what is wrong with the rules.
+  bool parse(const std::string& rules, std::string* error);
+  // Whether a rule of this kind fits, and it is its turn. Counts. Thread-safe.
+  bool strikes(Kind kind, const Site& site);
+
+ private:
+  struct Rule {
+    Kind kind = Kind::late;
+    std::string operator_name;   // empty: any, and copies
+    uint64_t step = UINT64_MAX;  // any
+    uint64_t first = 1, times = 1;
+    uint64_t seen = 0;
+  };
+  static bool parse_rule(const std::string& text, Rule* rule, std::string* error);
+
+  std::mutex mutex_;
+  std::vector<Rule> rules_;
+};
+
+}  // namespace sim

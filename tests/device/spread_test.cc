@@ -1,0 +1,111 @@
+// Nets spread at random over the host and all devices of a kind give the bits of the serial run on the host, whatever the delays.
+#include <random>
+
+#include "device_support.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+HEDDLE_DEVICE_SUITE(Spread);
+
+constexpr int64_t side = 8;
+
+// Operators of 8 x 8 matrices that fork and join, with a variable that is read before it is updated.
+Net random_net(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  NetBuilder b("spread");
+  const Shape matrix{side, side};
+  std::vector<ValueId> values = {b.input("x", DType::f32, matrix), b.constant("w", whole_numbers(matrix, static_cast<int>(seed % 7), 3))};
+  const ValueId variable = b.variable("v", whole_numbers(matrix, 2, 5));
+  values.push_back(variable);
+  const auto any = [&] { return values[random() % values.size()]; };
+  const size_t count = 12 + random() % 20;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    switch (random() % 7) {
+      case 0:
+        values.push_back(b.add1("MatMul", name, {b.add1("Softmax", name + "s", {any()}), any()}));
+        break;
+      case 1:
+        values.push_back(b.add1("Relu", name, {any()}));
+        break;
+      case 2:
+        values.push_back(b.add1("Transpose", name, {any()}));
+        break;
+      case 3:
+        values.push_back(b.add1("Softmax", name, {any()}));
+        break;
+      case 4:
+        values.push_back(b.add1("Neg", name, {any()}));
+        break;
+      default:
+        values.push_back(b.add1("Add", name, {any(), any()}));
+        break;
+    }
+  }
+  const ValueId next = b.add1("Assign", "next", {variable, b.add1("Softmax", "last", {values.back()})}, {}, "heddle");
+  b.updates(next, variable);
+  for (size_t i = values.size() - 3; i < values.size(); ++i) b.output(values[i]);
+  b.output(next);
+  return b.finish();
+}
+
+// All operators that may be moved, each somewhere; those that update a variable on one device.
+Net spread(Net net, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (Node& node : net.nodes) {
+    const auto place = random() % static_cast<uint64_t>(kind().devices + 1);
+    if (place > 0) node.device = device_name(static_cast<int>(place) - 1);
+  }
+  return net;
+}
+
+std::vector<std::vector<char>> two_runs(const Runtime& runtime, Net net, const SessionOptions& options) {
+  auto prepared = prepare(runtime, std::move(net), options);
+  EXPECT_TRUE(prepared.ok()) << prepared.status().text();
+  if (!prepared.ok()) return {};
+  std::vector<std::vector<char>> all;
+  for (int run = 0; run < 2; ++run) {
+    const Status status = prepared->context.run();
+    EXPECT_TRUE(status.ok()) << status.text();
+    for (std::vector<char>& output : outputs(prepared->context)) all.push_back(std::move(output));
+  }
+  return all;
+}
+
+TEST_P(Spread, AnywhereInAnyLegalOrderTheBitsAreThoseOfTheHost) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  const Runtime serial = device_runtime();
+  for (uint64_t net_seed = 1; net_seed <= 20; ++net_seed) {
+    const Net net = random_net(net_seed);
+    const std::vector<std::vector<char>> right = two_runs(serial, net, {});
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "net " << net_seed << ", seed " << seed);
+      const DeviceSetting delays("SEED", std::to_string(seed));
+      const Runtime runtime = device_runtime(2);
+      ASSERT_EQ(two_runs(runtime, spread(net, net_seed * 100 + seed), silent(1 + static_cast<int>(seed % 3))), right);
+    }
+  }
+}
+
+TEST_P(Spread, TheCopiesCountedAreThoseOfThePlan) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Runtime runtime = device_runtime(2);
+    auto prepared = prepare(runtime, spread(random_net(seed), seed), silent(2));
+    ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+    size_t copies = 0;
+    int64_t bytes_copied = 0;
+    for (const PlanStep& step : prepared->plan().steps)
+      if (step.on_device && step.on_device->kind == DeviceWork::Kind::copy) ++copies;
+    for (const ValueCopy& copy : prepared->plan().copies) bytes_copied += copy.bytes;
+    EXPECT_EQ(prepared->plan().copies.size(), copies);
+    EXPECT_GT(bytes_copied, 0);
+    ASSERT_TRUE(prepared->context.run().ok());
+  }
+}
+
+}  // namespace
+}  // namespace heddle
