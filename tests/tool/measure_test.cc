@@ -4,7 +4,6 @@
 namespace heddle::tool_tests {
 namespace {
 
-
 // A copy of one test folder, whose expected output can be changed.
 struct OnnxFolder : TemporaryFolder {
   explicit OnnxFolder(const std::string& name) {
@@ -39,6 +38,21 @@ TEST(ToolVerifyOnnx, ComparesFoldersAndParents) {
   EXPECT_EQ(failed["totals"]["pass"], 1);
   const TemporaryFolder empty;
   EXPECT_EQ(heddle({"verify-onnx", empty.path().string()}).status, 2);
+}
+
+// test_add runs there whole; test_if does not run there, which is said, or on the host where copies are made.
+TEST(ToolVerifyOnnx, RunsOnADevice) {
+  if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const OnnxFolder add("test_add");
+  const Words words = {"verify-onnx", add.folder, "--device", "sim:1", "--copies", "strict", "--streams", "2"};
+  EXPECT_EQ(heddle_json(words)["totals"]["pass"], 1);
+  Words json = words;
+  json.push_back("--json");
+  EXPECT_EQ(Tool(json).set("HEDDLE_SIM_FAULTS", "late").run().status, 1);
+  const OnnxFolder branches("test_if");
+  const Json strict = heddle_json({"verify-onnx", branches.folder, "--device", "sim:0", "--copies", "strict"});
+  EXPECT_EQ(strict["totals"]["unsupported"], 1) << strict;
+  EXPECT_EQ(heddle_json({"verify-onnx", branches.folder, "--device", "sim:0", "--copies", "auto"})["totals"]["pass"], 1);
 }
 
 TEST(ToolVerifyOnnx, TolerancesAreOptions) {

@@ -46,7 +46,8 @@ void keep_larger(std::optional<double>& most, double value) {
 
 class Check {
  public:
-  Check(const Tolerances& given, const Limits& limits, FolderVerdict& verdict) : given_(given), limits_(limits), verdict_(verdict) {}
+  Check(const Tolerances& given, const SessionOptions& options, FolderVerdict& verdict)
+      : given_(given), options_(options), limits_(options.limits), verdict_(verdict) {}
   Status run(const fs::path& folder, const Runtime& runtime, const fs::path& scratch);
 
  private:
@@ -54,6 +55,7 @@ class Check {
   Status check_output(size_t index, const TensorView& actual, const TensorView& expected, bool random);
 
   Tolerances given_;
+  const SessionOptions& options_;
   const Limits& limits_;
   FolderVerdict& verdict_;
 };
@@ -68,9 +70,7 @@ Status Check::run(const fs::path& folder, const Runtime& runtime, const fs::path
   SaveOptions save;
   save.limits = limits_;
   HEDDLE_CHECK(save_net(net, file, save));
-  SessionOptions options;
-  options.limits = limits_;
-  HEDDLE_TRY(Session session, runtime.open(file.string(), options));
+  HEDDLE_TRY(Session session, runtime.open(file.string(), options_));
   bool random = false;
   std::vector<fs::path> sets;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -169,12 +169,12 @@ bool is_onnx_folder(const fs::path& folder) {
   return fs::is_regular_file(folder / "model.onnx", error);
 }
 
-FolderVerdict check_onnx_folder(const fs::path& folder, const Tolerances& given, const Limits& limits, const Runtime& runtime,
+FolderVerdict check_onnx_folder(const fs::path& folder, const Tolerances& given, const SessionOptions& options, const Runtime& runtime,
                                 const fs::path& scratch) {
   FolderVerdict verdict;
   Status status;
   try {
-    status = Check(given, limits, verdict).run(folder, runtime, scratch);
+    status = Check(given, options, verdict).run(folder, runtime, scratch);
   } catch (const std::bad_alloc&) {
     status = Status(Code::out_of_memory, "there is no memory for it", "lower the limits with --limit, or give the machine more");
   } catch (const std::exception& e) {

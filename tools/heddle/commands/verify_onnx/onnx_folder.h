@@ -41,8 +41,8 @@ struct FolderVerdict {
 bool is_onnx_folder(const std::filesystem::path& folder);
 
 // `given`: from the command line, before those of data.json. Files are written into `scratch`. Whatever fails is in the verdict: what
-// Heddle has not (an operator, a kernel, a newer opset) is unsupported.
-FolderVerdict check_onnx_folder(const std::filesystem::path& folder, const Tolerances& given, const Limits& limits, const Runtime& runtime,
-                                const std::filesystem::path& scratch);
+// Heddle has not (an operator, a kernel, a newer opset) is unsupported. `options`: of its session; its limits are those of the import too.
+FolderVerdict check_onnx_folder(const std::filesystem::path& folder, const Tolerances& given, const SessionOptions& options,
+                                const Runtime& runtime, const std::filesystem::path& scratch);
 
 }  // namespace heddle::tool

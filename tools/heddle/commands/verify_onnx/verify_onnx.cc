@@ -10,6 +10,7 @@
 #include "commands/commands.h"
 #include "commands/verify_onnx/onnx_folder.h"
 #include "common/child_process.h"
+#include "common/device_options.h"
 #include "common/interrupt.h"
 #include "common/limit_options.h"
 #include "common/scratch_folder.h"
@@ -25,6 +26,7 @@ struct VerifyArguments {
   int timeout_s = 120;
   bool strict = false;
   LimitOptions limits;
+  DeviceOptions devices;
 };
 
 Status collect(const fs::path& folder, std::vector<fs::path>& found) {
@@ -66,8 +68,8 @@ Status status_of(const std::string& text) {
 
 class FolderSuite {
  public:
-  FolderSuite(const VerifyArguments& o, Report& report, const Limits& limits, std::vector<fs::path> folders)
-      : o_(o), report_(report), limits_(limits), folders_(std::move(folders)) {}
+  FolderSuite(const VerifyArguments& o, Report& report, SessionOptions options, std::vector<fs::path> folders)
+      : o_(o), report_(report), options_(std::move(options)), folders_(std::move(folders)) {}
   int run();
 
  private:
@@ -78,7 +80,7 @@ class FolderSuite {
 
   const VerifyArguments& o_;
   Report& report_;
-  const Limits& limits_;
+  const SessionOptions options_;
   std::vector<fs::path> folders_;
   size_t next_ = 0;  // the folder whose verdict is awaited
   const ScratchFolder scratch_;
@@ -93,7 +95,7 @@ Result<ChildProcess> FolderSuite::start() const {
     send(runtime.ok() ? "" : text_of(runtime.status()));
     if (!runtime.ok()) return;
     for (size_t i = next_; i < folders_.size(); ++i)
-      send(check_onnx_folder(folders_[i], o_.given, limits_, *runtime, scratch_.path())
+      send(check_onnx_folder(folders_[i], o_.given, options_, *runtime, scratch_.path())
                .json()
                .dump(-1, ' ', false, Json::error_handler_t::replace));
   });
@@ -174,7 +176,10 @@ int run(const VerifyArguments& o, Report& report) {
         Status(Code::invalid_argument, "no folder with a model.onnx was found", "name ONNX backend test folders or parents of such"));
   const auto limits = o.limits.limits();
   if (!limits.ok()) return report.fail(limits.status());
-  return FolderSuite(o, report, *limits, std::move(folders)).run();
+  SessionOptions options;
+  options.limits = *limits;
+  o.devices.apply(options);
+  return FolderSuite(o, report, std::move(options), std::move(folders)).run();
 }
 
 Run declare_verify_onnx(CLI::App& app) {
@@ -188,6 +193,7 @@ Run declare_verify_onnx(CLI::App& app) {
   app.add_option("--timeout", o->timeout_s, "seconds per folder (default 120)")->check(CLI::Range(1, 86400));
   app.add_flag("--strict", o->strict, "unsupported models fail too");
   o->limits.declare(app);
+  o->devices.declare(app);
   return [o](Report& report) { return run(*o, report); };
 }
 
