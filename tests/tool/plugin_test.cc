@@ -21,6 +21,21 @@ TEST(ToolPlugin, CheckPassesTheExample) {
   EXPECT_EQ(object["operators"], Json::array({{{"operator", "example::Scale"}, {"status", "pass"}, {"reason", nullptr}}}));
 }
 
+TEST(ToolPlugin, CheckRunsOnADeviceToo) {
+  const Words words = {"plugin", "check", example_plugin, "--device", "sim:0"};
+  EXPECT_EQ(heddle_json(words)["operators"][0]["status"], "pass");
+  Words json = words;
+  json.push_back("--json");
+  const Outcome wrong = Tool(json).set("HEDDLE_SIM_WRONG", "Scale").run();
+  EXPECT_EQ(wrong.status, 1);
+  const Json verdict = Json::parse(wrong.out)["operators"][0];
+  EXPECT_EQ(verdict["status"], "fail");
+  EXPECT_NE(verdict["reason"].get<std::string>().find("on sim:0 output 0 has other bits"), std::string::npos) << verdict;
+  const Json nowhere = heddle_json({"plugin", "check", example_plugin, "--device", "sim:9"});
+  EXPECT_EQ(nowhere["operators"][0]["status"], "not-run");
+  EXPECT_NE(nowhere["operators"][0]["reason"].get<std::string>().find("there are 2 of kind \"sim\""), std::string::npos) << nowhere;
+}
+
 // Every operator of the plugin, by inputs that the suite makes up; what they do not fit is named in a test of its own.
 TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
   const Json operators = heddle_json({"plugin", "check", cpu_plugin, "--timeout", "300"})["operators"];  // sanitizers are slow

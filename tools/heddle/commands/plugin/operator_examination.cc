@@ -78,7 +78,7 @@ struct Refusal {
 };
 
 std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema& schema, const Shape& shape, DType dtype, uint64_t seed,
-                         bool* fitted, Refusal* refusal) {
+                         DeviceExamination* device, bool* fitted, Refusal* refusal) {
   OperatorCall call = call_of(schema);
   if (call.output_count == 0) return {};
   uint32_t inputs = 0;
@@ -117,6 +117,7 @@ std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema&
   if (!other.ok()) return fmt::format("fails with constant inputs: {}{}", other.status().text(), where);
   if (!same_bits(*first, *other)) return fmt::format("gives other bits with constant inputs{}", where);
   std::string wrong = check_in_place(registry, schema, call, *first);
+  if (wrong.empty() && device) wrong = device->examine(schema, call, *first);
   if (wrong.empty()) wrong = examine_pointwise(registry, schema, call, *first);
   if (wrong.empty() && shape.element_count() < 1000) wrong = examine_layouts(registry, call, *first);
   if (wrong.empty() && dtype == DType::f32 && shape.element_count() > 0 && shape.element_count() < 1000)
@@ -126,14 +127,15 @@ std::string examine_with(const RegistrySnapshot& registry, const OperatorSchema&
 
 }  // namespace
 
-Verdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed) {
+Verdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, DeviceExamination* device) {
   bool fitted = false;
   Refusal refusal;
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i32, DType::i64, DType::u8, DType::boolean})
     for (const Shape& shape : shapes) {
-      const std::string wrong = examine_with(registry, schema, shape, dtype, seed, &fitted, &refusal);
+      const std::string wrong = examine_with(registry, schema, shape, dtype, seed, device, &fitted, &refusal);
       if (!wrong.empty()) return Verdict::of(wrong);
     }
+  if (fitted && device && !device->ran()) return {Verdict::Kind::not_run, fmt::format("on {}: {}", device->device(), device->refusal())};
   if (fitted) return Verdict::of(examine_special_values(registry, schema, seed));
   return {Verdict::Kind::not_run,
           refusal.text.empty() ? "it has no outputs that are not optional" : fmt::format("no generic inputs fit it, {}", refusal.text)};

@@ -18,7 +18,7 @@ namespace heddle::tool {
 namespace {
 
 struct CheckArguments {
-  std::string file, only;
+  std::string file, only, device;
   uint64_t seed = 1;
   int timeout_s = 20;
   bool strict = false;
@@ -76,7 +76,9 @@ void PluginSuite::examine(const char* kind, const std::string& name, const std::
                              {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
   const char* const mark = bad ? "FAIL " : skipped ? "not run " : "ok   ";
   report_.say(fmt::format("{}{}{}", mark, word(name), reason.empty() ? "" : fmt::format("  {}", quoted(reason))));
-  if (bad) report_.say(fmt::format("     again: heddle plugin check {} --operator {} --seed {}", word(o_.file), word(again), o_.seed));
+  if (bad)
+    report_.say(fmt::format("     again: heddle plugin check {} --operator {} --seed {}{}", word(o_.file), word(again), o_.seed,
+                            o_.device.empty() ? "" : fmt::format(" --device {}", word(o_.device))));
 }
 
 int PluginSuite::run() {
@@ -91,15 +93,25 @@ int PluginSuite::run() {
   const auto path = std::filesystem::canonical(o_.file, error);
   for (const auto& plugin : snapshot->plugins()) {
     if (plugin->library->path() != path) continue;
+    // In the child: a runtime has threads.
+    const auto own_runtime = [&]() -> Result<Runtime> {
+      HEDDLE_TRY(Runtime own, make_runtime(common));
+      HEDDLE_CHECK(own.load_plugin(o_.file));
+      return own;
+    };
     for (const OperatorSchema& schema : plugin->operators)
-      examine("operator", display_name(schema.domain, schema.name), schema.name,
-              [&] { return examine_operator(*snapshot, schema, o_.seed); });
+      examine("operator", display_name(schema.domain, schema.name), schema.name, [&] {
+        if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed);
+        const Result<Runtime> own = own_runtime();
+        if (!own.ok()) return Verdict::of(own.status().text());
+        DeviceExamination device(*own, o_.device);
+        return examine_operator(*snapshot, schema, o_.seed, &device);
+      });
     const heddle_plugin& table = plugin->library->plugin();
     for (uint32_t i = 0; i < table.rule_count; ++i)
       examine("rule", table.rules[i]->name, table.rules[i]->name, [&] {
-        Result<Runtime> own = make_runtime(common);
-        const Status ready = own.ok() ? own->load_plugin(o_.file) : own.status();
-        return ready.ok() ? examine_rule(*own, *table.rules[i], o_.seed) : Verdict::of(ready.text());
+        const Result<Runtime> own = own_runtime();
+        return own.ok() ? examine_rule(*own, *table.rules[i], o_.seed) : Verdict::of(own.status().text());
       });
   }
   report_.json["operators"] = verdicts_["operator"];
@@ -122,6 +134,7 @@ Run declare_plugin_check(CLI::App& app) {
   app.add_option("file", o->file, "the plugin")->required()->type_name("FILE.so");
   app.add_option("--operator", o->only, "this operator or rule alone")->type_name("NAME");
   app.add_option("--seed", o->seed, "of the random inputs")->check(whole_number());
+  app.add_option("--device", o->device, "run each operator there too, and compare")->type_name("D");
   app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));
   app.add_flag("--strict", o->strict, "1 also when something could not be run");
   return [o](Report& report) { return PluginSuite(*o, report).run(); };

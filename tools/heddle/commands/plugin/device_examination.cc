@@ -1,0 +1,88 @@
+#include "commands/plugin/device_examination.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "net/net.h"
+
+namespace heddle::tool {
+namespace {
+
+using Blobs = std::vector<std::shared_ptr<const Blob>>;
+
+TensorView feed_of(const Blob& blob) {
+  return {blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)};
+}
+
+// Of the output that updates input `i`; -1: none does.
+int updated_by(const OperatorSchema& schema, size_t i) {
+  for (uint32_t o = 0; o < schema.op->output_count; ++o)
+    if (schema.op->outputs[o]->updates == static_cast<int>(i)) return static_cast<int>(o);
+  return -1;
+}
+
+Net net_of(const OperatorSchema& schema, const OperatorCall& call, std::vector<TensorView>* feeds) {
+  NetBuilder b("operator");
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const std::string name = fmt::format("input{}", i);
+    const heddle_port* const port = schema.input_port(i);
+    if (!call.inputs[i]) {
+      inputs.emplace_back();
+    } else if (updated_by(schema, i) >= 0) {
+      inputs.push_back(b.variable(name, call.inputs[i]));
+    } else if (port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND)) {
+      inputs.push_back(b.constant(name, call.inputs[i]));
+    } else {
+      inputs.push_back(b.input(name, call.inputs[i]->dtype, call.inputs[i]->shape));
+      feeds->push_back(feed_of(*call.inputs[i]));
+    }
+  }
+  const std::vector<ValueId> outputs = b.add(call.type, "operator", inputs, call.output_count, call.attributes, call.domain);
+  for (const ValueId output : outputs) b.output(output);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const int output = updated_by(schema, i); inputs[i].valid() && output >= 0)
+      b.updates(outputs[static_cast<size_t>(output)], inputs[i]);
+  b.net().operator_sets = {{call.domain, call.version}};
+  return b.finish();
+}
+
+std::string compare_bits(const std::vector<Tensor>& actual, const Blobs& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Blob& e = *expected[i];
+    if (i >= actual.size() || actual[i].dtype() != e.dtype || actual[i].shape() != e.shape)
+      return fmt::format("output {} is of another type", i);
+    if (e.bytes > 0 && std::memcmp(actual[i].data(), e.data, static_cast<size_t>(e.bytes)) != 0)
+      return fmt::format("output {} has other bits", i);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string DeviceExamination::examine(const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs) {
+  std::vector<TensorView> feeds;
+  SessionOptions options;
+  options.device = device_;
+  options.copies = Copies::strict;
+  auto session = runtime_.open(net_of(schema, call, &feeds), options);
+  const auto plan = session.ok() ? session->plan(feeds) : Result<std::shared_ptr<const PlanInfo>>(session.status());
+  if (!plan.ok()) {
+    refusal_ = plan.status().diagnostic().message;
+    return {};
+  }
+  const auto here = [&](const PlanInfo::Step& step) { return step.device == device_ && step.type != "Copy" && step.type != "Fence"; };
+  if (std::none_of((*plan)->steps.begin(), (*plan)->steps.end(), here)) {
+    refusal_ = "nothing is left of it that runs";
+    return {};
+  }
+  const auto actual = session->run(feeds);
+  if (!actual.ok()) return fmt::format("fails on {}: {}", device_, actual.status().text());
+  ran_ = true;
+  const std::string wrong = schema.has_trait(HEDDLE_TRAIT_RANDOM) ? std::string() : compare_bits(*actual, outputs);
+  return wrong.empty() ? wrong : fmt::format("on {} {}", device_, wrong);
+}
+
+}  // namespace heddle::tool
