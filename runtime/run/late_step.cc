@@ -217,7 +217,7 @@ Status LateStep::prepare() {
     resources_ = {};
   }
   if (made_.kernel) {
-    const Status again = prepare_kernel(made_, request, &services);
+    Status again = prepare_kernel(made_, request, &services);
     // Bound again too: an earlier bind may have failed behind a kernel that was made.
     if (again.ok()) return services_.resources.bind(context_.step, resources_.slots, &resource_pointers_);
     if (again.code() != Code::unsupported) return again;
