@@ -1,4 +1,7 @@
 // Nets spread at random over the host and all devices of a kind give the bits of the serial run on the host, whatever the delays.
+//
+// HEDDLE_LONG_TESTS=1 tries 500 seeds of delays for each net (tools/soak.sh --spread).
+#include <cstdlib>
 #include <random>
 
 #include "device_support.h"
@@ -11,6 +14,7 @@ using namespace testing_devices;
 HEDDLE_DEVICE_SUITE(Spread);
 
 constexpr int64_t side = 8;
+const uint64_t delay_seeds = std::getenv("HEDDLE_LONG_TESTS") ? 500 : 5;
 
 // Operators of 8 x 8 matrices that fork and join, with a variable that is read before it is updated.
 Net random_net(uint64_t seed) {
@@ -81,12 +85,36 @@ TEST_P(Spread, AnywhereInAnyLegalOrderTheBitsAreThoseOfTheHost) {
   for (uint64_t net_seed = 1; net_seed <= 20; ++net_seed) {
     const Net net = random_net(net_seed);
     const std::vector<std::vector<char>> right = two_runs(serial, net, {});
-    for (uint64_t seed = 1; seed <= 5; ++seed) {
+    for (uint64_t seed = 1; seed <= delay_seeds; ++seed) {
       SCOPED_TRACE(::testing::Message() << "net " << net_seed << ", seed " << seed);
       const DeviceSetting delays("SEED", std::to_string(seed));
       const Runtime runtime = device_runtime(2);
       ASSERT_EQ(two_runs(runtime, spread(net, net_seed * 100 + seed), silent(1 + static_cast<int>(seed % 3))), right);
     }
+  }
+}
+
+TEST_P(Spread, AProgramTakesTheSameBytesOnEachOfEightDevices) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  const DeviceSetting eight("DEVICES", "8");
+  const Runtime runtime = device_runtime(2);
+  Net net = random_net(uint64_t{3});
+  std::vector<Prepared> all;
+  for (int i = 0; i < 8; ++i) {
+    for (Node& node : net.nodes) node.device = device_name(i);
+    auto prepared = prepare(runtime, net, silent(2));
+    ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+    ASSERT_TRUE(prepared->context.run().ok());
+    all.push_back(std::move(*prepared));
+  }
+  int64_t free = 0, total = 0, taken = -1;
+  for (Prepared& prepared : all) {
+    const PlanDevice& device = prepared.plan().devices[0];
+    EXPECT_EQ(device.memory.peak_bytes, all[0].plan().devices[0].memory.peak_bytes);
+    ASSERT_TRUE(device.device->memory_info(&free, &total).ok());
+    if (taken < 0) taken = total - free;
+    EXPECT_EQ(total - free, taken) << device.device->name();
+    EXPECT_EQ(outputs(prepared.context), outputs(all[0].context));
   }
 }
 
