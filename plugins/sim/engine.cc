@@ -20,11 +20,17 @@ std::shared_ptr<Engine> Engine::shared(uint64_t seed) {
   static std::weak_ptr<Engine> known;
   const std::lock_guard<std::mutex> lock(mutex);
   std::shared_ptr<Engine> engine = known.lock();
-  if (!engine) known = engine = std::make_shared<Engine>(seed);
+  if (!engine) known = engine = std::make_shared<Engine>();
+  engine->set_seed(seed);
   return engine;
 }
 
-Engine::Engine(uint64_t seed) : seed_(seed), random_(seed), worker_([this] { work(); }) {}
+Engine::Engine() : worker_([this] { work(); }) {}
+
+void Engine::set_seed(uint64_t seed) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  seed_ = random_ = seed;
+}
 
 Engine::~Engine() {
   {
@@ -134,9 +140,19 @@ Stream* Engine::choose(bool* held) {
                            [](const Stream* a, const Stream* b) { return a->first_job_->ticket < b->first_job_->ticket; });
 }
 
-void Engine::pause() {
-  if (seed_ == 0) return;
-  if (const uint64_t number = draw(); number % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(number / 4 % 120));
+std::chrono::microseconds Engine::pause() {
+  const uint64_t number = seed_ == 0 ? 1 : draw();
+  return std::chrono::microseconds(number % 4 == 0 ? number / 4 % 120 : 0);
+}
+
+// Behind the host, so that more is enqueued before anything begins: only then may what comes later go first.
+void Engine::lag(std::unique_lock<std::mutex>& lock) {
+  if (seed_ == 0 || closing_) return;
+  const std::chrono::microseconds time(draw() % 2 == 0 ? draw() % 600 : 0);
+  if (time.count() == 0) return;
+  lock.unlock();
+  std::this_thread::sleep_for(time);
+  lock.lock();
 }
 
 void Engine::work() {
@@ -147,6 +163,7 @@ void Engine::work() {
     if (!stream) {
       if (closing_) return;
       held ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
+      lag(lock);
       continue;
     }
     Job* const job = std::exchange(stream->first_job_, stream->first_job_->next);
@@ -159,8 +176,9 @@ void Engine::work() {
     } else if (job->kind == Job::Kind::wait) {
       if (stream->failure_.status == HEDDLE_OK) stream->failure_ = job->event->failure_;
     } else {
+      const std::chrono::microseconds time = pause();
       lock.unlock();
-      pause();
+      if (time.count() > 0) std::this_thread::sleep_for(time);
       ended = execute(*stream, *job);
       lock.lock();
     }

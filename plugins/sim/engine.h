@@ -1,11 +1,11 @@
 // Streams and events of the simulated devices, and the one thread that does their work: of the streams that could go on it takes one after
-// the other, in the order of enqueueing, or, with a seed, in any order that streams and events allow, with pauses, the same for the same
-// seed and the same calls.
+// the other, in the order of enqueueing, or, with a seed, in any order that streams and events allow, with pauses.
 //
 // Nothing is allocated while at most 64 pieces of work a stream are in flight.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -106,10 +106,11 @@ class Stream {
 
 class Engine {
  public:
-  // That of the process, made with the first device, whose seed it has, and gone with the last. Seed 0: no pauses, and the order of
-  // enqueueing.
+  // That of the process, made with the first device and gone with the last; it has the seed of the device that was opened last. Seed 0: no
+  // pauses, and the order of enqueueing.
   static std::shared_ptr<Engine> shared(uint64_t seed);
-  explicit Engine(uint64_t seed);
+  Engine();
+  void set_seed(uint64_t seed);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -129,7 +130,8 @@ class Engine {
  private:
   bool may_begin(const Stream& stream) const;
   Stream* choose(bool* held);
-  void pause();
+  std::chrono::microseconds pause();
+  void lag(std::unique_lock<std::mutex>& lock);
   void work();
   bool execute(Stream& stream, Job& job);
   static heddle_status move(const Stream& stream, const Job& job, std::string* why);
@@ -140,14 +142,13 @@ class Engine {
     return random_ >> 33;
   }
 
-  const uint64_t seed_;
   std::mutex mutex_;
   std::condition_variable changed_;  // there is work, or none
   std::vector<Stream*> streams_, able_;
   std::vector<std::unique_ptr<Job>> jobs_;
   Job* idle_jobs_ = nullptr;
   uint64_t tickets_ = 0;
-  uint64_t random_;
+  uint64_t seed_ = 0, random_ = 0;
   bool closing_ = false;
   std::thread worker_;  // last: it uses everything above
 };
