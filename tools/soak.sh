@@ -49,7 +49,7 @@ case $what in
   spread)
     tools/install_packages.sh
     cmake --preset dev
-    cmake --build --preset dev --target heddle_device_tests cpu sim proto
+    cmake --build --preset dev --target heddle_device_tests cpu sim bare
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_device_tests --gtest_filter='*Spread*'
     ;;
   steady)
@@ -61,7 +61,7 @@ case $what in
   waits)
     tools/install_packages.sh libbenchmark-dev
     cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEDDLE_BUILD_BENCHMARKS=ON
-    cmake --build build/bench --target heddle_wait_bench cpu proto
+    cmake --build build/bench --target heddle_wait_bench cpu bare
     exec build/bench/bin/heddle_wait_bench "${seconds:-10}"
     ;;
   libfuzzer)

@@ -1,36 +1,63 @@
-// The simulated accelerator: what a device is to the runtime (memory that the host cannot touch, streams, events, callbacks, failures that
-// come late), without one. It has no kernels of its own and runs those of the host's.
+// The backend of simulated devices, function by function as heddle/device_plugin.h lists them.
 //
-// Read when a device is counted or opened: HEDDLE_SIM_DEVICES (2), HEDDLE_SIM_MEMORY in bytes (4 GiB), HEDDLE_SIM_SEED (0: no delays, and
-// no other order than that of enqueueing), HEDDLE_SIM_BROKEN (set: open fails), HEDDLE_SIM_FORGETFUL (set: a device does not know what
-// failed), HEDDLE_SIM_WRONG (an operator whose kernels compute something else), HEDDLE_SIM_HOLD (the name of a file: while there is one,
-// nothing begins), HEDDLE_SIM_FAULTS (faults.h).
-#include <cstdio>
+// Read when a device is counted or opened, of kind "sim": HEDDLE_SIM_DEVICES (2), HEDDLE_SIM_MEMORY in bytes (4 GiB), HEDDLE_SIM_SEED (0:
+// work takes no time), HEDDLE_SIM_COST (NAME=NS,...), HEDDLE_SIM_PEERS (0: copies between devices go by the host), HEDDLE_SIM_UNIFIED (0),
+// HEDDLE_SIM_GUARDS (64: bytes behind values that nobody may write), HEDDLE_SIM_CUDA_LIKE (0), HEDDLE_SIM_BROKEN (set: open fails),
+// HEDDLE_SIM_FORGETFUL (set: a device does not know what failed), HEDDLE_SIM_WRONG (an operator whose kernels compute something else),
+// HEDDLE_SIM_HOLD (the name of a file: while there is one, nothing begins), HEDDLE_SIM_FAULTS (faults.h).
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <string>
 
 #include "engine.h"
 #include "heddle/device_plugin.h"
 #include "heddle/op.h"
+#include "simulated_device.h"
 
 namespace sim {
 namespace {
 
 const heddle_host* host = nullptr;  // since the plugin was loaded
+std::string kind_name, prefix;      // "sim", "HEDDLE_SIM_"
 
+std::string text_setting(const char* name) {
+  const char* text = std::getenv((prefix + name).c_str());
+  return text ? text : "";
+}
+bool is_set(const char* name) {
+  return std::getenv((prefix + name).c_str()) != nullptr;
+}
 uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
+  const std::string text = text_setting(name);
+  return text.empty() ? otherwise : std::strtoull(text.c_str(), nullptr, 10);
 }
 
-struct Device {
-  Device(uint64_t bytes, std::shared_ptr<Engine> made) : memory(bytes), engine(std::move(made)) {}
-  Memory memory;
-  const std::shared_ptr<Engine> engine;
-  Manners manners;
-  std::string description;
-};
+std::mutex open_mutex;
+std::map<int32_t, Device*>& open_devices() {
+  static std::map<int32_t, Device*> devices;
+  return devices;
+}
+
+// Memory of the host's that is pinned, by where it begins; of all devices.
+std::mutex pinned_mutex;
+std::map<const char*, uint64_t>& pinned() {
+  static std::map<const char*, uint64_t> ranges;
+  return ranges;
+}
+bool is_pinned(const void* memory, uint64_t bytes) {
+  const auto* const at = static_cast<const char*>(memory);
+  const std::lock_guard<std::mutex> lock(pinned_mutex);
+  auto it = pinned().upper_bound(at);
+  if (it == pinned().begin()) return false;
+  --it;
+  return at + bytes <= it->first + it->second;
+}
 
 Device& device_of(void* device) {
   return *static_cast<Device*>(device);
@@ -47,46 +74,58 @@ heddle_status fail(const heddle_call* call, heddle_status status, const std::str
   return status;
 }
 
+heddle_status refuse_lost(const heddle_call* call) {
+  return fail(call, HEDDLE_ERROR_DEVICE_LOST, "the device is lost");
+}
+
 // A call for a stream.
 template <class Function>
-heddle_status entered(void* stream, const heddle_call* call, const Function& function) {
-  const Stream::Call inside(stream_of(stream));
+heddle_status entered(void* device, void* stream, const heddle_call* call, const Function& function) {
+  const Stream::Inside inside(stream_of(stream));
+  device_of(device).manners.counts.calls.fetch_add(1, std::memory_order_relaxed);
   return inside.alone() ? function(stream_of(stream)) : fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
 }
 
-// Before a kernel or a copy is enqueued.
-heddle_status may_enqueue(Stream& stream, const char* operator_name, const heddle_call* call) {
-  if (stream.manners.lost) return fail(call, HEDDLE_ERROR_DEVICE, "the device is lost, as it was told to be");
-  const bool fails = stream.manners.faults.strikes(Faults::Kind::enqueue, {operator_name, stream.label()});
-  return fails ? fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to") : HEDDLE_OK;
-}
-
 heddle_status count(int32_t* devices, const heddle_call* call) {
-  *devices = static_cast<int32_t>(setting("HEDDLE_SIM_DEVICES", 2));
-  if (*devices == 0) fail(call, HEDDLE_OK, "HEDDLE_SIM_DEVICES is 0");
+  *devices = static_cast<int32_t>(setting("DEVICES", 2));
+  if (*devices == 0) fail(call, HEDDLE_OK, prefix + "DEVICES is 0");
   return HEDDLE_OK;
 }
 
 heddle_status open(int32_t index, void** device, const heddle_call* call) {
-  if (std::getenv("HEDDLE_SIM_BROKEN")) return fail(call, HEDDLE_ERROR_DEVICE, "HEDDLE_SIM_BROKEN is set");
-  const uint64_t seed = setting("HEDDLE_SIM_SEED", 0);
-  auto made = std::make_unique<Device>(setting("HEDDLE_SIM_MEMORY", uint64_t{4} << 30), Engine::shared(seed));
+  if (is_set("BROKEN")) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "BROKEN is set");
+  const uint64_t seed = setting("SEED", 0);
+  const bool unified = setting("UNIFIED", 0) != 0;
+  auto made = std::make_unique<Device>(setting("MEMORY", uint64_t{4} << 30), unified, Engine::shared(seed));
   if (!made->memory.ok()) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
-  if (const char* hold = std::getenv("HEDDLE_SIM_HOLD")) made->manners.hold = hold;
-  if (const char* wrong = std::getenv("HEDDLE_SIM_WRONG")) made->manners.wrong = wrong;
+  made->unified = unified;
+  made->peers = setting("PEERS", 0) != 0;
+  made->guard_bytes = static_cast<uint32_t>(std::min<uint64_t>(setting("GUARDS", 64), 4096) / 64 * 64);
+  Manners& manners = made->manners;
+  manners.device = index;
+  manners.hold = text_setting("HOLD");
+  manners.wrong = text_setting("WRONG");
+  manners.cuda_like = setting("CUDA_LIKE", 0) != 0;
   std::string error;
-  if (const char* faults = std::getenv("HEDDLE_SIM_FAULTS"); faults && !made->manners.faults.parse(faults, &error))
-    return fail(call, HEDDLE_ERROR_DEVICE, "HEDDLE_SIM_FAULTS: " + error);
+  if (!manners.faults.parse(text_setting("FAULTS"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "FAULTS: " + error);
+  if (!manners.parse_costs(text_setting("COST"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "COST: " + error);
   made->description = "simulated device " + std::to_string(index);
   if (seed != 0) made->description += ", delays and orders of seed " + std::to_string(seed);
+  const std::lock_guard<std::mutex> lock(open_mutex);
+  open_devices()[index] = made.get();
   *device = made.release();
   return HEDDLE_OK;
 }
 
 void close(void* device) {
+  {
+    const std::lock_guard<std::mutex> lock(open_mutex);
+    auto& all = open_devices();
+    for (auto it = all.begin(); it != all.end();) it = it->second == device ? all.erase(it) : std::next(it);
+  }
   // Whoever leaves something behind finds out.
   if (const size_t left = device_of(device).memory.allocations()) {
-    const std::string text = "sim: " + std::to_string(left) + " allocations left at close";
+    const std::string text = kind_name + ": " + std::to_string(left) + " allocations left at close";
     host->log(HEDDLE_LOG_WARNING, text.data(), text.size());
   }
   delete static_cast<Device*>(device);
@@ -102,11 +141,24 @@ heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_by
   return HEDDLE_OK;
 }
 
+heddle_status properties(void* device, heddle_device_properties* p, const heddle_call*) {
+  const Device& d = device_of(device);
+  p->flags = HEDDLE_DEVICE_SHARED_EVENTS | (d.unified ? uint32_t{HEDDLE_DEVICE_UNIFIED} : 0u) |
+             (d.manners.cuda_like ? uint32_t{HEDDLE_DEVICE_DROPS_CALLBACKS} : 0u);
+  p->alignment = 256;
+  p->guard_bytes = d.guard_bytes;
+  p->stream_classes = 1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE;
+  p->lowest_priority = 0;
+  p->highest_priority = 1;
+  return HEDDLE_OK;
+}
+
 heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
   Memory& all = device_of(device).memory;
   Manners& manners = device_of(device).manners;
-  if (manners.lost) return fail(call, HEDDLE_ERROR_DEVICE, "the device is lost, as it was told to be");
+  if (manners.lost) return refuse_lost(call);
   if (manners.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
+  manners.counts.allocations.fetch_add(1, std::memory_order_relaxed);
   *memory = all.allocate(bytes);
   if (*memory) return HEDDLE_OK;
   return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY,
@@ -117,45 +169,24 @@ void release(void* device, void* memory) {
   device_of(device).memory.release(memory);
 }
 
-heddle_status create_stream(void* device, void** stream, const heddle_call*) {
-  *stream = device_of(device).engine->add_stream(device_of(device).memory, device_of(device).manners);
+heddle_status create_stream(void* device, const heddle_stream_request* request, void** stream, const heddle_call* call) {
+  Device& d = device_of(device);
+  if (d.manners.lost) return refuse_lost(call);
+  if (request->adopted) {
+    *stream = request->adopted;
+    ++stream_of(*stream).adopted;
+    return HEDDLE_OK;
+  }
+  *stream = d.engine->add_stream(d.memory, d.manners, request->stream_class);
   return HEDDLE_OK;
 }
 
 void destroy_stream(void* device, void* stream) {
-  device_of(device).engine->remove(&stream_of(stream));
-}
-
-heddle_status move(void* device, void* stream, Job::Kind kind, void* destination, const void* source, uint64_t bytes, int32_t value,
-                   const heddle_call* call) {
-  return entered(stream, call, [&](Stream& s) -> heddle_status {
-    if (const heddle_status status = may_enqueue(s, nullptr, call); status != HEDDLE_OK) return status;
-    Engine& engine = *device_of(device).engine;
-    Job* const job = engine.take_job();
-    job->kind = kind;
-    job->destination = destination;
-    job->source = source;
-    job->bytes = bytes;
-    job->value = value;
-    engine.enqueue(s, job);
-    return HEDDLE_OK;
-  });
-}
-
-heddle_status copy(void* device, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind,
-                   const heddle_call* call) {
-  return move(device, stream, Job::Kind::copy, destination, source, bytes, kind, call);
-}
-
-heddle_status fill(void* device, void* stream, void* memory, int32_t value, uint64_t bytes, const heddle_call* call) {
-  return move(device, stream, Job::Kind::fill, memory, nullptr, bytes, value, call);
-}
-
-heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
-  return entered(stream, call, [&](Stream& s) -> heddle_status {
-    const Failure failure = device_of(device).engine->synchronize(s);
-    return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);
-  });
+  Stream& s = stream_of(stream);
+  if (s.adopted > 0)
+    --s.adopted;
+  else
+    device_of(device).engine->remove(&s);
 }
 
 heddle_status create_event(void*, void** event, const heddle_call*) {
@@ -167,81 +198,165 @@ void destroy_event(void*, void* event) {
   delete &event_of(event);
 }
 
-heddle_status record(void* device, void* stream, void* event, const heddle_call* call) {
-  return entered(stream, call, [&](Stream& s) -> heddle_status { return device_of(device).engine->record(s, event_of(event)), HEDDLE_OK; });
+void enqueue_copy(Device& d, Stream& stream, const heddle_copy& asked) {
+  Job* const job = d.engine->take_job();
+  job->kind = Job::Kind::copy;
+  job->copy_kind = asked.kind;
+  job->destination = asked.destination;
+  job->source = asked.source;
+  job->source_memory = asked.source_device ? &device_of(asked.source_device).memory : &stream.memory;
+  job->bytes = asked.bytes;
+  Counts& counts = d.manners.counts;
+  counts.copies.fetch_add(1, std::memory_order_relaxed);
+  if (asked.source_device) counts.peer_copies.fetch_add(1, std::memory_order_relaxed);
+  const void* const on_host = asked.kind == HEDDLE_COPY_HOST_TO_DEVICE   ? asked.source
+                              : asked.kind == HEDDLE_COPY_DEVICE_TO_HOST ? asked.destination
+                                                                         : nullptr;
+  if (on_host && !is_pinned(on_host, asked.bytes)) counts.pageable_copies.fetch_add(1, std::memory_order_relaxed);
+  d.engine->enqueue(stream, job);
 }
 
-heddle_status wait(void* device, void* stream, void* event, const heddle_call* call) {
-  return entered(stream, call, [&](Stream& s) -> heddle_status { return device_of(device).engine->wait(s, event_of(event)), HEDDLE_OK; });
+heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& asked, const heddle_call* call) {
+  Job* const job = d.engine->take_job();
+  std::string why;
+  if (!job->launch.capture(asked, stream.memory, &why)) {
+    d.engine->give_back(job);
+    return fail(call, HEDDLE_ERROR_DEVICE, why);
+  }
+  job->kind = Job::Kind::launch;
+  d.manners.counts.launches.fetch_add(1, std::memory_order_relaxed);
+  d.engine->enqueue(stream, job);
+  return HEDDLE_OK;
 }
 
-heddle_status notify(void* device, void* stream, heddle_stream_callback callback, void* user, const heddle_call* call) {
-  return entered(stream, call, [&](Stream& s) -> heddle_status {
-    Engine& engine = *device_of(device).engine;
-    Job* const job = engine.take_job();
+heddle_status enqueue(void* device, void* stream, const heddle_work* work, const heddle_call* call) {
+  return entered(device, stream, call, [&](Stream& s) -> heddle_status {
+    Device& d = device_of(device);
+    Counts& counts = d.manners.counts;
+    if (d.manners.lost) return refuse_lost(call);
+    s.label = work->label;
+    if (work->copy || work->launch) {
+      const Faults::Site site = {work->launch ? work->launch->kernel->operator_name : nullptr, work->label};
+      if (d.manners.faults.strikes(Faults::Kind::enqueue, site))
+        return fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to");
+    }
+    counts.works.fetch_add(1, std::memory_order_relaxed);
+    counts.waits.fetch_add(work->wait_count, std::memory_order_relaxed);
+    for (uint32_t i = 0; i < work->wait_count; ++i) d.engine->wait(s, event_of(work->waits[i]));
+    if (work->copy) enqueue_copy(d, s, *work->copy);
+    if (work->launch) {
+      const heddle_status status = enqueue_launch(d, s, *work->launch, call);
+      if (status != HEDDLE_OK) return status;
+    }
+    if (work->record) {
+      counts.records.fetch_add(1, std::memory_order_relaxed);
+      d.engine->record(s, event_of(work->record));
+    }
+    if (!work->callback) return HEDDLE_OK;
+    Job* const job = d.engine->take_job();
     job->kind = Job::Kind::notify;
-    job->callback = callback;
-    job->user = user;
-    engine.enqueue(s, job);
+    job->callback = work->callback;
+    job->user = work->user;
+    d.engine->enqueue(s, job);
     return HEDDLE_OK;
   });
 }
 
-void label(void*, void* stream, uint64_t number) {
-  const Stream::Call inside(stream_of(stream));  // an overlap is the next call's error
-  stream_of(stream).label(number);
+heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
+  return entered(device, stream, call, [&](Stream& s) -> heddle_status {
+    device_of(device).manners.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
+    const Failure failure = device_of(device).engine->synchronize(s);
+    return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);
+  });
+}
+
+heddle_status query(void* device, void* stream, const heddle_call*) {
+  Device& d = device_of(device);
+  d.manners.counts.queries.fetch_add(1, std::memory_order_relaxed);
+  return d.engine->query(stream_of(stream));
 }
 
 uint64_t failed_label(void*, void* stream) {
-  return std::getenv("HEDDLE_SIM_FORGETFUL") ? UINT64_MAX : stream_of(stream).failed_label();
+  return is_set("FORGETFUL") ? UINT64_MAX : stream_of(stream).failed_label;
 }
 
-heddle_status launch(void* device, void* stream, const heddle_launch* asked, const heddle_call* call) {
-  return entered(stream, call, [&](Stream& s) -> heddle_status {
-    if (const heddle_status status = may_enqueue(s, asked->kernel->operator_name, call); status != HEDDLE_OK) return status;
-    Engine& engine = *device_of(device).engine;
-    Job* const job = engine.take_job();
-    std::string why;
-    if (!job->launch.capture(*asked, s.memory, &why)) {
-      engine.give_back(job);
-      return fail(call, HEDDLE_ERROR_DEVICE, why);
-    }
-    job->kind = Job::Kind::launch;
-    engine.enqueue(s, job);
-    return HEDDLE_OK;
-  });
+heddle_status abort_stream(void* device, void* stream, const heddle_call*) {
+  device_of(device).engine->abort(stream_of(stream));
+  return HEDDLE_OK;
 }
 
-const heddle_device_backend backend = {sizeof(heddle_device_backend),
-                                       0,
-                                       "sim",
-                                       count,
-                                       open,
-                                       close,
-                                       description,
-                                       memory_info,
-                                       allocate,
-                                       release,
-                                       create_stream,
-                                       destroy_stream,
-                                       copy,
-                                       fill,
-                                       synchronize,
-                                       create_event,
-                                       destroy_event,
-                                       record,
-                                       wait,
-                                       notify,
-                                       label,
-                                       failed_label,
-                                       "cpu",
-                                       launch};
+constexpr std::align_val_t host_alignment{4096};
+
+heddle_status register_host(void* device, void* memory, uint64_t bytes, const heddle_call* call) {
+  if (device_of(device).manners.lost) return refuse_lost(call);
+  const std::lock_guard<std::mutex> lock(pinned_mutex);
+  pinned()[static_cast<const char*>(memory)] = bytes;
+  return HEDDLE_OK;
+}
+
+void unregister_host(void*, void* memory) {
+  const std::lock_guard<std::mutex> lock(pinned_mutex);
+  pinned().erase(static_cast<const char*>(memory));
+}
+
+heddle_status allocate_host(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
+  *memory = ::operator new(bytes, host_alignment, std::nothrow);
+  if (!*memory) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "the host has none");
+  const heddle_status status = register_host(device, *memory, bytes, call);
+  if (status != HEDDLE_OK) ::operator delete(*memory, host_alignment);
+  return status;
+}
+
+void release_host(void* device, void* memory) {
+  unregister_host(device, memory);
+  ::operator delete(memory, host_alignment);
+}
+
+int32_t reaches(void* device, void* source) {
+  return device_of(device).peers && device_of(source).peers ? 1 : 0;
+}
 
 }  // namespace
-}  // namespace sim
 
-HEDDLE_PLUGIN("sim", "1.0", plugin) {
-  sim::host = plugin.host();
-  sim::set_host(*plugin.host());
-  plugin.add(&sim::backend);
+Device* open_device(int32_t index) {
+  const std::lock_guard<std::mutex> lock(open_mutex);
+  const auto found = open_devices().find(index);
+  return found == open_devices().end() ? nullptr : found->second;
 }
+
+heddle_device_backend simulated_backend(const char* kind, const heddle_host* plugins_host) {
+  host = plugins_host;
+  kind_name = kind;
+  prefix = "HEDDLE_";
+  for (const char* c = kind; *c; ++c) prefix += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+  prefix += '_';
+  heddle_device_backend b = {};
+  b.struct_size = sizeof(b);
+  b.kind = kind;
+  b.count = count;
+  b.open = open;
+  b.close = close;
+  b.description = description;
+  b.memory_info = memory_info;
+  b.properties = properties;
+  b.allocate = allocate;
+  b.release = release;
+  b.create_stream = create_stream;
+  b.destroy_stream = destroy_stream;
+  b.create_event = create_event;
+  b.destroy_event = destroy_event;
+  b.enqueue = enqueue;
+  b.synchronize = synchronize;
+  b.query = query;
+  b.failed_label = failed_label;
+  b.abort_stream = abort_stream;
+  b.allocate_host = allocate_host;
+  b.release_host = release_host;
+  b.register_host = register_host;
+  b.unregister_host = unregister_host;
+  b.reaches = reaches;
+  b.runs_kernels_of = "cpu";
+  return b;
+}
+
+}  // namespace sim

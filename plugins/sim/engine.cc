@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -12,20 +13,31 @@ namespace {
 
 constexpr std::chrono::milliseconds look_again(1);  // whether a file is gone
 constexpr size_t jobs_per_stream = 64;
+constexpr const char* lost_text = "the device is lost";
+
+const char* name_of(const Job& job) {
+  return job.kind == Job::Kind::launch ? job.launch.operator_name() : job.kind == Job::Kind::copy ? "copy" : "call";
+}
+
+std::mutex engine_mutex;
+std::weak_ptr<Engine> engine;
 
 }  // namespace
 
 std::shared_ptr<Engine> Engine::shared(uint64_t seed) {
-  static std::mutex mutex;
-  static std::weak_ptr<Engine> known;
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<Engine> engine = known.lock();
-  if (!engine) known = engine = std::make_shared<Engine>();
-  engine->set_seed(seed);
-  return engine;
+  const std::lock_guard<std::mutex> lock(engine_mutex);
+  std::shared_ptr<Engine> known = engine.lock();
+  if (!known) engine = known = std::make_shared<Engine>();
+  known->set_seed(seed);
+  return known;
 }
 
-Engine::Engine() : worker_([this] { work(); }) {}
+std::shared_ptr<Engine> Engine::current() {
+  const std::lock_guard<std::mutex> lock(engine_mutex);
+  return engine.lock();
+}
+
+Engine::Engine() : worker_([this] { work(); }), caller_([this] { call_back(); }) {}
 
 void Engine::set_seed(uint64_t seed) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -39,13 +51,15 @@ Engine::~Engine() {
     changed_.notify_all();
   }
   worker_.join();
+  caller_.join();
 }
 
-Stream* Engine::add_stream(const Memory& memory, Manners& manners) {
-  auto stream = std::make_unique<Stream>(memory, manners);
+Stream* Engine::add_stream(const Memory& memory, Manners& manners, int32_t stream_class) {
+  auto stream = std::make_unique<Stream>(memory, manners, stream_class);
   const std::lock_guard<std::mutex> lock(mutex_);
-  able_.reserve(streams_.size() + 1);
+  stream->number_ = ++streams_made_;
   streams_.push_back(stream.get());
+  callbacks_.reserve(streams_.size());
   while (jobs_.size() < jobs_per_stream * streams_.size()) {
     Job* const job = jobs_.emplace_back(std::make_unique<Job>()).get();
     job->launch.reserve();
@@ -57,7 +71,7 @@ Stream* Engine::add_stream(const Memory& memory, Manners& manners) {
 void Engine::remove(Stream* stream) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return stream->silent_ || (!stream->first_job_ && !stream->busy_); });
+    changed_.wait(lock, [&] { return !stream->busy_ && (stream->silent_ || !stream->first_job_); });
     streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
   }
   delete stream;
@@ -79,9 +93,17 @@ void Engine::give_back(Job* job) {
 void Engine::add(Stream& stream, Job* job) {
   job->next = nullptr;
   job->ticket = ++tickets_;
-  job->label = stream.label_;
+  job->label = stream.label;
+  job->enqueued = clock_;
+  job->takes = 0;
+  if (job->kind == Job::Kind::copy || job->kind == Job::Kind::launch || job->kind == Job::Kind::call) {
+    job->takes = stream.manners.cost(name_of(*job));
+    // Of all magnitudes up to some 130 us: one that takes long lets all others by.
+    if (seed_ != 0 && job->takes == 0) job->takes = draw() % (uint64_t{1} << draw() % 18);
+  }
   (stream.first_job_ ? stream.last_job_->next : stream.first_job_) = job;
   stream.last_job_ = job;
+  settled_ = false;
   changed_.notify_all();
 }
 
@@ -112,37 +134,113 @@ Failure Engine::synchronize(Stream& stream) {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return !stream.first_job_ && !stream.busy_ && !stream.silent_; });
   Failure failure = std::exchange(stream.failure_, {});
-  stream.failed_label_ = failure.label;
+  stream.aborted_ = false;
+  stream.failed_label = failure.label;
+  if (failure.status == HEDDLE_OK && stream.manners.lost) failure = {HEDDLE_ERROR_DEVICE_LOST, lost_text, UINT64_MAX};
   return failure;
 }
 
-// ---------------------------------------------------------------- the device's thread
+heddle_status Engine::query(Stream& stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (stream.busy_) return HEDDLE_PENDING;
+  if (stream.manners.lost) return HEDDLE_ERROR_DEVICE_LOST;
+  if (stream.first_job_ || stream.silent_) return HEDDLE_PENDING;
+  return stream.failure_.status;
+}
+
+void Engine::abort(Stream& stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (stream.deaf_ || (!stream.first_job_ && !stream.busy_ && !stream.silent_)) return;
+  stream.aborted_ = true;
+  if (std::exchange(stream.silent_, false) && stream.failure_.status == HEDDLE_OK)
+    stream.failure_ = {HEDDLE_ERROR_CANCELLED, "aborted while the device worked on it", stream.silent_label_};
+  settled_ = false;
+  changed_.notify_all();
+}
+
+// ---------------------------------------------------------------- the clock
+
+void Engine::hold() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  horizon_ = clock_;
+}
+
+void Engine::advance(uint64_t ns) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (horizon_ == UINT64_MAX) horizon_ = clock_;
+  horizon_ += ns;
+  settled_ = false;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return settled_; });
+  clock_ = std::max(clock_, horizon_);
+}
+
+void Engine::let_go() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  horizon_ = UINT64_MAX;
+  settled_ = false;
+  changed_.notify_all();
+}
+
+uint64_t Engine::now() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return clock_;
+}
+
+uint64_t Engine::spans(sim_span* spans, uint64_t capacity) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  notes_spans_ = true;
+  std::copy_n(spans_.begin(), std::min<size_t>(capacity, spans_.size()), spans);
+  return spans_.size();
+}
+
+void Engine::forget_spans() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  notes_spans_ = true;
+  spans_.clear();
+}
+
+void Engine::note_span(const Stream& stream, const Job& job, uint64_t begin, uint64_t end) {
+  if (!notes_spans_) return;
+  sim_span span = {begin, end, job.label, stream.number_, stream.manners.device, stream.stream_class, {}};
+  std::snprintf(span.name, sizeof(span.name), "%s", name_of(job));
+  spans_.push_back(span);
+}
+
+// ---------------------------------------------------------------- the devices' thread
 
 bool Engine::may_begin(const Stream& stream) const {
   const Job* const job = stream.first_job_;
-  return job && !stream.silent_ && (job->kind != Job::Kind::wait || job->event->reached_ >= job->record);
+  return job && !stream.busy_ && !stream.silent_ &&
+         (job->kind != Job::Kind::wait || stream.aborted_ || job->event->reached_ >= job->record);
+}
+
+// Of its next work, by the clock.
+uint64_t Engine::end_of(const Stream& stream) const {
+  const Job& job = *stream.first_job_;
+  uint64_t begin = std::max(stream.time_, job.enqueued);
+  if (job.kind == Job::Kind::wait) begin = std::max(begin, job.event->time_);
+  return begin + job.takes;
 }
 
 // `held`: streams could go on, but for a file.
 Stream* Engine::choose(bool* held) {
-  able_.clear();
   *held = false;
+  Stream* first = nullptr;
+  uint64_t first_end = 0;
   for (Stream* stream : streams_) {
     if (!may_begin(*stream)) continue;
-    if (!stream->manners.hold.empty() && ::access(stream->manners.hold.c_str(), F_OK) == 0)
+    if (!stream->manners.hold.empty() && ::access(stream->manners.hold.c_str(), F_OK) == 0) {
       *held = true;
-    else
-      able_.push_back(stream);
+      continue;
+    }
+    const uint64_t end = end_of(*stream);
+    if (end > horizon_) continue;
+    if (first && std::pair(first_end, first->first_job_->ticket) < std::pair(end, stream->first_job_->ticket)) continue;
+    first = stream;
+    first_end = end;
   }
-  if (able_.empty()) return nullptr;
-  if (seed_ != 0) return able_[draw() % able_.size()];
-  return *std::min_element(able_.begin(), able_.end(),
-                           [](const Stream* a, const Stream* b) { return a->first_job_->ticket < b->first_job_->ticket; });
-}
-
-std::chrono::microseconds Engine::pause() {
-  const uint64_t number = seed_ == 0 ? 1 : draw();
-  return std::chrono::microseconds(number % 4 == 0 ? number / 4 % 120 : 0);
+  return first;
 }
 
 // Behind the host, so that more is enqueued before anything begins: only then may what comes later go first.
@@ -155,81 +253,129 @@ void Engine::lag(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
+void Engine::end(Stream& stream, Job* job) {
+  stream.busy_ = false;
+  job->arguments = nullptr;
+  job->next = std::exchange(idle_jobs_, job);
+  if (!stream.first_job_ || stream.silent_) changed_.notify_all();  // behind which it may be gone
+}
+
+void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
+  const uint64_t until = end_of(stream);
+  Job* const job = std::exchange(stream.first_job_, stream.first_job_->next);
+  clock_ = std::max(clock_, until);
+  stream.time_ = until;
+  stream.busy_ = true;
+  if (stream.aborted_ && stream.failure_.status == HEDDLE_OK)
+    stream.failure_ = {HEDDLE_ERROR_CANCELLED, "aborted before the device came to it", job->label};
+  // Under the lock, which those who enqueue take too.
+  if (job->kind == Job::Kind::record) {
+    job->event->reached_ = job->record;
+    job->event->time_ = until;
+    job->event->failure_ = stream.failure_;
+  } else if (job->kind == Job::Kind::wait) {
+    if (stream.failure_.status == HEDDLE_OK && job->event->reached_ >= job->record) stream.failure_ = job->event->failure_;
+  } else if (job->kind == Job::Kind::notify && stream.manners.cuda_like) {
+    callbacks_.emplace_back(&stream, job);
+    changed_.notify_all();
+    return;
+  } else {
+    if (job->kind != Job::Kind::notify && stream.failure_.status == HEDDLE_OK) note_span(stream, *job, until - job->takes, until);
+    const std::chrono::microseconds pause(seed_ != 0 && draw() % 16 == 0 ? draw() % 120 : 0);
+    lock.unlock();
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
+    const bool ended = execute(stream, *job);
+    lock.lock();
+    if (!ended) {
+      stream.silent_ = true;
+      stream.silent_label_ = job->label;
+    }
+  }
+  end(stream, job);
+}
+
 void Engine::work() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     bool held = false;
     Stream* const stream = choose(&held);
-    if (!stream) {
-      if (closing_) return;
-      held ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
-      lag(lock);
+    if (stream) {
+      work_on(*stream, lock);
       continue;
     }
-    Job* const job = std::exchange(stream->first_job_, stream->first_job_->next);
-    stream->busy_ = true;
-    bool ended = true;
-    // Under the lock, which those who enqueue take too.
-    if (job->kind == Job::Kind::record) {
-      job->event->reached_ = job->record;
-      job->event->failure_ = stream->failure_;
-    } else if (job->kind == Job::Kind::wait) {
-      if (stream->failure_.status == HEDDLE_OK) stream->failure_ = job->event->failure_;
-    } else {
-      const std::chrono::microseconds time = pause();
-      lock.unlock();
-      if (time.count() > 0) std::this_thread::sleep_for(time);
-      ended = execute(*stream, *job);
-      lock.lock();
-    }
-    stream->busy_ = false;
-    stream->silent_ = !ended;
-    job->next = std::exchange(idle_jobs_, job);
-    if (!stream->first_job_ || !ended) changed_.notify_all();  // behind which it may be gone
+    if (closing_) return;
+    if (!held && callbacks_.empty() && !calling_ && !std::exchange(settled_, true)) changed_.notify_all();
+    held ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
+    lag(lock);
+  }
+}
+
+// The thread of callbacks that keep only their own stream waiting.
+void Engine::call_back() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return closing_ || !callbacks_.empty(); });
+    if (callbacks_.empty()) return;
+    Stream& stream = *callbacks_.front().first;
+    Job* const job = callbacks_.front().second;
+    callbacks_.erase(callbacks_.begin());
+    calling_ = &stream;
+    lock.unlock();
+    execute(stream, *job);
+    lock.lock();
+    calling_ = nullptr;
+    settled_ = false;
+    end(stream, job);
+    changed_.notify_all();
   }
 }
 
 heddle_status Engine::move(const Stream& stream, const Job& job, std::string* why) {
   const Memory& memory = stream.memory;
-  void* const to =
-      job.value == HEDDLE_COPY_DEVICE_TO_HOST && job.kind == Job::Kind::copy ? job.destination : memory.shadow(job.destination, job.bytes);
-  if (job.kind == Job::Kind::fill) {
-    if (!to) return *why = "a fill touches memory that is not the device's", HEDDLE_ERROR_DEVICE;
-    std::memset(to, job.value, job.bytes);
-    return HEDDLE_OK;
-  }
-  const void* const from = job.value == HEDDLE_COPY_HOST_TO_DEVICE ? job.source : memory.shadow(job.source, job.bytes);
+  void* const to = job.copy_kind == HEDDLE_COPY_DEVICE_TO_HOST ? job.destination : memory.shadow(job.destination, job.bytes);
+  const void* const from = job.copy_kind == HEDDLE_COPY_HOST_TO_DEVICE ? job.source : job.source_memory->shadow(job.source, job.bytes);
   if (!to || !from) return *why = "a copy touches memory that is not the device's", HEDDLE_ERROR_DEVICE;
   std::memmove(to, from, job.bytes);
   return HEDDLE_OK;
 }
 
-constexpr const char* lost = "the device is lost, as it was told to be";
-
 heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
-  const bool kernel = job.kind == Job::Kind::launch;
+  const bool kernel = job.kind != Job::Kind::copy;
   Manners& manners = stream.manners;
-  const Faults::Site site = {kernel ? job.launch.operator_name() : nullptr, job.label};
-  if (manners.faults.strikes(Faults::Kind::lost, site)) manners.lost = true;
-  if (manners.lost) return *why = lost, HEDDLE_ERROR_DEVICE;
+  const Faults::Site site = {job.kind == Job::Kind::launch ? job.launch.operator_name() : nullptr, job.label};
+  if (manners.lost) return *why = lost_text, HEDDLE_ERROR_DEVICE_LOST;
+  if (manners.faults.strikes(Faults::Kind::lost, site)) {
+    manners.lost = true;
+    return *why = "the device was lost, as it was told to be", HEDDLE_ERROR_DEVICE_LOST;
+  }
+  if (manners.faults.strikes(Faults::Kind::deaf, site)) return stream.deaf_ = true, HEDDLE_PENDING;
   if (manners.faults.strikes(Faults::Kind::silent, site)) return HEDDLE_PENDING;
   if (manners.faults.strikes(kernel ? Faults::Kind::late : Faults::Kind::copy, site))
     return *why = "an address was out of range, as it was told to be", HEDDLE_ERROR_DEVICE;
+  if (job.kind == Job::Kind::call) return job.call(job.arguments.get(), stream.memory, why);
   return kernel ? job.launch.run(manners.wrong, why) : move(stream, job, why);
 }
 
 // The stream's failure is this thread's while it is busy. What is behind a failure is left out. False: the job never ends.
 bool Engine::execute(Stream& stream, Job& job) {
   Failure& failure = stream.failure_;
+  Manners& manners = stream.manners;
   if (job.kind == Job::Kind::notify) {
+    if (manners.cuda_like && (manners.lost || failure.status != HEDDLE_OK)) return true;
+    manners.counts.callbacks.fetch_add(1, std::memory_order_relaxed);
     job.callback(job.user, failure.status, failure.status == HEDDLE_OK ? nullptr : failure.text.data(), failure.text.size());
     return true;
   }
   if (failure.status != HEDDLE_OK) return true;
   std::string why;
-  const heddle_status status = perform(stream, job, &why);
+  heddle_status status = perform(stream, job, &why);
   if (status == HEDDLE_PENDING) return false;
-  if (status != HEDDLE_OK) failure = {status, std::move(why), job.label};
+  if (status == HEDDLE_OK) return true;
+  if (manners.cuda_like) {
+    manners.lost = true;
+    status = HEDDLE_ERROR_DEVICE_LOST;
+  }
+  failure = {status, std::move(why), job.label};
   return true;
 }
 

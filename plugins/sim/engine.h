@@ -1,5 +1,6 @@
-// Streams and events of the simulated devices, and the one thread that does their work: of the streams that could go on it takes one after
-// the other, in the order of enqueueing, or, with a seed, in any order that streams and events allow, with pauses.
+// Streams and events of the simulated devices, their clock, and the one thread that does their work: what ends first by the clock is done
+// first, in the order of enqueueing where nothing takes time. With a seed, work takes times drawn from it, so that any order that streams
+// and events allow may happen.
 //
 // Nothing is allocated while at most 64 pieces of work a stream are in flight.
 #pragma once
@@ -14,10 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "faults.h"
 #include "heddle/device_plugin.h"
 #include "launch.h"
+#include "manners.h"
 #include "memory.h"
+#include "native.h"
 
 namespace sim {
 
@@ -32,55 +34,55 @@ class Event {
  private:
   friend class Engine;
   uint64_t expected_ = 0, reached_ = 0;  // records enqueued, and passed
-  Failure failure_;                      // before the last that was passed
+  uint64_t time_ = 0;                    // of the last that was passed
+  Failure failure_;                      // before it
 };
 
-class Stream;
+// What a kernel that was written for the device enqueues.
+using Call = heddle_status (*)(void* arguments, const Memory& memory, std::string* why);
 
 // What is enqueued.
 struct Job {
-  enum class Kind { copy, fill, launch, record, wait, notify };
+  enum class Kind { copy, launch, call, record, wait, notify };
   Kind kind = Kind::copy;
   Job* next = nullptr;
   uint64_t ticket = 0;  // by order of enqueueing
   uint64_t label = UINT64_MAX;
+  uint64_t enqueued = 0, takes = 0;  // ns by the clock
+  int32_t copy_kind = 0;
   void* destination = nullptr;
   const void* source = nullptr;
+  const Memory* source_memory = nullptr;
   uint64_t bytes = 0;
-  int32_t value = 0;  // of a fill
   Event* event = nullptr;
   uint64_t record = 0;  // of that event
   heddle_stream_callback callback = nullptr;
   void* user = nullptr;
   Launch launch;
-};
-
-// How a device is to behave.
-struct Manners {
-  std::string hold;   // while there is a file of this name, nothing begins
-  std::string wrong;  // the operator whose kernels compute something else; empty: none
-  Faults faults;
-  std::atomic<bool> lost{false};
+  Call call = nullptr;
+  std::shared_ptr<void> arguments;
 };
 
 class Stream {
  public:
-  Stream(const Memory& of, Manners& its) : memory(of), manners(its) {}
+  Stream(const Memory& of, Manners& its, int32_t what_for) : memory(of), manners(its), stream_class(what_for) {}
   const Memory& memory;
   Manners& manners;
+  const int32_t stream_class;
+  int adopted = 0;  // how often the host has taken it over from its owner
 
   // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
   // after it.
-  class Call {
+  class Inside {
    public:
-    explicit Call(Stream& stream) : stream_(stream), first_(!stream.inside_.exchange(true)) {
+    explicit Inside(Stream& stream) : stream_(stream), first_(!stream.inside_.exchange(true)) {
       if (!first_) stream.overlapped_ = true;
     }
-    ~Call() {
+    ~Inside() {
       if (first_) stream_.inside_ = false;
     }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
     bool alone() const { return !stream_.overlapped_; }
 
    private:
@@ -89,33 +91,38 @@ class Stream {
   };
   static constexpr const char* overlap = "two threads were in calls for one stream at once";
 
-  void label(uint64_t number) { label_ = number; }
-  uint64_t label() const { return label_; }
-  uint64_t failed_label() const { return failed_label_; }
+  uint64_t label = UINT64_MAX;         // of what is enqueued now
+  uint64_t failed_label = UINT64_MAX;  // by the last synchronize
 
  private:
   friend class Engine;
   std::atomic<bool> inside_{false}, overlapped_{false};
-  uint64_t label_ = UINT64_MAX, failed_label_ = UINT64_MAX;  // of the host's threads
   // Under the engine's lock:
   Job *first_job_ = nullptr, *last_job_ = nullptr;
+  uint64_t number_ = 0;
+  uint64_t time_ = 0;  // when its last work ended
   bool busy_ = false;
-  bool silent_ = false;  // it never comes to an end
+  bool silent_ = false;  // it never comes to an end, unless it is aborted
+  bool deaf_ = false;    // not even then
+  bool aborted_ = false;
+  uint64_t silent_label_ = UINT64_MAX;
   Failure failure_;
 };
 
 class Engine {
  public:
-  // That of the process, made with the first device and gone with the last; it has the seed of the device that was opened last. Seed 0: no
-  // pauses, and the order of enqueueing.
+  // That of the process, made with the first device and gone with the last; it has the seed of the device that was opened last. Seed 0:
+  // work takes no time but what its manners say.
   static std::shared_ptr<Engine> shared(uint64_t seed);
+  // Null: there is none now.
+  static std::shared_ptr<Engine> current();
   Engine();
   void set_seed(uint64_t seed);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Stream* add_stream(const Memory& memory, Manners& manners);
+  Stream* add_stream(const Memory& memory, Manners& manners, int32_t stream_class);
   // Once it is idle; one that never will be goes as it is.
   void remove(Stream* stream);
 
@@ -126,13 +133,29 @@ class Engine {
   void record(Stream& stream, Event& event);
   void wait(Stream& stream, Event& event);
   Failure synchronize(Stream& stream);
+  // HEDDLE_PENDING, or how the stream has ended.
+  heddle_status query(Stream& stream);
+  void abort(Stream& stream);
+
+  // The clock: held, nothing that ends later than now is done until it is let on; advance returns when everything up to then is.
+  void hold();
+  void advance(uint64_t ns);
+  void let_go();
+  uint64_t now();
+  // What was worked so far, oldest first, as many as fit; the number of all.
+  uint64_t spans(sim_span* spans, uint64_t capacity);
+  void forget_spans();
 
  private:
   bool may_begin(const Stream& stream) const;
+  uint64_t end_of(const Stream& stream) const;
   Stream* choose(bool* held);
-  std::chrono::microseconds pause();
   void lag(std::unique_lock<std::mutex>& lock);
   void work();
+  void call_back();
+  void work_on(Stream& stream, std::unique_lock<std::mutex>& lock);
+  void end(Stream& stream, Job* job);
+  void note_span(const Stream& stream, const Job& job, uint64_t begin, uint64_t end);
   bool execute(Stream& stream, Job& job);
   static heddle_status move(const Stream& stream, const Job& job, std::string* why);
   static heddle_status perform(Stream& stream, Job& job, std::string* why);
@@ -144,13 +167,21 @@ class Engine {
 
   std::mutex mutex_;
   std::condition_variable changed_;  // there is work, or none
-  std::vector<Stream*> streams_, able_;
+  std::vector<Stream*> streams_;
   std::vector<std::unique_ptr<Job>> jobs_;
   Job* idle_jobs_ = nullptr;
-  uint64_t tickets_ = 0;
+  uint64_t tickets_ = 0, streams_made_ = 0;
+  uint64_t clock_ = 0, horizon_ = UINT64_MAX;  // ns
   uint64_t seed_ = 0, random_ = 0;
+  bool settled_ = false;  // nothing can be done before something is enqueued or the clock goes on
   bool closing_ = false;
-  std::thread worker_;  // last: it uses everything above
+  std::vector<sim_span> spans_;  // of the last ones, once somebody has asked for them
+  uint64_t spans_seen_ = 0;
+  bool notes_spans_ = false;
+  Stream* calling_ = nullptr;  // whose callback the second thread calls, of devices that are like CUDA's
+  Job* called_job_ = nullptr;
+  std::vector<std::pair<Stream*, Job*>> callbacks_;
+  std::thread worker_, caller_;  // last: they use everything above
 };
 
 }  // namespace sim

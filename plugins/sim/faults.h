@@ -10,7 +10,8 @@
 //   copy      a copy does
 //   memory    an allocation finds no memory
 //   lost      from a kernel or copy on, whatever is asked of the device fails
-//   silent    a kernel or copy begins and never ends, and so does all behind it on the stream
+//   silent    a kernel or copy begins and never ends, and so does all behind it on the stream, until it is aborted
+//   deaf      the same, and it can't be aborted
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,10 @@ namespace sim {
 
 class Faults {
  public:
-  enum class Kind { enqueue, late, copy, memory, lost, silent };
+  enum class Kind { enqueue, late, copy, memory, lost, silent, deaf };
   // What is about to happen.
   struct Site {
-    const char* operator_name = nullptr;  // of a kernel; null: a copy, a fill or an allocation
+    const char* operator_name = nullptr;  // of a kernel; null: a copy or an allocation
     uint64_t step = UINT64_MAX;
   };
   // False: `error` says what is wrong with the rules.

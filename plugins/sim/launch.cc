@@ -70,6 +70,34 @@ void Launch::reserve() {
   outputs_.reserve(operands);
   dims_.reserve(operands * dims_of_each);
   host_bytes_.reserve(host_bytes);
+  guards_.reserve(operands);
+}
+
+// Bytes in which the value may lie: those of a bounded one are known only when it has been written.
+bool Launch::overlaps_input(const heddle_tensor& output) const {
+  const auto* const begin = static_cast<const char*>(output.data);
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const heddle_tensor* input) {
+    const auto* const other = input ? static_cast<const char*>(input->data) : nullptr;
+    return other && other < begin + output.byte_size && begin < other + input->byte_size;
+  });
+}
+
+constexpr int no_number = 0xff, guard_byte = 0xa5;
+
+void Launch::set_guards() {
+  for (const heddle_tensor* output : outputs_)
+    if (output && output->data && guard_bytes_ > 0 && !overlaps_input(*output)) std::memset(output->data, no_number, output->byte_size);
+  for (const Guard& guard : guards_) std::memset(guard.begin, guard_byte, guard_bytes_);
+}
+
+heddle_status Launch::check_guards(std::string* why) const {
+  for (const Guard& guard : guards_)
+    for (uint32_t i = 0; i < guard_bytes_; ++i)
+      if (guard.begin[i] != static_cast<char>(guard_byte)) {
+        *why = "wrote behind output " + std::to_string(guard.output) + ", " + std::to_string(i) + " bytes into what belongs to nobody";
+        return HEDDLE_ERROR_INTERNAL;
+      }
+  return HEDDLE_OK;
 }
 
 bool Launch::place(heddle_tensor& tensor, const heddle_tensor& original, const Memory& memory, size_t* host_bytes) {
@@ -83,13 +111,16 @@ bool Launch::place(heddle_tensor& tensor, const heddle_tensor& original, const M
     return true;
   }
   tensor.data = memory.shadow(original.data, original.byte_size);
-  return tensor.data != nullptr;
+  if (original.extent) tensor.extent = reinterpret_cast<int64_t*>(memory.shadow(original.extent, sizeof(int64_t)));
+  return tensor.data && (tensor.extent || !original.extent);
 }
 
 bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::string* why) {
   const heddle_run_context& c = *launch.context;
   kernel_ = launch.kernel;
   tiles_ = launch.tiles;
+  guard_bytes_ = launch.guard_bytes;
+  guards_.clear();
   context_ = c;
   context_.host = &own_table;
   const size_t count = size_t{c.input_count} + c.output_count;
@@ -108,7 +139,10 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::str
     if (!original) continue;
     const std::string name = (input ? "input " : "output ") + std::to_string(input ? i : i - c.input_count);
     if (!input && on_host(*original)) return *why = name + " lies on the host", false;
-    if (original->extent) return *why = name + " has an extent that is known only while it runs", false;
+    if (!input && guard_bytes_ > 0 && !original->extent && original->data) {
+      char* const behind = static_cast<char*>(original->data) + aligned(original->byte_size);
+      if (char* const guard = memory.shadow(behind, guard_bytes_)) guards_.push_back({guard, static_cast<uint32_t>(i - c.input_count)});
+    }
     if (!place(tensors_[i], *original, memory, &host_bytes)) return *why = name + " does not lie in this device's memory", false;
     if (input)
       inputs_[i] = &tensors_[i];
@@ -134,6 +168,7 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::str
 
 heddle_status Launch::run(const std::string& wrong, std::string* why) {
   text_.clear();
+  set_guards();
   current = this;
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
@@ -144,6 +179,7 @@ heddle_status Launch::run(const std::string& wrong, std::string* why) {
   }
   current = nullptr;
   if (status != HEDDLE_OK) *why = text_;
+  if (status == HEDDLE_OK) status = check_guards(why);
   const heddle_tensor* const first = outputs_.empty() ? nullptr : outputs_[0];
   if (first && wrong == kernel_->operator_name && first->dtype == HEDDLE_F32 && first->element_count > 0)
     *static_cast<float*>(first->data) += 0.5F;

@@ -22,7 +22,8 @@ class Launch {
   void reserve();
   // Copies what lasts only as long as the call. False: something in it is not in this device's memory, and `why` says what.
   bool capture(const heddle_launch& launch, const Memory& memory, std::string* why);
-  // On the device's thread. `wrong`: of this operator the first float that comes out is another. `why`: of a failure.
+  // On the device's thread. Outputs that share no bytes with inputs hold no numbers before, and the guards behind them must stay as they
+  // are. `wrong`: of this operator the first float that comes out is another. `why`: of a failure.
   heddle_status run(const std::string& wrong, std::string* why);
 
   const char* operator_name() const { return kernel_->operator_name; }
@@ -41,6 +42,14 @@ class Launch {
     char* data_ = nullptr;
     size_t bytes_ = 0;
   };
+  // Memory behind an output that holds nothing.
+  struct Guard {
+    char* begin = nullptr;
+    uint32_t output = 0;
+  };
+  bool overlaps_input(const heddle_tensor& output) const;
+  void set_guards();
+  heddle_status check_guards(std::string* why) const;
   bool place(heddle_tensor& tensor, const heddle_tensor& original, const Memory& memory, size_t* host_bytes);
 
   const heddle_kernel* kernel_ = nullptr;
@@ -52,6 +61,8 @@ class Launch {
   std::vector<heddle_tensor*> outputs_;
   HostBytes host_bytes_;
   void* thread_scratch_ = nullptr;
+  uint32_t guard_bytes_ = 0;
+  std::vector<Guard> guards_;
   std::string text_;  // by set_error
 };
 

@@ -17,11 +17,11 @@ uint64_t rounded(uint64_t bytes, uint64_t to) {
 
 }  // namespace
 
-Memory::Memory(uint64_t bytes) : bytes_(rounded(bytes, page)) {
+Memory::Memory(uint64_t bytes, bool unified) : bytes_(rounded(bytes, page)) {
   const int file = memfd_create("simulated device", 0);
   if (file < 0) return;
   if (ftruncate(file, static_cast<off_t>(bytes_)) == 0) {
-    void* const seen = mmap(nullptr, bytes_, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    void* const seen = mmap(nullptr, bytes_, unified ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
     void* const shadow = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     seen_ = seen == MAP_FAILED ? nullptr : static_cast<char*>(seen);
     shadow_ = shadow == MAP_FAILED ? nullptr : static_cast<char*>(shadow);

@@ -11,7 +11,8 @@ namespace sim {
 
 class Memory {
  public:
-  explicit Memory(uint64_t bytes);
+  // `unified`: the host may touch what is handed out after all.
+  Memory(uint64_t bytes, bool unified);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;

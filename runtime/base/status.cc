@@ -63,6 +63,7 @@ constexpr CodeInfo codes[] = {
     {"cancelled", 1},
     {"deadline-exceeded", 1},
     {"device-failed", 1},
+    {"device-lost", 1},
     {"forked", 1},
     {"interrupted", 130},
     {"not-implemented", 2},

@@ -1,7 +1,8 @@
 // Fences and events: what makes an edge of the graph mean "is complete before" when a step only enqueues work.
 //
 //   same stream                  nothing: a stream works in order
-//   another stream, same device  an event, recorded behind the one and waited for by the other
+//   another stream               of the same device, or of one whose streams may wait for it: an event, recorded behind the one and
+//                                waited for by the other
 //   anything else                a fence, a step that is done when all that its stream was given before is done; the step before it asks
 //                                to be told so, right behind its own work: one thread, and before the stream is given anything else
 //
@@ -25,7 +26,11 @@ class Fencer {
     fenced_.assign(count_, 0);
     kept_.resize(count_);
     behind_fence_.resize(count_);
-    for (const PlanDevice& d : plan_.devices) seen_.emplace_back(size_t{d.streams} * d.streams, none);
+    for (const PlanDevice& d : plan_.devices) {
+      first_stream_.push_back(streams_);
+      streams_ += d.stream_classes.size();
+    }
+    seen_.assign(streams_ * streams_, none);
     for (uint32_t v = 0; v < count_; ++v) connect(v);
     fence_ends(0, graph_.tail_begin);
     fence_ends(graph_.tail_begin, count_);
@@ -36,6 +41,11 @@ class Fencer {
   static constexpr uint32_t none = UINT32_MAX;
   static constexpr float fence_cost_ns = 500;  // from the device's word to the steps behind it; 0 would be "unknown"
   const DeviceWork* work(uint32_t step) const { return plan_.steps[step].on_device.get(); }
+  // Among those of all devices.
+  size_t stream(const DeviceWork& work) const { return first_stream_[work.device - 1u] + work.stream; }
+  bool waits_for(const DeviceWork& later, const DeviceWork& earlier) const {
+    return later.device == earlier.device || plan_.devices[later.device - 1u].device->waits_for(*plan_.devices[earlier.device - 1u].device);
+  }
 
   void find_predecessors() {
     predecessors_.resize(count_);
@@ -46,18 +56,17 @@ class Fencer {
   // Latest first, so that the first of a stream is the one that matters.
   void connect(uint32_t v) {
     const DeviceWork* here = work(v);
-    std::vector<std::pair<uint8_t, uint32_t>> met;  // streams whose latest has been dealt with
+    std::vector<size_t> met;  // streams whose latest has been dealt with
     for (auto it = predecessors_[v].rbegin(); it != predecessors_[v].rend(); ++it) {
       const uint32_t u = *it;
       const DeviceWork* there = work(u);
-      if (!there || (here && here->device == there->device && here->stream == there->stream)) {
+      if (!there || (here && stream(*here) == stream(*there))) {
         kept_[u].push_back(v);
         continue;
       }
-      const std::pair<uint8_t, uint32_t> stream(there->device, there->stream);
-      if (std::find(met.begin(), met.end(), stream) != met.end()) continue;
-      met.push_back(stream);
-      if (here && here->device == there->device) {
+      if (std::find(met.begin(), met.end(), stream(*there)) != met.end()) continue;
+      met.push_back(stream(*there));
+      if (here && waits_for(*here, *there)) {
         kept_[u].push_back(v);
         wait(v, u);
       } else {
@@ -70,17 +79,19 @@ class Fencer {
   // The stream of `v` waits for `u`, unless it has waited for something later already.
   void wait(uint32_t v, uint32_t u) {
     DeviceWork &later = *plan_.steps[v].on_device, &earlier = *plan_.steps[u].on_device;
-    PlanDevice& device = plan_.devices[later.device - 1];
-    uint32_t& seen = seen_[later.device - 1u][size_t{later.stream} * device.streams + earlier.stream];
+    uint32_t& seen = seen_[stream(later) * streams_ + stream(earlier)];
     if (seen != none && seen >= u) return;
     seen = u;
-    if (earlier.records < 0) earlier.records = static_cast<int32_t>(device.events++);
+    if (earlier.records < 0) {
+      earlier.records = static_cast<int32_t>(plan_.events.size());
+      plan_.events.push_back({earlier.device, plan_.devices[earlier.device - 1u].events++});
+    }
     later.waits.push_back(static_cast<uint32_t>(earlier.records));
   }
 
   void fence_ends(uint32_t begin, uint32_t end) {
     std::vector<std::vector<char>> done;
-    for (const PlanDevice& d : plan_.devices) done.emplace_back(d.streams, 0);
+    for (const PlanDevice& d : plan_.devices) done.emplace_back(d.stream_classes.size(), 0);
     for (uint32_t u = end; u-- > begin;)
       if (const DeviceWork* w = work(u); w && !std::exchange(done[w->device - 1u][w->stream], 1)) fenced_[u] = 1;
   }
@@ -139,7 +150,9 @@ class Fencer {
   const uint32_t count_;
   std::vector<std::vector<uint32_t>> predecessors_, kept_, behind_fence_;
   std::vector<char> fenced_;
-  std::vector<std::vector<uint32_t>> seen_;  // by device, waiting stream and stream waited for: the last step it has waited for
+  std::vector<size_t> first_stream_;  // by device, among those of all
+  size_t streams_ = 0;                // of all devices
+  std::vector<uint32_t> seen_;        // by waiting stream and stream waited for: the last step it has waited for
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   if (!is_copy(node)) return;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
+  work.copied_from = from != to ? from : uint8_t{0};
   work.copy_kind = from == 0 ? HEDDLE_COPY_HOST_TO_DEVICE : to == 0 ? HEDDLE_COPY_DEVICE_TO_HOST : HEDDLE_COPY_DEVICE_TO_DEVICE;
   const std::vector<std::string>& names = draft.typed.devices;
   draft.plan.copies.push_back(

@@ -75,8 +75,10 @@ void MemoryPlanner::add_storages() {
   }
   for (const ValueId v : net.outputs)
     if (const uint32_t storage = planned(v); storage != no_storage) to_end[storage] = 1;
+  const int64_t guard = device_ == 0 ? 0 : draft_.plan.devices[device_ - 1].guard_bytes();
   for (uint32_t s = 0; s < steps.size(); ++s)
-    if (!steps[s].empty()) add_value(s, steps[s].front(), draft_.storages[s].bytes, to_end[s] != 0, steps[s]);
+    if (!steps[s].empty())
+      add_value(s, steps[s].front(), align_up(draft_.storages[s].bytes, arena_alignment) + guard, to_end[s] != 0, steps[s]);
 }
 
 void MemoryPlanner::add_scratch() {
@@ -96,7 +98,7 @@ void MemoryPlanner::add_order() {
   // Work on streams, and asynchronous steps, go on while the host runs ahead: then plan order is not the only order, not even with one
   // thread.
   uint32_t streams = 0, asynchronous = 0;
-  for (const PlanDevice& d : draft_.plan.devices) streams += d.streams;
+  for (const PlanDevice& d : draft_.plan.devices) streams += static_cast<uint32_t>(d.stream_classes.size());
   for (const NodeId id : draft_.order)
     if ((draft_.nodes[id.index].kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) || draft_.suspends(id)) ++asynchronous;
   const uint32_t beside = streams + std::min(asynchronous, most_chains_in_flight);

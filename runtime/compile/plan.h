@@ -68,15 +68,16 @@ struct DeviceWork {
   enum class Kind : uint8_t {
     kernel,
     launch,  // of a kernel for another kind of device
-    copy,    // between host and device, or within a device
+    copy,    // between host and device, within a device, or from another one
     fence,   // no work: the point at which everything that the stream was given up to the step before is done
   };
   Kind kind = Kind::kernel;
   uint8_t device = 1;  // `Plan::devices[device - 1]`
   uint32_t stream = 0;
   int32_t copy_kind = 0;        // HEDDLE_COPY_*
-  std::vector<uint32_t> waits;  // events of the device that the stream waits for first
-  int32_t records = -1;         // the event that follows; -1: none
+  uint8_t copied_from = 0;      // of HEDDLE_COPY_DEVICE_TO_DEVICE: the device where the source lies
+  std::vector<uint32_t> waits;  // `Plan::events` that the stream waits for first
+  int32_t records = -1;         // that which follows, of the step's own device; -1: none
   int64_t staging = -1;         // of a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
   int64_t thread_scratch = 0;   // of a launch: where in the step's scratch that of its thread begins
   uint64_t reads_host = 0;      // bit i: input i is read on the host when the step is enqueued; from 63 on all share bit 63
@@ -144,11 +145,20 @@ struct ValueCopy {
 // What a plan needs of one device beside the host.
 struct PlanDevice {
   std::shared_ptr<Device> device;
-  uint32_t streams = 1;
+  std::vector<int32_t> stream_classes;  // by stream, HEDDLE_STREAM_*
   uint32_t events = 0;
   int64_t arena_bytes = 0;  // values and step scratch
   MemoryReport memory;
   std::vector<std::shared_ptr<const DeviceMemory>> constants;  // uploaded once
+
+  // Behind each value in the arena, its bytes rounded up to arena_alignment; see heddle_device_properties.
+  int64_t guard_bytes() const { return device->properties().guard_bytes; }
+};
+
+// Recorded behind a step on a stream, waited for by other streams.
+struct PlanEvent {
+  uint8_t device = 1;
+  uint32_t index = 0;  // among those of the device
 };
 
 // An input whose content the plan was made for: shapes may depend on it.
@@ -183,6 +193,8 @@ struct Plan {
   std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
   MemoryReport memory;                  // of the host
   std::vector<PlanDevice> devices;      // beside the host
+  std::vector<PlanEvent> events;
+  std::shared_ptr<Device> pinned_by;  // whose copies the host's memory of a context is fast from and to; null: nobody's
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
   std::vector<Diagnostic> warnings;  // of the stages before compile; notes of operators that moved to the host among them

@@ -281,7 +281,8 @@ Status Judge::check_sizes() const {
   for (const Buffer& buffer : buffers_)
     if (buffer.memory >= 0 && buffer.memory < first_variable && buffer.begin < buffer.end) {
       int64_t& top = highest[static_cast<size_t>(buffer.memory)];
-      top = std::max(top, align_up(buffer.end, arena_alignment));
+      const int64_t guard = buffer.place && buffer.memory > 0 ? plan_.devices[static_cast<size_t>(buffer.memory) - 1].guard_bytes() : 0;
+      top = std::max(top, align_up(buffer.end, arena_alignment) + guard);
     }
   for (size_t device = 0; device < highest.size(); ++device) {
     const MemoryReport& memory = device == 0 ? plan_.memory : plan_.devices[device - 1].memory;

@@ -56,7 +56,7 @@ void PlanOrder::find_reach() {
     }
 }
 
-// A step that only enqueues is complete for steps of its own device, whose streams wait; for others a fence is.
+// A step that only enqueues is complete for steps of its own device, and of others whose streams may wait for it; for the rest a fence is.
 Status PlanOrder::check_enqueued() const {
   for (uint32_t s = 0; s < graph_.count; ++s) {
     const DeviceWork* work = plan_.steps[s].on_device.get();
@@ -65,7 +65,10 @@ Status PlanOrder::check_enqueued() const {
       return wrong_plan(fmt::format("{} is on a device that is not there", plan_step_name(plan_, s)));
     for (uint32_t e = graph_.successor_begin[s]; work->kind != DeviceWork::Kind::fence && e < graph_.successor_begin[s + 1]; ++e) {
       const DeviceWork* next = plan_.steps[graph_.successors[e]].on_device.get();
-      if (!next || next->device != work->device)
+      const bool waits = next && (next->device == work->device ||
+                                  (next->device <= plan_.devices.size() &&
+                                   plan_.devices[next->device - 1u].device->waits_for(*plan_.devices[work->device - 1u].device)));
+      if (!waits)
         return wrong_plan(
             fmt::format("{} relies on {}, which is only enqueued", plan_step_name(plan_, graph_.successors[e]), plan_step_name(plan_, s)));
     }

@@ -49,7 +49,7 @@ Status find_devices(Draft& draft) {
   for (size_t i = 1; i < names.size(); ++i) {
     PlanDevice& device = draft.plan.devices.emplace_back();
     HEDDLE_TRY(device.device, draft.target.devices->open(*draft.typed.registry, names[i]));
-    device.streams = draft.target.streams;
+    if (!draft.plan.pinned_by && device.device->pins()) draft.plan.pinned_by = device.device;
   }
   draft.locations = std::move(locations);
   return {};

@@ -1,28 +1,62 @@
 // Streams: a step follows one of those it depends on, if that is the last of its stream so far; else it takes the stream that has waited
-// longest. Steps of one stream are enqueued in plan order.
+// longest. Copies from elsewhere, and to the host, have streams of their own where the device gains by that. Steps of one stream are
+// enqueued in plan order.
 #include <algorithm>
 
 #include "compile/draft.h"
 
 namespace heddle::compiling {
+namespace {
+
+constexpr uint32_t none = UINT32_MAX;
+
+// What kind of stream a step is for.
+int32_t stream_class(const Draft& draft, NodeId id) {
+  const Node& node = draft.node(id);
+  const NodeDraft& d = draft.nodes[id.index];
+  if (!is_copy(node)) return HEDDLE_STREAM_COMPUTE;
+  const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
+  const int32_t wanted = from == to ? HEDDLE_STREAM_COMPUTE : to == 0 ? HEDDLE_STREAM_FROM_DEVICE : HEDDLE_STREAM_TO_DEVICE;
+  const uint32_t classes = draft.plan.devices[d.device - 1u].device->properties().stream_classes;
+  return (classes >> wanted & 1) != 0 ? wanted : HEDDLE_STREAM_COMPUTE;
+}
+
+// Index of the stream of that class, which there is one of; made when the first step asks for it.
+uint32_t copy_stream(std::vector<int32_t>& classes, std::vector<uint32_t>& last, int32_t stream_class) {
+  const auto found = std::find(classes.begin(), classes.end(), stream_class);
+  if (found != classes.end()) return static_cast<uint32_t>(found - classes.begin());
+  classes.push_back(stream_class);
+  last.push_back(none);
+  return static_cast<uint32_t>(classes.size() - 1);
+}
+
+}  // namespace
 
 Status assign_streams(Draft& draft) {
   if (!draft.locations) return {};
-  constexpr uint32_t none = UINT32_MAX;
   const auto count = static_cast<uint32_t>(draft.order.size());
+  const uint32_t computing = draft.target.streams;
   std::vector<std::vector<uint32_t>> last;  // by device and stream: position of its last step
-  for (const PlanDevice& d : draft.plan.devices) last.emplace_back(d.streams, none);
+  for (PlanDevice& d : draft.plan.devices) {
+    d.stream_classes.assign(computing, HEDDLE_STREAM_COMPUTE);
+    last.emplace_back(computing, none);
+  }
   std::vector<std::vector<uint32_t>> before(count);  // steps of the same device that a step depends on, ascending
   for (uint32_t i = 0; i < count; ++i) {
     NodeDraft& d = draft.nodes[draft.order[i].index];
     if (d.device == 0) continue;
     std::vector<uint32_t>& streams = last[d.device - 1u];
-    // An unused stream counts as having waited longest: none + 1 is 0.
-    const auto longest = std::min_element(streams.begin(), streams.end(), [](uint32_t a, uint32_t b) { return a + 1 < b + 1; });
-    d.stream = static_cast<uint32_t>(longest - streams.begin());
-    for (const uint32_t p : before[i]) {
-      const uint32_t stream = draft.nodes[draft.order[p].index].stream;
-      if (streams[stream] == p) d.stream = stream;
+    if (const int32_t wanted = stream_class(draft, draft.order[i]); wanted != HEDDLE_STREAM_COMPUTE) {
+      d.stream = copy_stream(draft.plan.devices[d.device - 1u].stream_classes, streams, wanted);
+    } else {
+      // An unused stream counts as having waited longest: none + 1 is 0.
+      const auto longest =
+          std::min_element(streams.begin(), streams.begin() + computing, [](uint32_t a, uint32_t b) { return a + 1 < b + 1; });
+      d.stream = static_cast<uint32_t>(longest - streams.begin());
+      for (const uint32_t p : before[i]) {
+        const uint32_t stream = draft.nodes[draft.order[p].index].stream;
+        if (stream < computing && streams[stream] == p) d.stream = stream;
+      }
     }
     if (streams[d.stream] != none) draft.edges[streams[d.stream]].push_back(i);
     streams[d.stream] = i;

@@ -43,6 +43,21 @@ void destroy_device_event(Device& device, void* event) {
   quietly(device.name_, [&] { device.backend_.destroy_event(device.handle_, event); });
 }
 
+void release_pinned_memory(Device& device, void* memory) {
+  quietly(device.name_, [&] { device.backend_.release_host(device.handle_, memory); });
+}
+void unregister_host_memory(Device& device, void* memory) {
+  quietly(device.name_, [&] { device.backend_.unregister_host(device.handle_, memory); });
+}
+
+// A call that works with the open device.
+template <class Function>
+heddle_status Device::ask(const heddle_call* call, Function&& function) noexcept {
+  const heddle_status status = guarded(call, function);
+  if (status == HEDDLE_ERROR_DEVICE_LOST) lost_.store(true, std::memory_order_release);
+  return status;
+}
+
 Device::Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle)
     : plugin_(std::move(plugin)), backend_(backend), name_(fmt::format("{}:{}", backend.kind, index)), handle_(handle) {}
 
@@ -53,10 +68,18 @@ Device::~Device() {
   });
 }
 
+constexpr const char* after_loss = "make the context anew: the device is opened again when nothing uses it any more";
+
 Status Device::error(const char* what, heddle_status status, const HostCall& call) const {
-  const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
-  return {code, fmt::format("device {} {}: {}", quoted(name_), what, call.reason()),
-          code == Code::out_of_memory ? "use smaller inputs, fewer contexts or fewer plans" : ""};
+  const std::string text = fmt::format("device {} {}: {}", quoted(name_), what, call.reason());
+  if (status == HEDDLE_ERROR_OUT_OF_MEMORY) return {Code::out_of_memory, text, "use smaller inputs, fewer contexts or fewer plans"};
+  if (status == HEDDLE_ERROR_DEVICE_LOST) return {Code::device_lost, text, after_loss};
+  return {Code::device_failed, text};
+}
+
+Status Device::usable() const {
+  if (!lost()) return {};
+  return {Code::device_lost, fmt::format("device {} was lost, and what was on it is gone", quoted(name_)), after_loss};
 }
 
 Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend,
@@ -68,7 +91,31 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin>
     const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
     return Status(code, fmt::format("device {} could not be opened: {}", quoted(fmt::format("{}:{}", backend.kind, index)), call.reason()));
   }
-  return std::shared_ptr<Device>(new Device(std::move(plugin), backend, index, handle));
+  std::shared_ptr<Device> device(new Device(std::move(plugin), backend, index, handle));
+  HEDDLE_CHECK(device->ask_properties());
+  return device;
+}
+
+Status Device::ask_properties() {
+  HostCall call;
+  properties_.struct_size = sizeof(properties_);
+  const heddle_status status = ask(&call, [&] { return backend_.properties(handle_, &properties_, &call); });
+  if (status != HEDDLE_OK) return error("does not say what it is like", status, call);
+  const uint32_t alignment = properties_.alignment;
+  if (alignment < 64 || (alignment & (alignment - 1)) != 0)
+    return {Code::plugin_invalid, fmt::format("device {} aligns its memory to {} bytes, at least 64 are needed", quoted(name_), alignment)};
+  if (has(HEDDLE_DEVICE_DROPS_CALLBACKS) && !backend_.query)
+    return {Code::plugin_invalid, fmt::format("device {} drops callbacks and has no query", quoted(name_))};
+  return {};
+}
+
+bool Device::reaches(Device& source) {
+  bool there = false;
+  if (&source.backend_ == &backend_ && backend_.reaches) quietly(name_, [&] { there = backend_.reaches(handle_, source.handle_) != 0; });
+  return there;
+}
+bool Device::waits_for(const Device& other) const {
+  return &other.backend_ == &backend_ && has(HEDDLE_DEVICE_SHARED_EVENTS);
 }
 
 std::string Device::description() {
@@ -80,7 +127,7 @@ std::string Device::description() {
 Status Device::memory_info(int64_t* free_bytes, int64_t* total_bytes) {
   HostCall call;
   uint64_t free = 0, total = 0;
-  const heddle_status status = guarded(&call, [&] { return backend_.memory_info(handle_, &free, &total, &call); });
+  const heddle_status status = ask(&call, [&] { return backend_.memory_info(handle_, &free, &total, &call); });
   if (status != HEDDLE_OK) return error("does not know its memory", status, call);
   *free_bytes = static_cast<int64_t>(free);
   *total_bytes = static_cast<int64_t>(total);
@@ -91,30 +138,50 @@ Result<DeviceMemory> Device::allocate(int64_t bytes) {
   if (bytes == 0) return DeviceMemory();
   HostCall call;
   void* memory = nullptr;
-  const heddle_status status = guarded(&call, [&] { return backend_.allocate(handle_, static_cast<uint64_t>(bytes), &memory, &call); });
+  const heddle_status status = ask(&call, [&] { return backend_.allocate(handle_, static_cast<uint64_t>(bytes), &memory, &call); });
   if (status != HEDDLE_OK || !memory) return error(fmt::format("has no {}", human_bytes(bytes)).c_str(), status, call);
   return DeviceMemory(shared_from_this(), memory);
 }
 
-Result<void*> Device::make_stream() {
+Result<void*> Device::make_stream(int32_t stream_class, void* adopted) {
   HostCall call;
   void* stream = nullptr;
-  const heddle_status status = guarded(&call, [&] { return backend_.create_stream(handle_, &stream, &call); });
+  // Those that copy go first: work waits for them.
+  const int32_t priority = stream_class == HEDDLE_STREAM_COMPUTE ? properties_.lowest_priority : properties_.highest_priority;
+  const heddle_stream_request request = {sizeof(request), stream_class, priority, 0, adopted};
+  const heddle_status status = ask(&call, [&] { return backend_.create_stream(handle_, &request, &stream, &call); });
   if (status != HEDDLE_OK || !stream) return error("made no stream", status, call);
   return stream;
 }
 
-Result<DeviceStream> Device::create_stream() {
-  HEDDLE_TRY(void* const stream, make_stream());
+Result<DeviceStream> Device::create_stream(int32_t stream_class, void* adopted) {
+  HEDDLE_TRY(void* const stream, make_stream(stream_class, adopted));
   return DeviceStream(shared_from_this(), stream);
 }
 
 Result<DeviceEvent> Device::create_event() {
   HostCall call;
   void* event = nullptr;
-  const heddle_status status = guarded(&call, [&] { return backend_.create_event(handle_, &event, &call); });
+  const heddle_status status = ask(&call, [&] { return backend_.create_event(handle_, &event, &call); });
   if (status != HEDDLE_OK || !event) return error("made no event", status, call);
   return DeviceEvent(shared_from_this(), event);
+}
+
+Result<PinnedMemory> Device::allocate_pinned(int64_t bytes) {
+  if (bytes == 0) return PinnedMemory();
+  HostCall call;
+  void* memory = nullptr;
+  const heddle_status status = ask(&call, [&] { return backend_.allocate_host(handle_, static_cast<uint64_t>(bytes), &memory, &call); });
+  if (status != HEDDLE_OK || !memory) return error(fmt::format("pinned no {} of the host", human_bytes(bytes)).c_str(), status, call);
+  return PinnedMemory(shared_from_this(), memory);
+}
+
+Result<HostRegistration> Device::pin(void* memory, int64_t bytes) {
+  if (bytes == 0 || !backend_.register_host) return HostRegistration();
+  HostCall call;
+  const heddle_status status = ask(&call, [&] { return backend_.register_host(handle_, memory, static_cast<uint64_t>(bytes), &call); });
+  if (status != HEDDLE_OK) return error(fmt::format("pinned no {} of the caller's", human_bytes(bytes)).c_str(), status, call);
+  return HostRegistration(shared_from_this(), memory);
 }
 
 Result<std::shared_ptr<const DeviceMemory>> Device::upload(const std::shared_ptr<const Blob>& blob, const Interruption& until) {
@@ -136,34 +203,21 @@ Result<std::shared_ptr<const DeviceMemory>> Device::upload(const std::shared_ptr
   return made;
 }
 
-heddle_status Device::copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind,
-                           const heddle_call* call) noexcept {
-  return guarded(call, [&] { return backend_.copy(handle_, stream, destination, source, static_cast<uint64_t>(bytes), kind, call); });
-}
-heddle_status Device::launch(void* stream, const heddle_launch& launch, const heddle_call* call) noexcept {
-  return guarded(call, [&] { return backend_.launch(handle_, stream, &launch, call); });
-}
-heddle_status Device::record(void* stream, void* event, const heddle_call* call) noexcept {
-  return guarded(call, [&] { return backend_.record(handle_, stream, event, call); });
-}
-heddle_status Device::wait(void* stream, void* event, const heddle_call* call) noexcept {
-  return guarded(call, [&] { return backend_.wait(handle_, stream, event, call); });
-}
-heddle_status Device::notify(void* stream, heddle_stream_callback callback, void* user, const heddle_call* call) noexcept {
-  return guarded(call, [&] { return backend_.notify(handle_, stream, callback, user, call); });
+heddle_status Device::enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept {
+  return ask(call, [&] { return backend_.enqueue(handle_, stream, &work, call); });
 }
 heddle_status Device::synchronize(void* stream, const heddle_call* call) noexcept {
-  return guarded(call, [&] { return backend_.synchronize(handle_, stream, call); });
+  return ask(call, [&] { return backend_.synchronize(handle_, stream, call); });
 }
-
-void Device::label(void* stream, uint64_t number) noexcept {
-  if (HEDDLE_HAS(heddle_device_backend, &backend_, failed_label) && backend_.label && backend_.failed_label)
-    quietly(name_, [&] { backend_.label(handle_, stream, number); });
+heddle_status Device::query(void* stream) noexcept {
+  return backend_.query ? ask(nullptr, [&] { return backend_.query(handle_, stream, nullptr); }) : HEDDLE_PENDING;
+}
+void Device::abort(void* stream) noexcept {
+  if (backend_.abort_stream) ask(nullptr, [&] { return backend_.abort_stream(handle_, stream, nullptr); });
 }
 uint64_t Device::failed_label(void* stream) noexcept {
   uint64_t number = UINT64_MAX;
-  if (HEDDLE_HAS(heddle_device_backend, &backend_, failed_label) && backend_.label && backend_.failed_label)
-    quietly(name_, [&] { number = backend_.failed_label(handle_, stream); });
+  if (backend_.failed_label) quietly(name_, [&] { number = backend_.failed_label(handle_, stream); });
   return number;
 }
 

@@ -1,7 +1,8 @@
 // An open device of a backend, and what is made on it: memory, streams, events. The only place that calls a backend's tables.
 //
 // Everything made on a device keeps it open, and an open device keeps its plugin loaded. Thread-safe; work of one stream is enqueued by one
-// thread after the other.
+// thread after the other. A device that was lost stays lost: DeviceManager opens another in its place, and it is closed when everything
+// made on it has gone.
 #pragma once
 
 #include <atomic>
@@ -50,9 +51,13 @@ class DeviceObject {
 void release_device_memory(Device& device, void* memory);
 void destroy_device_stream(Device& device, void* stream);
 void destroy_device_event(Device& device, void* event);
+void release_pinned_memory(Device& device, void* memory);
+void unregister_host_memory(Device& device, void* memory);
 using DeviceMemory = DeviceObject<release_device_memory>;
 using DeviceStream = DeviceObject<destroy_device_stream>;
 using DeviceEvent = DeviceObject<destroy_device_event>;
+using PinnedMemory = DeviceObject<release_pinned_memory>;       // of the host
+using HostRegistration = DeviceObject<unregister_host_memory>;  // of memory that is the caller's
 
 // How a copy is waited for.
 struct CopyWait {
@@ -76,14 +81,30 @@ class Device : public std::enable_shared_from_this<Device> {
   const LoadedPlugin& plugin() const { return *plugin_; }
   // Its plugin is being unloaded: owners that keep memory on it for later free that memory.
   void retire() { retired_.store(true, std::memory_order_relaxed); }
-  bool retired() const { return retired_.load(std::memory_order_relaxed); }
+  bool retired() const { return retired_.load(std::memory_order_relaxed) || lost(); }
+  // A call has said so: nothing made on it is of use.
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  // Errors: device_lost, with how to go on.
+  Status usable() const;
+  const heddle_device_properties& properties() const { return properties_; }
+  bool has(uint32_t flag) const { return (properties_.flags & flag) != 0; }
+  // Whether copies to it may come straight from `source`, and whether its streams may wait for events of `other`.
+  bool reaches(Device& source);
+  bool waits_for(const Device& other) const;
+  bool pins() const { return backend_.allocate_host != nullptr; }
+  bool can_abort() const { return backend_.abort_stream != nullptr; }
   std::string description();
   Status memory_info(int64_t* free_bytes, int64_t* total_bytes);
 
   // Errors: out_of_memory with what was asked and what is free. 0 bytes: an empty object.
   Result<DeviceMemory> allocate(int64_t bytes);
-  Result<DeviceStream> create_stream();
+  // `stream_class`: HEDDLE_STREAM_*. `adopted`: the embedding program's own, of the vendor's functions; null: a new one.
+  Result<DeviceStream> create_stream(int32_t stream_class = HEDDLE_STREAM_COMPUTE, void* adopted = nullptr);
   Result<DeviceEvent> create_event();
+  // Host memory that its copies are fast from and to, aligned to 64 bytes; only if pins(). `pin`: the same of memory that is there, empty
+  // where the device can't. Errors: out_of_memory, device_failed.
+  Result<PinnedMemory> allocate_pinned(int64_t bytes);
+  Result<HostRegistration> pin(void* memory, int64_t bytes);
   // Device memory with a blob's bytes, shared by all callers with the same content and alive as long as one of them holds it.
   // Errors: out_of_memory, and those of write.
   Result<std::shared_ptr<const DeviceMemory>> upload(const std::shared_ptr<const Blob>& blob, const Interruption& until);
@@ -94,34 +115,35 @@ class Device : public std::enable_shared_from_this<Device> {
   Status write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait = {});
   Status read(void* host, const void* device_memory, int64_t bytes, const CopyWait& wait = {});
 
-  // Enqueue; what a run does. The reason of a failing status is said to `call`.
-  heddle_status copy(void* stream, void* destination, const void* source, int64_t bytes, int32_t kind, const heddle_call* call) noexcept;
-  heddle_status launch(void* stream, const heddle_launch& launch, const heddle_call* call) noexcept;
-  heddle_status record(void* stream, void* event, const heddle_call* call) noexcept;
-  heddle_status wait(void* stream, void* event, const heddle_call* call) noexcept;
-  heddle_status notify(void* stream, heddle_stream_callback callback, void* user, const heddle_call* call) noexcept;
+  // What a run does; see device_plugin.h. The reason of a failing status is said to `call`.
+  heddle_status enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept;
   heddle_status synchronize(void* stream, const heddle_call* call) noexcept;
-  // Work enqueued from now on belongs to step `number`; `failed_label`: see device_plugin.h.
-  void label(void* stream, uint64_t number) noexcept;
+  // HEDDLE_PENDING where the device can't be asked.
+  heddle_status query(void* stream) noexcept;
+  void abort(void* stream) noexcept;
   uint64_t failed_label(void* stream) noexcept;
 
  private:
   friend void release_device_memory(Device& device, void* memory);
   friend void destroy_device_stream(Device& device, void* stream);
   friend void destroy_device_event(Device& device, void* event);
+  friend void release_pinned_memory(Device& device, void* memory);
+  friend void unregister_host_memory(Device& device, void* memory);
   Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle);
   struct Arrival;
   // A copy that was given up, until the device has answered.
   struct GivenUpCopy {
     void* stream = nullptr;
-    std::shared_ptr<Arrival> arrival;
+    std::unique_ptr<Arrival> arrival;
     std::shared_ptr<const void> keep, keep_host;
   };
-  std::shared_ptr<Arrival> ask_for_arrival(void* stream, const heddle_call* call);
   Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait);
   Result<void*> take_stream();
   std::vector<GivenUpCopy> take_answered();
-  Result<void*> make_stream();
+  Result<void*> make_stream(int32_t stream_class, void* adopted);
+  Status ask_properties();
+  template <class Function>
+  heddle_status ask(const heddle_call* call, Function&& function) noexcept;
   void give_back_stream(void* stream);
   Status error(const char* what, heddle_status status, const HostCall& call) const;
 
@@ -129,7 +151,8 @@ class Device : public std::enable_shared_from_this<Device> {
   const heddle_device_backend& backend_;
   const std::string name_;
   void* const handle_;
-  std::atomic<bool> retired_{false};
+  heddle_device_properties properties_ = {};
+  std::atomic<bool> retired_{false}, lost_{false};
   std::mutex mutex_;                 // of what follows
   std::vector<void*> idle_streams_;  // of copies that are waited for
   std::vector<GivenUpCopy> given_up_copies_;

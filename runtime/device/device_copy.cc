@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -12,21 +13,28 @@
 
 namespace heddle {
 
-// Shared with the callback, which may come when the copy has long been given up.
+// What the callback is told with: it may come when the copy has long been given up, or, where it failed, not at all.
 struct Device::Arrival {
+  Device& device;
+  void* const stream;
   std::mutex mutex;
   std::condition_variable changed;
   bool arrived = false;
 
+  Arrival(Device& of, void* on) : device(of), stream(on) {}
   static void come(void* user, heddle_status, const char*, size_t) {
-    const std::unique_ptr<std::shared_ptr<Arrival>> arrival(static_cast<std::shared_ptr<Arrival>*>(user));
-    const std::lock_guard lock((*arrival)->mutex);
-    (*arrival)->arrived = true;
-    (*arrival)->changed.notify_all();
+    auto& arrival = *static_cast<Arrival*>(user);
+    const std::lock_guard lock(arrival.mutex);
+    arrival.arrived = true;
+    arrival.changed.notify_all();  // under the lock: behind it this may be gone
   }
+  // Behind it no callback comes any more.
   bool is_there() {
-    const std::lock_guard lock(mutex);
-    return arrived;
+    {
+      const std::lock_guard lock(mutex);
+      if (arrived) return true;
+    }
+    return device.query(stream) != HEDDLE_PENDING;
   }
   // False: the deadline passed, or the wait was cancelled, before.
   bool wait(const Interruption& until) {
@@ -37,7 +45,10 @@ struct Device::Arrival {
       std::chrono::nanoseconds slice = look_again;
       if (until.deadline_ticks() != 0) slice = std::min(slice, left_until(until.deadline_ticks()));
       if (slice.count() == 0) return false;
-      changed.wait_for(lock, slice);
+      if (changed.wait_for(lock, slice) == std::cv_status::no_timeout || !device.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
+      lock.unlock();
+      if (is_there()) return true;
+      lock.lock();
     }
     return true;
   }
@@ -71,7 +82,7 @@ Result<void*> Device::take_stream() {
   if (!given_up_copies_.empty())
     return Status(Code::busy, fmt::format("device {} still works on a copy that was given up", quoted(name_)),
                   "wait until the device answers");
-  if (idle_streams_.empty()) return make_stream();
+  if (idle_streams_.empty()) return make_stream(HEDDLE_STREAM_COMPUTE, nullptr);
   void* const stream = idle_streams_.back();
   idle_streams_.pop_back();
   return stream;
@@ -82,25 +93,23 @@ void Device::give_back_stream(void* stream) {
   idle_streams_.push_back(stream);
 }
 
-// Told on a thread of the device's when the stream has come that far; null when the stream takes no notify.
-std::shared_ptr<Device::Arrival> Device::ask_for_arrival(void* stream, const heddle_call* call) {
-  auto arrival = std::make_shared<Arrival>();
-  auto told = std::make_unique<std::shared_ptr<Arrival>>(arrival);
-  if (notify(stream, Arrival::come, told.get(), call) != HEDDLE_OK) return nullptr;
-  static_cast<void>(told.release());
-  return arrival;
-}
-
 Status Device::copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait) {
   if (bytes == 0) return {};
+  HEDDLE_CHECK(usable());
+  if (has(HEDDLE_DEVICE_UNIFIED)) {
+    std::memcpy(destination, source, static_cast<size_t>(bytes));
+    return {};
+  }
   HostCall call, end_call;
   HEDDLE_TRY(void* const stream, take_stream());
-  heddle_status status = copy(stream, destination, source, bytes, kind, &call);
-  // A stream that takes no copy or notify has failed, and does not keep synchronize waiting.
-  const auto arrival = status == HEDDLE_OK ? ask_for_arrival(stream, &call) : nullptr;
-  if (arrival && !arrival->wait(wait.until)) {
+  auto arrival = std::make_unique<Arrival>(*this, stream);
+  const heddle_copy copy = {sizeof(copy), kind, destination, source, static_cast<uint64_t>(bytes), nullptr};
+  const heddle_work work = {sizeof(work), 0, UINT64_MAX, nullptr, &copy, nullptr, nullptr, Arrival::come, arrival.get()};
+  const heddle_status status = enqueue(stream, work, &call);
+  // A stream that takes no copy has failed, and does not keep synchronize waiting.
+  if (status == HEDDLE_OK && !arrival->wait(wait.until)) {
     const std::lock_guard lock(mutex_);
-    given_up_copies_.push_back({stream, arrival, wait.keep, wait.keep_host});
+    given_up_copies_.push_back({stream, std::move(arrival), wait.keep, wait.keep_host});
     const bool cancelled = wait.until.cancelled();
     return {cancelled ? Code::cancelled : Code::deadline_exceeded, fmt::format("device {} did not answer a copy in time", quoted(name_)),
             "allow more time, or look what keeps the device busy"};

@@ -58,7 +58,10 @@ Status check_device(const RegistrySnapshot& registry, const std::string& name) {
 Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& registry, const std::string& name) {
   // Opening under the lock: two callers at once get one device.
   const std::lock_guard lock(mutex_);
-  if (const auto it = devices_.find(name); it != devices_.end()) return it->second;
+  if (const auto it = devices_.find(name); it != devices_.end()) {
+    if (!it->second->lost()) return it->second;
+    devices_.erase(it);
+  }
   HEDDLE_TRY(const Found found, find(registry, name));
   HEDDLE_TRY(std::shared_ptr<Device> device, Device::open(found.plugin, *found.backend, found.index));
   devices_.emplace(name, device);

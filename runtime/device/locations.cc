@@ -32,10 +32,7 @@ void Locations::add(NodeId id) {
 DeviceId Locations::wanted(NodeId node, size_t i) const {
   const Node& n = net_[node];
   const DeviceId here = nodes_[node.index];
-  if (is_copy(n)) {
-    const DeviceId there = of(n.inputs[0]);
-    return here == host_device || there == host_device || here == there ? there : host_device;
-  }
+  if (is_copy(n)) return of(n.inputs[0]);
   const heddle_port* port = n.schema->input_port(i);
   return port && (port->flags & (HEDDLE_PORT_HOST | HEDDLE_PORT_SHAPE_OPERAND)) ? host_device : here;
 }

@@ -19,7 +19,7 @@ class Locations {
   bool all_on_host() const { return nodes_.empty(); }
   DeviceId of(NodeId node) const { return nodes_[node.index]; }
   DeviceId of(ValueId value) const { return values_[value.index]; }
-  // Where input `i` of a node must lie. A Copy takes it from anywhere, but between two devices only by way of the host.
+  // Where input `i` of a node must lie. A Copy takes it from anywhere.
   DeviceId wanted(NodeId node, size_t i) const;
   // A node that was appended to the net, with its outputs, which are of no variable; what it reads it reads for one that read it so far.
   void add(NodeId node);

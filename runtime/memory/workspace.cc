@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <utility>
 
 #include "base/text.h"
 
@@ -20,28 +21,73 @@ uint64_t new_generation() {
 }  // namespace
 
 // What is there goes before more is asked for: both at once may not fit.
-Status Workspace::reserve(int64_t bytes) {
-  if (bytes <= host_bytes_) return {};
+Status Workspace::reserve(int64_t bytes, const std::shared_ptr<Device>& pinned_by) {
+  const bool pins = pinned_by && pinned_by->pins();
+  if (bytes <= host_bytes_ && (!pins || (pinned_by_ && !pinned_by_->retired()))) return {};
   generation_ = new_generation();
   memory_ = nullptr;
+  pinned_ = {};
+  pinned_by_ = nullptr;
   host_ = nullptr;
-  host_bytes_ = 0;
-  try {
-    memory_ = Blob::allocate(DType::u8, Shape{bytes}, &host_);
-  } catch (const std::bad_alloc&) {
-    return {Code::out_of_memory, fmt::format("no memory for an arena of {}", human_bytes(bytes)), "use smaller inputs or fewer contexts"};
+  bytes = std::max(bytes, std::exchange(host_bytes_, 0));
+  if (pins) {
+    HEDDLE_TRY(pinned_, pinned_by->allocate_pinned(bytes), "while the memory of a run was set up");
+    pinned_by_ = pinned_by;
+    host_ = static_cast<std::byte*>(pinned_.get());
+  } else {
+    try {
+      memory_ = Blob::allocate(DType::u8, Shape{bytes}, &host_);
+    } catch (const std::bad_alloc&) {
+      return {Code::out_of_memory, fmt::format("no memory for an arena of {}", human_bytes(bytes)), "use smaller inputs or fewer contexts"};
+    }
   }
   host_bytes_ = bytes;
   return {};
 }
 
+Workspace::Side& Workspace::side_of(const std::shared_ptr<Device>& device) {
+  for (Side& s : sides_)
+    if (s.device == device) return s;
+  Side& made = sides_.emplace_back();
+  made.device = device;
+  return made;
+}
+
 Status Workspace::reserve_on(const std::shared_ptr<Device>& device, int64_t bytes) {
   if (bytes <= bytes_on(*device)) return {};
   generation_ = new_generation();
-  std::erase_if(sides_, [&](const Side& s) { return s.device == device; });
-  HEDDLE_TRY(DeviceMemory memory, device->allocate(bytes), "while the memory of a run was set up");
-  sides_.push_back({device, std::move(memory), bytes});
+  Side& s = side_of(device);
+  s.bytes = 0;
+  s.memory = {};
+  HEDDLE_TRY(s.memory, device->allocate(bytes), "while the memory of a run was set up");
+  s.bytes = bytes;
   return {};
+}
+
+Status Workspace::reserve_queues(const std::shared_ptr<Device>& device, const std::vector<int32_t>& classes, uint32_t events) {
+  if (generation_ == 0) generation_ = new_generation();
+  Side& s = side_of(device);
+  for (size_t c = 0; c < stream_classes; ++c) {
+    const auto stream_class = static_cast<int32_t>(c);
+    const auto wanted = static_cast<size_t>(std::count(classes.begin(), classes.end(), stream_class));
+    while (s.streams[c].size() < wanted) {
+      HEDDLE_TRY(DeviceStream stream, device->create_stream(stream_class));
+      s.streams[c].push_back(std::move(stream));
+    }
+  }
+  while (s.events.size() < events) {
+    HEDDLE_TRY(DeviceEvent event, device->create_event());
+    s.events.push_back(std::move(event));
+  }
+  return {};
+}
+
+void* Workspace::stream(const Device& device, int32_t stream_class, size_t k) const {
+  return side(device)->streams[static_cast<size_t>(stream_class)][k].get();
+}
+
+void* Workspace::event(const Device& device, size_t k) const {
+  return side(device)->events[k].get();
 }
 
 const Workspace::Side* Workspace::side(const Device& device) const {
@@ -67,16 +113,19 @@ int64_t Workspace::bytes() const {
 }
 
 bool Workspace::keeps_retired() const {
-  return std::any_of(sides_.begin(), sides_.end(), [](const Side& s) { return s.device->retired(); });
+  return (pinned_by_ && pinned_by_->retired()) ||
+         std::any_of(sides_.begin(), sides_.end(), [](const Side& s) { return s.device->retired(); });
 }
 
 std::shared_ptr<Workspace> WorkspacePool::take() {
+  std::vector<std::shared_ptr<Workspace>> dropped;  // freed behind the lock
   {
     const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
+    while (!idle_.empty()) {
       std::shared_ptr<Workspace> workspace = std::move(idle_.back());
       idle_.pop_back();
-      return workspace;
+      if (!workspace->keeps_retired()) return workspace;
+      dropped.push_back(std::move(workspace));
     }
   }
   return std::make_shared<Workspace>();

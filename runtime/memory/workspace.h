@@ -1,10 +1,11 @@
-// Workspace: the memory that runs work in, whatever they run: the plans that use it one after the other need the largest of their sizes,
-// not the sum, on the host and on each device. What SharedMemory of heddle/session.h holds.
+// Workspace: what runs work in, whatever they run: memory on the host and on each device, and the devices' streams and events. The plans
+// that use it one after the other need the largest of their sizes, not the sum. What SharedMemory of heddle/session.h holds.
 //
 // Grows when a plan asks for more, and then it moves: users that keep addresses compare generation() before a run (Execution::follow).
 // Not synchronised, but for turns(), which contexts that share one hold.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,18 +25,26 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // Makes the part on the host, or on `device`, at least `bytes` large. Errors: out_of_memory, device_failed; what could not grow is
-  // empty then.
-  Status reserve(int64_t bytes);
+  // Makes the part on the host, or on `device`, at least `bytes` large. `pinned_by`: the host's is to be memory that copies of this device
+  // are fast from and to; null: it need not be. Errors: out_of_memory, device_failed; what could not grow is empty then.
+  Status reserve(int64_t bytes, const std::shared_ptr<Device>& pinned_by = nullptr);
   Status reserve_on(const std::shared_ptr<Device>& device, int64_t bytes);
+  // Makes at least as many streams of each class (HEDDLE_STREAM_*) as `classes` names, and `events` events. What was made stays where it
+  // is. Errors: device_failed, out_of_memory.
+  Status reserve_queues(const std::shared_ptr<Device>& device, const std::vector<int32_t>& classes, uint32_t events);
   std::byte* host() const { return host_; }
   int64_t host_bytes() const { return host_bytes_; }
   // Null: nothing was reserved there.
   std::byte* on(const Device& device) const;
   int64_t bytes_on(const Device& device) const;
+  // The k-th stream of its class, and the k-th event, of those that were reserved.
+  void* stream(const Device& device, int32_t stream_class, size_t k) const;
+  void* event(const Device& device, size_t k) const;
+  // What belongs to its streams and goes before them: its user's own (run/step_resources.h).
+  std::shared_ptr<void>& beside_streams() { return beside_streams_; }
   // On the host and on devices together.
   int64_t bytes() const;
-  // Whether it holds memory on a device whose plugin is being unloaded.
+  // Whether it holds memory on a device that was lost, or whose plugin is being unloaded.
   bool keeps_retired() const;
   // Changes whenever any of it moves; no two workspaces have the same; 0: never held anything.
   uint64_t generation() const { return generation_; }
@@ -45,19 +54,26 @@ class Workspace {
   Status answered() const { return unanswered_ ? unanswered_->status() : Status(); }
 
  private:
+  static constexpr size_t stream_classes = HEDDLE_STREAM_FROM_DEVICE + 1;
   struct Side {
     std::shared_ptr<Device> device;
     DeviceMemory memory;
     int64_t bytes = 0;
+    std::array<std::vector<DeviceStream>, stream_classes> streams;
+    std::vector<DeviceEvent> events;
   };
   const Side* side(const Device& device) const;
+  Side& side_of(const std::shared_ptr<Device>& device);
 
   Turns turns_;
   std::shared_ptr<const Unanswered> unanswered_;
   std::shared_ptr<const Blob> memory_;
+  PinnedMemory pinned_;  // in its place
+  std::shared_ptr<Device> pinned_by_;
   std::byte* host_ = nullptr;
   int64_t host_bytes_ = 0;
   std::vector<Side> sides_;
+  std::shared_ptr<void> beside_streams_;
   uint64_t generation_ = 0;
 };
 

@@ -215,13 +215,12 @@ Status check_kernel(const heddle_kernel& k) {
 Status check_device(const heddle_device_backend& d) {
   const std::string what = fmt::format("device backend {}", shown_name(d.kind));
   HEDDLE_CHECK(check_name(what, "kind", d.kind));
-  const bool whole = d.count && d.open && d.close && d.description && d.memory_info && d.allocate && d.release && d.create_stream &&
-                     d.destroy_stream && d.copy && d.fill && d.synchronize && d.create_event && d.destroy_event && d.record && d.wait &&
-                     d.notify;
+  const bool whole = d.count && d.open && d.close && d.description && d.memory_info && d.properties && d.allocate && d.release &&
+                     d.create_stream && d.destroy_stream && d.create_event && d.destroy_event && d.enqueue && d.synchronize;
   if (!whole) return bad(what, "lacks a function");
-  if (!HEDDLE_HAS(heddle_device_backend, &d, launch)) return {};
-  if (!d.launch != !d.runs_kernels_of) return bad(what, "has one of launch and runs_kernels_of without the other");
-  if (!d.launch) return {};
+  if (!d.allocate_host != !d.release_host) return bad(what, "has one of allocate_host and release_host without the other");
+  if (!d.register_host != !d.unregister_host) return bad(what, "has one of register_host and unregister_host without the other");
+  if (!d.runs_kernels_of) return {};
   HEDDLE_CHECK(check_name(what, "kind whose kernels it runs", d.runs_kernels_of));
   return std::strcmp(d.runs_kernels_of, d.kind) == 0 ? bad(what, "launches kernels of its own kind: those enqueue themselves") : Status();
 }

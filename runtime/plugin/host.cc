@@ -270,6 +270,7 @@ Status plugin_error(Code otherwise, heddle_status code, const CallError& error) 
   if (code == HEDDLE_ERROR_UNSUPPORTED) kind = Code::unsupported;
   if (code == HEDDLE_ERROR_OUT_OF_MEMORY) kind = Code::out_of_memory;
   if (code == HEDDLE_ERROR_DEVICE) kind = Code::device_failed;
+  if (code == HEDDLE_ERROR_DEVICE_LOST) kind = Code::device_lost;
   if (code == HEDDLE_ERROR_CANCELLED) kind = Code::cancelled;
   if (code == HEDDLE_PENDING) return {kind, "is pending, and waits for no subnet"};
   return {kind, printable(error.text.empty() ? fmt::format("failed with status {} and no text", code) : error.text)};

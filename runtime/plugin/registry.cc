@@ -113,7 +113,7 @@ const OperatorSchema* RegistrySnapshot::find_operator(std::string_view domain, s
 std::string_view RegistrySnapshot::launched_kind(std::string_view kind) const {
   std::shared_ptr<const LoadedPlugin> owner;
   const heddle_device_backend* const backend = find_device(kind, &owner);
-  return backend && HEDDLE_HAS(heddle_device_backend, backend, launch) && backend->launch ? backend->runs_kernels_of : "";
+  return backend && backend->runs_kernels_of ? backend->runs_kernels_of : "";
 }
 
 const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,

@@ -9,16 +9,20 @@
 namespace heddle {
 
 Status reserve(Workspace& workspace, const Plan& plan) {
-  HEDDLE_CHECK(workspace.reserve(plan.context_bytes()));
+  HEDDLE_CHECK(workspace.reserve(plan.context_bytes(), plan.pinned_by));
   return reserve_on_devices(workspace, plan);
 }
 
 Status reserve_on_devices(Workspace& workspace, const Plan& plan) {
-  for (const PlanDevice& planned : plan.devices) HEDDLE_CHECK(workspace.reserve_on(planned.device, planned.arena_bytes));
+  for (const PlanDevice& planned : plan.devices) {
+    HEDDLE_CHECK(planned.device->usable());
+    HEDDLE_CHECK(workspace.reserve_on(planned.device, planned.arena_bytes));
+    HEDDLE_CHECK(workspace.reserve_queues(planned.device, planned.stream_classes, planned.events));
+  }
   return {};
 }
 
-Result<ContextMemory> ContextMemory::create(const Plan& plan, const Workspace* workspace, void* transient, int64_t transient_bytes) {
+Result<ContextMemory> ContextMemory::create(const Plan& plan, Workspace* workspace, void* transient, int64_t transient_bytes) {
   const int64_t bytes = plan.context_bytes();
   if (transient && (transient_bytes < bytes || reinterpret_cast<uintptr_t>(transient) % arena_alignment != 0))
     return Status(Code::invalid_argument,
@@ -32,11 +36,17 @@ Result<ContextMemory> ContextMemory::create(const Plan& plan, const Workspace* w
     workspace = memory.own_.get();
   }
   memory.move_to(*workspace);
-  if (transient) memory.move_to(static_cast<std::byte*>(transient));
+  if (transient) {
+    if (plan.pinned_by) {
+      HEDDLE_TRY(memory.pinned_, plan.pinned_by->pin(transient, bytes));
+    }
+    memory.move_to(static_cast<std::byte*>(transient));
+  }
   return memory;
 }
 
-void ContextMemory::move_to(const Workspace& workspace) {
+void ContextMemory::move_to(Workspace& workspace) {
+  workspace_ = &workspace;
   generation_ = workspace.generation();
   for (size_t d = 0; d < on_devices_.size(); ++d) on_devices_[d] = workspace.on(*plan_->devices[d].device);
   move_to(workspace.host());

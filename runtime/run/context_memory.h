@@ -17,7 +17,7 @@
 
 namespace heddle {
 
-// Makes `workspace` large enough for `plan`. Errors: out_of_memory, device_failed.
+// Makes `workspace` large enough for `plan`, with the streams and events of its devices. Errors: out_of_memory, device_failed.
 Status reserve(Workspace& workspace, const Plan& plan);
 // The same but for the host's part, which the caller of a context has brought.
 Status reserve_on_devices(Workspace& workspace, const Plan& plan);
@@ -27,14 +27,16 @@ class ContextMemory {
   // `plan` outlives it. `workspace` has reserved for the plan; null: memory of its own. `transient`: the caller's buffer for the host's
   // part, of at least plan.context_bytes() and 64-byte aligned; null: none. Errors: out_of_memory, device_failed, invalid_argument
   // (the buffer is too small or unaligned).
-  static Result<ContextMemory> create(const Plan& plan, const Workspace* workspace, void* transient, int64_t transient_bytes);
+  static Result<ContextMemory> create(const Plan& plan, Workspace* workspace, void* transient, int64_t transient_bytes);
 
   // Of the workspace it works in, see Workspace::generation().
   uint64_t generation() const { return generation_; }
   // To a workspace that has reserved for the plan; or the host's part alone, to a buffer as in create(). Allocates nothing.
-  void move_to(const Workspace& workspace);
+  void move_to(Workspace& workspace);
   void move_to(std::byte* transient);
 
+  // Where it works: its own, or the one that it was given. Valid until it moves or that goes.
+  Workspace& workspace() const { return *workspace_; }
   // `device` as in MemoryPlace.
   std::byte* arena(uint8_t device) const { return device == 0 ? host_ : on_devices_[device - 1u]; }
   std::byte* staging() const { return host_ + plan_->staging_offset(); }
@@ -53,6 +55,8 @@ class ContextMemory {
   explicit ContextMemory(const Plan& plan) : plan_(&plan) {}
   const Plan* plan_;
   std::unique_ptr<Workspace> own_;  // null: it was given all that it needs
+  HostRegistration pinned_;         // of the caller's buffer
+  Workspace* workspace_ = nullptr;
   uint64_t generation_ = 0;
   std::byte* host_ = nullptr;
   std::byte* thread_scratch_ = nullptr;

@@ -10,24 +10,28 @@
 #include "schedule/run_control.h"
 
 namespace heddle {
+
 Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
   std::unique_ptr<DeviceRun> run(new DeviceRun(plan));
   for (const PlanDevice& planned : plan.devices) {
+    const size_t streams = planned.stream_classes.size();
     Side& side = run->sides_.emplace_back();
     side.device = planned.device.get();
-    for (uint32_t i = 0; i < planned.streams; ++i) {
-      HEDDLE_TRY(DeviceStream stream, side.device->create_stream());
-      side.streams.push_back(std::move(stream));
-    }
-    for (uint32_t i = 0; i < planned.events; ++i) {
-      HEDDLE_TRY(DeviceEvent event, side.device->create_event());
-      side.events.push_back(std::move(event));
-    }
-    side.passed = std::vector<std::atomic<uint32_t>>(planned.streams);
-    side.answers.resize(planned.streams);
+    side.streams.resize(streams);
+    side.passed = std::vector<std::atomic<uint32_t>>(streams);
+    side.answers.resize(streams);
     for (Answer& answer : side.answers) answer.run = run.get();
-    side.first_draw.assign(planned.streams, -1);
+    side.first_draw.assign(streams, -1);
   }
+  run->awaited_ = std::vector<Awaited>(plan.steps.size());
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) run->awaited_[i].run = run.get();
+  run->records_.resize(plan.steps.size());
+  run->wait_begin_.resize(plan.steps.size() + 1);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const DeviceWork* work = plan.steps[i].on_device.get();
+    run->wait_begin_[i + 1] = run->wait_begin_[i] + static_cast<uint32_t>(work ? work->waits.size() : 0);
+  }
+  run->waits_.resize(run->wait_begin_.back());
   HEDDLE_CHECK(run->make_states(plan));
   return run;
 }
@@ -46,6 +50,30 @@ Status DeviceRun::make_states(const Plan& plan) {
 }
 DeviceRun::~DeviceRun() = default;
 
+void DeviceRun::follow(const Workspace& workspace, std::byte* staging) {
+  staging_ = staging;
+  for (size_t d = 0; d < sides_.size(); ++d) {
+    Side& side = sides_[d];
+    const std::vector<int32_t>& classes = plan_.devices[d].stream_classes;
+    for (size_t s = 0; s < classes.size(); ++s) {
+      const auto of_class = std::count(classes.begin(), classes.begin() + static_cast<std::ptrdiff_t>(s), classes[s]);
+      side.streams[s] = side.answers[s].stream = workspace.stream(*side.device, classes[s], static_cast<size_t>(of_class));
+    }
+  }
+  const auto event = [&](size_t e) { return workspace.event(*plan_.devices[plan_.events[e].device - 1u].device, plan_.events[e].index); };
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const DeviceWork* work = plan_.steps[i].on_device.get();
+    if (!work) continue;
+    for (size_t w = 0; w < work->waits.size(); ++w) waits_[wait_begin_[i] + w] = event(work->waits[w]);
+    records_[i] = work->records < 0 ? nullptr : event(static_cast<size_t>(work->records));
+  }
+}
+
+Status DeviceRun::usable() const {
+  for (const Side& side : sides_) HEDDLE_CHECK(side.device->usable());
+  return {};
+}
+
 void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
   observed_ = observed;
   stops_ = stops;
@@ -56,6 +84,54 @@ void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
   }
 }
 
+// ---------------------------------------------------------------- streams of the caller's
+
+Result<DeviceRun::Adopted*> DeviceRun::adopt(const CallerStream& option) {
+  for (uint8_t d = 0; d < sides_.size(); ++d) {
+    Side& side = sides_[d];
+    if (side.device->name() != option.device) continue;
+    for (Adopted& known : adopted_)
+      if (known.native == option.stream && known.device == d + 1) return &known;
+    HEDDLE_TRY(DeviceStream stream, side.device->create_stream(HEDDLE_STREAM_COMPUTE, option.stream));
+    HEDDLE_TRY(DeviceEvent reached, side.device->create_event());
+    adopted_.push_back({option.stream, static_cast<uint8_t>(d + 1), std::move(stream), std::move(reached)});
+    return &adopted_.back();
+  }
+  return Status(Code::invalid_argument, fmt::format("a stream of {} was given, where nothing of the net runs", quoted(option.device)),
+                "give streams of the devices that plan() names, in full: \"kind:index\"");
+}
+
+Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {
+  for (const CallerStream& option : streams) {
+    HEDDLE_TRY(Adopted* const adopted, adopt(option));
+    Side& side = sides_[adopted->device - 1u];
+    HostCall call;
+    heddle_work record = {};
+    record.record = adopted->reached.get();
+    heddle_status status = enqueue(*side.device, adopted->stream.get(), record, 0, &call);
+    void* const reached = adopted->reached.get();
+    heddle_work wait = {};
+    wait.wait_count = 1;
+    wait.waits = &reached;
+    for (uint32_t s = 0; s < side.streams.size() && status == HEDDLE_OK; ++s) {
+      side.answers[s].worked = true;
+      status = enqueue(*side.device, side.streams[s], wait, 0, &call);
+    }
+    if (status != HEDDLE_OK)
+      return plugin_error(Code::device_failed, status, call.error)
+          .during(fmt::format("while a stream of the caller's on {} was waited for", side.device->name()));
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- enqueueing
+
+heddle_status DeviceRun::enqueue(Device& device, void* stream, heddle_work work, uint64_t label, const heddle_call* call) {
+  work.struct_size = sizeof(work);
+  work.label = label;
+  return device.enqueue(stream, work, call);
+}
+
 Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& variables) {
   for (uint32_t d = 0; d < sides_.size(); ++d) {
     Side& side = sides_[d];
@@ -63,14 +139,18 @@ Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& 
     for (uint32_t s = 0; s < side.streams.size() && side.states; ++s) {
       if (side.first_draw[s] < 0) continue;
       HostCall call;
-      void* const stream = side.streams[s].get();
       heddle_run_state* const there = side.state_of(s);
       side.answers[s].worked = true;
-      side.device->label(stream, static_cast<uint64_t>(side.first_draw[s]));
-      heddle_status status = side.device->copy(stream, there, &state, sizeof(state), HEDDLE_COPY_HOST_TO_DEVICE, &call);
+      const auto copy = [&](int32_t kind, void* destination, const void* source, uint64_t bytes) {
+        const heddle_copy what = {sizeof(what), kind, destination, source, bytes, nullptr};
+        heddle_work work = {};
+        work.copy = &what;
+        return enqueue(*side.device, side.streams[s], work, static_cast<uint64_t>(side.first_draw[s]), &call);
+      };
+      heddle_status status = copy(HEDDLE_COPY_HOST_TO_DEVICE, there, &state, sizeof(state));
       if (status == HEDDLE_OK && counter)
-        status = side.device->copy(stream, reinterpret_cast<std::byte*>(there) + offsetof(heddle_run_state, step), counter,
-                                   sizeof(state.step), HEDDLE_COPY_DEVICE_TO_DEVICE, &call);
+        status = copy(HEDDLE_COPY_DEVICE_TO_DEVICE, reinterpret_cast<std::byte*>(there) + offsetof(heddle_run_state, step), counter,
+                      sizeof(state.step));
       if (status != HEDDLE_OK)
         return plugin_error(Code::device_failed, status, call.error)
             .during(fmt::format("while device {} was told the seed and step of the run", quoted(side.device->name())));
@@ -79,55 +159,102 @@ Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& 
   return {};
 }
 
-heddle_status DeviceRun::work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context) {
-  Device& device = *sides_[work.device - 1u].device;
-  if (work.kind == DeviceWork::Kind::copy) {
-    const auto bytes = static_cast<int64_t>(context->outputs[0]->byte_size);
-    if (bytes == 0) return HEDDLE_OK;
+// With what stands before it and behind it, at once; kernels of the device's own enqueue themselves, between two calls.
+heddle_status DeviceRun::work(const DeviceWork& planned, const PlanStep& step, const heddle_run_context* context, heddle_work before,
+                              heddle_work behind) {
+  Device& device = *sides_[planned.device - 1u].device;
+  void* const stream = context->stream;
+  const auto label = static_cast<uint64_t>(&step - plan_.steps.data());
+  heddle_work whole = before;
+  whole.record = behind.record;
+  whole.callback = behind.callback;
+  whole.user = behind.user;
+  if (planned.kind == DeviceWork::Kind::copy) {
+    const uint64_t bytes = context->outputs[0]->byte_size;
     const void* from = context->inputs[0]->data;
-    if (work.staging >= 0) from = std::memcpy(staging_ + work.staging, from, static_cast<size_t>(bytes));
-    return device.copy(context->stream, context->outputs[0]->data, from, bytes, work.copy_kind, context->call);
+    if (planned.staging >= 0 && bytes > 0) from = std::memcpy(staging_ + planned.staging, from, bytes);
+    void* const source_device = planned.copied_from == 0 || planned.copy_kind != HEDDLE_COPY_DEVICE_TO_DEVICE
+                                    ? nullptr
+                                    : sides_[planned.copied_from - 1u].device->handle();
+    const heddle_copy copy = {sizeof(copy), planned.copy_kind, context->outputs[0]->data, from, bytes, source_device};
+    if (bytes > 0) whole.copy = &copy;
+    return enqueue(device, stream, whole, label, context->call);
   }
   const heddle_kernel& kernel = *step.kernel->kernel;
-  if (work.kind == DeviceWork::Kind::launch) {
-    if (step.tiles == 0) return HEDDLE_OK;
+  if (planned.kind == DeviceWork::Kind::launch) {
     auto* const scratch = static_cast<std::byte*>(context->scratch);
-    const auto of_step = static_cast<uint64_t>(work.thread_scratch), whole = static_cast<uint64_t>(step.scratch_bytes);
-    return device.launch(
-        context->stream,
-        {sizeof(heddle_launch), 0, &kernel, context, step.tiles, of_step, whole > of_step ? scratch + of_step : nullptr, whole - of_step},
-        context->call);
+    const auto of_step = static_cast<uint64_t>(planned.thread_scratch), all = static_cast<uint64_t>(step.scratch_bytes);
+    const heddle_launch launch = {
+        sizeof(launch), device.properties().guard_bytes, &kernel, context, step.tiles, of_step, all > of_step ? scratch + of_step : nullptr,
+        all - of_step};
+    if (step.tiles > 0) whole.launch = &launch;
+    return enqueue(device, stream, whole, label, context->call);
   }
-  const heddle_status status = step.tiles > 0 ? kernel.run(context, 0, step.tiles) : HEDDLE_OK;
-  return status == HEDDLE_OK && kernel.finish ? kernel.finish(context) : status;
+  heddle_status status = enqueue(device, stream, before, label, context->call);
+  if (status == HEDDLE_OK && step.tiles > 0) status = kernel.run(context, 0, step.tiles);
+  if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(context);
+  if (status == HEDDLE_OK && (behind.record || behind.callback)) status = enqueue(device, stream, behind, label, context->call);
+  return status;
 }
 
-heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* context) {
+heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* context, const Fence* fence) {
   const PlanStep& step = plan_.steps[index];
   const DeviceWork& planned = *step.on_device;
   Side& side = sides_[planned.device - 1u];
-  heddle_status status = HEDDLE_OK;
   side.answers[planned.stream].worked = true;
-  side.device->label(context->stream, index);
-  for (const uint32_t event : planned.waits)
-    if (status == HEDDLE_OK) status = side.device->wait(context->stream, side.events[event].get(), context->call);
-  if (status == HEDDLE_OK) status = work(planned, step, context);
-  if (status == HEDDLE_OK && planned.records >= 0)
-    status = side.device->record(context->stream, side.events[static_cast<size_t>(planned.records)].get(), context->call);
+  heddle_work before = {}, behind = {};
+  before.wait_count = wait_begin_[index + 1] - wait_begin_[index];
+  before.waits = waits_.data() + wait_begin_[index];
+  behind.record = records_[index];
+  Awaited& awaited = awaited_[index];
+  if (fence) {
+    awaited.step = static_cast<uint32_t>(planned.fence);
+    awaited.fence = *fence;
+    awaited.open.store(true, std::memory_order_release);
+    behind.callback = fence_reached;
+    behind.user = &awaited;
+  }
+  heddle_status status = work(planned, step, context, before, behind);
+  if (fence && status != HEDDLE_OK) awaited.open.store(false, std::memory_order_relaxed);
   if (status == HEDDLE_OK && observed_)
     status = wait_until_done(side, planned.stream, index < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns,
                              context->call);
   return status;
 }
 
-heddle_status DeviceRun::notify(uint32_t index, const heddle_run_context* context, heddle_stream_callback callback, void* user) {
-  const DeviceWork& planned = *plan_.steps[index].on_device;
-  return sides_[planned.device - 1u].device->notify(context->stream, callback, user, context->call);
+// ---------------------------------------------------------------- fences
+
+void DeviceRun::fence_reached(void* awaited, heddle_status failed, const char*, size_t) {
+  Awaited& told = *static_cast<Awaited*>(awaited);
+  told.run->tell(told, failed);
 }
 
-void DeviceRun::passed(uint32_t fence) {
-  const DeviceWork& planned = *plan_.steps[fence].on_device;
-  sides_[planned.device - 1u].passed[planned.stream].store(fence + 1, std::memory_order_relaxed);
+// Behind it the run may be over and this gone.
+void DeviceRun::tell(Awaited& awaited, heddle_status failed) {
+  if (!awaited.open.exchange(false, std::memory_order_acq_rel)) return;
+  const DeviceWork& planned = *plan_.steps[awaited.step].on_device;
+  if (failed == HEDDLE_OK) sides_[planned.device - 1u].passed[planned.stream].store(awaited.step + 1, std::memory_order_relaxed);
+  awaited.fence.passed(awaited.fence.user, failed);
+}
+
+bool DeviceRun::must_look() const {
+  return std::any_of(sides_.begin(), sides_.end(), [](const Side& side) { return side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS); });
+}
+
+void DeviceRun::look() {
+  for (uint32_t d = 0; d < sides_.size(); ++d) {
+    Side& side = sides_[d];
+    if (!side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
+    for (uint32_t s = 0; s < side.streams.size(); ++s) {
+      if (!side.answers[s].worked) continue;
+      const heddle_status status = side.device->query(side.streams[s]);
+      if (status == HEDDLE_OK || status == HEDDLE_PENDING) continue;
+      for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
+        const DeviceWork* work = plan_.steps[i].on_device.get();
+        if (work && work->device == d + 1 && work->stream == s && work->fence >= 0) tell(awaited_[i], status);
+      }
+    }
+  }
 }
 
 // ---------------------------------------------------------------- the end of what is in flight
@@ -136,6 +263,7 @@ void DeviceRun::answer(void* user, heddle_status, const char*, size_t) {
   Answer& answer = *static_cast<Answer*>(user);
   DeviceRun& run = *answer.run;
   const std::lock_guard lock(run.mutex_);
+  if (answer.given) return;
   answer.given = true;
   if (run.unanswered_) run.unanswered_->answer();
   run.answered_.notify_all();  // under the lock: behind it the run may be gone
@@ -145,16 +273,40 @@ void DeviceRun::ask(Side& side, uint32_t stream) {
   Answer& asked = side.answers[stream];
   if (std::exchange(asked.asked, true)) return;
   asked.given = false;  // nothing else writes it before the stream is told
-  if (side.device->notify(side.streams[stream].get(), answer, &asked, nullptr) == HEDDLE_OK) return;
-  // A stream that takes no notify has failed: synchronize says how.
+  heddle_work callback = {};
+  callback.callback = answer;
+  callback.user = &asked;
+  if (enqueue(*side.device, side.streams[stream], callback, UINT64_MAX, nullptr) == HEDDLE_OK) return;
+  // A stream that takes nothing more has failed: synchronize says how.
   const std::lock_guard lock(mutex_);
   asked.given = true;
 }
 
+// Streams that have failed and do not call back are asked.
+void DeviceRun::look_at_answers() {
+  for (Side& side : sides_) {
+    if (!side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
+    for (Answer& a : side.answers)
+      if (a.asked && !a.given && side.device->query(a.stream) != HEDDLE_PENDING) answer(&a, HEDDLE_OK, nullptr, 0);
+  }
+}
+
 template <class Given>
 bool DeviceRun::wait_for(double ns, const Given& given) {
-  std::unique_lock lock(mutex_);
-  return answered_.wait_for(lock, std::chrono::nanoseconds(static_cast<int64_t>(ns)), given);
+  constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(2);
+  auto left = std::chrono::nanoseconds(static_cast<int64_t>(ns));
+  if (!must_look()) {
+    std::unique_lock lock(mutex_);
+    return answered_.wait_for(lock, left, given);
+  }
+  for (;;) {
+    look_at_answers();
+    std::unique_lock lock(mutex_);
+    const auto slice = std::min(left, look_again);
+    if (answered_.wait_for(lock, slice, given)) return true;
+    left -= slice;
+    if (left.count() <= 0) return false;
+  }
 }
 
 // Of a run that is looked at step by step.
@@ -165,32 +317,43 @@ heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, double ans
   while (!wait_for(look_again_ns, [&] { return asked.given; }))
     if (stops_(user_) && !wait_for(answer_ns, [&] { return asked.given; })) return HEDDLE_ERROR_CANCELLED;
   asked.asked = false;
-  return side.device->synchronize(side.streams[stream].get(), call);
+  return side.device->synchronize(side.streams[stream], call);
+}
+
+// Under the lock.
+bool DeviceRun::all_given() {
+  return std::all_of(sides_.begin(), sides_.end(), [](const Side& side) {
+    return std::all_of(side.answers.begin(), side.answers.end(), [](const Answer& a) { return !a.asked || a.given; });
+  });
 }
 
 std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
   for (Side& side : sides_)
     for (uint32_t s = 0; s < side.streams.size(); ++s)
       if (side.answers[s].worked) ask(side, s);
-  wait_for(ns, [&] {
-    return std::all_of(sides_.begin(), sides_.end(), [](const Side& side) {
-      return std::all_of(side.answers.begin(), side.answers.end(), [](const Answer& a) { return !a.asked || a.given; });
-    });
-  });
+  if (!wait_for(ns, [&] { return all_given(); }) && ns > 0) {
+    for (Side& side : sides_)
+      for (uint32_t s = 0; s < side.streams.size(); ++s)
+        if (side.device->can_abort() && side.answers[s].asked && !wait_for(0, [&] { return side.answers[s].given; }))
+          side.device->abort(side.streams[s]);
+    wait_for(answer_after_stop_ns, [&] { return all_given(); });
+  }
   std::vector<Failure> failures;
   for (uint32_t d = 0; d < sides_.size(); ++d) {
     Side& side = sides_[d];
     Failure unknown;
+    bool known = false;  // then what other streams do not know follows from it
     std::vector<uint32_t> suspects;
     for (uint32_t s = 0; s < side.streams.size(); ++s) {
       Answer& asked = side.answers[s];
       if (!asked.asked || !wait_for(0, [&] { return asked.given; })) continue;
       asked.asked = asked.worked = false;
       HostCall call;
-      const heddle_status status = side.device->synchronize(side.streams[s].get(), &call);
+      const heddle_status status = side.device->synchronize(side.streams[s], &call);
       if (status == HEDDLE_OK) continue;
-      const uint64_t label = side.device->failed_label(side.streams[s].get());
+      const uint64_t label = side.device->failed_label(side.streams[s]);
       if (label < plan_.steps.size()) {
+        known = true;
         failures.push_back({static_cast<uint32_t>(label), status, std::move(call.error.text)});
         continue;
       }
@@ -198,7 +361,7 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
       const std::vector<uint32_t> behind = steps_behind(side, d + 1, s);
       suspects.insert(suspects.end(), behind.begin(), behind.end());
     }
-    if (unknown.status != HEDDLE_OK) failures.push_back(blame(std::move(suspects), std::move(unknown)));
+    if (unknown.status != HEDDLE_OK && !known) failures.push_back(blame(std::move(suspects), std::move(unknown)));
   }
   note_unanswered();
   return failures;

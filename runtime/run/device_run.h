@@ -1,7 +1,7 @@
-// DeviceRun: what one context does on devices: its streams and events, and what its steps enqueue there.
+// DeviceRun: what one context does on devices: what its steps enqueue on the streams of the workspace that it works in.
 //
 // Belongs to one Execution. Streams may be given work by several threads at once, each stream by one after the other, which the plan's
-// edges see to. Nothing is allocated after create.
+// edges see to. Nothing is allocated after create, but for the first run behind a stream of the caller's.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,16 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "compile/plan.h"
 #include "device/device.h"
 #include "device/unanswered.h"
+#include "heddle/caller_stream.h"
 #include "heddle/status.h"
+#include "memory/workspace.h"
 #include "run/run_variables.h"
 
 namespace heddle {
@@ -26,25 +29,35 @@ class DeviceRun {
   static Result<std::unique_ptr<DeviceRun>> create(const Plan& plan);
   ~DeviceRun();
 
-  // Where the plan's staging memory is.
-  void stage_in(std::byte* staging) { staging_ = staging; }
-  void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream].get(); }
+  // To the streams and events of a workspace that has reserved for the plan; `staging`: where the plan's staging memory is.
+  void follow(const Workspace& workspace, std::byte* staging);
+  void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream]; }
   // Where steps of that stream that draw random numbers find what they depend on, in the device's memory.
   const heddle_run_state* run_state(const DeviceWork& work) const { return sides_[work.device - 1u].state_of(work.stream); }
 
-  // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`.
+  // Errors: device_lost.
+  Status usable() const;
+  // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`. `fence_passed` is called when a stream has
+  // come to a fence, or has failed before it, with what the step's fence gives.
   void begin(bool observed, bool (*stops)(void* user), void* user);
+  // Behind begin(): all that is enqueued waits for what those streams of the caller's were given before. Errors: invalid_argument (no such
+  // device in the plan), device_failed.
+  Status follow_callers(std::span<const CallerStream> streams);
   // Behind begin(): enqueues copies of the run's state to where steps on streams read it; `state` stays as it is until the run is over. The
   // step comes from the variable where that device counts it. Errors: device_failed; then the run is to be drained and not begun.
   Status send_state(const heddle_run_state& state, const RunVariables& variables);
-  // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`.
-  heddle_status enqueue(uint32_t step, const heddle_run_context* context);
-  // Right behind enqueue, by the same thread, for a step with a fence: `callback(user, ...)` is called when the stream has come that far.
-  // Not while observed.
-  heddle_status notify(uint32_t step, const heddle_run_context* context, heddle_stream_callback callback, void* user);
+  // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`. `fence`: null, or what is
+  // called once when the stream has come that far, or failed before; not while observed.
+  struct Fence {
+    void (*passed)(void* user, heddle_status failed) = nullptr;
+    void* user = nullptr;
+  };
+  heddle_status enqueue(uint32_t step, const heddle_run_context* context, const Fence* fence);
   bool observed() const { return observed_; }
-  // In the callback of a fence that did not fail.
-  void passed(uint32_t fence);
+  // Fences whose streams have failed and forgot to say so are told. By the thread that runs, while it waits.
+  void look();
+  // Whether there may be such.
+  bool must_look() const;
 
   struct Failure {
     uint32_t step = 0;  // whose work failed, or the first whose work may have
@@ -61,14 +74,14 @@ class DeviceRun {
   // Whether a stream has come to its end: it is asked with a notify, which calls back when it has.
   struct Answer {
     DeviceRun* run = nullptr;
+    void* stream = nullptr;
     bool worked = false;  // the stream has been given work since it was last known to be done
     bool asked = false;   // of the thread that runs
     bool given = false;   // under mutex_
   };
   struct Side {
-    Device* device = nullptr;  // the plan's
-    std::vector<DeviceStream> streams;
-    std::vector<DeviceEvent> events;
+    Device* device = nullptr;                   // the plan's
+    std::vector<void*> streams;                 // the workspace's
     std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1
     std::vector<Answer> answers;                // by stream
     std::vector<int32_t> first_draw;            // by stream: its first step that draws random numbers; -1: none
@@ -80,9 +93,29 @@ class DeviceRun {
   };
   static constexpr size_t state_stride = 64;
   Status make_states(const Plan& plan);
+  // A step's fence while it is awaited: told by the device's callback, or by look(), whichever comes first.
+  struct Awaited {
+    DeviceRun* run = nullptr;
+    uint32_t step = 0;  // the fence
+    Fence fence;
+    std::atomic<bool> open{false};
+  };
+  // A stream of the caller's, kept for his next run.
+  struct Adopted {
+    void* native = nullptr;
+    uint8_t device = 1;
+    DeviceStream stream;
+    DeviceEvent reached;
+  };
 
   explicit DeviceRun(const Plan& plan) : plan_(plan) {}
+  Result<Adopted*> adopt(const CallerStream& option);
+  void tell(Awaited& awaited, heddle_status failed);
+  static void fence_reached(void* awaited, heddle_status failed, const char* text, size_t length);
   void ask(Side& side, uint32_t stream);
+  void look_at_answers();
+  bool all_given();
+  heddle_status enqueue(Device& device, void* stream, heddle_work work, uint64_t label, const heddle_call* call);
   // True when `given` is within `ns`, asked under the lock.
   template <class Given>
   bool wait_for(double ns, const Given& given);
@@ -92,10 +125,16 @@ class DeviceRun {
   std::vector<uint32_t> steps_behind(const Side& side, uint32_t device, uint32_t stream) const;
   static void answer(void* user, heddle_status failed, const char* text, size_t length);
   Failure blame(std::vector<uint32_t> suspects, Failure failure) const;
-  heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context);
+  heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context, heddle_work before,
+                     heddle_work behind);
 
   const Plan& plan_;
   std::vector<Side> sides_;
+  std::vector<void*> waits_;          // of all steps, one behind the other
+  std::vector<uint32_t> wait_begin_;  // by step: where its own begin
+  std::vector<void*> records_;        // by step; null: none
+  std::vector<Awaited> awaited_;      // by step with a fence; the others' are not used
+  std::vector<Adopted> adopted_;
   std::byte* staging_ = nullptr;
   bool observed_ = false;
   bool (*stops_)(void* user) = nullptr;

@@ -29,8 +29,9 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
     HEDDLE_CHECK(make_homes(*plan, variables.get()));
   }
   HEDDLE_TRY(ContextMemory memory, ContextMemory::create(*plan, options.workspace, options.transient, options.transient_bytes));
+  if (devices) devices->follow(memory.workspace(), memory.staging());
   auto resources = std::make_unique<StepResources>(*plan, options.outer_resources);
-  HEDDLE_CHECK(resources->create(devices.get()));
+  HEDDLE_CHECK(resources->create(devices.get(), memory.workspace()));
   std::unique_ptr<Execution> self(
       new Execution(std::move(plan), std::move(variables), std::move(memory), std::move(resources), std::move(devices), options));
   HEDDLE_CHECK(self->subnets_.create_planned());
@@ -56,10 +57,10 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   RunControl& control = scope_.control();
   control.failed = step_failed;
   control.end_soon = may_leave() ? end_soon : nullptr;
-  control.look = pending_.any() && (resources_->may_break() || plan_->has_late_steps) ? look : nullptr;
+  const bool forgetful = devices_ && devices_->must_look();
+  control.look = forgetful || (pending_.any() && (resources_->may_break() || plan_->has_late_steps)) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
   control.user = this;
-  if (devices_) devices_->stage_in(memory_.staging());
 }
 
 // What belongs to a stream goes before it.
@@ -67,12 +68,15 @@ Execution::~Execution() {
   resources_->let_go();
 }
 
-void Execution::moved() {
-  if (devices_) devices_->stage_in(memory_.staging());
+Status Execution::moved() {
+  if (devices_) {
+    devices_->follow(memory_.workspace(), memory_.staging());
+    HEDDLE_CHECK(resources_->follow(devices_.get(), memory_.workspace()));
+  }
   views_.move();
   bindings_.move();
   steps_.move();
-  subnets_.move();
+  return subnets_.move();
 }
 
 int64_t Execution::allocated_bytes(uint8_t device) const {
@@ -118,6 +122,7 @@ void Execution::end_soon(void* self, bool all) {
 // While nothing but asynchronous steps is left: what they use may break without their being told.
 void Execution::look(void* self) {
   auto& execution = *static_cast<Execution*>(self);
+  if (execution.devices_) execution.devices_->look();
   const Status broken = execution.resources_->poll();
   if (broken.ok()) return;
   execution.pending_.blame(execution.failures_, broken.diagnostic().message);
@@ -229,6 +234,8 @@ Status Execution::open(const RunSettings& settings) {
   if (devices_ || pending_.any() || !subnets_.empty())
     if (Status status = answered(); !status.ok()) return refuse(std::move(status));
   if (Status status = admit(); !status.ok()) return refuse(std::move(status));
+  if (devices_)
+    if (Status status = devices_->usable(); !status.ok()) return refuse(std::move(status));
   if (resources_->may_break())
     if (Status status = resources_->poll(); !status.ok()) return refuse(std::move(status));
   const uint64_t deadline = settings.deadline();
@@ -236,7 +243,8 @@ Status Execution::open(const RunSettings& settings) {
     if (Status status = variables_.enter(turn_, Interruption(deadline, settings.cancelled)); !status.ok()) return refuse(std::move(status));
   begin(settings, deadline);
   if (!devices_) return {};
-  Status refused = devices_->send_state(scope_.state(), variables_);
+  Status refused = devices_->follow_callers(settings.streams);
+  if (refused.ok()) refused = devices_->send_state(scope_.state(), variables_);
   if (refused.ok()) return {};
   devices_->drain(answer_after_failure_ns);
   return refuse(unanswered() ? std::move(refused).during(unanswered()->message()) : refused);

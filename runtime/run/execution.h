@@ -39,7 +39,7 @@ struct ExecutionOptions {
   int max_threads = 1;
   SchedulerOptions scheduler;
   // Where it works; has reserved for the plan. Null: in memory of its own.
-  const Workspace* workspace = nullptr;
+  Workspace* workspace = nullptr;
   void* transient = nullptr;  // for the host's part: caller's buffer of at least plan.context_bytes(), 64-byte aligned
   int64_t transient_bytes = 0;
   // Of a subnet: the run in whose step `outer_step` it is run. Null: it is none. Outlives the execution.
@@ -60,17 +60,17 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const Plan& plan() const { return *plan_; }
-  // Moves it to `workspace`, which has reserved for the plan, unless it is there; allocates nothing. Bindings stay, results that lay in the
-  // memory it had are left behind. Not while running.
-  void follow(const Workspace& workspace) {
-    if (memory_.generation() == workspace.generation()) return;
+  // Moves it to `workspace`, which has reserved for the plan, unless it is there; allocates nothing, but for resources of streams that are
+  // not there yet. Bindings stay, results that lay in the memory it had are left behind. Not while running. Errors: as StepResources::bind.
+  Status follow(Workspace& workspace) {
+    if (memory_.generation() == workspace.generation()) return {};
     memory_.move_to(workspace);
-    moved();
+    return moved();
   }
   // The same for one that works in a transient buffer: to another one.
-  void follow(std::byte* transient) {
+  Status follow(std::byte* transient) {
     memory_.move_to(transient);
-    moved();
+    return moved();
   }
   // Row-major bytes of the plan's input `i`; must stay valid until rebound. Not while running.
   void bind_input(size_t i, const void* data) { bindings_.bind_input(i, data); }
@@ -117,7 +117,7 @@ class Execution {
  private:
   Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
             std::unique_ptr<StepResources> resources, std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options);
-  void moved();
+  Status moved();
   Status admit();
   Status open(const RunSettings& settings);
   Status close(bool complete, Status stopped);

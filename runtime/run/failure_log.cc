@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -25,7 +26,7 @@ FailureLog::FailureLog(const Plan& plan) : plan_(plan) {
 FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) {
   for (Failure& f : failures_)
     if (f.step == step) return f;
-  return failures_.emplace_back(Failure{step, status, false, {}, {}});
+  return failures_.emplace_back(Failure{step, status, false, false, {}, {}});
 }
 
 FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std::string_view text) {
@@ -50,7 +51,9 @@ void FailureLog::note_cause(uint32_t step, Status cause) {
 void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) {
   const std::lock_guard lock(mutex_);
   Failure& f = noted(step, status, text);
-  if (!std::exchange(f.reported, true)) f.status = status;
+  if (std::exchange(f.reported, true)) return;
+  f.status = status;
+  f.refused = status == HEDDLE_ERROR_DEVICE_LOST && !text.data();
 }
 
 Status FailureLog::of_kernel(uint32_t step, heddle_status status) const {
@@ -96,8 +99,8 @@ Status FailureLog::error(uint32_t stop) const {
       return {Code::deadline_exceeded, "the deadline passed before the run was done", "allow more time, or more threads"};
     return {Code::cancelled, "the run was cancelled"};
   }
-  // A step that was told to end because another one failed is not what went wrong.
-  const auto rank = [](const Failure* f) { return std::pair(f->status == HEDDLE_ERROR_CANCELLED, f->step); };
+  // A step that was told to end because another one failed is not what went wrong, nor one that a lost device has refused.
+  const auto rank = [](const Failure* f) { return std::tuple(f->status == HEDDLE_ERROR_CANCELLED, f->refused, f->step); };
   std::sort(reported.begin(), reported.end(), [&](const Failure* a, const Failure* b) { return rank(a) < rank(b); });
   Status first = described(*reported.front(), stop);
   for (size_t i = 1; i < reported.size(); ++i) {

@@ -48,6 +48,7 @@ class FailureLog {
     uint32_t step = 0;
     heddle_status status = HEDDLE_OK;
     bool reported = false;
+    bool refused = false;  // by a device that was lost already, perhaps by the work of another step
     std::string text;
     Status cause;
   };

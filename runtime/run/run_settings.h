@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "base/clock.h"
+#include "heddle/caller_stream.h"
 #include "heddle/status.h"
 #include "schedule/run_control.h"
 
@@ -21,6 +23,7 @@ struct RunSettings {
   // Set before cancel() is called, so that a cancellation counts even if it comes before the run begins. Null: only runs under way are
   // cancelled.
   const std::atomic<bool>* cancelled = nullptr;
+  std::span<const CallerStream> streams;  // on which the caller makes what the run reads; borrowed until it is over
   // For dumps, numeric checks and comparisons: the steps run serially and this is called behind each; a failing status ends the run.
   const std::function<Status(uint32_t step)>* seen = nullptr;
   // In ticks; 0: none.

@@ -71,11 +71,9 @@ heddle_status run_late(const heddle_run_context* context, int64_t begin, int64_t
   return status_of(status.code());
 }
 
-// The device has come past the step before a fence, whose context `user` is.
-void fence_passed(void* user, heddle_status failed, const char*, size_t) {
+// The device has come past the step before a fence, whose context `user` is. Behind it the run may be over and the execution gone.
+void fence_passed(void* user, heddle_status failed) {
   const StepContext& fence = *static_cast<StepContext*>(user);
-  if (failed == HEDDLE_OK) fence.services().devices->passed(fence.step);
-  // From here on the run may be over and the execution gone.
   fence.services().scheduler.complete(fence.step, failed);
 }
 
@@ -86,11 +84,11 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   DeviceRun& devices = *c.services().devices;
   const int32_t fence = c.planned().on_device->fence;
   // An observed step has waited for its own work.
-  if (fence < 0 || devices.observed()) return devices.enqueue(c.step, context);
+  if (fence < 0 || devices.observed()) return devices.enqueue(c.step, context, nullptr);
   const auto awaited = static_cast<uint32_t>(fence);
+  const DeviceRun::Fence told = {fence_passed, &(*c.all)[awaited]};
   scheduler.expect(awaited);
-  heddle_status status = devices.enqueue(c.step, context);
-  if (status == HEDDLE_OK) status = devices.notify(c.step, context, fence_passed, &(*c.all)[awaited]);
+  const heddle_status status = devices.enqueue(c.step, context, &told);
   if (status != HEDDLE_OK) scheduler.unexpect();
   return status;
 }
@@ -150,7 +148,10 @@ Step StepContexts::step_for(uint32_t index) {
 }
 
 void StepContexts::move() {
-  for (uint32_t i = 0; i < abi_.size(); ++i) abi_[i].scratch = services_.memory.scratch(i);
+  for (uint32_t i = 0; i < abi_.size(); ++i) {
+    abi_[i].scratch = services_.memory.scratch(i);
+    if (const DeviceWork* work = services_.plan.steps[i].on_device.get()) abi_[i].stream = services_.devices->stream(*work);
+  }
 }
 
 int64_t StepContexts::unplanned_bytes() const {

@@ -1,23 +1,54 @@
 #include "run/step_resources.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "run/device_run.h"
 
 namespace heddle {
 
-Status StepResources::create(const DeviceRun* devices) {
+namespace {
+
+// Of the streams of a workspace, by the tables of the sessions whose plans asked; those of sessions that have gone are let go.
+class StreamResources {
+ public:
+  static ResourceTable& in(Workspace& workspace, const std::shared_ptr<ResourceTable>& session) {
+    if (!workspace.beside_streams()) workspace.beside_streams() = std::make_shared<StreamResources>();
+    auto& tables = static_cast<StreamResources*>(workspace.beside_streams().get())->tables_;
+    constexpr long own_uses = 2;  // here and in the table that is made from it
+    std::erase_if(tables, [&](const auto& t) { return t.first != session && t.first.use_count() == own_uses; });
+    for (const auto& [known, table] : tables)
+      if (known == session) return *table;
+    return *tables.emplace_back(session, std::make_unique<ResourceTable>(session, HEDDLE_SCOPE_STREAM)).second;
+  }
+
+ private:
+  std::vector<std::pair<std::shared_ptr<ResourceTable>, std::unique_ptr<ResourceTable>>> tables_;
+};
+
+}  // namespace
+
+Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
   const auto needs = [](const PlanStep& step) { return step.resources != nullptr; };
   if (std::none_of(plan_.steps.begin(), plan_.steps.end(), needs)) return {};
   pointers_.resize(plan_.steps.size());
-  for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
+  for (uint32_t i = 0; i < plan_.steps.size(); ++i)
+    if (plan_.steps[i].resources) pointers_[i].resize(plan_.steps[i].resources->size());
+  return follow(devices, workspace);
+}
+
+Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
+  for (uint32_t i = 0; i < pointers_.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
-    if (!step.resources) continue;
-    void* const stream = step.on_device ? devices->stream(*step.on_device) : nullptr;
-    for (const ResourceSlot& slot : *step.resources) {
-      auto object = object_of(step, slot, stream);
+    const std::vector<ResourceSlot>* const slots = step.resources.get();
+    for (size_t k = 0; slots && k < slots->size(); ++k) {
+      const ResourceSlot& slot = (*slots)[k];
+      const bool of_device_stream = !slot.made && step.on_device;
+      if (pointers_[i][k] && !of_device_stream) continue;
+      void* const stream = step.on_device ? devices->stream(*step.on_device) : nullptr;
+      auto object = object_of(step, slot, stream, of_device_stream ? StreamResources::in(workspace, plan_.resources) : of_streams());
       if (!object.ok()) return std::move(object).status().at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
-      pointers_[i].push_back(*object);
+      pointers_[i][k] = *object;
     }
   }
   return {};
@@ -30,14 +61,14 @@ void StepResources::note(const std::shared_ptr<const Resource>& resource) {
   may_break_.store(true, std::memory_order_relaxed);
 }
 
-Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot& slot, void* stream) {
+Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot& slot, void* stream, ResourceTable& of_stream) {
   if (slot.made) {
     note(slot.made);
     return slot.made->object();
   }
   ResourcePlace place = {plan_.device_of(step), nullptr, stream};
   if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
-  HEDDLE_TRY(const std::shared_ptr<const Resource> made, of_streams().of_stream(plan_.registry, *slot.need, place));
+  HEDDLE_TRY(const std::shared_ptr<const Resource> made, of_stream.of_stream(plan_.registry, *slot.need, place));
   note(made);
   return made->object();
 }
@@ -51,7 +82,7 @@ Status StepResources::bind(uint32_t step, std::span<const ResourceSlot> slots, s
   pointers->clear();
   std::vector<std::shared_ptr<const Resource>> made;
   for (const ResourceSlot& slot : slots) {
-    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, nullptr));
+    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, nullptr, of_streams()));
     pointers->push_back(object);
     if (slot.made) made.push_back(slot.made);
   }

@@ -1,5 +1,6 @@
 // StepResources: the resources of the steps of one context, as their kernels see them: a pointer for each slot. Those of a session or wider
-// are the plan's; those of stream scope are made here, one for each stream that a step asks for it, and go with the context.
+// are the plan's. Those of stream scope are made here, one for each stream that a step asks for it: on the host, where a context is a
+// stream, they go with the context; of a device's streams they are the workspace's, as those are, whichever plans use them.
 //
 // Belongs to one Execution. Asked by the threads of its run, and by those that end it.
 #pragma once
@@ -16,6 +17,7 @@
 #include "compile/plan.h"
 #include "compile/resources.h"
 #include "heddle/status.h"
+#include "memory/workspace.h"
 
 namespace heddle {
 
@@ -28,7 +30,9 @@ class StepResources {
   StepResources(const StepResources&) = delete;
   StepResources& operator=(const StepResources&) = delete;
   // Makes what the plan's steps need of stream scope. Errors: as ResourceTable::bind.
-  Status create(const DeviceRun* devices);
+  Status create(const DeviceRun* devices, Workspace& workspace);
+  // The same once the context works in another workspace.
+  Status follow(const DeviceRun* devices, Workspace& workspace);
 
   // By slot; empty: the step needs none.
   std::span<void* const> of(uint32_t step) const;
@@ -44,7 +48,7 @@ class StepResources {
   void let_go();
 
  private:
-  Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
+  Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream, ResourceTable& of_stream);
   void note(const std::shared_ptr<const Resource>& resource);
 
   // Those of stream scope are the outermost run's.

@@ -98,11 +98,12 @@ Status Subnets::create_planned() {
   return {};
 }
 
-void Subnets::move() {
+Status Subnets::move() {
   for (uint32_t i = 0; i < steps_.size(); ++i) {
     if (plan_.steps[i].late) continue;  // in memory of their own
-    for (const auto& subnet : steps_[i].compiled) subnet->execution->follow(memory_.subnet_memory(i));
+    for (const auto& subnet : steps_[i].compiled) HEDDLE_CHECK(subnet->execution->follow(memory_.subnet_memory(i)));
   }
+  return {};
 }
 
 std::shared_ptr<const Unanswered> Subnets::unanswered() const {

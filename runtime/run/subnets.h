@@ -72,7 +72,7 @@ class Subnets {
   void look();
 
   // The memory is elsewhere now.
-  void move();
+  Status move();
   // Held by subnets in memory of their own, and by what is inside them.
   int64_t allocated_bytes() const;
 

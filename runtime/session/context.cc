@@ -131,8 +131,7 @@ Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
   if (!shared) return {};
   HEDDLE_CHECK(enter_shared(*workspace, turn, Interruption(settings.deadline(), settings.cancelled)));
   HEDDLE_CHECK(reserve(*workspace, *entry->plan));
-  execution->follow(*workspace);
-  return {};
+  return execution->follow(*workspace);
 }
 
 void Context::State::leave(Turns::Hold& turn, const Status& status) {
@@ -158,6 +157,7 @@ RunSettings Context::State::settings(const RunOptions& options) {
   made.deadline_ns = options.deadline_ns;
   if (made.deadline_ns > 0) made.asked_ticks = ticks();
   made.cancelled = &async->cancelled;
+  made.streams = {options.streams, options.stream_count};
   return made;
 }
 

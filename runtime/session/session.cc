@@ -96,6 +96,9 @@ bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, si
 
 std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_t count) {
   const std::lock_guard lock(mutex);
+  // Those of a device that was lost: the next one is for the device that is opened anew.
+  const auto lost = [](const PlanDevice& d) { return d.device->lost(); };
+  plans.remove_if([&](const auto& entry) { return std::any_of(entry->plan->devices.begin(), entry->plan->devices.end(), lost); });
   for (auto it = plans.begin(); it != plans.end(); ++it) {
     if (!matches(**it, inputs, count)) continue;
     if (it != plans.begin()) plans.splice(plans.begin(), plans, it);
@@ -164,7 +167,7 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
     }
   }
   if (execution) {
-    execution->follow(workspace);
+    HEDDLE_CHECK(execution->follow(workspace));
     return execution;
   }
   ExecutionOptions o = execution_options();

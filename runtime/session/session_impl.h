@@ -15,9 +15,9 @@
 #include "resolve/rule_reader.h"
 #include "run/execution.h"
 #include "session/forked.h"
-#include "session/quarantine.h"
 #include "session/observation.h"
 #include "session/pipeline.h"
+#include "session/quarantine.h"
 #include "state/variables.h"
 
 namespace heddle {

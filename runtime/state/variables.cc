@@ -61,6 +61,8 @@ Status VariableStore::make_home(size_t i, const std::shared_ptr<Device>& device)
   Entry& e = entries_[i];
   const std::lock_guard lock(homes_mutex_);
   if (home_on(e, *device)) return {};
+  // Devices that were lost, unless what is newest was there and is gone.
+  if (!e.stale) std::erase_if(e.homes, [](const auto& home) { return home->device->lost(); });
   HEDDLE_TRY(DeviceMemory memory, device->allocate(e.blob->bytes), fmt::format("while variable {} was given a home there", quoted(e.name)));
   auto home = std::make_unique<Home>();
   home->device = device;
@@ -142,10 +144,15 @@ void VariableStore::written(size_t i, const Device* device) {
 }
 
 Status VariableStore::whole() const {
-  for (const Entry& e : entries_)
-    if (e.torn)
-      return {Code::hazard, fmt::format("variable {} was left half-updated by a run that failed", quoted(e.name)),
-              "write it, or open the net again"};
+  constexpr const char* mend = "write it, or open the net again";
+  const bool homes = has_homes();
+  const std::lock_guard lock(homes_mutex_);
+  for (const Entry& e : entries_) {
+    if (e.torn) return {Code::hazard, fmt::format("variable {} was left half-updated by a run that failed", quoted(e.name)), mend};
+    const auto gone = [&](const auto& home) { return !home->stale && home->device->lost(); };
+    if (homes && e.stale && std::any_of(e.homes.begin(), e.homes.end(), gone))
+      return {Code::device_lost, fmt::format("variable {} was on a device that was lost, and its content with it", quoted(e.name)), mend};
+  }
   return {};
 }
 

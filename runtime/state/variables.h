@@ -57,7 +57,7 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   void mark_torn(size_t i) { entries_[i].torn = true; }
   // In a turn alone: a device that does not answer may still write some of them. Turns are busy until it does.
   void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
-  // Ok, or Code::hazard naming the torn variable.
+  // Ok, or Code::hazard naming the torn variable; device_lost where the newest content went with a device.
   Status whole() const;
 
  private:

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "device/device_manager.h"
 #include "device/locations.h"
 #include "edit/editor.h"
 #include "transform/transform.h"
@@ -12,7 +13,8 @@ namespace {
 
 class Copier {
  public:
-  explicit Copier(Editor& editor) : editor_(editor), locations_(editor.net()), node_count_(editor.graph().nodes.size()) {}
+  Copier(Editor& editor, const CompilationTarget& target)
+      : editor_(editor), target_(target), locations_(editor.net()), node_count_(editor.graph().nodes.size()) {}
 
   Status run() {
     for (size_t i = 0; i < node_count_; ++i) {
@@ -20,8 +22,10 @@ class Copier {
       std::vector<ValueId> inputs = editor_.node(id).inputs;
       bool changed = false;
       for (size_t k = 0; k < inputs.size(); ++k) {
-        if (!inputs[k].valid() || locations_.of(inputs[k]) == locations_.wanted(id, k)) continue;
-        HEDDLE_TRY(inputs[k], copied(id, inputs[k], locations_.wanted(id, k)));
+        if (!inputs[k].valid()) continue;
+        HEDDLE_TRY(const DeviceId wanted, wanted_at(id, k));
+        if (locations_.of(inputs[k]) == wanted) continue;
+        HEDDLE_TRY(inputs[k], copied(id, inputs[k], wanted));
         changed = true;
       }
       if (changed) editor_.set_inputs(id, std::move(inputs));
@@ -36,11 +40,34 @@ class Copier {
   }
 
  private:
+  // The net's own Copies between devices that do not reach each other read from the host.
+  Result<DeviceId> wanted_at(NodeId id, size_t input) {
+    const DeviceId wanted = locations_.wanted(id, input), here = locations_.of(id);
+    if (!is_copy(editor_.node(id)) || here == host_device) return wanted;
+    HEDDLE_TRY(const bool direct, reaches(here, wanted));
+    return direct ? wanted : host_device;
+  }
+
+  // Whether copies go straight from `source` to `place`.
+  Result<bool> reaches(DeviceId place, DeviceId source) {
+    if (place == host_device || source == host_device || place == source) return true;
+    if (!target_.devices) return false;
+    const auto [known, fresh] = reaches_.try_emplace({place, source}, false);
+    if (!fresh) return known->second;
+    HEDDLE_TRY(const std::shared_ptr<Device> to, opened(place));
+    HEDDLE_TRY(const std::shared_ptr<Device> from, opened(source));
+    return known->second = to->reaches(*from);
+  }
+  Result<std::shared_ptr<Device>> opened(DeviceId device) {
+    return target_.devices->open(*editor_.net().registry, editor_.net().devices[device.index]);
+  }
+
   // `value` at `place`, for a node that runs at `before` (invalid: after everything).
   Result<ValueId> copied(NodeId before, ValueId value, DeviceId place) {
     if (const auto it = made_.find({value, place}); it != made_.end()) return it->second;
     ValueId source = value;
-    if (locations_.of(value) != host_device && place != host_device) {
+    HEDDLE_TRY(const bool direct, reaches(place, locations_.of(value)));
+    if (!direct) {
       HEDDLE_TRY(source, copied(before, value, host_device));
     }
     const std::string device = editor_.net().devices[place.index];
@@ -51,17 +78,19 @@ class Copier {
   }
 
   Editor& editor_;
+  const CompilationTarget& target_;
   const Locations locations_;  // of the nodes and values before anything was added
   const size_t node_count_;
   std::map<std::pair<ValueId, DeviceId>, ValueId> made_;
+  std::map<std::pair<DeviceId, DeviceId>, bool> reaches_;  // by where to and where from
 };
 
 }  // namespace
 
-Result<TypedNet> insert_copies(TypedNet net) {
+Result<TypedNet> insert_copies(TypedNet net, const CompilationTarget& target) {
   if (Locations(net).all_on_host()) return net;
   Editor editor(std::move(net));
-  HEDDLE_CHECK(Copier(editor).run(), "while copies between devices were inserted");
+  HEDDLE_CHECK(Copier(editor, target).run(), "while copies between devices were inserted");
   return editor.finish();
 }
 

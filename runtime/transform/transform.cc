@@ -63,7 +63,7 @@ std::span<const Transform> transforms() {
       {"apply_rules", &Options::apply_rules, [](TypedNet net, Context) { return apply_rules(std::move(net)); }},
       {"fuse_epilogues", &Options::fuse_epilogues, [](TypedNet net, Context) { return fuse_epilogues(std::move(net)); }},
       {"fuse_pointwise", nullptr, [](TypedNet net, Context c) { return fuse_pointwise(std::move(net), c.options.fuse_pointwise); }},
-      {"insert_copies", nullptr, [](TypedNet net, Context) { return insert_copies(std::move(net)); }},
+      {"insert_copies", nullptr, [](TypedNet net, Context c) { return insert_copies(std::move(net), c.target); }},
   };
   return list;
 }

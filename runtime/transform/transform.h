@@ -39,8 +39,8 @@ Result<TypedNet> fuse_epilogues(TypedNet net);
 Result<TypedNet> fuse_pointwise(TypedNet net, bool chains = true);
 
 // A value that is needed elsewhere than it lies goes through a heddle::Copy node, inputs and outputs of the net too. Runs last: a net on
-// the host alone comes back as it was.
-Result<TypedNet> insert_copies(TypedNet net);
+// the host alone comes back as it was. Between two devices it goes straight where one reaches the other, else by way of the host.
+Result<TypedNet> insert_copies(TypedNet net, const CompilationTarget& target);
 
 // What every transform may ask for.
 struct TransformContext {

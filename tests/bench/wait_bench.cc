@@ -37,7 +37,7 @@ T must(Result<T> result) {
 
 Runtime runtime(int threads) {
   RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/proto.so"};
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/bare.so"};
   options.default_plugins = false;
   options.threads = threads;
   return must(Runtime::create(options));
@@ -158,14 +158,14 @@ void print_deadlines() {
 
 void print_device_deadlines(bool answers) {
   const std::string hold = (std::filesystem::temp_directory_path() / ("heddle_hold_" + std::to_string(::getpid()))).string();
-  ::setenv("HEDDLE_PROTO_HOLD", hold.c_str(), 1);
+  ::setenv("HEDDLE_BARE_HOLD", hold.c_str(), 1);
   const Runtime r = runtime(2);
   NetBuilder b("device");
   const ValueId x = b.input("x", DType::f32, Shape{64, 64});
   ValueId y = x;
   for (int i = 0; i < 4; ++i) {
     y = b.add1("MatMul", "m" + std::to_string(i), {y, x});
-    b.net()[b.net()[y].producer].device = "proto:0";
+    b.net()[b.net()[y].producer].device = "bare:0";
   }
   b.output(y);
   SessionOptions options;

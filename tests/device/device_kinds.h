@@ -16,7 +16,7 @@ struct DeviceKind {
   std::string library;       // built beside the tests
   int devices = 1;           // how many there are
   int64_t memory_bytes = 0;  // of each, as `heddle devices` prints it
-  // It reads HEDDLE_<KIND>_DEVICES, _MEMORY, _BROKEN, _FORGETFUL, _WRONG and _SEED (tests/plugins/proto_device.cc).
+  // It reads HEDDLE_<KIND>_DEVICES and others (plugins/sim/backend.cc).
   bool has_settings = false;
   // While the file exists that HEDDLE_<KIND>_HOLD names, its streams begin nothing.
   bool can_be_held = false;
@@ -36,10 +36,10 @@ struct DeviceKind {
 
 inline const std::vector<DeviceKind>& device_kinds() {
   static const std::vector<DeviceKind> kinds = {
-      {.name = "proto",
-       .library = HEDDLE_BINARY_DIR "/lib/test/proto.so",
+      {.name = "bare",
+       .library = HEDDLE_BINARY_DIR "/lib/test/bare.so",
        .devices = 2,
-       .memory_bytes = 64 << 20,
+       .memory_bytes = int64_t{4} << 30,
        .has_settings = true,
        .can_be_held = true,
        .has_own_operators = true,
@@ -72,7 +72,7 @@ inline const DeviceKind*& kind_under_test() {
 inline const DeviceKind& kind() {
   return *kind_under_test();
 }
-// "proto:1"
+// "bare:1"
 inline std::string device_name(int index) {
   return kind().name + ":" + std::to_string(index);
 }

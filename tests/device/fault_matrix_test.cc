@@ -130,9 +130,14 @@ TEST_P(FaultMatrix, ALostDeviceFailsEveryRunAndHangsNone) {
       ASSERT_TRUE(prepared.ok()) << prepared.status().text();
       for (int run = 0; run < 2; ++run) {
         const Status status = prepared->context.run();
-        ASSERT_EQ(status.code(), Code::device_failed) << status.text();
-        EXPECT_NE(status.text().find("the device is lost"), std::string::npos) << status.text();
+        ASSERT_EQ(status.code(), Code::device_lost) << status.text();
+        EXPECT_NE(status.text().find(run == 0 ? site.name : std::string("was lost")), std::string::npos) << status.text();
       }
+      // Another context opens it anew; the rule is obeyed once more.
+      auto again = prepared->session.prepare();
+      ASSERT_TRUE(again.ok()) << again.status().text();
+      for (size_t i = 0; i < prepared->inputs.size(); ++i) ASSERT_TRUE(again->bind_input(i, prepared->inputs[i]->data).ok());
+      EXPECT_EQ(again->run().code(), Code::device_lost);
     }
   }
 }

@@ -17,11 +17,10 @@ HEDDLE_DEVICE_SUITE(Mutant);
 class CompletionOrder {
  public:
   explicit CompletionOrder(const Plan& plan) : count_(plan.steps.size()), before_(count_, std::vector<char>(count_, 0)) {
-    std::vector<std::vector<uint32_t>> recorded(plan.devices.size());
-    for (size_t d = 0; d < plan.devices.size(); ++d) recorded[d].resize(plan.devices[d].events);
+    std::vector<uint32_t> recorded(plan.events.size());
     for (uint32_t i = 0; i < count_; ++i)
       if (const DeviceWork* work = plan.steps[i].on_device.get(); work && work->records >= 0)
-        recorded[work->device - 1u][static_cast<size_t>(work->records)] = i;
+        recorded[static_cast<size_t>(work->records)] = i;
     for (uint32_t i = 0; i < count_; ++i) {
       const DeviceWork* work = plan.steps[i].on_device.get();
       if (work)
@@ -30,7 +29,7 @@ class CompletionOrder {
               other && other->device == work->device && other->stream == work->stream)
             add(e, i);
       if (work)
-        for (const uint32_t event : work->waits) add(recorded[work->device - 1u][event], i);
+        for (const uint32_t event : work->waits) add(recorded[event], i);
       for (uint32_t e = 0; e < i; ++e) {
         if (e < plan.graph.tail_begin && i >= plan.graph.tail_begin) add(e, i);  // updates begin when nothing is in flight
         const bool done = !plan.steps[e].on_device || plan.steps[e].on_device->kind == DeviceWork::Kind::fence;
@@ -67,8 +66,7 @@ std::vector<Wait> waits_of(const Plan& plan) {
     const DeviceWork* work = plan.steps[i].on_device.get();
     for (size_t k = 0; work && k < work->waits.size(); ++k)
       for (uint32_t e = 0; e < i; ++e)
-        if (const DeviceWork* other = plan.steps[e].on_device.get();
-            other && other->device == work->device && other->records == static_cast<int32_t>(work->waits[k]))
+        if (const DeviceWork* other = plan.steps[e].on_device.get(); other && other->records == static_cast<int32_t>(work->waits[k]))
           all.push_back({i, k, e});
   }
   return all;
@@ -77,6 +75,11 @@ std::vector<Wait> waits_of(const Plan& plan) {
 void leave_out(Prepared& prepared, const Wait& wait) {
   auto& waits = const_cast<Plan&>(prepared.plan()).steps[wait.step].on_device->waits;
   waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(wait.index));
+  // A context has the events that it waits for since it was made.
+  auto context = prepared.session.prepare();
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  prepared.context = std::move(*context);
+  for (size_t i = 0; i < prepared.inputs.size(); ++i) ASSERT_TRUE(prepared.context.bind_input(i, prepared.inputs[i]->data).ok());
 }
 
 // Whether a run of it comes out differently under the delays of `seed`.

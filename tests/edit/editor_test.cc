@@ -96,14 +96,14 @@ c: f32[2] = Sqrt/13(last) # last
 
 TEST(Editor, AnAddedNodeRunsOnTheDeviceOfItsReader) {
   Editor editor = edit(chain());
-  editor.set_device(b_node, editor.device("proto:1"));
+  editor.set_device(b_node, editor.device("bare:1"));
   const auto made = editor.add_node(b_node, "Neg", "made", {a_value});
   ASSERT_TRUE(made.ok());
   editor.set_inputs(b_node, {*made});
   EXPECT_EQ(text(editor), R"net(chain(x: f32[2]) -> (c)
 a: f32[2] = Neg(x) @cpu:0
-made: f32[2] = Neg/13(a) @proto:1
-b: f32[2] = Abs(made) @proto:1
+made: f32[2] = Neg/13(a) @bare:1
+b: f32[2] = Abs(made) @bare:1
 c: f32[2] = Exp(b) @cpu:0
 )net");
 }

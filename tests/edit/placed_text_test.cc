@@ -18,11 +18,11 @@ Net net(const char* device_of_product = "") {
 }
 
 std::string placed(Net net, const char* device, bool fall_back) {
-  Stages proto;
-  proto.plugins = {"proto"};
-  proto.device = device;
-  proto.fall_back = fall_back;
-  return transformed(std::move(net), {"place"}, proto);
+  Stages bare;
+  bare.plugins = {"bare"};
+  bare.device = device;
+  bare.fall_back = fall_back;
+  return transformed(std::move(net), {"place"}, bare);
 }
 
 TEST(Place, OnTheHostNothingIsWritten) {
@@ -34,42 +34,42 @@ n: f32[2, 2] = Neg(flat)
 }
 
 TEST(Place, WithoutFallBackNothingIsAsked) {
-  EXPECT_EQ(placed(net(), "proto", false), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @proto:0
-flat: f32[2, 2] = Flatten(product) @proto:0
-n: f32[2, 2] = Neg(flat) @proto:0
+  EXPECT_EQ(placed(net(), "bare", false), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @bare:0
+flat: f32[2, 2] = Flatten(product) @bare:0
+n: f32[2, 2] = Neg(flat) @bare:0
 )net");
 }
 
 TEST(Place, WhatTheDeviceHasNoKernelForRunsOnTheHost) {
   EXPECT_EQ(
-      placed(net(), "proto", true),
-      R"net(warning[no-kernel] "placed": "n" (Neg): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
+      placed(net(), "bare", true),
+      R"net(warning[no-kernel] "placed": "n" (Neg): runs on "cpu:0": no kernel for it on "bare:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
 placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @proto:0
-flat: f32[2, 2] = Flatten(product) @proto:0
+product: f32[2, 2] = MatMul(x, x) @bare:0
+flat: f32[2, 2] = Flatten(product) @bare:0
 n: f32[2, 2] = Neg(flat) @cpu:0
 )net");
 }
 
 TEST(Place, ANamedDeviceStaysAndIsSpelledOneWay) {
-  EXPECT_EQ(placed(net("proto"), "cpu:0", true), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @proto:0
+  EXPECT_EQ(placed(net("bare"), "cpu:0", true), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @bare:0
 flat: f32[2, 2] = Flatten(product) @cpu:0
 n: f32[2, 2] = Neg(flat) @cpu:0
 )net");
-  EXPECT_EQ(placed(net("cpu"), "proto:1", false), R"net(placed(x: f32[2, 2]) -> (n)
+  EXPECT_EQ(placed(net("cpu"), "bare:1", false), R"net(placed(x: f32[2, 2]) -> (n)
 product: f32[2, 2] = MatMul(x, x) @cpu:0
-flat: f32[2, 2] = Flatten(product) @proto:1
-n: f32[2, 2] = Neg(flat) @proto:1
+flat: f32[2, 2] = Flatten(product) @bare:1
+n: f32[2, 2] = Neg(flat) @bare:1
 )net");
 }
 
 TEST(Place, TheDefaultDeviceByNameIsTheDefaultDevice) {
-  EXPECT_EQ(placed(net("proto:1"), "proto:1", false), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @proto:1
-flat: f32[2, 2] = Flatten(product) @proto:1
-n: f32[2, 2] = Neg(flat) @proto:1
+  EXPECT_EQ(placed(net("bare:1"), "bare:1", false), R"net(placed(x: f32[2, 2]) -> (n)
+product: f32[2, 2] = MatMul(x, x) @bare:1
+flat: f32[2, 2] = Flatten(product) @bare:1
+n: f32[2, 2] = Neg(flat) @bare:1
 )net");
 }
 
@@ -77,9 +77,9 @@ TEST(Place, ExtentsThatOnlyTheRunKnowsStayOnTheHost) {
   NetBuilder b("late");
   b.output(b.add1("Relu", "y", {b.add1("Unique", "found", {b.input("x", DType::f32, Shape{3})})}));
   EXPECT_EQ(
-      placed(b.finish(), "proto", true),
-      R"net(warning[no-kernel] "late": "found" (Unique): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
-warning[no-kernel] "late": "y" (Relu): runs on "cpu:0": no kernel for it on "proto:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
+      placed(b.finish(), "bare", true),
+      R"net(warning[no-kernel] "late": "found" (Unique): runs on "cpu:0": no kernel for it on "bare:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
+warning[no-kernel] "late": "y" (Relu): runs on "cpu:0": no kernel for it on "bare:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
 late(x: f32[3]) -> (y)
 found: f32[<=3] = Unique(x)
 y: f32[3] late = Relu(found)
@@ -90,16 +90,16 @@ TEST(Place, NothingIsSaidOfWhatIsBehindAMistake) {
   NetBuilder b("mistake");
   const ValueId x = b.input("x", DType::f32, Shape{2});
   b.output(b.add1("Neg", "n", {b.add1("Add", "wrong", {x, b.input("y", DType::f32, Shape{3})})}));
-  Stages proto;
-  proto.plugins = {"proto"};
-  proto.device = "proto:0";
-  proto.fall_back = true;
-  Typed made = typed(b.finish(), proto);
+  Stages bare;
+  bare.plugins = {"bare"};
+  bare.device = "bare:0";
+  bare.fall_back = true;
+  Typed made = typed(b.finish(), bare);
   ASSERT_TRUE(made.findings.failed());
   Findings findings;
-  EXPECT_EQ(print(place(std::move(made.net), proto.target(), findings)), R"net(mistake(x: f32[2], y: f32[3]) -> (n)
-wrong: ? = Add(x, y) @proto:0
-n: ? = Neg(wrong) @proto:0
+  EXPECT_EQ(print(place(std::move(made.net), bare.target(), findings)), R"net(mistake(x: f32[2], y: f32[3]) -> (n)
+wrong: ? = Add(x, y) @bare:0
+n: ? = Neg(wrong) @bare:0
 )net");
   EXPECT_EQ(text_of(findings), "");
 }

@@ -66,7 +66,7 @@ TEST(ApplyRules, NotWhereTwoInputsAreMeantToBeOne) {
 
 TEST(ApplyRules, NotAcrossDevicesNorWhatWaitsForOthers) {
   Net across = swish_net(), waits = swish_net();
-  across.nodes[0].device = "proto:0";
+  across.nodes[0].device = "bare:0";
   waits.nodes[1].control = {NodeId(0)};
   EXPECT_TRUE(unchanged(across));
   EXPECT_TRUE(unchanged(waits));
@@ -74,10 +74,10 @@ TEST(ApplyRules, NotAcrossDevicesNorWhatWaitsForOthers) {
 
 TEST(ApplyRules, TheReplacementRunsWhereThePatternRan) {
   Net net = swish_net();
-  for (Node& node : net.nodes) node.device = "proto:1";
+  for (Node& node : net.nodes) node.device = "bare:1";
   EXPECT_EQ(transformed(net, {"apply_rules"}, with_rules()), R"net(swish(x: f32[2, 3]) -> (z)
-"y/rules_sound: swish/y": f32[2, 3] = rules::Swish/1(x) @proto:1
-z: f32[2, 3] = Abs("y/rules_sound: swish/y") @proto:1
+"y/rules_sound: swish/y": f32[2, 3] = rules::Swish/1(x) @bare:1
+z: f32[2, 3] = Abs("y/rules_sound: swish/y") @bare:1
 )net");
 }
 

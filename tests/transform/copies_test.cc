@@ -16,10 +16,10 @@ struct Placed : NetBuilder {
     return made;
   }
   std::string copied(const std::string& default_device = "cpu:0") {
-    Stages proto;
-    proto.plugins = {"proto"};
-    proto.device = default_device;
-    return transformed(net(), {"insert_copies"}, proto);
+    Stages bare;
+    bare.plugins = {"bare"};
+    bare.device = default_device;
+    return transformed(net(), {"insert_copies"}, bare);
   }
   ValueId x;
 };
@@ -35,21 +35,21 @@ y: f32[2] = Relu(r)
 
 TEST(Copies, InputsComeAndOutputsGo) {
   Placed b("device");
-  b.output(b.on("proto:0", "Relu", "y", {b.x}));
+  b.output(b.on("bare:0", "Relu", "y", {b.x}));
   EXPECT_EQ(b.copied(), R"net(device(x: f32[2]) -> (y)
-"x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
-"y/copy to cpu:0": f32[2] = Relu("x/copy to proto:0") @proto:0 # y
+"x/copy to bare:0": f32[2] = heddle::Copy/1(x) @bare:0
+"y/copy to cpu:0": f32[2] = Relu("x/copy to bare:0") @bare:0 # y
 y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 )net");
 }
 
 TEST(Copies, OneIsEnoughForAllReadersOfAPlace) {
   Placed b("readers");
-  const ValueId a = b.on("proto:0", "Add", "a", {b.x, b.x});
+  const ValueId a = b.on("bare:0", "Add", "a", {b.x, b.x});
   b.output(b.on("", "Add", "y", {a, b.on("", "Neg", "n", {a})}));
   EXPECT_EQ(b.copied(), R"net(readers(x: f32[2]) -> (y)
-"x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
-a: f32[2] = Add("x/copy to proto:0", "x/copy to proto:0") @proto:0
+"x/copy to bare:0": f32[2] = heddle::Copy/1(x) @bare:0
+a: f32[2] = Add("x/copy to bare:0", "x/copy to bare:0") @bare:0
 "a/copy to cpu:0": f32[2] = heddle::Copy/1(a) @cpu:0
 n: f32[2] = Neg("a/copy to cpu:0") @cpu:0
 y: f32[2] = Add("a/copy to cpu:0", n) @cpu:0
@@ -58,14 +58,14 @@ y: f32[2] = Add("a/copy to cpu:0", n) @cpu:0
 
 TEST(Copies, FromDeviceToDeviceGoThroughTheHost) {
   Placed b("across");
-  const ValueId a = b.on("proto:0", "Relu", "a", {b.x});
-  b.output(b.on("", "Neg", "back", {b.on("proto:1", "Relu", "there", {a})}));
+  const ValueId a = b.on("bare:0", "Relu", "a", {b.x});
+  b.output(b.on("", "Neg", "back", {b.on("bare:1", "Relu", "there", {a})}));
   EXPECT_EQ(b.copied(), R"net(across(x: f32[2]) -> (back)
-"x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
-a: f32[2] = Relu("x/copy to proto:0") @proto:0
+"x/copy to bare:0": f32[2] = heddle::Copy/1(x) @bare:0
+a: f32[2] = Relu("x/copy to bare:0") @bare:0
 "a/copy to cpu:0": f32[2] = heddle::Copy/1(a) @cpu:0
-"a/copy to proto:1": f32[2] = heddle::Copy/1("a/copy to cpu:0") @proto:1
-there: f32[2] = Relu("a/copy to proto:1") @proto:1
+"a/copy to bare:1": f32[2] = heddle::Copy/1("a/copy to cpu:0") @bare:1
+there: f32[2] = Relu("a/copy to bare:1") @bare:1
 "there/copy to cpu:0": f32[2] = heddle::Copy/1(there) @cpu:0
 back: f32[2] = Neg("there/copy to cpu:0") @cpu:0
 )net");
@@ -74,10 +74,10 @@ back: f32[2] = Neg("there/copy to cpu:0") @cpu:0
 TEST(Copies, TheDefaultDeviceIsWhereOperatorsRunThatNameNone) {
   Placed b("inherited");
   b.output(b.on("", "Relu", "y", {b.on("cpu:0", "Neg", "n", {b.x})}));
-  EXPECT_EQ(b.copied("proto:0"), R"net(inherited(x: f32[2]) -> (y)
+  EXPECT_EQ(b.copied("bare:0"), R"net(inherited(x: f32[2]) -> (y)
 n: f32[2] = Neg(x) @cpu:0
-"n/copy to proto:0": f32[2] = heddle::Copy/1(n) @proto:0
-"y/copy to cpu:0": f32[2] = Relu("n/copy to proto:0") @proto:0 # y
+"n/copy to bare:0": f32[2] = heddle::Copy/1(n) @bare:0
+"y/copy to cpu:0": f32[2] = Relu("n/copy to bare:0") @bare:0 # y
 y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 )net");
 }
@@ -85,12 +85,12 @@ y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 // Compile makes the copy of a constant once, when it opens the device.
 TEST(Copies, ConstantsLieOnTheHost) {
   Placed b("constant");
-  b.output(b.on("proto:0", "Add", "y", {b.x, b.constant("a", blob(Shape{2}, 1, 1))}));
+  b.output(b.on("bare:0", "Add", "y", {b.x, b.constant("a", blob(Shape{2}, 1, 1))}));
   EXPECT_EQ(b.copied(), R"net(constant(x: f32[2]) -> (y)
 a: f32[2] = [1, 2]
-"x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
-"a/copy to proto:0": f32[2] = heddle::Copy/1(a) @proto:0
-"y/copy to cpu:0": f32[2] = Add("x/copy to proto:0", "a/copy to proto:0") @proto:0 # y
+"x/copy to bare:0": f32[2] = heddle::Copy/1(x) @bare:0
+"a/copy to bare:0": f32[2] = heddle::Copy/1(a) @bare:0
+"y/copy to cpu:0": f32[2] = Add("x/copy to bare:0", "a/copy to bare:0") @bare:0 # y
 y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 )net");
 }
@@ -98,12 +98,12 @@ y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 TEST(Copies, AVariableLiesWhereItIsUpdated) {
   Placed b("variable");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
-  b.on("proto:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
+  b.on("bare:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
   b.output(b.on("", "Neg", "before", {w}));
   EXPECT_EQ(b.copied(), R"net(variable(x: f32[2]) -> (before)
 variable w: f32[2] = [1, 2] -> w@1
-"x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
-w@1: f32[2] = heddle::AccumulateAdd(w@0, "x/copy to proto:0") @proto:0 # next
+"x/copy to bare:0": f32[2] = heddle::Copy/1(x) @bare:0
+w@1: f32[2] = heddle::AccumulateAdd(w@0, "x/copy to bare:0") @bare:0 # next
 "w/copy to cpu:0": f32[2] = heddle::Copy/1(w@0) @cpu:0
 before: f32[2] = Neg("w/copy to cpu:0") @cpu:0
 )net");
@@ -111,11 +111,11 @@ before: f32[2] = Neg("w/copy to cpu:0") @cpu:0
 
 TEST(Copies, ACopyThatIsThereIsTakenAsItIs) {
   Placed b("explicit");
-  const ValueId there = b.on("proto:0", "Copy", "there", {b.x}, "heddle");
-  b.output(b.on("", "Copy", "y", {b.on("proto:0", "Relu", "r", {there})}, "heddle"));
+  const ValueId there = b.on("bare:0", "Copy", "there", {b.x}, "heddle");
+  b.output(b.on("", "Copy", "y", {b.on("bare:0", "Relu", "r", {there})}, "heddle"));
   EXPECT_EQ(b.copied(), R"net(explicit(x: f32[2]) -> (y)
-there: f32[2] = heddle::Copy(x) @proto:0
-r: f32[2] = Relu(there) @proto:0
+there: f32[2] = heddle::Copy(x) @bare:0
+r: f32[2] = Relu(there) @bare:0
 y: f32[2] = heddle::Copy(r) @cpu:0
 )net");
 }
@@ -123,11 +123,11 @@ y: f32[2] = heddle::Copy(r) @cpu:0
 TEST(Copies, AnInputThatIsAnOutputStays) {
   Placed b("passes");
   b.output(b.x);
-  b.output(b.on("proto:0", "Relu", "y", {b.x}));
+  b.output(b.on("bare:0", "Relu", "y", {b.x}));
   b.output(b.net().outputs[1]);
   EXPECT_EQ(b.copied(), R"net(passes(x: f32[2]) -> (x, y, y)
-"x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
-"y/copy to cpu:0": f32[2] = Relu("x/copy to proto:0") @proto:0 # y
+"x/copy to bare:0": f32[2] = heddle::Copy/1(x) @bare:0
+"y/copy to cpu:0": f32[2] = Relu("x/copy to bare:0") @bare:0 # y
 y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 )net");
 }
@@ -136,16 +136,16 @@ y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 TEST(Copies, HostPortsAreReadOnTheHost) {
   Placed b("shape");
   const ValueId shape = b.input("shape", DType::i64, Shape{2});
-  b.output(b.on("proto:0", "Reshape", "y", {b.on("proto:0", "Relu", "r", {b.x}), shape}));
-  Stages proto;
-  proto.plugins = {"proto"};
-  proto.infer.inputs.resize(2);
+  b.output(b.on("bare:0", "Reshape", "y", {b.on("bare:0", "Relu", "r", {b.x}), shape}));
+  Stages bare;
+  bare.plugins = {"bare"};
+  bare.infer.inputs.resize(2);
   const int64_t extents[] = {2, 1};
-  proto.infer.inputs[1] = {{DType::i64, Shape{2}}, Blob::copy_of(DType::i64, Shape{2}, extents)};
-  EXPECT_EQ(transformed(b.net(), {"insert_copies"}, proto), R"net(shape(x: f32[2], shape: i64[2] known [2, 1]) -> (y)
-"x/copy to proto:0": f32[2] = heddle::Copy/1(x) @proto:0
-r: f32[2] = Relu("x/copy to proto:0") @proto:0
-"y/copy to cpu:0": f32[2, 1] = Reshape(r, shape) @proto:0 # y
+  bare.infer.inputs[1] = {{DType::i64, Shape{2}}, Blob::copy_of(DType::i64, Shape{2}, extents)};
+  EXPECT_EQ(transformed(b.net(), {"insert_copies"}, bare), R"net(shape(x: f32[2], shape: i64[2] known [2, 1]) -> (y)
+"x/copy to bare:0": f32[2] = heddle::Copy/1(x) @bare:0
+r: f32[2] = Relu("x/copy to bare:0") @bare:0
+"y/copy to cpu:0": f32[2, 1] = Reshape(r, shape) @bare:0 # y
 y: f32[2, 1] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 )net");
 }

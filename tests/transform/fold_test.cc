@@ -115,12 +115,12 @@ y: f32[2] = Neg(a)
 
 TEST(Fold, OperatorsWithAnEffectStay) {
   NetBuilder b("effect");
-  b.output(b.add1("Fault", "y", {b.constant("a", blob(Shape{2}, 1, 0))}, {}, "proto"));
-  Stages proto;
-  proto.plugins = {"proto"};
-  EXPECT_EQ(transformed(b.finish(), {"fold_constants"}, proto), R"net(effect() -> (y)
+  b.output(b.add1("Fault", "y", {b.constant("a", blob(Shape{2}, 1, 0))}, {}, "bare"));
+  Stages bare;
+  bare.plugins = {"bare"};
+  EXPECT_EQ(transformed(b.finish(), {"fold_constants"}, bare), R"net(effect() -> (y)
 a: f32[2] = [1, 1]
-y: f32[2] = proto::Fault(a)
+y: f32[2] = bare::Fault(a)
 )net");
 }
 
@@ -157,10 +157,10 @@ TEST(Fold, AnOperatorThatFailsIsNamed) {
 TEST(Fold, AnOperatorOnADeviceIsFoldedToo) {
   NetBuilder b("device");
   b.output(b.add1("Neg", "y", {b.constant("a", blob(Shape{2}, 1, 0))}));
-  b.net().nodes[0].device = "proto:0";
-  Stages proto;
-  proto.plugins = {"proto"};
-  EXPECT_EQ(transformed(b.finish(), {"fold_constants"}, proto), R"net(device() -> (y)
+  b.net().nodes[0].device = "bare:0";
+  Stages bare;
+  bare.plugins = {"bare"};
+  EXPECT_EQ(transformed(b.finish(), {"fold_constants"}, bare), R"net(device() -> (y)
 y: f32[2] = [-1, -1]
 )net");
 }

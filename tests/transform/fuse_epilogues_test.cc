@@ -119,23 +119,23 @@ TEST(FuseEpilogues, NotOperandsThatKernelsHaveNoFormFor) {
 }
 
 TEST(FuseEpilogues, NotOperatorsOnAnotherDevice) {
-  Stages proto;
-  proto.plugins = {"proto"};
+  Stages bare;
+  bare.plugins = {"bare"};
   Convolution b("devices");
   b.output(b.add1("Relu", "y", {b.conv}));
-  b.net().nodes[1].device = "proto:0";
-  EXPECT_TRUE(b.unchanged(proto)) << b.fused(proto);
+  b.net().nodes[1].device = "bare:0";
+  EXPECT_TRUE(b.unchanged(bare)) << b.fused(bare);
 }
 
 // The device's convolution accepts nothing; its product is asked in vain.
 TEST(FuseEpilogues, NotWhatTheKernelOfTheDeviceRefuses) {
-  Stages proto;
-  proto.plugins = {"proto"};
-  proto.device = "proto:0";
+  Stages bare;
+  bare.plugins = {"bare"};
+  bare.device = "bare:0";
   NetBuilder b("device");
   const ValueId product = b.add1("MatMul", "product", {b.input("x", DType::f32, Shape{4, 3}), b.input("w", DType::f32, Shape{3, 5})});
   b.output(b.add1("Relu", "y", {product}));
-  EXPECT_EQ(transformed(b.net(), {"fuse_epilogues"}, proto), transformed(b.net(), {}, proto));
+  EXPECT_EQ(transformed(b.net(), {"fuse_epilogues"}, bare), transformed(b.net(), {}, bare));
 }
 
 TEST(FuseEpilogues, NotOtherDtypes) {

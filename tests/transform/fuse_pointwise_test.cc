@@ -91,19 +91,19 @@ TEST(FusePointwise, NotWhatIsBroadcastLater) {
 TEST(FusePointwise, NotOperatorsOfTwoDevices) {
   Chain b("devices");
   b.output(b.add1("Relu", "y", {b.add1("Relu", "n", {b.x})}));
-  b.net().nodes[0].device = "proto:0";
-  Stages proto;
-  proto.plugins = {"proto"};
-  EXPECT_TRUE(b.unchained(proto)) << b.fused(proto);
+  b.net().nodes[0].device = "bare:0";
+  Stages bare;
+  bare.plugins = {"bare"};
+  EXPECT_TRUE(b.unchained(bare)) << b.fused(bare);
 }
 
 TEST(FusePointwise, NotOnDevicesWithoutPrograms) {
-  Stages proto;
-  proto.plugins = {"proto"};
-  proto.device = "proto:0";
+  Stages bare;
+  bare.plugins = {"bare"};
+  bare.device = "bare:0";
   Chain b("device");
   b.output(b.add1("Relu", "y", {b.add1("Relu", "n", {b.x})}));
-  EXPECT_TRUE(b.unchained(proto)) << b.fused(proto);
+  EXPECT_TRUE(b.unchained(bare)) << b.fused(bare);
 }
 
 TEST(FusePointwise, NotWhatWaitsForOthers) {

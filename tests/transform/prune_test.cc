@@ -70,11 +70,11 @@ w@1: f32[2] = heddle::AccumulateAdd(w@0, n) # next
 
 TEST(Prune, KeepsWhatHasAnEffect) {
   NetBuilder b("effect");
-  b.add1("Fault", "fault", {b.input("x", DType::f32, Shape{2})}, {}, "proto");
-  Stages proto;
-  proto.plugins = {"proto"};
-  EXPECT_EQ(transformed(b.finish(), {"prune"}, proto), R"net(effect(x: f32[2]) -> ()
-fault: f32[2] = proto::Fault(x)
+  b.add1("Fault", "fault", {b.input("x", DType::f32, Shape{2})}, {}, "bare");
+  Stages bare;
+  bare.plugins = {"bare"};
+  EXPECT_EQ(transformed(b.finish(), {"prune"}, bare), R"net(effect(x: f32[2]) -> ()
+fault: f32[2] = bare::Fault(x)
 )net");
 }
 

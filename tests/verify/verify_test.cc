@@ -9,11 +9,11 @@ namespace {
 using namespace testing_nets;
 using namespace testing_stages;
 
-// x [2] and operators on devices; proto is a test plugin with two of them.
+// x [2] and operators on devices; bare is a test plugin with two of them.
 struct Placed : NetBuilder {
   explicit Placed(const char* name) : NetBuilder(name) {
     x = input("x", DType::f32, Shape{2});
-    stages.plugins = {"proto"};
+    stages.plugins = {"bare"};
   }
   ValueId on(const char* device, const char* type, const char* name, std::vector<ValueId> inputs, const char* domain = "") {
     const ValueId made = add1(type, name, std::move(inputs), {}, domain);
@@ -49,7 +49,7 @@ TEST(Verify, WhatOnlyLooksUnusedIsNot) {
   Placed b("used");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
   b.add1("AccumulateAdd", "updates", {w, b.x}, {}, "heddle");
-  b.on("proto:0", "Fault", "effect", {b.x}, "proto");
+  b.on("bare:0", "Fault", "effect", {b.x}, "bare");
   b.add1("Neg", "waited for", {b.x});
   const ValueId rows = b.add1("Cast", "rows", {b.x}, {{"to", int64_t{7}}}), values = b.add1("Abs", "values", {b.x});
   b.output(b.add1("Exp", "y", {b.x}));
@@ -67,12 +67,12 @@ TEST(Verify, AConstantOutputIsNoted) {
 
 TEST(Verify, DevicesThatAreNotThereAreNamedByEveryOperator) {
   Placed b("nowhere");
-  b.output(b.on("proto:7", "Relu", "y", {b.x}));
+  b.output(b.on("bare:7", "Relu", "y", {b.x}));
   b.output(b.on("sim:0", "Relu", "z", {b.x}));
   b.output(b.on("cpu:1", "Relu", "u", {b.x}));
   EXPECT_EQ(
       b.found(Copies::automatic),
-      R"net(error[no-such-device] "nowhere": "y" (Relu): device "proto:7" does not exist: there are 2 of kind "proto"; the last is proto:1
+      R"net(error[no-such-device] "nowhere": "y" (Relu): device "bare:7" does not exist: there are 2 of kind "bare"; the last is bare:1
 error[no-such-device] "nowhere": "z" (Relu): device "sim:0" does not exist: no loaded plugin brings devices of kind "sim"; load its plugin with RuntimeOptions::plugins, or choose cpu
 error[no-such-device] "nowhere": "u" (Relu): device "cpu:1" does not exist; there is one cpu: cpu:0
 )net");
@@ -82,29 +82,29 @@ TEST(Verify, TheDefaultDeviceMustBeThere) {
   Placed b("default");
   b.output(b.on("", "Relu", "y", {b.x}));
   b.output(b.on("cpu", "Relu", "z", {b.x}));
-  b.stages.device = "proto:9";
+  b.stages.device = "bare:9";
   EXPECT_EQ(b.found(Copies::automatic),
-            R"net(error[no-such-device] "default": device "proto:9" does not exist: there are 2 of kind "proto"; the last is proto:1
+            R"net(error[no-such-device] "default": device "bare:9" does not exist: there are 2 of kind "bare"; the last is bare:1
 )net");
 }
 
 TEST(Verify, CrossingsAreRefusedWarnedOfOrTaken) {
   Placed b("crossing");
-  b.output(b.on("", "Neg", "y", {b.on("proto:0", "Relu", "r", {b.x})}));
+  b.output(b.on("", "Neg", "y", {b.on("bare:0", "Relu", "r", {b.x})}));
   EXPECT_EQ(
       b.found(Copies::strict),
-      R"net(error[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs; put both on one device, or let copies be inserted with SessionOptions::copies = Copies::automatic
+      R"net(error[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "bare:0", where "r" runs; put both on one device, or let copies be inserted with SessionOptions::copies = Copies::automatic
 )net");
   EXPECT_EQ(
       b.found(Copies::warn),
-      R"net(warning[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "proto:0", where "r" runs: it is copied in each run; put both on one device, or say SessionOptions::copies = Copies::automatic
+      R"net(warning[wrong-device] "crossing": "y" (Neg): runs on "cpu:0" but input "r" is on "bare:0", where "r" runs: it is copied in each run; put both on one device, or say SessionOptions::copies = Copies::automatic
 )net");
   EXPECT_EQ(b.found(Copies::automatic), "");
 }
 
 TEST(Verify, InputsConstantsAndOutputsOfTheNetAreNoCrossing) {
   Placed b("ports");
-  b.output(b.on("proto:0", "Add", "y", {b.x, b.constant("a", blob(Shape{2}, 1, 1))}));
+  b.output(b.on("bare:0", "Add", "y", {b.x, b.constant("a", blob(Shape{2}, 1, 1))}));
   EXPECT_EQ(b.found(Copies::strict), "");
 }
 
@@ -112,21 +112,21 @@ TEST(Verify, AVariableThatLivesElsewhereIsACrossing) {
   Placed b("variable");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
   b.output(b.on("", "Neg", "y", {w}));
-  b.on("proto:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
+  b.on("bare:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
   EXPECT_EQ(
       b.found(Copies::strict),
-      R"net(error[wrong-device] "variable": "y" (Neg): runs on "cpu:0" but input "w" is on "proto:0", where the variable lives; put both on one device, or let copies be inserted with SessionOptions::copies = Copies::automatic
+      R"net(error[wrong-device] "variable": "y" (Neg): runs on "cpu:0" but input "w" is on "bare:0", where the variable lives; put both on one device, or let copies be inserted with SessionOptions::copies = Copies::automatic
 )net");
 }
 
 TEST(Verify, UpdatesOfOneVariableOnTwoDevicesAreRefused) {
   Placed b("updates");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
-  const ValueId once = b.on("proto:0", "AccumulateAdd", "once", {w, b.x}, "heddle");
-  b.on("proto:1", "AccumulateAdd", "twice", {once, b.x}, "heddle");
+  const ValueId once = b.on("bare:0", "AccumulateAdd", "once", {w, b.x}, "heddle");
+  b.on("bare:1", "AccumulateAdd", "twice", {once, b.x}, "heddle");
   EXPECT_EQ(
       b.found(Copies::automatic),
-      R"net(error[wrong-device] "updates": "twice" (heddle::AccumulateAdd): runs on "proto:1" but updates variable "w", which is updated on "proto:0"; put all operators that update one variable on one device
+      R"net(error[wrong-device] "updates": "twice" (heddle::AccumulateAdd): runs on "bare:1" but updates variable "w", which is updated on "bare:0"; put all operators that update one variable on one device
 )net");
 }
 
@@ -134,7 +134,7 @@ TEST(Verify, SubnetsRunOnTheHost) {
   NetBuilder inner("inner"), body("body");
   const ValueId i = inner.input("x", DeclaredType());
   inner.output(inner.add1("Relu", "deep", {i}));
-  inner.net().nodes[0].device = "proto:0";
+  inner.net().nodes[0].device = "bare:0";
   const auto deep = subnet(inner);
   const ValueId x = body.input("x", DeclaredType());
   body.output(body.add1("If", "if", {yes(body), x}, {{"then_branch", deep}, {"else_branch", deep}}));
@@ -143,7 +143,7 @@ TEST(Verify, SubnetsRunOnTheHost) {
   b.output(b.add1("If", "y", {yes(b), b.x}, {{"then_branch", same}, {"else_branch", same}}));
   EXPECT_EQ(
       b.found(Copies::automatic),
-      R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "proto:0", but subnets run on the host, in subnet "inner", in subnet "body"; leave its device out
+      R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "bare:0", but subnets run on the host, in subnet "inner", in subnet "body"; leave its device out
 )net");
 }
 
@@ -191,7 +191,7 @@ error[shape-mismatch] "links": sparse slice of "table": indices "values" are f32
 TEST(Verify, EverythingIsToldAtOnce) {
   Placed b("all");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
-  b.on("proto:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
+  b.on("bare:0", "AccumulateAdd", "next", {w, b.x}, "heddle");
   b.output(w);
   b.add1("Neg", "unused", {b.x});
   b.output(b.on("nowhere", "Relu", "y", {b.x}));

@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 11
+#define HEDDLE_ABI_MINOR 12
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xe80c4e8fdf3fbd6a)
+#define HEDDLE_ABI_HASH UINT64_C(0x9f46fb36c246bbcf)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -55,7 +55,8 @@ enum {
   HEDDLE_ERROR_DEVICE = 4, /* the device or its driver failed */
   HEDDLE_ERROR_CANCELLED = 5,
   HEDDLE_ERROR_INTERNAL = 6,
-  HEDDLE_PENDING = -1 /* no error: run_subnet, and run() of a HEDDLE_KERNEL_RESUMES kernel, are to be called again */
+  HEDDLE_ERROR_DEVICE_LOST = 7, /* the device is of no more use, until it is opened anew */
+  HEDDLE_PENDING = -1           /* no error: run_subnet, and run() of a HEDDLE_KERNEL_RESUMES kernel, are to be called again */
 };
 
 /* ---------------------------------------------------------------- types and tensors */

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/caller_stream.h"
 #include "heddle/copies.h"
 #include "heddle/executor.h"
 #include "heddle/export.h"
@@ -79,6 +80,9 @@ struct RunOptions {
   std::optional<uint64_t> seed;            // of this run's random operators; none: the session's
   Profile* profile = nullptr;              // takes how long each step took; null: no measurement
   const StepObserver* observer = nullptr;  // sees each step; outlives the run; null: none
+  // What the run does on those devices waits for what these streams were given before it; borrowed until the run is over.
+  const CallerStream* streams = nullptr;
+  size_t stream_count = 0;
 };
 
 // A tensor that owns its bytes. Copies share them; copy_of makes new ones.

@@ -72,6 +72,7 @@ enum class Code : uint8_t {
   cancelled,
   deadline_exceeded,
   device_failed,
+  device_lost,  // and is to be opened anew
   forked,
   interrupted,
   not_implemented,  // what is asked for is documented, and does not work yet

@@ -1,4 +1,4 @@
-// Kernels for devices of kind "proto". run() takes what it needs from its views and enqueues the work on the stream it is given; it neither
+// Kernels for devices of kind "bare". run() takes what it needs from its views and enqueues the work on the stream it is given; it neither
 // waits nor touches device memory.
 #include <algorithm>
 #include <atomic>
@@ -12,14 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "engine.h"
 #include "heddle/op.h"
 #include "heddle/op/philox.h"
-#include "proto_memory.h"
-#include "proto_stream.h"
 
 using namespace heddle::plugin;
 
-namespace proto {
+namespace bare {
 namespace {
 
 // A tensor as the stream's thread sees it: views are gone when the work is done.
@@ -46,20 +45,33 @@ struct Work {
 
 using Compute = heddle_status (*)(Work& work, std::string& why);
 
-Status enqueue(const RunContext& c, Compute compute, Work work) {
-  Stream& stream = *static_cast<Stream*>(c.stream);
-  const Stream::Call call(stream);
-  if (!call.alone()) return {HEDDLE_ERROR_INTERNAL, Stream::overlap};
-  const auto place = [&memory = stream.memory](Operand& o) {
+struct Arguments {
+  Compute compute = nullptr;
+  Work work;
+};
+
+heddle_status call(void* arguments, const sim::Memory& memory, std::string* why) {
+  Arguments& a = *static_cast<Arguments*>(arguments);
+  const auto place = [&](Operand& o) {
     o.data = reinterpret_cast<float*>(memory.shadow(o.address, o.bytes));
     return o.data != nullptr || o.size == 0;
   };
-  stream.enqueue([=](std::string& why) mutable -> heddle_status {
-    bool placed = place(work.out) && (work.scratch.size == 0 || place(work.scratch));
-    for (Operand& o : work.in) placed = placed && place(o);
-    if (!placed) return why = "a kernel was given memory that is not the device's", HEDDLE_ERROR_DEVICE;
-    return compute(work, why);
-  });
+  bool placed = place(a.work.out) && (a.work.scratch.size == 0 || place(a.work.scratch));
+  for (Operand& o : a.work.in) placed = placed && place(o);
+  if (!placed) return *why = "a kernel was given memory that is not the device's", HEDDLE_ERROR_DEVICE;
+  return a.compute(a.work, *why);
+}
+
+Status enqueue(const RunContext& c, Compute compute, Work work) {
+  auto& stream = *static_cast<sim::Stream*>(c.stream);
+  const sim::Stream::Inside inside(stream);
+  if (!inside.alone()) return {HEDDLE_ERROR_INTERNAL, sim::Stream::overlap};
+  const auto engine = sim::Engine::current();
+  sim::Job* const job = engine->take_job();
+  job->kind = sim::Job::Kind::call;
+  job->call = call;
+  job->arguments = std::make_shared<Arguments>(Arguments{compute, std::move(work)});
+  engine->enqueue(stream, job);
   return {};
 }
 
@@ -100,16 +112,16 @@ heddle_status add(Work& w, std::string&) {
 }
 
 // For counters: one i64 and another.
-heddle_status count(Work& w, std::string&) {
+heddle_status add_counts(Work& w, std::string&) {
   const auto i64_at = [](const Operand& o) { return reinterpret_cast<int64_t*>(o.data); };
   *i64_at(w.out) = *i64_at(w.in[0]) + *i64_at(w.in[1]);
   return HEDDLE_OK;
 }
 
 // [m, k] x [k, n]; b is transposed into scratch first, so that scratch has a user.
-// HEDDLE_PROTO_WRONG: a device that computes something else.
+// HEDDLE_BARE_WRONG: a device that computes something else.
 heddle_status matmul(Work& w, std::string&) {
-  const float error = std::getenv("HEDDLE_PROTO_WRONG") ? 0.5f : 0.0f;
+  const float error = std::getenv("HEDDLE_BARE_WRONG") ? 0.5f : 0.0f;
   const int64_t m = w.out.dims[0], n = w.out.dims[1], k = w.in[0].dims[1];
   for (int64_t p = 0; p < k; ++p)
     for (int64_t j = 0; j < n; ++j) w.scratch.data[j * k + p] = w.in[1].data[p * n + j];
@@ -131,7 +143,7 @@ class Simple {
 class MatMul {
  public:
   Status create(const CreateContext& c) {
-    return c.input(0)->rank == 2 && c.input(1)->rank == 2 ? Status() : unsupported("proto multiplies matrices only");
+    return c.input(0)->rank == 2 && c.input(1)->rank == 2 ? Status() : unsupported("bare multiplies matrices only");
   }
   Status prepare(PrepareContext& c) {
     c.set_scratch(c.input(1)->byte_size);
@@ -156,7 +168,7 @@ heddle_status sgd(Work& w, std::string&) {
 class Uniform {
  public:
   Status create(const CreateContext& c) {
-    if (c.attributes.has("seed")) return unsupported("proto draws with the run's seed only");
+    if (c.attributes.has("seed")) return unsupported("bare draws with the run's seed only");
     low_ = c.attributes.f("low");
     range_ = c.attributes.f("high") - c.attributes.f("low");
     return {};
@@ -267,52 +279,50 @@ Status open_gate(In<float> x, Out<float> y) {
 
 class Count {
  public:
-  Status create(const CreateContext& c) { return c.input(0)->rank == 0 ? Status() : unsupported("proto counts with scalars only"); }
-  Status run(const RunContext& c, int64_t, int64_t) const { return enqueue(c, count, work_of(c, 2)); }
+  Status create(const CreateContext& c) { return c.input(0)->rank == 0 ? Status() : unsupported("bare counts with scalars only"); }
+  Status run(const RunContext& c, int64_t, int64_t) const { return enqueue(c, add_counts, work_of(c, 2)); }
 };
 
 constexpr heddle_dtype_set f32 = dtypes<float>(), i64 = dtypes<int64_t>();
 
 }  // namespace
-}  // namespace proto
+}  // namespace bare
 
-void add_proto_kernels(Builder& plugin) {
-  using namespace proto;
-  plugin.add(Op("Relu", "", 14).kernels_only().kernel<Simple<relu, 1>>("proto", {f32}, {f32}).kernel_name("proto:relu").equals_pointwise());
-  plugin.add(
-      Op("Add", "", 14).kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:add").equals_pointwise());
-  plugin.add(Op("MatMul", "", 13).kernels_only().kernel<MatMul>("proto", {f32, f32}, {f32}).kernel_name("proto:matmul"));
-  plugin.add(Op("SgdUpdate", "heddle").kernels_only().kernel<Simple<sgd, 3>>("proto", {f32, f32, f32}, {f32}).kernel_name("proto:sgd"));
-  plugin.add(
-      Op("AccumulateAdd", "heddle").kernels_only().kernel<Simple<add, 2>>("proto", {f32, f32}, {f32}).kernel_name("proto:accumulate"));
-  plugin.add(Op("AccumulateAdd", "heddle").kernels_only().kernel<Count>("proto", {i64, i64}, {i64}).kernel_name("proto:count"));
-  plugin.add(Op("RandomUniformLike").kernels_only().kernel<Uniform>("proto", {any_dtype}, {f32}).kernel_name("proto:uniform"));
-  plugin.add(Op("Fault", "proto")
+void add_bare_kernels(Builder& plugin) {
+  using namespace bare;
+  plugin.add(Op("Relu", "", 14).kernels_only().kernel<Simple<relu, 1>>("bare", {f32}, {f32}).kernel_name("bare:relu").equals_pointwise());
+  plugin.add(Op("Add", "", 14).kernels_only().kernel<Simple<add, 2>>("bare", {f32, f32}, {f32}).kernel_name("bare:add").equals_pointwise());
+  plugin.add(Op("MatMul", "", 13).kernels_only().kernel<MatMul>("bare", {f32, f32}, {f32}).kernel_name("bare:matmul"));
+  plugin.add(Op("SgdUpdate", "heddle").kernels_only().kernel<Simple<sgd, 3>>("bare", {f32, f32, f32}, {f32}).kernel_name("bare:sgd"));
+  plugin.add(Op("AccumulateAdd", "heddle").kernels_only().kernel<Simple<add, 2>>("bare", {f32, f32}, {f32}).kernel_name("bare:accumulate"));
+  plugin.add(Op("AccumulateAdd", "heddle").kernels_only().kernel<Count>("bare", {i64, i64}, {i64}).kernel_name("bare:count"));
+  plugin.add(Op("RandomUniformLike").kernels_only().kernel<Uniform>("bare", {any_dtype}, {f32}).kernel_name("bare:uniform"));
+  plugin.add(Op("Fault", "bare")
                  .doc("x, or a failure now or later")
                  .in("x", f32)
                  .out("y", same_as("x"), f32)
                  .attribute("later", 0)
                  .attribute("times", 1)
                  .traits(HEDDLE_TRAIT_IMPURE)
-                 .kernel<Fault>("proto", {f32}, {f32})
-                 .kernel_name("proto:fault"));
-  plugin.add(Op("Shift", "proto")
+                 .kernel<Fault>("bare", {f32}, {f32})
+                 .kernel_name("bare:fault"));
+  plugin.add(Op("Shift", "bare")
                  .doc("x + k + table[0]")
                  .in("x", f32)
                  .in("k", f32)
                  .on_host()
                  .in("table", f32)
                  .out("y", same_as("x"), f32)
-                 .kernel<Shift>("proto")
-                 .kernel_name("proto:shift"));
-  plugin.add(Op("Gate", "proto")
+                 .kernel<Shift>("bare")
+                 .kernel_name("bare:shift"));
+  plugin.add(Op("Gate", "bare")
                  .doc("max(x, 0) on a stream, once the host has run Open")
                  .in("x", f32)
                  .out("y", same_as("x"), f32)
                  .traits(HEDDLE_TRAIT_IMPURE)
-                 .kernel<Simple<gate, 1>>("proto", {f32}, {f32})
-                 .kernel_name("proto:gate"));
-  plugin.add(Op("Open", "proto")
+                 .kernel<Simple<gate, 1>>("bare", {f32}, {f32})
+                 .kernel_name("bare:gate"));
+  plugin.add(Op("Open", "bare")
                  .doc("x, and opens the gate")
                  .in("x", f32)
                  .out("y", same_as("x"), f32)

@@ -1,0 +1,60 @@
+/* What a program does with simulated devices beside Heddle, as it would with a vendor's own library: memory and streams of its own, for
+   inputs and results that lie on a device and for streams that a run waits for; and what only a simulation has: its clock, which may be
+   held and let on, and what was done when. C11.
+
+   Found in the plugin's library: dlsym(library, "sim_native"), which gives a table that stays. Thread mark of all: [any]. Devices are those
+   that the process has open; a call for one that is not answers with null or nothing. */
+#ifndef HEDDLE_SIM_NATIVE_H
+#define HEDDLE_SIM_NATIVE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One piece of work, by the clock. */
+typedef struct sim_span {
+  uint64_t begin_ns, end_ns;
+  uint64_t label; /* the step of the run it was for */
+  uint64_t stream;
+  int32_t device;
+  int32_t stream_class; /* HEDDLE_STREAM_* */
+  char name[32];        /* of the operator, or "copy" */
+} sim_span;
+
+/* Of one device, since it was opened. */
+typedef struct sim_counts {
+  uint64_t calls; /* of the backend by the host, for work: enqueue, synchronize, query */
+  uint64_t works, launches, copies, pageable_copies, peer_copies, waits, records, callbacks, synchronizes, queries, allocations;
+} sim_counts;
+
+typedef struct sim_native_table {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void* (*allocate)(int32_t device, uint64_t bytes);
+  void (*release)(int32_t device, void* memory);
+  void* (*create_stream)(int32_t device);
+  void (*destroy_stream)(int32_t device, void* stream);
+  /* Enqueues; `kind` is HEDDLE_COPY_*. */
+  void (*copy)(int32_t device, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind);
+  void (*synchronize)(int32_t device, void* stream);
+  /* The clock of all devices. Held, nothing that ends later than now is done; advance lets it on by so much, and returns when everything
+     that ends until then is done. */
+  void (*hold_clock)(void);
+  void (*advance_clock)(uint64_t ns);
+  void (*release_clock)(void);
+  uint64_t (*now)(void);
+  /* Work that is done, oldest first, since the first call or the last forget_spans: as many as `capacity`; gives the number of all. */
+  uint64_t (*spans)(sim_span* spans, uint64_t capacity);
+  void (*forget_spans)(void);
+  void (*counts)(int32_t device, sim_counts* counts);
+} sim_native_table;
+
+typedef const sim_native_table* (*sim_native_function)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEDDLE_SIM_NATIVE_H */

@@ -1,0 +1,32 @@
+// One simulated device, as the tables of this folder see it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine.h"
+#include "manners.h"
+#include "memory.h"
+
+namespace sim {
+
+struct Device {
+  Device(uint64_t bytes, bool unified, std::shared_ptr<Engine> made) : memory(bytes, unified), engine(std::move(made)) {}
+  Memory memory;
+  const std::shared_ptr<Engine> engine;
+  Manners manners;
+  bool unified = false;
+  bool peers = false;
+  uint32_t guard_bytes = 0;
+  std::string description;
+};
+
+// Those that are open, by index; null: it is not. The last opened, where one was opened again. A call that uses one ends before it is
+// closed, which is the caller's promise.
+Device* open_device(int32_t index);
+
+// The table of a kind of simulated devices, whose settings are HEDDLE_<KIND>_...: "sim", with all that a backend may have. `host`: the
+// plugin's, which stays.
+heddle_device_backend simulated_backend(const char* kind, const heddle_host* host);
+
+}  // namespace sim
