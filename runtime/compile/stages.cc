@@ -48,7 +48,7 @@ Status compile_stage(Compilation& c, const Net*) {
   options.prepare_ns = &prepare_ns;
   std::vector<Diagnostic> warnings;
   for (const Diagnostic& d : c.findings.all())
-    if (d.severity == Severity::warning || d.code == Code::no_kernel) warnings.push_back(d);
+    if (d.severity == Severity::warning || d.code == Code::no_kernel || d.code == Code::wrong_device) warnings.push_back(d);
   auto plan = compile(std::move(c.typed), c.target, options, std::move(warnings));
   if (c.times) {
     c.times->prepare_ns += prepare_ns;

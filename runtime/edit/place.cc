@@ -10,6 +10,7 @@
 #include "device/device_manager.h"
 #include "device/locations.h"
 #include "edit/editor.h"
+#include "edit/host_regions.h"
 #include "plugin/kernel_call.h"
 
 namespace heddle {
@@ -18,23 +19,6 @@ namespace {
 bool has_late_value(const TypedNet& net, const Node& node) {
   const auto late = [&](ValueId id) { return id.valid() && net.type(id).late(); };
   return std::any_of(node.inputs.begin(), node.inputs.end(), late) || std::any_of(node.outputs.begin(), node.outputs.end(), late);
-}
-
-// Whether `node` runs on devices of that kind: it has a kernel there, becomes part of a Pointwise that has one, or runs nothing.
-bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
-  // A value without a type follows an error that was already reported: skip it.
-  const auto untyped = [&](ValueId id) { return id.valid() && net.type(id).dtype == DType::none; };
-  if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
-    return true;
-  if (has_late_value(net, node)) return false;
-  if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
-  return KernelCall(net, node, device, 1).find() != nullptr;
-}
-
-// Its results are known before the run: it is folded away.
-bool is_known(const TypedNet& net, const Node& node) {
-  return !node.outputs.empty() &&
-         std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return !v.valid() || net.known[v.index]; });
 }
 
 Status fallen_back(const Node& node, const CompilationTarget& target) {
@@ -46,7 +30,38 @@ Status fallen_back(const Node& node, const CompilationTarget& target) {
   return std::move(status).at(node.name, display_name(node.domain, node.type));
 }
 
+Status moved(const Net& net, const HostRegion& region, const CompilationTarget& target) {
+  constexpr size_t most_names = 3;
+  std::vector<std::string> others;
+  for (size_t i = 1; i < region.nodes.size() && i <= most_names; ++i) others.push_back(quoted(net[region.nodes[i]].name));
+  if (region.nodes.size() > most_names + 1) others.push_back(fmt::format("{} more", region.nodes.size() - most_names - 1));
+  const std::string everywhere = quoted(target.default_device);
+  const std::string keep = fmt::format("give it the device {} to keep it there", everywhere);
+  const bool asked_for = target.copies == Copies::automatic;
+  Status status(Code::wrong_device,
+                fmt::format("runs on {}{}{}: {} bytes fewer are copied in each run than with it on {}", quoted(host_name),
+                            others.empty() ? "" : " together with ", join(others, ", "), region.saved_bytes, everywhere),
+                asked_for ? Hint(keep) : hint_with(fmt::format("{}, or say ", keep), option_names::automatic_copies));
+  status.diagnostic().severity = asked_for ? Severity::note : Severity::warning;
+  const Node& first = net[region.nodes[0]];
+  return std::move(status).at(first.name, display_name(first.domain, first.type)).in_net(net.name);
+}
+
 }  // namespace
+
+bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
+  const auto untyped = [&](ValueId id) { return id.valid() && net.type(id).dtype == DType::none; };
+  if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
+    return true;
+  if (has_late_value(net, node)) return false;
+  if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
+  return KernelCall(net, node, device, 1).find() != nullptr;
+}
+
+bool is_known(const TypedNet& net, const Node& node) {
+  return !node.outputs.empty() &&
+         std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return !v.valid() || net.known[v.index]; });
+}
 
 bool runs_pointwise(const TypedNet& net, const std::string& device) {
   const OperatorSchema* pointwise = net.registry->find_operator("heddle", "Pointwise");
@@ -62,13 +77,25 @@ TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings
   const bool fall_back = elsewhere && target.copies != Copies::strict && check_device(*net.registry, everywhere).ok();
   const bool has_pointwise = fall_back && runs_pointwise(net, everywhere);
   Editor editor(std::move(net));
+  std::vector<NodeId> on_host_alone;
+  DeviceId there;  // the default device; invalid: nobody is on it for want of another
   for (size_t i = 0; i < editor.graph().nodes.size(); ++i) {
     const NodeId id(i);
     const Node& node = editor.node(id);
     const bool known = node.device.empty() && is_known(editor.net(), node);
     const bool falls_back = !known && fall_back && node.device.empty() && !runs_on(editor.net(), node, everywhere, has_pointwise);
-    if (falls_back) findings.add(fallen_back(node, target).in_net(editor.graph().name));
-    editor.set_device(id, known || falls_back ? host_device : editor.device(full_device_name(node.device, everywhere)));
+    if (falls_back) {
+      findings.add(fallen_back(node, target).in_net(editor.graph().name));
+      on_host_alone.push_back(id);
+    }
+    const DeviceId device = known || falls_back ? host_device : editor.device(full_device_name(node.device, everywhere));
+    editor.set_device(id, device);
+    if (node.device.empty() && device != host_device) there = device;
+  }
+  if (!there.valid()) return editor.finish();
+  for (const HostRegion& region : host_regions(editor.net(), there, on_host_alone)) {
+    findings.add(moved(editor.graph(), region, target));
+    for (const NodeId id : region.nodes) editor.set_device(id, host_device);
   }
   return editor.finish();
 }

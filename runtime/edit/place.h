@@ -10,12 +10,20 @@ namespace heddle {
 
 // Gives every operator that names no device the target's default one. Where copies may be made (Copies other than strict) and the default
 // device is there, operators that do not run there become the host's, each with a finding: a warning, or a note where copies were asked
-// for (Copies::automatic). Those whose results are known before the run are the host's in any case: they are folded away. From here on a
+// for (Copies::automatic). So do operators around them that would have more bytes copied if they stayed (edit/host_regions.h), with a
+// finding for each region. Those whose results are known before the run are the host's in any case: they are folded away. From here on a
 // device is an id (Node::placed, TypedNet::devices).
 TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings);
 
 // Leaves out of the table those that no operator is left on; ids are given anew, in the order of the operators.
 void drop_unused_devices(TypedNet& net);
+
+// Whether `node` runs on that device: it has a kernel there, becomes part of a Pointwise that has one (`has_pointwise`: runs_pointwise of
+// the device), or runs nothing. Nodes that values without a type belong to run anywhere: what is wrong with them was said.
+bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise);
+
+// Whether its results are known before the run, so that it is folded away.
+bool is_known(const TypedNet& net, const Node& node);
 
 // Whether devices of this kind have a kernel for heddle::Pointwise.
 bool runs_pointwise(const TypedNet& net, const std::string& device);

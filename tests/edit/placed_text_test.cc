@@ -10,7 +10,7 @@ using namespace testing_stages;
 // MatMul has a kernel on the devices of the test plugin, Neg has none, Flatten only looks at its input.
 Net net(const char* device_of_product = "") {
   NetBuilder b("placed");
-  const ValueId x = b.input("x", DType::f32, Shape{2, 2});
+  const ValueId x = b.input("x", DType::f32, Shape{64, 64});
   const ValueId product = b.add1("MatMul", "product", {x, x});
   b.net().nodes[0].device = device_of_product;
   b.output(b.add1("Neg", "n", {b.add1("Flatten", "flat", {product})}));
@@ -26,18 +26,18 @@ std::string placed(Net net, const char* device, bool fall_back) {
 }
 
 TEST(Place, OnTheHostNothingIsWritten) {
-  EXPECT_EQ(placed(net(), "cpu", true), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x)
-flat: f32[2, 2] = Flatten(product)
-n: f32[2, 2] = Neg(flat)
+  EXPECT_EQ(placed(net(), "cpu", true), R"net(placed(x: f32[64, 64]) -> (n)
+product: f32[64, 64] = MatMul(x, x)
+flat: f32[64, 64] = Flatten(product)
+n: f32[64, 64] = Neg(flat)
 )net");
 }
 
 TEST(Place, WithoutFallBackNothingIsAsked) {
-  EXPECT_EQ(placed(net(), "bare", false), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @bare:0
-flat: f32[2, 2] = Flatten(product) @bare:0
-n: f32[2, 2] = Neg(flat) @bare:0
+  EXPECT_EQ(placed(net(), "bare", false), R"net(placed(x: f32[64, 64]) -> (n)
+product: f32[64, 64] = MatMul(x, x) @bare:0
+flat: f32[64, 64] = Flatten(product) @bare:0
+n: f32[64, 64] = Neg(flat) @bare:0
 )net");
 }
 
@@ -45,31 +45,31 @@ TEST(Place, WhatTheDeviceHasNoKernelForRunsOnTheHost) {
   EXPECT_EQ(
       placed(net(), "bare", true),
       R"net(warning[no-kernel] "placed": "n" (Neg): runs on "cpu:0": no kernel for it on "bare:0"; load a plugin that has one, or say SessionOptions::copies = Copies::automatic
-placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @bare:0
-flat: f32[2, 2] = Flatten(product) @bare:0
-n: f32[2, 2] = Neg(flat) @cpu:0
+placed(x: f32[64, 64]) -> (n)
+product: f32[64, 64] = MatMul(x, x) @bare:0
+flat: f32[64, 64] = Flatten(product) @bare:0
+n: f32[64, 64] = Neg(flat) @cpu:0
 )net");
 }
 
 TEST(Place, ANamedDeviceStaysAndIsSpelledOneWay) {
-  EXPECT_EQ(placed(net("bare"), "cpu:0", true), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @bare:0
-flat: f32[2, 2] = Flatten(product) @cpu:0
-n: f32[2, 2] = Neg(flat) @cpu:0
+  EXPECT_EQ(placed(net("bare"), "cpu:0", true), R"net(placed(x: f32[64, 64]) -> (n)
+product: f32[64, 64] = MatMul(x, x) @bare:0
+flat: f32[64, 64] = Flatten(product) @cpu:0
+n: f32[64, 64] = Neg(flat) @cpu:0
 )net");
-  EXPECT_EQ(placed(net("cpu"), "bare:1", false), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @cpu:0
-flat: f32[2, 2] = Flatten(product) @bare:1
-n: f32[2, 2] = Neg(flat) @bare:1
+  EXPECT_EQ(placed(net("cpu"), "bare:1", false), R"net(placed(x: f32[64, 64]) -> (n)
+product: f32[64, 64] = MatMul(x, x) @cpu:0
+flat: f32[64, 64] = Flatten(product) @bare:1
+n: f32[64, 64] = Neg(flat) @bare:1
 )net");
 }
 
 TEST(Place, TheDefaultDeviceByNameIsTheDefaultDevice) {
-  EXPECT_EQ(placed(net("bare:1"), "bare:1", false), R"net(placed(x: f32[2, 2]) -> (n)
-product: f32[2, 2] = MatMul(x, x) @bare:1
-flat: f32[2, 2] = Flatten(product) @bare:1
-n: f32[2, 2] = Neg(flat) @bare:1
+  EXPECT_EQ(placed(net("bare:1"), "bare:1", false), R"net(placed(x: f32[64, 64]) -> (n)
+product: f32[64, 64] = MatMul(x, x) @bare:1
+flat: f32[64, 64] = Flatten(product) @bare:1
+n: f32[64, 64] = Neg(flat) @bare:1
 )net");
 }
 
