@@ -113,8 +113,11 @@ Result<ValueId> Editor::add_node(NodeId before, const std::string& type, const s
   node.name = name;
   node.domain = domain;
   node.type = type;
-  // A new node runs where the node that it was made for runs: copies are inserted later, from these places.
-  if (before.valid()) node.placed = graph()[before].placed;
+  // A new node runs where the node that it was made for runs, whether placement is still to come (device) or done (placed).
+  if (before.valid()) {
+    node.device = graph()[before].device;
+    node.placed = graph()[before].placed;
+  }
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   HEDDLE_TRY(const ValueId output, append_node(net_, std::move(node)));

@@ -88,6 +88,7 @@ Result<TypedNet> fold_batch_normalization(TypedNet net) {
     if (bn.outputs.size() > 1 && bn.outputs[1].valid()) continue;
     const NodeId conv_id = editor.graph()[bn.inputs[0]].producer;
     if (!conv_id.valid() || !is(editor.node(conv_id), "Conv") || editor.only_reader(bn.inputs[0]) != bn_id) continue;
+    if (editor.node(conv_id).placed != bn.placed) continue;
     if (editor.net().type(bn.inputs[0]).dtype != DType::f32 || editor.net().type(bn.inputs[0]).late()) continue;
     bool constant = true;
     for (size_t k = 1; k < 5; ++k)

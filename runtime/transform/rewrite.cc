@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "edit/editor.h"
+#include "edit/place.h"
 #include "plugin/registry.h"
 #include "transform/transform.h"
 
@@ -134,11 +135,22 @@ bool Match::closed() const {
   return true;
 }
 
-// Puts the replacement in the place of what matched.
+// Whether what was added has kernels on the device it was put on. On the host a missing one is compile's to tell.
+bool run_where_they_are(const Editor& editor, const std::vector<NodeId>& added) {
+  const TypedNet& net = editor.net();
+  return std::all_of(added.begin(), added.end(), [&](NodeId id) {
+    const Node& node = editor.node(id);
+    const std::string& device = net.device_of(node);
+    return node.placed == host_device || runs_on(net, node, device, runs_pointwise(net, device));
+  });
+}
+
+// Puts the replacement in the place of what matched, unless it does not run there.
 Status replace(Editor& editor, const RewriteRule& rule, const Match& match, NodeId at) {
   const Net& replacement = rule.replacement;
   const std::string prefix = editor.node(at).name + "/" + rule.name + "/";
   std::vector<ValueId> values(replacement.values.size());
+  std::vector<NodeId> added;
   for (size_t i = 0; i < replacement.inputs.size(); ++i) values[replacement.inputs[i].index] = match.value(rule.pattern.inputs[i]);
   for (const Node& node : replacement.nodes) {
     std::vector<ValueId> inputs;
@@ -148,6 +160,11 @@ Status replace(Editor& editor, const RewriteRule& rule, const Match& match, Node
       inputs.push_back(id.valid() ? values[id.index] : ValueId());
     }
     HEDDLE_TRY(values[node.outputs[0].index], editor.add_node(at, node.type, prefix + node.name, inputs, node.attributes, node.domain));
+    added.push_back(editor.graph()[values[node.outputs[0].index]].producer);
+  }
+  if (!run_where_they_are(editor, added)) {
+    for (const NodeId id : added) editor.remove(id);
+    return {};
   }
   const ValueId before = match.value(rule.pattern.outputs[0]), after = values[replacement.outputs[0].index];
   const TensorType &was = editor.net().type(before), &is = editor.net().type(after);

@@ -92,5 +92,26 @@ TEST(Editor, HandsOnDevicesAndLimits) {
   EXPECT_EQ(net.device_of(net.net.nodes[1]), "near:0");  // where the node runs that it was added for
 }
 
+// What the file says of the device goes along too, for what is added before placement.
+TEST(Editor, HandsOnDevicesThatAreYetToBeGiven) {
+  NetBuilder b("named");
+  b.output(b.add1("Neg", "n", {b.input("x", DType::f32, Shape{4})}));
+  b.net().nodes[0].device = "near:2";
+  const auto registry = Internals::of(runtime()).registry.snapshot();
+  auto resolved = resolve(b.finish(), registry);
+  ASSERT_TRUE(resolved.ok()) << resolved.status().text();
+  auto typed = infer(std::move(*resolved), registry, {});
+  ASSERT_TRUE(typed.ok()) << typed.status().text();
+  Editor editor(std::move(*typed));
+  const auto added = editor.add_node(NodeId(0), "Abs", "abs", {editor.graph().inputs[0]});
+  ASSERT_TRUE(added.ok()) << added.status().text();
+  editor.set_inputs(NodeId(0), {*added});
+  Findings findings;
+  const TypedNet net = place(editor.finish(), host_target(), findings);
+  ASSERT_EQ(net.net.nodes.size(), 2u);
+  EXPECT_EQ(net.net.nodes[0].name, "abs");
+  EXPECT_EQ(net.device_of(net.net.nodes[0]), "near:2");
+}
+
 }  // namespace
 }  // namespace heddle

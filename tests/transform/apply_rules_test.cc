@@ -74,11 +74,20 @@ TEST(ApplyRules, NotAcrossDevicesNorWhatWaitsForOthers) {
 
 TEST(ApplyRules, TheReplacementRunsWhereThePatternRan) {
   Net net = swish_net();
-  for (Node& node : net.nodes) node.device = "bare:1";
-  EXPECT_EQ(transformed(net, {"apply_rules"}, with_rules()), R"net(swish(x: f32[2, 3]) -> (z)
-"y/rules_sound: swish/y": f32[2, 3] = rules::Swish/1(x) @bare:1
-z: f32[2, 3] = Abs("y/rules_sound: swish/y") @bare:1
+  for (Node& node : net.nodes) node.device = "sim:1";
+  Stages stages = with_rules();
+  stages.plugins.push_back("../sim");
+  EXPECT_EQ(transformed(net, {"apply_rules"}, stages), R"net(swish(x: f32[2, 3]) -> (z)
+"y/rules_sound: swish/y": f32[2, 3] = rules::Swish/1(x) @sim:1
+z: f32[2, 3] = Abs("y/rules_sound: swish/y") @sim:1
 )net");
+}
+
+// No plugin brings kernels for it here.
+TEST(ApplyRules, NotWhereTheReplacementHasNoKernel) {
+  Net net = swish_net();
+  for (Node& node : net.nodes) node.device = "sim:1";
+  EXPECT_TRUE(unchanged(net));
 }
 
 // y = 2 * leaky_relu(x), as rules_constants has it, or not quite.

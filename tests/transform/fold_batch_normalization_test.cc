@@ -14,6 +14,7 @@ struct Normalized {
   DType dtype = DType::f32;
   bool biased = false, read_twice = false, conv_is_output = false, weights_are_fed = false, scale_is_fed = false, statistics = false;
   bool ordered = false;
+  const char *conv_device = "", *device = "";
   float variance = 1;
   std::vector<Attribute> attributes = {{"epsilon", 0.0}};
   const char* first = "Conv";
@@ -41,6 +42,8 @@ struct Normalized {
     if (read_twice) b.output(b.add1("Neg", "other", {conv}));
     if (conv_is_output) b.output(conv);
     if (ordered) b.net().nodes[1].control = {NodeId(0)};
+    b.net().nodes[0].device = conv_device;
+    b.net().nodes[1].device = device;
     return b.finish();
   }
 };
@@ -115,6 +118,23 @@ TEST(FoldBatchNormalization, LeavesWhatItCannotSayInWeights) {
   EXPECT_TRUE(kept({.first = "ConvTranspose"}));
   EXPECT_TRUE(kept({.statistics = true, .attributes = {{"training_mode", int64_t{1}}}}));
   EXPECT_TRUE(kept({.attributes = {{"training_mode", int64_t{1}}}}));
+}
+
+// The convolution would do on its device what was put on another one.
+TEST(FoldBatchNormalization, LeavesWhatRunsOnAnotherDevice) {
+  EXPECT_TRUE(kept({.device = "sim:0"}));
+  EXPECT_TRUE(kept({.conv_device = "sim:0", .device = "sim:1"}));
+  EXPECT_FALSE(kept({.conv_device = "sim", .device = "sim:0"}));
+}
+
+// What it makes of the weights runs where the convolution does.
+TEST(FoldBatchNormalization, AddsOperatorsWhereTheConvolutionRuns) {
+  const Typed made = typed(Normalized{.conv_device = "sim:0", .device = "sim:0"}.net());
+  Findings findings;
+  auto folded = fold_batch_normalization(place(made.net, host_target(), findings));
+  ASSERT_TRUE(folded.ok()) << folded.status().text();
+  ASSERT_GT(folded->net.nodes.size(), 2u);
+  for (const Node& node : folded->net.nodes) EXPECT_EQ(folded->device_of(node), "sim:0") << node.name;
 }
 
 // With neither variance nor epsilon the factor is infinite: what has no weight would become a NaN where the sum gives an infinity.
