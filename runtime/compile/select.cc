@@ -102,7 +102,7 @@ Status select_kernels(Draft& draft) {
       findings.add(draft.at(id, {Code::unsupported, "extents are known only while it runs, which no device can do yet", "put it on cpu"}));
       continue;
     }
-    if (!d.kernel && !d.view) findings.add(draft.at(id, d.call->missing()));
+    if (!d.kernel && !d.view) findings.add(draft.at(id, d.call->missing(net, node)));
     draft.order.push_back(id);
   }
   return findings.status();

@@ -85,11 +85,13 @@ const KernelEntry* KernelCall::find(const KernelEntry* after) const {
   return registry_->find_kernel(*schema_, device_kind(device_), std::span(input_dtypes_).first(own), output_dtypes_, after);
 }
 
-Status KernelCall::missing() const {
-  std::vector<std::string> dtypes;
-  for (const DType d : input_dtypes_) dtypes.emplace_back(d == DType::none ? "-" : to_string(d));
+Status KernelCall::missing(const Net& net, const Node& node) const {
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < input_dtypes_.size(); ++i)
+    inputs.push_back(node.inputs[i].valid() ? fmt::format("{} ({})", quoted(net[node.inputs[i]].name), to_string(input_dtypes_[i])) : "-");
   return {Code::no_kernel,
-          fmt::format("no loaded plugin has a kernel for device kind {} and inputs ({})", quoted(device_kind(device_)), join(dtypes, ", ")),
+          fmt::format("no loaded plugin has a kernel for it on {}{}{}", quoted(device_), inputs.empty() ? "" : " with inputs ",
+                      join(inputs, ", ")),
           "insert a Cast, choose another device, or load a plugin that has one"};
 }
 

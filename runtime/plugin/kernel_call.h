@@ -38,8 +38,8 @@ class KernelCall {
   void set_device_handle(void* handle) { abi_.device_handle = handle; }
   // The best kernel behind `after`, by dtypes and device kind; null when there is none.
   const KernelEntry* find(const KernelEntry* after = nullptr) const;
-  // What to say where there is none: no_kernel.
-  Status missing() const;
+  // What to say where there is none: no_kernel. `net`, `node`: what it was made for.
+  Status missing(const Net& net, const Node& node) const;
   // [several threads at once] `state` is null when it fails; `end`, when given, is told why.
   Status create(const KernelEntry& kernel, CallServices* services, void** state, CallEnd* end = nullptr) const;
   std::vector<heddle_format> formats(const KernelEntry& kernel) const;

@@ -26,8 +26,9 @@ class KernelCheck {
       const Node& node = net.net.nodes[i];
       const std::string& device = net.device_of(node);
       if (has_types(net, node) && !runs(net, node, device, transformed))
-        findings.add(
-            Status(KernelCall(net, node, device, 1).missing()).at(node.name, display_name(node.domain, node.type)).in_net(net.net.name));
+        findings.add(Status(KernelCall(net, node, device, 1).missing(net.net, node))
+                         .at(node.name, display_name(node.domain, node.type))
+                         .in_net(net.net.name));
       visit_subnets(net, NodeId(i), &compilation_.evaluator, findings,
                     [&](TypedNet subnet, bool whole, Findings& inside) { look_inside(std::move(subnet), whole, inside); });
     }

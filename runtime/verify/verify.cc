@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "device/device_manager.h"
 #include "device/locations.h"
+#include "plugin/host.h"
 #include "plugin/registry.h"
 #include "verify/visit_subnets.h"
 
@@ -23,10 +24,10 @@ class Verifier {
       : typed_(typed), net_(typed.net), target_(target), options_(options), findings_(findings), locations_(typed) {}
 
   void run() {
-    if (options_.subnet)
-      check_on_host();
-    else
+    if (!options_.subnet) {
       check_devices();
+      check_devices_inside();
+    }
     if (!locations_.all_on_host() && !options_.subnet)
       for (size_t i = 0; i < net_.nodes.size(); ++i) check_placement(NodeId(i));
     check_variables();
@@ -58,18 +59,51 @@ class Verifier {
       }
       Status& status = devices[node.placed.index];
       if (!std::exchange(seen[node.placed.index], 1)) status = check_device(*typed_.registry, typed_.device_of(node));
-      if (!status.ok()) report(node, status);
+      if (!status.ok()) report(node, needed_there(node, status));
     }
+  }
+  // What is wrong with the operator's device, and what of the net was to be there.
+  Status needed_there(const Node& node, Status status) const {
+    std::string what;
+    for (const ValueId v : node.inputs)
+      if (v.valid() && what.empty())
+        what = fmt::format(" (it would read {} of {} there)", quoted(net_[v].name),
+                           quoted(locations_.all_on_host() ? host_name : typed_.devices[locations_.of(v).index]));
+    for (const ValueId v : node.outputs)
+      if (v.valid() && net_[v].variable.valid())
+        what = fmt::format(" (it would update variable {} there)", quoted(net_[net_[v].variable].name));
+    status.diagnostic().message += what;
+    return status;
   }
   void check_host_name(const Node& node) {
     const std::string device = full_device_name(node.device, target_.default_device);
     if (is_host(device) && device != host_name)
-      report(node, {Code::no_such_device, fmt::format("device {} does not exist", quoted(device)), "there is one cpu: cpu:0"});
+      report(node, needed_there(
+                       node, {Code::no_such_device, fmt::format("device {} does not exist", quoted(device)), "there is one cpu: cpu:0"}));
   }
-  void check_on_host() {
-    for (const Node& node : net_.nodes)
-      if (const std::string device = full_device_name(node.device, host_name); device != host_name)
-        report(node, {Code::unsupported, fmt::format("is put on {}, but subnets run on the host", quoted(device)), "leave its device out"});
+  // By what nets inside say of devices alone, so that those are found too whose types only the run knows.
+  void check_devices_inside() {
+    for (const Node& node : net_.nodes) check_on_host(net_.name, node, findings_);
+  }
+  static void check_on_host(const std::string& net, const Node& node, Findings& findings) {
+    std::set<std::string> said;  // branches may be copies of one net
+    for (const Attribute& attribute : node.attributes) {
+      const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+      if (!subnet) continue;
+      Findings inside;
+      for (const Node& inner : (*subnet)->nodes) {
+        if (const std::string device = full_device_name(inner.device, host_name); device != host_name)
+          inside.add(Status(Code::unsupported, fmt::format("is put on {}, but subnets run on {}", quoted(device), quoted(host_name)),
+                            "leave its device out")
+                         .at(inner.name, display_name(inner.domain, inner.type))
+                         .in_net((*subnet)->name));
+        check_on_host((*subnet)->name, inner, inside);
+      }
+      for (const Diagnostic& d : inside.all()) {
+        Status outside = from_subnet(Status(d), (*subnet)->name, net, node.name, display_name(node.domain, node.type));
+        if (said.insert(outside.text()).second) findings.add(std::move(outside));
+      }
+    }
   }
   void check_subnets() {
     const CompilationTarget host = target_.for_subnets();

@@ -145,7 +145,7 @@ inline Status Prepared::make(const Case& c, bool memory) {
   const KernelEntry* kernel = call_->find();
   if (!kernel) {
     lowered_ = node_.schema->op->pointwise != nullptr;
-    return lowered_ ? Status() : call_->missing();
+    return lowered_ ? Status() : Status(Code::no_kernel, "no kernel for " + c.type);
   }
   const std::vector<const heddle_tensor*> outputs(outputs_.begin(), outputs_.end());
   PrepareRequest request;

@@ -72,9 +72,9 @@ TEST(Verify, DevicesThatAreNotThereAreNamedByEveryOperator) {
   b.output(b.on("cpu:1", "Relu", "u", {b.x}));
   EXPECT_EQ(
       b.found(Copies::automatic),
-      R"net(error[no-such-device] "nowhere": "y" (Relu): device "bare:7" does not exist: there are 2 of kind "bare"; the last is bare:1
-error[no-such-device] "nowhere": "z" (Relu): device "sim:0" does not exist: no loaded plugin brings devices of kind "sim"; load its plugin with RuntimeOptions::plugins, or choose cpu
-error[no-such-device] "nowhere": "u" (Relu): device "cpu:1" does not exist; there is one cpu: cpu:0
+      R"net(error[no-such-device] "nowhere": "y" (Relu): device "bare:7" does not exist: there are 2 of kind "bare" (it would read "x" of "cpu:0" there); the last is bare:1
+error[no-such-device] "nowhere": "z" (Relu): device "sim:0" does not exist: no loaded plugin brings devices of kind "sim" (it would read "x" of "cpu:0" there); load its plugin with RuntimeOptions::plugins, or choose cpu
+error[no-such-device] "nowhere": "u" (Relu): device "cpu:1" does not exist (it would read "x" of "cpu:0" there); there is one cpu: cpu:0
 )net");
 }
 
@@ -143,7 +143,7 @@ TEST(Verify, SubnetsRunOnTheHost) {
   b.output(b.add1("If", "y", {yes(b), b.x}, {{"then_branch", same}, {"else_branch", same}}));
   EXPECT_EQ(
       b.found(Copies::automatic),
-      R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "bare:0", but subnets run on the host, in subnet "inner", in subnet "body"; leave its device out
+      R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "bare:0", but subnets run on "cpu:0", in subnet "inner", in subnet "body"; leave its device out
 )net");
 }
 
@@ -197,7 +197,7 @@ TEST(Verify, EverythingIsToldAtOnce) {
   b.output(b.on("nowhere", "Relu", "y", {b.x}));
   EXPECT_EQ(
       b.found(Copies::strict),
-      R"net(error[no-such-device] "all": "y" (Relu): device "nowhere:0" does not exist: no loaded plugin brings devices of kind "nowhere"; load its plugin with RuntimeOptions::plugins, or choose cpu
+      R"net(error[no-such-device] "all": "y" (Relu): device "nowhere:0" does not exist: no loaded plugin brings devices of kind "nowhere" (it would read "x" of "cpu:0" there); load its plugin with RuntimeOptions::plugins, or choose cpu
 error[hazard] "all": output "w" is version 0 of variable "w", which is overwritten in the same run; make an Identity of it the output, or the newest version
 warning[unused-operator] "all": "unused" (Neg): nobody reads what it makes: it is left out of the plan; remove it, or make its output one of the net's
 )net");
