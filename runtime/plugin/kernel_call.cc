@@ -86,9 +86,15 @@ const KernelEntry* KernelCall::find(const KernelEntry* after) const {
 }
 
 Status KernelCall::missing(const Net& net, const Node& node) const {
+  // What was copied to the device is told by the name it has in the user's net.
+  const auto name_of = [&](ValueId v) {
+    for (NodeId from = net[v].producer; from.valid() && net[from].type == "Copy" && net[from].domain == "heddle"; from = net[v].producer)
+      v = net[from].inputs[0];
+    return quoted(net[v].name);
+  };
   std::vector<std::string> inputs;
   for (size_t i = 0; i < input_dtypes_.size(); ++i)
-    inputs.push_back(node.inputs[i].valid() ? fmt::format("{} ({})", quoted(net[node.inputs[i]].name), to_string(input_dtypes_[i])) : "-");
+    inputs.push_back(node.inputs[i].valid() ? fmt::format("{} ({})", name_of(node.inputs[i]), to_string(input_dtypes_[i])) : "-");
   return {Code::no_kernel,
           fmt::format("no loaded plugin has a kernel for it on {}{}{}", quoted(device_), inputs.empty() ? "" : " with inputs ",
                       join(inputs, ", ")),

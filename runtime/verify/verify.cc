@@ -21,7 +21,13 @@ namespace {
 class Verifier {
  public:
   Verifier(const TypedNet& typed, const CompilationTarget& target, const VerifyOptions& options, Findings& findings)
-      : typed_(typed), net_(typed.net), target_(target), options_(options), findings_(findings), locations_(typed) {}
+      : typed_(typed),
+        net_(typed.net),
+        target_(target),
+        options_(options),
+        findings_(findings),
+        devices_(typed.devices.size()),
+        locations_(typed) {}
 
   void run() {
     if (!options_.subnet) {
@@ -44,7 +50,6 @@ class Verifier {
   bool typed(ValueId id) const { return typed_.type(id).dtype != DType::none; }
 
   void check_devices() {
-    std::vector<Status> devices(typed_.devices.size());  // what is wrong with each
     std::vector<char> seen(typed_.devices.size(), 0);
     // The default device must be there even when nothing that it has a kernel for is in the net.
     if (const std::string& name = target_.default_device; !is_host(name)) {
@@ -57,7 +62,7 @@ class Verifier {
         check_host_name(node);
         continue;
       }
-      Status& status = devices[node.placed.index];
+      Status& status = devices_[node.placed.index];
       if (!std::exchange(seen[node.placed.index], 1)) status = check_device(*typed_.registry, typed_.device_of(node));
       if (!status.ok()) report(node, needed_there(node, status));
     }
@@ -115,7 +120,14 @@ class Verifier {
                     [&](const TypedNet& subnet, bool, Findings& inside) { verify(subnet, host, inner, inside); });
   }
 
-  // What the net's inputs, outputs and constants need is always copied; what is known before the run becomes a constant.
+  bool updates_elsewhere(NodeId id, VariableId variable) const {
+    return variable.valid() && std::any_of(net_[id].outputs.begin(), net_[id].outputs.end(), [&](ValueId v) {
+             return v.valid() && net_[v].variable == variable && locations_.of(v) != locations_.of(id);
+           });
+  }
+
+  // What the net's inputs, outputs and constants need is always copied; what is known before the run becomes a constant. What crosses from
+  // or to a device that does not exist is told when that is mended, and an update of a variable that lives elsewhere is told once.
   void check_placement(NodeId id) {
     const Node& node = net_[id];
     const auto known = [&](ValueId v) { return !v.valid() || typed_.known[v.index]; };
@@ -125,7 +137,8 @@ class Verifier {
       const Value& value = net_[node.inputs[i]];
       const DeviceId there = locations_.of(node.inputs[i]), here = locations_.wanted(id, i);
       if (there == here || (!value.producer.valid() && !value.variable.valid()) || typed_.known[node.inputs[i].index]) continue;
-      if (target_.copies == Copies::automatic) continue;
+      if (target_.copies == Copies::automatic || !devices_[there.index].ok() || !devices_[here.index].ok()) continue;
+      if (value.variable.valid() && updates_elsewhere(id, value.variable)) continue;
       Status crossing(Code::wrong_device,
                       fmt::format("runs on {} but input {} is on {}, where {}{}", quoted(typed_.devices[locations_.of(id).index]),
                                   quoted(value.name), quoted(typed_.devices[there.index]),
@@ -138,7 +151,7 @@ class Verifier {
       report(node, std::move(crossing));
     }
     for (const ValueId v : node.outputs)
-      if (v.valid() && net_[v].variable.valid() && locations_.of(v) != locations_.of(id))
+      if (v.valid() && updates_elsewhere(id, net_[v].variable))
         report(node,
                {Code::wrong_device,
                 fmt::format("runs on {} but updates variable {}, which is updated on {}", quoted(typed_.devices[locations_.of(id).index]),
@@ -251,6 +264,7 @@ class Verifier {
   const CompilationTarget& target_;
   const VerifyOptions& options_;
   Findings& findings_;
+  std::vector<Status> devices_;  // what is wrong with each, but for the default one
   const Locations locations_;
 };
 
