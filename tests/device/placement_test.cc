@@ -123,6 +123,57 @@ TEST_P(DevicePlacement, ShapeArithmeticIsFoldedAndCrossesNothing) {
   EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[4], 5);
 }
 
+// x -> If -> Relu -> If -> MatMul: no device has a kernel for If.
+Net fallen_back_net() {
+  NetBuilder branch("branch");
+  branch.output(branch.add1("Abs", "abs", {branch.input("x", DeclaredType())}));
+  const auto both = std::make_shared<const Net>(branch.finish());
+  NetBuilder b("fallen back");
+  const ValueId yes = b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
+  const auto falls_back = [&](const char* name, ValueId x) {
+    return b.add1("If", name, {yes, x}, {{"then_branch", both}, {"else_branch", both}});
+  };
+  const ValueId first = falls_back("first", b.input("x", DType::f32, Shape{64, 64}));
+  const ValueId last = falls_back("last", b.add1("Relu", "between", {first}));
+  b.output(b.add1("MatMul", "y", {last, b.constant("w", whole_numbers({64, 64}, 1, 1))}));
+  return b.finish();
+}
+
+TEST_P(DevicePlacement, WhatOnlyCopiesBetweenFallBacksRunsOnTheHost) {
+  const Runtime runtime = device_runtime();
+  SessionOptions options = silent();
+  options.device = device_name(0);
+  auto prepared = prepare(runtime, fallen_back_net(), options);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  std::map<std::string, std::string> device;
+  for (const PlanStep& step : prepared->plan().steps) device[step.name] = prepared->plan().device_of(step);
+  EXPECT_EQ(device["between"], "cpu:0");
+  EXPECT_EQ(device["y"], device_name(0));
+  EXPECT_EQ(prepared->plan().copies.size(), 2u) << "there and back for the MatMul";
+  // Said as what fell back is: a note where copies were asked for, else a warning.
+  const auto said = [](Prepared& of) -> Severity {
+    for (const Diagnostic& d : of.plan().warnings)
+      if (d.node == "between" && d.message.find("32768 bytes fewer") != std::string::npos) return d.severity;
+    return Severity::error;
+  };
+  EXPECT_EQ(said(*prepared), Severity::note);
+  ASSERT_TRUE(prepared->context.run().ok());
+  options.copies = Copies::warn;
+  auto warned = prepare(runtime, fallen_back_net(), options);
+  ASSERT_TRUE(warned.ok()) << warned.status().text();
+  EXPECT_EQ(said(*warned), Severity::warning);
+  // The same bits as on the host; and by name it stays where it was put.
+  auto host = prepare(runtime, fallen_back_net(), {});
+  ASSERT_TRUE(host.ok() && host->context.run().ok());
+  EXPECT_EQ(outputs(prepared->context), outputs(host->context));
+  Net named = fallen_back_net();
+  named.nodes[1].device = device_name(0);
+  options.copies = Copies::automatic;
+  auto stays = prepare(runtime, named, options);
+  ASSERT_TRUE(stays.ok()) << stays.status().text();
+  EXPECT_EQ(stays->plan().copies.size(), 4u);
+}
+
 TEST_P(DevicePlacement, ArenasArePackedOnEachDevice) {
   HEDDLE_DEVICE_NEEDS(counts_memory);
   NetBuilder b("chain");

@@ -108,6 +108,24 @@ TEST_P(DeviceTool, OtherResultsOnAnotherDeviceFail) {
   EXPECT_FALSE(out["outputs"].is_null()) << "what came out on the first device is told nevertheless";
 }
 
+TEST_P(DeviceTool, CheckNamesEveryMisplacementAtOnce) {
+  const auto node = [](const std::string& name, const std::string& from, const std::string& device) {
+    return R"({"name": ")" + name + R"(", "type": "Relu", "device": ")" + device + R"(", "inputs": [")" + from + R"("], "outputs": [")" +
+           name + "\"]}";
+  };
+  std::ofstream(net_) << R"({"heddle": 1, "name": "misplaced", "inputs": ["x"], "outputs": ["b", "c", "d"],
+    "operator_sets": [{"domain": "", "version": 17}], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4]}], "nodes": [)"
+                      << node("a", "x", device_name(0)) + ", " + node("b", "a", "cpu") + ", " +
+                             node("c", "a", device_name(kind().devices)) + ", " + node("d", "x", "nowhere")
+                      << "]}";
+  Json out;
+  ASSERT_EQ(tool("check " + net_ + " --copies strict", &out), 1) << out.dump(1);
+  std::map<std::string, std::string> found;
+  for (const Json& d : out["diagnostics"]) found[d["operator"]] = d["code"];
+  EXPECT_EQ(found, (std::map<std::string, std::string>{{"b", "wrong-device"}, {"c", "no-such-device"}, {"d", "no-such-device"}}));
+  EXPECT_EQ(out["diagnostics"].size(), 3u) << out.dump(1);
+}
+
 // The operator Fault has a kernel for the device alone.
 TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
   HEDDLE_DEVICE_NEEDS(has_own_operators);
