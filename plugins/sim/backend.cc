@@ -83,6 +83,7 @@ template <class Function>
 heddle_status entered(void* device, void* stream, const heddle_call* call, const Function& function) {
   const Stream::Inside inside(stream_of(stream));
   device_of(device).manners.counts.calls.fetch_add(1, std::memory_order_relaxed);
+  if (inside.alone()) device_of(device).engine->linger();
   return inside.alone() ? function(stream_of(stream)) : fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
 }
 
@@ -206,6 +207,7 @@ void enqueue_copy(Device& d, Stream& stream, const heddle_copy& asked) {
   job->source = asked.source;
   job->source_memory = asked.source_device ? &device_of(asked.source_device).memory : &stream.memory;
   job->bytes = asked.bytes;
+  if (asked.kind == HEDDLE_COPY_VALUE_TO_DEVICE) std::memcpy(job->value, asked.source, std::min<uint64_t>(asked.bytes, sizeof(job->value)));
   Counts& counts = d.manners.counts;
   counts.copies.fetch_add(1, std::memory_order_relaxed);
   if (asked.source_device) counts.peer_copies.fetch_add(1, std::memory_order_relaxed);
@@ -243,6 +245,8 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
     counts.works.fetch_add(1, std::memory_order_relaxed);
     counts.waits.fetch_add(work->wait_count, std::memory_order_relaxed);
     for (uint32_t i = 0; i < work->wait_count; ++i) d.engine->wait(s, event_of(work->waits[i]));
+    if (work->copy && work->copy->kind == HEDDLE_COPY_VALUE_TO_DEVICE && work->copy->bytes > sizeof(Job::value))
+      return fail(call, HEDDLE_ERROR_INVALID, "a value of more than 64 bytes");
     if (work->copy) enqueue_copy(d, s, *work->copy);
     if (work->launch) {
       const heddle_status status = enqueue_launch(d, s, *work->launch, call);
@@ -262,12 +266,15 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
   });
 }
 
+// Waits in any case: what was enqueued before calls overlapped is still worked on.
 heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
-  return entered(device, stream, call, [&](Stream& s) -> heddle_status {
-    device_of(device).manners.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
-    const Failure failure = device_of(device).engine->synchronize(s);
-    return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);
-  });
+  Device& d = device_of(device);
+  const Stream::Inside inside(stream_of(stream));
+  d.manners.counts.calls.fetch_add(1, std::memory_order_relaxed);
+  d.manners.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
+  const Failure failure = d.engine->synchronize(stream_of(stream));
+  if (!inside.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+  return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);
 }
 
 heddle_status query(void* device, void* stream, const heddle_call*) {

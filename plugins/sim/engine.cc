@@ -79,6 +79,15 @@ void Engine::remove(Stream* stream) {
 
 // ---------------------------------------------------------------- enqueueing
 
+void Engine::linger() {
+  std::chrono::microseconds time(0);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (seed_ != 0 && draw() % 16 == 0) time = std::chrono::microseconds(draw() % 100);
+  }
+  if (time.count() > 0) std::this_thread::sleep_for(time);
+}
+
 Job* Engine::take_job() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!idle_jobs_) return jobs_.emplace_back(std::make_unique<Job>()).get();
@@ -100,6 +109,8 @@ void Engine::add(Stream& stream, Job* job) {
     job->takes = stream.manners.cost(name_of(*job));
     // Of all magnitudes up to some 130 us: one that takes long lets all others by.
     if (seed_ != 0 && job->takes == 0) job->takes = draw() % (uint64_t{1} << draw() % 18);
+    // All that one stream in eight does is late.
+    if (seed_ != 0 && (stream.number_ + seed_) % 8 == 0) job->takes *= 64;
   }
   (stream.first_job_ ? stream.last_job_->next : stream.first_job_) = job;
   stream.last_job_ = job;
@@ -290,6 +301,8 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
       stream.silent_ = true;
       stream.silent_label_ = job->label;
     }
+    // Whoever was told may go on before anything else is done.
+    if (job->kind == Job::Kind::notify && seed_ != 0 && draw() % 2 == 0) lag(lock);
   }
   end(stream, job);
 }
@@ -333,7 +346,9 @@ void Engine::call_back() {
 heddle_status Engine::move(const Stream& stream, const Job& job, std::string* why) {
   const Memory& memory = stream.memory;
   void* const to = job.copy_kind == HEDDLE_COPY_DEVICE_TO_HOST ? job.destination : memory.shadow(job.destination, job.bytes);
-  const void* const from = job.copy_kind == HEDDLE_COPY_HOST_TO_DEVICE ? job.source : job.source_memory->shadow(job.source, job.bytes);
+  const void* const from = job.copy_kind == HEDDLE_COPY_HOST_TO_DEVICE    ? job.source
+                           : job.copy_kind == HEDDLE_COPY_VALUE_TO_DEVICE ? job.value
+                                                                          : job.source_memory->shadow(job.source, job.bytes);
   if (!to || !from) return *why = "a copy touches memory that is not the device's", HEDDLE_ERROR_DEVICE;
   std::memmove(to, from, job.bytes);
   return HEDDLE_OK;
@@ -375,7 +390,9 @@ bool Engine::execute(Stream& stream, Job& job) {
     manners.lost = true;
     status = HEDDLE_ERROR_DEVICE_LOST;
   }
-  failure = {status, std::move(why), job.label};
+  // What follows from the loss of the device does not count as a step's.
+  const bool follows = status == HEDDLE_ERROR_DEVICE_LOST && why == lost_text;
+  failure = {status, std::move(why), follows ? UINT64_MAX : job.label};
   return true;
 }
 

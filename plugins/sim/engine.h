@@ -61,6 +61,7 @@ struct Job {
   Launch launch;
   Call call = nullptr;
   std::shared_ptr<void> arguments;
+  char value[64] = {};  // of HEDDLE_COPY_VALUE_TO_DEVICE
 };
 
 class Stream {
@@ -126,6 +127,8 @@ class Engine {
   // Once it is idle; one that never will be goes as it is.
   void remove(Stream* stream);
 
+  // In a call for a stream: with a seed some take their time, so that calls that nothing orders overlap.
+  void linger();
   // A job to be filled and enqueued, or given back.
   Job* take_job();
   void give_back(Job* job);

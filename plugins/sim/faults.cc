@@ -13,7 +13,7 @@ constexpr std::pair<const char*, Faults::Kind> kinds[] = {
 
 // The number behind `mark`; false: there is none.
 bool parse_number(const std::string& text, uint64_t* number) {
-  if (text.empty() || text.size() > 18) return false;
+  if (text.empty() || text.size() > 19) return false;
   *number = 0;
   for (const char c : text) {
     if (!std::isdigit(static_cast<unsigned char>(c))) return false;

@@ -35,6 +35,9 @@ heddle_status run_subnet(const heddle_call*, const heddle_subnet*, uint64_t, con
                          uint32_t) {
   return HEDDLE_ERROR_UNSUPPORTED;
 }
+heddle_status move(const heddle_call*, uint32_t, void*, const void*, uint64_t) {
+  return HEDDLE_ERROR_UNSUPPORTED;
+}
 heddle_status complete(const heddle_call*, heddle_status, const char*, size_t) {
   return HEDDLE_ERROR_UNSUPPORTED;
 }
@@ -54,6 +57,7 @@ void set_host(const heddle_host& host) {
   own_table.allocate_output = allocate_output;
   own_table.run_subnet = run_subnet;
   own_table.complete = complete;
+  own_table.move = move;
 }
 
 void Launch::HostBytes::reserve(size_t bytes) {
@@ -83,6 +87,19 @@ bool Launch::overlaps_input(const heddle_tensor& output) const {
 }
 
 constexpr int no_number = 0xff, guard_byte = 0xa5;
+
+// A kernel that reads extents believes them.
+heddle_status Launch::check_extents(std::string* why) const {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const heddle_tensor* const t = inputs_[i];
+    if (!t || !t->extent || t->extent_axis < 0) continue;
+    if (*t->extent >= 0 && *t->extent <= t->dims[t->extent_axis]) continue;
+    *why = "input " + std::to_string(i) + " has extent " + std::to_string(*t->extent) + " where the bound is " +
+           std::to_string(t->dims[t->extent_axis]);
+    return HEDDLE_ERROR_INVALID;
+  }
+  return HEDDLE_OK;
+}
 
 void Launch::set_guards() {
   for (const heddle_tensor* output : outputs_)
@@ -168,6 +185,7 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::str
 
 heddle_status Launch::run(const std::string& wrong, std::string* why) {
   text_.clear();
+  if (const heddle_status bad = check_extents(why); bad != HEDDLE_OK) return bad;
   set_guards();
   current = this;
   heddle_status status = HEDDLE_ERROR_INTERNAL;

@@ -49,6 +49,7 @@ class Launch {
   };
   bool overlaps_input(const heddle_tensor& output) const;
   void set_guards();
+  heddle_status check_extents(std::string* why) const;
   heddle_status check_guards(std::string* why) const;
   bool place(heddle_tensor& tensor, const heddle_tensor& original, const Memory& memory, size_t* host_bytes);
 

@@ -18,8 +18,11 @@ uint32_t body_id(uint32_t stream, const std::vector<Attribute>& attributes, cons
 // The random stream of an operator with the constant id `own` in a subnet; `body` 0: in the outermost net.
 uint32_t random_stream_in(uint32_t body, uint32_t own);
 
-// A plan for the threads of the net around it, on the host. `inputs`: views whose dtypes and dims count, and the content where there is
-// one. `target` and `options` are those of the net around it, but for `body`, the id of the subnet. Thread-safe.
+// How its ports go with the operator's; null: `net` is none of its attributes.
+const heddle_subnet_ports* ports_of(const OperatorSchema& schema, const std::vector<Attribute>& attributes, const Net* net);
+
+// A plan for where its operator runs. `inputs`: views whose dtypes and dims count, and the content where there is one. `target`: of
+// subnets. `options` are those of the net around it, but for `body`, the id of the subnet. Thread-safe.
 Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                    std::span<const heddle_tensor* const> inputs, const CompilationTarget& target,
                                                    const CompileOptions& options, uint32_t body);

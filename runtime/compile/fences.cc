@@ -4,7 +4,8 @@
 //   another stream               of the same device, or of one whose streams may wait for it: an event, recorded behind the one and
 //                                waited for by the other
 //   anything else                a fence, a step that is done when all that its stream was given before is done; the step before it asks
-//                                to be told so, right behind its own work: one thread, and before the stream is given anything else
+//                                to be told so, right behind its own work: one thread, and before the stream is given anything else.
+//                                Also for what a step reads on the host when it is enqueued, wherever that was written
 //
 // Of several edges from one stream only the last matters, its predecessors are complete by then. Each stream ends in a fence, and has one
 // before the tail of variable updates: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
@@ -53,10 +54,31 @@ class Fencer {
       for (uint32_t e = graph_.successor_begin[u]; e < graph_.successor_begin[u + 1]; ++e) predecessors_[graph_.successors[e]].push_back(u);
   }
 
+  // Whether `v`, which is enqueued, reads on the host at once what `u` writes.
+  bool reads_now(uint32_t v, uint32_t u) const {
+    const PlanStep& reader = plan_.steps[v];
+    const auto writes = [&](const MemoryPlace& place) {
+      return std::any_of(plan_.steps[u].outputs.begin(), plan_.steps[u].outputs.end(), [&](const Operand& out) {
+        if (!out.value.valid()) return false;
+        const MemoryPlace& written = plan_.values[out.value.index].place;
+        return written.kind == place.kind && written.device == place.device && written.index == place.index;
+      });
+    };
+    for (size_t i = 0; work(v) && i < reader.inputs.size(); ++i)
+      if (reader.inputs[i].value.valid() && work(v)->reads_on_host(i) && writes(plan_.values[reader.inputs[i].value.index].place))
+        return true;
+    return false;
+  }
+
   // Latest first, so that the first of a stream is the one that matters.
   void connect(uint32_t v) {
     const DeviceWork* here = work(v);
     std::vector<size_t> met;  // streams whose latest has been dealt with
+    for (const uint32_t u : predecessors_[v])
+      if (work(u) && reads_now(v, u)) {
+        fenced_[u] = 1;
+        behind_fence_[u].push_back(v);
+      }
     for (auto it = predecessors_[v].rbegin(); it != predecessors_[v].rend(); ++it) {
       const uint32_t u = *it;
       const DeviceWork* there = work(u);

@@ -35,12 +35,16 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   work.staging = d.staging;
   work.reads_host = d.made.reads_host;
   work.thread_scratch = d.thread_scratch_offset;
+  work.from_host = (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
   if (draft.launched(id)) work.kind = DeviceWork::Kind::launch;
   if (!is_copy(node)) return;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
   work.copied_from = from != to ? from : uint8_t{0};
-  work.copy_kind = from == 0 ? HEDDLE_COPY_HOST_TO_DEVICE : to == 0 ? HEDDLE_COPY_DEVICE_TO_HOST : HEDDLE_COPY_DEVICE_TO_DEVICE;
+  work.copy_kind = from == 0 && draft.typed.type(node.outputs[0]).byte_size() <= most_value_bytes ? HEDDLE_COPY_VALUE_TO_DEVICE
+                   : from == 0                                                                    ? HEDDLE_COPY_HOST_TO_DEVICE
+                   : to == 0                                                                      ? HEDDLE_COPY_DEVICE_TO_HOST
+                                                                                                  : HEDDLE_COPY_DEVICE_TO_DEVICE;
   const std::vector<std::string>& names = draft.typed.devices;
   draft.plan.copies.push_back(
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
@@ -57,6 +61,8 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.tiles = d.made.tiles;
   step.scratch_bytes = d.made.scratch_bytes;
   step.thread_scratch_bytes = d.made.thread_scratch_bytes;
+  step.data_scratch_bytes = d.made.data_scratch_bytes;
+  if (d.device == 0) step.data_scratch_offset = d.made.data_scratch_at;
   step.cost_ns = d.made.cost_ns;
   step.flops = d.cost.flops;
   step.bytes = d.cost.bytes;
@@ -127,6 +133,18 @@ void lay_out_graph(Draft& draft) {
   for (uint32_t i = 0; i < count; ++i) graph.finish[i] = finish_of(draft.plan.steps[i]);
 }
 
+// What reads or writes on the host, or depends on what is known only while it runs, is waited for.
+bool only_enqueues(const Plan& plan) {
+  const auto enqueued = [](const PlanStep& step) {
+    return step.on_device &&
+           (step.on_device->kind != DeviceWork::Kind::copy || step.on_device->copy_kind == HEDDLE_COPY_VALUE_TO_DEVICE ||
+            step.on_device->copy_kind == HEDDLE_COPY_DEVICE_TO_DEVICE) &&
+           std::all_of(step.nested.begin(), step.nested.end(), [](const NestedPlan& n) { return n.plan->only_enqueues; });
+  };
+  return plan.devices.size() == 1 && plan.devices[0].stream_classes.size() == 1 && plan.extent_slots == 0 && plan.variables.empty() &&
+         !plan.has_variable_updates && std::all_of(plan.steps.begin(), plan.steps.end(), enqueued);
+}
+
 }  // namespace
 
 Status lay_out(Draft& draft) {
@@ -146,6 +164,7 @@ Status lay_out(Draft& draft) {
   }
   lay_out_values(draft);
   lay_out_graph(draft);
+  plan.only_enqueues = only_enqueues(plan);
   plan.inputs = draft.typed.net.inputs;
   plan.outputs = draft.typed.net.outputs;
   for (uint32_t i = 0; i < plan.inputs.size(); ++i)

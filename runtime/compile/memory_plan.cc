@@ -76,18 +76,24 @@ void MemoryPlanner::add_storages() {
   for (const ValueId v : net.outputs)
     if (const uint32_t storage = planned(v); storage != no_storage) to_end[storage] = 1;
   const int64_t guard = device_ == 0 ? 0 : draft_.plan.devices[device_ - 1].guard_bytes();
-  for (uint32_t s = 0; s < steps.size(); ++s)
-    if (!steps[s].empty())
-      add_value(s, steps[s].front(), align_up(draft_.storages[s].bytes, arena_alignment) + guard, to_end[s] != 0, steps[s]);
+  for (uint32_t s = 0; s < steps.size(); ++s) {
+    const int64_t bytes = align_up(draft_.storages[s].bytes, arena_alignment);
+    if (!steps[s].empty()) add_value(s, steps[s].front(), bytes == 0 ? 0 : bytes + guard, to_end[s] != 0, steps[s]);
+  }
 }
 
 void MemoryPlanner::add_scratch() {
   for (uint32_t i = 0; i < draft_.order.size(); ++i) {
     const NodeDraft& d = draft_.nodes[draft_.order[i].index];
-    if (d.device != device_) continue;
-    int64_t nested = 0;
-    for (const NestedPlan& n : d.nested) nested = std::max(nested, n.plan->context_bytes());
-    const int64_t bytes = align_up(d.made.scratch_bytes, arena_alignment) + nested;
+    int64_t on_host = 0, on_device = 0;  // of subnets
+    for (const NestedPlan& n : d.nested) {
+      on_host = std::max(on_host, n.plan->context_bytes());
+      if (!n.plan->devices.empty()) on_device = std::max(on_device, n.plan->devices[0].arena_bytes);
+    }
+    const bool from_host = d.device != 0 && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
+    int64_t bytes = 0;
+    if (device_ == (from_host ? 0 : d.device)) bytes = align_up(d.made.scratch_bytes, arena_alignment) + on_host;
+    if (from_host && device_ == d.device) bytes = align_up(d.made.data_scratch_bytes, arena_alignment) + on_device;
     if (bytes > 0) add_value(no_storage, i, bytes, false, {});
   }
 }
@@ -117,8 +123,11 @@ void MemoryPlanner::place(const LivenessResult& lives, const offsets::Solution& 
   for (const auto& [from, to] : lives.added_edges) draft_.edges[from].push_back(to);
   for (size_t v = 0; v < problem_.values.size(); ++v) {
     const int64_t offset = solution.offsets[lives.buffer_of[v]];
+    const uint32_t step = problem_.values[v].definition;
+    const NodeDraft& d = draft_.nodes[draft_.order[step].index];
+    const bool of_data = device_ != 0 && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
     if (storage_of_value_[v] == no_storage)
-      draft_.plan.steps[problem_.values[v].definition].scratch_offset = offset;
+      (of_data ? draft_.plan.steps[step].data_scratch_offset : draft_.plan.steps[step].scratch_offset) = offset;
     else
       draft_.storages[storage_of_value_[v]].place.offset = offset;
   }

@@ -27,6 +27,9 @@ struct LateCompilation;
 // Of every value and scratch in an arena, and of the arena itself: a cache line, and the widest vector.
 constexpr int64_t arena_alignment = 64;
 
+// What HEDDLE_COPY_VALUE_TO_DEVICE takes.
+constexpr int64_t most_value_bytes = 64;
+
 // Where a value's bytes are.
 struct MemoryPlace {
   enum class Kind : uint8_t {
@@ -80,6 +83,7 @@ struct DeviceWork {
   int32_t records = -1;         // that which follows, of the step's own device; -1: none
   int64_t staging = -1;         // of a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
   int64_t thread_scratch = 0;   // of a launch: where in the step's scratch that of its thread begins
+  bool from_host = false;       // of a kernel that only moves data: its scratch is the host's, that of its data the device's
   uint64_t reads_host = 0;      // bit i: input i is read on the host when the step is enqueued; from 63 on all share bit 63
   int32_t fence = -1;           // the step, a fence, that is done when the stream has come past this one; -1: none
 
@@ -99,6 +103,8 @@ struct PlanStep {
   int64_t tiles = 1;
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = 0;
+  int64_t data_scratch_bytes = 0;  // of its data: on the host within the step's scratch, at data_scratch_offset; else in the device's arena
+  int64_t data_scratch_offset = 0;
   int64_t thread_scratch_bytes = 0;
   double cost_ns = 0;
   std::optional<double> flops;  // of one run, by what the operator declares; empty: unknown
@@ -203,6 +209,7 @@ struct Plan {
   bool has_asynchronous_steps = false;          // or steps that suspend
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
   bool has_variable_updates = false;
+  bool only_enqueues = false;  // on one stream of one device: of a subnet that is run without waiting
 
   std::string device_of(const PlanStep& step) const { return step.placed == 0 ? host_name : devices[step.placed - 1u].device->name(); }
   // On the host.

@@ -78,6 +78,7 @@ class Judge {
   Status check_outputs() const;
   Status check_subnets() const;
   Status check_scratch();
+  Status add_scratch(uint32_t step, int64_t memory, int64_t begin, int64_t own, int64_t nested);
   Status check_sizes() const;
   Status check_storages() const;
   Status check_reads_after_writes();
@@ -248,29 +249,40 @@ Status Judge::check_subnets() const {
   return {};
 }
 
-// A subnet works in its step's scratch, behind the kernel's own.
+// Of a step, in one memory: its own, behind which its subnets work.
+Status Judge::add_scratch(uint32_t step, int64_t memory, int64_t begin, int64_t own, int64_t nested) {
+  if (own < 0) return wrong_plan(fmt::format("{} has scratch of a negative size", step_name(step)));
+  int64_t bytes = 0;
+  if (!checked_add(align_up(own, arena_alignment), nested, &bytes))
+    return wrong_plan(fmt::format("the scratch of {} ends beyond 63 bits", step_name(step)));
+  if (bytes == 0) return {};
+  Buffer scratch;
+  scratch.name = fmt::format("the scratch of {}", step_name(step));
+  scratch.memory = memory;
+  scratch.begin = begin;
+  if (begin < 0 || begin % arena_alignment != 0)
+    return wrong_plan(fmt::format("{} lies at {}, which is no multiple of {}", scratch.name, begin, arena_alignment));
+  if (bytes > arena_bytes(memory) - begin) return wrong_plan(fmt::format("{} ends beyond the arena", scratch.name));
+  scratch.end = begin + bytes;
+  scratch.writer = step;
+  scratch.source = static_cast<uint32_t>(buffers_.size());
+  scratch.written = true;
+  buffers_.push_back(std::move(scratch));
+  return {};
+}
+
 Status Judge::check_scratch() {
   for (uint32_t s = 0; s < graph_.count; ++s) {
     const PlanStep& step = plan_.steps[s];
-    int64_t nested = 0;
-    for (const NestedPlan& n : step.nested) nested = std::max(nested, n.plan->context_bytes());
-    if (step.scratch_bytes < 0) return wrong_plan(fmt::format("{} has scratch of a negative size", step_name(s)));
-    int64_t bytes = 0;
-    if (!checked_add(align_up(step.scratch_bytes, arena_alignment), nested, &bytes))
-      return wrong_plan(fmt::format("the scratch of {} ends beyond 63 bits", step_name(s)));
-    if (bytes == 0) continue;
-    Buffer scratch;
-    scratch.name = fmt::format("the scratch of {}", step_name(s));
-    scratch.memory = step.on_device ? step.on_device->device : 0;
-    scratch.begin = step.scratch_offset;
-    if (scratch.begin < 0 || scratch.begin % arena_alignment != 0)
-      return wrong_plan(fmt::format("{} lies at {}, which is no multiple of {}", scratch.name, scratch.begin, arena_alignment));
-    if (bytes > arena_bytes(scratch.memory) - scratch.begin) return wrong_plan(fmt::format("{} ends beyond the arena", scratch.name));
-    scratch.end = scratch.begin + bytes;
-    scratch.writer = s;
-    scratch.source = static_cast<uint32_t>(buffers_.size());
-    scratch.written = true;
-    buffers_.push_back(std::move(scratch));
+    int64_t nested = 0, on_device = 0;
+    for (const NestedPlan& n : step.nested) {
+      nested = std::max(nested, n.plan->context_bytes());
+      if (!n.plan->devices.empty()) on_device = std::max(on_device, n.plan->devices[0].arena_bytes);
+    }
+    const uint8_t device = step.on_device ? step.on_device->device : uint8_t{0};
+    const bool from_host = step.on_device && step.on_device->from_host;
+    HEDDLE_CHECK(add_scratch(s, from_host ? 0 : device, step.scratch_offset, step.scratch_bytes, nested));
+    if (from_host) HEDDLE_CHECK(add_scratch(s, device, step.data_scratch_offset, step.data_scratch_bytes, on_device));
   }
   return {};
 }

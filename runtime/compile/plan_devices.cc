@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "compile/draft.h"
 #include "device/device_manager.h"
 #include "edit/place.h"
@@ -45,7 +46,10 @@ Status find_devices(Draft& draft) {
     return {Code::limit_exceeded, fmt::format("the net names {} devices, at most {} are possible", names.size() - 1, most_devices),
             "put operators on fewer devices"};
   if (!draft.target.devices)
-    return {Code::unsupported, "an operator of a subnet is put on a device, but subnets run on the host", "leave its device out"};
+    return {Code::unsupported, "an operator of a subnet is put on a device, but its subnets run on the host", "leave its device out"};
+  if (draft.target.own_ports && names.size() > 2)
+    return {Code::unsupported, fmt::format("a subnet on {} puts operators on {} too", quoted(names[1]), quoted(names[2])),
+            "leave the devices of its operators out"};
   for (size_t i = 1; i < names.size(); ++i) {
     PlanDevice& device = draft.plan.devices.emplace_back();
     HEDDLE_TRY(device.device, draft.target.devices->open(*draft.typed.registry, names[i]));

@@ -80,8 +80,12 @@ Status NodeServices::declare_subnet(const heddle_subnet* subnet, heddle_call::Vi
   const std::shared_ptr<const Net> shared = subnet_attribute(node.attributes, from_abi(subnet));
   if (!shared) return {Code::subnet_mismatch, "the subnet is not an attribute of this operator"};
   const uint32_t stream = random_stream_in(draft_.options.body, node.random_stream);
-  const auto compiled =
-      compile_subnet(*shared, draft_.typed.registry, inputs, draft_.target, draft_.options, body_id(stream, node.attributes, shared.get()));
+  const uint32_t body = body_id(stream, node.attributes, shared.get());
+  const heddle_subnet_ports* const ports = ports_of(*node.schema, node.attributes, shared.get());
+  const CompilationTarget target = draft_.nodes[id_.index].device == 0 || !ports
+                                       ? draft_.target.for_subnets()
+                                       : draft_.target.for_subnets_on(draft_.device(id_), ports->own_inputs, ports->own_outputs);
+  const auto compiled = compile_subnet(*shared, draft_.typed.registry, inputs, target, draft_.options, body);
   if (!compiled.ok())
     return from_subnet(compiled.status(), shared->name, draft_.typed.net.name, node.name, display_name(node.domain, node.type));
   draft_.nodes[id_.index].nested.push_back({shared, *compiled});
@@ -98,6 +102,7 @@ class Preparer {
   bool takes_over(NodeId id, const KernelEntry& next) const;
   Status make(NodeId id);
   void launch(NodeId id);
+  uint64_t reads_on_host(const Node& node) const;
   Status ask_cost(NodeId id);
   Status within_operations() const;
   void estimate(NodeId id);
@@ -253,8 +258,19 @@ Status Preparer::make(NodeId id) {
   HEDDLE_CHECK(make_kernel(*d.call, *d.kernel, next, d.late ? nullptr : &request, &services, &d.made));
   d.resources = services.take_slots();
   if (launched) launch(id);
+  if (d.device != 0 && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY)) {
+    d.made.reads_host = reads_on_host(node);
+    if (d.made.data_scratch_bytes > 0) d.made.scratch_bytes = d.made.data_scratch_at;
+  }
   release(services);
   return {};
+}
+
+uint64_t Preparer::reads_on_host(const Node& node) const {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i].valid() && draft_.device_of(node.inputs[i]) == 0) bits |= uint64_t{1} << std::min<size_t>(i, 63);
+  return bits;
 }
 
 // What differs for a kernel that ran on the host when it was written: it reads what lies there when it is enqueued, and has the scratch of
@@ -262,9 +278,7 @@ Status Preparer::make(NodeId id) {
 void Preparer::launch(NodeId id) {
   const Node& node = draft_.node(id);
   NodeDraft& d = draft_.nodes[id.index];
-  d.made.reads_host = 0;
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i].valid() && draft_.device_of(node.inputs[i]) == 0) d.made.reads_host |= uint64_t{1} << std::min<size_t>(i, 63);
+  d.made.reads_host = reads_on_host(node);
   d.thread_scratch_offset = align_up(d.made.scratch_bytes, arena_alignment);
   d.made.scratch_bytes = d.thread_scratch_offset + d.made.thread_scratch_bytes;
   d.made.thread_scratch_bytes = 0;

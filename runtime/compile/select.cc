@@ -12,12 +12,13 @@ Status Draft::at(NodeId id, Status status) const {
 
 bool Draft::launched(NodeId id) const {
   const NodeDraft& d = nodes[id.index];
-  return d.device != 0 && d.kernel && d.kernel->kernel->device_kind && d.kernel->kernel->device_kind != device_kind(device(id));
+  return d.device != 0 && d.kernel && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) == 0 && d.kernel->kernel->device_kind &&
+         d.kernel->kernel->device_kind != device_kind(device(id));
 }
 
 bool Draft::suspends(NodeId id) const {
   const NodeDraft& d = nodes[id.index];
-  if (!d.kernel || (d.kernel->kernel->flags & HEDDLE_KERNEL_RESUMES) == 0) return false;
+  if (!d.kernel || d.device != 0 || (d.kernel->kernel->flags & HEDDLE_KERNEL_RESUMES) == 0) return false;
   // What the subnets of a late step are compiled to is not known before it runs.
   if (d.late) return node(id).has_subnet() && typed.registry->has_asynchronous_kernels();
   return std::any_of(d.nested.begin(), d.nested.end(), [](const NestedPlan& nested) { return nested.plan->has_asynchronous_steps; });
@@ -92,14 +93,20 @@ Status select_kernels(Draft& draft) {
     if (const std::shared_ptr<Device> opened = draft.opened(id)) d.call->set_device_handle(opened->handle());
     d.device = stream_device(draft, id);
     d.kernel = d.device != 0 && is_copy(node) ? device_copy_kernel() : d.call->find();
-    if (d.late && d.device == 0 && d.kernel && reads_extents(draft, node, *d.kernel)) {
+    const bool device_copy = d.device != 0 && is_copy(node);
+    if (device_copy) {
+      TensorType& copied = draft.typed.types[node.outputs[0].index];
+      copied.bounded_axis = draft.typed.type(node.inputs[0]).bounded_axis;
+    }
+    if (d.late && d.kernel && (device_copy || reads_extents(draft, node, *d.kernel))) {
       d.late = false;
       d.reads_extents = true;
       for (const ValueId out : node.outputs)
         if (out.valid()) draft.typed.types[out.index].follows_bounded = false;
     }
     if (d.device != 0 && d.late) {
-      findings.add(draft.at(id, {Code::unsupported, "extents are known only while it runs, which no device can do yet", "put it on cpu"}));
+      findings.add(draft.at(id, {Code::unsupported, "is prepared for extents that are known only while it runs, which is done on the host",
+                                 "put it on cpu"}));
       continue;
     }
     if (!d.kernel && !d.view) findings.add(draft.at(id, d.call->missing(net, node)));

@@ -1,7 +1,8 @@
 // Staging: memory of the context for what would otherwise be read from the caller after the run has returned,
 // or shown to him while another run is under way.
 //
-// A device reads a feed some time after the run was told of it, at the worst after the run was given up: it reads a copy. A variable that
+// A device reads a feed some time after the run was told of it, at the worst after the run was given up: it reads a copy, unless it is so
+// small that the device takes it at once. A variable that
 // leaves the net is changed by the next run that updates it: its content at the end of the run is kept.
 #include "base/checked.h"
 #include "compile/draft.h"
@@ -21,8 +22,9 @@ Status plan_staging(Draft& draft) {
   };
   for (const NodeId id : draft.order) {
     NodeDraft& d = draft.draft(id);
-    if (d.device != 0 && is_copy(draft.node(id)) && kind_of(draft.node(id).inputs[0]) == MemoryPlace::Kind::input)
-      d.staging = take(draft.node(id).inputs[0]);
+    if (d.device == 0 || !is_copy(draft.node(id)) || kind_of(draft.node(id).inputs[0]) != MemoryPlace::Kind::input) continue;
+    const ValueId feed = draft.node(id).inputs[0];
+    if (draft.device_of(feed) == 0 && draft.typed.type(feed).byte_size() > most_value_bytes) d.staging = take(feed);
   }
   for (const ValueId output : draft.typed.net.outputs)
     plan.output_staging.push_back(kind_of(output) == MemoryPlace::Kind::variable ? take(output) : -1);

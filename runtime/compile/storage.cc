@@ -51,7 +51,8 @@ void Builder::count_reads() {
 
 void Builder::place_sources() {
   for (size_t i = 0; i < net_.inputs.size(); ++i)
-    join(net_.inputs[i], add(MemoryPlace::Kind::input, 0, static_cast<uint32_t>(i), draft_.typed.type(net_.inputs[i]).byte_size()));
+    join(net_.inputs[i], add(MemoryPlace::Kind::input, draft_.device_of(net_.inputs[i]), static_cast<uint32_t>(i),
+                             draft_.typed.type(net_.inputs[i]).byte_size()));
   for (size_t i = 0; i < net_.variables.size(); ++i) {
     if (draft_.is_input(net_.variables[i])) continue;
     join(net_.variables[i].first, add(MemoryPlace::Kind::variable, draft_.device_of(net_.variables[i].first), static_cast<uint32_t>(i),

@@ -17,6 +17,7 @@ int32_t stream_class(const Draft& draft, NodeId id) {
   if (!is_copy(node)) return HEDDLE_STREAM_COMPUTE;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   const int32_t wanted = from == to ? HEDDLE_STREAM_COMPUTE : to == 0 ? HEDDLE_STREAM_FROM_DEVICE : HEDDLE_STREAM_TO_DEVICE;
+  if (!draft.target.copy_streams) return HEDDLE_STREAM_COMPUTE;
   const uint32_t classes = draft.plan.devices[d.device - 1u].device->properties().stream_classes;
   return (classes >> wanted & 1) != 0 ? wanted : HEDDLE_STREAM_COMPUTE;
 }

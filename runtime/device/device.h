@@ -114,6 +114,7 @@ class Device : public std::enable_shared_from_this<Device> {
   // copies are busy until it is done.
   Status write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait = {});
   Status read(void* host, const void* device_memory, int64_t bytes, const CopyWait& wait = {});
+  Status copy_within(void* destination, const void* source, int64_t bytes, const CopyWait& wait = {});
 
   // What a run does; see device_plugin.h. The reason of a failing status is said to `call`.
   heddle_status enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept;

@@ -127,4 +127,8 @@ Status Device::read(void* host, const void* device_memory, int64_t bytes, const 
   return copy_now(host, device_memory, bytes, HEDDLE_COPY_DEVICE_TO_HOST, wait);
 }
 
+Status Device::copy_within(void* destination, const void* source, int64_t bytes, const CopyWait& wait) {
+  return copy_now(destination, source, bytes, HEDDLE_COPY_DEVICE_TO_DEVICE, wait);
+}
+
 }  // namespace heddle

@@ -12,8 +12,13 @@ bool is_copy(const Node& node) {
 
 Locations::Locations(const TypedNet& net) : net_(net.net) {
   const auto on_host = [](const Node& node) { return node.placed == host_device; };
-  if (std::all_of(net_.nodes.begin(), net_.nodes.end(), on_host)) return;
+  const auto host = [](DeviceId id) { return id == host_device; };
+  const bool ports_on_host = std::all_of(net.input_places.begin(), net.input_places.end(), host) &&
+                             std::all_of(net.output_places.begin(), net.output_places.end(), host);
+  all_on_host_ = ports_on_host && std::all_of(net_.nodes.begin(), net_.nodes.end(), on_host);
+  if (all_on_host_) return;
   values_.assign(net_.values.size(), host_device);
+  for (size_t i = 0; i < net.input_places.size(); ++i) values_[net_.inputs[i].index] = net.input_places[i];
   for (size_t i = 0; i < net_.nodes.size(); ++i) add(NodeId(i));
   locate_variables();
 }

@@ -1,7 +1,8 @@
 // Where a net's nodes run and where its values lie.
 //
-// A value lies where its producer runs, except that host ports, inputs, constants and outputs of the net lie on the host. A variable lies
-// on the device of the operators that update it; one that is never updated lies where all its readers run, else on the host.
+// A value lies where its producer runs, except that host ports and constants lie on the host, and inputs of the net where its caller gives
+// them. A variable lies on the device of the operators that update it; one that is never updated lies where all its readers run, else on
+// the host.
 #pragma once
 
 #include <vector>
@@ -16,7 +17,7 @@ class Locations {
   explicit Locations(const TypedNet& net);
 
   // Everything runs on the host; nothing else may be asked then.
-  bool all_on_host() const { return nodes_.empty(); }
+  bool all_on_host() const { return all_on_host_; }
   DeviceId of(NodeId node) const { return nodes_[node.index]; }
   DeviceId of(ValueId value) const { return values_[value.index]; }
   // Where input `i` of a node must lie. A Copy takes it from anywhere.
@@ -28,6 +29,7 @@ class Locations {
   void locate_variables();
 
   const Net& net_;
+  bool all_on_host_ = true;
   std::vector<DeviceId> nodes_;   // by NodeId
   std::vector<DeviceId> values_;  // by ValueId
 };

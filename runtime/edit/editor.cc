@@ -362,6 +362,8 @@ TypedNet Editor::finish() {
   out.shape_inputs = net_.shape_inputs;
   out.limits = net_.limits;
   out.devices = std::move(net_.devices);
+  out.input_places = std::move(net_.input_places);
+  out.output_places = std::move(net_.output_places);
   Net& result = out.net;
   result.name = std::move(graph.name);
   result.doc = std::move(graph.doc);

@@ -16,9 +16,11 @@
 namespace heddle {
 namespace {
 
+// Bounded results of what is known before the run have a place; all else that is known only while it runs is the host's.
 bool has_late_value(const TypedNet& net, const Node& node) {
   const auto late = [&](ValueId id) { return id.valid() && net.type(id).late(); };
-  return std::any_of(node.inputs.begin(), node.inputs.end(), late) || std::any_of(node.outputs.begin(), node.outputs.end(), late);
+  const auto unplaced = [&](ValueId id) { return id.valid() && (net.type(id).dynamic || net.type(id).follows_bounded); };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), late) || std::any_of(node.outputs.begin(), node.outputs.end(), unplaced);
 }
 
 Status fallen_back(const Node& node, const CompilationTarget& target) {
@@ -54,6 +56,8 @@ bool runs_on(const TypedNet& net, const Node& node, const std::string& device, b
   if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
     return true;
   if (has_late_value(net, node)) return false;
+  const auto updates = [&](ValueId v) { return v.valid() && net.net[v].variable.valid(); };
+  if (node.has_subnet() && std::any_of(node.outputs.begin(), node.outputs.end(), updates)) return false;
   if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
   return KernelCall(net, node, device, 1).find() != nullptr;
 }
@@ -62,6 +66,54 @@ bool is_known(const TypedNet& net, const Node& node) {
   return !node.outputs.empty() &&
          std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return !v.valid() || net.known[v.index]; });
 }
+
+namespace {
+
+DeviceId device_id(TypedNet& net, const std::string& name) {
+  const auto at = static_cast<size_t>(std::find(net.devices.begin(), net.devices.end(), name) - net.devices.begin());
+  if (at == net.devices.size()) net.devices.push_back(name);
+  return DeviceId(at);
+}
+
+// Of the net's inputs and outputs: what its caller says, or the operator whose subnet it is.
+void place_ports(TypedNet& net, const CompilationTarget& target, Findings& findings) {
+  net.input_places.assign(net.net.inputs.size(), host_device);
+  net.output_places.assign(net.net.outputs.size(), host_device);
+  if (target.own_ports) {
+    const DeviceId there = device_id(net, target.default_device);
+    for (size_t i = target.own_ports->inputs; i < net.input_places.size(); ++i) net.input_places[i] = there;
+    for (size_t o = target.own_ports->outputs; o < net.output_places.size(); ++o) net.output_places[o] = there;
+  }
+  for (const auto& [name, device] : target.placed_ports) {
+    const std::string full = full_device_name(device, host_name);
+    bool found = false;
+    const auto place = [&](const std::vector<ValueId>& ports, std::vector<DeviceId>& places) {
+      for (size_t i = 0; i < ports.size(); ++i) {
+        if (net.net[ports[i]].name != name) continue;
+        found = true;
+        places[i] = is_host(full) ? host_device : device_id(net, full);
+      }
+    };
+    place(net.net.inputs, net.input_places);
+    place(net.net.outputs, net.output_places);
+    Status status = is_host(full) ? Status() : check_device(*net.registry, full);
+    if (!found)
+      status = Status(Code::unknown_name, fmt::format("the net has no input or output {} to be on {}", quoted(name), quoted(full)));
+    for (const ValueId input : net.shape_inputs)
+      if (status.ok() && net.net[input].name == name && !is_host(full))
+        status = Status(Code::wrong_device, fmt::format("input {} decides shapes and is to be on {}", quoted(name), quoted(full)),
+                        "leave it on the host");
+    for (const ValueId output : net.net.outputs)
+      if (status.ok() && net.net[output].name == name && !is_host(full) && net.type(output).late())
+        status =
+            Status(Code::unsupported,
+                   fmt::format("output {} has extents that are known only while it runs, and is to be on {}", quoted(name), quoted(full)),
+                   "leave it on the host");
+    findings.add(std::move(status).in_net(net.net.name));
+  }
+}
+
+}  // namespace
 
 bool runs_pointwise(const TypedNet& net, const std::string& device) {
   const OperatorSchema* pointwise = net.registry->find_operator("heddle", "Pointwise");
@@ -73,9 +125,11 @@ TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings
   const std::string& everywhere = target.default_device;
   const bool elsewhere = !is_host(everywhere);
   const auto on_host = [&](const Node& node) { return node.device.empty() ? !elsewhere : is_host(node.device); };
-  if (std::all_of(net.net.nodes.begin(), net.net.nodes.end(), on_host)) return net;  // all on the host: nothing to do
+  const bool places_ports = target.own_ports || !target.placed_ports.empty();
+  if (!places_ports && std::all_of(net.net.nodes.begin(), net.net.nodes.end(), on_host)) return net;  // nothing to do
   const bool fall_back = elsewhere && target.copies != Copies::strict && check_device(*net.registry, everywhere).ok();
   const bool has_pointwise = fall_back && runs_pointwise(net, everywhere);
+  if (places_ports) place_ports(net, target, findings);
   Editor editor(std::move(net));
   std::vector<NodeId> on_host_alone;
   DeviceId there;  // the default device; invalid: nobody is on it for want of another
@@ -104,14 +158,17 @@ void drop_unused_devices(TypedNet& net) {
   std::vector<DeviceId> kept(net.devices.size());
   std::vector<std::string> devices = {net.devices[host_device.index]};
   kept[host_device.index] = host_device;
-  for (Node& node : net.net.nodes) {
-    DeviceId& id = kept[node.placed.index];
+  const auto keep = [&](DeviceId& place) {
+    DeviceId& id = kept[place.index];
     if (!id.valid()) {
       id = DeviceId(devices.size());
-      devices.push_back(net.devices[node.placed.index]);
+      devices.push_back(net.devices[place.index]);
     }
-    node.placed = id;
-  }
+    place = id;
+  };
+  for (Node& node : net.net.nodes) keep(node.placed);
+  for (DeviceId& place : net.input_places) keep(place);
+  for (DeviceId& place : net.output_places) keep(place);
   net.devices = std::move(devices);
 }
 

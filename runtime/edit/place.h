@@ -15,7 +15,7 @@ namespace heddle {
 // device is an id (Node::placed, TypedNet::devices).
 TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings);
 
-// Leaves out of the table those that no operator is left on; ids are given anew, in the order of the operators.
+// Leaves out of the table those that no operator, input or output is left on; ids are given anew, in that order.
 void drop_unused_devices(TypedNet& net);
 
 // Whether `node` runs on that device: it has a kernel there, becomes part of a Pointwise that has one (`has_pointwise`: runs_pointwise of

@@ -279,7 +279,8 @@ void Inference::run() {
   typed_.known.assign(net.values.size(), nullptr);
   const bool content_matters = std::any_of(net.nodes.begin(), net.nodes.end(),
                                            [](const Node& n) { return n.schema && (n.schema->has_shape_operand || n.has_subnet()); });
-  if (content_matters) relevant_ = shape_relevant_values(net, true);
+  // What a subnet gives may say whether it is run again.
+  if (content_matters || options_.contents_vary) relevant_ = shape_relevant_values(net, true, options_.contents_vary);
   if (content_matters && !options_.contents_vary)
     for (const uint32_t i : shape_deciding_inputs(net, options_.limits))
       late_contents_ = late_contents_ && i < options_.inputs.size() && options_.inputs[i].content;
@@ -332,7 +333,7 @@ Status Inference::infer_subnet(const heddle_subnet* subnet, heddle_call::Views i
   if (net->outputs.size() < outputs.size())
     return refused({Code::subnet_mismatch, fmt::format("it has {} outputs, {} are wanted", net->outputs.size(), outputs.size())});
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i]) *outputs[i] = subnet_output_type(typed->type(typed->net.outputs[i]));
+    if (outputs[i]) *outputs[i] = subnet_output_type(*typed, i);
   return {};
 }
 

@@ -18,8 +18,9 @@ bool decides_shapes(const Value& input, bool relevant, const Limits& limits) {
 
 }  // namespace
 
-std::vector<char> shape_relevant_values(const Net& net, bool conditions) {
+std::vector<char> shape_relevant_values(const Net& net, bool conditions, bool outputs) {
   std::vector<char> relevant(net.values.size(), 0);
+  for (size_t i = 0; outputs && i < net.outputs.size(); ++i) relevant[net.outputs[i].index] = 1;
   for (size_t i = net.nodes.size(); i-- > 0;) {
     const Node& node = net.nodes[i];
     if (!node.schema) continue;

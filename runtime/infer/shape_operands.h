@@ -11,9 +11,9 @@
 
 namespace heddle {
 
-// By ValueId: whether a shape operand can be reached from it, or, with `conditions`, what an operator with subnets decides by (If). Only
-// such contents are worth following.
-std::vector<char> shape_relevant_values(const Net& net, bool conditions);
+// By ValueId: whether a shape operand can be reached from it, or, with `conditions`, what an operator with subnets decides by (If), or, with
+// `outputs`, an output of the net. Only such contents are worth following.
+std::vector<char> shape_relevant_values(const Net& net, bool conditions, bool outputs = false);
 bool may_decide_shapes(DType dtype);
 
 // Positions of net inputs whose content decides extents: feeds of these are part of a plan's key. Depends on the net alone.

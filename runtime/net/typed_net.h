@@ -36,6 +36,8 @@ struct TypedNet {
   // Full names by DeviceId, the host first: what messages call them, and what they are opened by. Made by placement; before it, and where
   // there is none, everything is the host's.
   std::vector<std::string> devices{"cpu:0"};
+  // By input and by output of the net: where the caller gives and takes them. Empty: all on the host.
+  std::vector<DeviceId> input_places, output_places;
 
   const TensorType& type(ValueId id) const { return types[id.index]; }
   const std::string& device_of(const Node& node) const { return devices[node.placed.index]; }

@@ -207,6 +207,8 @@ Status check_kernel(const heddle_kernel& k) {
   const bool resumes = (k.flags & HEDDLE_KERNEL_RESUMES) != 0;
   if (resumes && async) return bad(what, "is asynchronous and resumes: it does one of them");
   if (resumes && std::strcmp(k.device_kind, "cpu") != 0) return bad(what, "resumes on a device, and subnets run on the host");
+  if ((k.flags & HEDDLE_KERNEL_MOVES_ONLY) && (async || std::strcmp(k.device_kind, "cpu") != 0))
+    return bad(what, "only moves data, and is asynchronous or of a device: its kind is to be cpu");
   if (k.abort && !async) return bad(what, "has abort, and is not asynchronous");
   if (k.input_dtype_count > max_list || k.output_dtype_count > max_list) return bad(what, "claims too many dtype sets");
   return {};

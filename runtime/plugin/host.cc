@@ -73,6 +73,9 @@ heddle_status run_subnet(const heddle_call* call, const heddle_subnet* subnet, u
   if (!call) return HEDDLE_ERROR_UNSUPPORTED;
   return const_cast<heddle_call*>(call)->run_subnet(subnet, trip, {inputs, input_count}, {outputs, output_count});
 }
+heddle_status move(const heddle_call* call, uint32_t flags, void* destination, const void* source, uint64_t bytes) {
+  return call ? const_cast<heddle_call*>(call)->move(flags, destination, source, bytes) : HEDDLE_ERROR_UNSUPPORTED;
+}
 heddle_status infer_subnet(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_type* const* outputs, uint32_t output_count) {
   if (!call) return HEDDLE_ERROR_UNSUPPORTED;
@@ -106,6 +109,7 @@ const heddle_host* host_table() {
     h.declare_subnet = declare_subnet;
     h.abi_hash = HEDDLE_ABI_HASH;
     h.complete = complete;
+    h.move = move;
     return h;
   }();
   return &table;
@@ -236,6 +240,8 @@ heddle_status status_of(Code code) {
       return HEDDLE_ERROR_CANCELLED;
     case Code::unsupported:
       return HEDDLE_ERROR_UNSUPPORTED;
+    case Code::device_lost:
+      return HEDDLE_ERROR_DEVICE_LOST;
     default:
       return HEDDLE_ERROR_INVALID;
   }

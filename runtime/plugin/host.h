@@ -31,6 +31,7 @@ struct heddle_call {
   virtual heddle_status run_subnet(const heddle_subnet*, uint64_t, Views, std::span<heddle_tensor* const>) noexcept {
     return HEDDLE_ERROR_UNSUPPORTED;
   }
+  virtual heddle_status move(uint32_t, void*, const void*, uint64_t) noexcept { return HEDDLE_ERROR_UNSUPPORTED; }
   virtual heddle_status infer_subnet(const heddle_subnet*, Views, std::span<heddle_type* const>) noexcept {
     return HEDDLE_ERROR_UNSUPPORTED;
   }

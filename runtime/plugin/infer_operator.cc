@@ -93,6 +93,14 @@ heddle_type subnet_output_type(const TensorType& type) {
   return to_abi(told);
 }
 
+heddle_type subnet_output_type(const TypedNet& subnet, size_t i) {
+  const ValueId output = subnet.net.outputs[i];
+  heddle_type type = subnet_output_type(subnet.type(output));
+  const auto& known = subnet.known[output.index];
+  if (known && known->dtype == DType::boolean && known->bytes == 1 && known->data[0] != std::byte{0}) type.flags |= HEDDLE_TYPE_TRUE;
+  return type;
+}
+
 Status from_abi(const heddle_type& type, TensorType* out) {
   if (type.rank < 0 || type.rank > max_rank)
     return {Code::shape_mismatch, fmt::format("an output has rank {}, at most {} is supported", type.rank, max_rank)};

@@ -31,5 +31,7 @@ heddle_type to_abi(const TensorType& type);
 Status from_abi(const heddle_type& type, TensorType* out);
 // What an operator is told of its subnet's output: extents that follow a bounded value are not to be planned with.
 heddle_type subnet_output_type(const TensorType& type);
+// The same of output `i` of a typed subnet, with what is known of its content.
+heddle_type subnet_output_type(const TypedNet& subnet, size_t i);
 
 }  // namespace heddle

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/limit_names.h"
 #include "base/text.h"
 #include "plugin/host.h"
@@ -25,10 +26,13 @@ Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& p
   if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong(fmt::format("a cost of {} ns", shortest(prepared.cost_ns)));
   const auto limit = static_cast<uint64_t>(request.scratch_limit);
   const uint64_t threads = std::max<uint32_t>(request.max_threads, 1);
-  if (prepared.scratch_bytes > limit || prepared.thread_scratch_bytes > (limit - prepared.scratch_bytes) / threads)
+  if (prepared.scratch_bytes > limit || prepared.data_scratch_bytes > limit - prepared.scratch_bytes ||
+      prepared.thread_scratch_bytes > (limit - prepared.scratch_bytes) / threads)
     return over_limit("plan_bytes", request.scratch_limit,
                       fmt::format("kernel {} asks for {} bytes of scratch and {} more for each of {} threads", quoted(kernel.name),
                                   prepared.scratch_bytes, prepared.thread_scratch_bytes, threads));
+  if (prepared.data_scratch_bytes > 0 && (kernel.kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) == 0)
+    return wrong("scratch for data, which is for kernels that only move it");
   return {};
 }
 
@@ -84,6 +88,9 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
   }
   made.tiles = p.tile_count;
   made.scratch_bytes = static_cast<int64_t>(p.scratch_bytes);
+  made.data_scratch_bytes = static_cast<int64_t>(p.data_scratch_bytes);
+  made.data_scratch_at = align_up(made.scratch_bytes, 64);
+  if (made.data_scratch_bytes > 0) made.scratch_bytes = made.data_scratch_at + made.data_scratch_bytes;
   made.thread_scratch_bytes = static_cast<int64_t>(p.thread_scratch_bytes);
   made.cost_ns = p.cost_ns;
   made.reads_host = p.reads_host;

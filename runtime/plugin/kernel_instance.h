@@ -26,7 +26,9 @@ struct KernelInstance {
   KernelState state;
   // What prepare asked for; until then one tile.
   int64_t tiles = 1;
-  int64_t scratch_bytes = 0;         // per step
+  int64_t scratch_bytes = 0;         // per step, with that of its data on the host
+  int64_t data_scratch_bytes = 0;    // of HEDDLE_KERNEL_MOVES_ONLY
+  int64_t data_scratch_at = 0;       // where it begins in the step's scratch
   int64_t thread_scratch_bytes = 0;  // per executing thread
   double cost_ns = 0;                // of one run on one thread; 0: unknown
   uint64_t reads_host = 0;           // on a device: bit i: run reads input i on the host

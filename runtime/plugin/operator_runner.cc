@@ -44,6 +44,10 @@ class RunCall final : public HostCall {
   void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
   uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? 0 : HEDDLE_NO_THREAD; }
   heddle_status complete(heddle_status status, std::string_view text) noexcept override;
+  heddle_status move(uint32_t, void* destination, const void* source, uint64_t bytes) noexcept override {
+    if (bytes > 0 && destination != source) std::memcpy(destination, source, bytes);
+    return HEDDLE_OK;
+  }
   void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
   // Behind a run() that only started its work: until it is complete.
   heddle_status wait();
@@ -273,6 +277,7 @@ Status Runner::run() {
   c.outputs = outputs.data();
   c.state = made.state.get();
   c.scratch = scratch.data;
+  c.data_scratch = made.data_scratch_bytes > 0 ? scratch.data + made.data_scratch_at : nullptr;
   c.run_state = node.schema->has_trait(HEDDLE_TRAIT_RANDOM) ? &state : nullptr;
   c.host = host_table();
   c.call = &run;

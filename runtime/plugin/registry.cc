@@ -121,7 +121,7 @@ const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, s
   const Operator* op = find(schema.domain, schema.name);
   if (!op) return nullptr;
   // By falling priority. `after` refused the node, so the search goes on behind it.
-  const auto find_of_kind = [&](std::string_view kind, uint32_t unwanted) -> const KernelEntry* {
+  const auto find_of_kind = [&](std::string_view kind, uint32_t unwanted, uint32_t wanted = 0) -> const KernelEntry* {
     const auto it = op->kernels.find(std::string(kind));
     if (it == op->kernels.end()) return nullptr;
     for (const KernelEntry* entry : it->second) {
@@ -130,7 +130,7 @@ const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, s
         continue;
       }
       const heddle_kernel& k = *entry->kernel;
-      if (k.version == schema.version && (k.flags & unwanted) == 0 &&
+      if (k.version == schema.version && (k.flags & unwanted) == 0 && (k.flags & wanted) == wanted &&
           takes(k.input_dtypes, k.input_dtype_count, schema.op->input_count, inputs) &&
           takes(k.output_dtypes, k.output_dtype_count, schema.op->output_count, outputs))
         return entry;
@@ -138,7 +138,11 @@ const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, s
     return nullptr;
   };
   const KernelEntry* const own = find_of_kind(device_kind, 0);
-  if (own || schema.op->subnets) return own;
+  if (own || device_kind == "cpu") return own;
+  const KernelEntry* const refused = after;  // of one kind or the other
+  if (const KernelEntry* const mover = find_of_kind("cpu", 0, HEDDLE_KERNEL_MOVES_ONLY)) return mover;
+  after = refused;
+  if (schema.op->subnets) return nullptr;
   const std::string_view launched = launched_kind(device_kind);
   return launched.empty() ? nullptr : find_of_kind(launched, HEDDLE_KERNEL_ASYNC | HEDDLE_KERNEL_RESUMES);
 }

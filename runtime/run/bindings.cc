@@ -109,22 +109,27 @@ TensorView Bindings::output(size_t i) const {
   TensorView out;
   out.dtype = static_cast<DType>(v.dtype);
   out.shape = Shape(v.dims, v.rank);
-  if (v.extent && v.extent_axis >= 0) out.shape[v.extent_axis] = *v.extent;
+  if (v.extent && v.extent_axis >= 0 && v.space == HEDDLE_SPACE_HOST) out.shape[v.extent_axis] = *v.extent;
   std::byte* const staged = staged_output(i);
   const bool in_memory = staged || plan_.values[id.index].place.kind == MemoryPlace::Kind::arena;
   out.data = outputs_[i].user ? outputs_[i].user : in_memory && left_behind_ ? nullptr : staged ? staged : v.data;
   return out;
 }
 
-void Bindings::copy_those_elsewhere() {
+Status Bindings::copy_those_elsewhere(const CopyOnDevice& on_device) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Output& o = outputs_[i];
     void* const to = o.user ? o.user : staged_output(i);
     if (!to || !o.views.empty()) continue;
     const heddle_tensor& v = views_.of(plan_.outputs[i]);
     const int64_t bytes = byte_width(static_cast<DType>(v.dtype)) * output(i).shape.element_count();
-    if (bytes > 0 && v.data != to) std::memmove(to, v.data, static_cast<size_t>(bytes));
+    if (bytes == 0 || v.data == to) continue;
+    if (v.space == HEDDLE_SPACE_HOST)
+      std::memmove(to, v.data, static_cast<size_t>(bytes));
+    else
+      HEDDLE_CHECK(on_device(plan_.values[plan_.outputs[i].index].place.device, to, v.data, bytes));
   }
+  return {};
 }
 
 Status Bindings::missing_inputs() const {

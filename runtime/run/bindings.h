@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "compile/plan.h"
@@ -39,10 +40,9 @@ class Bindings {
 
   // A run begins: what the last one left is no more, what comes lies where the memory is now.
   void begin_run() { left_behind_ = false; }
-  // A run is complete: leaves the outputs where they are wanted that did not come into being there.
-  void copy_outputs() {
-    if (copies_ != 0) copy_those_elsewhere();
-  }
+  // A run is complete: leaves the outputs where they are wanted that did not come into being there. `on_device` copies those on devices.
+  using CopyOnDevice = std::function<Status(uint8_t device, void* to, const void* from, int64_t bytes)>;
+  Status copy_outputs(const CopyOnDevice& on_device) { return copies_ == 0 ? Status() : copy_those_elsewhere(on_device); }
   // The memory, and the views before, have moved: bindings stay, results of the last run are left behind.
   void move();
 
@@ -65,7 +65,7 @@ class Bindings {
   Status find_overlap();
   Status overlap(const Region& a, const Region& b) const;
   std::byte* staged_output(size_t i) const;
-  void copy_those_elsewhere();
+  Status copy_those_elsewhere(const CopyOnDevice& on_device);
 
   const Plan& plan_;
   const ContextMemory& memory_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/checked.h"
@@ -20,6 +21,20 @@ Status reserve_on_devices(Workspace& workspace, const Plan& plan) {
     HEDDLE_CHECK(workspace.reserve_queues(planned.device, planned.stream_classes, planned.events));
   }
   return {};
+}
+
+Result<ContextMemory> ContextMemory::create_inside(const Plan& plan, Workspace& workspace, std::byte* transient, std::byte* on_device) {
+  ContextMemory memory(plan);
+  memory.workspace_ = &workspace;
+  memory.on_devices_.resize(plan.devices.size());
+  memory.move_inside(workspace, transient, on_device);
+  return memory;
+}
+
+void ContextMemory::move_inside(Workspace& workspace, std::byte* transient, std::byte* on_device) {
+  workspace_ = &workspace;
+  std::fill(on_devices_.begin(), on_devices_.end(), on_device);  // there is one
+  move_to(transient);
 }
 
 Result<ContextMemory> ContextMemory::create(const Plan& plan, Workspace* workspace, void* transient, int64_t transient_bytes) {
@@ -59,7 +74,17 @@ void ContextMemory::move_to(std::byte* transient) {
 
 std::byte* ContextMemory::scratch(uint32_t step) const {
   const PlanStep& planned = plan_->steps[step];
-  return arena(planned.on_device ? planned.on_device->device : 0) + planned.scratch_offset;
+  return arena(planned.on_device && !planned.on_device->from_host ? planned.on_device->device : 0) + planned.scratch_offset;
+}
+
+std::byte* ContextMemory::data_scratch(uint32_t step) const {
+  const PlanStep& planned = plan_->steps[step];
+  if (planned.on_device) return arena(planned.on_device->device) + planned.data_scratch_offset;
+  return scratch(step) + planned.data_scratch_offset;
+}
+
+std::byte* ContextMemory::subnet_memory_on_device(uint32_t step) const {
+  return data_scratch(step) + align_up(plan_->steps[step].data_scratch_bytes, arena_alignment);
 }
 
 std::byte* ContextMemory::subnet_memory(uint32_t step) const {

@@ -29,6 +29,10 @@ class ContextMemory {
   // (the buffer is too small or unaligned).
   static Result<ContextMemory> create(const Plan& plan, Workspace* workspace, void* transient, int64_t transient_bytes);
 
+  // Of a subnet of a step on a device: within the memory of the context around it, on the host and on that device.
+  static Result<ContextMemory> create_inside(const Plan& plan, Workspace& workspace, std::byte* transient, std::byte* on_device);
+  void move_inside(Workspace& workspace, std::byte* transient, std::byte* on_device);
+
   // Of the workspace it works in, see Workspace::generation().
   uint64_t generation() const { return generation_; }
   // To a workspace that has reserved for the plan; or the host's part alone, to a buffer as in create(). Allocates nothing.
@@ -42,8 +46,12 @@ class ContextMemory {
   std::byte* staging() const { return host_ + plan_->staging_offset(); }
   // Scratch of a step, where it runs.
   std::byte* scratch(uint32_t step) const;
+  // Of what a kernel moves only, where its data lie.
+  std::byte* data_scratch(uint32_t step) const;
   // Of the plans of a step's subnets. One of them runs at a time: they share the step's scratch, behind the kernel's own.
   std::byte* subnet_memory(uint32_t step) const;
+  // The same on the step's device, behind the scratch of its data.
+  std::byte* subnet_memory_on_device(uint32_t step) const;
   // A plan for one thread has one thread scratch.
   std::byte* thread_scratch(uint32_t worker) const {
     return thread_scratch_ + (plan_->max_threads > 1 ? worker : 0) * static_cast<size_t>(plan_->thread_scratch_bytes);

@@ -33,6 +33,7 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
   }
   run->waits_.resize(run->wait_begin_.back());
   HEDDLE_CHECK(run->make_states(plan));
+  HEDDLE_CHECK(run->make_extents(plan));
   return run;
 }
 
@@ -48,10 +49,25 @@ Status DeviceRun::make_states(const Plan& plan) {
   }
   return {};
 }
+Status DeviceRun::make_extents(const Plan& plan) {
+  for (const PlanValue& value : plan.values) {
+    if (value.extent_slot < 0 || value.place.device == 0) continue;
+    Side& side = sides_[value.place.device - 1u];
+    if (!side.extents) {
+      HEDDLE_TRY(side.extents, side.device->allocate(static_cast<int64_t>(plan.extent_slots * sizeof(int64_t))));
+    }
+  }
+  return {};
+}
 DeviceRun::~DeviceRun() = default;
 
-void DeviceRun::follow(const Workspace& workspace, std::byte* staging) {
-  staging_ = staging;
+void DeviceRun::stand_in(const ContextMemory& memory) {
+  staging_ = memory.staging();
+  for (size_t d = 0; d < sides_.size(); ++d) sides_[d].arena = memory.arena(static_cast<uint8_t>(d + 1));
+}
+
+void DeviceRun::follow(const Workspace& workspace, const ContextMemory& memory) {
+  stand_in(memory);
   for (size_t d = 0; d < sides_.size(); ++d) {
     Side& side = sides_[d];
     const std::vector<int32_t>& classes = plan_.devices[d].stream_classes;
@@ -67,6 +83,41 @@ void DeviceRun::follow(const Workspace& workspace, std::byte* staging) {
     for (size_t w = 0; w < work->waits.size(); ++w) waits_[wait_begin_[i] + w] = event(work->waits[w]);
     records_[i] = work->records < 0 ? nullptr : event(static_cast<size_t>(work->records));
   }
+}
+
+void DeviceRun::follow(const DeviceRun& outer, uint32_t step, uint32_t subnet, const ContextMemory& memory) {
+  stand_in(memory);
+  outer_label_ = outer.label_of(step);
+  subnet_ = subnet;
+  for (Side& side : sides_)
+    for (size_t s = 0; s < side.streams.size(); ++s)
+      side.streams[s] = side.answers[s].stream = outer.stream(*outer.plan_.steps[step].on_device);
+}
+
+// A step's number; of a subnet that of the step around it, with the subnet's and its step's own above: 4 and 28 bits. What is inside that
+// again counts as the step of the subnet.
+uint64_t DeviceRun::label_of(uint32_t step) const {
+  if (outer_label_ == UINT64_MAX) return step;
+  if (outer_label_ >> 32 != 0) return outer_label_;
+  constexpr uint32_t most_subnet = 14, most_step = (1u << 28) - 1;
+  return outer_label_ | uint64_t{std::min(subnet_, most_subnet) + 1} << 60 | uint64_t{std::min(step, most_step)} << 32;
+}
+
+// Where the work of `label` came from, as far as this plan knows.
+DeviceRun::Failure DeviceRun::labelled(uint64_t label, heddle_status status, std::string text) const {
+  const auto step = static_cast<uint32_t>(label), inner = static_cast<uint32_t>(label >> 32) & ((1u << 28) - 1);
+  const auto subnet = static_cast<uint32_t>(label >> 60);
+  if (outer_label_ != UINT64_MAX) {
+    if (step != static_cast<uint32_t>(outer_label_)) return {step, true, status, std::move(text)};
+    return {inner < plan_.steps.size() ? inner : 0, false, status, std::move(text)};
+  }
+  const std::vector<NestedPlan>& nested = plan_.steps[step].nested;
+  if (subnet > 0 && subnet <= nested.size() && inner < nested[subnet - 1].plan->steps.size()) {
+    const PlanStep& there = nested[subnet - 1].plan->steps[inner];
+    text += fmt::format(", in {} ({}) of subnet {}", quoted(there.name), display_name(there.domain, there.type),
+                        quoted(nested[subnet - 1].plan->net_name));
+  }
+  return {step, false, status, std::move(text)};
 }
 
 Status DeviceRun::usable() const {
@@ -145,9 +196,10 @@ Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& 
         const heddle_copy what = {sizeof(what), kind, destination, source, bytes, nullptr};
         heddle_work work = {};
         work.copy = &what;
-        return enqueue(*side.device, side.streams[s], work, static_cast<uint64_t>(side.first_draw[s]), &call);
+        return enqueue(*side.device, side.streams[s], work, label_of(static_cast<uint32_t>(side.first_draw[s])), &call);
       };
-      heddle_status status = copy(HEDDLE_COPY_HOST_TO_DEVICE, there, &state, sizeof(state));
+      static_assert(sizeof(state) <= most_value_bytes);
+      heddle_status status = copy(HEDDLE_COPY_VALUE_TO_DEVICE, there, &state, sizeof(state));
       if (status == HEDDLE_OK && counter)
         status = copy(HEDDLE_COPY_DEVICE_TO_DEVICE, reinterpret_cast<std::byte*>(there) + offsetof(heddle_run_state, step), counter,
                       sizeof(state.step));
@@ -159,12 +211,33 @@ Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& 
   return {};
 }
 
+// Only the arena has room for guards: what the caller has bound, or the operator around a subnet, is followed by what is theirs.
+uint32_t DeviceRun::guard_behind(const Side& side, const PlanDevice& device, const heddle_run_context& context) const {
+  const auto in_arena = [&](const heddle_tensor* t) {
+    const auto* const data = t ? static_cast<const std::byte*>(t->data) : nullptr;
+    return !data || (data >= side.arena && data < side.arena + device.arena_bytes);
+  };
+  const bool all = std::all_of(context.outputs, context.outputs + context.output_count, in_arena);
+  return all ? static_cast<uint32_t>(device.guard_bytes()) : 0;
+}
+
+// Of a bounded value, before its bytes.
+heddle_status DeviceRun::copy_extent(const DeviceWork& planned, const heddle_run_context& context, heddle_work before, uint64_t label) {
+  const heddle_tensor &from = *context.inputs[0], &to = *context.outputs[0];
+  const bool of_host = from.space == HEDDLE_SPACE_HOST, to_host = to.space == HEDDLE_SPACE_HOST;
+  const int32_t kind = of_host ? HEDDLE_COPY_VALUE_TO_DEVICE : to_host ? HEDDLE_COPY_DEVICE_TO_HOST : HEDDLE_COPY_DEVICE_TO_DEVICE;
+  void* const source_device = of_host || to_host || planned.copied_from == 0 ? nullptr : sides_[planned.copied_from - 1u].device->handle();
+  const heddle_copy copy = {sizeof(copy), kind, to.extent, from.extent, sizeof(int64_t), source_device};
+  before.copy = &copy;
+  return enqueue(*sides_[planned.device - 1u].device, context.stream, before, label, context.call);
+}
+
 // With what stands before it and behind it, at once; kernels of the device's own enqueue themselves, between two calls.
 heddle_status DeviceRun::work(const DeviceWork& planned, const PlanStep& step, const heddle_run_context* context, heddle_work before,
                               heddle_work behind) {
   Device& device = *sides_[planned.device - 1u].device;
   void* const stream = context->stream;
-  const auto label = static_cast<uint64_t>(&step - plan_.steps.data());
+  const uint64_t label = label_of(static_cast<uint32_t>(&step - plan_.steps.data()));
   heddle_work whole = before;
   whole.record = behind.record;
   whole.callback = behind.callback;
@@ -176,6 +249,11 @@ heddle_status DeviceRun::work(const DeviceWork& planned, const PlanStep& step, c
     void* const source_device = planned.copied_from == 0 || planned.copy_kind != HEDDLE_COPY_DEVICE_TO_DEVICE
                                     ? nullptr
                                     : sides_[planned.copied_from - 1u].device->handle();
+    if (context->outputs[0]->extent) {
+      const heddle_status status = copy_extent(planned, *context, before, label);
+      if (status != HEDDLE_OK) return status;
+      whole.wait_count = 0;
+    }
     const heddle_copy copy = {sizeof(copy), planned.copy_kind, context->outputs[0]->data, from, bytes, source_device};
     if (bytes > 0) whole.copy = &copy;
     return enqueue(device, stream, whole, label, context->call);
@@ -184,9 +262,14 @@ heddle_status DeviceRun::work(const DeviceWork& planned, const PlanStep& step, c
   if (planned.kind == DeviceWork::Kind::launch) {
     auto* const scratch = static_cast<std::byte*>(context->scratch);
     const auto of_step = static_cast<uint64_t>(planned.thread_scratch), all = static_cast<uint64_t>(step.scratch_bytes);
-    const heddle_launch launch = {
-        sizeof(launch), device.properties().guard_bytes, &kernel, context, step.tiles, of_step, all > of_step ? scratch + of_step : nullptr,
-        all - of_step};
+    const heddle_launch launch = {sizeof(launch),
+                                  guard_behind(sides_[planned.device - 1u], plan_.devices[planned.device - 1u], *context),
+                                  &kernel,
+                                  context,
+                                  step.tiles,
+                                  of_step,
+                                  all > of_step ? scratch + of_step : nullptr,
+                                  all - of_step};
     if (step.tiles > 0) whole.launch = &launch;
     return enqueue(device, stream, whole, label, context->call);
   }
@@ -220,6 +303,25 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
     status = wait_until_done(side, planned.stream, index < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns,
                              context->call);
   return status;
+}
+
+heddle_status DeviceRun::move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call) {
+  const DeviceWork& planned = *plan_.steps[step].on_device;
+  const heddle_copy copy = {sizeof(copy), kind, destination, source, bytes, nullptr};
+  heddle_work work = {};
+  work.copy = &copy;
+  return enqueue(*sides_[planned.device - 1u].device, stream(planned), work, label_of(step), call);
+}
+
+Status DeviceRun::copy_behind(uint8_t device, void* destination, const void* source, int64_t bytes) {
+  Side& side = sides_[device - 1u];
+  HostCall call;
+  const heddle_copy copy = {sizeof(copy), HEDDLE_COPY_DEVICE_TO_DEVICE, destination, source, static_cast<uint64_t>(bytes), nullptr};
+  heddle_work work = {};
+  work.copy = &copy;
+  side.answers[0].worked = true;
+  const heddle_status status = enqueue(*side.device, side.streams[0], work, label_of(0), &call);
+  return status == HEDDLE_OK ? Status() : plugin_error(Code::device_failed, status, call.error);
 }
 
 // ---------------------------------------------------------------- fences
@@ -258,6 +360,12 @@ void DeviceRun::look() {
 }
 
 // ---------------------------------------------------------------- the end of what is in flight
+
+void DeviceRun::abort() {
+  for (Side& side : sides_)
+    for (void* const stream : side.streams)
+      if (side.device->can_abort()) side.device->abort(stream);
+}
 
 void DeviceRun::answer(void* user, heddle_status, const char*, size_t) {
   Answer& answer = *static_cast<Answer*>(user);
@@ -352,16 +460,22 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
       const heddle_status status = side.device->synchronize(side.streams[s], &call);
       if (status == HEDDLE_OK) continue;
       const uint64_t label = side.device->failed_label(side.streams[s]);
-      if (label < plan_.steps.size()) {
+      if (label != UINT64_MAX && (outer_label_ != UINT64_MAX || (label & UINT32_MAX) < plan_.steps.size())) {
         known = true;
-        failures.push_back({static_cast<uint32_t>(label), status, std::move(call.error.text)});
+        failures.push_back(labelled(label, status, std::move(call.error.text)));
         continue;
       }
-      if (unknown.status == HEDDLE_OK) unknown = {0, status, std::move(call.error.text)};
+      // Streams that were aborted do not say why.
+      if (unknown.status == HEDDLE_OK || unknown.status == HEDDLE_ERROR_CANCELLED) unknown = {0, false, status, std::move(call.error.text)};
       const std::vector<uint32_t> behind = steps_behind(side, d + 1, s);
       suspects.insert(suspects.end(), behind.begin(), behind.end());
     }
-    if (unknown.status != HEDDLE_OK && !known) failures.push_back(blame(std::move(suspects), std::move(unknown)));
+    if (unknown.status == HEDDLE_OK || known) continue;
+    // Behind the last fence there was nothing left to fail: then it may be any.
+    for (uint32_t i = 0, end = suspects.empty() ? static_cast<uint32_t>(plan_.steps.size()) : 0; i < end; ++i)
+      if (const DeviceWork* work = plan_.steps[i].on_device.get(); work && work->device == d + 1 && work->kind != DeviceWork::Kind::fence)
+        suspects.push_back(i);
+    failures.push_back(blame(std::move(suspects), std::move(unknown)));
   }
   note_unanswered();
   return failures;

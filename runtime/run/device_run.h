@@ -19,6 +19,7 @@
 #include "heddle/caller_stream.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
+#include "run/context_memory.h"
 #include "run/run_variables.h"
 
 namespace heddle {
@@ -29,14 +30,20 @@ class DeviceRun {
   static Result<std::unique_ptr<DeviceRun>> create(const Plan& plan);
   ~DeviceRun();
 
-  // To the streams and events of a workspace that has reserved for the plan; `staging`: where the plan's staging memory is.
-  void follow(const Workspace& workspace, std::byte* staging);
+  // To the streams and events of a workspace that has reserved for the plan, and where the context's memory is now.
+  void follow(const Workspace& workspace, const ContextMemory& memory);
+  // Of a subnet of step `step` on a device, the `subnet`-th of it: to that step's stream, on which it is alone as long as the step is
+  // enqueued. What is enqueued counts as the step's.
+  void follow(const DeviceRun& outer, uint32_t step, uint32_t subnet, const ContextMemory& memory);
   void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream]; }
   // Where steps of that stream that draw random numbers find what they depend on, in the device's memory.
   const heddle_run_state* run_state(const DeviceWork& work) const { return sides_[work.device - 1u].state_of(work.stream); }
 
   // Errors: device_lost.
   Status usable() const;
+  // Of values on `Plan::devices[device - 1]`, by slot, in its memory; null: it has none.
+  int64_t* extents_on(uint8_t device) const { return static_cast<int64_t*>(sides_[device - 1u].extents.get()); }
+
   // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`. `fence_passed` is called when a stream has
   // come to a fence, or has failed before it, with what the step's fence gives.
   void begin(bool observed, bool (*stops)(void* user), void* user);
@@ -54,19 +61,26 @@ class DeviceRun {
   };
   heddle_status enqueue(uint32_t step, const heddle_run_context* context, const Fence* fence);
   bool observed() const { return observed_; }
+  // Within a kernel of such a step: on its stream.
+  heddle_status move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call);
+  // Of results that do not lie where they are wanted, behind all that was enqueued.
+  Status copy_behind(uint8_t device, void* destination, const void* source, int64_t bytes);
   // Fences whose streams have failed and forgot to say so are told. By the thread that runs, while it waits.
   void look();
   // Whether there may be such.
   bool must_look() const;
 
   struct Failure {
-    uint32_t step = 0;  // whose work failed, or the first whose work may have
+    uint32_t step = 0;          // whose work failed, or the first whose work may have
+    bool of_the_outer = false;  // of a subnet: another step of the net around it
     heddle_status status = HEDDLE_OK;
     std::string text;
   };
   // Waits until nothing is in flight, at most `ns`, and makes every stream that has answered usable again. What failed, by stream; where a
   // device does not know what it was, one for all of its streams: those that wait for one that has failed fail too.
   std::vector<Failure> drain(double ns);
+  // [any thread, while it runs] Nothing comes of what is in flight: streams that can be told end soon, as cancelled.
+  void abort();
   // After drain(): null when every stream has answered.
   const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
 
@@ -80,11 +94,13 @@ class DeviceRun {
     bool given = false;   // under mutex_
   };
   struct Side {
-    Device* device = nullptr;                   // the plan's
-    std::vector<void*> streams;                 // the workspace's
+    Device* device = nullptr;    // the plan's
+    std::vector<void*> streams;  // the workspace's
+    std::byte* arena = nullptr;
     std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1
     std::vector<Answer> answers;                // by stream
     std::vector<int32_t> first_draw;            // by stream: its first step that draws random numbers; -1: none
+    DeviceMemory extents;                       // by slot, where a value on it has one
     DeviceMemory states;                        // by stream, if any draws
 
     heddle_run_state* state_of(uint32_t stream) const {
@@ -93,6 +109,8 @@ class DeviceRun {
   };
   static constexpr size_t state_stride = 64;
   Status make_states(const Plan& plan);
+  Status make_extents(const Plan& plan);
+  heddle_status copy_extent(const DeviceWork& work, const heddle_run_context& context, heddle_work before, uint64_t label);
   // A step's fence while it is awaited: told by the device's callback, or by look(), whichever comes first.
   struct Awaited {
     DeviceRun* run = nullptr;
@@ -109,6 +127,8 @@ class DeviceRun {
   };
 
   explicit DeviceRun(const Plan& plan) : plan_(plan) {}
+  uint64_t label_of(uint32_t step) const;
+  Failure labelled(uint64_t label, heddle_status status, std::string text) const;
   Result<Adopted*> adopt(const CallerStream& option);
   void tell(Awaited& awaited, heddle_status failed);
   static void fence_reached(void* awaited, heddle_status failed, const char* text, size_t length);
@@ -125,6 +145,8 @@ class DeviceRun {
   std::vector<uint32_t> steps_behind(const Side& side, uint32_t device, uint32_t stream) const;
   static void answer(void* user, heddle_status failed, const char* text, size_t length);
   Failure blame(std::vector<uint32_t> suspects, Failure failure) const;
+  void stand_in(const ContextMemory& memory);
+  uint32_t guard_behind(const Side& side, const PlanDevice& device, const heddle_run_context& context) const;
   heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context, heddle_work before,
                      heddle_work behind);
 
@@ -136,6 +158,8 @@ class DeviceRun {
   std::vector<Awaited> awaited_;      // by step with a fence; the others' are not used
   std::vector<Adopted> adopted_;
   std::byte* staging_ = nullptr;
+  uint64_t outer_label_ = UINT64_MAX;  // of a subnet: that of the step around it
+  uint32_t subnet_ = 0;
   bool observed_ = false;
   bool (*stops_)(void* user) = nullptr;
   void* user_ = nullptr;

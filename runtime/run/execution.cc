@@ -1,11 +1,14 @@
 #include "run/execution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "schedule/step_call.h"
 
 namespace heddle {
@@ -28,8 +31,14 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
     HEDDLE_TRY(devices, DeviceRun::create(*plan));
     HEDDLE_CHECK(make_homes(*plan, variables.get()));
   }
-  HEDDLE_TRY(ContextMemory memory, ContextMemory::create(*plan, options.workspace, options.transient, options.transient_bytes));
-  if (devices) devices->follow(memory.workspace(), memory.staging());
+  auto made = options.outer_devices
+                  ? ContextMemory::create_inside(*plan, *options.workspace, static_cast<std::byte*>(options.transient), options.device_part)
+                  : ContextMemory::create(*plan, options.workspace, options.transient, options.transient_bytes);
+  HEDDLE_TRY(ContextMemory memory, std::move(made));
+  if (devices && options.outer_devices)
+    devices->follow(*options.outer_devices, options.outer_step, options.subnet, memory);
+  else if (devices)
+    devices->follow(memory.workspace(), memory);
   auto resources = std::make_unique<StepResources>(*plan, options.outer_resources);
   HEDDLE_CHECK(resources->create(devices.get(), memory.workspace()));
   std::unique_ptr<Execution> self(
@@ -49,18 +58,23 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
       bindings_(*plan_, memory_, views_),
       scheduler_(plan_->graph, scheduling(*plan_, options).max_threads > 1 ? options.executor : nullptr, scheduling(*plan_, options),
                  options.outer_scheduler),
-      subnets_(*plan_, memory_, scope_, failures_, scheduler_, *resources),
+      subnets_(*plan_, memory_, scope_, failures_, scheduler_, *resources, devices.get()),
       resources_(std::move(resources)),
       pending_(*plan_, *resources_, step_done, this),
       steps_({*plan_, memory_, scope_, failures_, subnets_, pending_, *resources_, scheduler_, devices.get()}, views_),
-      devices_(std::move(devices)) {
+      devices_(std::move(devices)),
+      outer_step_(options.outer_step),
+      subnet_(options.subnet),
+      outer_devices_(options.outer_devices) {
   RunControl& control = scope_.control();
   control.failed = step_failed;
-  control.end_soon = may_leave() ? end_soon : nullptr;
+  control.end_soon = may_leave() || devices_ ? end_soon : nullptr;
   const bool forgetful = devices_ && devices_->must_look();
   control.look = forgetful || (pending_.any() && (resources_->may_break() || plan_->has_late_steps)) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
   control.user = this;
+  for (size_t d = 0; devices_ && d < plan_->devices.size(); ++d)
+    if (int64_t* const extents = devices_->extents_on(static_cast<uint8_t>(d + 1))) views_.extents_on(static_cast<uint8_t>(d + 1), extents);
 }
 
 // What belongs to a stream goes before it.
@@ -70,13 +84,21 @@ Execution::~Execution() {
 
 Status Execution::moved() {
   if (devices_) {
-    devices_->follow(memory_.workspace(), memory_.staging());
+    if (outer_devices_)
+      devices_->follow(*outer_devices_, outer_step_, subnet_, memory_);
+    else
+      devices_->follow(memory_.workspace(), memory_);
     HEDDLE_CHECK(resources_->follow(devices_.get(), memory_.workspace()));
   }
   views_.move();
   bindings_.move();
   steps_.move();
   return subnets_.move();
+}
+
+Status Execution::follow(Workspace& workspace, std::byte* transient, std::byte* device_part) {
+  memory_.move_inside(workspace, transient, device_part);
+  return moved();
 }
 
 int64_t Execution::allocated_bytes(uint8_t device) const {
@@ -99,6 +121,7 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 void Execution::tell(bool all) {
   if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
   if (may_leave()) subnets_.tell(all);
+  if (devices_ && !outer_devices_ && (all || !scheduler_.last_run_reached_tail())) devices_->abort();
 }
 
 void Execution::stop(bool all) {
@@ -269,6 +292,27 @@ Status Execution::run(const RunSettings& settings) {
   return close(observed_ == steps_.size(), std::move(stopped));
 }
 
+Status Execution::enqueue(const RunSettings& settings) {
+  HEDDLE_CHECK(open(settings));
+  Status status;
+  for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
+    if (plan_->steps[i].on_device->kind == DeviceWork::Kind::fence) continue;
+    const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), nullptr);
+    if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed);
+  }
+  if (status.ok()) status = copy_outputs();
+  turn_.leave();
+  running_.store(false, std::memory_order_release);
+  return status;
+}
+
+Status Execution::copy_outputs() {
+  return bindings_.copy_outputs([this](uint8_t device, void* to, const void* from, int64_t bytes) {
+    if (plan_->only_enqueues && outer_devices_) return devices_->copy_behind(device, to, from, bytes);
+    return plan_->devices[device - 1u].device->copy_within(to, from, bytes);
+  });
+}
+
 bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
   // A run that has a turn keeps its thread: else those that wait for the turn could hold all that it needs to go on.
   // Inside another run that keeps its own, this one leaves all the same.
@@ -305,10 +349,8 @@ bool Execution::gave_up() const {
 // Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
 Status Execution::end(bool complete, Status stopped) {
   if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = views_.check_extents();
-  if (complete && stopped.ok()) [[likely]] {
-    bindings_.copy_outputs();
-    return {};
-  }
+  if (complete && stopped.ok()) [[likely]]
+    return copy_outputs();
   if (gave_up()) pending_.note_unanswered(nullptr);
   if (devices_) note_device_failures();
   if (gave_up()) {
@@ -319,6 +361,11 @@ Status Execution::end(bool complete, Status stopped) {
   if (!complete && plan_->has_variable_updates && updates_begun()) variables_.mark_torn();
   if (unanswered()) variables_.block(unanswered());
   Status status = stopped.ok() ? failures_.error(scope_.stop_reason()) : std::move(stopped);
+  const bool told = scope_.stop_reason() == stop_deadline || scope_.stop_reason() == stop_cancelled;
+  if (devices_ && told && aborted_at_ && !unanswered()) {
+    const PlanStep& at = plan_->steps[*aborted_at_];
+    status = std::move(status).during(fmt::format("while {} was at {}", plan_->device_of(at), quoted(at.name)));
+  }
   return unanswered() ? std::move(status).during(unanswered()->message()) : status;
 }
 
@@ -332,9 +379,19 @@ void Execution::note_device_failures() {
   const double ns = scheduler_.last_run_given_up() ? 0 : impatient ? answer_after_stop_ns : answer_after_failure_ns;
   const std::vector<DeviceRun::Failure> failures = devices_->drain(ns);
   while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
+  failure_outside_.reset();
+  aborted_at_.reset();
   for (const DeviceRun::Failure& found : failures) {
+    if (found.of_the_outer) {
+      failure_outside_ = found;
+      continue;
+    }
     failures_.forget_fences(plan_->steps[found.step].on_device->device);
-    failures_.report(found.step, found.status, found.text);
+    // What was aborted ended because the run did.
+    if (found.status == HEDDLE_ERROR_CANCELLED)
+      aborted_at_ = found.step;
+    else
+      failures_.report(found.step, found.status, found.text);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "compile/plan.h"
@@ -47,6 +48,11 @@ struct ExecutionOptions {
   uint32_t outer_step = 0;
   Scheduler* outer_scheduler = nullptr;      // of that run
   StepResources* outer_resources = nullptr;  // of that context
+  // Of a subnet of a step on a device: the devices of the run around it, where the device's part of its memory lies, and which of the
+  // step's subnets it is. Null: its operator runs on the host.
+  const DeviceRun* outer_devices = nullptr;
+  std::byte* device_part = nullptr;
+  uint32_t subnet = 0;
 };
 
 class Execution {
@@ -72,6 +78,8 @@ class Execution {
     memory_.move_to(transient);
     return moved();
   }
+  // Of a subnet of a step on a device: to where the memory of the context around it is now, and to its streams.
+  Status follow(Workspace& workspace, std::byte* transient, std::byte* device_part);
   // Row-major bytes of the plan's input `i`; must stay valid until rebound. Not while running.
   void bind_input(size_t i, const void* data) { bindings_.bind_input(i, data); }
   // Where output `i` is to be left; null: in the arena, valid until the next run. Without a copy where its buffer is the arena's.
@@ -92,6 +100,10 @@ class Execution {
   // nothing of it any more, and goes on in resume(), called once for each call of `leave.go_on`.
   bool start(const RunSettings& settings, const RunLeave& leave, Status* status);
   bool resume(Status* status);
+  // As run, of a plan that only enqueues: does that and returns; when it is done, and whether it failed, is its stream's to say.
+  Status enqueue(const RunSettings& settings);
+  // A step of the net around this subnet has failed on its stream, not one of its own: its number, and what is known.
+  const std::optional<DeviceRun::Failure>& failure_outside() const { return failure_outside_; }
   // Whether start() may leave its thread.
   bool may_leave() const { return plan_->has_asynchronous_steps; }
   // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
@@ -124,6 +136,7 @@ class Execution {
   void begin(const RunSettings& settings, uint64_t deadline);
   Status run_observed(const std::function<Status(uint32_t)>& seen);
   Status end(bool complete, Status stopped);
+  Status copy_outputs();
   bool updates_begun() const;
   bool gave_up() const;
   void note_device_failures();
@@ -151,6 +164,10 @@ class Execution {
   PendingSteps pending_;
   StepContexts steps_;
   const std::unique_ptr<DeviceRun> devices_;  // null: everything runs on the host. The first to go: what it calls back are the steps
+  const uint32_t outer_step_, subnet_;
+  const DeviceRun* const outer_devices_;
+  std::optional<DeviceRun::Failure> failure_outside_;
+  std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   std::atomic<bool> running_{false};
   Turns::Hold turn_;       // with the variables, of the run that is under way
   uint32_t observed_ = 0;  // steps done of a run that is observed

@@ -50,6 +50,9 @@ void FailureLog::note_cause(uint32_t step, Status cause) {
 
 void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) {
   const std::lock_guard lock(mutex_);
+  Failure& known = entry(step, status);
+  // Its device was lost, and says now that this was why.
+  if (known.reported && known.refused && text.data()) known.reported = false;
   Failure& f = noted(step, status, text);
   if (std::exchange(f.reported, true)) return;
   f.status = status;

@@ -347,6 +347,7 @@ void LateStep::open() {
   call_.inputs = inputs_.data();
   call_.state = made_.state.get();
   call_.scratch = scratch_.data;
+  call_.data_scratch = made_.data_scratch_bytes > 0 ? scratch_.data + made_.data_scratch_at : nullptr;
 }
 
 // What the kernel left behind. The views are as they were before where it failed.

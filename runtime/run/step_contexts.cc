@@ -118,6 +118,7 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     next += step.outputs.size();
     abi.state = step.state.get();
     abi.scratch = services.memory.scratch(i);
+    if (step.data_scratch_bytes > 0) abi.data_scratch = services.memory.data_scratch(i);
     abi.host = host_table();
     abi.call = &c;
     if (step.on_device) abi.stream = services.devices->stream(*step.on_device);
@@ -150,6 +151,7 @@ Step StepContexts::step_for(uint32_t index) {
 void StepContexts::move() {
   for (uint32_t i = 0; i < abi_.size(); ++i) {
     abi_[i].scratch = services_.memory.scratch(i);
+    if (services_.plan.steps[i].data_scratch_bytes > 0) abi_[i].data_scratch = services_.memory.data_scratch(i);
     if (const DeviceWork* work = services_.plan.steps[i].on_device.get()) abi_[i].stream = services_.devices->stream(*work);
   }
 }

@@ -1,4 +1,5 @@
 // What kernels ask their host for while they run. Plugins call these functions, and nothing may be thrown across them.
+#include <cstring>
 #include <new>
 
 #include "run/late_step.h"
@@ -55,6 +56,16 @@ void* StepContext::allocate_output(uint32_t output, std::span<const int64_t> dim
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
+}
+
+heddle_status StepContext::move(uint32_t flags, void* destination, const void* source, uint64_t bytes) noexcept {
+  if (bytes == 0 || destination == source) return HEDDLE_OK;
+  const bool value = (flags & HEDDLE_MOVE_VALUE) != 0;
+  if (value && bytes > static_cast<uint64_t>(most_value_bytes)) return HEDDLE_ERROR_INVALID;
+  const int32_t kind = value ? HEDDLE_COPY_VALUE_TO_DEVICE : HEDDLE_COPY_DEVICE_TO_DEVICE;
+  if (planned().on_device) return services().devices->move(step, kind, destination, source, bytes, this);
+  std::memcpy(destination, source, bytes);
+  return HEDDLE_OK;
 }
 
 heddle_status StepContext::run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,

@@ -66,8 +66,8 @@ struct Subnets::Compiled {
 };
 
 Subnets::Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures, Scheduler& scheduler,
-                 StepResources& resources)
-    : plan_(plan), memory_(memory), scope_(scope), failures_(failures), scheduler_(scheduler), resources_(resources) {}
+                 StepResources& resources, DeviceRun* devices)
+    : plan_(plan), memory_(memory), scope_(scope), failures_(failures), scheduler_(scheduler), resources_(resources), devices_(devices) {}
 Subnets::~Subnets() = default;
 
 ExecutionOptions Subnets::options_inside(uint32_t step) {
@@ -91,6 +91,12 @@ Status Subnets::create_planned() {
       ExecutionOptions options = options_inside(i);
       options.transient_bytes = nested.plan->context_bytes();
       if (options.transient_bytes > 0) options.transient = memory_.subnet_memory(i);
+      if (!nested.plan->devices.empty()) {
+        options.outer_devices = devices_;
+        options.workspace = &memory_.workspace();
+        options.device_part = memory_.subnet_memory_on_device(i);
+        options.subnet = static_cast<uint32_t>(steps_[i].compiled.size());
+      }
       HEDDLE_TRY(auto execution, Execution::create(nested.plan, nullptr, options));
       steps_[i].compiled.push_back(std::make_unique<Compiled>(nested.subnet.get(), std::move(execution)));
     }
@@ -101,7 +107,12 @@ Status Subnets::create_planned() {
 Status Subnets::move() {
   for (uint32_t i = 0; i < steps_.size(); ++i) {
     if (plan_.steps[i].late) continue;  // in memory of their own
-    for (const auto& subnet : steps_[i].compiled) HEDDLE_CHECK(subnet->execution->follow(memory_.subnet_memory(i)));
+    for (const auto& subnet : steps_[i].compiled) {
+      Execution& execution = *subnet->execution;
+      HEDDLE_CHECK(subnet->plan().devices.empty()
+                       ? execution.follow(memory_.subnet_memory(i))
+                       : execution.follow(memory_.workspace(), memory_.subnet_memory(i), memory_.subnet_memory_on_device(i)));
+    }
   }
   return {};
 }
@@ -138,6 +149,8 @@ bool Subnets::Compiled::made_for(Inputs inputs) {
   }
   for (size_t k = 0; k < recognised.size(); ++k) {
     const KnownInput& known = plan().known_inputs[k];
+    // What lies on a device is what it was declared with: a constant.
+    if (plan().values[plan().inputs[known.input].index].place.device != 0) continue;
     const heddle_tensor& input = *inputs[known.input];
     const bool constant = (input.flags & HEDDLE_TENSOR_CONSTANT) != 0;
     if (constant && input.data && input.data == recognised[k]) continue;
@@ -226,7 +239,7 @@ Status Subnets::infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs,
   if (typed->net.outputs.size() < outputs.size())
     return from_outside(step, *net, Status(Code::subnet_mismatch, "the subnet has too few outputs"));
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i]) *outputs[i] = subnet_output_type(typed->type(typed->net.outputs[i]));
+    if (outputs[i]) *outputs[i] = subnet_output_type(*typed, i);
   return {};
 }
 
@@ -259,9 +272,11 @@ heddle_status Subnets::admit(const Call& call) {
     if (!call.inputs[i])
       return refuse(call, HEDDLE_ERROR_INVALID, fmt::format("input {} of subnet {} is absent", i, quoted(call.net->name)));
   const auto elsewhere = [](const heddle_tensor* t) { return t && t->space != HEDDLE_SPACE_HOST; };
-  if (std::any_of(call.inputs.begin(), call.inputs.end(), elsewhere) || std::any_of(call.outputs.begin(), call.outputs.end(), elsewhere))
+  const bool any_elsewhere =
+      std::any_of(call.inputs.begin(), call.inputs.end(), elsewhere) || std::any_of(call.outputs.begin(), call.outputs.end(), elsewhere);
+  if (any_elsewhere && !plan_.steps[call.step].on_device)
     return refuse(call, HEDDLE_ERROR_INVALID,
-                  fmt::format("subnet {} is given device memory, and subnets run on the host", quoted(call.net->name)));
+                  fmt::format("subnet {} is given device memory, and its operator runs on the host", quoted(call.net->name)));
   if (scope_.count_subnet_run() >= plan_.limits.loop_trips)
     return fail(call, over_limit(plan_.limits, &Limits::loop_trips, "the loops of the net go round too often"));
   return HEDDLE_OK;
@@ -334,8 +349,12 @@ heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
     leave->execution = subnet.execution.get();
     leave->trip = call.trip;
     if (!start(*leave, settings, &status)) return HEDDLE_PENDING;
+  } else if (plan_.steps[call.step].on_device && subnet.plan().only_enqueues && !devices_->observed()) {
+    status = subnet.execution->enqueue(settings);
   } else {
     status = subnet.execution->run(settings);
+    if (const auto& outside = subnet.execution->failure_outside(); !status.ok() && outside)
+      failures_.report(outside->step, outside->status, outside->text);
   }
   return finish(call, subnet, std::move(status));
 }
@@ -373,7 +392,14 @@ heddle_status Subnets::hand_back(const Call& call, Compiled& subnet) {
       return refuse(call, HEDDLE_ERROR_INVALID,
                     fmt::format("output {} of subnet {} is {}{}, expected {}{}", i, quoted(call.net->name), to_string(result.dtype),
                                 result.shape.text(), to_string(static_cast<DType>(to->dtype)), wanted.text()));
-    if (to->byte_size > 0 && to->data != result.data) std::memcpy(to->data, result.data, to->byte_size);
+    if (to->byte_size == 0 || to->data == result.data) continue;
+    const uint8_t device = subnet.plan().values[subnet.plan().outputs[i].index].place.device;
+    if (device == 0) {
+      std::memcpy(to->data, result.data, to->byte_size);
+      continue;
+    }
+    const heddle_status status = devices_->move(call.step, HEDDLE_COPY_DEVICE_TO_DEVICE, to->data, result.data, to->byte_size, nullptr);
+    if (status != HEDDLE_OK) return status;
   }
   return HEDDLE_OK;
 }

@@ -27,6 +27,7 @@
 
 namespace heddle {
 
+class DeviceRun;
 class Execution;
 struct ExecutionOptions;
 struct RunSettings;
@@ -40,7 +41,7 @@ class Subnets {
 
   // All outlive it. What goes wrong is left in `failures`. Runs of subnets find helpers among the threads of `scheduler`.
   Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures, Scheduler& scheduler,
-          StepResources& resources);
+          StepResources& resources, DeviceRun* devices);
   ~Subnets();
   Subnets(const Subnets&) = delete;
   Subnets& operator=(const Subnets&) = delete;
@@ -139,6 +140,7 @@ class Subnets {
   FailureLog& failures_;
   Scheduler& scheduler_;
   StepResources& resources_;
+  DeviceRun* const devices_;             // null: everything runs on the host
   std::vector<OfStep> steps_;            // by step; empty when there can be none
   std::atomic<bool> unanswered_{false};  // one of them may be
   bool any_leave_ = false;               // a step suspends

@@ -68,9 +68,16 @@ void ValueViews::move() {
   for (const ArenaView& v : arena_views_) views_[v.view].data = memory_.arena(v.device) + v.offset;
 }
 
+void ValueViews::extents_on(uint8_t device, int64_t* extents) {
+  for (uint32_t v = 0; v < size(); ++v)
+    if (const PlanValue& shown = value(v); shown.extent_slot >= 0 && shown.place.device == device)
+      views_[v].extent = extents + shown.extent_slot;
+}
+
+// What lies on a device is checked where it is copied to.
 Status ValueViews::check_extents() const {
   for (const PlanValue& value : plan_.values) {
-    if (value.extent_slot < 0) continue;
+    if (value.extent_slot < 0 || value.place.device != 0) continue;
     const int64_t extent = extents_[static_cast<size_t>(value.extent_slot)], bound = value.type.shape[value.type.bounded_axis];
     if (extent >= 0 && extent <= bound) continue;
     Status bad(Code::kernel_failed, fmt::format("wrote extent {}, the bound is {}, for {}", extent, bound, quoted(value.name)),

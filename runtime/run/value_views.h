@@ -37,6 +37,8 @@ class ValueViews {
 
   // Where the plan puts a value; null: nowhere before the run.
   std::byte* home(const PlanValue& value) const;
+  // Where extents of values on a device lie, by slot, in that device's memory.
+  void extents_on(uint8_t device, int64_t* extents);
   // The memory is elsewhere now: what lies in its arenas is seen there.
   void move();
   // An extent is what a kernel wrote: rejects one outside its bound, naming the operator. Errors: kernel_failed.

@@ -52,6 +52,7 @@ CompilationTarget target_of(Runtime::Impl& runtime, const SessionOptions& option
   target.memory_limit = options.memory_limit;
   target.devices = &runtime.devices;
   target.streams = static_cast<uint32_t>(options.streams);
+  target.placed_ports = options.placed_ports;
   target.check_plans = options.check_plans.value_or(target.check_plans);
   return target;
 }

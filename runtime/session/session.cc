@@ -330,6 +330,11 @@ Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, 
     const uint64_t now = ticks();
     rest.deadline_ns = now < deadline ? static_cast<int64_t>(ticks_to_ns(deadline - now)) + 1 : -1;
   }
+  const Plan& plan = Internals::execution(context).plan();
+  for (const ValueId output : plan.outputs)
+    if (plan.values[output.index].place.device != 0)
+      return Status(Code::unsupported, fmt::format("output {} lies on a device", quoted(plan.values[output.index].name)),
+                    "prepare a context, and bind it");
   HEDDLE_CHECK(context.run(rest));
   std::vector<Tensor> results;
   for (size_t i = 0; i < context.output_count(); ++i) results.push_back(Tensor::copy_of(context.output(i)));

@@ -32,8 +32,10 @@ class Copier {
     }
     for (size_t o = 0; o < editor_.graph().outputs.size(); ++o) {
       const ValueId output = editor_.graph().outputs[o];
-      if (locations_.of(output) == host_device) continue;
-      HEDDLE_TRY(const ValueId copy, copied({}, output, host_device));
+      const std::vector<DeviceId>& places = editor_.net().output_places;
+      const DeviceId place = places.empty() ? host_device : places[o];
+      if (locations_.of(output) == place) continue;
+      HEDDLE_TRY(const ValueId copy, copied({}, output, place));
       editor_.set_output(o, copy);
     }
     return {};

@@ -86,10 +86,10 @@ class FaultyStep {
   std::optional<DeviceSetting> setting_;
 };
 
-// The cpu plugin and that of the kind under test.
+// The cpu plugin, that of the kind under test, and an operator that no device has a kernel for: host_only::Through.
 inline Runtime device_runtime(int threads = 1) {
   RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", kind().library};
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/host_only.so", kind().library};
   options.default_plugins = false;
   options.threads = threads;
   auto made = Runtime::create(options);

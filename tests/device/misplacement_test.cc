@@ -42,7 +42,11 @@ ValueId feed(NetBuilder& b, const std::string& name = "x") {
 ValueId relu(NetBuilder& b, const std::string& device, const std::string& name, ValueId x) {
   return on(b, device, b.add1("Relu", name, {x}));
 }
-// If(x, with) on the host; what is in its branch stands on `inside`, one behind the other. No device has a kernel for it.
+// No device has a kernel for it.
+ValueId through(NetBuilder& b, const std::string& name, ValueId x) {
+  return b.add1("Through", name, {x}, {}, "host_only");
+}
+// If(x, with) on the host; what is in its branch stands on `inside`, one behind the other.
 ValueId branches(NetBuilder& b, const std::string& name, ValueId x, const std::vector<std::string>& inside, const ValueId* with = nullptr) {
   NetBuilder branch("branch");
   ValueId y = branch.input("in", DeclaredType());
@@ -170,7 +174,7 @@ std::vector<Misplacement> of_feeds(const std::string& d0) {
   return {
       {"feed",
        "wrong kind",
-       [=] { return net_of([&](NetBuilder& b) { b.output(on(b, d0, branches(b, "y", feed(b), {}))); }); },
+       [=] { return net_of([&](NetBuilder& b) { b.output(on(b, d0, through(b, "y", feed(b)))); }); },
        {no_kernel("y", d0)}},
       {"feed", "index", read_on({d0, no_index()}), {missing("y1", no_index(), {x_of_host})}},
       {"feed", "unknown", read_on({nowhere, d0}), {missing("y0", nowhere, {x_of_host})}},
@@ -194,7 +198,7 @@ std::vector<Misplacement> of_control(const std::string& d0) {
            [=] {
              return net_of([&](NetBuilder& b) {
                const ValueId x = feed(b);
-               b.output(on(b, d0, branches(b, "before0", x, {})));
+               b.output(on(b, d0, through(b, "before0", x)));
                b.output(relu(b, host, "after", x));
                wait_for_first(b, 1);
              });
@@ -343,7 +347,7 @@ TEST_P(DeviceMisplacement, EverythingIsToldAtOnce) {
   b.output(on(b, d1, b.add1("Add", "mixed", {r, x})));
   b.output(branches(b, "if", x, {d0, nowhere}, &r));
   update(b, d1, "twice", update(b, d0, "once", w, x), x);
-  b.output(on(b, d0, branches(b, "no kernel", x, {})));
+  b.output(on(b, d0, through(b, "no kernel", x)));
   const std::vector<Wanted> wanted = {crossing("back", host, "r", d0),
                                       missing("index", no_index(), {"\"x\""}),
                                       missing("unknown", nowhere, {"\"r\" of \"" + d0 + "\""}),

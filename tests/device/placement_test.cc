@@ -123,16 +123,10 @@ TEST_P(DevicePlacement, ShapeArithmeticIsFoldedAndCrossesNothing) {
   EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[4], 5);
 }
 
-// x -> If -> Relu -> If -> MatMul: no device has a kernel for If.
+// x -> Through -> Relu -> Through -> MatMul
 Net fallen_back_net() {
-  NetBuilder branch("branch");
-  branch.output(branch.add1("Abs", "abs", {branch.input("x", DeclaredType())}));
-  const auto both = std::make_shared<const Net>(branch.finish());
   NetBuilder b("fallen back");
-  const ValueId yes = b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
-  const auto falls_back = [&](const char* name, ValueId x) {
-    return b.add1("If", name, {yes, x}, {{"then_branch", both}, {"else_branch", both}});
-  };
+  const auto falls_back = [&](const char* name, ValueId x) { return b.add1("Through", name, {x}, {}, "host_only"); };
   const ValueId first = falls_back("first", b.input("x", DType::f32, Shape{64, 64}));
   const ValueId last = falls_back("last", b.add1("Relu", "between", {first}));
   b.output(b.add1("MatMul", "y", {last, b.constant("w", whole_numbers({64, 64}, 1, 1))}));

@@ -1,4 +1,4 @@
-// host_regions: what moves to the host beside operators that fell back to it. An If has no kernel on the simulated device, all else has
+// host_regions: what moves to the host beside operators that fell back to it. host_only::Through has no kernel there, all else has
 // one.
 #include "edit/host_regions.h"
 
@@ -15,17 +15,8 @@ using namespace testing_nets;
 using namespace testing_stages;
 
 struct Regions : NetBuilder {
-  Regions() : NetBuilder("regions") { stages.plugins = {"../sim"}, stages.device = "sim:0", stages.fall_back = true; }
-  ValueId falls_back(const std::string& name, ValueId x) {
-    NetBuilder branch("branch");
-    branch.output(branch.add1("Abs", "abs", {branch.input("x", DeclaredType())}));
-    const auto both = subnet(branch);
-    return add1("If", name, {condition(), x}, {{"then_branch", both}, {"else_branch", both}});
-  }
-  ValueId condition() {
-    if (!condition_.valid()) condition_ = input("c", DType::boolean, Shape{});
-    return condition_;
-  }
+  Regions() : NetBuilder("regions") { stages.plugins = {"../sim", "host_only"}, stages.device = "sim:0", stages.fall_back = true; }
+  ValueId falls_back(const std::string& name, ValueId x) { return add1("Through", name, {x}, {}, "host_only"); }
   ValueId chain(ValueId x, int length) {
     for (int i = 0; i < length; ++i) x = add1("Relu", "r" + std::to_string(i), {x});
     return x;
@@ -52,9 +43,6 @@ struct Regions : NetBuilder {
 
   Stages stages;
   Findings findings;
-
- private:
-  ValueId condition_;
 };
 
 TEST(HostRegions, AnOperatorBetweenTwoThatFellBackGoesWithThem) {
@@ -174,7 +162,7 @@ Net random_net(uint32_t seed) {
 }
 
 int64_t copied_bytes(TypedNet net) {
-  auto copied = insert_copies(std::move(net));
+  auto copied = insert_copies(std::move(net), CompilationTarget("cpu", Limits(), 1));
   EXPECT_TRUE(copied.ok()) << copied.status().text();
   int64_t bytes = 0;
   for (const Node& node : copied->net.nodes)
@@ -184,7 +172,7 @@ int64_t copied_bytes(TypedNet net) {
 
 TEST(HostRegions, SavesWhatItSays) {
   Stages stages;
-  stages.plugins = {"../sim"}, stages.device = "sim:0", stages.fall_back = true;
+  stages.plugins = {"../sim", "host_only"}, stages.device = "sim:0", stages.fall_back = true;
   int moved = 0;
   for (uint32_t seed = 0; seed < 60; ++seed) {
     const Typed made = typed(random_net(seed), stages);
@@ -197,7 +185,7 @@ TEST(HostRegions, SavesWhatItSays) {
         saved += std::stoll(match[1]), ++moved;
     // The same net with everything named that was not to fall back.
     for (Node& node : fixed.net.nodes)
-      if (node.type != "If") node.device = "sim:0";
+      if (node.type != "Through") node.device = "sim:0";
     fixed = place(std::move(fixed), stages.target(), others);
     EXPECT_EQ(copied_bytes(std::move(fixed)) - copied_bytes(std::move(placed)), saved) << "seed " << seed;
   }

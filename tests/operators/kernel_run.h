@@ -2,6 +2,7 @@
 // kernel must bear, however it was called.
 #pragma once
 
+#include <cstring>
 #include <deque>
 
 #include "guarded_memory.h"
@@ -63,6 +64,7 @@ class KernelRun {
     c.outputs = out.data();
     c.state = made_.state.get();
     c.scratch = memory.emplace_back(static_cast<uint64_t>(made_.scratch_bytes + 63) / 64 * 64, guard).data();
+    if (made_.data_scratch_bytes > 0) c.data_scratch = static_cast<std::byte*>(c.scratch) + made_.data_scratch_at;
     c.run_state = &state;
     c.host = host_table();
     c.call = &call;
@@ -91,6 +93,10 @@ class KernelRun {
   struct Call final : heddle_call {
     void set_error(heddle_status, std::string_view text) noexcept override { error = text; }
     void* thread_scratch() const noexcept override { return scratch; }
+    heddle_status move(uint32_t, void* destination, const void* source, uint64_t bytes) noexcept override {
+      if (bytes > 0) std::memcpy(destination, source, bytes);
+      return HEDDLE_OK;
+    }
     std::string error;
     void* scratch = nullptr;
   };

@@ -164,6 +164,10 @@ inline heddle_status Prepared::run(bool called_off) {
     void set_error(heddle_status, std::string_view text) noexcept override { said() = text; }
     void* thread_scratch() const noexcept override { return scratch; }
     bool cancelled() const noexcept override { return stopped; }
+    heddle_status move(uint32_t, void* destination, const void* source, uint64_t bytes) noexcept override {
+      if (bytes > 0) std::memcpy(destination, source, bytes);
+      return HEDDLE_OK;
+    }
     void* scratch = nullptr;
     bool stopped = false;
   } call;
@@ -178,6 +182,7 @@ inline heddle_status Prepared::run(bool called_off) {
   context.outputs = outputs_.data();
   context.state = made_.state.get();
   context.scratch = scratch;
+  if (made_.data_scratch_bytes > 0) context.data_scratch = scratch + made_.data_scratch_at;
   context.run_state = &state;
   context.host = host_table();
   context.call = &call;

@@ -2,6 +2,7 @@
 // the runtime. Inference runs a subnet on zeros and takes the types of what comes out.
 #pragma once
 
+#include <cstring>
 #include <deque>
 #include <functional>
 
@@ -80,6 +81,10 @@ class SubnetHost final : public heddle_call {
     return HEDDLE_OK;
   }
 
+  heddle_status move(uint32_t, void* destination, const void* source, uint64_t bytes) noexcept override {
+    if (bytes > 0) std::memcpy(destination, source, bytes);
+    return HEDDLE_OK;
+  }
   heddle_status run_subnet(const heddle_subnet* subnet, uint64_t, Views inputs, std::span<heddle_tensor* const> outputs) noexcept override {
     ++runs_;
     std::vector<Tensor> values;
@@ -196,6 +201,8 @@ class SubnetHost final : public heddle_call {
     heddle_status status = kernel.prepare ? kernel.prepare(&prepare) : HEDDLE_OK;
     std::byte* scratch = nullptr;
     const auto memory = Blob::allocate(DType::u8, Shape{static_cast<int64_t>(prepare.scratch_bytes)}, &scratch);
+    std::byte* data_scratch = nullptr;
+    const auto data_memory = Blob::allocate(DType::u8, Shape{static_cast<int64_t>(prepare.data_scratch_bytes)}, &data_scratch);
     const heddle_run_state run_state = {0, 0, 0};
     heddle_run_context run = {};
     run.struct_size = sizeof(run);
@@ -205,6 +212,7 @@ class SubnetHost final : public heddle_call {
     run.outputs = output_pointers_.data();
     run.state = state;
     run.scratch = scratch;
+    run.data_scratch = data_scratch;
     run.run_state = &run_state;
     run.host = host_table();
     run.call = this;

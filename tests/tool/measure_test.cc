@@ -40,7 +40,7 @@ TEST(ToolVerifyOnnx, ComparesFoldersAndParents) {
   EXPECT_EQ(heddle({"verify-onnx", empty.path().string()}).status, 2);
 }
 
-// test_add runs there whole; test_if does not run there, which is said, or on the host where copies are made.
+// test_add and test_if run there whole; test_loop11, whose value grows, does not, which is said, or on the host where copies are made.
 TEST(ToolVerifyOnnx, RunsOnADevice) {
   if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
   const OnnxFolder add("test_add");
@@ -49,10 +49,13 @@ TEST(ToolVerifyOnnx, RunsOnADevice) {
   Words json = words;
   json.push_back("--json");
   EXPECT_EQ(Tool(json).set("HEDDLE_SIM_FAULTS", "late").run().status, 1);
-  const OnnxFolder branches("test_if");
-  const Json strict = heddle_json({"verify-onnx", branches.folder, "--device", "sim:0", "--copies", "strict"});
-  EXPECT_EQ(strict["totals"]["unsupported"], 1) << strict;
-  EXPECT_EQ(heddle_json({"verify-onnx", branches.folder, "--device", "sim:0", "--copies", "auto"})["totals"]["pass"], 1);
+  const OnnxFolder branches("test_if"), grows("test_loop11");
+  const auto on_sim = [](const OnnxFolder& of, const char* copies) {
+    return heddle_json({"verify-onnx", of.folder, "--device", "sim:0", "--copies", copies});
+  };
+  EXPECT_EQ(on_sim(branches, "strict")["totals"]["pass"], 1);
+  EXPECT_EQ(on_sim(grows, "strict")["totals"]["unsupported"], 1);
+  EXPECT_EQ(on_sim(grows, "auto")["totals"]["pass"], 1);
 }
 
 TEST(ToolVerifyOnnx, TolerancesAreOptions) {

@@ -47,6 +47,7 @@ Status if_subnets(const SubnetContext& context) {
 
 class If {
  public:
+  using moves_only = void;
   Status create(const CreateContext& context) {
     then_branch_ = context.attributes.subnet("then_branch");
     else_branch_ = context.attributes.subnet("else_branch");

@@ -36,13 +36,15 @@ struct LoopPorts {
   }
 };
 
-// What the body takes: iteration, condition and carried values without content, captures as they are.
+// What the body takes: iteration and carried values without content, the condition, which holds whenever the body runs, and captures as
+// they are.
 class LoopInputs {
  public:
   Status find(const InferContext& context) {
     HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
     views_.push_back(without_data(make_view(HEDDLE_I64, nullptr, 0, nullptr)));
-    views_.push_back(without_data(make_view(HEDDLE_BOOL, nullptr, 0, nullptr)));
+    static uint8_t holds = 1;
+    views_.push_back(make_view(HEDDLE_BOOL, nullptr, 0, &holds));
     for (uint32_t i = 0; i < ports.carried; ++i) views_.push_back(without_data(context.input(first_carried + i)));
     for (const heddle_tensor& view : views_) inputs.push_back(&view);
     for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(first_carried + ports.carried + i));
@@ -78,6 +80,10 @@ Status infer_loop(InferContext& context) {
     stable = false;
   }
   for (uint32_t i = 0; i < ports.carried; ++i) set_type(context, i, types[1 + i]);
+  // As many trips as there may be.
+  const bool goes_on =
+      (types[0].flags & HEDDLE_TYPE_TRUE) &&
+      (!context.has_input(cond_port) || (context.known(cond_port) && *static_cast<const uint8_t*>(context.input(cond_port).data)));
   const int64_t trips = context.has_input(trips_port) && context.known(trips_port) ? std::max<int64_t>(context.ints(trips_port)[0], 0) : -1;
   for (uint32_t i = 0; i < ports.scans; ++i) {
     const heddle_type& type = types[1 + ports.carried + i];
@@ -95,7 +101,7 @@ Status infer_loop(InferContext& context) {
     std::vector<int64_t> dims = vector_of(dims_of(type));
     dims.insert(dims.begin(), trips);
     context.set_dims(output, dims);
-    context.set_bounded(output, 0);
+    if (!goes_on) context.set_bounded(output, 0);
   }
   return {};
 }
@@ -136,6 +142,7 @@ struct HeapStack {
 
 class Loop {
  public:
+  using moves_only = void;
   Status create(const CreateContext& context) {
     body_ = context.attributes.subnet("body");
     return ports_.read(context.attributes, context.input_count(), context.output_count());
@@ -144,10 +151,11 @@ class Loop {
     planned_ = true;
     for (uint32_t i = 0; i < context.output_count(); ++i)
       if (const heddle_tensor* y = context.output(i)) planned_ = planned_ && is_planned(*y);
-    ScratchArea area;
+    ScratchArea area, data;
     Frame frame(area, ports_);
-    for (uint32_t i = 0; planned_ && i < ports_.carried; ++i) frame.take_buffers(area, i, context.input(first_carried + i)->byte_size);
+    for (uint32_t i = 0; planned_ && i < ports_.carried; ++i) frame.take_buffers(data, i, context.input(first_carried + i)->byte_size);
     context.set_scratch(area.used());
+    context.set_data_scratch(data.used());
     return {};
   }
   Status run(const RunContext& context, int64_t, int64_t) const {
@@ -163,7 +171,7 @@ class Loop {
     frame.inputs[0] = &(frame.views[0] = make_view(HEDDLE_I64, nullptr, 0, &trip.iteration));
     frame.inputs[1] = &(frame.views[1] = make_view(HEDDLE_BOOL, nullptr, 0, &trip.goes_on));
     for (uint32_t i = 0; i < ports_.carried + ports_.captured; ++i) frame.inputs[2 + i] = context.inputs[first_carried + i];
-    if (planned_) return run_planned(context, area, frame);
+    if (planned_) return run_planned(context, frame);
     Kept<Grown> grown(context, frame.grown, spare_);
     return grown.end_call(run_dynamic(context, frame, *grown));
   }
@@ -213,11 +221,12 @@ class Loop {
     heddle_tensor** outputs;       // of the body
     heddle_tensor* carried;        // two views of each carried value
   };
-  Status run_planned(const RunContext& context, ScratchArea& area, const Frame& frame) const {
+  Status run_planned(const RunContext& context, const Frame& frame) const {
     Trip& trip = *frame.trip;
+    ScratchArea data(context.data_scratch);
     for (uint32_t i = 0; i < ports_.carried; ++i) {
       for (uint32_t half = 0; half < 2; ++half) frame.carried[2 * i + half] = without_flags(*context.inputs[first_carried + i]);
-      frame.take_buffers(area, i, context.inputs[first_carried + i]->byte_size);
+      frame.take_buffers(data, i, context.inputs[first_carried + i]->byte_size);
     }
     frame.outputs[0] = &frame.results[0];
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
@@ -236,9 +245,9 @@ class Loop {
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
     }
     for (uint32_t i = 0; i < ports_.carried; ++i)
-      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, before(i)->data, y->byte_size);
+      if (const heddle_tensor* y = context.outputs[i]) HEDDLE_PLUGIN_CHECK(move(context, y->data, before(i)->data, y->byte_size));
     for (uint32_t i = ports_.carried; i < context.output_count; ++i)
-      if (const heddle_tensor* y = context.outputs[i]; y && y->extent) *y->extent = trip.iteration;
+      if (const heddle_tensor* y = context.outputs[i]; y && y->extent) HEDDLE_PLUGIN_CHECK(move_value(context, y->extent, trip.iteration));
     return {};
   }
 

@@ -144,6 +144,19 @@ struct Sliced {
   }
   int64_t offset(int64_t iteration) const { return (backward ? length - 1 - iteration : iteration) * stride; }
   bool in_place() const { return axis == 0; }
+  // The slice of an iteration, from `whole` to `slice` or the other way. What lies on a device is moved run by run.
+  Status copy_slice(const RunContext& context, char* whole, char* slice, int64_t iteration, bool gathers) const {
+    char* const at = whole + offset(iteration);
+    if (!context.stream) {
+      copy.run(gathers ? at : slice, gathers ? slice : at, 0, copy.units());
+      return {};
+    }
+    for (int64_t done = 0, run = 0; done < bytes; done += stride, ++run) {
+      char* const here = at + run * length * stride;
+      HEDDLE_PLUGIN_CHECK(move(context, gathers ? slice + done : here, gathers ? here : slice + done, static_cast<uint64_t>(stride)));
+    }
+    return {};
+  }
 
   int axis = 0;
   bool backward = false;
@@ -187,6 +200,7 @@ class FoundStack {
 
 class Scan {
  public:
+  using moves_only = void;
   Status create(const CreateContext& context) {
     body_ = context.attributes.subnet("body");
     return ports_.read(context.attributes, context.input_count(), context.output_count());
@@ -204,14 +218,15 @@ class Scan {
       found_[i] = y && !is_planned(*y);
       if (y && !found_[i]) scans_[i] = Sliced(*y, ports_.output_axes[i], ports_.output_directions[i] != 0, false);
     }
-    ScratchArea area;
-    Frame frame(area, *this);
+    ScratchArea area, data;
+    Frame frame(area, data, *this);
     context.set_scratch(area.used());
+    context.set_data_scratch(data.used());
     return {};
   }
   Status run(const RunContext& context, int64_t, int64_t) const {
-    ScratchArea area(context.scratch);
-    Frame frame(area, *this);
+    ScratchArea area(context.scratch), data(context.data_scratch);
+    Frame frame(area, data, *this);
     for (uint32_t i = ports_.states; i < context.input_count; ++i) frame.inputs[i] = context.inputs[i];
     for (uint32_t i = 0; i < ports_.states; ++i)
       for (uint32_t half = 0; half < 2; ++half)
@@ -228,7 +243,7 @@ class Scan {
   // One run, in scratch. `iteration`, `stacks` and the bytes behind `states` and `slices` last from call to call; the views and pointers
   // are filled anew by each. A body that is under way may be reading the bytes.
   struct Frame {
-    Frame(ScratchArea& area, const Scan& scan) {
+    Frame(ScratchArea& area, ScratchArea& data, const Scan& scan) {
       const ScanPorts& p = scan.ports_;
       iteration = area.take<int64_t>(1);
       stacks = area.take<std::vector<FoundStack>*>(1);
@@ -237,9 +252,9 @@ class Scan {
       views = area.take<heddle_tensor>(2 * p.states + p.scanned + p.scans);
       states = area.take<void*>(2 * p.states);
       slices = area.take<void*>(p.scanned + p.scans);
-      for (uint32_t i = 0; i < 2 * p.states; ++i) keep(states, i, area.take<char>(scan.state_bytes_[i / 2]));
-      for (uint32_t i = 0; i < p.scanned; ++i) keep(slices, i, area.take<char>(buffer_bytes(scan.scanned_[i])));
-      for (uint32_t i = 0; i < p.scans; ++i) keep(slices, p.scanned + i, area.take<char>(buffer_bytes(scan.scans_[i])));
+      for (uint32_t i = 0; i < 2 * p.states; ++i) keep(states, i, data.take<char>(scan.state_bytes_[i / 2]));
+      for (uint32_t i = 0; i < p.scanned; ++i) keep(slices, i, data.take<char>(buffer_bytes(scan.scanned_[i])));
+      for (uint32_t i = 0; i < p.scans; ++i) keep(slices, p.scanned + i, data.take<char>(buffer_bytes(scan.scans_[i])));
     }
     static uint64_t buffer_bytes(const Sliced& sliced) { return sliced.in_place() ? 0 : static_cast<uint64_t>(sliced.bytes); }
     static void keep(void** list, uint32_t i, void* at) {
@@ -270,13 +285,13 @@ class Scan {
         frame.inputs[i] = before(i);
         frame.outputs[i] = &frame.views[2 * i + iteration % 2];
       }
-      for (uint32_t i = 0; i < ports_.scanned; ++i) read_slice(context, frame, i, iteration, !under_way);
+      for (uint32_t i = 0; i < ports_.scanned; ++i) HEDDLE_PLUGIN_CHECK(read_slice(context, frame, i, iteration, !under_way));
       for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);
       HEDDLE_PLUGIN_CHECK(
           run_subnet(context, body_, iteration, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
       for (uint32_t i = 0; i < ports_.scans; ++i) {
         if (!found_[i]) {
-          write_slice(context, frame, i, iteration);
+          HEDDLE_PLUGIN_CHECK(write_slice(context, frame, i, iteration));
           continue;
         }
         const heddle_tensor& slice = *frame.outputs[ports_.states + i];
@@ -285,21 +300,19 @@ class Scan {
       }
     }
     for (uint32_t i = 0; i < ports_.states; ++i)
-      if (const heddle_tensor* y = context.outputs[i]; y && y->byte_size > 0) std::memcpy(y->data, before(i)->data, y->byte_size);
+      if (const heddle_tensor* y = context.outputs[i]) HEDDLE_PLUGIN_CHECK(move(context, y->data, before(i)->data, y->byte_size));
     return {};
   }
 
-  void read_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration, bool copies) const {
+  Status read_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration, bool copies) const {
     const Sliced& sliced = scanned_[i];
-    char* from = static_cast<char*>(context.inputs[ports_.states + i]->data) + sliced.offset(iteration);
-    void* data = from;
-    if (!sliced.in_place()) {
-      data = frame.slices[i];
-      if (copies) sliced.copy.run(from, data, 0, sliced.copy.units());
-    }
+    auto* const whole = static_cast<char*>(context.inputs[ports_.states + i]->data);
+    void* const data = sliced.in_place() ? whole + sliced.offset(iteration) : frame.slices[i];
+    if (!sliced.in_place() && copies) HEDDLE_PLUGIN_CHECK(sliced.copy_slice(context, whole, static_cast<char*>(data), iteration, true));
     heddle_tensor& view = frame.views[2 * ports_.states + i];
     view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
     frame.inputs[ports_.states + i] = &view;
+    return {};
   }
   void place_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
     const Sliced& sliced = scans_[i];
@@ -317,11 +330,12 @@ class Scan {
     view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
     frame.outputs[ports_.states + i] = &view;
   }
-  void write_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
+  Status write_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
     const Sliced& sliced = scans_[i];
     const heddle_tensor* stack = context.outputs[ports_.states + i];
-    if (!stack || sliced.in_place()) return;
-    sliced.copy.run(frame.slices[ports_.scanned + i], static_cast<char*>(stack->data) + sliced.offset(iteration), 0, sliced.copy.units());
+    if (!stack || sliced.in_place()) return {};
+    return sliced.copy_slice(context, static_cast<char*>(stack->data), static_cast<char*>(frame.slices[ports_.scanned + i]), iteration,
+                             false);
   }
 
   // `slice`: the first one. Without one (no iteration) its extents are unknown and set to 0.

@@ -29,7 +29,7 @@ extern "C" {
 #define HEDDLE_ABI_MINOR 12
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x9f46fb36c246bbcf)
+#define HEDDLE_ABI_HASH UINT64_C(0x7d96515ecc577ad2)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -134,6 +134,7 @@ typedef struct heddle_tensor {
 /* What inference says about a value. */
 enum {
   HEDDLE_TYPE_DYNAMIC = 1u, /* extents unknown before the operator ran and without a bound; dims of -1 */
+  HEDDLE_TYPE_TRUE = 2u,    /* of a subnet's output: one bool, known to be true whatever the inputs hold */
 };
 typedef struct heddle_type {
   uint32_t struct_size;
@@ -212,6 +213,8 @@ typedef struct heddle_call heddle_call; /* opaque, owned by the host */
 
 /* One table for the whole process. What a function has no answer to in this kind of call it answers with nothing (null, 0,
    HEDDLE_ERROR_UNSUPPORTED). */
+enum { HEDDLE_MOVE_VALUE = 1u };
+
 typedef struct heddle_host {
   uint32_t struct_size;
   uint32_t abi_major;
@@ -263,6 +266,10 @@ typedef struct heddle_host {
      run() that returned HEDDLE_OK, possibly before it did. From here on the call is over, and another is a mistake of the plugin: while the
      step is still under way (it is in its abort(), say) it is refused with HEDDLE_ERROR_INVALID, later the token stands for nothing. */
   heddle_status (*complete)(const heddle_call* call, heddle_status status, const char* text, size_t length);
+  /* [run, HEDDLE_KERNEL_MOVES_ONLY] Moves bytes between values, their extents and data_scratch of this node, where they lie: done when it
+     returns, or on a device enqueued on the node's stream. With HEDDLE_MOVE_VALUE the source is at most 64 bytes of the kernel's own, which
+     are taken during the call. */
+  heddle_status (*move)(const heddle_call* call, uint32_t flags, void* destination, const void* source, uint64_t bytes);
 } heddle_host;
 
 /* ---------------------------------------------------------------- operators */
@@ -457,6 +464,7 @@ typedef struct heddle_prepare_context {
   double cost_ns;                /* first guess of one run on one thread; 0: unknown */
   /* Of a step on a device: bit i: run() reads input i itself, on the host, before it returns; from 63 on all inputs share bit 63. */
   uint64_t reads_host;
+  uint64_t data_scratch_bytes; /* of HEDDLE_KERNEL_MOVES_ONLY: per step, in the memory of the node's device */
 } heddle_prepare_context;
 
 /* What random numbers depend on, beside the node's stream and the element. Lies where the node works, so that what was enqueued once reads
@@ -483,7 +491,8 @@ typedef struct heddle_run_context {
   const heddle_call* call;
   void* const* resources; /* by slot: what create asked for */
   uint32_t resource_count;
-  uint32_t resumed; /* 1: run() answered HEDDLE_PENDING before and goes on, scratch is as it left it; else 0 */
+  uint32_t resumed;   /* 1: run() answered HEDDLE_PENDING before and goes on, scratch is as it left it; else 0 */
+  void* data_scratch; /* 64-byte aligned, where the node's values lie; null: prepare asked for none */
 } heddle_run_context;
 
 /* Computes tiles [begin, end). Several threads may run disjoint ranges of one step at once. Must not allocate, synchronise, start
@@ -534,6 +543,9 @@ enum {
   /* run() may answer HEDDLE_PENDING where run_subnet did, and is called again, until it answers something else, however the run ends. One
      tile. The thread is given back meanwhile; without this it waits for asynchronous steps of the subnets. For "cpu" only. */
   HEDDLE_KERNEL_RESUMES = 32u,
+  /* Touches the bytes of its tensors, but for those that lie on the host, and of data_scratch by host->move and by running subnets alone.
+     So it runs on every device, from the host: what it moves, and its subnets, are enqueued on its stream. For "cpu" only. */
+  HEDDLE_KERNEL_MOVES_ONLY = 64u,
 };
 
 typedef struct heddle_kernel {

@@ -23,7 +23,12 @@
 extern "C" {
 #endif
 
-enum { HEDDLE_COPY_HOST_TO_DEVICE = 1, HEDDLE_COPY_DEVICE_TO_HOST = 2, HEDDLE_COPY_DEVICE_TO_DEVICE = 3 };
+enum {
+  HEDDLE_COPY_HOST_TO_DEVICE = 1,
+  HEDDLE_COPY_DEVICE_TO_HOST = 2,
+  HEDDLE_COPY_DEVICE_TO_DEVICE = 3,
+  HEDDLE_COPY_VALUE_TO_DEVICE = 4 /* of at most 64 bytes on the host, which are taken during the call */
+};
 
 /* Called on a thread of the backend's when everything enqueued on a stream before it is done; `failed` is HEDDLE_OK or the
    asynchronous error of the stream, `text`, of `length` bytes, says why (valid during the call, may be null). It returns quickly and does
@@ -142,7 +147,8 @@ typedef struct heddle_device_backend {
   /* The number of the work that failed, asked once after a failing synchronize; UINT64_MAX: the device does not know. Without it an
      asynchronous error names every operator that it may come from. */
   uint64_t (*failed_label)(void* device, void* stream);
-  /* Nothing comes of what is enqueued on the stream: it is to end soon, as failed, also what would never end by itself. */
+  /* Nothing comes of what is enqueued on the stream: it is to end soon, as failed with HEDDLE_ERROR_CANCELLED, also what would never end by
+     itself. It may come while another call for the stream is under way; a stream without work stays as it is. */
   heddle_status (*abort_stream)(void* device, void* stream, const heddle_call* call);
   /* Both or neither. Host memory that copies of this device are fast from and to, and do not keep the caller waiting (pinned), for all
      devices of the kind. */

@@ -50,6 +50,8 @@ struct RuntimeOptions {
 struct SessionOptions {
   std::vector<std::pair<std::string, int64_t>> symbols;  // extents of symbolic dims
   std::string device = "cpu:0";                          // where operators run that name none
+  // Inputs and outputs of the net that lie on a device, by name: what is bound to them, and what output() shows, are addresses there.
+  std::vector<std::pair<std::string, std::string>> placed_ports;
   Copies copies = Copies::warn;      // warn: to the log sink; automatic and warn also let operators without a kernel there run on the host
   int streams = 1;                   // of each device, 1 to most_streams; the results do not depend on it
   int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device; and of subnets that grow while running
@@ -114,8 +116,8 @@ class HEDDLE_API Context {
   size_t output_count() const;
   // Exact types of this context's plan; an empty view where there is no such input or output.
   TensorView input(size_t i) const;
-  // dtype, true shape and bytes after a run; data null before the first unless bound, and when shared memory has moved since. An output
-  // that is a variable: as it was at the end of the run.
+  // dtype, true shape and bytes (on a device: SessionOptions::placed_ports) after a run; data null before the first unless bound, and when
+  // shared memory has moved since. An output that is a variable: as it was at the end of the run.
   TensorView output(size_t i) const;
   // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy, but for a device. An input whose
   // content decides shapes keeps the content that the context was prepared for.

@@ -33,6 +33,13 @@ struct has_start : std::false_type {};
 template <class K>
 struct has_start<K, std::void_t<decltype(std::declval<const K&>().start(std::declval<const RunContext&>(), std::declval<Completion>()))>>
     : std::true_type {};
+// `using moves_only = void;` in a class makes its kernels HEDDLE_KERNEL_MOVES_ONLY.
+template <class K, class = void>
+struct is_mover : std::false_type {};
+template <class K>
+struct is_mover<K, std::void_t<typename K::moves_only>> : std::true_type {
+  static_assert(std::is_void<typename K::moves_only>::value, "it is said by `using moves_only = void;`");
+};
 template <class K, class = void>
 struct has_abort : std::false_type {};
 template <class K>

@@ -169,6 +169,8 @@ class PrepareContext {
     c_->scratch_bytes = step_bytes;
     c_->thread_scratch_bytes = thread_bytes;
   }
+  // Of a kernel with HEDDLE_KERNEL_MOVES_ONLY: scratch where its values lie, RunContext::data_scratch.
+  void set_data_scratch(uint64_t bytes) { c_->data_scratch_bytes = bytes; }
   void set_cost_ns(double ns) { c_->cost_ns = ns; }
   // Packed form of constant input `i`; `fill(void* destination)` writes it once per distinct content and key.
   template <class Fill>
@@ -215,6 +217,17 @@ inline In<T> host_input(const RunContext& c, uint32_t i) {
   if (view.tensor && view.tensor->space != HEDDLE_SPACE_HOST)
     throw std::logic_error("the kernel reads input " + std::to_string(i) + " itself, which lies in device memory: declare it on_host()");
   return view;
+}
+
+// Of a kernel with HEDDLE_KERNEL_MOVES_ONLY: bytes between values and data_scratch, where they lie.
+inline Status move(const RunContext& c, void* destination, const void* source, uint64_t bytes) {
+  return {c.host->move(c.call, 0, destination, source, bytes), {}};
+}
+// The same of a value of the kernel's own, of at most 64 bytes.
+template <class T>
+inline Status move_value(const RunContext& c, T* destination, const T& value) {
+  static_assert(sizeof(T) <= 64, "larger ones lie in data_scratch");
+  return {c.host->move(c.call, HEDDLE_MOVE_VALUE, destination, &value, sizeof(T)), {}};
 }
 
 // The memory that prepare asked for with set_scratch, 64-byte aligned: of this step in this run, shared by its tiles, and of the executing

@@ -64,7 +64,8 @@ KernelData class_kernel(const char* device, std::vector<heddle_dtype_set> input_
   k.create = C::create;
   k.destroy = C::destroy;
   k.run = C::run;
-  if (is_host(device))
+  if (is_mover<K>::value) k.flags |= HEDDLE_KERNEL_MOVES_ONLY;
+  if (is_host(device) && !is_mover<K>::value)
     k.prepare = C::template prepare<true>;
   else if (has_prepare<K>::value)
     k.prepare = C::template prepare<false>;
