@@ -1,5 +1,5 @@
 #!/bin/bash
-# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread]
+# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -15,6 +15,8 @@
 # --waits         how long writes of a variable wait beside eight readers (for 10 s, or --seconds), and how much later than its deadline each kind of run
 #                 comes back; prints, judges nothing.
 # --spread        20 nets spread at random over the host and simulated devices, under 500 seeds of delays each (tests/device/spread_test.cc).
+# --mutants       750 plans of ten nets with one thing wrong each: what share shows on simulated devices within 100 seeds, by kind, and what does not
+#                 (tests/device/mutant_test.cc).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,7 +30,7 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread) what=${1#--}; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants) what=${1#--}; shift ;;
     *) sed -n '2p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
@@ -46,11 +48,13 @@ venv() {
 }
 
 case $what in
-  spread)
+  spread | mutants)
     tools/install_packages.sh
     cmake --preset dev
     cmake --build --preset dev --target heddle_device_tests cpu sim bare
-    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_device_tests --gtest_filter='*Spread*'
+    filter='*Spread*'
+    [ $what = mutants ] && filter='*Mutant*'
+    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_device_tests --gtest_filter="$filter"
     ;;
   steady)
     tools/install_packages.sh

@@ -1,0 +1,104 @@
+// What is complete before what in every legal execution of a plan, run twice: by the host's order of steps, streams, events and fences
+// alone. An edge between steps that only enqueue orders their calls, and says nothing of their work.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "compile/plan.h"
+
+namespace heddle::testing_devices {
+
+class CompletionOrder {
+ public:
+  static constexpr uint32_t runs = 2;  // a second one finds what the first has left in flight
+
+  explicit CompletionOrder(const Plan& plan) : plan_(plan), count_(static_cast<uint32_t>(plan.steps.size())) {
+    const uint32_t nodes = runs * stride();
+    words_ = (nodes + 63) / 64;
+    before_.assign(size_t{nodes} * words_, 0);
+    find_predecessors();
+    for (uint32_t run = 0; run < runs; ++run) {
+      if (run > 0) add(end(run - 1), begin(run));
+      for (uint32_t i = 0; i < count_; ++i) {
+        connect_call(run, i);
+        if (is_work(i)) connect_work(run, i);
+      }
+      add(begin(run), end(run));
+      for (uint32_t i = 0; i < count_; ++i) add(call(run, i), end(run));
+    }
+  }
+
+  // Points of run `run`: the host begins and ends it; it is in a step's call, a fence is passed; the step's work is done, on the host in
+  // its call.
+  uint32_t begin(uint32_t run) const { return run * stride(); }
+  uint32_t end(uint32_t run) const { return begin(run) + stride() - 1; }
+  uint32_t call(uint32_t run, uint32_t step) const { return begin(run) + 1 + 2 * step; }
+  uint32_t work(uint32_t run, uint32_t step) const { return call(run, step) + (is_work(step) ? 1 : 0); }
+  // Whether `earlier` is over when `later` begins.
+  bool is_before(uint32_t earlier, uint32_t later) const {
+    return ((before_[size_t{later} * words_ + earlier / 64] >> (earlier % 64)) & 1) != 0;
+  }
+  // Of steps, in one run.
+  bool step_is_before(uint32_t earlier, uint32_t later) const { return is_before(work(0, earlier), work(0, later)); }
+  // Whether two calls for one stream may be under way at once, which a device may refuse.
+  bool calls_may_overlap() const {
+    for (uint32_t later = 0; later < count_; ++later)
+      for (uint32_t earlier = 0; earlier < later; ++earlier)
+        if (same_stream(earlier, later) && !is_before(call(0, earlier), call(0, later))) return true;
+    return false;
+  }
+
+ private:
+  uint32_t stride() const { return 2 * count_ + 2; }
+  const DeviceWork* work_of(uint32_t step) const { return plan_.steps[step].on_device.get(); }
+  bool is_work(uint32_t step) const { return work_of(step) && work_of(step)->kind != DeviceWork::Kind::fence; }
+  bool same_stream(uint32_t a, uint32_t b) const {
+    return is_work(a) && is_work(b) && work_of(a)->device == work_of(b)->device && work_of(a)->stream == work_of(b)->stream;
+  }
+
+  void find_predecessors() {
+    predecessors_.resize(count_);
+    const StepGraph& graph = plan_.graph;
+    for (uint32_t u = 0; u < count_; ++u)
+      for (uint32_t e = graph.successor_begin[u]; e < graph.successor_begin[u + 1]; ++e) predecessors_[graph.successors[e]].push_back(u);
+  }
+  // Points come in an order in which all that is before `to` has been connected.
+  void add(uint32_t from, uint32_t to) {
+    uint64_t* const row = &before_[size_t{to} * words_];
+    for (size_t w = 0; w < words_; ++w) row[w] |= before_[size_t{from} * words_ + w];
+    row[from / 64] |= uint64_t{1} << (from % 64);
+  }
+  void connect_call(uint32_t run, uint32_t step) {
+    const uint32_t here = call(run, step);
+    add(begin(run), here);
+    for (const uint32_t u : predecessors_[step]) add(call(run, u), here);
+    for (uint32_t u = 0; u < step; ++u) {
+      if (is_work(u) && work_of(u)->fence == static_cast<int32_t>(step)) add(work(run, u), here);
+      // Updates begin when nothing is in flight.
+      if (u < plan_.graph.tail_begin && step >= plan_.graph.tail_begin) add(call(run, u), here);
+    }
+  }
+  // Streams and events count from the calls on that are sure to have been made: a wait is for what was recorded until then.
+  void connect_work(uint32_t run, uint32_t step) {
+    const uint32_t here = work(run, step);
+    add(call(run, step), here);
+    const std::vector<uint32_t>& waits = work_of(step)->waits;
+    for (uint32_t r = 0; r <= run; ++r)
+      for (uint32_t u = 0; u < count_; ++u) {
+        if (!is_work(u) || !is_before(call(r, u), call(run, step))) continue;
+        const int32_t records = work_of(u)->records;
+        const bool awaited = records >= 0 && std::find(waits.begin(), waits.end(), static_cast<uint32_t>(records)) != waits.end();
+        if (awaited || same_stream(u, step)) add(work(r, u), here);
+      }
+  }
+
+  const Plan& plan_;
+  const uint32_t count_;
+  size_t words_ = 0;              // of a row of before_
+  std::vector<uint64_t> before_;  // by point: bits of the points before it
+  std::vector<std::vector<uint32_t>> predecessors_;
+};
+
+}  // namespace heddle::testing_devices
