@@ -24,7 +24,8 @@ namespace sim {
 namespace {
 
 const heddle_host* host = nullptr;  // since the plugin was loaded
-std::string kind_name, prefix;      // "sim", "HEDDLE_SIM_"
+const sim_native_table* native_functions = nullptr;
+std::string kind_name, prefix;  // "sim", "HEDDLE_SIM_"
 
 std::string text_setting(const char* name) {
   const char* text = std::getenv((prefix + name).c_str());
@@ -99,6 +100,7 @@ heddle_status open(int32_t index, void** device, const heddle_call* call) {
   const bool unified = setting("UNIFIED", 0) != 0;
   auto made = std::make_unique<Device>(setting("MEMORY", uint64_t{4} << 30), unified, Engine::shared(seed));
   if (!made->memory.ok()) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
+  made->native = native_functions;
   made->unified = unified;
   made->peers = setting("PEERS", 0) != 0;
   made->guard_bytes = static_cast<uint32_t>(std::min<uint64_t>(setting("GUARDS", 64), 4096) / 64 * 64);
@@ -331,8 +333,9 @@ Device* open_device(int32_t index) {
   return found == open_devices().end() ? nullptr : found->second;
 }
 
-heddle_device_backend simulated_backend(const char* kind, const heddle_host* plugins_host) {
+heddle_device_backend simulated_backend(const char* kind, const heddle_host* plugins_host, const sim_native_table* native) {
   host = plugins_host;
+  native_functions = native;
   kind_name = kind;
   prefix = "HEDDLE_";
   for (const char* c = kind; *c; ++c) prefix += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));

@@ -89,8 +89,9 @@ const sim_native_table table = {sizeof(sim_native_table),
                                 counts};
 
 }  // namespace
-}  // namespace sim::native
 
-extern "C" __attribute__((visibility("default"))) const sim_native_table* sim_native(void) {
-  return &sim::native::table;
+const sim_native_table& functions() {
+  return table;
 }
+
+}  // namespace sim::native

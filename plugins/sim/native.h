@@ -2,8 +2,8 @@
    inputs and results that lie on a device and for streams that a run waits for; and what only a simulation has: its clock, which may be
    held and let on, and what was done when. C11.
 
-   Found in the plugin's library: dlsym(library, "sim_native"), which gives a table that stays. Thread mark of all: [any]. Devices are those
-   that the process has open; a call for one that is not answers with null or nothing. */
+   A device's handle (heddle_create_context.device_handle) points to a pointer to this table, which stays as long as a device is open.
+   Thread mark of all: [any]. Devices are those that the process has open; a call for one that is not answers with null or nothing. */
 #ifndef HEDDLE_SIM_NATIVE_H
 #define HEDDLE_SIM_NATIVE_H
 
@@ -50,8 +50,6 @@ typedef struct sim_native_table {
   void (*forget_spans)(void);
   void (*counts)(int32_t device, sim_counts* counts);
 } sim_native_table;
-
-typedef const sim_native_table* (*sim_native_function)(void);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 
 HEDDLE_PLUGIN("sim", "1.0", plugin) {
   static heddle_device_backend backend;
-  backend = sim::simulated_backend("sim", plugin.host());
+  backend = sim::simulated_backend("sim", plugin.host(), &sim::native::functions());
   sim::set_host(*plugin.host());
   plugin.add(&backend);
 }

@@ -7,10 +7,16 @@
 #include "engine.h"
 #include "manners.h"
 #include "memory.h"
+#include "native.h"
 
 namespace sim {
 
+namespace native {
+const sim_native_table& functions();
+}
+
 struct Device {
+  const sim_native_table* native = nullptr;  // first, as native.h says; null: this kind has none
   Device(uint64_t bytes, bool unified, std::shared_ptr<Engine> made) : memory(bytes, unified), engine(std::move(made)) {}
   Memory memory;
   const std::shared_ptr<Engine> engine;
@@ -27,6 +33,6 @@ Device* open_device(int32_t index);
 
 // The table of a kind of simulated devices, whose settings are HEDDLE_<KIND>_...: "sim", with all that a backend may have. `host`: the
 // plugin's, which stays.
-heddle_device_backend simulated_backend(const char* kind, const heddle_host* host);
+heddle_device_backend simulated_backend(const char* kind, const heddle_host* host, const sim_native_table* native = nullptr);
 
 }  // namespace sim

@@ -2,6 +2,7 @@
 // overwrites it). With commit=late the updates of variables, and what depends on them, form the tail of the plan.
 #include <algorithm>
 #include <queue>
+#include <tuple>
 
 #include "compile/draft.h"
 #include "resolve/updates.h"
@@ -23,6 +24,7 @@ class Orderer {
   void data_edges();
   void hazard_edges();
   void mark_tail();
+  std::vector<uint32_t> crossings() const;
   Status sort();
 
   Draft& draft_;
@@ -100,30 +102,42 @@ void Orderer::mark_tail() {
       for (const uint32_t next : edges_[i]) tail_[next] = 1;
 }
 
-// Kahn's algorithm, lowest position first, everything outside the tail before the tail.
+// How often, on the longest way to each step, a device waits for the host. Streams work in plan order: what needs the host less often
+// stands before what needs it more, so that no stream waits for the host with work behind that does not.
+std::vector<uint32_t> Orderer::crossings() const {
+  std::vector<uint32_t> most(draft_.order.size(), 0);
+  const auto on_device = [&](size_t at) { return draft_.nodes[draft_.order[at].index].device != 0; };
+  for (size_t i = 0; draft_.locations && i < most.size(); ++i)
+    for (const uint32_t next : edges_[i])
+      if (next > i) most[next] = std::max(most[next], most[i] + (!on_device(i) && on_device(next) ? 1 : 0));
+  return most;
+}
+
+// Kahn's algorithm: everything outside the tail before the tail, fewest crossings first, then lowest position.
 Status Orderer::sort() {
   const size_t count = draft_.order.size();
+  const std::vector<uint32_t> crossed = crossings();
   std::vector<uint32_t> waiting(count, 0);
   for (auto& list : edges_) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
     for (const uint32_t to : list) ++waiting[to];
   }
-  using Key = std::pair<char, uint32_t>;
+  using Key = std::tuple<char, uint32_t, uint32_t>;
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i)
-    if (waiting[i] == 0) ready.emplace(tail_[i], static_cast<uint32_t>(i));
+    if (waiting[i] == 0) ready.emplace(tail_[i], crossed[i], static_cast<uint32_t>(i));
   std::vector<NodeId> order;
   std::vector<uint32_t> place(count, UINT32_MAX);
   draft_.tail_begin = UINT32_MAX;
   while (!ready.empty()) {
-    const auto [tail, at] = ready.top();
+    const auto [tail, crossing, at] = ready.top();
     ready.pop();
     if (tail && draft_.tail_begin == UINT32_MAX) draft_.tail_begin = static_cast<uint32_t>(order.size());
     place[at] = static_cast<uint32_t>(order.size());
     order.push_back(draft_.order[at]);
     for (const uint32_t next : edges_[at])
-      if (--waiting[next] == 0) ready.emplace(tail_[next], next);
+      if (--waiting[next] == 0) ready.emplace(tail_[next], crossed[next], next);
   }
   if (order.size() != count) {
     for (size_t i = 0; i < count; ++i)

@@ -24,6 +24,8 @@ struct DeviceKind {
   bool runs_host_kernels = false;
   // It takes faults by rule, HEDDLE_<KIND>_FAULTS (plugins/sim/faults.h).
   bool has_fault_rules = false;
+  // Its clock can be held, and says what was done when (plugins/sim/native.h).
+  bool has_clock = false;
   // <kind>::Fault fails at its launch or later, <kind>::Gate waits on the device for <kind>::Open on the host: kernels for the device
   // alone.
   bool has_own_operators = false, has_gates = false;
@@ -54,6 +56,7 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .can_be_held = true,
        .runs_host_kernels = true,
        .has_fault_rules = true,
+       .has_clock = true,
        .counts_memory = true},
   };
   return kinds;
