@@ -5,7 +5,8 @@
 //                                waited for by the other
 //   anything else                a fence, a step that is done when all that its stream was given before is done; the step before it asks
 //                                to be told so, right behind its own work: one thread, and before the stream is given anything else.
-//                                Also for what a step reads on the host when it is enqueued, wherever that was written
+//                                Also for what a step reads on the host when it is enqueued, wherever that was written; extents on a
+//                                device that a late step is prepared for are copied to the host before the fence
 //
 // Of several edges from one stream only the last matters, its predecessors are complete by then. Each stream ends in a fence, and has one
 // before the tail of variable updates: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
@@ -70,12 +71,30 @@ class Fencer {
     return false;
   }
 
+  // Whether `v` is prepared for an extent that `u` finds on its device; it is brought to the host then.
+  bool fetches_extents(uint32_t v, uint32_t u) {
+    if (!plan_.steps[v].late) return false;
+    std::vector<uint32_t>& fetched = plan_.steps[u].on_device->extents;
+    bool any = false;
+    for (const Operand& out : plan_.steps[u].outputs) {
+      if (!out.value.valid()) continue;
+      const PlanValue& value = plan_.values[out.value.index];
+      const auto reads = [&](const Operand& in) { return in.value == out.value; };
+      const std::vector<Operand>& inputs = plan_.steps[v].inputs;
+      if (value.extent_slot < 0 || value.place.device == 0 || std::none_of(inputs.begin(), inputs.end(), reads)) continue;
+      any = true;
+      const auto slot = static_cast<uint32_t>(value.extent_slot);
+      if (std::find(fetched.begin(), fetched.end(), slot) == fetched.end()) fetched.push_back(slot);
+    }
+    return any;
+  }
+
   // Latest first, so that the first of a stream is the one that matters.
   void connect(uint32_t v) {
     const DeviceWork* here = work(v);
     std::vector<size_t> met;  // streams whose latest has been dealt with
     for (const uint32_t u : predecessors_[v])
-      if (work(u) && reads_now(v, u)) {
+      if (work(u) && (fetches_extents(v, u) || reads_now(v, u))) {
         fenced_[u] = 1;
         behind_fence_[u].push_back(v);
       }
@@ -120,9 +139,10 @@ class Fencer {
 
   static PlanStep fence_of(const PlanStep& step) {
     PlanStep fence;
-    fence.name = fmt::format("fence of {}", step.name);
+    const bool extents = !step.on_device->extents.empty();
+    fence.name = fmt::format("{} of {}", extents ? "extents" : "fence", step.name);
     fence.domain = "heddle";
-    fence.type = "Fence";
+    fence.type = extents ? "Extents" : "Fence";
     fence.placed = step.placed;
     fence.kernel = fence_kernel();
     fence.on_device = std::make_unique<DeviceWork>();

@@ -41,10 +41,10 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
   work.copied_from = from != to ? from : uint8_t{0};
-  work.copy_kind = from == 0 && draft.typed.type(node.outputs[0]).byte_size() <= most_value_bytes ? HEDDLE_COPY_VALUE_TO_DEVICE
-                   : from == 0                                                                    ? HEDDLE_COPY_HOST_TO_DEVICE
-                   : to == 0                                                                      ? HEDDLE_COPY_DEVICE_TO_HOST
-                                                                                                  : HEDDLE_COPY_DEVICE_TO_DEVICE;
+  work.copy_kind = from == 0 && !d.late && draft.typed.type(node.outputs[0]).byte_size() <= most_value_bytes ? HEDDLE_COPY_VALUE_TO_DEVICE
+                   : from == 0                                                                               ? HEDDLE_COPY_HOST_TO_DEVICE
+                   : to == 0                                                                                 ? HEDDLE_COPY_DEVICE_TO_HOST
+                                                                                                             : HEDDLE_COPY_DEVICE_TO_DEVICE;
   const std::vector<std::string>& names = draft.typed.devices;
   draft.plan.copies.push_back(
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
@@ -93,8 +93,8 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
 
 // A late step finds its kernel while it runs, and has more to do at its end; steps on a stream call it themselves.
 heddle_finish_function finish_of(const PlanStep& step) {
-  if (step.late) return finish_by_call;
-  return step.on_device ? nullptr : step.kernel->kernel->finish;
+  if (step.on_device) return nullptr;
+  return step.late ? finish_by_call : step.kernel->kernel->finish;
 }
 
 void lay_out_graph(Draft& draft) {
@@ -120,7 +120,7 @@ void lay_out_graph(Draft& draft) {
       graph.flags[i] = step_async;
     else if (draft.plan.steps[i].suspends)
       graph.flags[i] = step_suspends;
-    else if (draft.plan.steps[i].late)
+    else if (draft.plan.steps[i].late && !draft.plan.steps[i].on_device)
       graph.flags[i] = step_resolves;
     if (!draft.plan.steps[i].nested.empty() || (draft.plan.steps[i].late && draft.node(draft.order[i]).has_subnet()))
       graph.flags[i] |= step_hosts;
@@ -136,7 +136,7 @@ void lay_out_graph(Draft& draft) {
 // What reads or writes on the host, or depends on what is known only while it runs, is waited for.
 bool only_enqueues(const Plan& plan) {
   const auto enqueued = [](const PlanStep& step) {
-    return step.on_device &&
+    return step.on_device && !step.late &&
            (step.on_device->kind != DeviceWork::Kind::copy || step.on_device->copy_kind == HEDDLE_COPY_VALUE_TO_DEVICE ||
             step.on_device->copy_kind == HEDDLE_COPY_DEVICE_TO_DEVICE) &&
            std::all_of(step.nested.begin(), step.nested.end(), [](const NestedPlan& n) { return n.plan->only_enqueues; });

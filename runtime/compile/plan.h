@@ -86,6 +86,8 @@ struct DeviceWork {
   bool from_host = false;       // of a kernel that only moves data: its scratch is the host's, that of its data the device's
   uint64_t reads_host = 0;      // bit i: input i is read on the host when the step is enqueued; from 63 on all share bit 63
   int32_t fence = -1;           // the step, a fence, that is done when the stream has come past this one; -1: none
+  // Extent slots of its outputs that are copied to the host before the fence: late steps behind it find their extents by them.
+  std::vector<uint32_t> extents;
 
   bool reads_on_host(size_t input) const { return (reads_host >> std::min<size_t>(input, 63) & 1) != 0; }
 };
@@ -197,8 +199,10 @@ struct Plan {
   // that leave the net, as they were at the end of the run.
   int64_t staging_bytes = 0;
   std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
-  MemoryReport memory;                  // of the host
-  std::vector<PlanDevice> devices;      // beside the host
+  // There too: by slot, the extents of values on devices as late steps read them; -1: none does.
+  int64_t extent_staging = -1;
+  MemoryReport memory;              // of the host
+  std::vector<PlanDevice> devices;  // beside the host
   std::vector<PlanEvent> events;
   std::shared_ptr<Device> pinned_by;  // whose copies the host's memory of a context is fast from and to; null: nobody's
   std::vector<LayoutChange> reorders;

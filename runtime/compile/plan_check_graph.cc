@@ -76,6 +76,34 @@ Status PlanOrder::check_enqueued() const {
   return {};
 }
 
+// A late step on a device finds its extents by those of its inputs, which are on the host by then.
+Status PlanOrder::check_extents() const {
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    const PlanStep& late = plan_.steps[s];
+    if (!late.late || !late.on_device) continue;
+    for (const Operand& in : late.inputs) {
+      const PlanValue* const value = in.value.index < plan_.values.size() ? &plan_.values[in.value.index] : nullptr;
+      if (!in.value.valid() || !value || value->extent_slot < 0 || value->place.device == 0) continue;
+      const auto is_there = [&](uint32_t writer) {
+        const DeviceWork* work = plan_.steps[writer].on_device.get();
+        const auto& outputs = plan_.steps[writer].outputs;
+        return work && work->fence >= 0 && reaches(static_cast<uint32_t>(work->fence), s) &&
+               std::count(work->extents.begin(), work->extents.end(), static_cast<uint32_t>(value->extent_slot)) > 0 &&
+               std::any_of(outputs.begin(), outputs.end(), [&](const Operand& out) { return out.value == in.value; });
+      };
+      bool found = false;
+      for (uint32_t writer = 0; writer < s && !found; ++writer) found = is_there(writer);
+      if (!found)
+        return wrong_plan(fmt::format("{} is prepared for the extent of {}, which nobody brings to the host", plan_step_name(plan_, s),
+                                      quoted(value->name)));
+      if (plan_.extent_staging < 0 ||
+          plan_.extent_staging + int64_t{plan_.extent_slots} * static_cast<int64_t>(sizeof(int64_t)) > plan_.staging_bytes)
+        return wrong_plan("extents that late steps read have no memory on the host");
+    }
+  }
+  return {};
+}
+
 // Calls for a stream are made one after the other: each step of it is behind the one before. A fence makes no call, and is completed by
 // what its one predecessor asked for.
 Status PlanOrder::check_streams() const {
@@ -108,6 +136,7 @@ Status PlanOrder::read() {
   HEDDLE_CHECK(check_arrays());
   find_reach();
   HEDDLE_CHECK(check_enqueued());
+  HEDDLE_CHECK(check_extents());
   return check_streams();
 }
 

@@ -33,6 +33,7 @@ class PlanOrder {
  private:
   Status check_arrays() const;
   Status check_enqueued() const;
+  Status check_extents() const;
   Status check_streams() const;
   void find_reach();
 

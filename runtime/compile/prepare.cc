@@ -229,6 +229,7 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
 Status Preparer::make(NodeId id) {
   const Node& node = draft_.node(id);
   NodeDraft& d = draft_.nodes[id.index];
+  if (d.late && d.device != 0) d.made.reads_host = reads_on_host(node);
   const auto dynamic = [&](ValueId value) { return value.valid() && draft_.typed.type(value).dynamic; };
   if (std::any_of(node.inputs.begin(), node.inputs.end(), dynamic)) return {};
   std::vector<heddle_tensor> inputs, outputs;
@@ -258,6 +259,7 @@ Status Preparer::make(NodeId id) {
   HEDDLE_CHECK(make_kernel(*d.call, *d.kernel, next, d.late ? nullptr : &request, &services, &d.made));
   d.resources = services.take_slots();
   if (launched) launch(id);
+  if (d.late && d.device != 0) d.made.reads_host = reads_on_host(node);
   if (d.device != 0 && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY)) {
     d.made.reads_host = reads_on_host(node);
     if (d.made.data_scratch_bytes > 0) d.made.scratch_bytes = d.made.data_scratch_at;

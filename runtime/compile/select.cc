@@ -98,15 +98,17 @@ Status select_kernels(Draft& draft) {
       TensorType& copied = draft.typed.types[node.outputs[0].index];
       copied.bounded_axis = draft.typed.type(node.inputs[0]).bounded_axis;
     }
-    if (d.late && d.kernel && (device_copy || reads_extents(draft, node, *d.kernel))) {
+    const bool copies_bounded = device_copy && draft.typed.type(node.inputs[0]).bounded_axis >= 0;
+    if (d.late && d.kernel && (copies_bounded || reads_extents(draft, node, *d.kernel))) {
       d.late = false;
       d.reads_extents = true;
       for (const ValueId out : node.outputs)
         if (out.valid()) draft.typed.types[out.index].follows_bounded = false;
     }
-    if (d.device != 0 && d.late) {
-      findings.add(draft.at(id, {Code::unsupported, "is prepared for extents that are known only while it runs, which is done on the host",
-                                 "put it on cpu"}));
+    if (d.device != 0 && d.late && node.has_subnet()) {
+      findings.add(draft.at(
+          id,
+          {Code::unsupported, "runs a subnet for extents that are known only while it runs, which is done on the host", "put it on cpu"}));
       continue;
     }
     if (!d.kernel && !d.view) findings.add(draft.at(id, d.call->missing(net, node)));

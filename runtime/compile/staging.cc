@@ -2,8 +2,10 @@
 // or shown to him while another run is under way.
 //
 // A device reads a feed some time after the run was told of it, at the worst after the run was given up: it reads a copy, unless it is so
-// small that the device takes it at once. A variable that
-// leaves the net is changed by the next run that updates it: its content at the end of the run is kept.
+// small that the device takes it at once. A variable that leaves the net is changed by the next run that updates it: its content at the end
+// of the run is kept. Extents that lie on a device are copied here where a late step is to find its own by them.
+#include <algorithm>
+
 #include "base/checked.h"
 #include "compile/draft.h"
 
@@ -25,6 +27,13 @@ Status plan_staging(Draft& draft) {
     if (d.device == 0 || !is_copy(draft.node(id)) || kind_of(draft.node(id).inputs[0]) != MemoryPlace::Kind::input) continue;
     const ValueId feed = draft.node(id).inputs[0];
     if (draft.device_of(feed) == 0 && draft.typed.type(feed).byte_size() > most_value_bytes) d.staging = take(feed);
+  }
+  const auto reads_extents = [&](NodeId id) { return draft.draft(id).late && draft.draft(id).device != 0; };
+  if (std::any_of(draft.order.begin(), draft.order.end(), reads_extents)) {
+    const auto bounded = [](const TensorType& type) { return type.bounded_axis >= 0; };
+    const auto slots = std::count_if(draft.typed.types.begin(), draft.typed.types.end(), bounded);
+    plan.extent_staging = plan.staging_bytes;
+    plan.staging_bytes += align_up(slots * static_cast<int64_t>(sizeof(int64_t)), arena_alignment);
   }
   for (const ValueId output : draft.typed.net.outputs)
     plan.output_staging.push_back(kind_of(output) == MemoryPlace::Kind::variable ? take(output) : -1);

@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// Bounded results of what is known before the run have a place; all else that is known only while it runs is the host's.
+// Bounded results of what is known before the run have a place; subnets for extents that are known only while they run are the host's.
 bool has_late_value(const TypedNet& net, const Node& node) {
   const auto late = [&](ValueId id) { return id.valid() && net.type(id).late(); };
   const auto unplaced = [&](ValueId id) { return id.valid() && (net.type(id).dynamic || net.type(id).follows_bounded); };
@@ -55,7 +55,7 @@ bool runs_on(const TypedNet& net, const Node& node, const std::string& device, b
   const auto untyped = [&](ValueId id) { return id.valid() && net.type(id).dtype == DType::none; };
   if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
     return true;
-  if (has_late_value(net, node)) return false;
+  if (node.has_subnet() && has_late_value(net, node)) return false;
   const auto updates = [&](ValueId v) { return v.valid() && net.net[v].variable.valid(); };
   if (node.has_subnet() && std::any_of(node.outputs.begin(), node.outputs.end(), updates)) return false;
   if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;

@@ -233,11 +233,12 @@ heddle_status DeviceRun::copy_extent(const DeviceWork& planned, const heddle_run
 }
 
 // With what stands before it and behind it, at once; kernels of the device's own enqueue themselves, between two calls.
-heddle_status DeviceRun::work(const DeviceWork& planned, const PlanStep& step, const heddle_run_context* context, heddle_work before,
+heddle_status DeviceRun::work(uint32_t index, const StepKernel& of, const heddle_run_context* context, heddle_work before,
                               heddle_work behind) {
+  const DeviceWork& planned = *plan_.steps[index].on_device;
   Device& device = *sides_[planned.device - 1u].device;
   void* const stream = context->stream;
-  const uint64_t label = label_of(static_cast<uint32_t>(&step - plan_.steps.data()));
+  const uint64_t label = label_of(index);
   heddle_work whole = before;
   whole.record = behind.record;
   whole.callback = behind.callback;
@@ -258,31 +259,46 @@ heddle_status DeviceRun::work(const DeviceWork& planned, const PlanStep& step, c
     if (bytes > 0) whole.copy = &copy;
     return enqueue(device, stream, whole, label, context->call);
   }
-  const heddle_kernel& kernel = *step.kernel->kernel;
   if (planned.kind == DeviceWork::Kind::launch) {
     auto* const scratch = static_cast<std::byte*>(context->scratch);
-    const auto of_step = static_cast<uint64_t>(planned.thread_scratch), all = static_cast<uint64_t>(step.scratch_bytes);
+    const auto of_step = static_cast<uint64_t>(of.thread_scratch_at), all = static_cast<uint64_t>(of.scratch_bytes);
     const heddle_launch launch = {sizeof(launch),
                                   guard_behind(sides_[planned.device - 1u], plan_.devices[planned.device - 1u], *context),
-                                  &kernel,
+                                  of.kernel,
                                   context,
-                                  step.tiles,
+                                  of.tiles,
                                   of_step,
                                   all > of_step ? scratch + of_step : nullptr,
                                   all - of_step};
-    if (step.tiles > 0) whole.launch = &launch;
+    if (of.tiles > 0) whole.launch = &launch;
     return enqueue(device, stream, whole, label, context->call);
   }
   heddle_status status = enqueue(device, stream, before, label, context->call);
-  if (status == HEDDLE_OK && step.tiles > 0) status = kernel.run(context, 0, step.tiles);
-  if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(context);
+  if (status == HEDDLE_OK && of.tiles > 0) status = of.kernel->run(context, 0, of.tiles);
+  if (status == HEDDLE_OK && of.kernel->finish) status = of.kernel->finish(context);
   if (status == HEDDLE_OK && (behind.record || behind.callback)) status = enqueue(device, stream, behind, label, context->call);
   return status;
 }
 
-heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* context, const Fence* fence) {
-  const PlanStep& step = plan_.steps[index];
-  const DeviceWork& planned = *step.on_device;
+DeviceRun::StepKernel DeviceRun::planned_kernel(uint32_t step) const {
+  const PlanStep& planned = plan_.steps[step];
+  return {planned.kernel->kernel, planned.tiles, planned.scratch_bytes, planned.on_device->thread_scratch};
+}
+
+// Those that steps behind the fence find their own by, right before it.
+heddle_status DeviceRun::send_extents(uint32_t step, heddle_work behind, const heddle_call* call) {
+  const DeviceWork& planned = *plan_.steps[step].on_device;
+  auto* const staged = reinterpret_cast<int64_t*>(staging_ + plan_.extent_staging);
+  for (const uint32_t slot : planned.extents) {
+    const heddle_status status =
+        move(step, HEDDLE_COPY_DEVICE_TO_HOST, staged + slot, extents_on(planned.device) + slot, sizeof(*staged), call);
+    if (status != HEDDLE_OK) return status;
+  }
+  return enqueue(*sides_[planned.device - 1u].device, stream(planned), behind, label_of(step), call);
+}
+
+heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* context, const StepKernel& kernel, const Fence* fence) {
+  const DeviceWork& planned = *plan_.steps[index].on_device;
   Side& side = sides_[planned.device - 1u];
   side.answers[planned.stream].worked = true;
   heddle_work before = {}, behind = {};
@@ -297,12 +313,25 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
     behind.callback = fence_reached;
     behind.user = &awaited;
   }
-  heddle_status status = work(planned, step, context, before, behind);
+  const bool sends = !planned.extents.empty();
+  heddle_status status = work(index, kernel, context, before, sends ? heddle_work{} : behind);
+  if (status == HEDDLE_OK && sends) status = send_extents(index, behind, context->call);
   if (fence && status != HEDDLE_OK) awaited.open.store(false, std::memory_order_relaxed);
-  if (status == HEDDLE_OK && observed_)
-    status = wait_until_done(side, planned.stream, index < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns,
-                             context->call);
-  return status;
+  if (status != HEDDLE_OK || !observed_) return status;
+  if (wait_for_answer(side, planned.stream, answer_ns(index)) == HEDDLE_PENDING) return HEDDLE_ERROR_CANCELLED;
+  return side.device->synchronize(side.streams[planned.stream], context->call);
+}
+
+double DeviceRun::answer_ns(uint32_t step) const {
+  return step < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns;
+}
+
+heddle_status DeviceRun::fetch(uint32_t step, void* destination, const void* source, uint64_t bytes, const heddle_call* call) {
+  const DeviceWork& planned = *plan_.steps[step].on_device;
+  const heddle_status status = move(step, HEDDLE_COPY_DEVICE_TO_HOST, destination, source, bytes, call);
+  if (status != HEDDLE_OK) return status;
+  const heddle_status answered = wait_for_answer(sides_[planned.device - 1u], planned.stream, answer_ns(step));
+  return answered == HEDDLE_PENDING ? HEDDLE_ERROR_CANCELLED : answered;
 }
 
 heddle_status DeviceRun::move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call) {
@@ -350,12 +379,16 @@ void DeviceRun::look() {
     for (uint32_t s = 0; s < side.streams.size(); ++s) {
       if (!side.answers[s].worked) continue;
       const heddle_status status = side.device->query(side.streams[s]);
-      if (status == HEDDLE_OK || status == HEDDLE_PENDING) continue;
-      for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
-        const DeviceWork* work = plan_.steps[i].on_device.get();
-        if (work && work->device == d + 1 && work->stream == s && work->fence >= 0) tell(awaited_[i], status);
-      }
+      if (status != HEDDLE_OK && status != HEDDLE_PENDING) tell_fences(d, s, status);
     }
+  }
+}
+
+// Of a stream that has come to its end without calling back.
+void DeviceRun::tell_fences(uint32_t side, uint32_t stream, heddle_status status) {
+  for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
+    const DeviceWork* work = plan_.steps[i].on_device.get();
+    if (work && work->device == side + 1 && work->stream == stream && work->fence >= 0) tell(awaited_[i], status);
   }
 }
 
@@ -367,12 +400,13 @@ void DeviceRun::abort() {
       if (side.device->can_abort()) side.device->abort(stream);
 }
 
-void DeviceRun::answer(void* user, heddle_status, const char*, size_t) {
+void DeviceRun::answer(void* user, heddle_status failed, const char*, size_t) {
   Answer& answer = *static_cast<Answer*>(user);
   DeviceRun& run = *answer.run;
   const std::lock_guard lock(run.mutex_);
   if (answer.given) return;
   answer.given = true;
+  answer.failed = failed;
   if (run.unanswered_) run.unanswered_->answer();
   run.answered_.notify_all();  // under the lock: behind it the run may be gone
 }
@@ -388,14 +422,18 @@ void DeviceRun::ask(Side& side, uint32_t stream) {
   // A stream that takes nothing more has failed: synchronize says how.
   const std::lock_guard lock(mutex_);
   asked.given = true;
+  asked.failed = HEDDLE_ERROR_INTERNAL;
 }
 
 // Streams that have failed and do not call back are asked.
 void DeviceRun::look_at_answers() {
   for (Side& side : sides_) {
     if (!side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
-    for (Answer& a : side.answers)
-      if (a.asked && !a.given && side.device->query(a.stream) != HEDDLE_PENDING) answer(&a, HEDDLE_OK, nullptr, 0);
+    for (Answer& a : side.answers) {
+      if (!a.asked || a.given) continue;
+      const heddle_status status = side.device->query(a.stream);
+      if (status != HEDDLE_PENDING) answer(&a, status, nullptr, 0);
+    }
   }
 }
 
@@ -417,15 +455,15 @@ bool DeviceRun::wait_for(double ns, const Given& given) {
   }
 }
 
-// Of a run that is looked at step by step.
-heddle_status DeviceRun::wait_until_done(Side& side, uint32_t stream, double answer_ns, const heddle_call* call) {
+// Until the stream has done what it was given. HEDDLE_PENDING: the run was told to end, and it did not answer in time.
+heddle_status DeviceRun::wait_for_answer(Side& side, uint32_t stream, double answer_ns) {
   constexpr double look_again_ns = 5e6;
   ask(side, stream);
   Answer& asked = side.answers[stream];
   while (!wait_for(look_again_ns, [&] { return asked.given; }))
-    if (stops_(user_) && !wait_for(answer_ns, [&] { return asked.given; })) return HEDDLE_ERROR_CANCELLED;
+    if (stops_(user_) && !wait_for(answer_ns, [&] { return asked.given; })) return HEDDLE_PENDING;
   asked.asked = false;
-  return side.device->synchronize(side.streams[stream], call);
+  return asked.failed;
 }
 
 // Under the lock.
@@ -458,6 +496,7 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
       asked.asked = asked.worked = false;
       HostCall call;
       const heddle_status status = side.device->synchronize(side.streams[s], &call);
+      if (side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) tell_fences(d, s, status);
       if (status == HEDDLE_OK) continue;
       const uint64_t label = side.device->failed_label(side.streams[s]);
       if (label != UINT64_MAX && (outer_label_ != UINT64_MAX || (label & UINT32_MAX) < plan_.steps.size())) {

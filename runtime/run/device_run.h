@@ -59,10 +59,21 @@ class DeviceRun {
     void (*passed)(void* user, heddle_status failed) = nullptr;
     void* user = nullptr;
   };
-  heddle_status enqueue(uint32_t step, const heddle_run_context* context, const Fence* fence);
+  // What the step runs: as its plan says, or a late step has found out. Nothing of it matters to a copy.
+  struct StepKernel {
+    const heddle_kernel* kernel = nullptr;
+    int64_t tiles = 0;
+    int64_t scratch_bytes = 0;
+    int64_t thread_scratch_at = 0;  // of a launch: where in its scratch that of its thread begins
+  };
+  StepKernel planned_kernel(uint32_t step) const;
+  heddle_status enqueue(uint32_t step, const heddle_run_context* context, const StepKernel& kernel, const Fence* fence);
   bool observed() const { return observed_; }
   // Within a kernel of such a step: on its stream.
   heddle_status move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call);
+  // [behind enqueue(step)] Copies to the host and waits for it, as long as the run is not to end. A failure is that of the step or of one
+  // before it on its stream: drain() says which.
+  heddle_status fetch(uint32_t step, void* destination, const void* source, uint64_t bytes, const heddle_call* call);
   // Of results that do not lie where they are wanted, behind all that was enqueued.
   Status copy_behind(uint8_t device, void* destination, const void* source, int64_t bytes);
   // Fences whose streams have failed and forgot to say so are told. By the thread that runs, while it waits.
@@ -89,9 +100,10 @@ class DeviceRun {
   struct Answer {
     DeviceRun* run = nullptr;
     void* stream = nullptr;
-    bool worked = false;  // the stream has been given work since it was last known to be done
-    bool asked = false;   // of the thread that runs
-    bool given = false;   // under mutex_
+    bool worked = false;               // the stream has been given work since it was last known to be done
+    bool asked = false;                // of the thread that runs
+    bool given = false;                // under mutex_
+    heddle_status failed = HEDDLE_OK;  // likewise
   };
   struct Side {
     Device* device = nullptr;    // the plan's
@@ -131,6 +143,7 @@ class DeviceRun {
   Failure labelled(uint64_t label, heddle_status status, std::string text) const;
   Result<Adopted*> adopt(const CallerStream& option);
   void tell(Awaited& awaited, heddle_status failed);
+  void tell_fences(uint32_t side, uint32_t stream, heddle_status status);
   static void fence_reached(void* awaited, heddle_status failed, const char* text, size_t length);
   void ask(Side& side, uint32_t stream);
   void look_at_answers();
@@ -139,7 +152,8 @@ class DeviceRun {
   // True when `given` is within `ns`, asked under the lock.
   template <class Given>
   bool wait_for(double ns, const Given& given);
-  heddle_status wait_until_done(Side& side, uint32_t stream, double answer_ns, const heddle_call* call);
+  double answer_ns(uint32_t step) const;
+  heddle_status wait_for_answer(Side& side, uint32_t stream, double answer_ns);
   void note_unanswered();
   std::string first_unanswered() const;
   std::vector<uint32_t> steps_behind(const Side& side, uint32_t device, uint32_t stream) const;
@@ -147,8 +161,8 @@ class DeviceRun {
   Failure blame(std::vector<uint32_t> suspects, Failure failure) const;
   void stand_in(const ContextMemory& memory);
   uint32_t guard_behind(const Side& side, const PlanDevice& device, const heddle_run_context& context) const;
-  heddle_status work(const DeviceWork& work, const PlanStep& step, const heddle_run_context* context, heddle_work before,
-                     heddle_work behind);
+  heddle_status work(uint32_t step, const StepKernel& kernel, const heddle_run_context* context, heddle_work before, heddle_work behind);
+  heddle_status send_extents(uint32_t step, heddle_work behind, const heddle_call* call);
 
   const Plan& plan_;
   std::vector<Side> sides_;

@@ -103,7 +103,7 @@ Status Execution::follow(Workspace& workspace, std::byte* transient, std::byte* 
 
 int64_t Execution::allocated_bytes(uint8_t device) const {
   const int64_t own = memory_.own_bytes(device);
-  return device != 0 ? own : own + unplanned_bytes() + subnets_.allocated_bytes();
+  return own + steps_.unplanned_bytes(device) + (device == 0 ? subnets_.allocated_bytes() : 0);
 }
 
 Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging) const {
@@ -297,7 +297,7 @@ Status Execution::enqueue(const RunSettings& settings) {
   Status status;
   for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
     if (plan_->steps[i].on_device->kind == DeviceWork::Kind::fence) continue;
-    const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), nullptr);
+    const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), devices_->planned_kernel(i), nullptr);
     if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed);
   }
   if (status.ok()) status = copy_outputs();

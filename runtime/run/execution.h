@@ -119,7 +119,7 @@ class Execution {
   // What others are told that work with the same memory or variables; null: nothing is unanswered.
   std::shared_ptr<const Unanswered> unanswered() const;
   // Bytes of values that no plan could hold (dynamic extents).
-  int64_t unplanned_bytes() const { return steps_.unplanned_bytes(); }
+  int64_t unplanned_bytes() const { return steps_.unplanned_bytes(0); }
   // Bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, subnets' own.
   int64_t allocated_bytes(uint8_t device = 0) const;
   // Where a value's bytes are on the host: where `view` says, or in `staging` when they lie on a device. Not while running, but in `seen`.

@@ -26,7 +26,10 @@ FailureLog::FailureLog(const Plan& plan) : plan_(plan) {
 FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) {
   for (Failure& f : failures_)
     if (f.step == step) return f;
-  return failures_.emplace_back(Failure{step, status, false, false, {}, {}});
+  Failure& made = failures_.emplace_back();
+  made.step = step;
+  made.status = status;
+  return made;
 }
 
 FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std::string_view text) {
@@ -46,6 +49,11 @@ void FailureLog::note_cause(uint32_t step, Status cause) {
   const std::lock_guard lock(mutex_);
   const heddle_status status = status_of(cause.code());
   if (Failure& f = entry(step, status); !f.reported) f.cause = std::move(cause);
+}
+
+void FailureLog::note_behind_device(uint32_t step) {
+  const std::lock_guard lock(mutex_);
+  entry(step, HEDDLE_OK).behind_device = true;
 }
 
 void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) {
@@ -75,7 +83,7 @@ void FailureLog::forget_fences(uint8_t device) {
   const std::lock_guard lock(mutex_);
   std::erase_if(failures_, [&](const Failure& f) {
     const DeviceWork* work = plan_.steps[f.step].on_device.get();
-    return work && work->kind == DeviceWork::Kind::fence && work->device == device;
+    return work && (work->kind == DeviceWork::Kind::fence || f.behind_device) && work->device == device;
   });
 }
 

@@ -26,6 +26,9 @@ class FailureLog {
   // [any thread] The same with an error that has a code and places of its own: of a subnet, or of a step that could not be prepared. Stands
   // until a later note has a text.
   void note_cause(uint32_t step, Status cause);
+  // [any thread] The step is about to fail because its device did, in its own work or in what was enqueued before: forget_fences() takes
+  // this for the failure of a fence.
+  void note_behind_device(uint32_t step);
   // [any thread] The step failed. `text`: what is known of it; with null data, what was noted stands. The first report of a step counts.
   void report(uint32_t step, heddle_status status, std::string_view text = {});
   // Before a run.
@@ -37,7 +40,7 @@ class FailureLog {
   Status of_kernel(uint32_t step, heddle_status status) const;
   // Whether a step from `first` on was reported.
   bool reported_from(uint32_t first) const;
-  // Drops what fences of that device reported: they only say that something before them failed.
+  // Drops what fences of that device reported, and steps that waited for it: they only say that something before them failed.
   void forget_fences(uint8_t device);
   // The error of a run that did not complete: the failed step that comes first in the plan, with the others attached. Where none was
   // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl.
@@ -48,6 +51,7 @@ class FailureLog {
     uint32_t step = 0;
     heddle_status status = HEDDLE_OK;
     bool reported = false;
+    bool behind_device = false;
     bool refused = false;  // by a device that was lost already, perhaps by the work of another step
     std::string text;
     Status cause;

@@ -31,7 +31,9 @@ class LateServices : public CallServices {
     const Plan& plan = step_.services().plan;
     if (!plan.late->options.resources || !slots_) return CallServices::need(asked);
     HEDDLE_TRY(const ResourceNeed need, need_from_abi(asked));
-    return slots_->bind(*plan.late->options.resources, plan.registry, need, {plan.device_of(step_.planned()), nullptr});
+    const uint8_t placed = step_.planned().placed;
+    return slots_->bind(*plan.late->options.resources, plan.registry, need,
+                        {plan.device_of(step_.planned()), placed == 0 ? nullptr : plan.devices[placed - 1u].device});
   }
   void* resource(uint32_t slot) override { return slots_ ? slots_->object(slot) : nullptr; }
   const void* prepack(uint32_t, const std::string&, uint64_t, heddle_prepack_fill, void*, std::string& error) override {
@@ -52,61 +54,99 @@ class LateServices : public CallServices {
 
 }  // namespace
 
+namespace {
+
+Status check_extent(uint32_t input, int64_t extent, int64_t bound) {
+  if (extent >= 0 && extent <= bound) return {};
+  return {Code::kernel_failed,
+          fmt::format("input {} has extent {} where the bound is {}: the kernel that wrote it is wrong", input, extent, bound)};
+}
+
+}  // namespace
+
 Status check_input_extents(const heddle_run_context& context) {
   for (uint32_t i = 0; i < context.input_count; ++i) {
     const heddle_tensor* in = context.inputs[i];
-    if (!in || !in->extent || in->extent_axis < 0) continue;
-    const int64_t extent = *in->extent, bound = in->dims[in->extent_axis];
-    if (extent < 0 || extent > bound)
-      return {Code::kernel_failed,
-              fmt::format("input {} has extent {} where the bound is {}: the kernel that wrote it is wrong", i, extent, bound)};
+    if (in && in->extent && in->extent_axis >= 0) HEDDLE_CHECK(check_extent(i, *in->extent, in->dims[in->extent_axis]));
   }
   return {};
 }
 
 LateStep::LateStep(StepContext& context)
-    : context_(context), services_(context.services()), plan_(services_.plan), plan_step_(context.planned()) {
-  buffers_.resize(plan_step_.outputs.size());
+    : context_(context),
+      services_(context.services()),
+      plan_(services_.plan),
+      plan_step_(context.planned()),
+      work_(plan_step_.on_device.get()),
+      device_(work_ ? plan_.devices[work_->device - 1u].device : nullptr),
+      outputs_(plan_step_.outputs.size()) {
   types_.resize(plan_step_.outputs.size());
   operand_contents_.resize(plan_step_.inputs.size());
   known_.resize(plan_step_.inputs.size());
   for (const KnownInput& known : plan_.known_inputs)
     for (size_t i = 0; i < known_.size(); ++i)
       if (plan_step_.inputs[i].value == plan_.inputs[known.input]) known_[i] = known.content->data;
+  if (!device_) return;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const ValueId value = plan_step_.outputs[i].value;
+    const bool to_host = value.valid() && plan_.values[value.index].place.device == 0;
+    outputs_[i].memory = LateBuffer(device_, to_host);
+  }
+  extents_there_ = LateBuffer(device_);
+  extents_ = LateBuffer(device_, true);
+  if (!work_->from_host) scratch_ = LateBuffer(device_);
+  data_scratch_ = LateBuffer(device_);
 }
 
-void LateStep::grow(Buffer& buffer, int64_t bytes) {
-  if (buffer.bytes >= bytes && buffer.memory) return;
-  buffer.memory = Blob::allocate(DType::u8, Shape{std::max<int64_t>(bytes, 1)}, &buffer.data);
-  buffer.bytes = bytes;
+// Its kernel was written for another kind of device than it is on.
+bool LateStep::launched() const {
+  return work_ && work_->kind == DeviceWork::Kind::launch;
 }
 
-int64_t LateStep::unplanned_bytes() const {
-  int64_t total = scratch_.bytes + thread_scratch_.bytes;
-  for (const Buffer& b : buffers_) total += b.memory ? b.bytes : 0;
+int64_t LateStep::unplanned_bytes(uint8_t device) const {
+  int64_t total = 0;
+  const auto add = [&](const LateBuffer& buffer) {
+    if (device == (buffer.on_device() ? work_->device : 0)) total += buffer.bytes();
+  };
+  for (const LateBuffer* buffer : {&scratch_, &data_scratch_, &thread_scratch_, &extents_there_, &extents_}) add(*buffer);
+  for (const Output& output : outputs_) add(output.memory);
   return total;
 }
 
-void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t rank) {
-  if (output >= buffers_.size() || rank < 0 || rank > max_rank || !plan_step_.outputs[output].value.valid()) return nullptr;
+Status LateStep::place_output(uint32_t output, const Shape& shape) {
   const PlanValue& value = plan_.values[plan_step_.outputs[output].value.index];
-  const Shape shape(dims, rank);
   int64_t bytes = 0;
-  if (!checked_byte_size(value.type.dtype, shape, &bytes) || bytes > plan_.limits.tensor_bytes) return nullptr;
+  if (!checked_byte_size(value.type.dtype, shape, &bytes) || bytes > plan_.limits.tensor_bytes)
+    return over_limit(plan_.limits, &Limits::tensor_bytes, fmt::format("output {} would be {}", quoted(value.name), shape.text()));
   heddle_tensor& view = *context_.abi().outputs[output];
   if (value.place.kind == MemoryPlace::Kind::unplanned) {
-    grow(buffers_[output], bytes);
-    view.data = buffers_[output].data;
+    HEDDLE_CHECK(outputs_[output].memory.grow(bytes));
+    view.data = outputs_[output].memory.data();
   } else if (bytes > value.type.byte_size()) {
-    return nullptr;
+    return {Code::shape_mismatch,
+            fmt::format("output {} has shape {}, more than was planned for {}", quoted(value.name), shape.text(), value.type.shape.text())};
   }
   set_extents(output, shape);
-  return view.data;
+  return {};
+}
+
+void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t rank) {
+  if (output >= outputs_.size() || rank < 0 || rank > max_rank || !plan_step_.outputs[output].value.valid()) return nullptr;
+  return place_output(output, Shape(dims, rank)).ok() ? context_.abi().outputs[output]->data : nullptr;
 }
 
 bool LateStep::decides_shapes(uint32_t input) const {
   const heddle_port* port = plan_step_.call->schema().input_port(input);
   return port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND);
+}
+
+// Null: the input has no extent of its own. What lies on a device was copied to the host before the step.
+const int64_t* LateStep::extent_of(uint32_t input) const {
+  const heddle_tensor& in = *context_.abi().inputs[input];
+  if (!in.extent || in.extent_axis < 0) return nullptr;
+  if (in.space != HEDDLE_SPACE_DEVICE) return in.extent;
+  const auto* const staged = reinterpret_cast<const int64_t*>(services_.memory.staging() + plan_.extent_staging);
+  return staged + plan_.values[plan_step_.inputs[input].value.index].extent_slot;
 }
 
 // True extents and operand contents against those of the last run.
@@ -118,7 +158,7 @@ bool LateStep::same_extents() {
     if (!c.inputs[i]) continue;
     const heddle_tensor& in = *c.inputs[i];
     Shape shape(in.dims, in.rank);
-    if (in.extent && in.extent_axis >= 0) shape[in.extent_axis] = *in.extent;
+    if (const int64_t* const extent = extent_of(i)) shape[in.extent_axis] = *extent;
     same = same && shape == input_shapes_[i];
     input_shapes_[i] = shape;
     if (!decides_shapes(i)) continue;
@@ -139,6 +179,7 @@ void LateStep::views(std::vector<heddle_tensor>& storage, std::vector<const hedd
   for (uint32_t i = 0; i < c.input_count; ++i) {
     if (!c.inputs[i]) continue;
     storage[i] = tensor_view(static_cast<DType>(c.inputs[i]->dtype), input_shapes_[i], c.inputs[i]->data);
+    storage[i].space = c.inputs[i]->space;
     pointers[i] = &storage[i];
   }
 }
@@ -150,7 +191,8 @@ Status LateStep::infer_outputs() {
   std::vector<const heddle_tensor*> inputs;
   views(storage, inputs);
   for (uint32_t i = 0; i < c.input_count; ++i)
-    if (c.inputs[i] && !decides_shapes(i) && !(c.inputs[i]->flags & HEDDLE_TENSOR_CONSTANT))
+    if (c.inputs[i] &&
+        (c.inputs[i]->space == HEDDLE_SPACE_DEVICE || (!decides_shapes(i) && !(c.inputs[i]->flags & HEDDLE_TENSOR_CONSTANT))))
       storage[i].data = const_cast<std::byte*>(known_[i]);
   std::vector<char> wanted;
   for (const Operand& out : plan_step_.outputs) wanted.push_back(out.value.valid() ? 1 : 0);
@@ -181,9 +223,7 @@ Status LateStep::place_outputs() {
     if (types_[i].byte_size() > limits.tensor_bytes)
       return over_limit(limits, &Limits::tensor_bytes,
                         fmt::format("output {} would take {}", quoted(value.name), human_bytes(types_[i].byte_size())));
-    if (!allocate_output(i, types_[i].shape.data(), types_[i].shape.rank()) && types_[i].byte_size() > 0)
-      return {Code::shape_mismatch, fmt::format("output {} has shape {}, more than was planned for {}", quoted(value.name),
-                                                types_[i].shape.text(), value.type.shape.text())};
+    HEDDLE_CHECK(place_output(i, types_[i].shape));
   }
   return {};
 }
@@ -207,9 +247,17 @@ Status LateStep::prepare() {
   std::vector<const heddle_tensor*> inputs;
   views(storage, inputs);
   for (heddle_tensor& view : storage) view.data = nullptr;
+  // A kernel that is launched sees everything on the host.
+  std::vector<heddle_tensor> results(launched() ? c.output_count : 0);
+  std::vector<const heddle_tensor*> result_views(c.outputs, c.outputs + c.output_count);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (c.outputs[i]) result_views[i] = &(results[i] = *c.outputs[i]);
+  for (std::vector<heddle_tensor>* views : {&storage, &results})
+    for (heddle_tensor& view : *views)
+      if (launched()) view.space = HEDDLE_SPACE_HOST, view.data = nullptr;
   PrepareRequest request;
   request.inputs = inputs;
-  request.outputs = {c.outputs, c.output_count};
+  request.outputs = result_views;
   request.max_threads = plan_.max_threads;
   request.scratch_limit = plan_.limits.plan_bytes;
   if (adopt_ranks()) {
@@ -225,7 +273,11 @@ Status LateStep::prepare() {
   const KernelCall& call = *kernel_call_;
   const auto next = [&](const KernelEntry& refused) {
     const KernelEntry* other = call.find(&refused);
-    while (other && other->kernel->flags != plan_step_.kernel->kernel->flags) other = call.find(other);
+    const heddle_kernel& planned = *plan_step_.kernel->kernel;
+    const auto takes_over = [&](const heddle_kernel& k) {
+      return k.flags == planned.flags && (!work_ || std::string_view(k.device_kind) == planned.device_kind);
+    };
+    while (other && !takes_over(*other->kernel)) other = call.find(other);
     made_ = {};
     resources_ = {};
     return other;
@@ -256,7 +308,7 @@ bool LateStep::has_own_extent(size_t output) const {
   return out.value.valid() && !types_[output].dynamic && types_[output].bounded_axis >= 0 && plan_.values[out.value.index].extent_slot < 0;
 }
 
-void LateStep::open_extents() {
+Status LateStep::open_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     const Operand& out = plan_step_.outputs[i];
     if (!out.value.valid()) continue;
@@ -266,11 +318,28 @@ void LateStep::open_extents() {
       view.extent_axis = -1;
     }
     if (!has_own_extent(i)) continue;
+    const auto bytes = static_cast<int64_t>(types_.size() * sizeof(int64_t));
+    HEDDLE_CHECK(extents_.grow(bytes));
+    if (device_) HEDDLE_CHECK(extents_there_.grow(bytes));
     set_extents(i, types_[i].shape);
-    buffers_[i].extent = 0;
-    view.extent = &buffers_[i].extent;
+    reinterpret_cast<int64_t*>(extents_.data())[i] = 0;
+    view.extent = reinterpret_cast<int64_t*>(device_ ? extents_there_.data() : extents_.data()) + i;
     view.extent_axis = types_[i].bounded_axis;
   }
+  return {};
+}
+
+// Of outputs whose extents nobody knew before: the step is done when the host knows them.
+heddle_status LateStep::fetch_extents() {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    if (!has_own_extent(i)) continue;
+    int64_t* const to = reinterpret_cast<int64_t*>(extents_.data()) + i;
+    const heddle_status status = services_.devices->fetch(context_.step, to, context_.abi().outputs[i]->extent, sizeof(*to), &context_);
+    if (status == HEDDLE_OK) continue;
+    services_.failures.note_behind_device(context_.step);
+    return status;
+  }
+  return HEDDLE_OK;
 }
 
 // From here on the view has the extents that came out, like that of any other dynamic value.
@@ -280,7 +349,7 @@ Status LateStep::close_extents() {
     heddle_tensor& view = *context_.abi().outputs[i];
     Shape shape = types_[i].shape;
     const int32_t axis = types_[i].bounded_axis;
-    const int64_t extent = buffers_[i].extent;
+    const int64_t extent = reinterpret_cast<const int64_t*>(extents_.data())[i];
     view.extent = nullptr;
     view.extent_axis = -1;
     if (extent < 0 || extent > shape[axis])
@@ -293,9 +362,9 @@ Status LateStep::close_extents() {
 
 void LateStep::set_extents(size_t output, const Shape& shape) {
   heddle_tensor& view = *context_.abi().outputs[output];
-  buffers_[output].shape = shape;
+  outputs_[output].shape = shape;
   view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_DYNAMIC);
-  view.dims = buffers_[output].shape.data();
+  view.dims = outputs_[output].shape.data();
   view.rank = shape.rank();
   view.element_count = shape.element_count();
   view.byte_size = static_cast<uint64_t>(byte_width(static_cast<DType>(view.dtype)) * shape.element_count());
@@ -310,31 +379,47 @@ Status LateStep::check_dynamic_outputs() const {
   return {};
 }
 
+// A launch has the scratch of its one thread behind the step's; what only moves data has its own on the host.
+Status LateStep::grow_scratch() {
+  int64_t of_step = made_.scratch_bytes, of_threads = align_up(made_.thread_scratch_bytes, arena_alignment) * plan_.max_threads;
+  if (launched()) {
+    thread_scratch_at_ = align_up(of_step, arena_alignment);
+    of_step = thread_scratch_at_ + made_.thread_scratch_bytes;
+    of_threads = 0;
+  } else if (work_ && work_->from_host && made_.data_scratch_bytes > 0) {
+    of_step = made_.data_scratch_at;
+    HEDDLE_CHECK(data_scratch_.grow(made_.data_scratch_bytes));
+  }
+  HEDDLE_CHECK(scratch_.grow(of_step));
+  return thread_scratch_.grow(of_threads);
+}
+
 // Infers, places and prepares, unless extents and contents are those of the last run.
 Status LateStep::find_extents() {
-  HEDDLE_CHECK(check_input_extents(context_.abi()));
+  const heddle_run_context& c = context_.abi();
+  for (uint32_t i = 0; i < c.input_count; ++i)
+    if (const int64_t* const extent = c.inputs[i] ? extent_of(i) : nullptr)
+      HEDDLE_CHECK(check_extent(i, *extent, c.inputs[i]->dims[c.inputs[i]->extent_axis]));
   try {
     if (!same_extents()) {
       ready_ = false;
       HEDDLE_CHECK(infer_outputs());
       HEDDLE_CHECK(place_outputs());
       hide_dynamic_outputs();
-      HEDDLE_CHECK(prepare());
-      grow(scratch_, made_.scratch_bytes);
-      grow(thread_scratch_, align_up(made_.thread_scratch_bytes, arena_alignment) * plan_.max_threads);
+      if (!work_ || work_->kind != DeviceWork::Kind::copy) HEDDLE_CHECK(prepare());
+      HEDDLE_CHECK(grow_scratch());
       ready_ = true;
     }
-    open();
+    return open();
   } catch (const std::bad_alloc&) {
     return {Code::out_of_memory, "no memory for dynamic values"};
   }
-  return {};
 }
 
 // The step's own context with true extents in its inputs. Stays as it is until the next run.
-void LateStep::open() {
+Status LateStep::open() {
   hide_dynamic_outputs();
-  open_extents();
+  HEDDLE_CHECK(open_extents());
   call_ = context_.abi();
   views(input_views_, inputs_);
   for (uint32_t i = 0; i < call_.input_count; ++i) {
@@ -346,8 +431,12 @@ void LateStep::open() {
   call_.resource_count = static_cast<uint32_t>(resource_pointers_.size());
   call_.inputs = inputs_.data();
   call_.state = made_.state.get();
-  call_.scratch = scratch_.data;
-  call_.data_scratch = made_.data_scratch_bytes > 0 ? scratch_.data + made_.data_scratch_at : nullptr;
+  call_.scratch = scratch_.data();
+  if (made_.data_scratch_bytes > 0)
+    call_.data_scratch = work_ && work_->from_host ? data_scratch_.data() : scratch_.data() + made_.data_scratch_at;
+  else
+    call_.data_scratch = nullptr;
+  return {};
 }
 
 // What the kernel left behind. The views are as they were before where it failed.
@@ -416,6 +505,18 @@ Status LateStep::start(PendingSteps& pending) {
   }
   status = pending.started(step, status);
   return status == HEDDLE_OK ? Status() : close(status);
+}
+
+heddle_status LateStep::enqueue(const DeviceRun::Fence* fence) {
+  if (const heddle_status status = resolve_noted(); status != HEDDLE_OK) return status;
+  const DeviceRun::StepKernel kernel = {made_.kernel ? made_.kernel->kernel : nullptr, made_.tiles, scratch_.bytes(), thread_scratch_at_};
+  heddle_status status = services_.devices->enqueue(context_.step, &call_, kernel, fence);
+  if (status == HEDDLE_OK) status = fetch_extents();
+  if (status != HEDDLE_OK) return status;
+  const Status closed = close(status);
+  if (closed.ok()) return HEDDLE_OK;
+  services_.failures.note_cause(context_.step, closed);
+  return status_of(closed.code());
 }
 
 Status LateStep::finish() {

@@ -4,8 +4,10 @@
 // Outputs with a bound lie in the arena; dynamic ones get memory of their own, kept from run to run and grown when needed (reported as
 // unplanned). Inference and preparation are skipped while extents stay the same. One per step and execution.
 //
-// resolve(), run_whole(), start() and finish() are called by one thread at a time, run() by several for disjoint ranges; allocate_output()
-// on any while the step is under way; unplanned_bytes() between runs.
+// On a device it is resolved on the host just the same, when it is enqueued: what decides its extents is there by then (compile/fences.cc).
+//
+// resolve(), run_whole(), start(), enqueue() and finish() are called by one thread at a time, run() by several for disjoint ranges;
+// allocate_output() on any while the step is under way; unplanned_bytes() between runs.
 #pragma once
 
 #include <memory>
@@ -15,6 +17,8 @@
 #include "base/checked.h"
 #include "compile/plan.h"
 #include "heddle/status.h"
+#include "run/device_run.h"
+#include "run/late_buffer.h"
 
 namespace heddle {
 
@@ -43,50 +47,55 @@ class LateStep {
   heddle_status run_whole(bool resumed);
   // In place of run, of an asynchronous kernel: begins the step, which `pending` then says is done. Errors: as resolve; kernel_failed.
   Status start(PendingSteps& pending);
+  // In place of run, on a device: resolves the step and enqueues it. `fence` as DeviceRun::enqueue has it.
+  heddle_status enqueue(const DeviceRun::Fence* fence);
   // Behind all tiles, or the completion. Errors: kernel_failed.
   Status finish();
   // For kernels that find out their outputs' extents themselves.
   void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
   // Of executing thread `thread`, once the step is resolved.
   std::byte* thread_scratch(uint32_t thread) const {
-    return thread_scratch_.data + thread * align_up(made_.thread_scratch_bytes, arena_alignment);
+    return thread_scratch_.data() + thread * align_up(made_.thread_scratch_bytes, arena_alignment);
   }
-  // Dynamic values and scratch.
-  int64_t unplanned_bytes() const;
+  // Dynamic values and scratch, on the host (0) or a device of the plan.
+  int64_t unplanned_bytes(uint8_t device) const;
 
  private:
-  struct Buffer {
-    std::shared_ptr<const Blob> memory;
-    std::byte* data = nullptr;
-    int64_t bytes = 0;
-    Shape shape;         // true extents; the view's dims point here
-    int64_t extent = 0;  // of a bounded output whose plan knew no bound: written by the kernel
+  struct Output {
+    LateBuffer memory;
+    Shape shape;  // true extents; the view's dims point here
   };
   heddle_status resolve_noted();
   Status infer_outputs();
   Status place_outputs();
   Status prepare();
   bool same_extents();
+  const int64_t* extent_of(uint32_t input) const;
+  bool launched() const;
   bool adopt_ranks();
   bool decides_shapes(uint32_t input) const;
   void hide_dynamic_outputs();
   bool has_own_extent(size_t output) const;
   void set_extents(size_t output, const Shape& shape);
-  void open_extents();
+  Status open_extents();
+  heddle_status fetch_extents();
   Status close_extents();
   Status check_dynamic_outputs() const;
   // Views of the inputs with their true extents.
   void views(std::vector<heddle_tensor>& storage, std::vector<const heddle_tensor*>& pointers) const;
+  Status place_output(uint32_t output, const Shape& shape);
+  Status grow_scratch();
   Status find_extents();
-  void open();
+  Status open();
   Status close(heddle_status status);
   heddle_status call_finish() noexcept;
-  void grow(Buffer& buffer, int64_t bytes);
 
   StepContext& context_;
   const StepServices& services_;
   const Plan& plan_;
   const PlanStep& plan_step_;
+  const DeviceWork* const work_;             // null: it runs on the host
+  const std::shared_ptr<Device> device_;     // likewise
   std::unique_ptr<KernelCall> kernel_call_;  // outlives what is made
   std::vector<int> ranks_;                   // that it tells
   BoundResources resources_;                 // that the kernel asked for: they go after it
@@ -96,10 +105,13 @@ class LateStep {
   std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed
   std::vector<const std::byte*> known_;                   // by input: its content where the plan was made for that
   std::vector<TensorType> types_;
-  std::vector<Buffer> buffers_;
-  Buffer scratch_, thread_scratch_;
-  heddle_run_context call_ = {};  // what the kernel is run with
-  uint64_t resolved_in_ = 0;      // the run
+  std::vector<Output> outputs_;
+  // The extents of bounded outputs whose plan knew no bound, as the kernel writes them; on a device both, else the second alone.
+  LateBuffer extents_there_, extents_;
+  LateBuffer scratch_, data_scratch_, thread_scratch_;  // that of its data: of what only moves data on a device
+  int64_t thread_scratch_at_ = 0;                       // of a launch: where in its scratch that of its thread begins
+  heddle_run_context call_ = {};                        // what the kernel is run with
+  uint64_t resolved_in_ = 0;                            // the run
   std::vector<heddle_tensor> input_views_;
   std::vector<const heddle_tensor*> inputs_;
   bool ready_ = false;

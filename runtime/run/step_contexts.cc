@@ -83,12 +83,16 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   Scheduler& scheduler = c.services().scheduler;
   DeviceRun& devices = *c.services().devices;
   const int32_t fence = c.planned().on_device->fence;
+  const auto enqueue = [&](const DeviceRun::Fence* told) {
+    if (LateStep* const late = c.all->late(c.step)) return late->enqueue(told);
+    return devices.enqueue(c.step, context, devices.planned_kernel(c.step), told);
+  };
   // An observed step has waited for its own work.
-  if (fence < 0 || devices.observed()) return devices.enqueue(c.step, context, nullptr);
+  if (fence < 0 || devices.observed()) return enqueue(nullptr);
   const auto awaited = static_cast<uint32_t>(fence);
   const DeviceRun::Fence told = {fence_passed, &(*c.all)[awaited]};
   scheduler.expect(awaited);
-  const heddle_status status = devices.enqueue(c.step, context, &told);
+  const heddle_status status = enqueue(&told);
   if (status != HEDDLE_OK) scheduler.unexpect();
   return status;
 }
@@ -156,10 +160,10 @@ void StepContexts::move() {
   }
 }
 
-int64_t StepContexts::unplanned_bytes() const {
+int64_t StepContexts::unplanned_bytes(uint8_t device) const {
   int64_t total = 0;
   for (const auto& late : late_)
-    if (late) total += late->unplanned_bytes();
+    if (late) total += late->unplanned_bytes(device);
   return total;
 }
 

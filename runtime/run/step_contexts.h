@@ -82,8 +82,8 @@ class StepContexts {
   LateStep* late(uint32_t step) { return late_.empty() ? nullptr : late_[step].get(); }
   // The memory is elsewhere now, and scratch with it.
   void move();
-  // Held by late steps: values that no plan could hold.
-  int64_t unplanned_bytes() const;
+  // Held by late steps, on the host (0) or a device of the plan: values that no plan could hold.
+  int64_t unplanned_bytes(uint8_t device) const;
 
  private:
   // How the scheduler calls the step, which has its context.

@@ -1,6 +1,7 @@
 // Each fault at each step of a net: one error that names the step, nothing in flight behind it, and the next run is right.
 #include <future>
 
+#include "late_nets.h"
 #include "lstm_loop.h"
 
 namespace heddle {
@@ -75,6 +76,7 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   all.push_back({"a diamond with copies", mixed_net(), silent(2)});
   all.push_back({"an encoder", encoder(), whole_on_device(3)});
+  all.push_back({"what is found", found(), whole_on_device(2)});
   all.push_back({"an LSTM's loop", lstm_loop(), whole_on_device(1)});
   return all;
 }

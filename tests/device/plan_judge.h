@@ -23,9 +23,10 @@
 
 namespace heddle::testing_devices {
 
-// Bytes of one memory: an arena, a variable, a constant, a feed, or the host's staging memory.
+// Bytes of one memory: an arena, a variable, a constant, a feed, or the host's staging memory; or what the host knows of a value whose
+// extents only the run knows.
 struct Bytes {
-  enum class Memory : uint8_t { nowhere, arena, constant, input, variable, staging };
+  enum class Memory : uint8_t { nowhere, arena, constant, input, variable, staging, view };
   Memory memory = Memory::nowhere;
   uint8_t device = 0;
   uint32_t index = 0;
@@ -118,6 +119,14 @@ class PlanResults {
           if (step.outputs[k].value.valid())
             writes_.push_back({bytes_of(plan_, step.outputs[k].value), at, run, i, static_cast<int64_t>(k)});
         if (const Bytes bytes = staging(i); bytes.begin < bytes.end) writes_.push_back({bytes, order_.call(run, i), run, i, staged});
+        for (size_t k = 0; k < step.outputs.size(); ++k) {
+          const ValueId output = step.outputs[k].value;
+          if (!output.valid() || !plan_.values[output.index].type.late()) continue;
+          if (step.late) writes_.push_back({view(output), order_.call(run, i), run, i, static_cast<int64_t>(k)});
+          const auto slot = static_cast<uint32_t>(plan_.values[output.index].extent_slot);
+          if (step.on_device && std::count(step.on_device->extents.begin(), step.on_device->extents.end(), slot) > 0)
+            writes_.push_back({staged_extent(output), at, run, i, static_cast<int64_t>(k)});
+        }
         const uint8_t device = step.on_device ? step.on_device->device : uint8_t{0};
         if (step.scratch_bytes > 0)
           writes_.push_back(
@@ -129,6 +138,13 @@ class PlanResults {
     if (!work || work->kind != DeviceWork::Kind::copy || work->staging < 0) return {};
     const int64_t size = plan_.values[plan_.steps[step].outputs[0].value.index].type.byte_size();
     return {Bytes::Memory::staging, 0, 0, work->staging, work->staging + size};
+  }
+
+  static Bytes view(ValueId value) { return {Bytes::Memory::view, 0, static_cast<uint32_t>(value.index), 0, 1}; }
+  Bytes staged_extent(ValueId value) const {
+    constexpr auto size = static_cast<int64_t>(sizeof(int64_t));
+    const int64_t at = plan_.extent_staging + plan_.values[value.index].extent_slot * size;
+    return {Bytes::Memory::staging, 0, 0, at, at + size};
   }
 
   // What is read at `point`, by the step of `reader` where it is one.
@@ -206,6 +222,8 @@ class PlanResults {
     std::vector<int64_t> inputs;
     for (size_t k = 0; k < step.inputs.size(); ++k) inputs.push_back(step.inputs[k].value.valid() ? operand(write, k) : -1);
     if (commutes(step)) std::sort(inputs.begin(), inputs.end());
+    for (const Operand& in : step.inputs)
+      if (step.late && in.value.valid()) inputs.push_back(extents(write, in.value));
     inputs.insert(inputs.begin(), {step_output, write.step, write.output});
     return expressions_.number(inputs);
   }
@@ -223,6 +241,13 @@ class PlanResults {
     const Reader reader = {write.run, write.step, input};
     const bool at_call = step.on_device && !is_copy(step) && step.on_device->reads_on_host(input);
     return read(at_call ? order_.call(write.run, write.step) : write.point, bytes_of(plan_, step.inputs[input].value), &reader);
+  }
+  // What a late step finds its extents by, when it is called.
+  uint32_t extents(const Write& write, ValueId input) {
+    const PlanValue& value = plan_.values[input.index];
+    if (!value.type.late()) return unknown;
+    const bool on_device = value.extent_slot >= 0 && value.place.device != 0;
+    return read(order_.call(write.run, write.step), on_device ? staged_extent(input) : view(input), nullptr);
   }
   // By its program, in which some operations commute.
   uint32_t pointwise(const Write& write) {

@@ -19,7 +19,7 @@ enum class MutantKind : uint8_t {
   event,        // what streams wait for is not recorded behind a step
   wait,         // a stream does not wait for an event
   copy,         // a copy copies nothing
-  extent_sync,  // the true extents of a bounded value do not come to the host: no plan for devices has such steps
+  extent_sync,  // the true extent of a value does not come to the host
   operands,     // two inputs of one step change places
   streams,      // a step goes on another stream of its device, and waits for nothing more
   buffers,      // one operand of a step is another value of that type
@@ -80,6 +80,7 @@ class MutantSites {
     if (work(step)->records >= 0) add(MutantKind::event, step, 0);
     for (uint32_t k = 0; k < work(step)->waits.size(); ++k) add(MutantKind::wait, step, k);
     if (work(step)->kind == DeviceWork::Kind::copy) add(MutantKind::copy, step, 0);
+    for (uint32_t k = 0; k < work(step)->extents.size(); ++k) add(MutantKind::extent_sync, step, k);
     for (uint32_t s = 0; s < plan_.devices[work(step)->device - 1u].stream_classes.size(); ++s)
       if (s != work(step)->stream) add(MutantKind::streams, step, s);
   }
@@ -248,8 +249,11 @@ inline void mutate(Plan& plan, const MutantSite& site) {
       plan.values.push_back(std::move(nothing));
       return;
     }
-    case MutantKind::extent_sync:
+    case MutantKind::extent_sync: {
+      std::vector<uint32_t>& extents = plan.steps[site.step].on_device->extents;
+      extents.erase(extents.begin() + site.a);
       return;
+    }
     case MutantKind::operands:
       std::swap(plan.steps[site.step].inputs[site.a], plan.steps[site.step].inputs[site.b]);
       return;
