@@ -180,7 +180,7 @@ heddle_status create_stream(void* device, const heddle_stream_request* request, 
     ++stream_of(*stream).adopted;
     return HEDDLE_OK;
   }
-  *stream = d.engine->add_stream(d.memory, d.manners, request->stream_class);
+  *stream = d.engine->add_stream(d.memory, d.manners, request->stream_class, request->priority);
   return HEDDLE_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace sim {
@@ -54,8 +55,8 @@ Engine::~Engine() {
   caller_.join();
 }
 
-Stream* Engine::add_stream(const Memory& memory, Manners& manners, int32_t stream_class) {
-  auto stream = std::make_unique<Stream>(memory, manners, stream_class);
+Stream* Engine::add_stream(const Memory& memory, Manners& manners, int32_t stream_class, int32_t priority) {
+  auto stream = std::make_unique<Stream>(memory, manners, stream_class, priority);
   const std::lock_guard<std::mutex> lock(mutex_);
   stream->number_ = ++streams_made_;
   streams_.push_back(stream.get());
@@ -238,7 +239,7 @@ uint64_t Engine::end_of(const Stream& stream) const {
 Stream* Engine::choose(bool* held) {
   *held = false;
   Stream* first = nullptr;
-  uint64_t first_end = 0;
+  std::tuple<uint64_t, int32_t, uint64_t> first_rank;
   for (Stream* stream : streams_) {
     if (!may_begin(*stream)) continue;
     if (!stream->manners.hold.empty() && ::access(stream->manners.hold.c_str(), F_OK) == 0) {
@@ -247,9 +248,8 @@ Stream* Engine::choose(bool* held) {
     }
     const uint64_t end = end_of(*stream);
     if (end > horizon_) continue;
-    if (first && std::pair(first_end, first->first_job_->ticket) < std::pair(end, stream->first_job_->ticket)) continue;
-    first = stream;
-    first_end = end;
+    const std::tuple rank(end, -stream->priority, stream->first_job_->ticket);
+    if (!first || rank < first_rank) first = stream, first_rank = rank;
   }
   return first;
 }

@@ -1,6 +1,6 @@
 // Streams and events of the simulated devices, their clock, and the one thread that does their work: what ends first by the clock is done
-// first, in the order of enqueueing where nothing takes time. With a seed, work takes times drawn from it, so that any order that streams
-// and events allow may happen.
+// first; of what ends at once, that of the higher priority, then what was enqueued first. With a seed, work takes times drawn from it, so
+// that any order that streams and events allow may happen.
 //
 // Nothing is allocated while at most 64 pieces of work a stream are in flight.
 #pragma once
@@ -66,10 +66,11 @@ struct Job {
 
 class Stream {
  public:
-  Stream(const Memory& of, Manners& its, int32_t what_for) : memory(of), manners(its), stream_class(what_for) {}
+  Stream(const Memory& of, Manners& its, int32_t what_for, int32_t how_urgent)
+      : memory(of), manners(its), stream_class(what_for), priority(how_urgent) {}
   const Memory& memory;
   Manners& manners;
-  const int32_t stream_class;
+  const int32_t stream_class, priority;
   int adopted = 0;  // how often the host has taken it over from its owner
 
   // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
@@ -123,7 +124,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Stream* add_stream(const Memory& memory, Manners& manners, int32_t stream_class);
+  Stream* add_stream(const Memory& memory, Manners& manners, int32_t stream_class, int32_t priority);
   // Once it is idle; one that never will be goes as it is.
   void remove(Stream* stream);
 

@@ -18,7 +18,7 @@ void release(int32_t device, void* memory) {
 
 void* create_stream(int32_t device) {
   Device* const d = open_device(device);
-  return d ? d->engine->add_stream(d->memory, d->manners, HEDDLE_STREAM_COMPUTE) : nullptr;
+  return d ? d->engine->add_stream(d->memory, d->manners, HEDDLE_STREAM_COMPUTE, 0) : nullptr;
 }
 
 void destroy_stream(int32_t device, void* stream) {

@@ -19,8 +19,8 @@
 #include "heddle/caller_stream.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
-#include "run/context_memory.h"
-#include "run/run_variables.h"
+#include "context/context_memory.h"
+#include "context/run_variables.h"
 
 namespace heddle {
 

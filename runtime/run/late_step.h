@@ -16,9 +16,9 @@
 
 #include "base/checked.h"
 #include "compile/plan.h"
+#include "device/growing_buffer.h"
 #include "heddle/status.h"
 #include "run/device_run.h"
-#include "run/late_buffer.h"
 
 namespace heddle {
 
@@ -62,7 +62,7 @@ class LateStep {
 
  private:
   struct Output {
-    LateBuffer memory;
+    GrowingBuffer memory;
     Shape shape;  // true extents; the view's dims point here
   };
   heddle_status resolve_noted();
@@ -71,6 +71,7 @@ class LateStep {
   Status prepare();
   bool same_extents();
   const int64_t* extent_of(uint32_t input) const;
+  Status check_extents() const;
   bool launched() const;
   bool adopt_ranks();
   bool decides_shapes(uint32_t input) const;
@@ -107,11 +108,11 @@ class LateStep {
   std::vector<TensorType> types_;
   std::vector<Output> outputs_;
   // The extents of bounded outputs whose plan knew no bound, as the kernel writes them; on a device both, else the second alone.
-  LateBuffer extents_there_, extents_;
-  LateBuffer scratch_, data_scratch_, thread_scratch_;  // that of its data: of what only moves data on a device
-  int64_t thread_scratch_at_ = 0;                       // of a launch: where in its scratch that of its thread begins
-  heddle_run_context call_ = {};                        // what the kernel is run with
-  uint64_t resolved_in_ = 0;                            // the run
+  GrowingBuffer extents_there_, extents_;
+  GrowingBuffer scratch_, data_scratch_, thread_scratch_;  // that of its data: of what only moves data on a device
+  int64_t thread_scratch_at_ = 0;                          // of a launch: where in its scratch that of its thread begins
+  heddle_run_context call_ = {};                           // what the kernel is run with
+  uint64_t resolved_in_ = 0;                               // the run
   std::vector<heddle_tensor> input_views_;
   std::vector<const heddle_tensor*> inputs_;
   bool ready_ = false;

@@ -13,11 +13,11 @@
 #include "compile/plan.h"
 #include "heddle/abi.h"
 #include "plugin/host.h"
-#include "run/context_memory.h"
+#include "context/context_memory.h"
 #include "run/device_run.h"
 #include "run/failure_log.h"
 #include "run/run_scope.h"
-#include "run/value_views.h"
+#include "context/value_views.h"
 #include "schedule/run_control.h"
 #include "schedule/scheduler.h"
 

@@ -21,7 +21,7 @@
 #include "device/unanswered.h"
 #include "heddle/abi.h"
 #include "heddle/status.h"
-#include "run/context_memory.h"
+#include "context/context_memory.h"
 #include "run/failure_log.h"
 #include "run/run_scope.h"
 

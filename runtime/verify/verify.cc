@@ -88,21 +88,23 @@ class Verifier {
   }
   // By what nets inside say of devices alone, so that those are found too whose types only the run knows.
   void check_devices_inside() {
-    for (const Node& node : net_.nodes) check_on_host(net_.name, node, findings_);
+    for (const Node& node : net_.nodes) check_inside(net_.name, node, typed_.device_of(node), findings_);
   }
-  static void check_on_host(const std::string& net, const Node& node, Findings& findings) {
+  // `device`: of the operator, where its subnets run; what they put on the host may stay there.
+  static void check_inside(const std::string& net, const Node& node, const std::string& device, Findings& findings) {
     std::set<std::string> said;  // branches may be copies of one net
     for (const Attribute& attribute : node.attributes) {
       const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
       if (!subnet) continue;
       Findings inside;
       for (const Node& inner : (*subnet)->nodes) {
-        if (const std::string device = full_device_name(inner.device, host_name); device != host_name)
-          inside.add(Status(Code::unsupported, fmt::format("is put on {}, but subnets run on {}", quoted(device), quoted(host_name)),
+        const std::string there = full_device_name(inner.device, device);
+        if (there != device && there != host_name)
+          inside.add(Status(Code::unsupported, fmt::format("is put on {}, but its subnet runs on {}", quoted(there), quoted(device)),
                             "leave its device out")
                          .at(inner.name, display_name(inner.domain, inner.type))
                          .in_net((*subnet)->name));
-        check_on_host((*subnet)->name, inner, inside);
+        check_inside((*subnet)->name, inner, there == host_name ? there : device, inside);
       }
       for (const Diagnostic& d : inside.all()) {
         Status outside = from_subnet(Status(d), (*subnet)->name, net, node.name, display_name(node.domain, node.type));

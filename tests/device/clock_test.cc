@@ -140,6 +140,27 @@ TEST_P(DeviceClock, ADiamondOverlapsOnTwoStreamsAndCopiesOverlapWork) {
   EXPECT_TRUE(any) << "a copy beside a kernel";
 }
 
+// What the host waits for goes first, although the second product was enqueued before it.
+TEST_P(DeviceClock, CopiesGoBeforeWorkThatTakesAsLong) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  const DeviceSetting cost("COST", "MatMul=1000,copy=1000");
+  NetBuilder b("results");
+  const ValueId w = b.constant("w", whole_numbers(Shape{4, 4}, 1, 1));
+  const ValueId one = b.add1("MatMul", "one", {b.input("x", DType::f32, Shape{4, 4}), w});
+  const ValueId two = b.add1("MatMul", "two", {one, w});
+  b.output(one);
+  b.output(two);
+  auto prepared = prepare(device_runtime(), b.finish(), on_the_device());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  HeldRun run(*prepared);
+  wait_until([&] { return counts(run.table).calls == run.before.calls + 5; });  // two products, three copies
+  run.end();
+  std::vector<std::string> order;
+  for (const sim_span& span : spans(run.table))
+    order.push_back(span.stream_class == HEDDLE_STREAM_COMPUTE ? prepared->plan().steps[span.label].name : "copy");
+  EXPECT_EQ(order, (std::vector<std::string>{"copy", "one", "copy", "two", "copy"}));
+}
+
 TEST_P(DeviceClock, PeersWaitByEventWithoutTheHost) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   NetBuilder b("peers");

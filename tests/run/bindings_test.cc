@@ -1,5 +1,5 @@
 // What is bound to a context: where views point to, what moves with the memory, and what is refused.
-#include "run/bindings.h"
+#include "context/bindings.h"
 
 #include <gtest/gtest.h>
 

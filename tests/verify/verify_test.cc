@@ -143,7 +143,7 @@ TEST(Verify, SubnetsRunOnTheHost) {
   b.output(b.add1("If", "y", {yes(b), b.x}, {{"then_branch", same}, {"else_branch", same}}));
   EXPECT_EQ(
       b.found(Copies::automatic),
-      R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "bare:0", but subnets run on "cpu:0", in subnet "inner", in subnet "body"; leave its device out
+      R"net(error[unsupported] "outer": "y/if/deep" (Relu): is put on "bare:0", but its subnet runs on "cpu:0", in subnet "inner", in subnet "body"; leave its device out
 )net");
 }
 

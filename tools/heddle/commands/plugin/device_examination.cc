@@ -73,7 +73,9 @@ std::string DeviceExamination::examine(const OperatorSchema& schema, const Opera
     refusal_ = plan.status().diagnostic().message;
     return {};
   }
-  const auto here = [&](const PlanInfo::Step& step) { return step.device == device_ && step.type != "Copy" && step.type != "Fence"; };
+  const auto here = [&](const PlanInfo::Step& step) {
+    return step.device == device_ && step.type != "Copy" && step.type != "Fence" && step.type != "Extents";
+  };
   if (std::none_of((*plan)->steps.begin(), (*plan)->steps.end(), here)) {
     refusal_ = "nothing is left of it that runs";
     return {};

@@ -1,4 +1,4 @@
-#include "run/run_variables.h"
+#include "context/run_variables.h"
 
 #include <cstring>
 #include <utility>

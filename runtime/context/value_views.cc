@@ -1,4 +1,4 @@
-#include "run/value_views.h"
+#include "context/value_views.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "run/late_buffer.h"
+#include "device/growing_buffer.h"
 
 #include <algorithm>
 
 namespace heddle {
 
-Status LateBuffer::grow(int64_t bytes) {
+Status GrowingBuffer::grow(int64_t bytes) {
   if (bytes_ >= bytes && data_) return {};
   const int64_t wanted = std::max<int64_t>(bytes, 1);
   data_ = nullptr;

@@ -11,8 +11,8 @@
 
 #include "compile/plan.h"
 #include "heddle/status.h"
-#include "run/context_memory.h"
-#include "run/value_views.h"
+#include "context/context_memory.h"
+#include "context/value_views.h"
 
 namespace heddle {
 

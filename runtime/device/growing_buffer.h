@@ -1,4 +1,5 @@
-// LateBuffer: memory of a late step that no plan could hold: kept from run to run, grown when a run needs more.
+// GrowingBuffer: memory that no plan could hold, because only runs know how much they need: kept from run to run, grown when one needs
+// more.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +12,12 @@
 
 namespace heddle {
 
-class LateBuffer {
+class GrowingBuffer {
  public:
   // On the host.
-  LateBuffer() = default;
+  GrowingBuffer() = default;
   // On that device; or, with `beside`, on the host where copies of the device are fast from and to, if it has such memory.
-  explicit LateBuffer(std::shared_ptr<Device> device, bool beside = false) : device_(std::move(device)), beside_(beside) {}
+  explicit GrowingBuffer(std::shared_ptr<Device> device, bool beside = false) : device_(std::move(device)), beside_(beside) {}
 
   // To at least so many bytes, whose content is lost if they were fewer. Nobody uses it just then. Errors: out_of_memory; throws
   // std::bad_alloc for memory of the host.

@@ -1,4 +1,4 @@
-#include "run/bindings.h"
+#include "context/bindings.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 
 #include "compile/plan.h"
 #include "heddle/status.h"
-#include "run/context_memory.h"
+#include "context/context_memory.h"
 #include "state/variables.h"
 
 namespace heddle {

@@ -1,4 +1,4 @@
-#include "run/context_memory.h"
+#include "context/context_memory.h"
 
 #include <fmt/format.h>
 
