@@ -146,5 +146,29 @@ TEST_P(DeviceSubnets, EachTripDrawsItsOwnNumbersAsOnTheHost) {
   EXPECT_EQ(two_runs(net, on_the_device()), two_runs(net, {}));
 }
 
+// A body whose operators name where they run: one says the device of its loop, one the host, one `other`.
+Net loop_with_named_devices(const std::string& other) {
+  NetBuilder body("named"), b("loop");
+  body.input("turn", DType::i64, Shape{});
+  body.output(body.input("go_on", DType::boolean, Shape{}));
+  const ValueId v = body.input("v", DType::f32, Shape{6});
+  const ValueId there = on(body, device_name(0), body.add1("Relu", "there", {v}));
+  const ValueId here = on(body, "cpu:0", body.add1("Neg", "here", {v}));
+  body.output(on(body, other, body.add1("Sub", "next", {there, here})));
+  b.output(b.add("Loop", "loop", {number(b, "trips", 3), yes(b), b.input("v", DType::f32, Shape{6})}, 1, {{"body", subnet(body)}})[0]);
+  return b.finish();
+}
+
+TEST_P(DeviceSubnets, OperatorsInsideMayNameTheHostOrTheDeviceOfTheirLoop) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  const auto right = two_runs(loop_with_named_devices("cpu:0"), on_the_device(Copies::automatic));
+  EXPECT_EQ(two_runs(loop_with_named_devices(device_name(0)), on_the_device(Copies::automatic)), right);
+  const auto other = prepare(device_runtime(), loop_with_named_devices(device_name(1)), on_the_device(Copies::automatic));
+  EXPECT_EQ(other.status().code(), Code::unsupported);
+  EXPECT_NE(other.status().text().find("is put on \"" + device_name(1) + "\", but its subnet runs on \"" + device_name(0) + "\""),
+            std::string::npos)
+      << other.status().text();
+}
+
 }  // namespace
 }  // namespace heddle
