@@ -192,12 +192,14 @@ void destroy_stream(void* device, void* stream) {
     device_of(device).engine->remove(&s);
 }
 
-heddle_status create_event(void*, void** event, const heddle_call*) {
+heddle_status create_event(void* device, void** event, const heddle_call*) {
+  device_of(device).manners.counts.events.fetch_add(1, std::memory_order_relaxed);
   *event = new Event();
   return HEDDLE_OK;
 }
 
-void destroy_event(void*, void* event) {
+void destroy_event(void* device, void* event) {
+  device_of(device).manners.counts.events.fetch_sub(1, std::memory_order_relaxed);
   delete &event_of(event);
 }
 

@@ -57,6 +57,7 @@ Engine::~Engine() {
 
 Stream* Engine::add_stream(const Memory& memory, Manners& manners, int32_t stream_class, int32_t priority) {
   auto stream = std::make_unique<Stream>(memory, manners, stream_class, priority);
+  manners.counts.streams.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(mutex_);
   stream->number_ = ++streams_made_;
   streams_.push_back(stream.get());
@@ -75,6 +76,7 @@ void Engine::remove(Stream* stream) {
     changed_.wait(lock, [&] { return !stream->busy_ && (stream->silent_ || !stream->first_job_); });
     streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
   }
+  stream->manners.counts.streams.fetch_sub(1, std::memory_order_relaxed);
   delete stream;
 }
 

@@ -1,4 +1,4 @@
-// An LSTM of 60 steps as a Loop, the same for every test.
+// An LSTM as a Loop, the same for every test.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ inline ValueId number(NetBuilder& b, const char* name, int64_t value) {
 }
 
 // An LSTM cell run step by step: the row of each trip, hidden and cell state carried, the hidden states stacked.
-inline Net lstm_loop() {
-  constexpr int64_t trips = 60, batch = 2, width = 4;
+inline Net lstm_loop(int64_t trips = 60) {
+  constexpr int64_t batch = 2, width = 4;
   NetBuilder body("cell"), b("lstm");
   const ValueId turn = body.input("turn", DType::i64, Shape{});
   const ValueId goes_on = body.input("go_on", DType::boolean, Shape{});

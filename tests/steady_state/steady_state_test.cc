@@ -13,6 +13,7 @@
 #include <regex>
 
 #include "allocations.h"
+#include "device/lstm_loop.h"
 #include "models/recipes.h"
 #include "onnx/import.h"
 #include "onnx/tensors/tensor_proto.h"
@@ -315,30 +316,64 @@ TEST(SteadyState, SubnetsAndLateSteps) {
     }
 }
 
+Runtime runtime_with_devices() {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
+  options.default_plugins = false;
+  options.threads = 2;
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+void check_on_devices(const std::string& what, Net net, const SessionOptions& options) {
+  Session session = open(runtime_with_devices(), std::move(net), options);
+  std::vector<Call> calls(1);
+  for (const auto& input : testing_devices::inputs_of(session)) calls[0].add_input(input);
+  const Status status = calls[0].allocate_outputs(session);
+  ASSERT_TRUE(status.ok()) << status.text();
+  expect_only_onednn(session, calls, {.warm_up = 30, .runs = 200, .at_least = 200}, what);
+}
+
+SessionOptions all_on_the_device() {
+  SessionOptions options;
+  options.device = "sim:0";
+  options.copies = Copies::strict;
+  options.streams = 2;
+  return options;
+}
+
 // The streams and copies of a device, and the kernels that it launches.
 TEST(SteadyState, OnASimulatedDevice) {
   for (const char* name : {"lenet", "mlp"}) {
     auto net = models::build(name, {});
     ASSERT_TRUE(net.ok()) << net.status().text();
-    RuntimeOptions plugins;
-    plugins.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
-    plugins.default_plugins = false;
-    plugins.threads = 2;
-    auto r = Runtime::create(plugins);
-    ASSERT_TRUE(r.ok()) << r.status().text();
-    SessionOptions options;
-    options.device = "sim:0";
-    options.copies = Copies::strict;
-    options.streams = 2;
-    Shape shape;
-    for (const Dim& dim : (*net)[net->inputs[0]].type.dims) shape.push_back(dim.value);
-    Session session = open(*r, *net, options);
-    std::vector<Call> calls(1);
-    calls[0].add_input(blob(shape, -1.0F, 0.02F));
-    const Status status = calls[0].allocate_outputs(session);
-    ASSERT_TRUE(status.ok()) << status.text();
-    expect_only_onednn(session, calls, {.warm_up = 30, .runs = 200, .at_least = 200}, std::string(name) + " on sim:0");
+    check_on_devices(std::string(name) + " on sim:0", std::move(*net), all_on_the_device());
   }
+}
+
+// More trips have more in flight than the device has room for before it is asked.
+TEST(SteadyState, ALoopOnASimulatedDevice) {
+  check_on_devices("a loop on sim:0", testing_devices::lstm_loop(2), all_on_the_device());
+}
+
+// From the host to one device, from there to the other and back; without peers it goes by the host.
+Net between_devices() {
+  NetBuilder b("between");
+  const ValueId x = b.input("x", DType::f32, small);
+  const ValueId there = testing_devices::on(b, "sim:0", b.add1("Softmax", "there", {x}));
+  const ValueId further = testing_devices::on(b, "sim:1", b.add1("Tanh", "further", {there}));
+  const ValueId host = b.add1("Neg", "host", {further});
+  b.output(testing_devices::on(b, "sim:0", b.add1("Add", "back", {there, further})));
+  b.output(testing_devices::on(b, "sim:1", b.add1("Mul", "last", {further, host})));
+  return b.finish();
+}
+
+TEST(SteadyState, BetweenTheHostAndTwoSimulatedDevices) {
+  check_on_devices("sim:0 and the host", testing_devices::mixed_net("sim:0"), testing_devices::silent(2));
+  check_on_devices("two devices by the host", between_devices(), testing_devices::silent(2));
+  const testing_devices::Setting peers("HEDDLE_SIM_PEERS", "1");
+  check_on_devices("two devices that are peers", between_devices(), testing_devices::silent(2));
 }
 
 TEST(SteadyState, ContextsThatTakeTurns) {

@@ -1,0 +1,199 @@
+// What thousands of runs, failures and sessions on a device leave behind, there and in the process: nothing.
+#include <malloc.h>
+
+#include <array>
+#include <numeric>
+
+#include "lstm_loop.h"
+#include "sim/native.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_devices;
+
+HEDDLE_DEVICE_SUITE(DeviceSteady);
+
+const Plan& plan_of(Context& context) {
+  return Internals::execution(context).plan();
+}
+
+const sim_native_table& table_of(Context& context) {
+  return **static_cast<const sim_native_table* const*>(plan_of(context).devices[0].device->handle());
+}
+
+sim_counts counts_of(const sim_native_table& table) {
+  sim_counts counts;
+  table.counts(0, &counts);
+  return counts;
+}
+
+int64_t entries(const char* folder) {
+  const std::filesystem::directory_iterator all(folder);
+  return std::distance(begin(all), end(all));
+}
+
+// What the process has now, and a context and its device.
+struct Held {
+  int64_t heap = 0, threads = 0, descriptors = 0, free = 0, on_host = 0, on_device = 0;
+  sim_counts counts = {};
+};
+
+Held held(Context& context) {
+  Held now;
+  const struct mallinfo2 heap = ::mallinfo2();
+  now.heap = static_cast<int64_t>(heap.uordblks + heap.hblkhd);
+  now.threads = entries("/proc/self/task");
+  now.descriptors = entries("/proc/self/fd");
+  int64_t total = 0;
+  EXPECT_TRUE(plan_of(context).devices[0].device->memory_info(&now.free, &total).ok());
+  now.on_host = context.held_bytes(0);
+  now.on_device = context.held_bytes(1);
+  now.counts = counts_of(table_of(context));
+  return now;
+}
+
+constexpr int64_t half_a_block = 16;  // of the smallest that malloc gives
+
+// `times`: how often something was done that takes memory of the heap and frees it; 0: the heap has nothing more in use. Otherwise malloc
+// counts what it keeps at hand for the thread that freed it; half a block for each time is no block left behind each time.
+void expect_as_before(const Held& now, const Held& before, int times) {
+  EXPECT_LE(now.heap, before.heap + times * half_a_block);
+  EXPECT_EQ(now.threads, before.threads);
+  EXPECT_EQ(now.descriptors, before.descriptors);
+  EXPECT_EQ(now.free, before.free);
+  EXPECT_EQ(now.on_host, before.on_host);
+  EXPECT_EQ(now.on_device, before.on_device);
+  EXPECT_EQ(now.counts.streams, before.counts.streams);
+  EXPECT_EQ(now.counts.events, before.counts.events);
+}
+
+// A diamond with copies, or a loop on the device.
+Result<Prepared> prepare_either(const Runtime& runtime, bool loops) {
+  SessionOptions options = silent(2);
+  if (!loops) return prepare(runtime, mixed_net(), options);
+  options.device = device_name(0);
+  return prepare(runtime, lstm_loop(2), options);
+}
+
+TEST_P(DeviceSteady, TenThousandRunsLeaveNothingBehind) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  for (const bool loops : {false, true}) {
+    auto prepared = prepare_either(device_runtime(2), loops);
+    ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+    Context& context = prepared->context;
+    ASSERT_TRUE(context.run().ok());
+    const std::vector<std::vector<char>> right = outputs(context);
+    Held before;
+    for (int run = 1; run <= 5050; ++run) {
+      ASSERT_TRUE(context.run().ok());
+      EXPECT_TRUE(run % 1000 != 50 || outputs(context) == right) << "run " << run;
+      if (run <= 50) before = held(context);
+    }
+    expect_as_before(held(context), before, 0);
+    EXPECT_EQ(held(context).counts.allocations, before.counts.allocations);
+  }
+}
+
+// Each hundredth run ends with an error: of a kernel, of a launch, or because the device does not come to an end in time.
+TEST_P(DeviceSteady, RunsThatFailLeaveNothingBehind) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  HEDDLE_DEVICE_NEEDS(has_fault_rules);
+  constexpr int warm_up = 250, runs = 3350;
+  for (const std::string kind : {"late", "enqueue", "silent"}) {
+    SCOPED_TRACE(kind);
+    std::string rules;
+    for (int run = 100; run <= runs; run += 100) rules += (run > 100 ? "," : "") + kind + "@1#" + std::to_string(run);
+    const DeviceSetting faults("FAULTS", rules);
+    auto prepared = prepare_either(device_runtime(2), false);
+    ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+    ASSERT_EQ(prepared->plan().steps[1].name, "a");
+    Context& context = prepared->context;
+    std::vector<std::vector<char>> right;
+    Held before;
+    for (int run = 1; run <= runs; ++run) {
+      const bool fails = run % 100 == 0;
+      RunOptions options;
+      if (fails && kind == "silent") options.deadline_ns = 3'000'000;
+      const Status status = context.run(options);
+      ASSERT_EQ(status.ok(), !fails) << "run " << run << ": " << status.text();
+      if (run == 1) right = outputs(context);
+      EXPECT_TRUE(run % 1000 != 1 || outputs(context) == right) << "run " << run;
+      if (run <= warm_up) before = held(context);
+    }
+    expect_as_before(held(context), before, (runs - warm_up) / 100);
+  }
+}
+
+// What malloc keeps at hand for each thread fills up once, whenever that thread first takes part. What is left behind grows in every
+// stretch.
+TEST_P(DeviceSteady, SessionsThatComeAndGoLeaveNothingBehind) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  constexpr int rounds = 300;
+  const Runtime runtime = device_runtime(2);
+  Held before, now;
+  for (int stretch = 0; stretch <= 10; ++stretch) {
+    before = now;
+    for (int round = 1; round <= rounds; ++round) {
+      auto prepared = prepare_either(runtime, round % 2 == 0);
+      ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
+      if (round == rounds) now = held(prepared->context);
+    }
+    if (stretch > 0 && now.heap <= before.heap + rounds * half_a_block) break;
+  }
+  expect_as_before(now, before, rounds);
+}
+
+// Streams by class, then events.
+using Queues = std::array<uint64_t, HEDDLE_STREAM_FROM_DEVICE + 2>;
+
+Queues queues_of(Context& context) {
+  const PlanDevice& device = plan_of(context).devices[0];
+  Queues queues = {};
+  for (const int32_t stream_class : device.stream_classes) ++queues[static_cast<size_t>(stream_class)];
+  queues.back() = device.events;
+  return queues;
+}
+
+void expect_queues(const sim_native_table& table, const sim_counts& before, const Queues& queues) {
+  EXPECT_EQ(counts_of(table).streams - before.streams, std::accumulate(queues.begin(), queues.end() - 1, uint64_t{0}));
+  EXPECT_EQ(counts_of(table).events - before.events, queues.back());
+}
+
+TEST_P(DeviceSteady, StreamsAndEventsBelongToTheMemoryThatContextsShare) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  Runtime runtime = device_runtime(2);
+  std::vector<Session> sessions;
+  const sim_native_table* table = nullptr;
+  for (const int streams : {1, 3}) {
+    auto prepared = prepare(runtime, mixed_net(), silent(streams));
+    ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+    table = &table_of(prepared->context);
+    sessions.push_back(prepared->session);
+  }
+  runtime.trim(0);
+  const sim_counts before = counts_of(*table);  // what constants were copied on
+  const std::vector<std::shared_ptr<const Blob>> inputs = inputs_of(sessions[0]);
+  for (const bool shares : {true, false}) {
+    const SharedMemory memory;
+    std::vector<Context> contexts;
+    Queues queues = {};
+    for (const int i : {0, 1, 0, 1, 1}) {
+      Session& session = sessions[static_cast<size_t>(i)];
+      auto context = shares ? session.prepare_on(memory) : session.prepare();
+      ASSERT_TRUE(context.ok()) << context.status().text();
+      ASSERT_TRUE(context->bind_input(0, inputs[0]->data).ok() && context->run().ok());
+      const Queues own = queues_of(*context);
+      for (size_t k = 0; k < own.size(); ++k) queues[k] = shares ? std::max(queues[k], own[k]) : queues[k] + own[k];
+      expect_queues(*table, before, queues);
+      contexts.push_back(std::move(*context));
+    }
+    contexts.clear();
+    runtime.trim(0);
+    if (shares) expect_queues(*table, before, queues);  // the memory is there still
+  }
+  expect_queues(*table, before, {});
+}
+
+}  // namespace
+}  // namespace heddle
