@@ -157,19 +157,19 @@ heddle_status properties(void* device, heddle_device_properties* p, const heddle
 }
 
 heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
-  Memory& all = device_of(device).memory;
+  const Memory& all = device_of(device).memory;
   Manners& manners = device_of(device).manners;
   if (manners.lost) return refuse_lost(call);
   if (manners.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
   manners.counts.allocations.fetch_add(1, std::memory_order_relaxed);
-  *memory = all.allocate(bytes);
+  *memory = device_of(device).allocate(bytes);
   if (*memory) return HEDDLE_OK;
   return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY,
               std::to_string(bytes) + " bytes asked for, " + std::to_string(all.free()) + " of " + std::to_string(all.total()) + " free");
 }
 
 void release(void* device, void* memory) {
-  device_of(device).memory.release(memory);
+  device_of(device).release(memory);
 }
 
 heddle_status create_stream(void* device, const heddle_stream_request* request, void** stream, const heddle_call* call) {

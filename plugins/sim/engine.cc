@@ -16,10 +16,6 @@ constexpr std::chrono::milliseconds look_again(1);  // whether a file is gone
 constexpr size_t jobs_per_stream = 64;
 constexpr const char* lost_text = "the device is lost";
 
-const char* name_of(const Job& job) {
-  return job.kind == Job::Kind::launch ? job.launch.operator_name() : job.kind == Job::Kind::copy ? "copy" : "call";
-}
-
 std::mutex engine_mutex;
 std::weak_ptr<Engine> engine;
 
@@ -109,7 +105,7 @@ void Engine::add(Stream& stream, Job* job) {
   job->enqueued = clock_;
   job->takes = 0;
   if (job->kind == Job::Kind::copy || job->kind == Job::Kind::launch || job->kind == Job::Kind::call) {
-    job->takes = stream.manners.cost(name_of(*job));
+    job->takes = stream.manners.cost(job->name());
     // Of all magnitudes up to some 130 us: one that takes long lets all others by.
     if (seed_ != 0 && job->takes == 0) job->takes = draw() % (uint64_t{1} << draw() % 18);
     // All that one stream in eight does is late.
@@ -117,7 +113,7 @@ void Engine::add(Stream& stream, Job* job) {
   }
   (stream.first_job_ ? stream.last_job_->next : stream.first_job_) = job;
   stream.last_job_ = job;
-  settled_ = false;
+  settled_ = resting_ = false;
   changed_.notify_all();
 }
 
@@ -154,6 +150,15 @@ Failure Engine::synchronize(Stream& stream) {
   return failure;
 }
 
+void Engine::wait_until_idle(const Memory& memory) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const uint64_t last = tickets_;
+  const auto is_idle = [&](const Stream* stream) {
+    return &stream->memory != &memory || (!stream->busy_ && (!stream->first_job_ || stream->first_job_->ticket > last));
+  };
+  changed_.wait(lock, [&] { return resting_ || std::all_of(streams_.begin(), streams_.end(), is_idle); });
+}
+
 heddle_status Engine::query(Stream& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stream.busy_) return HEDDLE_PENDING;
@@ -170,55 +175,6 @@ void Engine::abort(Stream& stream) {
     stream.failure_ = {HEDDLE_ERROR_CANCELLED, "aborted while the device worked on it", stream.silent_label_};
   settled_ = false;
   changed_.notify_all();
-}
-
-// ---------------------------------------------------------------- the clock
-
-void Engine::hold() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  horizon_ = clock_;
-}
-
-void Engine::advance(uint64_t ns) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (horizon_ == UINT64_MAX) horizon_ = clock_;
-  horizon_ += ns;
-  settled_ = false;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return settled_; });
-  clock_ = std::max(clock_, horizon_);
-}
-
-void Engine::let_go() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  horizon_ = UINT64_MAX;
-  settled_ = false;
-  changed_.notify_all();
-}
-
-uint64_t Engine::now() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return clock_;
-}
-
-uint64_t Engine::spans(sim_span* spans, uint64_t capacity) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  notes_spans_ = true;
-  std::copy_n(spans_.begin(), std::min<size_t>(capacity, spans_.size()), spans);
-  return spans_.size();
-}
-
-void Engine::forget_spans() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  notes_spans_ = true;
-  spans_.clear();
-}
-
-void Engine::note_span(const Stream& stream, const Job& job, uint64_t begin, uint64_t end) {
-  if (!notes_spans_) return;
-  sim_span span = {begin, end, job.label, stream.number_, stream.manners.device, stream.stream_class, {}};
-  std::snprintf(span.name, sizeof(span.name), "%s", name_of(job));
-  spans_.push_back(span);
 }
 
 // ---------------------------------------------------------------- the devices' thread
@@ -270,7 +226,7 @@ void Engine::end(Stream& stream, Job* job) {
   stream.busy_ = false;
   job->arguments = nullptr;
   job->next = std::exchange(idle_jobs_, job);
-  if (!stream.first_job_ || stream.silent_) changed_.notify_all();  // behind which it may be gone
+  if (!stream.first_job_ || stream.silent_) changed_.notify_all();  // those who wait for it; behind this it may be gone
 }
 
 void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
@@ -315,10 +271,12 @@ void Engine::work() {
     bool held = false;
     Stream* const stream = choose(&held);
     if (stream) {
+      resting_ = false;
       work_on(*stream, lock);
       continue;
     }
     if (closing_) return;
+    if (callbacks_.empty() && !calling_ && !std::exchange(resting_, true)) changed_.notify_all();
     if (!held && callbacks_.empty() && !calling_ && !std::exchange(settled_, true)) changed_.notify_all();
     held ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
     lag(lock);

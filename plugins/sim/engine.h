@@ -62,6 +62,8 @@ struct Job {
   Call call = nullptr;
   std::shared_ptr<void> arguments;
   char value[64] = {};  // of HEDDLE_COPY_VALUE_TO_DEVICE
+
+  const char* name() const { return kind == Kind::launch ? launch.operator_name() : kind == Kind::copy ? "copy" : "call"; }
 };
 
 class Stream {
@@ -137,6 +139,9 @@ class Engine {
   void record(Stream& stream, Event& event);
   void wait(Stream& stream, Event& event);
   Failure synchronize(Stream& stream);
+  // As a driver that gives or takes memory does: until the device with that memory has done all that it was given so far, or can do nothing
+  // more before something else happens.
+  void wait_until_idle(const Memory& memory);
   // HEDDLE_PENDING, or how the stream has ended.
   heddle_status query(Stream& stream);
   void abort(Stream& stream);
@@ -178,6 +183,7 @@ class Engine {
   uint64_t clock_ = 0, horizon_ = UINT64_MAX;  // ns
   uint64_t seed_ = 0, random_ = 0;
   bool settled_ = false;  // nothing can be done before something is enqueued or the clock goes on
+  bool resting_ = false;  // the devices' thread has found nothing to do
   bool closing_ = false;
   std::vector<sim_span> spans_;  // of the last ones, once somebody has asked for them
   uint64_t spans_seen_ = 0;

@@ -9,11 +9,11 @@ namespace {
 
 void* allocate(int32_t device, uint64_t bytes) {
   Device* const d = open_device(device);
-  return d ? d->memory.allocate(bytes) : nullptr;
+  return d ? d->allocate(bytes) : nullptr;
 }
 
 void release(int32_t device, void* memory) {
-  if (Device* const d = open_device(device)) d->memory.release(memory);
+  if (Device* const d = open_device(device)) d->release(memory);
 }
 
 void* create_stream(int32_t device) {

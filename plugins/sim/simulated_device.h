@@ -18,6 +18,15 @@ const sim_native_table& functions();
 struct Device {
   const sim_native_table* native = nullptr;  // first, as native.h says; null: this kind has none
   Device(uint64_t bytes, bool unified, std::shared_ptr<Engine> made) : memory(bytes, unified), engine(std::move(made)) {}
+  // Memory is given and taken when the device is idle, as drivers do.
+  void* allocate(uint64_t bytes) {
+    engine->wait_until_idle(memory);
+    return memory.allocate(bytes);
+  }
+  void release(void* allocated) {
+    engine->wait_until_idle(memory);
+    memory.release(allocated);
+  }
   Memory memory;
   const std::shared_ptr<Engine> engine;
   Manners manners;

@@ -253,5 +253,29 @@ TEST_P(DeviceClock, ARunWaitsForAStreamOfTheCallers) {
   table.release(0, memory);
 }
 
+// As drivers do: memory is given and taken when the device has done what it was given before.
+TEST_P(DeviceClock, MemoryIsGivenAndTakenWhenTheDeviceIsIdle) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  const DeviceSetting delays("SEED", "3");
+  auto prepared = prepare(device_runtime(), chain(2, false), on_the_device());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const sim_native_table& table = native(*prepared);
+  void* const memory = table.allocate(0, 64);
+  void* const stream = table.create_stream(0);
+  for (int64_t i = 1; i <= 200; ++i) {
+    int64_t given = 0, taken = 0;
+    table.copy(0, stream, memory, &i, sizeof(i), HEDDLE_COPY_HOST_TO_DEVICE);
+    table.copy(0, stream, &given, memory, sizeof(i), HEDDLE_COPY_DEVICE_TO_HOST);
+    void* const more = table.allocate(0, 64);
+    ASSERT_EQ(given, i);
+    table.copy(0, stream, &taken, memory, sizeof(i), HEDDLE_COPY_DEVICE_TO_HOST);
+    table.release(0, more);
+    ASSERT_EQ(taken, i);
+  }
+  table.synchronize(0, stream);
+  table.destroy_stream(0, stream);
+  table.release(0, memory);
+}
+
 }  // namespace
 }  // namespace heddle
