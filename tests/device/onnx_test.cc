@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <random>
 #include <set>
 
 #include "device_support.h"
@@ -100,6 +101,35 @@ TEST_P(DeviceOnnx, ModelsRunWholeWithTheHostsBitsOrAreListed) {
     for (const auto& [name, operators] : listed) ADD_FAILURE() << name << " is not refused: remove it from onnx_refused.txt";
     if (seed == 0) std::cout << all.size() - refused << " models run whole on " << device_name(0) << ", " << refused << " are refused\n";
     EXPECT_LE(20 * refused, all.size());
+  }
+}
+
+bool agrees_upon_a_layout(const Node& node) {
+  return node.type == "Transpose" || node.type == "Softmax" || node.type == "LogSoftmax" || node.type == "Log";
+}
+
+// Every operator on the host or on one of two devices, as the seed has it; the copies that this takes are inserted.
+TEST_P(DeviceOnnx, ModelsSpreadAtRandomGiveTheHostsBits) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  if (!fs::exists(data)) GTEST_SKIP() << "libonnx-testdata is not installed";
+  std::vector<Model> all = models();
+  for (int seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const DeviceSetting delays("SEED", std::to_string(seed));
+    const Runtime runtime = device_runtime(2);
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    for (Model& model : all) {
+      for (Node& node : model.net.nodes) {
+        const auto place = random() % 3;
+        node.device = place == 2 || node.has_subnet() ? "cpu:0" : device_name(static_cast<int>(place));
+        // How softmax rounds depends on the layout that these agree upon.
+        const NodeId before = node.inputs.empty() || !node.inputs[0].valid() ? NodeId() : model.net[node.inputs[0]].producer;
+        if (before.valid() && agrees_upon_a_layout(node) && agrees_upon_a_layout(model.net[before])) node.device = model.net[before].device;
+      }
+      const Result<Results> there = run(runtime, model.net, silent(2), model.feeds);
+      EXPECT_TRUE(there.ok()) << model.name << ": " << there.status().text();
+      EXPECT_TRUE(!there.ok() || *there == model.right) << model.name;
+    }
   }
 }
 
