@@ -36,6 +36,7 @@ struct NodeDraft {
 struct Storage {
   MemoryPlace place;
   int64_t bytes = 0;
+  bool pinned = false;  // on the host, where a device copies it from or to
   bool planned() const { return place.kind == MemoryPlace::Kind::arena; }
 };
 

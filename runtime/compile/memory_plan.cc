@@ -1,4 +1,5 @@
-// Memory: one arena on each device for its planned values and step scratch, on the host thread scratch beside it.
+// Memory: one arena on each device for its planned values and step scratch, on the host thread scratch beside it. What devices copy from
+// and to on the host lies in pinned memory, which is planned like the arena of one more device.
 //
 // Lives come from the partial order of the steps (liveness.h), so what shares bytes may do so in every execution the scheduler may choose.
 // Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. A plan for one thread
@@ -26,8 +27,8 @@ constexpr uint32_t no_storage = UINT32_MAX;
 
 class MemoryPlanner {
  public:
-  // For one device; 0 is the host.
-  MemoryPlanner(Draft& draft, uint8_t device) : draft_(draft), device_(device) {}
+  // For one device; 0 is the host, whose pinned memory is planned when its arena is.
+  MemoryPlanner(Draft& draft, uint8_t device, bool pinned = false) : draft_(draft), device_(device), pinned_(pinned) {}
   Status run();
 
  private:
@@ -38,10 +39,14 @@ class MemoryPlanner {
   void add_order();
   void place(const LivenessResult& lives, const offsets::Solution& solution);
   Status report(const offsets::Problem& packed, const offsets::Solution& solution);
+  void report_pinned(const offsets::Problem& packed, const offsets::Solution& solution);
+  Status within_limits(const MemoryReport& memory) const;
+  bool lies_here(const Storage& storage) const { return storage.planned() && storage.place.device == device_ && storage.pinned == pinned_; }
   std::string holders() const;
 
   Draft& draft_;
   const uint8_t device_;
+  const bool pinned_;
   LivenessProblem problem_;
   std::vector<uint32_t> storage_of_value_;
 };
@@ -61,8 +66,7 @@ void MemoryPlanner::add_storages() {
   std::vector<char> to_end(draft_.storages.size(), 0);
   const auto planned = [&](ValueId v) {
     const uint32_t storage = v.valid() ? draft_.storage_of[v.index] : no_storage;
-    const bool here = storage != no_storage && draft_.storages[storage].planned() && draft_.storages[storage].place.device == device_;
-    return here ? storage : no_storage;
+    return storage != no_storage && lies_here(draft_.storages[storage]) ? storage : no_storage;
   };
   const auto touch = [&](ValueId v, uint32_t position) {
     const uint32_t storage = planned(v);
@@ -86,13 +90,15 @@ void MemoryPlanner::add_scratch() {
   for (uint32_t i = 0; i < draft_.order.size(); ++i) {
     const NodeDraft& d = draft_.nodes[draft_.order[i].index];
     int64_t on_host = 0, on_device = 0;  // of subnets
+    bool pinned = false;
     for (const NestedPlan& n : d.nested) {
       on_host = std::max(on_host, n.plan->context_bytes());
+      pinned = pinned || n.plan->pinned_part() > 0;
       if (!n.plan->devices.empty()) on_device = std::max(on_device, n.plan->devices[0].arena_bytes);
     }
     const bool from_host = d.device != 0 && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
     int64_t bytes = 0;
-    if (device_ == (from_host ? 0 : d.device)) bytes = align_up(d.made.scratch_bytes, arena_alignment) + on_host;
+    if (device_ == (from_host ? 0 : d.device) && pinned == pinned_) bytes = align_up(d.made.scratch_bytes, arena_alignment) + on_host;
     if (from_host && device_ == d.device) bytes = align_up(d.made.data_scratch_bytes, arena_alignment) + on_device;
     if (bytes > 0) add_value(no_storage, i, bytes, false, {});
   }
@@ -122,7 +128,7 @@ void MemoryPlanner::add_order() {
 void MemoryPlanner::place(const LivenessResult& lives, const offsets::Solution& solution) {
   for (const auto& [from, to] : lives.added_edges) draft_.edges[from].push_back(to);
   for (size_t v = 0; v < problem_.values.size(); ++v) {
-    const int64_t offset = solution.offsets[lives.buffer_of[v]];
+    const int64_t offset = solution.offsets[lives.buffer_of[v]] + (pinned_ ? draft_.plan.pinned_offset() : 0);
     const uint32_t step = problem_.values[v].definition;
     const NodeDraft& d = draft_.nodes[draft_.order[step].index];
     const bool of_data = device_ != 0 && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
@@ -171,6 +177,20 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   memory.lower_bound_kind = solution.lower_bound_kind == offsets::LowerBoundKind::antichain ? "antichain" : "max-live";
   memory.sum_bytes = sum + beside;
   memory.scratch_bytes = scratch + a_thread * draft_.target.max_threads;
+  return within_limits(memory);
+}
+
+// Added to what the arena takes.
+void MemoryPlanner::report_pinned(const offsets::Problem& packed, const offsets::Solution& solution) {
+  draft_.plan.pinned_bytes = solution.height;
+  MemoryReport& memory = draft_.plan.memory;
+  memory.peak_bytes += solution.height;
+  memory.lower_bound_bytes += solution.lower_bound;
+  for (const offsets::Buffer& b : packed.buffers) memory.sum_bytes += b.bytes;
+}
+
+Status MemoryPlanner::within_limits(const MemoryReport& memory) const {
+  const Plan& plan = draft_.plan;
   const std::string what =
       device_ == 0 ? fmt::format("the plan needs {}", human_bytes(memory.peak_bytes))
                    : fmt::format("the plan needs {} on {}", human_bytes(memory.peak_bytes), plan.devices[device_ - 1].device->name());
@@ -191,16 +211,31 @@ Status MemoryPlanner::run() {
   HEDDLE_TRY(const LivenessResult lives, plan_lifetimes(problem_));
   HEDDLE_TRY(const offsets::Solution solution, offsets::pack(lives.problem), "while planning memory");
   place(lives, solution);
-  return report(lives.problem, solution);
+  if (!pinned_) return report(lives.problem, solution);
+  report_pinned(lives.problem, solution);
+  return within_limits(draft_.plan.memory);
+}
+
+// What devices copy from and to, where one of them pins.
+void find_pinned(Draft& draft) {
+  for (const NodeId id : draft.order) {
+    if (!draft.plan.pinned_by || draft.draft(id).device == 0 || !is_copy(draft.node(id))) continue;
+    for (const ValueId value : {draft.node(id).inputs[0], draft.node(id).outputs[0]})
+      if (Storage& storage = draft.storages[draft.storage_of[value.index]]; storage.planned() && storage.place.device == 0)
+        storage.pinned = true;
+  }
 }
 
 }  // namespace
 
 Status plan_memory(Draft& draft) {
   draft.plan.steps.resize(draft.order.size());
+  find_pinned(draft);
   // Each device honours the order that those before it have added.
-  for (size_t device = 0; device <= draft.plan.devices.size(); ++device)
+  for (size_t device = 0; device <= draft.plan.devices.size(); ++device) {
     HEDDLE_CHECK(MemoryPlanner(draft, static_cast<uint8_t>(device)).run());
+    if (device == 0 && draft.plan.pinned_by) HEDDLE_CHECK(MemoryPlanner(draft, 0, true).run());
+  }
   return {};
 }
 

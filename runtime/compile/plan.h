@@ -34,7 +34,7 @@ constexpr int64_t most_value_bytes = 64;
 struct MemoryPlace {
   enum class Kind : uint8_t {
     none,       // it is never read, or no longer needed (packed constants)
-    arena,      // at `offset` of the context's arena on its device
+    arena,      // at `offset` of the context's arena on its device; on the host, from pinned_offset() on, of its pinned memory
     constant,   // in `constants[index]`, of the plan or of its device
     input,      // the caller's feed `index`
     variable,   // the session's variable `index`, on its device
@@ -128,9 +128,9 @@ struct PlanStep {
 };
 
 struct MemoryReport {
-  int64_t peak_bytes = 0;  // arena, step scratch, thread scratch and staging: exactly what a context allocates
+  int64_t peak_bytes = 0;  // arena, thread scratch, pinned memory and staging: exactly what a context allocates
   int64_t arena_bytes = 0;
-  int64_t lower_bound_bytes = 0;  // of arena_bytes, plus the thread scratch and staging
+  int64_t lower_bound_bytes = 0;  // of arena and pinned memory, plus the thread scratch and staging
   const char* lower_bound_kind = "";
   int64_t sum_bytes = 0;         // without any sharing
   int64_t scratch_bytes = 0;     // largest step scratch plus thread scratch
@@ -195,7 +195,9 @@ struct Plan {
   int64_t arena_bytes = 0;           // values and step scratch
   int64_t thread_scratch_bytes = 0;  // per executing thread
   uint32_t max_threads = 1;
-  // Behind the thread scratch: what must not lie in memory of the caller or of the session. Feeds while a device reads them, and variables
+  // Behind the thread scratch: values that devices copy from and to, and the scratch of steps whose subnets have such, where a device pins.
+  int64_t pinned_bytes = 0;
+  // Behind that: what must not lie in memory of the caller or of the session. Feeds while a device reads them, and variables
   // that leave the net, as they were at the end of the run.
   int64_t staging_bytes = 0;
   std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
@@ -204,7 +206,7 @@ struct Plan {
   MemoryReport memory;              // of the host
   std::vector<PlanDevice> devices;  // beside the host
   std::vector<PlanEvent> events;
-  std::shared_ptr<Device> pinned_by;  // whose copies the host's memory of a context is fast from and to; null: nobody's
+  std::shared_ptr<Device> pinned_by;  // whose copies pinned_part() is to be fast from and to; null: nobody's
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
   std::vector<Diagnostic> warnings;  // of the stages before compile; notes of operators that moved to the host among them
@@ -218,7 +220,10 @@ struct Plan {
   std::string device_of(const PlanStep& step) const { return step.placed == 0 ? host_name : devices[step.placed - 1u].device->name(); }
   // On the host.
   int64_t context_bytes() const { return staging_offset() + staging_bytes; }
-  int64_t staging_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }
+  int64_t pinned_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }
+  int64_t staging_offset() const { return pinned_offset() + pinned_bytes; }
+  // So many bytes at the end of these.
+  int64_t pinned_part() const { return pinned_by ? pinned_bytes + staging_bytes : 0; }
 };
 
 // Whether bytes in layout `a` are bytes in layout `b` for this shape (dims of 1 may stand anywhere).

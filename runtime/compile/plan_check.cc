@@ -20,8 +20,8 @@ constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or 
 struct Buffer {
   std::string name;
   const MemoryPlace* place = nullptr;  // null: scratch
-  // Which memory: the arena of a device (0: the host), or variable `memory - first_variable`, those that inputs bring behind the others;
-  // -1: none that the plan lays out.
+  // Which memory: the arena of a device (0: the host), the host's pinned memory, or variable `memory - first_variable`, those that inputs
+  // bring behind the others; -1: none that the plan lays out.
   int64_t memory = -1;
   int64_t begin = 0, end = 0;
   uint32_t writer = nobody;       // for a view, of the value that it shows
@@ -29,7 +29,7 @@ struct Buffer {
   uint32_t source = nobody;       // the buffer whose content it is: itself, or for a view what it shows
   bool written = false;           // by a step, not a view
 };
-constexpr int64_t first_variable = 256;  // above all devices
+constexpr int64_t pinned_memory = 255, first_variable = 256;  // above all devices
 
 bool overlap(const Buffer& a, const Buffer& b) {
   return a.memory >= 0 && a.memory == b.memory && std::max(a.begin, b.begin) < std::min(a.end, b.end);
@@ -62,6 +62,7 @@ class Judge {
     HEDDLE_CHECK(check_tail());
     HEDDLE_CHECK(check_subnets());
     HEDDLE_CHECK(check_scratch());
+    HEDDLE_CHECK(check_pinned());
     HEDDLE_CHECK(check_sizes());
     HEDDLE_CHECK(check_storages());
     HEDDLE_CHECK(check_reads_after_writes());
@@ -80,6 +81,7 @@ class Judge {
   Status check_scratch();
   Status add_scratch(uint32_t step, int64_t memory, int64_t begin, int64_t own, int64_t nested);
   Status check_sizes() const;
+  Status check_pinned() const;
   Status check_storages() const;
   Status check_reads_after_writes();
   Status find_shown(uint32_t view);
@@ -92,8 +94,15 @@ class Judge {
   bool reaches(uint32_t a, uint32_t b) const { return order_.reaches(a, b); }
   std::string user_name(uint32_t user) const { return user == the_end ? "the caller" : step_name(user); }
   bool exists(ValueId value) const { return value.index < plan_.values.size(); }
-  int64_t arena_bytes(int64_t device) const {
-    return device == 0 ? plan_.arena_bytes : plan_.devices[static_cast<size_t>(device) - 1].arena_bytes;
+  int64_t arena_bytes(int64_t memory) const {
+    if (memory == pinned_memory) return plan_.pinned_bytes;
+    return memory == 0 ? plan_.arena_bytes : plan_.devices[static_cast<size_t>(memory) - 1].arena_bytes;
+  }
+  // Of what lies at `offset` of a device's arena, which becomes where it lies in that memory.
+  int64_t memory_at(uint8_t device, int64_t* offset) const {
+    if (device != 0 || *offset < plan_.pinned_offset() || plan_.pinned_bytes == 0) return device;
+    *offset -= plan_.pinned_offset();
+    return pinned_memory;
   }
   // The session's, or of a subnet one that an input brings and that it updates.
   bool is_variable(const MemoryPlace& at) const {
@@ -139,8 +148,10 @@ Status Judge::check_place(const PlanValue& value) const {
       if (at.offset < 0) return wrong_plan(fmt::format("value {} lies at the negative offset {}", quoted(value.name), at.offset));
       if (at.offset % arena_alignment != 0)
         return wrong_plan(fmt::format("value {} lies at {}, which is no multiple of {}", quoted(value.name), at.offset, arena_alignment));
-      if (bytes < 0 || bytes > arena_bytes(at.device) - at.offset)
-        return wrong_plan(fmt::format("value {} ends beyond the arena of {} bytes", quoted(value.name), arena_bytes(at.device)));
+      int64_t offset = at.offset;
+      const int64_t memory = memory_at(at.device, &offset);
+      if (bytes < 0 || bytes > arena_bytes(memory) - offset)
+        return wrong_plan(fmt::format("value {} ends beyond the arena of {} bytes", quoted(value.name), arena_bytes(memory)));
       return {};
     }
     case MemoryPlace::Kind::constant:
@@ -204,8 +215,8 @@ Status Judge::collect_buffers() {
     buffer.name = fmt::format("value {}", quoted(value.name));
     buffer.place = &value.place;
     if (value.place.kind == MemoryPlace::Kind::arena) {
-      buffer.memory = value.place.device;
       buffer.begin = value.place.offset;
+      buffer.memory = memory_at(value.place.device, &buffer.begin);
     } else if (value.place.kind == MemoryPlace::Kind::variable) {
       buffer.memory = first_variable + value.place.index;
     } else if (is_variable(value.place)) {
@@ -256,6 +267,7 @@ Status Judge::add_scratch(uint32_t step, int64_t memory, int64_t begin, int64_t 
   if (!checked_add(align_up(own, arena_alignment), nested, &bytes))
     return wrong_plan(fmt::format("the scratch of {} ends beyond 63 bits", step_name(step)));
   if (bytes == 0) return {};
+  memory = memory_at(static_cast<uint8_t>(memory), &begin);
   Buffer scratch;
   scratch.name = fmt::format("the scratch of {}", step_name(step));
   scratch.memory = memory;
@@ -290,12 +302,17 @@ Status Judge::check_scratch() {
 // The arenas are exactly as large as what lies in them, and that is what is reported.
 Status Judge::check_sizes() const {
   std::vector<int64_t> highest(plan_.devices.size() + 1, 0);
+  int64_t pinned = 0;
   for (const Buffer& buffer : buffers_)
     if (buffer.memory >= 0 && buffer.memory < first_variable && buffer.begin < buffer.end) {
-      int64_t& top = highest[static_cast<size_t>(buffer.memory)];
-      const int64_t guard = buffer.place && buffer.memory > 0 ? plan_.devices[static_cast<size_t>(buffer.memory) - 1].guard_bytes() : 0;
+      int64_t& top = buffer.memory == pinned_memory ? pinned : highest[static_cast<size_t>(buffer.memory)];
+      const int64_t guard = buffer.place && buffer.memory > 0 && buffer.memory != pinned_memory
+                                ? plan_.devices[static_cast<size_t>(buffer.memory) - 1].guard_bytes()
+                                : 0;
       top = std::max(top, align_up(buffer.end, arena_alignment) + guard);
     }
+  if (plan_.pinned_bytes != pinned)
+    return wrong_plan(fmt::format("the pinned memory has {} bytes, its content ends at {}", plan_.pinned_bytes, pinned));
   for (size_t device = 0; device < highest.size(); ++device) {
     const MemoryReport& memory = device == 0 ? plan_.memory : plan_.devices[device - 1].memory;
     const int64_t bytes = arena_bytes(static_cast<int64_t>(device));
@@ -310,6 +327,20 @@ Status Judge::check_sizes() const {
   for (uint32_t s = 0; s < graph_.count; ++s)
     if (!plan_.steps[s].late && plan_.steps[s].thread_scratch_bytes > plan_.thread_scratch_bytes)
       return wrong_plan(fmt::format("{} needs more thread scratch than the {} bytes there are", step_name(s), plan_.thread_scratch_bytes));
+  return {};
+}
+
+// What devices copy on the host from and to in a run.
+Status Judge::check_pinned() const {
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    const DeviceWork* work = plan_.steps[s].on_device.get();
+    if (!plan_.pinned_by || !work || work->kind != DeviceWork::Kind::copy) continue;
+    for (const Operand& operand : {plan_.steps[s].inputs[0], plan_.steps[s].outputs[0]}) {
+      const Buffer& buffer = buffers_[operand.value.index];
+      if (buffer.memory == 0 && buffer.begin < buffer.end)
+        return wrong_plan(fmt::format("{} copies {}, which is not in pinned memory", step_name(s), buffer.name));
+    }
+  }
   return {};
 }
 

@@ -10,7 +10,7 @@
 namespace heddle {
 
 Status reserve(Workspace& workspace, const Plan& plan) {
-  HEDDLE_CHECK(workspace.reserve(plan.context_bytes(), plan.pinned_by));
+  HEDDLE_CHECK(workspace.reserve(plan.context_bytes(), plan.pinned_part(), plan.pinned_by));
   return reserve_on_devices(workspace, plan);
 }
 
@@ -52,8 +52,9 @@ Result<ContextMemory> ContextMemory::create(const Plan& plan, Workspace* workspa
   }
   memory.move_to(*workspace);
   if (transient) {
-    if (plan.pinned_by) {
-      HEDDLE_TRY(memory.pinned_, plan.pinned_by->pin(transient, bytes));
+    if (plan.pinned_part() > 0) {
+      std::byte* const end = static_cast<std::byte*>(transient) + bytes;
+      HEDDLE_TRY(memory.pinned_, plan.pinned_by->pin(end - plan.pinned_part(), plan.pinned_part()));
     }
     memory.move_to(static_cast<std::byte*>(transient));
   }
@@ -64,7 +65,7 @@ void ContextMemory::move_to(Workspace& workspace) {
   workspace_ = &workspace;
   generation_ = workspace.generation();
   for (size_t d = 0; d < on_devices_.size(); ++d) on_devices_[d] = workspace.on(*plan_->devices[d].device);
-  move_to(workspace.host());
+  move_to(workspace.host(plan_->context_bytes()));
 }
 
 void ContextMemory::move_to(std::byte* transient) {

@@ -92,6 +92,7 @@ class Device : public std::enable_shared_from_this<Device> {
   bool reaches(Device& source);
   bool waits_for(const Device& other) const;
   bool pins() const { return backend_.allocate_host != nullptr; }
+  bool registers() const { return backend_.register_host != nullptr; }
   bool can_abort() const { return backend_.abort_stream != nullptr; }
   std::string description();
   Status memory_info(int64_t* free_bytes, int64_t* total_bytes);

@@ -21,18 +21,21 @@ uint64_t new_generation() {
 }  // namespace
 
 // What is there goes before more is asked for: both at once may not fit.
-Status Workspace::reserve(int64_t bytes, const std::shared_ptr<Device>& pinned_by) {
-  const bool pins = pinned_by && pinned_by->pins();
-  if (bytes <= host_bytes_ && (!pins || (pinned_by_ && !pinned_by_->retired()))) return {};
+Status Workspace::reserve(int64_t bytes, int64_t pinned, const std::shared_ptr<Device>& pinned_by) {
+  const bool pins = pinned > 0 && pinned_by && pinned_by->pins();
+  const bool is_pinned = pinned_by_ && !pinned_by_->retired() && pinned <= pinned_bytes_;
+  if (bytes <= host_bytes_ && (!pins || is_pinned)) return {};
   generation_ = new_generation();
+  registration_ = {};
   memory_ = nullptr;
   pinned_ = {};
+  const std::shared_ptr<Device> by = pins ? pinned_by : pinned_by_ && !pinned_by_->retired() ? pinned_by_ : nullptr;
   pinned_by_ = nullptr;
   host_ = nullptr;
   bytes = std::max(bytes, std::exchange(host_bytes_, 0));
-  if (pins) {
-    HEDDLE_TRY(pinned_, pinned_by->allocate_pinned(bytes), "while the memory of a run was set up");
-    pinned_by_ = pinned_by;
+  pinned = std::max(pins ? pinned : 0, std::exchange(pinned_bytes_, 0));
+  if (by && !by->registers()) {
+    HEDDLE_TRY(pinned_, by->allocate_pinned(bytes), "while the memory of a run was set up");
     host_ = static_cast<std::byte*>(pinned_.get());
   } else {
     try {
@@ -40,7 +43,12 @@ Status Workspace::reserve(int64_t bytes, const std::shared_ptr<Device>& pinned_b
     } catch (const std::bad_alloc&) {
       return {Code::out_of_memory, fmt::format("no memory for an arena of {}", human_bytes(bytes)), "use smaller inputs or fewer contexts"};
     }
+    if (by) {
+      HEDDLE_TRY(registration_, by->pin(host_ + (bytes - pinned), pinned), "while the memory of a run was set up");
+    }
   }
+  pinned_by_ = by;
+  if (by) pinned_bytes_ = pinned;
   host_bytes_ = bytes;
   return {};
 }

@@ -25,14 +25,15 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // Makes the part on the host, or on `device`, at least `bytes` large. `pinned_by`: the host's is to be memory that copies of this device
-  // are fast from and to; null: it need not be. Errors: out_of_memory, device_failed; what could not grow is empty then.
-  Status reserve(int64_t bytes, const std::shared_ptr<Device>& pinned_by = nullptr);
+  // Makes the part on the host, or on `device`, at least `bytes` large. The last `pinned` bytes of the host's are to be memory that copies
+  // of `pinned_by` are fast from and to; null: they need not be. Errors: out_of_memory, device_failed; what could not grow is empty then.
+  Status reserve(int64_t bytes, int64_t pinned = 0, const std::shared_ptr<Device>& pinned_by = nullptr);
   Status reserve_on(const std::shared_ptr<Device>& device, int64_t bytes);
   // Makes at least as many streams of each class (HEDDLE_STREAM_*) as `classes` names, and `events` events. What was made stays where it
   // is. Errors: device_failed, out_of_memory.
   Status reserve_queues(const std::shared_ptr<Device>& device, const std::vector<int32_t>& classes, uint32_t events);
-  std::byte* host() const { return host_; }
+  // Where the last `bytes` of it begin: those who work in it use its end.
+  std::byte* host(int64_t bytes) const { return host_ ? host_ + (host_bytes_ - bytes) : nullptr; }
   int64_t host_bytes() const { return host_bytes_; }
   // Null: nothing was reserved there.
   std::byte* on(const Device& device) const;
@@ -68,10 +69,11 @@ class Workspace {
   Turns turns_;
   std::shared_ptr<const Unanswered> unanswered_;
   std::shared_ptr<const Blob> memory_;
-  PinnedMemory pinned_;  // in its place
+  HostRegistration registration_;  // of its end
+  PinnedMemory pinned_;            // in its place, where a device can't register
   std::shared_ptr<Device> pinned_by_;
   std::byte* host_ = nullptr;
-  int64_t host_bytes_ = 0;
+  int64_t host_bytes_ = 0, pinned_bytes_ = 0;
   std::vector<Side> sides_;
   std::shared_ptr<void> beside_streams_;
   uint64_t generation_ = 0;

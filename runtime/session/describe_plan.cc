@@ -68,9 +68,16 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
   return info;
 }
 
-PlanInfo::Memory memory_info(const std::string& device, const MemoryReport& memory) {
-  return {device,           memory.peak_bytes,    memory.arena_bytes,     memory.lower_bound_bytes, memory.lower_bound_kind,
-          memory.sum_bytes, memory.scratch_bytes, memory.persistent_bytes};
+PlanInfo::Memory memory_info(const std::string& device, const MemoryReport& memory, int64_t pinned) {
+  return {device,
+          memory.peak_bytes,
+          memory.arena_bytes,
+          memory.lower_bound_bytes,
+          memory.lower_bound_kind,
+          memory.sum_bytes,
+          memory.scratch_bytes,
+          memory.persistent_bytes,
+          pinned};
 }
 
 }  // namespace
@@ -81,8 +88,8 @@ std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times
   for (const PlanValue& value : plan.values) info->values.push_back(value_info(value));
   for (size_t i = 0; i < plan.steps.size(); ++i) info->steps.push_back(step_info(plan, i));
   for (const ValueId id : plan.outputs) info->outputs.push_back(id.index);
-  info->memory.push_back(memory_info("cpu", plan.memory));
-  for (const PlanDevice& device : plan.devices) info->memory.push_back(memory_info(device.device->name(), device.memory));
+  info->memory.push_back(memory_info("cpu", plan.memory, plan.pinned_part()));
+  for (const PlanDevice& device : plan.devices) info->memory.push_back(memory_info(device.device->name(), device.memory, 0));
   for (const LayoutChange& change : plan.reorders) info->reorders.push_back({change.value, change.from, change.to, change.bytes});
   for (const ValueCopy& copy : plan.copies) info->copies.push_back({copy.value, copy.from, copy.to, copy.bytes});
   info->warnings = plan.warnings;

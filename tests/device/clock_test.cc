@@ -1,8 +1,7 @@
 // What is enqueued when, by the clock of the simulated device, which is held and let on: orders, no times.
 #include <future>
 
-#include "device_support.h"
-#include "sim/native.h"
+#include "simulated.h"
 
 namespace heddle {
 namespace {
@@ -13,21 +12,15 @@ HEDDLE_DEVICE_SUITE(DeviceClock);
 
 constexpr uint64_t product_ns = 5'000'000;
 
-const sim_native_table& native(Prepared& prepared) {
-  return **static_cast<const sim_native_table* const*>(prepared.plan().devices[0].device->handle());
+const Device& device_of(Prepared& prepared) {
+  return *prepared.plan().devices[0].device;
 }
-
 // Waits for what other threads do; the suite's time limit ends a wait that is in vain.
 template <class Condition>
 void wait_until(const Condition& condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(200));
 }
 
-sim_counts counts(const sim_native_table& table, int device = 0) {
-  sim_counts made;
-  table.counts(device, &made);
-  return made;
-}
 std::vector<sim_span> spans(const sim_native_table& table) {
   std::vector<sim_span> all(1000);
   all.resize(std::min<size_t>(all.size(), table.spans(all.data(), all.size())));
@@ -57,19 +50,20 @@ Net chain(int length, bool seen) {
 
 // The run of a context on a thread of its own, while the clock is held.
 struct HeldRun {
-  explicit HeldRun(Prepared& of) : table(native(of)) {
+  explicit HeldRun(Prepared& of) : device(device_of(of)), table(native(device)) {
     EXPECT_TRUE(of.context.run().ok());  // uploads and first uses are behind it
     table.forget_spans();
     table.hold_clock();
-    before = counts(table);
+    before = counts(device);
     over = std::async(std::launch::async, [&of] { return of.context.run(); });
   }
-  uint64_t enqueued() const { return counts(table).launches - before.launches; }
+  uint64_t enqueued() const { return counts(device).launches - before.launches; }
   void end() {
     table.release_clock();
     const Status status = over.get();
     EXPECT_TRUE(status.ok()) << status.text();
   }
+  const Device& device;
   const sim_native_table& table;
   sim_counts before = {};
   std::future<Status> over;
@@ -153,7 +147,7 @@ TEST_P(DeviceClock, CopiesGoBeforeWorkThatTakesAsLong) {
   auto prepared = prepare(device_runtime(), b.finish(), on_the_device());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   HeldRun run(*prepared);
-  wait_until([&] { return counts(run.table).calls == run.before.calls + 5; });  // two products, three copies
+  wait_until([&] { return counts(run.device).calls == run.before.calls + 5; });  // two products, three copies
   run.end();
   std::vector<std::string> order;
   for (const sim_span& span : spans(run.table))
@@ -175,7 +169,7 @@ TEST_P(DeviceClock, PeersWaitByEventWithoutTheHost) {
     ASSERT_TRUE(prepared.ok()) << prepared.status().text();
     ASSERT_TRUE(prepared->context.run().ok());
     EXPECT_EQ(prepared->plan().copies.size(), peers ? 3u : 4u);
-    EXPECT_EQ(counts(native(*prepared), 1).peer_copies, peers ? 1u : 0u);
+    EXPECT_EQ(counts(*prepared->plan().devices[1].device).peer_copies, peers ? 1u : 0u);
     // The feed's end on sim:0, and the result's on sim:1: between them nobody on the host is told.
     const auto fences = std::count_if(prepared->plan().steps.begin(), prepared->plan().steps.end(), [](const PlanStep& s) {
       return s.on_device && s.on_device->kind == DeviceWork::Kind::fence && s.name.find("\"y\"") != std::string::npos;
@@ -192,9 +186,9 @@ TEST_P(DeviceClock, AStepTakesTwoCallsAtMostAndAChainNoWait) {
     auto prepared = prepare(device_runtime(2), Net(net), on_the_device(2));
     ASSERT_TRUE(prepared.ok()) << prepared.status().text();
     for (int run = 0; run < 3; ++run) ASSERT_TRUE(prepared->context.run().ok());
-    const sim_counts before = counts(native(*prepared));
+    const sim_counts before = counts(device_of(*prepared));
     ASSERT_TRUE(prepared->context.run().ok());
-    const sim_counts after = counts(native(*prepared));
+    const sim_counts after = counts(device_of(*prepared));
     uint64_t steps = 0, fences = 0;
     for (const PlanStep& step : prepared->plan().steps)
       if (step.on_device) ++(step.on_device->kind == DeviceWork::Kind::fence ? fences : steps);
@@ -218,7 +212,7 @@ TEST_P(DeviceClock, ARunWaitsForAStreamOfTheCallers) {
   auto context = session->prepare();
   ASSERT_TRUE(context.ok()) << context.status().text();
   const auto& device = Internals::execution(*context).plan().devices[0].device;
-  const sim_native_table& table = **static_cast<const sim_native_table* const*>(device->handle());
+  const sim_native_table& table = native(*device);
   void* const memory = table.allocate(0, 64);
   void* const stream = table.create_stream(0);
   ASSERT_TRUE(context->bind_input(0, memory).ok());
@@ -231,9 +225,9 @@ TEST_P(DeviceClock, ARunWaitsForAStreamOfTheCallers) {
     const auto feed = whole_numbers(Shape{4, 4}, i, 1);
     table.hold_clock();
     table.copy(0, stream, memory, feed->data, 64, HEDDLE_COPY_HOST_TO_DEVICE);
-    const uint64_t before = counts(table).launches;
+    const uint64_t before = counts(*device).launches;
     auto over = std::async(std::launch::async, [&] { return context->run(run); });
-    wait_until([&] { return counts(table).launches == before + 2; });
+    wait_until([&] { return counts(*device).launches == before + 2; });
     table.release_clock();
     const Status status = over.get();
     ASSERT_TRUE(status.ok()) << status.text();
@@ -259,7 +253,7 @@ TEST_P(DeviceClock, MemoryIsGivenAndTakenWhenTheDeviceIsIdle) {
   const DeviceSetting delays("SEED", "3");
   auto prepared = prepare(device_runtime(), chain(2, false), on_the_device());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
-  const sim_native_table& table = native(*prepared);
+  const sim_native_table& table = native(device_of(*prepared));
   void* const memory = table.allocate(0, 64);
   void* const stream = table.create_stream(0);
   for (int64_t i = 1; i <= 200; ++i) {

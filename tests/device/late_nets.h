@@ -1,6 +1,8 @@
 // Nets with steps whose extents only the run knows.
 #pragma once
 
+#include <random>
+
 #include "device_support.h"
 
 namespace heddle::testing_devices {
@@ -29,6 +31,42 @@ inline Net rows() {
   b.output(b.add1("Relu", "positive", {product}));
   b.output(b.add1("NonZero", "where", {some}));
   b.output(b.add1("Softmax", "back", {b.add1("Through", "through", {product}, {}, "host_only")}));
+  return b.finish();
+}
+
+// Of matrices and of vectors as long as the run has it, each made of others at random; operators on the host and on all devices of a kind.
+inline Net random_late_net(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  NetBuilder b("random");
+  const Shape shape{6, 8};
+  std::vector<ValueId> matrices = {b.input("x", DType::f32, shape), b.input("y", DType::f32, shape)}, vectors;
+  const ValueId first = b.constant_ints("first", {0});
+  int made = 0;
+  const auto add = [&](const char* type, const std::vector<ValueId>& inputs, std::vector<Attribute> attributes = {}) {
+    const ValueId value = b.add1(type, type + std::to_string(made++), inputs, std::move(attributes));
+    const auto place = random() % static_cast<uint64_t>(kind().devices + 1);
+    return on(b, place == 0 ? "cpu:0" : device_name(static_cast<int>(place) - 1), value);
+  };
+  const auto any = [&](const std::vector<ValueId>& of) { return of[random() % of.size()]; };
+  for (int i = 0; i < 10; ++i) {
+    const ValueId m = any(matrices);
+    const uint64_t what = vectors.empty() ? 0 : random() % 7;
+    if (what == 0)
+      vectors.push_back(add("GatherND", {m, add("Transpose", {add("NonZero", {m})})}));
+    else if (what == 1)
+      vectors.push_back(add("Concat", {any(vectors), any(vectors)}, {{"axis", int64_t{0}}}));
+    else if (what == 2)
+      vectors.push_back(add("Relu", {any(vectors)}));
+    else if (what == 3)
+      vectors.push_back(add("Slice", {any(vectors), first, b.constant_ints("to" + std::to_string(i), {17}), first}));
+    else if (what == 4)
+      matrices.push_back(add("Add", {m, add("ReduceSum", {any(vectors), first}, {{"keepdims", int64_t(random() % 2)}})}));
+    else
+      matrices.push_back(add(what == 5 ? "Relu" : "Sub", what == 5 ? std::vector{m} : std::vector{m, any(matrices)}));
+  }
+  b.output(matrices.back());
+  b.output(vectors.back());
+  if (vectors.size() > 1) b.output(vectors[random() % (vectors.size() - 1)]);
   return b.finish();
 }
 

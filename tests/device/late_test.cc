@@ -1,4 +1,6 @@
 // Steps on a device whose extents are known only while they run: the host's bits, whatever the extents are from run to run.
+//
+// HEDDLE_LONG_TESTS=1 takes 5,000 random nets (tools/soak.sh --spread).
 #include "late_nets.h"
 
 namespace heddle {
@@ -94,6 +96,17 @@ TEST_P(DeviceLate, InsideASubnetTheyAreTheSame) {
   std::vector<std::vector<std::shared_ptr<const Blob>>> feeds;
   for (const int n : {48, 5, 0}) feeds.push_back({some_numbers(Shape{6, 8}, 3, n)});
   expect_the_hosts_bits(net, on_the_device(Copies::strict, 1), 2, feeds);
+}
+
+TEST_P(DeviceLate, RandomNetsSpreadOverDevicesGiveTheHostsBits) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  std::vector<std::vector<std::shared_ptr<const Blob>>> feeds;
+  for (const int n : {48, 3, 0, 20}) feeds.push_back({some_numbers(Shape{6, 8}, 3, n), some_numbers(Shape{6, 8}, 2, 48 - n)});
+  for (uint64_t net = 1; net <= (std::getenv("HEDDLE_LONG_TESTS") ? 5000u : 40u); ++net) {
+    SCOPED_TRACE("net " + std::to_string(net));
+    const DeviceSetting delays("SEED", std::to_string(net % 5)), peers("PEERS", net % 3 == 0 ? "1" : "0");
+    expect_the_hosts_bits(random_late_net(net), silent(1 + static_cast<int>(net % 3)), 1 + static_cast<int>(net % 2), feeds);
+  }
 }
 
 TEST_P(DeviceLate, ThePlanShowsWhatIsBroughtToTheHost) {

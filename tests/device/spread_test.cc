@@ -5,7 +5,7 @@
 #include <random>
 
 #include "random_nets.h"
-#include "sim/native.h"
+#include "simulated.h"
 
 namespace heddle {
 namespace {
@@ -85,16 +85,7 @@ TEST_P(Spread, TheCopiesCountedAreThoseOfThePlan) {
     const Runtime runtime = device_runtime(2);
     auto prepared = prepare(runtime, spread(random_net(seed), seed), silent(2));
     ASSERT_TRUE(prepared.ok()) << prepared.status().text();
-    const auto copies = [&] {
-      uint64_t sum = 0;
-      for (const PlanDevice& planned : prepared->plan().devices) {
-        const sim_native_table& table = **static_cast<const sim_native_table* const*>(planned.device->handle());
-        sim_counts counts;
-        table.counts(planned.device->name().back() - '0', &counts);
-        sum += counts.copies;
-      }
-      return sum;
-    };
+    const auto copies = [&] { return counted(prepared->plan(), &sim_counts::copies); };
     for (int run = 0; run < 2; ++run) ASSERT_TRUE(prepared->context.run().ok());
     const uint64_t before = copies();
     ASSERT_TRUE(prepared->context.run().ok());

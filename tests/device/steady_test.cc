@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "lstm_loop.h"
-#include "sim/native.h"
+#include "simulated.h"
 
 namespace heddle {
 namespace {
@@ -16,16 +16,6 @@ HEDDLE_DEVICE_SUITE(DeviceSteady);
 
 const Plan& plan_of(Context& context) {
   return Internals::execution(context).plan();
-}
-
-const sim_native_table& table_of(Context& context) {
-  return **static_cast<const sim_native_table* const*>(plan_of(context).devices[0].device->handle());
-}
-
-sim_counts counts_of(const sim_native_table& table) {
-  sim_counts counts;
-  table.counts(0, &counts);
-  return counts;
 }
 
 int64_t entries(const char* folder) {
@@ -49,7 +39,7 @@ Held held(Context& context) {
   EXPECT_TRUE(plan_of(context).devices[0].device->memory_info(&now.free, &total).ok());
   now.on_host = context.held_bytes(0);
   now.on_device = context.held_bytes(1);
-  now.counts = counts_of(table_of(context));
+  now.counts = counts(*plan_of(context).devices[0].device);
   return now;
 }
 
@@ -155,24 +145,24 @@ Queues queues_of(Context& context) {
   return queues;
 }
 
-void expect_queues(const sim_native_table& table, const sim_counts& before, const Queues& queues) {
-  EXPECT_EQ(counts_of(table).streams - before.streams, std::accumulate(queues.begin(), queues.end() - 1, uint64_t{0}));
-  EXPECT_EQ(counts_of(table).events - before.events, queues.back());
+void expect_queues(const Device& device, const sim_counts& before, const Queues& queues) {
+  EXPECT_EQ(counts(device).streams - before.streams, std::accumulate(queues.begin(), queues.end() - 1, uint64_t{0}));
+  EXPECT_EQ(counts(device).events - before.events, queues.back());
 }
 
 TEST_P(DeviceSteady, StreamsAndEventsBelongToTheMemoryThatContextsShare) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   Runtime runtime = device_runtime(2);
   std::vector<Session> sessions;
-  const sim_native_table* table = nullptr;
+  std::shared_ptr<Device> device;
   for (const int streams : {1, 3}) {
     auto prepared = prepare(runtime, mixed_net(), silent(streams));
     ASSERT_TRUE(prepared.ok()) << prepared.status().text();
-    table = &table_of(prepared->context);
+    device = prepared->plan().devices[0].device;
     sessions.push_back(prepared->session);
   }
   runtime.trim(0);
-  const sim_counts before = counts_of(*table);  // what constants were copied on
+  const sim_counts before = counts(*device);  // what constants were copied on
   const std::vector<std::shared_ptr<const Blob>> inputs = inputs_of(sessions[0]);
   for (const bool shares : {true, false}) {
     const SharedMemory memory;
@@ -185,14 +175,14 @@ TEST_P(DeviceSteady, StreamsAndEventsBelongToTheMemoryThatContextsShare) {
       ASSERT_TRUE(context->bind_input(0, inputs[0]->data).ok() && context->run().ok());
       const Queues own = queues_of(*context);
       for (size_t k = 0; k < own.size(); ++k) queues[k] = shares ? std::max(queues[k], own[k]) : queues[k] + own[k];
-      expect_queues(*table, before, queues);
+      expect_queues(*device, before, queues);
       contexts.push_back(std::move(*context));
     }
     contexts.clear();
     runtime.trim(0);
-    if (shares) expect_queues(*table, before, queues);  // the memory is there still
+    if (shares) expect_queues(*device, before, queues);  // the memory is there still
   }
-  expect_queues(*table, before, {});
+  expect_queues(*device, before, {});
 }
 
 }  // namespace

@@ -64,13 +64,14 @@ struct PlanInfo {
   // What one context needs on one device, in bytes.
   struct Memory {
     std::string device;             // "cpu", then the devices in the order of their first step
-    int64_t peak_bytes = 0;         // values, step scratch, thread scratch and staging: exactly what a context allocates there
+    int64_t peak_bytes = 0;         // values, step and thread scratch, pinned memory: exactly what a context allocates there
     int64_t arena_bytes = 0;        // values and step scratch of that
     int64_t lower_bound_bytes = 0;  // no plan of these steps can need less
     std::string lower_bound_kind;   // "antichain": of every order of the steps; "max-live": of this one
     int64_t sum_bytes = 0;          // without any sharing
     int64_t scratch_bytes = 0;      // of the largest step, plus thread scratch
     int64_t persistent_bytes = 0;   // constants, packed constants: of the plan, not of a context
+    int64_t pinned_bytes = 0;       // of peak_bytes on the host: what devices copy from and to, and staging, where a device pins memory
   };
   struct Change {  // of a layout, or of a device
     std::string value, from, to;

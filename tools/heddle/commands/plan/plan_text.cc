@@ -91,9 +91,10 @@ std::string fixed(double value) {
 }
 
 std::string memory_text(const PlanInfo::Memory& m) {
-  return fmt::format("{}: peak {} bytes ({}), lower bound {} ({}), without sharing {}, constants {}, scratch {}", m.device, m.peak_bytes,
+  return fmt::format("{}: peak {} bytes ({}), lower bound {} ({}), without sharing {}, constants {}, scratch {}{}", m.device, m.peak_bytes,
                      human_bytes(m.peak_bytes), m.lower_bound_bytes, m.lower_bound_kind, human_bytes(m.sum_bytes),
-                     human_bytes(m.persistent_bytes), human_bytes(m.scratch_bytes));
+                     human_bytes(m.persistent_bytes), human_bytes(m.scratch_bytes),
+                     m.pinned_bytes > 0 ? fmt::format(", pinned {}", human_bytes(m.pinned_bytes)) : "");
 }
 
 }  // namespace
@@ -129,7 +130,8 @@ Json plan_json(const PlanInfo& plan) {
                                              {"lower_bound_kind", m.lower_bound_kind},
                                              {"sum_bytes", m.sum_bytes},
                                              {"persistent_bytes", m.persistent_bytes},
-                                             {"scratch_bytes", m.scratch_bytes}};
+                                             {"scratch_bytes", m.scratch_bytes},
+                                             {"pinned_bytes", m.pinned_bytes}};
                                    })},
           {"copies", copies},
           {"reorders", reorders},
@@ -186,7 +188,8 @@ std::string plan_dot(const PlanInfo& plan) {
 std::string plan_svg(const PlanInfo& plan) {
   constexpr double width = 1200, height = 600, left = 10, top = 40;
   const double steps = std::max<double>(1, static_cast<double>(plan.steps.size()) + 1);
-  const double bytes = std::max<double>(1, static_cast<double>(plan.memory[0].arena_bytes));
+  const PlanInfo::Memory& host = plan.memory[0];  // pinned memory lies behind its arena
+  const double bytes = std::max<double>(1, static_cast<double>(host.pinned_bytes > 0 ? host.peak_bytes : host.arena_bytes));
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"
       "<text x=\"10\" y=\"20\">{}: {} steps, arena {}, lower bound {} (time goes right, addresses go down)</text>\n",
