@@ -12,8 +12,7 @@ Status Draft::at(NodeId id, Status status) const {
 
 bool Draft::launched(NodeId id) const {
   const NodeDraft& d = nodes[id.index];
-  return d.device != 0 && d.kernel && (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) == 0 && d.kernel->kernel->device_kind &&
-         d.kernel->kernel->device_kind != device_kind(device(id));
+  return d.device != 0 && d.kernel && is_launched(*d.kernel->kernel, device(id));
 }
 
 bool Draft::suspends(NodeId id) const {
@@ -109,6 +108,11 @@ Status select_kernels(Draft& draft) {
       findings.add(draft.at(
           id,
           {Code::unsupported, "runs a subnet for extents that are known only while it runs, which is done on the host", "put it on cpu"}));
+      continue;
+    }
+    if (d.late && draft.launched(id) && (d.kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS)) {
+      findings.add(draft.at(
+          id, {Code::unsupported, "has a kernel that allocates outputs while it runs, which is done on the host", "put it on cpu"}));
       continue;
     }
     if (!d.kernel && !d.view) findings.add(draft.at(id, d.call->missing(net, node)));

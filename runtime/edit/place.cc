@@ -59,7 +59,9 @@ bool runs_on(const TypedNet& net, const Node& node, const std::string& device, b
   const auto updates = [&](ValueId v) { return v.valid() && net.net[v].variable.valid(); };
   if (node.has_subnet() && std::any_of(node.outputs.begin(), node.outputs.end(), updates)) return false;
   if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
-  return KernelCall(net, node, device, 1).find() != nullptr;
+  const KernelEntry* const kernel = KernelCall(net, node, device, 1).find();
+  if (!kernel || !has_late_value(net, node)) return kernel != nullptr;
+  return !(kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS) || !is_launched(*kernel->kernel, device);
 }
 
 bool is_known(const TypedNet& net, const Node& node) {

@@ -9,6 +9,10 @@
 
 namespace heddle {
 
+bool is_launched(const heddle_kernel& kernel, const std::string& device) {
+  return !is_host(device) && kernel.device_kind && !(kernel.flags & HEDDLE_KERNEL_MOVES_ONLY) && kernel.device_kind != device_kind(device);
+}
+
 KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device, uint32_t max_threads)
     : registry_(net.registry),
       schema_(node.schema),

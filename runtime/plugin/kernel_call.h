@@ -15,6 +15,10 @@
 
 namespace heddle {
 
+// Whether `device` only launches the kernel: it was written for another kind, and does more than move data. Such a kernel can't ask its
+// host for anything while it runs.
+bool is_launched(const heddle_kernel& kernel, const std::string& device);
+
 // Everything a kernel may be told about a node when it is created. Copies what it needs of the node, so that it may outlive the net. Not
 // movable (pointers into itself).
 class KernelCall {

@@ -3,7 +3,9 @@
 #include <sched.h>
 
 #include <bit>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -119,12 +121,19 @@ void ParallelEngine::work(Worker& w, uint32_t step) noexcept {
   release_token();
 }
 
+// Of a random schedule: now and then what else is under way goes on for a while before the step begins.
+void ParallelEngine::dawdle(Worker& w) noexcept {
+  const uint64_t drawn = next_random(w.random);
+  if (drawn % 8 == 0) sched_yield();
+  if (drawn % 64 == 1) std::this_thread::sleep_for(std::chrono::microseconds(drawn / 64 % 256));
+}
+
 // True: the step is finished and its successors are this thread's to count down.
 bool ParallelEngine::execute(Worker& w, uint32_t step) noexcept {
   if (stopped() && !is_begun(step)) return false;
   const uint8_t flags = table_[step].flags;
   w.took_part = true;
-  if (shuffle_seed_ != 0 && (next_random(w.random) & 7) == 0) sched_yield();
+  if (shuffle_seed_ != 0) dawdle(w);
   if ((flags & StepTable::shared) != 0 && steps_[step].tiles > 1) return own_tiles(w, step);
   if ((flags & StepTable::asynchronous) != 0) return start_asynchronous(w, step);
   if ((flags & StepTable::suspends) != 0) return run_suspending(w, step);

@@ -114,6 +114,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   uint32_t choose(Worker& w, uint32_t best) noexcept;
   uint32_t choose_waiting(Worker& w, uint32_t best) noexcept;
   uint32_t choose_randomly(Worker& w, uint32_t best) noexcept;
+  static void dawdle(Worker& w) noexcept;
   bool start_asynchronous(Worker& w, uint32_t step) noexcept;
   bool run_suspending(Worker& w, uint32_t step) noexcept;
   bool is_begun(uint32_t step) const noexcept;

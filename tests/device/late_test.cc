@@ -109,6 +109,22 @@ TEST_P(DeviceLate, RandomNetsSpreadOverDevicesGiveTheHostsBits) {
   }
 }
 
+// Made where it may be allocated; what follows is the device's again, with kernels of its own where it has them.
+TEST_P(DeviceLate, WhatAKernelAllocatesComesFromTheHost) {
+  NetBuilder b("positive");
+  const ValueId x = b.input("x", DType::f32, Shape{6, 8});
+  const ValueId positive = b.add1("Positive", "positive", {x}, {}, "host_only");
+  const ValueId twice = on(b, device_name(0), b.add1("Add", "twice", {positive, positive}));
+  b.output(on(b, device_name(0), b.add1("Relu", "y", {twice})));
+  const Net net = b.finish();
+  std::vector<std::vector<std::shared_ptr<const Blob>>> feeds;
+  for (const int first : {3, 0, 9}) feeds.push_back({whole_numbers(Shape{6, 8}, first, 5)});
+  feeds.push_back({some_numbers(Shape{6, 8}, 3, 48)});  // none of them
+  for (const Copies copies : {Copies::automatic, Copies::warn}) expect_the_hosts_bits(net, on_the_device(copies, 2), 2, feeds);
+  const auto strict = prepare(device_runtime(), Net(net), on_the_device(Copies::strict, 1));
+  EXPECT_NE(strict.status().text().find("\"positive\" (host_only::Positive)"), std::string::npos) << strict.status().text();
+}
+
 TEST_P(DeviceLate, ThePlanShowsWhatIsBroughtToTheHost) {
   HEDDLE_DEVICE_NEEDS(runs_host_kernels);
   auto prepared = prepare(device_runtime(), found(), on_the_device(Copies::strict, 1));

@@ -96,7 +96,7 @@ class PlanResults {
   const std::string& why() const { return why_; }
 
  private:
-  enum Head : int64_t { there_before, feed, piece, step_output, operation };
+  enum Head : int64_t { there_before, feed, piece, step_output, operation, late_output };
   struct Write {
     Bytes bytes;
     uint32_t point = 0;
@@ -207,7 +207,17 @@ class PlanResults {
     const uint32_t value = evaluate(write);
     return written_[{write.run, write.step, write.output}] = value;
   }
+  // What a late step gives depends on what it finds its extents by, too.
   uint32_t evaluate(const Write& write) {
+    const PlanStep& step = plan_.steps[write.step];
+    const uint32_t value = content(write);
+    if (!step.late || write.output < 0) return value;
+    std::vector<int64_t> all = {late_output, value};
+    for (const Operand& in : step.inputs)
+      if (in.value.valid()) all.push_back(extents(write, in.value));
+    return expressions_.number(all);
+  }
+  uint32_t content(const Write& write) {
     const PlanStep& step = plan_.steps[write.step];
     if (write.output == scratch) return expressions_.number({step_output, write.run, write.step, scratch});
     if (write.output == staged) return read(write.point, bytes_of(plan_, step.inputs[0].value), nullptr);
@@ -222,8 +232,6 @@ class PlanResults {
     std::vector<int64_t> inputs;
     for (size_t k = 0; k < step.inputs.size(); ++k) inputs.push_back(step.inputs[k].value.valid() ? operand(write, k) : -1);
     if (commutes(step)) std::sort(inputs.begin(), inputs.end());
-    for (const Operand& in : step.inputs)
-      if (step.late && in.value.valid()) inputs.push_back(extents(write, in.value));
     inputs.insert(inputs.begin(), {step_output, write.step, write.output});
     return expressions_.number(inputs);
   }
