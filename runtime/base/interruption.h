@@ -11,6 +11,11 @@
 
 namespace heddle {
 
+// How long devices and asynchronous steps have to answer once a run is told to end, before it ends without them: when its caller wants it
+// to, and when a step failed or updates of variables have begun.
+constexpr double answer_after_stop_ns = 100e6;
+constexpr double answer_after_failure_ns = 5e9;
+
 class Interruption {
  public:
   Interruption() = default;  // never

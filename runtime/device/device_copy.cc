@@ -36,15 +36,17 @@ struct Device::Arrival {
     }
     return device.query(stream) != HEDDLE_PENDING;
   }
-  // False: the deadline passed, or the wait was cancelled, before.
+  // False: the deadline passed, or the wait was cancelled, and it did not come in the time that devices have to answer then.
   bool wait(const Interruption& until) {
     constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(5);
+    uint64_t last = 0;  // ticks; 0: it may take as long as it likes
     std::unique_lock lock(mutex);
     while (!arrived) {
-      if (until.cancelled()) return false;
-      std::chrono::nanoseconds slice = look_again;
-      if (until.deadline_ticks() != 0) slice = std::min(slice, left_until(until.deadline_ticks()));
-      if (slice.count() == 0) return false;
+      const bool interrupted = until.cancelled() || (until.deadline_ticks() != 0 && ticks() >= until.deadline_ticks());
+      if (interrupted && last == 0) last = ticks() + ns_to_ticks(answer_after_stop_ns);
+      const uint64_t next = last != 0 ? last : until.deadline_ticks();
+      const std::chrono::nanoseconds slice = next != 0 ? std::min(look_again, left_until(next)) : look_again;
+      if (last != 0 && slice.count() == 0) return false;
       if (changed.wait_for(lock, slice) == std::cv_status::no_timeout || !device.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
       lock.unlock();
       if (is_there()) return true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "base/text.h"
 #include "run/device_run.h"
@@ -51,10 +52,22 @@ void DeviceRun::tell_fences(uint32_t side, uint32_t stream, heddle_status status
 
 // ---------------------------------------------------------------- the end of what is in flight
 
-void DeviceRun::abort() {
-  for (Side& side : sides_)
-    for (void* const stream : side.streams)
-      if (side.device->can_abort()) side.device->abort(stream);
+// No lock: a device may call back from inside abort_stream, and what it tells may abort again.
+void DeviceRun::abort(bool all) {
+  ++aborting_;
+  if (aborts_ >= (all ? Aborts::of_all : Aborts::any)) {
+    aborted_ = true;
+    for (Side& side : sides_)
+      for (void* const stream : side.streams)
+        if (side.device->can_abort()) side.device->abort(stream);
+  }
+  --aborting_;
+}
+
+bool DeviceRun::end_aborts(bool all) {
+  aborts_ = all ? Aborts::none : Aborts::of_all;
+  while (aborting_ != 0) std::this_thread::yield();
+  return aborted_;
 }
 
 void DeviceRun::answer(void* user, heddle_status failed, const char*, size_t) {

@@ -116,6 +116,8 @@ void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
     for (std::atomic<uint32_t>& passed : side.passed) passed.store(0, std::memory_order_relaxed);
     for (Answer& answer : side.answers) answer.worked = false;
   }
+  aborted_.store(false, std::memory_order_relaxed);
+  aborts_.store(Aborts::any);
 }
 
 // ---------------------------------------------------------------- streams of the caller's

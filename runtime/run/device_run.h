@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "context/context_memory.h"
+#include "context/run_variables.h"
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/caller_stream.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
-#include "context/context_memory.h"
-#include "context/run_variables.h"
 
 namespace heddle {
 
@@ -90,8 +90,12 @@ class DeviceRun {
   // Waits until nothing is in flight, at most `ns`, and makes every stream that has answered usable again. What failed, by stream; where a
   // device does not know what it was, one for all of its streams: those that wait for one that has failed fail too.
   std::vector<Failure> drain(double ns);
-  // [any thread, while it runs] Nothing comes of what is in flight: streams that can be told end soon, as cancelled.
-  void abort();
+  // [any thread] Nothing comes of what is in flight: streams that can be told end soon, as cancelled. Behind end_aborts(), and before the
+  // first run, it does nothing: the streams may be another context's by then. Who calls it has set the run's stop word before.
+  void abort(bool all);
+  // From here on abort() comes too late: before the tail that of those who spare it (`all` false), behind the last step every one. What is
+  // under way has been told when this returns. True: there was one in this run.
+  bool end_aborts(bool all);
   // After drain(): null when every stream has answered.
   const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
 
@@ -138,6 +142,8 @@ class DeviceRun {
     DeviceEvent reached;
   };
 
+  enum class Aborts : uint8_t { none, of_all, any };  // which are heeded
+
   explicit DeviceRun(const Plan& plan) : plan_(plan) {}
   uint64_t label_of(uint32_t step) const;
   Failure labelled(uint64_t label, heddle_status status, std::string text) const;
@@ -175,6 +181,9 @@ class DeviceRun {
   uint64_t outer_label_ = UINT64_MAX;  // of a subnet: that of the step around it
   uint32_t subnet_ = 0;
   bool observed_ = false;
+  std::atomic<Aborts> aborts_{Aborts::none};
+  std::atomic<uint32_t> aborting_{0};  // calls of abort() under way
+  std::atomic<bool> aborted_{false};
   bool (*stops_)(void* user) = nullptr;
   void* user_ = nullptr;
   std::mutex mutex_;

@@ -69,6 +69,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   RunControl& control = scope_.control();
   control.failed = step_failed;
   control.end_soon = may_leave() || devices_ ? end_soon : nullptr;
+  control.tail_begins = devices_ ? tail_begins : nullptr;
   const bool forgetful = devices_ && devices_->must_look();
   control.look = forgetful || (pending_.any() && (resources_->may_break() || plan_->has_late_steps)) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
@@ -121,7 +122,7 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 void Execution::tell(bool all) {
   if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
   if (may_leave()) subnets_.tell(all);
-  if (devices_ && !outer_devices_ && (all || !scheduler_.last_run_reached_tail())) devices_->abort();
+  if (devices_ && !outer_devices_) devices_->abort(all);
 }
 
 void Execution::stop(bool all) {
@@ -193,6 +194,10 @@ bool Execution::outer_stops(void* self) {
   return static_cast<Execution*>(self)->scope_.outer_should_stop();
 }
 
+void Execution::tail_begins(void* self) {
+  static_cast<Execution*>(self)->devices_->end_aborts(false);
+}
+
 bool Execution::told_to_end(void* scope) {
   return static_cast<RunScope*>(scope)->told_to_end();
 }
@@ -224,6 +229,7 @@ Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
   for (; observed_ < steps_.size(); ++observed_) {
     const uint32_t i = observed_;
     // The updates of variables are all made or none.
+    if (i == plan_->graph.tail_begin && control.tail_begins) control.tail_begins(this);
     if (i <= plan_->graph.tail_begin && scope_.told_to_end()) return refused;
     const Step& step = steps_.steps()[i];
     const uint64_t before = ticks();
@@ -269,14 +275,17 @@ Status Execution::open(const RunSettings& settings) {
   Status refused = devices_->follow_callers(settings.streams);
   if (refused.ok()) refused = devices_->send_state(scope_.state(), variables_);
   if (refused.ok()) return {};
+  devices_->end_aborts(true);
   devices_->drain(answer_after_failure_ns);
   return refuse(unanswered() ? std::move(refused).during(unanswered()->message()) : refused);
 }
 
 Status Execution::close(bool complete, Status stopped) {
+  const bool aborted = devices_ && devices_->end_aborts(true);
   // Updates that were made stay made; results that came too late are none.
   if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
   Status status = end(complete, std::move(stopped));
+  if (aborted && complete) devices_->drain(answer_after_failure_ns);  // which came when all was done
   turn_.leave();
   running_.store(false, std::memory_order_release);
   return status;

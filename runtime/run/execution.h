@@ -15,21 +15,21 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "context/bindings.h"
+#include "context/context_memory.h"
+#include "context/run_variables.h"
+#include "context/value_views.h"
 #include "heddle/executor.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
-#include "context/bindings.h"
-#include "context/context_memory.h"
 #include "run/device_run.h"
 #include "run/failure_log.h"
 #include "run/pending_steps.h"
 #include "run/run_scope.h"
 #include "run/run_settings.h"
-#include "context/run_variables.h"
 #include "run/step_contexts.h"
 #include "run/step_resources.h"
 #include "run/subnets.h"
-#include "context/value_views.h"
 #include "schedule/scheduler.h"
 #include "state/variables.h"
 
@@ -149,6 +149,7 @@ class Execution {
   heddle_status wait_for(uint32_t step);
   static bool outer_stops(void* self);
   static bool told_to_end(void* scope);
+  static void tail_begins(void* self);
 
   // Each part is made of those above it; devices_ alone stands behind steps_, which uses it, because it has to go first.
   const std::shared_ptr<const Plan> plan_;

@@ -108,6 +108,7 @@ bool ParallelEngine::end_phase() noexcept {
   const uint32_t expected = reached_tail() ? graph_.count : graph_.tail_begin;
   complete_ = finished == expected && !given_up_.load(std::memory_order_relaxed);
   if (!complete_ || expected == graph_.count) return false;
+  if (control_->tail_begins) control_->tail_begins(control_->user);
   complete_ = !stopped();
   // From here on neither cancellation nor deadline stops the updates of variables.
   stop_ = &tail_stop_;

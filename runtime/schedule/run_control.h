@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/interruption.h"
 #include "base/turns.h"
 #include "heddle/abi.h"
 #include "schedule/step_graph.h"
@@ -21,11 +22,6 @@ struct Step {
 
 // Why a run stops. Written to RunControl::stop only where that is 0: the first reason stays.
 enum : uint32_t { stop_cancelled = 1, stop_failed = 2, stop_deadline = 3 };
-
-// How long devices and asynchronous steps have to answer once a run is told to end, before it ends without them: when its caller wants it
-// to, and when a step failed or updates of variables have begun.
-constexpr double answer_after_stop_ns = 100e6;
-constexpr double answer_after_failure_ns = 5e9;
 
 // What RunControl::profile points to, one per step. A step that several threads share has one span.
 struct StepSpan {
@@ -51,7 +47,11 @@ struct RunControl {
   // The run is told to end while asynchronous steps are under way: they are to be told, those of the tail only with `all`, and so are runs
   // inside steps that have left their thread. Called by the thread that waits for them; null: there are none.
   void (*end_soon)(void* user, bool all) = nullptr;
-  // Asked now and then by that thread: whether what they wait for is broken; it then sets `stop`. Null: nothing breaks.
+  // All before the tail is done, nothing is under way, and in a moment it is decided whether the tail begins: who was told to end by then
+  // has set `stop` before. Null: nobody needs to know.
+  void (*tail_begins)(void* user) = nullptr;
+  // Asked now and then by the thread that waits for asynchronous steps: whether what they wait for is broken; it then sets `stop`. Null:
+  // nothing breaks.
   void (*look)(void* user) = nullptr;
   // Of a run inside a step of another one: whether that one is to end. Asked between steps, and now and then while it waits on a thread;
   // who ends the outer run wakes those that have left theirs. Null: there is none.

@@ -99,6 +99,7 @@ heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& 
 }
 
 bool stopped_before_tail(RunControl& control) noexcept {
+  if (control.tail_begins) control.tail_begins(control.user);
   if (control.deadline_ticks != 0 && ticks() >= control.deadline_ticks) request_stop(control.stop, stop_deadline);
   return control.stop.load(std::memory_order_relaxed) != 0;
 }

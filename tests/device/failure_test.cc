@@ -95,7 +95,8 @@ TEST_P(DeviceFailure, CancelledInTheMiddleNothingStaysInFlight) {
     canceller.join();
     EXPECT_TRUE(status.ok() || status.code() == Code::cancelled) << status.text();
     cancelled += status.ok() ? 0 : 1;
-    ASSERT_TRUE(prepared->context.run().ok());
+    const Status after = prepared->context.run();
+    ASSERT_TRUE(after.ok()) << after.text();
     EXPECT_EQ(outputs(prepared->context), outputs(right->context)) << "seed " << seed;
   }
   if (!kind().can_be_held) {
@@ -124,6 +125,81 @@ TEST_P(DeviceFailure, CancelledInTheMiddleNothingStaysInFlight) {
   } while (status.code() == Code::busy);  // until the device has answered
   ASSERT_TRUE(status.ok()) << status.text();
   EXPECT_EQ(outputs(prepared->context), outputs(right->context));
+}
+
+// Their streams are the same.
+TEST_P(DeviceFailure, CancellingOneContextLeavesAnotherInItsMemoryAlone) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
+  const Gate gate;
+  const Runtime runtime = device_runtime(2);
+  auto session = runtime.open(mixed_net(), silent());
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const SharedMemory memory;
+  auto idle = session->prepare_on(memory), runs = session->prepare_on(memory);
+  ASSERT_TRUE(idle.ok() && runs.ok());
+  const std::vector<float> x(8 * 16, 1);
+  ASSERT_TRUE(idle->bind_input(0, x.data()).ok() && runs->bind_input(0, x.data()).ok());
+  ASSERT_TRUE(idle->run().ok());
+  gate.close();
+  std::atomic<bool> over{false};
+  Status status;
+  std::thread runner([&] {
+    status = runs->run();
+    over = true;
+  });
+  for (int i = 0; i < 50; ++i) {
+    idle->cancel();
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  EXPECT_FALSE(over);
+  gate.open();
+  runner.join();
+  EXPECT_TRUE(status.ok()) << status.text();
+}
+
+// Whenever it comes: the updates are all made or none, and what the run answers says which.
+TEST_P(DeviceFailure, ACancelledRunHasMadeItsUpdatesOrNone) {
+  NetBuilder b("updates");
+  const std::string device = device_name(0);
+  ValueId x = b.input("x", DType::f32, Shape{4});
+  const std::vector<float> zeros(4);
+  std::vector<std::string> names;
+  for (int i = 0; i < 4; ++i) {
+    names.push_back("w" + std::to_string(i));
+    const ValueId w = b.variable(names.back(), Blob::copy_of(DType::f32, Shape{4}, zeros.data()));
+    const ValueId change = on(b, device, b.add1("Relu", "change" + std::to_string(i), {x}));
+    b.updates(on(b, device, b.add1("AccumulateAdd", "next" + std::to_string(i), {w, change}, {}, "heddle")), w);
+  }
+  b.output(on(b, device, b.add1("Relu", "y", {x})));
+  const Net net = b.finish();
+  for (const int threads : {1, 2}) {
+    const Runtime runtime = device_runtime(threads);
+    auto prepared = prepare(runtime, net, silent(2));
+    ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+    const std::vector<float> ones(4, 1);
+    ASSERT_TRUE(prepared->context.bind_input(0, ones.data()).ok());
+    std::atomic<bool> over{false};
+    std::thread canceller([&] {
+      for (uint32_t i = 1; !over; i = i * 1664525u + 1013904223u) {
+        prepared->context.cancel();
+        std::this_thread::sleep_for(std::chrono::microseconds(i >> 24));
+      }
+    });
+    float made = 0;
+    for (int run = 0; run < 200; ++run) {
+      const Status status = prepared->context.run();
+      EXPECT_TRUE(status.ok() || status.code() == Code::cancelled) << status.text();
+      made += status.ok() ? 1 : 0;
+      for (const std::string& name : names) {
+        auto w = prepared->session.read_variable(name);
+        EXPECT_EQ(w.ok() ? *static_cast<const float*>(w->data()) : -1, made)
+            << name << " behind run " << run << ", which was " << status.text();
+      }
+    }
+    over = true;
+    canceller.join();
+    ASSERT_TRUE(prepared->context.run().ok());
+  }
 }
 
 TEST_P(DeviceFailure, DeadlinesEndRunsOnDevices) {
