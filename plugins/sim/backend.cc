@@ -63,8 +63,15 @@ bool is_pinned(const void* memory, uint64_t bytes) {
 Device& device_of(void* device) {
   return *static_cast<Device*>(device);
 }
+// A stream that the host has taken over from its owner is the owner's, with a mark: when the host lets go of it, it may be gone.
+constexpr uintptr_t adopted_mark = 1;
+static_assert(alignof(Stream) > adopted_mark);
+
+bool is_adopted(void* stream) {
+  return (reinterpret_cast<uintptr_t>(stream) & adopted_mark) != 0;
+}
 Stream& stream_of(void* stream) {
-  return *static_cast<Stream*>(stream);
+  return *reinterpret_cast<Stream*>(reinterpret_cast<uintptr_t>(stream) & ~adopted_mark);
 }
 Event& event_of(void* event) {
   return *static_cast<Event*>(event);
@@ -176,8 +183,7 @@ heddle_status create_stream(void* device, const heddle_stream_request* request, 
   Device& d = device_of(device);
   if (d.manners.lost) return refuse_lost(call);
   if (request->adopted) {
-    *stream = request->adopted;
-    ++stream_of(*stream).adopted;
+    *stream = static_cast<char*>(request->adopted) + adopted_mark;
     return HEDDLE_OK;
   }
   *stream = d.engine->add_stream(d.memory, d.manners, request->stream_class, request->priority);
@@ -185,11 +191,7 @@ heddle_status create_stream(void* device, const heddle_stream_request* request, 
 }
 
 void destroy_stream(void* device, void* stream) {
-  Stream& s = stream_of(stream);
-  if (s.adopted > 0)
-    --s.adopted;
-  else
-    device_of(device).engine->remove(&s);
+  if (!is_adopted(stream)) device_of(device).engine->remove(&stream_of(stream));
 }
 
 heddle_status create_event(void* device, void** event, const heddle_call*) {

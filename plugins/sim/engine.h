@@ -73,7 +73,6 @@ class Stream {
   const Memory& memory;
   Manners& manners;
   const int32_t stream_class, priority;
-  int adopted = 0;  // how often the host has taken it over from its owner
 
   // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
   // after it.

@@ -130,7 +130,8 @@ typedef struct heddle_device_backend {
   heddle_status (*allocate)(void* device, uint64_t bytes, void** memory, const heddle_call* call);
   void (*release)(void* device, void* memory);
   heddle_status (*create_stream)(void* device, const heddle_stream_request* request, void** stream, const heddle_call* call);
-  /* Waits for its work to end, but for one that was aborted and does not answer. An adopted one: lets go of it. */
+  /* Waits for its work to end, but for one that was aborted and does not answer. An adopted one: lets go of it, and
+     touches nothing of it: its owner may have destroyed it since. */
   void (*destroy_stream)(void* device, void* stream);
   heddle_status (*create_event)(void* device, void** event, const heddle_call* call);
   void (*destroy_event)(void* device, void* event);
