@@ -163,7 +163,8 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
     for (uint32_t s = 0; s < side.streams.size(); ++s) {
       Answer& asked = side.answers[s];
       if (!asked.asked || !wait_for(0, [&] { return asked.given; })) continue;
-      asked.asked = asked.worked = false;
+      asked.asked = false;
+      asked.worked.store(false, std::memory_order_relaxed);
       HostCall call;
       const heddle_status status = side.device->synchronize(side.streams[s], &call);
       if (side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) tell_fences(d, s, status);

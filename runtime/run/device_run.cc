@@ -19,7 +19,7 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(const Plan& plan) {
     side.device = planned.device.get();
     side.streams.resize(streams);
     side.passed = std::vector<std::atomic<uint32_t>>(streams);
-    side.answers.resize(streams);
+    side.answers = std::vector<Answer>(streams);
     for (Answer& answer : side.answers) answer.run = run.get();
     side.first_draw.assign(streams, -1);
   }
@@ -114,7 +114,7 @@ void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
   user_ = user;
   for (Side& side : sides_) {
     for (std::atomic<uint32_t>& passed : side.passed) passed.store(0, std::memory_order_relaxed);
-    for (Answer& answer : side.answers) answer.worked = false;
+    for (Answer& answer : side.answers) answer.worked.store(false, std::memory_order_relaxed);
   }
   aborted_.store(false, std::memory_order_relaxed);
   aborts_.store(Aborts::any);
@@ -150,7 +150,7 @@ Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {
     wait.wait_count = 1;
     wait.waits = &reached;
     for (uint32_t s = 0; s < side.streams.size() && status == HEDDLE_OK; ++s) {
-      side.answers[s].worked = true;
+      side.answers[s].worked.store(true, std::memory_order_relaxed);
       status = enqueue(*side.device, side.streams[s], wait, 0, &call);
     }
     if (status != HEDDLE_OK)
@@ -176,7 +176,7 @@ Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& 
       if (side.first_draw[s] < 0) continue;
       HostCall call;
       heddle_run_state* const there = side.state_of(s);
-      side.answers[s].worked = true;
+      side.answers[s].worked.store(true, std::memory_order_relaxed);
       const auto copy = [&](int32_t kind, void* destination, const void* source, uint64_t bytes) {
         const heddle_copy what = {sizeof(what), kind, destination, source, bytes, nullptr};
         heddle_work work = {};
@@ -285,7 +285,7 @@ heddle_status DeviceRun::send_extents(uint32_t step, heddle_work behind, const h
 heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* context, const StepKernel& kernel, const Fence* fence) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
   Side& side = sides_[planned.device - 1u];
-  side.answers[planned.stream].worked = true;
+  side.answers[planned.stream].worked.store(true, std::memory_order_relaxed);
   heddle_work before = {}, behind = {};
   before.wait_count = wait_begin_[index + 1] - wait_begin_[index];
   before.waits = waits_.data() + wait_begin_[index];
@@ -333,7 +333,7 @@ Status DeviceRun::copy_behind(uint8_t device, void* destination, const void* sou
   const heddle_copy copy = {sizeof(copy), HEDDLE_COPY_DEVICE_TO_DEVICE, destination, source, static_cast<uint64_t>(bytes), nullptr};
   heddle_work work = {};
   work.copy = &copy;
-  side.answers[0].worked = true;
+  side.answers[0].worked.store(true, std::memory_order_relaxed);
   const heddle_status status = enqueue(*side.device, side.streams[0], work, label_of(0), &call);
   return status == HEDDLE_OK ? Status() : plugin_error(Code::device_failed, status, call.error);
 }

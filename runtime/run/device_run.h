@@ -104,7 +104,8 @@ class DeviceRun {
   struct Answer {
     DeviceRun* run = nullptr;
     void* stream = nullptr;
-    bool worked = false;               // the stream has been given work since it was last known to be done
+    // The stream has been given work since it was last known to be done. Set by those who enqueue, while look() reads it.
+    std::atomic<bool> worked{false};
     bool asked = false;                // of the thread that runs
     bool given = false;                // under mutex_
     heddle_status failed = HEDDLE_OK;  // likewise
