@@ -181,6 +181,13 @@ Status check_pointwise(const std::string& what, const heddle_operator& op) {
   return {};
 }
 
+Status check_examples(const std::string& what, const heddle_example* const* examples, uint32_t count) {
+  HEDDLE_CHECK(check_pointers(what, "example", examples, count, max_list));
+  for (uint32_t i = 0; i < count; ++i)
+    if (!examples[i]->text) return bad(what, fmt::format("example {} has no text", i));
+  return {};
+}
+
 Status check_operator(const heddle_operator& op) {
   const std::string what = fmt::format("operator {}", shown_name(op.name));
   HEDDLE_CHECK(check_name(what, "name", op.name));
@@ -191,6 +198,7 @@ Status check_operator(const heddle_operator& op) {
   HEDDLE_CHECK(check_ports(what, op.outputs, op.output_count, true, {op.inputs, op.input_count}));
   HEDDLE_CHECK(check_attributes(what, op));
   HEDDLE_CHECK(check_gradients(what, op));
+  HEDDLE_CHECK(check_examples(what, op.examples, op.example_count));
   return check_pointwise(what, op);
 }
 
@@ -255,6 +263,7 @@ Status check_tables(const heddle_plugin& plugin) {
     const heddle_rewrite_rule& r = *plugin.rules[i];
     HEDDLE_CHECK(check_name(fmt::format("rule {}", shown_name(r.name)), "name", r.name));
     if (!r.pattern || !r.replacement) return bad(fmt::format("rule {}", shown_name(r.name)), "has no pattern or no replacement");
+    HEDDLE_CHECK(check_examples(fmt::format("rule {}", shown_name(r.name)), r.examples, r.example_count));
   }
   return {};
 }

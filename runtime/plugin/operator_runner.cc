@@ -21,28 +21,58 @@
 namespace heddle {
 namespace {
 
-struct AlignedBytes {
-  explicit AlignedBytes(uint64_t bytes) : memory(Blob::allocate(DType::u8, Shape{static_cast<int64_t>(bytes)}, &data)) {}
-  std::byte* data = nullptr;
-  std::shared_ptr<Blob> memory;
-};
+using Memory = CallObserver::Memory;
 
 constexpr int64_t behind = 64;  // bytes that a Blob has at least behind its end
 
-void fill_with(std::byte* data, int64_t bytes, std::optional<uint8_t> fill) {
-  if (fill) std::memset(data, *fill, static_cast<size_t>(bytes + behind));
-}
-bool overrun(const std::byte* data, int64_t bytes, std::optional<uint8_t> fill) {
-  return fill && std::any_of(data + bytes, data + bytes + behind, [&](std::byte b) { return b != std::byte{*fill}; });
-}
+// What a call needs beside its inputs: its own, or its observer's, who looks at what is around it.
+struct CallBytes {
+  CallBytes(const CallConditions& conditions, Memory of, uint32_t index, DType dtype, const Shape& shape, std::optional<uint8_t> with)
+      : fill(with) {
+    if (!conditions.observer) {
+      blob = Blob::allocate(dtype, shape, &data);
+      if (fill) std::memset(data, *fill, static_cast<size_t>(blob->bytes + behind));
+      return;
+    }
+    blob = std::make_shared<Blob>();
+    blob->dtype = dtype;
+    blob->shape = shape;
+    blob->bytes = byte_size_of(dtype, shape);
+    data = conditions.observer->allocate(of, index, blob->bytes);
+    blob->data = data;
+    if (blob->bytes > 0) std::memset(data, fill.value_or(0), static_cast<size_t>(blob->bytes));
+    fill.reset();
+  }
+  CallBytes(const CallConditions& conditions, Memory of, uint32_t index, int64_t bytes, std::optional<uint8_t> with = {})
+      : CallBytes(conditions, of, index, DType::u8, Shape{bytes}, with) {}
+  bool overrun() const {
+    const std::byte* const end = data + blob->bytes;
+    return fill && std::any_of(end, end + behind, [&](std::byte b) { return b != std::byte{*fill}; });
+  }
+
+  std::byte* data = nullptr;
+  std::shared_ptr<Blob> blob;
+  std::optional<uint8_t> fill;  // that is compared
+
+ private:
+  static int64_t byte_size_of(DType dtype, const Shape& shape) {
+    int64_t bytes = 0;
+    return checked_byte_size(dtype, shape, &bytes) ? bytes : 0;
+  }
+};
 
 // One run of a kernel, on the calling thread.
 class RunCall final : public HostCall {
  public:
-  RunCall(std::span<heddle_tensor* const> outputs, void* scratch, int64_t limit_bytes)
-      : dynamic_outputs(outputs.size()), outputs_(outputs), thread_scratch_(scratch), limit_bytes_(limit_bytes) {}
+  RunCall(std::span<heddle_tensor* const> outputs, int64_t limit_bytes, CallObserver* observer)
+      : dynamic_outputs(outputs.size()), outputs_(outputs), limit_bytes_(limit_bytes), observer_(observer) {}
   void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
-  uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? 0 : HEDDLE_NO_THREAD; }
+  uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? index_ : HEDDLE_NO_THREAD; }
+  // Who runs from here on.
+  void set_thread(uint32_t index, void* scratch) {
+    index_ = index;
+    thread_scratch_ = scratch;
+  }
   heddle_status complete(heddle_status status, std::string_view text) noexcept override;
   heddle_status move(uint32_t, void* destination, const void* source, uint64_t bytes) noexcept override {
     if (bytes > 0 && destination != source) std::memcpy(destination, source, bytes);
@@ -56,8 +86,10 @@ class RunCall final : public HostCall {
 
  private:
   const std::span<heddle_tensor* const> outputs_;
-  void* const thread_scratch_;
   const int64_t limit_bytes_;
+  CallObserver* const observer_;
+  uint32_t index_ = 0;
+  void* thread_scratch_ = nullptr;
   const std::thread::id thread_ = std::this_thread::get_id();
   std::condition_variable completed_;
   bool complete_ = false;
@@ -87,11 +119,14 @@ void* RunCall::allocate_output(uint32_t output, std::span<const int64_t> dims) n
   int64_t bytes = 0;
   if (!checked_byte_size(static_cast<DType>(view.dtype), shape, &bytes) || bytes > limit_bytes_) return nullptr;
   std::byte* data = nullptr;
+  if (observer_) observer_->run_ended();
   try {
     dynamic_outputs[output] = Blob::allocate(static_cast<DType>(view.dtype), shape, &data);
   } catch (const std::bad_alloc&) {
-    return nullptr;  // nothing may be thrown across a plugin
+    data = nullptr;  // nothing may be thrown across a plugin
   }
+  if (observer_) observer_->run_begins();
+  if (!data) return nullptr;
   view.data = data;
   view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_DYNAMIC);
   return data;
@@ -100,8 +135,10 @@ void* RunCall::allocate_output(uint32_t output, std::span<const int64_t> dims) n
 // Packed constants of this one call.
 class Packs : public CallServices {
  public:
+  explicit Packs(const CallConditions& conditions) : conditions_(conditions) {}
   const void* prepack(uint32_t, const std::string&, uint64_t bytes, heddle_prepack_fill fill, void* user, std::string& error) override {
-    AlignedBytes& memory = packs_.emplace_back(bytes);
+    const CallBytes& memory =
+        packs_.emplace_back(conditions_, Memory::packed, static_cast<uint32_t>(packs_.size()), static_cast<int64_t>(bytes));
     if (fill(user, memory.data) != HEDDLE_OK) {
       error = "packing a constant failed";
       return nullptr;
@@ -113,12 +150,14 @@ class Packs : public CallServices {
   }
 
  private:
-  std::deque<AlignedBytes> packs_;
+  const CallConditions& conditions_;
+  std::deque<CallBytes> packs_;
 };
 
 // Everything one run of one operator holds.
 struct Runner {
-  Runner(const RegistrySnapshot& snapshot, const OperatorCall& operator_call, CallEnd& call_end) : call(operator_call), end(call_end) {
+  Runner(const RegistrySnapshot& snapshot, const OperatorCall& operator_call, CallEnd& call_end)
+      : call(operator_call), end(call_end), packs(operator_call.conditions) {
     net.registry = std::shared_ptr<const RegistrySnapshot>(std::shared_ptr<void>(), &snapshot);  // the caller's
   }
   const OperatorCall& call;
@@ -130,6 +169,7 @@ struct Runner {
   std::vector<heddle_tensor> input_views;
   std::vector<const heddle_tensor*> inputs;
   std::vector<TensorType> output_types;
+  std::vector<std::optional<CallBytes>> output_bytes;  // none: dynamic
   std::vector<std::shared_ptr<Blob>> output_blobs;
   std::vector<heddle_tensor> output_views;
   std::vector<heddle_tensor*> outputs;
@@ -199,7 +239,7 @@ const KernelEntry* Runner::select() {
     stage.operand_input = s.operand_input;
     stage.operand_kind = s.operand_kind;
   }
-  kernel_call.emplace(net, node, "cpu:0", 1);
+  kernel_call.emplace(net, node, "cpu:0", call.conditions.max_threads);
   return kernel_call->find();
 }
 
@@ -216,14 +256,16 @@ Status Runner::allocate_outputs() {
   output_views.reserve(output_types.size());
   for (size_t i = 0; i < output_types.size(); ++i) {
     const TensorType& type = output_types[i];
-    std::byte* data = nullptr;
-    output_blobs.push_back(type.dynamic ? nullptr : Blob::allocate(type.dtype, type.shape, &data));
-    if (data) fill_with(data, output_blobs.back()->bytes, call.fill);
-    heddle_tensor view = tensor_view(type.dtype, type.shape, data);
+    auto& bytes = output_bytes.emplace_back();
+    if (!type.dynamic)
+      bytes.emplace(call.conditions, Memory::output, static_cast<uint32_t>(i), type.dtype, type.shape, call.conditions.output_fill);
+    output_blobs.push_back(bytes ? bytes->blob : nullptr);
+    heddle_tensor view = tensor_view(type.dtype, type.shape, bytes ? bytes->data : nullptr);
     if (i < call.output_layouts.size()) view.layout = call.output_layouts[i];
     view.extent_axis = type.bounded_axis;
     if (type.dynamic) view.flags |= HEDDLE_TENSOR_DYNAMIC;
-    if (type.bounded_axis >= 0) view.extent = &extents.emplace_back(type.shape[type.bounded_axis]);
+    if (type.bounded_axis >= 0)
+      view.extent = &extents.emplace_back(call.conditions.clears_extents ? INT64_MIN : type.shape[type.bounded_axis]);
     output_views.push_back(view);
     outputs.push_back(&output_views.back());
   }
@@ -248,6 +290,7 @@ Status Runner::make(const KernelEntry& first) {
   PrepareRequest request;
   request.inputs = blind_inputs;
   request.outputs = const_outputs;
+  request.max_threads = call.conditions.max_threads;
   request.scratch_limit = call.limit_bytes;
   const auto other = [&](const KernelEntry& refused) {
     const KernelEntry* kernel = kernel_call->find(&refused);
@@ -265,10 +308,15 @@ Status Runner::make(const KernelEntry& first) {
 
 Status Runner::run() {
   end = {OperatorStage::allocate, HEDDLE_OK};
-  const AlignedBytes scratch(made.scratch_bytes), thread_scratch_bytes(made.thread_scratch_bytes);
-  for (const AlignedBytes* memory : {&scratch, &thread_scratch_bytes}) fill_with(memory->data, memory->memory->bytes, call.fill);
+  const CallConditions& conditions = call.conditions;
+  const CallBytes scratch(conditions, Memory::scratch, 0, made.scratch_bytes, conditions.scratch_fill);
+  const uint32_t threads = conditions.other_threads ? conditions.max_threads : 1;
+  std::deque<CallBytes> of_threads;
+  for (uint32_t t = 0; t < threads; ++t)
+    of_threads.emplace_back(conditions, Memory::thread_scratch, t, made.thread_scratch_bytes, conditions.thread_scratch_fill);
   const heddle_run_state state = {call.random_seed, call.step, 0};
-  RunCall run(outputs, thread_scratch_bytes.data, call.limit_bytes);
+  RunCall run(outputs, call.limit_bytes, conditions.observer);
+  run.set_thread(0, of_threads[0].data);
   heddle_run_context c = {};
   c.struct_size = sizeof(c);
   c.input_count = static_cast<uint32_t>(inputs.size());
@@ -278,7 +326,7 @@ Status Runner::run() {
   c.state = made.state.get();
   c.scratch = scratch.data;
   c.data_scratch = made.data_scratch_bytes > 0 ? scratch.data + made.data_scratch_at : nullptr;
-  c.run_state = node.schema->has_trait(HEDDLE_TRAIT_RANDOM) ? &state : nullptr;
+  c.run_state = conditions.gives_state || node.schema->has_trait(HEDDLE_TRAIT_RANDOM) ? &state : nullptr;
   c.host = host_table();
   c.call = &run;
   std::vector<std::pair<int64_t, int64_t>> ranges;
@@ -295,27 +343,32 @@ Status Runner::run() {
   }
   const heddle_kernel& kernel = *made.kernel->kernel;
   heddle_status status = HEDDLE_OK;
+  if (conditions.observer) conditions.observer->run_begins();
   try {
-    for (const auto& [begin, end] : ranges)
-      if (status == HEDDLE_OK) status = kernel.run(&c, begin, end);
+    for (size_t r = 0; r < ranges.size() && status == HEDDLE_OK; ++r) {
+      // Not thread 0 first: what is right there alone shows.
+      const auto thread = static_cast<uint32_t>((r + threads - 1) % threads);
+      run.set_thread(thread, of_threads[thread].data);
+      status = kernel.run(&c, ranges[r].first, ranges[r].second);
+    }
     if (status == HEDDLE_OK && (kernel.flags & HEDDLE_KERNEL_ASYNC) && !ranges.empty()) status = run.wait();
     if (status == HEDDLE_OK && kernel.finish) status = kernel.finish(&c);
   } catch (...) {
     status = HEDDLE_ERROR_INTERNAL;
     run.error.text = "the kernel threw an exception across the plugin boundary";
   }
+  if (conditions.observer) conditions.observer->run_ended();
   end = {OperatorStage::run, status};
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, run.error);
   const auto broken = [&](const std::string& what) {
     end.answer = HEDDLE_ERROR_INTERNAL;
     return Status(Code::kernel_failed, fmt::format("the kernel {}", what));
   };
-  if (overrun(scratch.data, scratch.memory->bytes, call.fill)) return broken("wrote behind the end of its scratch");
-  if (overrun(thread_scratch_bytes.data, thread_scratch_bytes.memory->bytes, call.fill))
-    return broken("wrote behind the end of a thread's scratch");
+  if (scratch.overrun()) return broken("wrote behind the end of its scratch");
+  for (const CallBytes& bytes : of_threads)
+    if (bytes.overrun()) return broken("wrote behind the end of a thread's scratch");
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (output_blobs[i] && overrun(output_blobs[i]->data, output_blobs[i]->bytes, call.fill))
-      return broken(fmt::format("wrote behind the end of output {}", i));
+    if (output_bytes[i] && output_bytes[i]->overrun()) return broken(fmt::format("wrote behind the end of output {}", i));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_types[i].dynamic) {
       if (!run.dynamic_outputs[i]) return broken(fmt::format("allocated no output {}", i));
@@ -325,6 +378,7 @@ Status Runner::run() {
     const heddle_tensor& view = output_views[i];
     if (!view.extent) continue;
     Shape shape = output_types[i].shape;
+    if (*view.extent == INT64_MIN) return broken(fmt::format("wrote no extent of output {}", i));
     if (*view.extent < 0 || *view.extent > shape[view.extent_axis])
       return broken(fmt::format("wrote extent {}, the bound is {}", *view.extent, shape[view.extent_axis]));
     shape[view.extent_axis] = *view.extent;
@@ -370,6 +424,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> run_resolved(const RegistrySnap
   if (!kernel) return run_lowered(registry, call, *runner.node.schema, end);
   HEDDLE_CHECK(runner.allocate_outputs());
   HEDDLE_CHECK(runner.make(*kernel));
+  if (call.conditions.observer) call.conditions.observer->prepared(runner.made.tiles);
   HEDDLE_CHECK(runner.run());
   return std::vector<std::shared_ptr<const Blob>>(runner.output_blobs.begin(), runner.output_blobs.end());
 }

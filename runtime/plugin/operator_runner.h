@@ -4,12 +4,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "net/typed_net.h"
+#include "plugin/call_conditions.h"
 #include "plugin/call_end.h"
 #include "plugin/operator_cost.h"
 #include "plugin/registry.h"
@@ -32,8 +32,7 @@ struct OperatorCall {
   std::vector<heddle_layout> output_layouts;
   // Output and input by index: the output is computed over a copy of the input's bytes, as where a plan lets them share a buffer.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
-  // What outputs and scratch hold before the run, and still hold behind their ends after it; none: zeros, not compared.
-  std::optional<uint8_t> fill;
+  CallConditions conditions;
   // Epilogue stages, canonical expressions; operands are among the inputs (see heddle_epilogue_stage).
   struct Stage {
     std::string expression;

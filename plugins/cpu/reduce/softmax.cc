@@ -157,6 +157,14 @@ class Softmax {
   Tiling tiling_;
 };
 
+Status infer_softmax(InferContext& context) {
+  const int64_t axis = context.attributes.i("axis");
+  const int rank = context.dims(0).rank;
+  int normalized = 0;
+  if (normalize_axis(axis, rank, &normalized) || (rank == 0 && (axis == 0 || axis == -1))) return {};
+  return axis_outside("axis", axis, rank);
+}
+
 template <SoftmaxKind kind>
 class SoftmaxKernel : public Softmax {
  public:
@@ -169,6 +177,7 @@ void add_softmax_kind(Builder& plugin, const char* name) {
                  .in("input", float_dtypes)
                  .out("output", same_as("input"), float_dtypes)
                  .attribute("axis", -1)
+                 .infer(infer_softmax)
                  .in_place("output", "input")
                  .precision(HEDDLE_PRECISION_FULL)
                  .cost<per_input_element<5>>()  // maximum, difference, exponential, sum, quotient

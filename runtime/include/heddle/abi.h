@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 12
+#define HEDDLE_ABI_MINOR 13
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x7d96515ecc577ad2)
+#define HEDDLE_ABI_HASH UINT64_C(0xf4e190a72fa143d8)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -396,6 +396,16 @@ typedef struct heddle_cost {
    its inputs: the host adds them. */
 typedef heddle_status (*heddle_cost_function)(const heddle_infer_context* context, heddle_cost* cost);
 
+/* One call, as text: `f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6` (docs/writing_an_operator.md, "Examples"). Of an
+   operator: inputs, attributes, outputs. Of a rewrite rule: the inputs of its pattern alone. It documents, and `heddle plugin check` runs
+   it. */
+typedef struct heddle_example {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* text;
+  const char* source; /* where the outputs come from, which no kernel of this plugin made ("by hand", "NumPy"); null: none are given */
+} heddle_example;
+
 typedef struct heddle_operator {
   uint32_t struct_size;
   int32_t version;    /* the operator's since-version within its domain; a net asks for the highest version <= its own */
@@ -420,6 +430,9 @@ typedef struct heddle_operator {
   heddle_gradient_function gradient; /* null: the nodes above, or no gradient */
   const char* pointwise;             /* null, or the value of output 0 as an expression of input and attribute names (expression.h) */
   const void* user;                  /* the plugin's own; infer finds it through context->op */
+  const heddle_example* const* examples;
+  uint32_t example_count;
+  uint32_t reserved;
 } heddle_operator;
 
 /* ---------------------------------------------------------------- kernels */
@@ -621,6 +634,9 @@ typedef struct heddle_rewrite_rule {
   const char* name;
   const char* pattern;
   const char* replacement;
+  const heddle_example* const* examples;
+  uint32_t example_count;
+  uint32_t reserved1;
 } heddle_rewrite_rule;
 
 struct heddle_device_backend; /* device_plugin.h */

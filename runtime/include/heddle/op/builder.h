@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,8 +56,13 @@ class Builder {
   void add(const heddle_rewrite_rule* rule) { rules_.push_back(rule); }
   // Where the net `pattern` occurs, `replacement` takes its place (heddle_rewrite_rule). Both are nets in text form with the same inputs
   // and one output; the literals live as long as the plugin.
-  void rule(const char* name, const char* pattern, const char* replacement) {
-    rules_.push_back(&own_rules_.emplace_back(heddle_rewrite_rule{sizeof(heddle_rewrite_rule), 0, name, pattern, replacement}));
+  // Each example is inputs that both are run with, in the order of the pattern's: "f32[4,3], f32[3]".
+  void rule(const char* name, const char* pattern, const char* replacement, std::initializer_list<const char*> examples = {}) {
+    RuleTables& t = own_rules_.emplace_back();
+    for (const char* text : examples) t.examples.push_back({sizeof(heddle_example), 0, text, nullptr});
+    for (const heddle_example& e : t.examples) t.pointers.push_back(&e);
+    t.rule = {sizeof(t.rule), 0, name, pattern, replacement, t.pointers.data(), static_cast<uint32_t>(t.pointers.size()), 0};
+    rules_.push_back(&t.rule);
   }
   // Called once after the handshake; a failure refuses the plugin with the text given to host->set_error(call, ...).
   void initialize(heddle_status (*f)(const heddle_host* host, const heddle_call* call)) { initialize_ = f; }
@@ -98,6 +104,13 @@ class Builder {
     std::vector<const heddle_attribute_schema*> attributes;
     std::vector<heddle_gradient_node> gradients;
     std::vector<const heddle_gradient_node*> gradient_pointers;
+    std::vector<const heddle_example*> examples;
+  };
+
+  struct RuleTables {
+    heddle_rewrite_rule rule;
+    std::vector<heddle_example> examples;
+    std::vector<const heddle_example*> pointers;
   };
 
   static std::string port_mistake(const char* kind, const std::vector<heddle_port>& ports, const std::vector<heddle_dtype_set>& sets) {
@@ -113,6 +126,10 @@ class Builder {
     for (const ShapeRule& rule : o.rules_)
       if (mistake.empty() && rule.kind == ShapeRule::same && Op::index(o.inputs_, rule.port) < 0)
         mistake = std::string("same_as() names \"") + rule.port + "\", which is no input";
+    for (size_t i = 0; i < o.rules_.size() && !o.infer_ && !o.pointwise_ && !o.kernels_only_; ++i)
+      if (mistake.empty() && o.rules_[i].kind == ShapeRule::none)
+        mistake = std::string("nothing says the shape of output \"") + o.outputs_[i].name +
+                  "\": give it a rule (same_as(), broadcast(), scalar()), or the operator an infer() function";
     for (const Op::KernelData& k : o.kernels_) {
       if (!k.checks_arity || o.kernels_only_) continue;
       if (mistake.empty()) mistake = port_mistake("input", o.inputs_, k.inputs);
@@ -142,6 +159,7 @@ class Builder {
       n.outputs = g.outputs.data();
     }
     for (heddle_gradient_node& n : t.gradients) t.gradient_pointers.push_back(&n);
+    for (const heddle_example& e : o.examples_) t.examples.push_back(&e);
     heddle_operator& a = t.op;
     a = {};
     a.struct_size = sizeof(a);
@@ -165,6 +183,8 @@ class Builder {
     a.gradient = o.gradient_callback_;
     a.pointwise = o.pointwise_;
     a.user = &o;
+    a.examples = t.examples.data();
+    a.example_count = static_cast<uint32_t>(t.examples.size());
     return &a;
   }
 
@@ -236,7 +256,7 @@ class Builder {
   std::vector<const heddle_resource*> resources_;
   std::vector<const heddle_device_backend*> devices_;
   std::vector<const heddle_rewrite_rule*> rules_;
-  std::deque<heddle_rewrite_rule> own_rules_;
+  std::deque<RuleTables> own_rules_;
   std::deque<heddle_resource> own_resources_;
   std::string mistake_;
   heddle_status (*initialize_)(const heddle_host*, const heddle_call*) = nullptr;

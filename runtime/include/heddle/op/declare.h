@@ -39,6 +39,12 @@ class Op {
   // `domain` "" is ONNX's; your own operators take your plugin's name. `version`: the ONNX since-version, or your own count.
   explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
   Op& doc(const char* text) { return doc_ = text, *this; }
+  // A call, and what comes out: "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md, "Examples").
+  // `source` says where the outputs come from, if they are given: "by hand", "NumPy", ... It documents, and `heddle plugin check` runs it.
+  Op& example(const char* text, const char* source = nullptr) {
+    examples_.push_back({sizeof(heddle_example), 0, text, source});
+    return *this;
+  }
   // Ports. Ports with one type variable agree in dtype ("T" unless said otherwise).
   Op& in(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") { return port(inputs_, name, set, variable, 0); }
   Op& optional(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") {
@@ -278,6 +284,7 @@ class Op {
   std::vector<GradientData> gradients_;
   heddle_gradient_function gradient_callback_ = nullptr;
   heddle_cost_function cost_ = nullptr;
+  std::vector<heddle_example> examples_;
   std::vector<KernelData> kernels_;
   KernelData no_kernel_;  // takes what is said about a kernel that is not there
   std::string mistake_;   // the first one; reported when the plugin is loaded

@@ -12,7 +12,7 @@ namespace plugin {
 
 // Shape rules for .out(): the dims of an input port.
 struct ShapeRule {
-  enum Kind { none, same, broadcast_all } kind = none;
+  enum Kind { none, same, broadcast_all, rank_0 } kind = none;
   const char* port = nullptr;
 };
 inline ShapeRule same_as(const char* input_port) {
@@ -21,6 +21,11 @@ inline ShapeRule same_as(const char* input_port) {
 // NumPy-style broadcast of all inputs.
 inline ShapeRule broadcast() {
   return {ShapeRule::broadcast_all, nullptr};
+}
+
+// One element, rank 0.
+inline ShapeRule scalar() {
+  return {ShapeRule::rank_0, nullptr};
 }
 
 // Merges `b` into `a` by NumPy's rule; false when they do not fit.

@@ -83,7 +83,7 @@ const Command plugin_command = {"plugin",
                                 "heddle plugin list",
                                 declare_plugin,
                                 {{"plugin list", {"plugins"}},
-                                 {"plugin check", {"operators", "rules", "totals"}},
+                                 {"plugin check", {"operators", "rules", "not_examined", "totals"}},
                                  {"plugin new", {"files"}},
                                  {"plugin run", {"outputs"}}}};
 

@@ -10,7 +10,9 @@
 #include "commands/plugin/operator_examination.h"
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/rule_examination.h"
+#include "commands/plugin/watched_run.h"
 #include "common/child_process.h"
+#include "common/process_counts.h"
 #include "plugin/registry.h"
 #include "plugin/search.h"
 
@@ -24,29 +26,46 @@ struct CheckArguments {
   bool strict = false;
 };
 
-using Examination = std::function<Verdict()>;
+using Examination = std::function<OperatorVerdict()>;
+
+std::string as_message(const OperatorVerdict& verdict) {
+  const Verdict& v = verdict.verdict;
+  return Json({{"kind", static_cast<int>(v.kind)}, {"mistake", v.mistake}, {"reason", v.reason}, {"unseen", verdict.unseen}}).dump();
+}
+
+// What was touched says what the mistake is.
+Verdict of_fault(const std::string& accused, const Described& now) {
+  if (accused.empty() && !*now.mistake) return {Verdict::Kind::fail, "crash", fmt::format("crashed: Segmentation fault{}", now.about)};
+  const bool wrote = accused.rfind("writes", 0) == 0, beyond = accused.find(" of ") != std::string::npos;
+  const char* const touched = !wrote ? "read-beyond" : beyond ? "write-beyond" : "writes-input";
+  return {Verdict::Kind::fail, *now.mistake ? now.mistake : touched, (accused.empty() ? "crashes" : accused) + now.about};
+}
 
 // Runs the examination in a child and reads its verdict.
-Verdict examine_in_child(const Examination& examine, int timeout_s) {
-  const auto failed = [](std::string reason) { return Verdict{Verdict::Kind::fail, std::move(reason)}; };
+OperatorVerdict examine_in_child(const Examination& examine, int timeout_s) {
+  const auto failed = [](const char* mistake, std::string reason) {
+    return OperatorVerdict{{Verdict::Kind::fail, mistake, std::move(reason)}, {}};
+  };
   auto child = ChildProcess::start([&](const ChildProcess::Send& send) {
-    const Verdict verdict = examine();
-    send(static_cast<char>(verdict.kind) + verdict.reason);
+    watch_standard_output();
+    report_faults([&](const std::string& accused, const Described& now) { send(as_message({of_fault(accused, now), {}})); });
+    send(as_message(examine()));
   });
-  if (!child.ok()) return failed(child.status().diagnostic().message);
+  if (!child.ok()) return failed("crash", child.status().diagnostic().message);
   std::string text;
   switch (child->next(ChildProcess::Clock::now() + std::chrono::seconds(timeout_s), &text)) {
     case ChildProcess::Event::message:
       break;
     case ChildProcess::Event::ended:
-      return failed(child->end_text());
+      return failed("crash", child->end_text());
     case ChildProcess::Event::late:
-      return failed(fmt::format("did not finish in {} s", timeout_s));
+      return failed("hangs", fmt::format("did not finish in {} s", timeout_s));
     case ChildProcess::Event::interrupted:
-      return failed("was interrupted");
+      return failed("hangs", "was interrupted");
   }
-  if (text.empty()) return failed("said nothing");
-  return {static_cast<Verdict::Kind>(text[0]), text.substr(1)};
+  const Json said = Json::parse(text, nullptr, false);
+  if (!said.is_object()) return failed("crash", "said nothing");
+  return {{static_cast<Verdict::Kind>(said["kind"].get<int>()), said["mistake"], said["reason"]}, said["unseen"]};
 }
 
 class PluginSuite {
@@ -61,21 +80,27 @@ class PluginSuite {
   const CheckArguments& o_;
   Report& report_;
   std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
-  int passed_ = 0, failed_ = 0, not_run_ = 0;
+  int passed_ = 0, failed_ = 0, not_run_ = 0, partly_ = 0;
 };
 
 void PluginSuite::examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination) {
   if (!o_.only.empty() && o_.only != again) return;
-  const auto [verdict, reason] = examine_in_child(examination, o_.timeout_s);
-  const bool skipped = verdict == Verdict::Kind::not_run, bad = verdict == Verdict::Kind::fail;
+  const auto [verdict, unseen] = examine_in_child(examination, o_.timeout_s);
+  const std::string& reason = verdict.reason;
+  const bool skipped = verdict.kind == Verdict::Kind::not_run, bad = verdict.kind == Verdict::Kind::fail;
+  partly_ += unseen.empty() ? 0 : 1;
   ++(bad ? failed_ : skipped ? not_run_ : passed_);
   verdicts_[kind].push_back({{kind, name},
                              {"status", bad       ? "fail"
                                         : skipped ? "not-run"
                                                   : "pass"},
-                             {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
+                             {"mistake", verdict.mistake.empty() ? Json(nullptr) : Json(verdict.mistake)},
+                             {"reason", reason.empty() ? Json(nullptr) : Json(reason)},
+                             {"never_with", unseen}});
   const char* const mark = bad ? "FAIL " : skipped ? "not run " : "ok   ";
-  report_.say(fmt::format("{}{}{}", mark, word(name), reason.empty() ? "" : fmt::format("  {}", quoted(reason))));
+  const std::string kind_of = bad ? fmt::format("{}: ", verdict.mistake) : "";
+  report_.say(fmt::format("{}{}{}", mark, word(name), reason.empty() ? "" : fmt::format("  {}", quoted(kind_of + reason))));
+  if (!unseen.empty()) report_.say(fmt::format("     never with {}", join(unseen, "; ")));
   if (bad)
     report_.say(fmt::format("     again: heddle plugin check {} --operator {} --seed {}{}", word(o_.file), word(again), o_.seed,
                             o_.device.empty() ? "" : fmt::format(" --device {}", word(o_.device))));
@@ -103,7 +128,7 @@ int PluginSuite::run() {
       examine("operator", display_name(schema.domain, schema.name), schema.name, [&] {
         if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed);
         const Result<Runtime> own = own_runtime();
-        if (!own.ok()) return Verdict::of(own.status().text());
+        if (!own.ok()) return OperatorVerdict{Verdict::of({"device", own.status().text()}), {}};
         DeviceExamination device(*own, o_.device);
         return examine_operator(*snapshot, schema, o_.seed, &device);
       });
@@ -111,20 +136,25 @@ int PluginSuite::run() {
     for (uint32_t i = 0; i < table.rule_count; ++i)
       examine("rule", table.rules[i]->name, table.rules[i]->name, [&] {
         const Result<Runtime> own = own_runtime();
-        return own.ok() ? examine_rule(*own, *table.rules[i], o_.seed) : Verdict::of(own.status().text());
+        const Verdict verdict = own.ok() ? examine_rule(*own, *table.rules[i], o_.seed) : Verdict::of({"value", own.status().text()});
+        return OperatorVerdict{verdict, {}};
       });
   }
   report_.json["operators"] = verdicts_["operator"];
   report_.json["rules"] = verdicts_["rule"];
-  report_.json["totals"] = {{"pass", passed_}, {"fail", failed_}, {"not_run", not_run_}};
+  const Json not_examined = ProcessCounts::available() ? Json::array() : Json({"allocates", "starts-threads", "leak"});
+  report_.json["not_examined"] = not_examined;
+  report_.json["totals"] = {{"pass", passed_}, {"fail", failed_}, {"not_run", not_run_}, {"partly", partly_}};
   const bool rules = !verdicts_["rule"].empty();
   const int examined = passed_ + failed_ + not_run_;
-  report_.say(fmt::format("{} of {} {} passed{}", passed_, examined, rules ? "operators and rules" : "operators",
-                          not_run_ > 0 ? fmt::format(", {} not run", not_run_) : ""));
+  report_.say(
+      fmt::format("{} of {} {} passed{}", passed_, examined, rules ? "operators and rules" : "operators",
+                  (not_run_ > 0 ? fmt::format(", {} not run", not_run_) : "") + (partly_ > 0 ? fmt::format(", {} in part", partly_) : "")));
+  if (!not_examined.empty()) report_.say("a build with sanitizers does not look for what allocates, starts threads or leaks memory");
   if (examined == 0)
     return report_.fail(Status(Code::unknown_name, fmt::format("nothing to check in {}", quoted(o_.file)),
                                fmt::format("see heddle inspect {}", word(o_.file))));
-  return failed_ > 0 || (o_.strict && not_run_ > 0) ? 1 : 0;
+  return failed_ > 0 || (o_.strict && not_run_ + partly_ > 0) ? 1 : 0;
 }
 
 }  // namespace
@@ -136,7 +166,7 @@ Run declare_plugin_check(CLI::App& app) {
   app.add_option("--seed", o->seed, "of the random inputs")->check(whole_number());
   app.add_option("--device", o->device, "run each operator there too, and compare")->type_name("D");
   app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));
-  app.add_flag("--strict", o->strict, "1 also when something could not be run");
+  app.add_flag("--strict", o->strict, "1 also when something was not run, an optional port, a dtype or an attribute with it");
   return [o](Report& report) { return PluginSuite(*o, report).run(); };
 }
 

@@ -6,13 +6,26 @@
 
 namespace heddle::tool {
 
+// A mistake, by name and as a sentence; ok: none.
+struct Finding {
+  // One of the names that docs/command_line.md lists under `plugin check`: "read-beyond", "unwritten", ...
+  const char* mistake = "";
+  std::string text;
+
+  bool ok() const { return text.empty(); }
+  // With the inputs that show it.
+  Finding with(const std::string& about) && { return {mistake, ok() ? std::string() : text + about}; }
+};
+
 struct Verdict {
   enum class Kind : char { pass, fail, not_run };
   Kind kind = Kind::pass;
-  std::string reason;  // of what did not pass
+  std::string mistake;  // its name
+  std::string reason;   // of what did not pass
 
-  // Empty: nothing is wrong.
-  static Verdict of(std::string wrong) { return {wrong.empty() ? Kind::pass : Kind::fail, std::move(wrong)}; }
+  static Verdict of(Finding found) {
+    return {found.ok() ? Kind::pass : Kind::fail, found.ok() ? "" : found.mistake, std::move(found.text)};
+  }
 };
 
 }  // namespace heddle::tool

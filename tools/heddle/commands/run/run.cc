@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "commands/commands.h"
-#include "commands/run/allocation_count.h"
 #include "commands/run/dump.h"
 #include "commands/run/memory_use.h"
 #include "commands/run/report_html.h"
@@ -16,6 +15,7 @@
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
+#include "common/process_counts.h"
 #include "heddle/session.h"
 #include "tensors/compare.h"
 #include "tensors/inputs.h"
@@ -204,7 +204,7 @@ Status Runner::execute() {
     options.profile = i >= o_.warmup && profiled ? &profile : nullptr;
     double ns = 0;
     {
-      const AllocationCount counted(i > 0);
+      const Counting counted(i > 0);
       const uint64_t begin = ticks();
       HEDDLE_CHECK(context_->run(options));
       ns = ticks_to_ns(ticks() - begin);
@@ -284,7 +284,7 @@ void Runner::describe() {
   report_.json["variable_bytes"] = session_->variable_bytes();
   report_.json["resident_peak_bytes"] = resident_peak_bytes();
   report_.json["steady_state_allocations"] = {
-      {"heap", AllocationCount::available() && steady ? Json(AllocationCount::total()) : Json(nullptr)}, {"device", nullptr}};
+      {"heap", ProcessCounts::available() && steady ? Json(ProcessCounts::so_far().allocations) : Json(nullptr)}, {"device", nullptr}};
   int64_t copied = 0;
   for (const PlanInfo::Change& copy : plan_->copies) copied += copy.bytes;
   report_.json["copies"] = {{"count", plan_->copies.size()}, {"bytes", copied}};

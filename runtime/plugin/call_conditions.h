@@ -1,0 +1,40 @@
+// CallConditions: what a call of run_operator() runs under, for those who look for mistakes in kernels. Whatever is set here a session may
+// do too: a kernel that gives other results, or other tiles, is broken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace heddle {
+
+// Gives a call its memory and sees when its kernel runs.
+class CallObserver {
+ public:
+  enum class Memory : uint8_t { output, scratch, thread_scratch, packed };
+  virtual ~CallObserver() = default;
+  // Memory for output or thread `index`, or for a packed constant; aligned to 64 bytes, and there as long as the call's results. May be
+  // null for 0 bytes.
+  virtual std::byte* allocate(Memory of, uint32_t index, int64_t bytes) = 0;
+  // Constants are packed, and nothing writes them any more; the kernel has so many tiles.
+  virtual void prepared(int64_t tiles) = 0;
+  // Around run(), start() and finish() of the kernel, but for what the host does for it in between.
+  virtual void run_begins() = 0;
+  virtual void run_ended() = 0;
+};
+
+struct CallConditions {
+  // Threads that a run may have, as create() is told. With `other_threads` ranges are run as if each had another one of them, with its
+  // index and scratch; all on the calling thread.
+  uint32_t max_threads = 1;
+  bool other_threads = false;
+  // What memory holds before the run, and still holds behind its end after it; none: zeros, not compared.
+  std::optional<uint8_t> output_fill, scratch_fill, thread_scratch_fill;
+  // Kernels of operators without HEDDLE_TRAIT_RANDOM are given seed and step too, which they may not use.
+  bool gives_state = false;
+  // Bounded outputs have no extent before the kernel writes one.
+  bool clears_extents = false;
+  CallObserver* observer = nullptr;
+};
+
+}  // namespace heddle

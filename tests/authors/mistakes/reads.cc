@@ -1,0 +1,113 @@
+// Kernels that read what is not theirs: beside an input, or out of an input that is empty. Each has this one mistake.
+#include <algorithm>
+#include <cmath>
+
+#include "heddle/op.h"
+using namespace heddle::plugin;
+
+namespace {
+
+constexpr heddle_dtype_set f32 = dtypes<float>();
+
+// The mean of each element and the next one. The last one has no next one.
+Status smoothed(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = (x[i] + x[i + 1]) / 2;
+  return {};
+}
+
+// The difference to the element before. The first one has none before it.
+Status differences(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] - x[i - 1];
+  return {};
+}
+
+// Twice x. Touches what it will need 4 KiB later, also where there is nothing any more. No result depends on it.
+Status doubled_ahead(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) {
+    static_cast<void>(*static_cast<const volatile float*>(x.data + i + 1024));
+    y[i] = 2 * x[i];
+  }
+  return {};
+}
+
+// x, cut to [0, 1], looked up in a table with linear interpolation. At 1 it multiplies what lies behind the table by 0.
+Status interpolated(In<float> x, In<float> table, Out<float> y) {
+  const int64_t last = table.size - 1;
+  for (int64_t i = 0; i < x.size; ++i) {
+    const float at = x[i] > 0 ? std::min(x[i], 1.0f) * static_cast<float>(last) : 0.0f;
+    const auto k = static_cast<int64_t>(at);
+    y[i] = table[k] + (at - static_cast<float>(k)) * (table[k + 1] - table[k]);
+  }
+  return {};
+}
+Status infer_interpolated(InferContext& c) {
+  if (c.dims(1).rank != 1 || c.dims(1)[0] < 1) return invalid("the table is " + dims_text(c.dims(1)) + ", expected one row of numbers");
+  return c.set_dims(0, c.dims(0)), Status();
+}
+
+// Neighbours change places. In an odd length the last one has no neighbour.
+Status swapped(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i ^ 1];
+  return {};
+}
+
+// x plus the bias, of which each element is averaged with the next one; without a bias a copy.
+Status biased(In<float> x, OptionalIn<float> b, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = b ? x[i] + (b[i] + b[i + 1]) / 2 : x[i];
+  return {};
+}
+Status infer_biased(InferContext& c) {
+  if (c.has_input(1) && dims_text(c.dims(0)) != dims_text(c.dims(1)))
+    return invalid("x is " + dims_text(c.dims(0)) + ", the bias " + dims_text(c.dims(1)));
+  return c.set_dims(0, c.dims(0)), Status();
+}
+
+// The largest element; of none it is to be -inf. It begins with the first one, without asking whether there is one.
+Status largest(In<float> x, Out<float> y) {
+  float best = x[0];
+  for (int64_t i = 1; i < x.size; ++i) best = std::max(best, x[i]);
+  y[0] = best;
+  return {};
+}
+
+// The product, broadcast as the shape rule says. The kernel takes both inputs to have all elements.
+Status product(In<float> a, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < y.size; ++i) y[i] = a[i] * b[i];
+  return {};
+}
+
+// Each row plus the row below it. There is none below the last one.
+Status row_sums(In<float> x, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + x[i + x.dims[1]];
+  return {};
+}
+Status infer_rows(InferContext& c) {
+  if (c.dims(0).rank != 2) return invalid("x is " + dims_text(c.dims(0)) + ", expected rank 2");
+  return c.set_dims(0, c.dims(0)), Status();
+}
+
+}  // namespace
+
+HEDDLE_PLUGIN("mistakes_reads", "1.0", plugin) {
+  const auto op = [](const char* name) { return Op(name, "mistakes").in("x", f32).out("y", same_as("x"), f32); };
+  plugin.add(op("Smoothed").cpu<smoothed>());
+  plugin.add(op("Differences").cpu<differences>());
+  plugin.add(op("DoubledAhead").cpu<doubled_ahead>());
+  plugin.add(Op("Interpolated", "mistakes")
+                 .in("x", f32)
+                 .in("table", f32)
+                 .out("y", {}, f32)
+                 .infer(infer_interpolated)
+                 .example("f32[3] = 0 0.5 1, f32[2] = 1 3 -> f32[3] = 1 2 3", "by hand")
+                 .cpu<interpolated>());
+  plugin.add(op("Swapped").example("f32[4] = 1 2 3 4 -> f32[4] = 2 1 4 3", "by hand").cpu<swapped>());
+  plugin.add(Op("Biased", "mistakes").in("x", f32).optional("b", f32).out("y", {}, f32).infer(infer_biased).cpu<biased>());
+  plugin.add(Op("Largest", "mistakes")
+                 .in("x", f32)
+                 .out("y", scalar(), f32)
+                 .example("f32[3] = 3 -1 2 -> f32[] = 3", "by hand")
+                 .cpu<largest>());
+  plugin.add(
+      Op("Product", "mistakes").in("a", f32).in("b", f32).out("y", broadcast(), f32).example("f32[4,3], f32[3]").cpu<product>());
+  plugin.add(Op("RowSums", "mistakes").in("x", f32).out("y", {}, f32).infer(infer_rows).cpu<row_sums>());
+}

@@ -1,0 +1,361 @@
+#include "commands/plugin/example.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/half.h"
+#include "base/json_document.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "load/json.h"
+#include "net/literal.h"
+#include "plugin/abi_attributes.h"
+#include "tensors/inputs.h"
+
+namespace heddle::tool {
+namespace {
+
+constexpr int64_t most_elements = int64_t{1} << 24;
+
+// The text from left to right. What fails says where.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  void skip() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+  bool at_end() {
+    skip();
+    return at_ == text_.size();
+  }
+  char next() {
+    skip();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(std::string_view word) {
+    skip();
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+  // Up to a blank or one of `,;]` or "->".
+  std::string_view word() {
+    skip();
+    const size_t begin = at_;
+    while (at_ < text_.size() && !std::isspace(static_cast<unsigned char>(text_[at_])) && !std::strchr(",;[]={}\"", text_[at_]) &&
+           text_.substr(at_, 2) != "->")
+      ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+  // {...}, with the braces inside it.
+  std::string_view braces() {
+    skip();
+    const size_t begin = at_;
+    int depth = 0;
+    bool in_string = false;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (in_string) {
+        if (c == '\\') ++at_;
+        in_string = c != '"';
+        continue;
+      }
+      in_string = c == '"';
+      depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+      if (depth == 0) return text_.substr(begin, ++at_ - begin);
+    }
+    return {};
+  }
+  // "...", without escapes.
+  std::optional<std::string> string() {
+    if (!take("\"")) return {};
+    const size_t end = text_.find('"', at_);
+    if (end == std::string_view::npos) return {};
+    std::string content(text_.substr(at_, end - at_));
+    at_ = end + 1;
+    return content;
+  }
+  Status wrong(const std::string& what) const {
+    return {Code::syntax, fmt::format("example {}: at character {}: {}", quoted(text_), at_ + 1, what),
+            "docs/writing_an_operator.md says how examples are written"};
+  }
+
+ private:
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+// ---------------------------------------------------------------- tensors
+
+// The list as JSON, which knows how numbers of each dtype are written.
+Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype, const Shape& shape,
+                                            const std::vector<std::string_view>& words) {
+  const auto count = static_cast<size_t>(shape.element_count());
+  if (words.size() != count && words.size() != 1)
+    return scanner.wrong(fmt::format("{} elements are given, {} takes {}, or one for all", words.size(), shape.text(), count));
+  std::string list = "[";
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view word = words[words.size() == 1 ? 0 : i];
+    double number = 0;
+    const bool plain = parse_float(word, &number) && word.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+    list += fmt::format(fmt::runtime(plain ? "{}{}" : "{}\"{}\""), i > 0 ? "," : "", word);
+  }
+  list += ']';
+  const auto document = JsonDocument::parse(list, 2);
+  if (!document.ok()) return scanner.wrong(fmt::format("the elements are no list of {}", to_string(dtype)));
+  auto blob = parse_literal(document->root(), dtype, shape);
+  return blob.ok() ? std::move(blob) : Result<std::shared_ptr<const Blob>>(scanner.wrong(blob.status().diagnostic().message));
+}
+
+// Reals in [low, high), integers likewise.
+std::shared_ptr<const Blob> random_between(DType dtype, const Shape& shape, double low, double high, uint64_t seed) {
+  const bool real = dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(dtype, shape, &data);
+  const auto width = static_cast<size_t>(byte_width(dtype));
+  uint64_t state = seed;
+  for (int64_t i = 0; i < shape.element_count(); ++i) {
+    const double share = static_cast<double>(next_random(state) >> 11) * 0x1p-53;
+    const double value = low + share * (high - low);
+    const auto rounded = static_cast<float>(value);
+    const auto integer = static_cast<int64_t>(std::floor(value));
+    const uint16_t half = dtype == DType::bf16 ? bf16_of_float(rounded) : f16_of_float(rounded);
+    const void* from = !real        ? static_cast<const void*>(&integer)
+                       : width == 8 ? static_cast<const void*>(&value)
+                       : width == 4 ? &rounded
+                                    : static_cast<const void*>(&half);
+    std::memcpy(data + static_cast<size_t>(i) * width, from, width);  // the low bytes of an integer
+  }
+  return blob;
+}
+
+Result<std::shared_ptr<const Blob>> read_content(Scanner& s, DType dtype, const Shape& shape, uint64_t seed) {
+  std::vector<std::string_view> words;
+  while (!s.at_end() && !std::strchr(",;", s.next())) {
+    const std::string_view word = s.word();
+    if (word.empty()) break;
+    words.push_back(word);
+  }
+  if (words.size() == 1)
+    if (const size_t dots = words[0].find(".."); dots != std::string_view::npos) {
+      double low = 0, high = 0;
+      if (!parse_float(words[0].substr(0, dots), &low) || !parse_float(words[0].substr(dots + 2), &high) || !(low < high))
+        return s.wrong(fmt::format("{} is no range LOW..HIGH", quoted(words[0])));
+      return random_between(dtype, shape, low, high, seed);
+    }
+  return blob_of(s, dtype, shape, words);
+}
+
+Result<ExampleTensor> read_tensor(Scanner& s, uint64_t seed) {
+  ExampleTensor tensor;
+  if (s.next() == '-' && s.take("-")) {
+    tensor.absent = true;
+    return tensor;
+  }
+  const std::string_view name = s.word();
+  tensor.dtype = dtype_from_string(std::string(name));
+  if (tensor.dtype == DType::none) return s.wrong(fmt::format("{} is no dtype", quoted(name)));
+  if (!s.take("[")) return s.wrong("dims in brackets follow a dtype");
+  while (!s.take("]")) {
+    int64_t dim = 0;
+    if (tensor.shape.rank() == max_rank || !parse_int(s.word(), &dim) || dim < 0) return s.wrong("dims are up to 8 numbers, as in [2,3]");
+    tensor.shape.push_back(dim);
+    s.take(",");
+  }
+  int64_t bytes = 0;
+  if (!checked_byte_size(tensor.dtype, tensor.shape, &bytes) || tensor.shape.element_count() > most_elements)
+    return s.wrong(fmt::format("an example has at most {} elements", most_elements));
+  if (s.take("=")) {
+    HEDDLE_TRY(tensor.content, read_content(s, tensor.dtype, tensor.shape, seed));
+  }
+  return tensor;
+}
+
+// ---------------------------------------------------------------- attributes
+
+bool is_integer(std::string_view word) {
+  int64_t ignored = 0;
+  return parse_int(word, &ignored);
+}
+
+Result<AttributeValue> read_list(Scanner& s, heddle_attribute_type wanted) {
+  std::vector<int64_t> integers;
+  std::vector<double> numbers;
+  std::vector<std::string> texts;
+  while (!s.take("]")) {
+    if (s.next() == '"') {
+      const auto text = s.string();
+      if (!text) return s.wrong("a text has no end");
+      texts.push_back(*text);
+    } else {
+      const std::string_view word = s.word();
+      double number = 0;
+      if (!parse_float(word, &number)) return s.wrong(fmt::format("{} is no element of a list", quoted(word)));
+      int64_t integer = 0;
+      if (parse_int(word, &integer)) integers.push_back(integer);
+      numbers.push_back(number);
+    }
+    s.take(",");
+  }
+  if (wanted == HEDDLE_ATTRIBUTE_STRINGS) return AttributeValue(std::move(texts));
+  if (wanted == HEDDLE_ATTRIBUTE_FLOATS) return AttributeValue(std::move(numbers));
+  if (integers.size() != numbers.size()) return s.wrong("a list of integers has other numbers");
+  return AttributeValue(std::move(integers));
+}
+
+Result<AttributeValue> read_value(Scanner& s, heddle_attribute_type wanted, uint64_t seed) {
+  if (s.next() == '{') {
+    const std::string_view json = s.braces();
+    if (json.empty()) return s.wrong("a brace has no end");
+    HEDDLE_TRY(Net net, net_from_json(json, {}), "in a net of an example");
+    return AttributeValue(std::make_shared<const Net>(std::move(net)));
+  }
+  if (s.next() == '"') {
+    auto text = s.string();
+    if (!text) return s.wrong("a text has no end");
+    return AttributeValue(std::move(*text));
+  }
+  if (s.take("[")) return read_list(s, wanted);
+  if (wanted == HEDDLE_ATTRIBUTE_TENSOR) {
+    HEDDLE_TRY(ExampleTensor tensor, read_tensor(s, seed));
+    if (!tensor.content) return s.wrong("a tensor as attribute needs its elements");
+    return AttributeValue(tensor.content);
+  }
+  const std::string_view word = s.word();
+  int64_t integer = 0;
+  double number = 0;
+  if (wanted != HEDDLE_ATTRIBUTE_FLOAT && is_integer(word) && parse_int(word, &integer)) return AttributeValue(integer);
+  if (parse_float(word, &number)) return AttributeValue(number);
+  return s.wrong(fmt::format("{} is no value of an attribute", quoted(word)));
+}
+
+Status read_attributes(Scanner& s, const OperatorSchema& schema, uint64_t seed, std::vector<Attribute>& attributes) {
+  while (!s.at_end() && s.next() != '-') {
+    const std::string name(s.word());
+    const int index = schema.attribute_index(name);
+    if (index < 0) return {Code::unknown_attribute, fmt::format("an example gives attribute {}, which is not declared", quoted(name))};
+    if (!s.take("=")) return s.wrong("an attribute is written NAME=VALUE");
+    HEDDLE_TRY(AttributeValue value, read_value(s, schema.op->attributes[index]->type, seed));
+    attributes.push_back({name, std::move(value)});
+    if (!s.take(",")) break;
+  }
+  return {};
+}
+
+Result<std::vector<ExampleTensor>> read_tensors(Scanner& s, uint64_t seed) {
+  std::vector<ExampleTensor> tensors;
+  if (s.at_end() || s.next() == ';') return tensors;
+  do {
+    HEDDLE_TRY(ExampleTensor tensor, read_tensor(s, seed + tensors.size()));
+    tensors.push_back(std::move(tensor));
+  } while (s.take(","));
+  return tensors;
+}
+
+std::string list_text(const auto& list, const auto& text) {
+  std::vector<std::string> texts;
+  for (const auto& element : list) texts.push_back(text(element));
+  return fmt::format("[{}]", join(texts, ","));
+}
+
+std::string attribute_text(const AttributeValue& value) {
+  const auto of_text = [](const std::string& text) { return fmt::format("\"{}\"", text); };
+  const auto of_number = [](double number) { return shortest(number); };
+  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return shortest(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return of_text(*text);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) return list_text(*list, [](int64_t i) { return fmt::to_string(i); });
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) return list_text(*list, of_number);
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return list_text(*list, of_text);
+  if (const auto* blob = std::get_if<std::shared_ptr<const Blob>>(&value); blob && *blob) return example_text(**blob);
+  return "{...}";  // a net
+}
+
+// Indices stay within what they index, as far as the declaration says what that is.
+int64_t index_bound(const OperatorSchema& schema, size_t input, const std::vector<ExampleTensor>& inputs) {
+  const heddle_port* const port = schema.input_port(input);
+  if (!port || port->index_bound_port < 0 || static_cast<size_t>(port->index_bound_port) >= inputs.size()) return 0;
+  const Shape& of = inputs[static_cast<size_t>(port->index_bound_port)].shape;
+  const int axis = port->index_bound_axis >= 0 ? port->index_bound_axis : 0;
+  return axis < of.rank() ? of[axis] : 0;
+}
+
+}  // namespace
+
+Result<std::vector<ExampleTensor>> parse_example_tensors(std::string_view text, uint64_t seed) {
+  Scanner s(text);
+  HEDDLE_TRY(auto tensors, read_tensors(s, seed));
+  if (!s.at_end()) return s.wrong("this is behind the last tensor");
+  return tensors;
+}
+
+Result<Example> parse_example(const OperatorSchema& schema, std::string_view text, uint64_t seed) {
+  Scanner s(text);
+  Example example;
+  OperatorCall& call = example.call;
+  call.domain = schema.domain;
+  call.type = schema.name;
+  call.version = schema.version;
+  call.random_seed = seed;
+  std::vector<ExampleTensor> inputs;
+  if (!s.take("->")) {
+    HEDDLE_TRY(inputs, read_tensors(s, seed));
+    if (s.take(";")) HEDDLE_CHECK(read_attributes(s, schema, seed, call.attributes));
+    example.says_outputs = s.take("->");
+  } else {
+    example.says_outputs = true;
+  }
+  if (example.says_outputs) {
+    HEDDLE_TRY(example.outputs, read_tensors(s, seed));
+  }
+  if (!s.at_end()) return s.wrong("this is neither an input, nor an attribute behind \";\", nor an output behind \"->\"");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!schema.input_port(i))
+      return Status(Code::arity_mismatch,
+                    fmt::format("example {} has {} inputs, the operator takes {}", quoted(text), inputs.size(), schema.op->input_count));
+    const ExampleTensor& t = inputs[i];
+    call.inputs.push_back(t.absent    ? nullptr
+                          : t.content ? t.content
+                                      : random_blob(t.dtype, t.shape, seed + i, index_bound(schema, i, inputs)));
+  }
+  call.output_count = example.outputs.size();
+  if (!example.says_outputs) {
+    call.output_count = 0;
+    while (call.output_count < schema.op->output_count && !(schema.op->outputs[call.output_count]->flags & HEDDLE_PORT_OPTIONAL))
+      ++call.output_count;
+  }
+  return example;
+}
+
+std::string example_text(const Blob& blob) {
+  std::string text = fmt::format("{}{} = ", to_string(blob.dtype), blob.shape.text());
+  std::string list;
+  append_literal(list, blob);
+  for (const char c : list)
+    if (!std::strchr("[],\"", c)) text += c;
+  return text;
+}
+
+std::string example_text(const OperatorCall& call, const std::vector<std::shared_ptr<const Blob>>& outputs, int64_t most) {
+  const auto texts = [&](const std::vector<std::shared_ptr<const Blob>>& blobs) {
+    std::vector<std::string> list;
+    for (const auto& blob : blobs)
+      list.push_back(!blob                                ? "-"
+                     : blob->shape.element_count() > most ? fmt::format("{}{}", to_string(blob->dtype), blob->shape.text())
+                                                          : example_text(*blob));
+    return join(list, ", ");
+  };
+  std::vector<std::string> attributes;
+  for (const Attribute& a : call.attributes) attributes.push_back(fmt::format("{}={}", a.name, attribute_text(a.value)));
+  const std::string inputs = texts(call.inputs);
+  const std::string given = attributes.empty() ? inputs : fmt::format("{}; {}", inputs, join(attributes, ", "));
+  return outputs.empty() ? given : fmt::format("{} -> {}", given, texts(outputs));
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,46 @@
+// Examples of operators (heddle_example): one call as text, which documentation shows and `heddle plugin check` runs.
+//
+//   f32[2,3] = 1 2 3 4 5 6, i64[2] = 2 0; axis=1 -> f32[2,2] = 3 1 6 4
+//
+// Inputs stand in the order of the ports, "-" for one that is absent; then attributes, then outputs. A tensor is its dtype, its dims, and
+// its elements in row-major order, one for all of them, or LOW..HIGH for random ones (high excluded where they are integers); without
+// elements an input is random and of an output only dtype and dims are compared. Numbers are as in nets: 1.5, -inf, nan. An attribute is
+// an integer, a number (with a point or an exponent), "text", a list of these, a tensor, or a net as JSON in braces.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugin/operator_runner.h"
+#include "plugin/schema.h"
+
+namespace heddle::tool {
+
+// A tensor of an example as it stands there.
+struct ExampleTensor {
+  bool absent = false;
+  DType dtype = DType::none;
+  Shape shape;
+  std::shared_ptr<const Blob> content;  // null: not said
+};
+
+struct Example {
+  OperatorCall call;  // with random content where none is said
+  std::vector<ExampleTensor> outputs;
+  bool says_outputs = false;
+};
+
+// `seed` is that of random content. Errors: syntax, naming the place; unknown_attribute, attribute_mismatch, arity_mismatch.
+Result<Example> parse_example(const OperatorSchema& schema, std::string_view text, uint64_t seed);
+
+// Tensors alone, as for a rewrite rule. Errors: syntax.
+Result<std::vector<ExampleTensor>> parse_example_tensors(std::string_view text, uint64_t seed);
+
+// Tensor as an example says it, which is read back as the same bits: "f32[2] = 1 2.5".
+std::string example_text(const Blob& blob);
+// The call with its outputs as an example; contents of more than `most` elements are left out.
+std::string example_text(const OperatorCall& call, const std::vector<std::shared_ptr<const Blob>>& outputs, int64_t most);
+
+}  // namespace heddle::tool

@@ -1,0 +1,54 @@
+// Memory around which nothing may be touched, and who is told when a kernel does: pages without access stand before and behind each input,
+// output, scratch and packed constant; inputs and packed constants can not be written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/net.h"
+
+namespace heddle::tool {
+
+// One piece of memory. What is left of its pages holds `slack`.
+class GuardedBytes {
+ public:
+  // Which end of the bytes touches its guard. The begin is aligned to 64 bytes, as kernels are promised, so that up to 63 bytes may lie
+  // between the end and its guard.
+  enum class Side : uint8_t { front, behind };
+  // `name`: "input 1", "its scratch".
+  GuardedBytes(std::string name, int64_t bytes, Side side, uint8_t slack);
+  ~GuardedBytes();
+  GuardedBytes(const GuardedBytes&) = delete;
+  GuardedBytes& operator=(const GuardedBytes&) = delete;
+
+  std::byte* data() const { return data_; }
+  void forbid_writing();
+  // "wrote behind the end of output 0", from what became of the slack; empty: nothing.
+  std::string damage() const;
+  // Likewise of an access that was refused at `address`; empty: it has nothing to do with this.
+  std::string accused(const void* address, bool wrote) const;
+
+ private:
+  const std::string name_;
+  const int64_t bytes_;
+  const uint8_t slack_;
+  std::byte* base_ = nullptr;
+  size_t mapped_ = 0, room_ = 0;
+  std::byte* data_ = nullptr;
+  bool read_only_ = false;
+};
+
+// All that exist are known: a crash of the process is told as what was touched. Behind this a SIGSEGV or SIGBUS calls `tell` with the
+// finding (empty: nothing that is known here) and what describe() was given last, and ends the process. For child processes.
+struct Described {
+  std::string about;
+  const char* mistake = "";  // what a fault is called now; "": by what was touched
+};
+void report_faults(std::function<void(const std::string& accused, const Described& now)> tell);
+void describe(Described now);
+
+}  // namespace heddle::tool

@@ -1,0 +1,242 @@
+#include "commands/plugin/operator_cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/half.h"
+#include "base/text.h"
+#include "tensors/inputs.h"
+#include "tensors/tensor_files.h"
+
+namespace heddle::tool {
+namespace {
+
+const Shape shapes[] = {Shape{},        Shape{1},          Shape{7},    Shape{2, 3},    Shape{0, 3},
+                        Shape{3, 1, 5}, Shape{2, 3, 5, 4}, Shape{4, 4}, Shape{300, 257}};
+const DType dtypes[] = {DType::f32, DType::f64, DType::f16, DType::i32, DType::i64, DType::u8, DType::boolean};
+
+bool allows(const heddle_port& port, DType dtype) {
+  return (port.dtypes & HEDDLE_DTYPE_BIT(static_cast<int>(dtype))) != 0;
+}
+
+// For an input whose schema does not allow `dtype`: something that it does.
+DType fitting(const heddle_port& port, DType dtype) {
+  if (allows(port, dtype)) return dtype;
+  for (const DType other : {DType::i64, DType::f32, DType::boolean})
+    if (allows(port, other)) return other;
+  return dtype;
+}
+
+// Positive: the input holds indices below it.
+int64_t index_bound(const heddle_port& port, const Shape& of) {
+  if (port.index_bound_port < 0) return 0;
+  if (of.rank() == 0) return 1;
+  const int axis = port.index_bound_axis >= 0 ? port.index_bound_axis : 0;
+  return axis < of.rank() ? of[axis] : 0;
+}
+
+uint32_t required_outputs(const OperatorSchema& schema) {
+  uint32_t count = 0;
+  while (count < schema.op->output_count && !(schema.op->outputs[count]->flags & HEDDLE_PORT_OPTIONAL)) ++count;
+  return count;
+}
+
+uint32_t required_inputs(const OperatorSchema& schema) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < schema.op->input_count; ++i)
+    if (!(schema.op->inputs[i]->flags & HEDDLE_PORT_OPTIONAL)) count = i + 1;
+  return count;
+}
+
+OperatorCase generic_case(const OperatorSchema& schema, const Shape& shape, DType dtype, uint64_t seed, uint32_t inputs, uint32_t outputs) {
+  OperatorCase made;
+  OperatorCall& call = made.call;
+  call.domain = schema.domain;
+  call.type = schema.name;
+  call.version = schema.version;
+  call.random_seed = seed;
+  call.output_count = outputs;
+  for (uint32_t i = 0; i < inputs; ++i)
+    call.inputs.push_back(random_blob(fitting(*schema.op->inputs[i], dtype), shape, seed + i, index_bound(*schema.op->inputs[i], shape)));
+  made.about = fmt::format("{}{}, seed {}", to_string(dtype), shape.text(), seed);
+  return made;
+}
+
+// Numbers that an attribute may stand for beside its default.
+std::vector<AttributeValue> other_values(const heddle_attribute_schema& attribute) {
+  if (attribute.type == HEDDLE_ATTRIBUTE_INT) return {int64_t{1}, int64_t{0}, int64_t{-1}, int64_t{2}};
+  if (attribute.type == HEDDLE_ATTRIBUTE_FLOAT) return {0.5, 2.0, -1.0};
+  return {};
+}
+
+bool is_default(const heddle_attribute_schema& attribute, const AttributeValue& value) {
+  const heddle_attribute* const given = attribute.default_value;
+  if (!given) return false;
+  if (const auto* i = std::get_if<int64_t>(&value)) return given->type == HEDDLE_ATTRIBUTE_INT && given->i == *i;
+  if (const auto* f = std::get_if<double>(&value)) return given->type == HEDDLE_ATTRIBUTE_FLOAT && given->f == *f;
+  if (const auto* s = std::get_if<std::string>(&value))
+    return given->type == HEDDLE_ATTRIBUTE_STRING && given->s && *s == std::string(given->s, given->count);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
+    return given->type == HEDDLE_ATTRIBUTE_INTS && std::equal(list->begin(), list->end(), given->ints, given->ints + given->count);
+  return false;
+}
+
+void add_options(const OperatorSchema& schema, uint64_t seed, DType dtype, std::vector<OperatorCase>& cases) {
+  const uint32_t inputs = required_inputs(schema), outputs = required_outputs(schema);
+  for (const Shape& shape : {Shape{7}, Shape{4, 4}, Shape{3, 1, 5}}) {
+    for (uint32_t i = inputs; i < schema.op->input_count; ++i) cases.push_back(generic_case(schema, shape, dtype, seed, i + 1, outputs));
+    for (uint32_t o = outputs; o < schema.op->output_count; ++o) cases.push_back(generic_case(schema, shape, dtype, seed, inputs, o + 1));
+    for (uint32_t a = 0; a < schema.op->attribute_count; ++a)
+      for (AttributeValue& value : other_values(*schema.op->attributes[a])) {
+        if (is_default(*schema.op->attributes[a], value)) continue;
+        OperatorCase made = generic_case(schema, shape, dtype, seed, inputs, outputs);
+        made.call.attributes.push_back({schema.op->attributes[a]->name, std::move(value)});
+        made.about = example_text(made.call, {}, 0);
+        cases.push_back(std::move(made));
+      }
+  }
+}
+
+void store(std::byte* to, DType dtype, double value) {
+  const auto put = [&](auto number) { std::memcpy(to, &number, sizeof(number)); };
+  switch (dtype) {
+    case DType::f16:
+      return put(f16_of_float(static_cast<float>(value)));
+    case DType::bf16:
+      return put(bf16_of_float(static_cast<float>(value)));
+    case DType::f32:
+      return put(static_cast<float>(value));
+    case DType::f64:
+      return put(value);
+    case DType::boolean:
+      return put(static_cast<uint8_t>(value != 0));
+    default: {
+      const auto integer = static_cast<int64_t>(value);
+      std::memcpy(to, &integer, static_cast<size_t>(byte_width(dtype)));  // its low bytes
+    }
+  }
+}
+
+std::shared_ptr<const Blob> converted(const Blob& from, DType dtype) {
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(dtype, from.shape, &data);
+  const TensorView view{from.dtype, from.shape, const_cast<std::byte*>(from.data)};
+  for (int64_t i = 0; i < from.shape.element_count(); ++i) store(data + i * byte_width(dtype), dtype, element(view, i));
+  return blob;
+}
+
+}  // namespace
+
+Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed) {
+  OperatorCases cases;
+  for (uint32_t i = 0; i < schema.op->example_count; ++i) {
+    const heddle_example& said = *schema.op->examples[i];
+    HEDDLE_TRY(Example example, parse_example(schema, said.text, seed));
+    OperatorCase& made = cases.examples.emplace_back();
+    made.call = std::move(example.call);
+    made.expected = std::move(example.outputs);
+    made.may_refuse = false;
+    made.about = fmt::format("example {}: {}", i + 1, said.text);
+  }
+  const uint32_t inputs = required_inputs(schema), outputs = required_outputs(schema);
+  if (outputs == 0) return cases;
+  DType first = DType::none;
+  for (const DType dtype : dtypes) {
+    if (inputs > 0 && !allows(*schema.op->inputs[0], dtype) && first != DType::none) continue;
+    if (first == DType::none) first = inputs > 0 ? fitting(*schema.op->inputs[0], dtype) : dtype;
+    for (const Shape& shape : shapes) cases.generic.push_back(generic_case(schema, shape, dtype, seed, inputs, outputs));
+  }
+  add_options(schema, seed, first, cases.generic);
+  return cases;
+}
+
+bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of) {
+  const heddle_port* const first = schema.input_port(0);
+  if (!first || !allows(*first, dtype) || of.call.inputs.empty() || !of.call.inputs[0]) return false;
+  const auto same_variable = [&](const heddle_port* port) {
+    return port == first ||
+           (port && port->type_variable && first->type_variable && std::strcmp(port->type_variable, first->type_variable) == 0);
+  };
+  const DType before = of.call.inputs[0]->dtype;
+  if (before == dtype) return false;
+  for (size_t i = 0; i < of.call.inputs.size(); ++i)
+    if (of.call.inputs[i] && of.call.inputs[i]->dtype == before && same_variable(schema.input_port(i)))
+      of.call.inputs[i] = converted(*of.call.inputs[i], dtype);
+  for (size_t o = 0; o < of.expected.size(); ++o)
+    if (same_variable(schema.output_port(o)) && of.expected[o].dtype == before) {
+      of.expected[o].dtype = dtype;
+      of.expected[o].content = nullptr;
+    }
+  of.may_refuse = true;
+  of.about = fmt::format("in {}, {}", to_string(dtype), of.about);
+  return true;
+}
+
+// ---------------------------------------------------------------- coverage
+
+Coverage::Coverage(const RegistrySnapshot& registry, const OperatorSchema& schema)
+    : schema_(schema),
+      dtypes_(schema.op->input_count),
+      ran_dtypes_(schema.op->input_count),
+      inputs_(schema.op->input_count),
+      outputs_(schema.op->output_count),
+      attributes_(schema.op->attribute_count) {
+  bool has_kernel = false;
+  for (const auto& plugin : registry.plugins())
+    for (const KernelEntry& entry : plugin->kernels) {
+      const heddle_kernel& kernel = *entry.kernel;
+      if (schema.name != kernel.operator_name || schema.domain != (kernel.domain ? kernel.domain : "") ||
+          std::strcmp(kernel.device_kind, "cpu") != 0 || kernel.version > schema.version)
+        continue;
+      has_kernel = true;
+      for (uint32_t i = 0; i < schema.op->input_count; ++i)
+        dtypes_[i] |= kernel.input_dtypes && i < kernel.input_dtype_count ? kernel.input_dtypes[i] : ~heddle_dtype_set{0};
+    }
+  for (uint32_t i = 0; i < schema.op->input_count; ++i)
+    dtypes_[i] = (has_kernel && !schema.op->pointwise ? dtypes_[i] : ~heddle_dtype_set{0}) & schema.op->inputs[i]->dtypes;
+}
+
+void Coverage::ran(const OperatorCall& call) {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const size_t port = std::min<size_t>(i, schema_.op->input_count - 1);
+    if (!call.inputs[i]) continue;
+    inputs_[port] = 1;
+    ran_dtypes_[port] |= HEDDLE_DTYPE_BIT(static_cast<int>(call.inputs[i]->dtype));
+  }
+  for (size_t o = 0; o < std::min<size_t>(call.output_count, outputs_.size()); ++o) outputs_[o] = 1;
+  for (const Attribute& a : call.attributes)
+    if (const int index = schema_.attribute_index(a.name); index >= 0 && !is_default(*schema_.op->attributes[index], a.value))
+      attributes_[static_cast<size_t>(index)] = 1;
+}
+
+std::vector<DType> Coverage::missing_dtypes() const {
+  std::vector<DType> missing;
+  if (dtypes_.empty()) return missing;
+  for (int d = 1; d < HEDDLE_DTYPE_COUNT; ++d)
+    if (dtypes_[0] & ~ran_dtypes_[0] & HEDDLE_DTYPE_BIT(d)) missing.push_back(static_cast<DType>(d));
+  return missing;
+}
+
+std::vector<std::string> Coverage::missing() const {
+  std::vector<std::string> missing;
+  const heddle_operator& op = *schema_.op;
+  for (uint32_t i = 0; i < op.input_count; ++i) {
+    if (!inputs_[i]) {
+      missing.push_back(fmt::format("input {}", quoted(op.inputs[i]->name)));
+      continue;
+    }
+    std::vector<std::string> names;
+    for (int d = 1; d < HEDDLE_DTYPE_COUNT; ++d)
+      if (dtypes_[i] & ~ran_dtypes_[i] & HEDDLE_DTYPE_BIT(d)) names.emplace_back(to_string(static_cast<DType>(d)));
+    if (!names.empty()) missing.push_back(fmt::format("{} of {}", join(names, ", "), quoted(op.inputs[i]->name)));
+  }
+  for (uint32_t o = 0; o < op.output_count; ++o)
+    if (!outputs_[o]) missing.push_back(fmt::format("output {}", quoted(op.outputs[o]->name)));
+  for (uint32_t a = 0; a < op.attribute_count; ++a)
+    if (!attributes_[a]) missing.push_back(fmt::format("attribute {} other than its default", quoted(op.attributes[a]->name)));
+  return missing;
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,54 @@
+// The calls that `heddle plugin check` makes of an operator: its examples, and inputs that its declaration allows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "commands/plugin/example.h"
+#include "plugin/registry.h"
+
+namespace heddle::tool {
+
+struct OperatorCase {
+  OperatorCall call;
+  std::vector<ExampleTensor> expected;  // of an example; contents null where it does not say them
+  bool may_refuse = true;               // not what an example says
+  std::string about;                    // for reports: what the inputs are
+
+  bool is_example() const { return !may_refuse; }
+};
+
+struct OperatorCases {
+  std::vector<OperatorCase> examples;
+  // In the order in which refusals say most: the one with the most dimensions last.
+  std::vector<OperatorCase> generic;
+};
+
+// Generic: every dtype of the declaration on scalars, odd, empty, square and large shapes, the same for all inputs; then other numbers of
+// optional inputs and outputs, and other values of attributes, where there are any. Indices are below their bounds. Errors: an example
+// that can't be read.
+Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed);
+
+// The call in another dtype: what shares a type variable with its first input has it too, with the same numbers as far as it can hold
+// them. False: it can't be had.
+bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of);
+
+// What the declaration allows and no call has shown so far.
+class Coverage {
+ public:
+  Coverage(const RegistrySnapshot& registry, const OperatorSchema& schema);
+  void ran(const OperatorCall& call);
+  // "optional input \"b\"", "attribute \"axis\" other than its default", "f16 of \"x\""; empty: all of it has run.
+  std::vector<std::string> missing() const;
+  // Dtypes that its first input may have and has not had.
+  std::vector<DType> missing_dtypes() const;
+
+ private:
+  const OperatorSchema& schema_;
+  std::vector<heddle_dtype_set> dtypes_;      // by input port: what kernels take
+  std::vector<heddle_dtype_set> ran_dtypes_;  // likewise
+  std::vector<char> inputs_, outputs_, attributes_;
+};
+
+}  // namespace heddle::tool

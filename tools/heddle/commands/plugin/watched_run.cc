@@ -1,0 +1,135 @@
+#include "commands/plugin/watched_run.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "common/process_counts.h"
+
+namespace heddle::tool {
+namespace {
+
+// In place of standard output; -1: it is not watched.
+int printed_to = -1;
+
+bool take_printed() {
+  if (printed_to < 0) return false;
+  std::cout.flush();
+  std::fflush(stdout);
+  const bool any = ::lseek(printed_to, 0, SEEK_END) > 0;
+  if (any && (::ftruncate(printed_to, 0) != 0 || ::lseek(printed_to, 0, SEEK_SET) != 0)) printed_to = -1;
+  return any;
+}
+
+int64_t entries_of(const char* folder) {
+  int64_t count = 0;
+  std::error_code error;
+  for (auto it = std::filesystem::directory_iterator(folder, error); !error && it != std::filesystem::directory_iterator();
+       it.increment(error))
+    ++count;
+  return count;
+}
+
+bool computed_in_place(const OperatorCall& call, uint32_t input) {
+  for (const auto& [output, of] : call.in_place)
+    if (of == input) return true;
+  return false;
+}
+
+// One at a time: the counts are the process's.
+std::optional<Counting> counting;
+ProcessCounts before;
+
+}  // namespace
+
+WatchedRun::WatchedRun(const RegistrySnapshot& registry, OperatorCall call, GuardedBytes::Side side, uint8_t slack)
+    : side_(side), slack_(slack), outputs_(Status()) {
+  for (uint32_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i]) continue;
+    auto guarded = std::make_shared<Blob>(*call.inputs[i]);
+    GuardedBytes& memory = memory_.emplace_back(fmt::format("input {}", i), guarded->bytes, side_, slack_);
+    if (guarded->bytes > 0) std::memcpy(memory.data(), guarded->data, static_cast<size_t>(guarded->bytes));
+    if (!computed_in_place(call, i)) memory.forbid_writing();
+    guarded->data = memory.data();
+    guarded->owner = nullptr;
+    call.inputs[i] = std::move(guarded);
+  }
+  call.conditions.observer = this;
+  take_printed();
+  outputs_ = run_operator(registry, call, &end_);
+  look();
+}
+
+std::byte* WatchedRun::allocate(Memory of, uint32_t index, int64_t bytes) {
+  const std::string name = of == Memory::output           ? fmt::format("output {}", index)
+                           : of == Memory::scratch        ? "its scratch"
+                           : of == Memory::thread_scratch ? "a thread's scratch"
+                                                          : "a constant that it has packed";
+  GuardedBytes& memory = memory_.emplace_back(name, bytes, side_, slack_);
+  if (of == Memory::packed) packed_.push_back(&memory);
+  return memory.data();
+}
+
+void WatchedRun::prepared(int64_t tiles) {
+  tiles_ = tiles;
+  for (GuardedBytes* memory : packed_) memory->forbid_writing();
+}
+
+void WatchedRun::run_begins() {
+  before = ProcessCounts::so_far();
+  counting.emplace();
+}
+
+void WatchedRun::run_ended() {
+  counting.reset();
+  const ProcessCounts now = ProcessCounts::so_far();
+  seen_.allocations += now.allocations - before.allocations;
+  seen_.threads += now.threads - before.threads;
+  seen_.printed = take_printed() || seen_.printed;
+}
+
+void WatchedRun::look() {
+  for (const GuardedBytes& memory : memory_)
+    if (std::string damage = memory.damage(); !damage.empty()) {
+      found_ = {"write-beyond", fmt::format("the kernel {}", damage)};
+      return;
+    }
+  if (seen_.printed) found_ = {"prints", "prints to standard output when it runs"};
+  if (seen_.allocations > 0 && found_.ok())
+    found_ = {"allocates", fmt::format("allocates memory when it runs ({} times in one run)", seen_.allocations)};
+  if (seen_.threads > 0) found_ = {"starts-threads", fmt::format("starts threads when it runs ({} in one run)", seen_.threads)};
+}
+
+Finding find_leaks(const RegistrySnapshot& registry, const OperatorCall& call) {
+  constexpr int times = 4;
+  const auto run = [&] { static_cast<void>(run_operator(registry, call)); };
+  run();  // what is made once for all calls
+  run();
+  const int64_t files = entries_of("/proc/self/fd"), threads = entries_of("/proc/self/task");
+  const int64_t kept = ProcessCounts::so_far().kept;
+  {
+    const Counting here;
+    for (int i = 0; i < times; ++i) run();
+  }
+  const int64_t left = ProcessCounts::so_far().kept - kept;
+  if (left >= times) return {"leak", fmt::format("leaks memory: {} calls left {} allocations behind", times, left)};
+  if (entries_of("/proc/self/fd") >= files + times) return {"leak", "leaks open files: each call leaves one behind"};
+  if (entries_of("/proc/self/task") >= threads + times) return {"leak", "leaks threads: each call leaves one behind"};
+  return {};
+}
+
+void watch_standard_output() {
+  const int file = ::memfd_create("heddle-check", MFD_CLOEXEC);
+  if (file < 0) return;
+  std::cout.flush();
+  std::fflush(stdout);
+  if (::dup2(file, STDOUT_FILENO) >= 0) printed_to = file;
+}
+
+}  // namespace heddle::tool
