@@ -140,7 +140,7 @@ TEST(ToolPlugin, CheckTellsRefusalsFromFailures) {
                                  {"BadExtent", "fail", "wrote extent 1048576"},
                                  {"RawRunThrows", "fail", "threw an exception across"},
                                  {"RawCreateThrows", "fail", "create threw an exception across"},
-                                 {"RawCreateFails", "not-run", "failed with status 1 and no text"},
+                                 {"RawCreateFails", "fail", "refuses without saying why"},
                                  {"RawDestroyThrows", "pass", ""},
                                  {"RawPrepareThrows", "fail", "prepare threw an exception across"}};
   const Json object = heddle_json({"plugin", "check", test_plugin("hostile_kernels")}, 1);

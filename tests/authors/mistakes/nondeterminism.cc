@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 
 #include "heddle/op.h"
@@ -65,6 +66,52 @@ class ByRuns {
   mutable std::atomic<int> runs_{0};
 };
 
+// The largest magnitude; 1 where there is none.
+float magnitude_of(In<float> x) {
+  float magnitude = 0;
+  for (int64_t i = 0; i < x.size; ++i) magnitude = std::max(magnitude, std::fabs(x[i]));
+  return magnitude > 0 ? magnitude : 1;
+}
+
+// x divided by its largest magnitude: by that of the input which this node saw first.
+class ByFirstInput {
+ public:
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const auto x = input<float>(c, 0);
+    if (magnitude_ == 0) magnitude_ = magnitude_of(x);
+    for (int64_t i = 0; i < x.size; ++i) output<float>(c, 0)[i] = x[i] / magnitude_;
+    return {};
+  }
+
+ private:
+  mutable std::atomic<float> magnitude_{0};
+};
+
+// The same by what any node saw first in this process.
+Status by_very_first_input(In<float> x, Out<float> y) {
+  static const float magnitude = magnitude_of(x);
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] / magnitude;
+  return {};
+}
+
+// x plus the number of the column. Where it is prepared again, for other shapes, it goes by the width of before.
+class ByFirstShape {
+ public:
+  Status prepare(PrepareContext& c) {
+    const heddle_tensor& x = *c.input(0);
+    if (width_ == 0) width_ = x.rank > 0 ? x.dims[x.rank - 1] : 1;
+    return {};
+  }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const auto x = input<float>(c, 0);
+    for (int64_t i = 0; i < x.size; ++i) output<float>(c, 0)[i] = x[i] + static_cast<float>(i % width_);
+    return {};
+  }
+
+ private:
+  int64_t width_ = 0;
+};
+
 }  // namespace
 
 HEDDLE_PLUGIN("mistakes_nondeterminism", "1.0", plugin) {
@@ -75,4 +122,7 @@ HEDDLE_PLUGIN("mistakes_nondeterminism", "1.0", plugin) {
   plugin.add(op("ByChance").cpu<by_chance>());
   plugin.add(op("ByCalls").cpu<by_calls>());
   plugin.add(op("ByRuns").cpu<ByRuns>());
+  plugin.add(op("ByFirstInput").cpu<ByFirstInput>());
+  plugin.add(op("ByVeryFirstInput").example("f32[2] = 1 -2 -> f32[2] = 0.5 -1", "by hand").cpu<by_very_first_input>());
+  plugin.add(op("ByFirstShape").cpu<ByFirstShape>());
 }

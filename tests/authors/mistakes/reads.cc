@@ -30,6 +30,19 @@ Status doubled_ahead(In<float> x, Out<float> y) {
   return {};
 }
 
+// Twice x. Loads each element a step before it needs it, and at the end one that it never needs.
+Status doubled_in_steps(In<float> x, Out<float> y) {
+  const volatile float* const from = x.data;
+  if (x.size == 0) return {};
+  float next = from[0];
+  for (int64_t i = 0; i < x.size; ++i) {
+    const float now = next;
+    next = from[i + 1];
+    y[i] = 2 * now;
+  }
+  return {};
+}
+
 // x, cut to [0, 1], looked up in a table with linear interpolation. At 1 it multiplies what lies behind the table by 0.
 Status interpolated(In<float> x, In<float> table, Out<float> y) {
   const int64_t last = table.size - 1;
@@ -86,6 +99,19 @@ Status infer_rows(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
+// As Smoothed, of a copy in scratch, which ends where x ends.
+class SmoothedInScratch {
+ public:
+  Status prepare(PrepareContext& c) { return c.set_scratch(c.input(0)->byte_size), Status(); }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const auto x = input<float>(c, 0);
+    float* const copy = step_scratch<float>(c);
+    for (int64_t i = 0; i < x.size; ++i) copy[i] = x[i];
+    for (int64_t i = 0; i < x.size; ++i) output<float>(c, 0)[i] = (copy[i] + copy[i + 1]) / 2;
+    return {};
+  }
+};
+
 }  // namespace
 
 HEDDLE_PLUGIN("mistakes_reads", "1.0", plugin) {
@@ -93,6 +119,7 @@ HEDDLE_PLUGIN("mistakes_reads", "1.0", plugin) {
   plugin.add(op("Smoothed").cpu<smoothed>());
   plugin.add(op("Differences").cpu<differences>());
   plugin.add(op("DoubledAhead").cpu<doubled_ahead>());
+  plugin.add(op("DoubledInSteps").cpu<doubled_in_steps>());
   plugin.add(Op("Interpolated", "mistakes")
                  .in("x", f32)
                  .in("table", f32)
@@ -102,12 +129,9 @@ HEDDLE_PLUGIN("mistakes_reads", "1.0", plugin) {
                  .cpu<interpolated>());
   plugin.add(op("Swapped").example("f32[4] = 1 2 3 4 -> f32[4] = 2 1 4 3", "by hand").cpu<swapped>());
   plugin.add(Op("Biased", "mistakes").in("x", f32).optional("b", f32).out("y", {}, f32).infer(infer_biased).cpu<biased>());
-  plugin.add(Op("Largest", "mistakes")
-                 .in("x", f32)
-                 .out("y", scalar(), f32)
-                 .example("f32[3] = 3 -1 2 -> f32[] = 3", "by hand")
-                 .cpu<largest>());
   plugin.add(
-      Op("Product", "mistakes").in("a", f32).in("b", f32).out("y", broadcast(), f32).example("f32[4,3], f32[3]").cpu<product>());
+      Op("Largest", "mistakes").in("x", f32).out("y", scalar(), f32).example("f32[3] = 3 -1 2 -> f32[] = 3", "by hand").cpu<largest>());
+  plugin.add(Op("Product", "mistakes").in("a", f32).in("b", f32).out("y", broadcast(), f32).example("f32[4,3], f32[3]").cpu<product>());
   plugin.add(Op("RowSums", "mistakes").in("x", f32).out("y", {}, f32).infer(infer_rows).cpu<row_sums>());
+  plugin.add(op("SmoothedInScratch").cpu<SmoothedInScratch>());
 }

@@ -118,9 +118,5 @@ HEDDLE_PLUGIN("mistakes_uninitialised", "1.0", plugin) {
   plugin.add(op("ByFours").example("f32[4] = 1 2 3 4 -> f32[4] = 1 4 9 16", "by hand").cpu<by_fours>());
   plugin.add(Op("Cut", "mistakes").in("x", f32).out("y", same_as("x"), f32).optional_out("off", same_as("x"), f32).cpu<cut>());
   plugin.add(op("ByThousands").cpu<ByThousands>());
-  plugin.add(Op("Mean", "mistakes")
-                 .in("x", f32)
-                 .out("y", scalar(), f32)
-                 .example("f32[4] = 1 2 3 6 -> f32[] = 3", "by hand")
-                 .cpu<mean>());
+  plugin.add(Op("Mean", "mistakes").in("x", f32).out("y", scalar(), f32).example("f32[4] = 1 2 3 6 -> f32[] = 3", "by hand").cpu<mean>());
 }

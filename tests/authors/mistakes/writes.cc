@@ -102,6 +102,20 @@ Status all_shares(In<float> x, Out<float> y) {
   return {};
 }
 
+// The place of the first element below zero, or how many there are. A sentinel takes the last one's place while it looks.
+Status first_below_zero(In<float> x, Out<int64_t> y) {
+  y[0] = x.size;
+  if (x.size == 0) return {};
+  float* const last = const_cast<float*>(x.data) + x.size - 1;
+  const float kept = *last;
+  int64_t at = 0;
+  *last = -1;
+  while (!(x[at] < 0)) ++at;
+  *last = kept;
+  if (at < x.size - 1 || kept < 0) y[0] = at;
+  return {};
+}
+
 // x without the mean that is given. It brings that mean, an input, up to date.
 Status centred(In<float> x, In<float> mean, Out<float> y) {
   float sum = 0;
@@ -148,7 +162,8 @@ class Products {
 };
 Status infer_products(InferContext& c) {
   const Dims x = c.dims(0), w = c.dims(1);
-  if (x.rank != 2 || w.rank != 1 || x[1] != w[0]) return invalid("x is " + dims_text(x) + ", w " + dims_text(w) + ": expected [m, n] and [n]");
+  if (x.rank != 2 || w.rank != 1 || x[1] != w[0])
+    return invalid("x is " + dims_text(x) + ", w " + dims_text(w) + ": expected [m, n] and [n]");
   return c.set_dims(0, {x[0]}), Status();
 }
 
@@ -164,6 +179,11 @@ HEDDLE_PLUGIN("mistakes_writes", "1.0", plugin) {
   plugin.add(op("Shares").cpu<Shares>());
   plugin.add(Op("Parts", "mistakes").in("x", f32).out("whole", same_as("x"), f32).optional_out("rest", same_as("x"), f32).cpu<parts>());
   plugin.add(op("AllShares").cpu<all_shares>());
+  plugin.add(Op("FirstBelowZero", "mistakes")
+                 .in("x", f32)
+                 .out_as("y", HEDDLE_I64, scalar())
+                 .example("f32[4] = 1 2 -3 -4 -> i64[] = 2", "by hand")
+                 .cpu<first_below_zero>());
   plugin.add(Op("Centred", "mistakes")
                  .in("x", f32)
                  .in("mean", f32)

@@ -13,12 +13,6 @@ namespace {
 
 using Side = GuardedBytes::Side;
 
-bool same_bits(const Blobs& a, const Blobs& b) {
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-    if (a[i]->shape != b[i]->shape || std::memcmp(a[i]->data, b[i]->data, static_cast<size_t>(a[i]->bytes)) != 0) return false;
-  return a.size() == b.size();
-}
-
 // One call under all the conditions that may make no difference.
 class CallExamination {
  public:
@@ -39,6 +33,7 @@ class CallExamination {
   Finding by_others();
   Finding constants();
   Finding in_place();
+  Finding index(uint32_t input, int64_t wrong, bool last);
   Finding indices();
 
   const RegistrySnapshot& registry_;
@@ -163,29 +158,39 @@ Finding CallExamination::in_place() {
   return {};
 }
 
-// An index that is far out on either side is refused, or what lies there would be read.
+// An index outside of its bound, a little or far, at the begin or at the end, is refused, or what lies there would be read.
+Finding CallExamination::index(uint32_t input, int64_t wrong, bool last) {
+  const Blob& indices = *call_.inputs[input];
+  std::byte* data = nullptr;
+  auto outside = Blob::allocate(indices.dtype, indices.shape, &data);
+  const auto width = static_cast<size_t>(byte_width(indices.dtype));
+  std::memcpy(data, indices.data, static_cast<size_t>(indices.bytes));
+  std::memcpy(data + (last ? static_cast<size_t>(indices.bytes) - width : 0), &wrong, width);
+  OperatorCall called = call_;
+  called.inputs[input] = outside;
+  const int32_t of = schema_.input_port(input)->index_bound_port;
+  describe({fmt::format(" with {} as an index in input {}", wrong, input), "index-unchecked"});
+  const WatchedRun watched(registry_, called, Side::behind, 0);
+  describe({});
+  if (watched.outputs().ok())
+    return {"index-unchecked", fmt::format("takes {} as an index in input {}, which holds indices of input {}", wrong, input, of)};
+  if (!watched.end().refused())
+    return {"index-unchecked", fmt::format("breaks on {} as an index in input {}: {}", wrong, input, watched.outputs().status().text())};
+  return watched.found().mistake == std::string_view("write-beyond") ? watched.found() : Finding();
+}
+
 Finding CallExamination::indices() {
   for (uint32_t i = 0; i < call_.inputs.size(); ++i) {
-    const heddle_port* const port = schema_.input_port(i);
     const auto& indices = call_.inputs[i];
-    if (!port || port->index_bound_port < 0 || !indices || indices->bytes == 0 || byte_width(indices->dtype) < 4) continue;
-    for (const int64_t wrong : {int64_t{1} << 20, -(int64_t{1} << 20)}) {
-      std::byte* data = nullptr;
-      auto outside = Blob::allocate(indices->dtype, indices->shape, &data);
-      const auto width = static_cast<size_t>(byte_width(indices->dtype));
-      std::memcpy(data, indices->data, static_cast<size_t>(indices->bytes));
-      std::memcpy(data + static_cast<size_t>(indices->bytes) - width, &wrong, width);
-      OperatorCall called = call_;
-      called.inputs[i] = outside;
-      describe({fmt::format(" with {} as an index in input {}", wrong, i), "index-unchecked"});
-      const WatchedRun watched(registry_, called, Side::behind, 0);
-      if (watched.outputs().ok())
-        return {"index-unchecked",
-                fmt::format("takes {} as an index in input {}, which holds indices of input {}", wrong, i, port->index_bound_port)};
-      if (!watched.end().refused())
-        return {"index-unchecked", fmt::format("breaks on {} as an index in input {}: {}", wrong, i, watched.outputs().status().text())};
-      if (!watched.found().ok() && watched.found().mistake == std::string_view("write-beyond")) return watched.found();
-    }
+    if (!indices || indices->bytes == 0 || byte_width(indices->dtype) < 4) continue;
+    const int64_t bound = index_bound(schema_, call_, i);
+    if (bound <= 0) continue;
+    for (const int64_t wrong : {bound, -bound - 1, int64_t{1} << 20, -(int64_t{1} << 20), INT64_MAX, INT64_MIN})
+      for (const bool last : {false, true}) {
+        if (byte_width(indices->dtype) < 8 && (wrong > INT32_MAX || wrong < INT32_MIN)) continue;
+        Finding found = index(i, wrong, last);
+        if (!found.ok()) return found;
+      }
   }
   return {};
 }
@@ -202,6 +207,12 @@ Finding CallExamination::examine() {
 }
 
 }  // namespace
+
+bool same_bits(const Blobs& a, const Blobs& b) {
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
+    if (a[i]->shape != b[i]->shape || std::memcmp(a[i]->data, b[i]->data, static_cast<size_t>(a[i]->bytes)) != 0) return false;
+  return a.size() == b.size();
+}
 
 Finding examine_call(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs) {
   return CallExamination(registry, schema, call, outputs).examine();
@@ -220,7 +231,7 @@ Finding compare_with_example(const OperatorCase& example, const Blobs& outputs) 
     const auto view = [](const Blob& blob) { return TensorView{blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)}; };
     const double relative = got.dtype == DType::bf16 ? 1e-2 : got.dtype == DType::f16 ? 2e-3 : 1e-5;
     const Comparison c = compare(view(got), view(*said.content), relative, relative / 10);
-    if (!c.equal) return {"value", fmt::format("output {} is not what its example says: {}", o, c.reason)};
+    if (!c.equal) return {example.is_example() ? "value" : "dtype", fmt::format("output {} is not what its example says: {}", o, c.reason)};
   }
   return {};
 }

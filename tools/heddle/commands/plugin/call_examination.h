@@ -19,6 +19,8 @@ using Blobs = std::vector<std::shared_ptr<const Blob>>;
 // share bytes with outputs where the schema allows it; an index is not checked; something is left behind.
 Finding examine_call(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs);
 
+bool same_bits(const Blobs& a, const Blobs& b);
+
 // What does not pass between the outputs of an example and what it says of them.
 Finding compare_with_example(const OperatorCase& example, const Blobs& outputs);
 

@@ -7,6 +7,7 @@
 
 #include "base/half.h"
 #include "base/text.h"
+#include "tensors/compare.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
 
@@ -127,7 +128,34 @@ std::shared_ptr<const Blob> converted(const Blob& from, DType dtype) {
   return blob;
 }
 
+// Null: it can't hold these numbers as they are, or nothing is said.
+std::shared_ptr<const Blob> exactly(const std::shared_ptr<const Blob>& from, DType dtype) {
+  if (!from) return nullptr;
+  auto there = converted(*from, dtype);
+  const auto view = [](const Blob& blob) { return TensorView{blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)}; };
+  for (int64_t i = 0; i < from->shape.element_count(); ++i) {
+    const double before = element(view(*from), i), after = element(view(*there), i);
+    if (!(is_float(dtype) || before == after)) return nullptr;
+  }
+  return there;
+}
+
 }  // namespace
+
+int64_t index_bound(const OperatorSchema& schema, const OperatorCall& call, size_t input) {
+  const heddle_port* const port = schema.input_port(input);
+  if (!port || port->index_bound_port < 0 || static_cast<size_t>(port->index_bound_port) >= call.inputs.size()) return 0;
+  const auto& of = call.inputs[static_cast<size_t>(port->index_bound_port)];
+  int64_t axis = std::max(port->index_bound_axis, 0);
+  if (port->index_bound_axis < 0) {
+    const int declared = schema.attribute_index("axis");
+    if (declared >= 0 && schema.op->attributes[declared]->default_value) axis = schema.op->attributes[declared]->default_value->i;
+    for (const Attribute& a : call.attributes)
+      if (const auto* given = std::get_if<int64_t>(&a.value); given && a.name == "axis") axis = *given;
+  }
+  if (of && axis < 0) axis += of->shape.rank();
+  return of && axis >= 0 && axis < of->shape.rank() ? of->shape[static_cast<int>(axis)] : 0;
+}
 
 Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed) {
   OperatorCases cases;
@@ -161,13 +189,14 @@ bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of) {
   };
   const DType before = of.call.inputs[0]->dtype;
   if (before == dtype) return false;
+  const bool same_numbers = is_float(before) == is_float(dtype) && before != DType::boolean && dtype != DType::boolean;
   for (size_t i = 0; i < of.call.inputs.size(); ++i)
     if (of.call.inputs[i] && of.call.inputs[i]->dtype == before && same_variable(schema.input_port(i)))
       of.call.inputs[i] = converted(*of.call.inputs[i], dtype);
   for (size_t o = 0; o < of.expected.size(); ++o)
     if (same_variable(schema.output_port(o)) && of.expected[o].dtype == before) {
       of.expected[o].dtype = dtype;
-      of.expected[o].content = nullptr;
+      of.expected[o].content = same_numbers ? exactly(of.expected[o].content, dtype) : nullptr;
     }
   of.may_refuse = true;
   of.about = fmt::format("in {}, {}", to_string(dtype), of.about);
@@ -211,12 +240,11 @@ void Coverage::ran(const OperatorCall& call) {
       attributes_[static_cast<size_t>(index)] = 1;
 }
 
-std::vector<DType> Coverage::missing_dtypes() const {
-  std::vector<DType> missing;
-  if (dtypes_.empty()) return missing;
-  for (int d = 1; d < HEDDLE_DTYPE_COUNT; ++d)
-    if (dtypes_[0] & ~ran_dtypes_[0] & HEDDLE_DTYPE_BIT(d)) missing.push_back(static_cast<DType>(d));
-  return missing;
+std::vector<DType> Coverage::dtypes() const {
+  std::vector<DType> allowed;
+  for (int d = 1; d < HEDDLE_DTYPE_COUNT && !dtypes_.empty(); ++d)
+    if (dtypes_[0] & HEDDLE_DTYPE_BIT(d)) allowed.push_back(static_cast<DType>(d));
+  return allowed;
 }
 
 std::vector<std::string> Coverage::missing() const {
