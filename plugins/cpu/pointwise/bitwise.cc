@@ -16,10 +16,17 @@ Status infer_bit_shift(InferContext& context) {
 }  // namespace
 
 void add_bitwise(Builder& plugin) {
-  plugin.add(binary_operator("BitwiseAnd", 18, "bit_and(A, B)", integer_dtypes));
-  plugin.add(binary_operator("BitwiseOr", 18, "bit_or(A, B)", integer_dtypes));
-  plugin.add(binary_operator("BitwiseXor", 18, "bit_xor(A, B)", integer_dtypes));
-  plugin.add(unary_operator("BitwiseNot", 18, "bit_not(X)", integer_dtypes));
+  plugin.add(binary_operator("BitwiseAnd", 18, "bit_and(A, B)", integer_dtypes)
+                 .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 8 2 7 0", "NumPy: np.bitwise_and")
+                 .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = 5 -4 4 2", "NumPy: np.bitwise_and"));
+  plugin.add(binary_operator("BitwiseOr", 18, "bit_or(A, B)", integer_dtypes)
+                 .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 14 14 15 5", "NumPy: np.bitwise_or")
+                 .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = -1 -2 7 -1", "NumPy: np.bitwise_or"));
+  plugin.add(binary_operator("BitwiseXor", 18, "bit_xor(A, B)", integer_dtypes)
+                 .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 6 12 8 5", "NumPy: np.bitwise_xor")
+                 .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = -6 2 3 -3", "NumPy: np.bitwise_xor"));
+  plugin.add(unary_operator("BitwiseNot", 18, "bit_not(X)", integer_dtypes)
+                 .example("i32[4] = 0 5 -1 -8 -> i32[4] = -1 -6 0 7", "NumPy: np.bitwise_not"));
   plugin.add(Op("BitShift", "", 11)
                  .doc("X shifted by Y bits; shifts of the width or more give 0")
                  .in("X", unsigned_dtypes)
@@ -31,7 +38,10 @@ void add_bitwise(Builder& plugin) {
                  .infer(infer_bit_shift)
                  .pointwise("select(direction_is_LEFT, shift_left(X, Y), shift_right(X, Y))")
                  .cpu<ExpressionKernel>()
-                 .equals_pointwise());
+                 .equals_pointwise()
+                 .example("u8[4] = 1 3 5 1, u8[4] = 0 2 4 7; direction=\"LEFT\" -> u8[4] = 1 12 80 128", "NumPy: np.left_shift")
+                 .example("u8[4] = 1 3 200 255, u8[] = 2; direction=\"RIGHT\" -> u8[4] = 0 0 50 63", "NumPy: np.right_shift")
+                 .example("u8[2] = 255 1, u8[] = 64; direction=\"LEFT\" -> u8[2] = 0 0", "by hand: nothing is left of any width"));
 }
 
 }  // namespace heddle::cpu

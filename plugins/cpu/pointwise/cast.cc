@@ -51,15 +51,36 @@ void add_cast(Builder& plugin) {
                  .attribute("saturate", 1)
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_cast)
-                 .cpu<Cast>());
-  plugin.add(Op("CastLike", "", 15)
-                 .in("input", any_dtype, "T1")
-                 .in("target_type", any_dtype, "T2")
-                 .out("output", same_as("input"), any_dtype, nullptr)
-                 .attribute("saturate", 1)
-                 .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
-                 .infer(infer_cast_like)
-                 .cpu<Cast>());
+                 .cpu<Cast>()
+                 .example("f32[4] = 0 1.75 1 1.25; to=6 -> i32[4] = 0 1 1 1", "by hand")
+                 .example("i32[3] = 0 1 1; to=16 -> bf16[3] = 0 1 1", "by hand")
+                 .example("f32[3] = 0 1 1; to=9, saturate=0 -> bool[3] = 0 1 1", "by hand"));
+  Op op("CastLike", "", 15);
+  op.in("input", any_dtype, "T1")
+      .in("target_type", any_dtype, "T2")
+      .out("output", same_as("input"), any_dtype, nullptr)
+      .attribute("saturate", 1)
+      .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
+      .infer(infer_cast_like)
+      .cpu<Cast>()
+      .example("f32[4] = 0 1.75 1 1.25, i32[2] = 7 8; saturate=0 -> i32[4] = 0 1 1 1", "by hand");
+  // The other dtypes of target_type.
+  for (const char* text : {
+           "f32[4] = 0 1 1 0, f16[1] = 1 -> f16[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, bf16[1] = 1 -> bf16[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, f32[1] = 1 -> f32[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, f64[1] = 1 -> f64[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, i8[1] = 1 -> i8[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, i16[1] = 1 -> i16[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, i64[1] = 1 -> i64[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, u8[1] = 1 -> u8[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, u16[1] = 1 -> u16[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, u32[1] = 1 -> u32[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, u64[1] = 1 -> u64[4] = 0 1 1 0",
+           "f32[4] = 0 1 1 0, bool[1] = 1 -> bool[4] = 0 1 1 0",
+       })
+    op.example(text, "by hand");
+  plugin.add(op);
 }
 
 }  // namespace heddle::cpu

@@ -200,7 +200,12 @@ void add_pointwise(Builder& plugin) {
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_pointwise)
                  .cost<pointwise_cost>()
-                 .cpu<Pointwise>());
+                 .cpu<Pointwise>()
+                 .example("bool[4] = 1 0 1 0, f32[4] = 1 2 3 4, f32[] = -0.5; program=\"t = x1 * x2; select(x0, t, t + 1)\""
+                          " -> f32[4] = -0.5 0 -1.5 -1",
+                          "by hand")
+                 .example("f32[2,3] = 0 1 1 1 0 1, f32[3] = 1 1 0; program=\"lt(x0, x1)\" -> bool[2,3] = 1 0 0 0 1 0", "by hand")
+                 .example("bool[3] = 1 0 1, f32[3] = 1.5 2 3; program=\"select(x0, x1, -x1)\", dtype=4 -> f64[3] = 1.5 -2 3", "by hand"));
 }
 
 }  // namespace heddle::cpu

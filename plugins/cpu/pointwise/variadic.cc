@@ -190,22 +190,35 @@ class Min : public VariadicKernel {
 };
 
 template <class Kernel>
-void add_fold(Builder& plugin, const char* name, const char* output, heddle_dtype_set set) {
-  plugin.add(Op(name, "", 13)
-                 .variadic("data_", set)
-                 .out(output, broadcast(), set)
-                 .in_place(output, "data_")
-                 .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
-                 .cpu<Kernel>());
+Op fold_operator(const char* name, const char* output, heddle_dtype_set set) {
+  Op op(name, "", 13);
+  op.variadic("data_", set)
+      .out(output, broadcast(), set)
+      .in_place(output, "data_")
+      .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
+      .cpu<Kernel>();
+  return op;
 }
 
 }  // namespace
 
 void add_variadic(Builder& plugin) {
-  add_fold<Sum>(plugin, "Sum", "sum", float_dtypes);
-  add_fold<Mean>(plugin, "Mean", "mean", float_dtypes);
-  add_fold<Max>(plugin, "Max", "max", numeric_dtypes);
-  add_fold<Min>(plugin, "Min", "min", numeric_dtypes);
+  plugin.add(fold_operator<Sum>("Sum", "sum", float_dtypes)
+                 .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 3 -5 6 1.5 1 2", "NumPy: x0 + x1 + x2")
+                 .example("f32[2] = 1.5 -2 -> f32[2] = 1.5 -2", "by hand"));
+  plugin.add(fold_operator<Mean>("Mean", "mean", float_dtypes)
+                 .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1"
+                          " -> f32[2,3] = 1 -1.666667 2 0.5 0.3333333 0.6666667",
+                          "NumPy: (x0 + x1 + x2) / 3")
+                 .example("f32[2] = 1.5 -2 -> f32[2] = 1.5 -2", "by hand"));
+  plugin.add(
+      fold_operator<Max>("Max", "max", numeric_dtypes)
+          .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 1.5 1 3 1 4 2", "NumPy: np.maximum, twice")
+          .example("i32[3] = 0 3 7, i32[3] = 5 3 2 -> i32[3] = 5 3 7", "NumPy: np.maximum"));
+  plugin.add(
+      fold_operator<Min>("Min", "min", numeric_dtypes)
+          .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 0.5 -4 1 0 -4 -1", "NumPy: np.minimum, twice")
+          .example("i32[3] = 0 3 7, i32[3] = 5 3 2 -> i32[3] = 0 3 2", "NumPy: np.minimum"));
 }
 
 }  // namespace heddle::cpu

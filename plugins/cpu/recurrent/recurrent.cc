@@ -231,7 +231,7 @@ class Recurrent {
     const int64_t n = shape_.hidden, rows = CellKind::gates * n;
     auto* memory = thread_scratch<T>(context);
     const T *bias = data_of<T>(context, port_b), *peepholes = data_of<T>(context, port_p);
-    return {activations_.data() + static_cast<size_t>(d) * CellKind::activations().size(),
+    return {activations_.data() + static_cast<size_t>(d) * (activations_.size() / static_cast<size_t>(shape_.directions)),
             data_of<T>(context, port_w) + d * rows * shape_.inputs,
             data_of<T>(context, port_r) + d * rows * n,
             bias ? bias + d * 2 * rows : nullptr,
@@ -301,9 +301,52 @@ Op recurrent_operator(const char* name, const char* doc) {
 }  // namespace
 
 void add_recurrent(Builder& plugin) {
-  plugin.add(recurrent_operator<RnnCell>("RNN", "a simple recurrent layer"));
-  plugin.add(recurrent_operator<GruCell>("GRU", "a layer of gated recurrent units"));
-  plugin.add(recurrent_operator<LstmCell>("LSTM", "a layer of long short-term memory cells"));
+  plugin.add(recurrent_operator<RnnCell>("RNN", "a simple recurrent layer")
+                 .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,2,2] = 0.5 1 -1 0.25, f32[1,2,2] = 0.5 -0.5 0.25 1"
+                          " -> f32[2,1,1,2] = -0.4621172 -0.8482836 0.9850125 -0.7459728, f32[1,1,2] = 0.9850125 -0.7459728",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[3,2,1] = 1 0.5 -2 1 0.5 -1, f32[2,1,1] = 0.5 -1, f32[2,1,1] = 0.25 0.5, "
+                          "f32[2,2] = 0.25 -0.5 0.5 0.25, i32[2] = 3 2, f32[2,2,1] = 0.5 -1 1 0; direction=\"bidirectional\", "
+                          "activations=[\"Tanh\",\"LeakyRelu\"], activation_alpha=[0.5], clip=1.5, hidden_size=1"
+                          " -> f32[3,2,2,1] = 0.3583574 -0.2449187 0.5 0.1875 -0.8211737 0.1865596 1.5 -0.125 -0.2024572 0 0.75 0, "
+                          "f32[2,2,1] = -0.2024572 0.1865596 0.5 0.1875",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[2,2,1] = 1 2 -1 0.5, f32[1,1,1] = 0.5, f32[1,1,1] = 1, -, -, f32[2,1,1] = 0.5 -1; "
+                          "activations=[\"ScaledTanh\"], activation_alpha=[2], activation_beta=[0.5], direction=\"reverse\", layout=1"
+                          " -> f32[2,2,1,1] = 1.417979 1.270298 -1.08594 -0.7167148, f32[2,1,1] = 1.417979 -1.08594",
+                          "NumPy by the formulas of ONNX, ONNX Runtime"));
+  plugin.add(recurrent_operator<GruCell>("GRU", "a layer of gated recurrent units")
+                 .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,3,2] = 0.5 1 -1 0.25 1 0.5, f32[1,3,1] = 0.5 -0.5 2"
+                          " -> f32[2,1,1,1] = 0.2876491 0.3424892, f32[1,1,1] = 0.3424892",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[2,2,1] = 1 0.5 -2 1, f32[1,3,1] = 0.5 -1 1, f32[1,3,1] = 0.5 -0.5 2, "
+                          "f32[1,6] = 0.25 -0.5 0.5 0.125 1 -0.25, i32[2] = 2 1, f32[1,2,1] = 0.5 -1; linear_before_reset=1, "
+                          "clip=0.75, direction=\"reverse\", hidden_size=1"
+                          " -> f32[2,1,2,1] = 0.08643109 -0.7095398 -0.1727649 0, f32[1,2,1] = 0.08643109 -0.7095398",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[1,2,1] = 1 2, f32[2,3,1] = 0.5 -1 1 1 0.5 -0.5, f32[2,3,1] = 0.5 -0.5 2 1 0.25 -1; layout=1, "
+                          "direction=\"bidirectional\", activations=[\"HardSigmoid\",\"Tanh\",\"Sigmoid\",\"Affine\"], "
+                          "activation_alpha=[0.25,0.5], activation_beta=[0.5,0.125]"
+                          " -> f32[1,2,2,1] = 0.2855978 -0.06316098 0.4309855 -0.0447011, f32[1,2,1] = 0.4309855 -0.06316098",
+                          "NumPy by the formulas of ONNX, ONNX Runtime"));
+  plugin.add(
+      recurrent_operator<LstmCell>("LSTM", "a layer of long short-term memory cells")
+          .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,4,2] = 0.5 1 -1 0.25 1 0.5 0.25 -0.5, f32[1,4,1] = 0.5 -0.5 2 1"
+                   " -> f32[2,1,1,1] = 0.05240172 -0.1932892, f32[1,1,1] = -0.1932892, f32[1,1,1] = -0.413818",
+                   "NumPy by the formulas of ONNX, ONNX Runtime")
+          .example("f32[2,2,1] = 1 0.5 -2 1, f32[1,4,1] = 0.5 -1 1 2, f32[1,4,1] = 0.5 -0.5 2 1, "
+                   "f32[1,8] = 0.25 -0.5 0.5 0.125 1 -0.25 0.5 0, i32[2] = 2 1, f32[1,2,1] = 0.5 -1, f32[1,2,1] = 1 0.5, "
+                   "f32[1,3] = 0.5 -1 0.25; direction=\"reverse\", clip=2, hidden_size=1"
+                   " -> f32[2,1,2,1] = 0.07081731 0.07557467 -0.107374 0, f32[1,2,1] = 0.07081731 0.07557467, "
+                   "f32[1,2,1] = 0.6839641 0.3003263",
+                   "NumPy by the formulas of ONNX, ONNX Runtime")
+          .example("f32[1,2,1] = 1 2, f32[2,4,1] = 0.5 -1 1 2 1 0.5 -0.5 -1, f32[2,4,1] = 0.5 -0.5 2 1 1 0.25 -1 0.5; "
+                   "layout=1, direction=\"bidirectional\", input_forget=1, "
+                   "activations=[\"HardSigmoid\",\"Tanh\",\"Tanh\",\"Sigmoid\",\"Affine\",\"Softsign\"], activation_alpha=[0.25,0.5], "
+                   "activation_beta=[0.5,0.125]"
+                   " -> f32[1,2,2,1] = 0.1347096 -0.2168547 0 -0.3181938, f32[1,2,1] = 0 -0.2168547, "
+                   "f32[1,2,1] = 0.9069295 -0.5607297",
+                   "NumPy by the formulas of ONNX, ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -154,16 +154,24 @@ class Loss {
 }  // namespace
 
 void add_loss(Builder& plugin) {
-  plugin.add(Op("NegativeLogLikelihoodLoss", "", 13)
-                 .doc("-weight[target] * input[target], per position, summed or averaged")
-                 .in("input", float_dtypes)
-                 .in("target", index_dtypes, nullptr)
-                 .optional("weight", float_dtypes)
-                 .out("loss", {}, float_dtypes)
-                 .maybe("ignore_index", HEDDLE_ATTRIBUTE_INT)
-                 .attribute("reduction", "mean")
-                 .infer(infer_loss)
-                 .cpu<Loss<false>>());
+  plugin.add(
+      Op("NegativeLogLikelihoodLoss", "", 13)
+          .doc("-weight[target] * input[target], per position, summed or averaged")
+          .in("input", float_dtypes)
+          .in("target", index_dtypes, nullptr)
+          .optional("weight", float_dtypes)
+          .out("loss", {}, float_dtypes)
+          .maybe("ignore_index", HEDDLE_ATTRIBUTE_INT)
+          .attribute("reduction", "mean")
+          .infer(infer_loss)
+          .cpu<Loss<false>>()
+          .example("f32[3,3] = -0.5 -1 -2 -1.5 -0.25 -3 -4 -1 -0.5, i64[3] = 0 2 1 -> f32[] = 1.5", "NumPy, ONNX Runtime, ONNX reference")
+          .example("f32[3,3] = -0.5 -1 -2 -1.5 -0.25 -3 -4 -1 -0.5, i32[3] = 0 2 1, f32[3] = 1 2 0.5; reduction=\"sum\""
+                   " -> f32[] = 4",
+                   "NumPy, ONNX Runtime, ONNX reference")
+          .example("f32[2,2,2] = -0.5 -1 -2 -0.25 -1 -3 -0.75 -0.5, i64[2,2] = 0 1 1 -1, f32[2] = 2 0.5; ignore_index=-1, "
+                   "reduction=\"none\" -> f32[2,2] = 1 0.125 0.375 0",
+                   "NumPy, ONNX Runtime, ONNX reference"));
   plugin.add(Op("SoftmaxCrossEntropyLoss", "", 13)
                  .doc("the negative log-likelihood of log-softmax(scores), and these logarithms")
                  .in("scores", float_dtypes)
@@ -174,7 +182,18 @@ void add_loss(Builder& plugin) {
                  .maybe("ignore_index", HEDDLE_ATTRIBUTE_INT)
                  .attribute("reduction", "mean")
                  .infer(infer_loss)
-                 .cpu<Loss<true>>());
+                 .cpu<Loss<true>>()
+                 .example("f32[2,3] = 1 0 -1 0.5 2 0, i64[2] = 0 2"
+                          " -> f32[] = 1.356981, f32[2,3] = -0.407606 -1.407606 -2.407606 -1.806356 -0.3063557 -2.306356",
+                          "NumPy, ONNX Runtime, ONNX reference")
+                 .example("f32[3,3] = 1 0 -1 0.5 2 0 0 0 1, i32[3] = 0 2 1, f32[3] = 1 2 0.5; ignore_index=1"
+                          " -> f32[] = 1.040523",
+                          "NumPy, ONNX Runtime, ONNX reference")
+                 .example("f32[2,2,2] = 1 0 -1 0.5 2 0 0 0, i64[2,2] = 0 1 1 0; reduction=\"none\""
+                          " -> f32[2,2] = 0.126928 0.474077 2.126928 0.6931472",
+                          "NumPy, ONNX Runtime, ONNX reference")
+                 .example("f32[2,3] = 1 0 -1 0.5 2 0, i64[2] = 0 2; reduction=\"sum\" -> f32[] = 2.713962",
+                          "NumPy, ONNX Runtime, ONNX reference"));
 }
 
 }  // namespace heddle::cpu

@@ -75,7 +75,9 @@ void add_optimizer(Builder& plugin) {
                  .out("updated", {}, float_dtypes)
                  .updates("updated", "w")
                  .infer(infer_update)
-                 .cpu<VariableUpdate<Update::sgd>>());
+                 .cpu<VariableUpdate<Update::sgd>>()
+                 .example("f32[3] = 1 2 3, f32[3] = 0.5 -1 2, f32[] = 0.5 -> f32[3] = 0.75 2.5 2", "by hand")
+                 .example("f32[2,2] = 1 2 3 4, f32[2,2] = 4 0 -4 8, bf16[1] = 0.25 -> f32[2,2] = 0 2 4 2", "by hand"));
   plugin.add(Op("Assign", "heddle")
                  .doc("value, written to the variable")
                  .in("variable")
@@ -83,7 +85,9 @@ void add_optimizer(Builder& plugin) {
                  .out("updated")
                  .updates("updated", "variable")
                  .infer(infer_update)
-                 .cpu<VariableUpdate<Update::assign>>());
+                 .cpu<VariableUpdate<Update::assign>>()
+                 .example("f32[2,2] = 1 2 3 4, f32[2,2] = 5 -6 0 0.5 -> f32[2,2] = 5 -6 0 0.5", "by hand")
+                 .example("i32[3] = 1 2 3, i32[3] = 7 0 5 -> i32[3] = 7 0 5", "by hand"));
   plugin.add(Op("AccumulateAdd", "heddle")
                  .doc("variable + value, written to the variable")
                  .in("variable", numeric_dtypes)
@@ -91,14 +95,18 @@ void add_optimizer(Builder& plugin) {
                  .out("updated", {}, numeric_dtypes)
                  .updates("updated", "variable")
                  .infer(infer_update)
-                 .cpu<VariableUpdate<Update::accumulate>>());
+                 .cpu<VariableUpdate<Update::accumulate>>()
+                 .example("f32[2,2] = 1 2 3 4, f32[2,2] = 5 -6 0 0.5 -> f32[2,2] = 6 -4 3 4.5", "by hand")
+                 .example("i32[3] = 1 2 3, i32[3] = 7 0 5 -> i32[3] = 8 2 8", "by hand"));
   plugin.add(Op("StepIncrement", "heddle")
                  .doc("step + 1, written to the variable step")
                  .in("step", dtypes<int64_t>())
                  .out("updated", {}, dtypes<int64_t>())
                  .updates("updated", "step")
                  .infer(infer_step)
-                 .cpu<step_increment>());
+                 .cpu<step_increment>()
+                 .example("i64[] = 41 -> i64[] = 42", "by hand")
+                 .example("i64[1] = -1 -> i64[1] = 0", "by hand"));
 }
 
 }  // namespace heddle::cpu
