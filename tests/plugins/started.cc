@@ -192,6 +192,7 @@ class Careless {
  public:
   Status create(const CreateContext& context) {
     mistake_ = context.attributes.i("mistake");
+    pending_ = reinterpret_cast<std::atomic<int>*>(context.attributes.i("pending"));
     first_ = context.attributes.subnet("first");
     second_ = context.attributes.subnet("second");
     return {};
@@ -201,6 +202,7 @@ class Careless {
     const heddle_subnet* const asked = mistake_ == 3 && context.resumed ? second_ : first_;
     const heddle_status status = context.host->run_subnet(context.call, asked, 0, context.inputs, 1, context.outputs, 1);
     if (status != HEDDLE_PENDING) return {status, ""};
+    if (pending_) pending_->fetch_add(1);
     if (mistake_ == 1) return {};
     if (mistake_ == 4) throw std::runtime_error("thrown in the middle");
     return {status, ""};
@@ -208,6 +210,7 @@ class Careless {
 
  private:
   int64_t mistake_ = 0;
+  std::atomic<int>* pending_ = nullptr;  // counts how often its subnet was left
   const heddle_subnet *first_ = nullptr, *second_ = nullptr;
 };
 Status careless_subnets(const SubnetContext& context) {
@@ -236,6 +239,7 @@ HEDDLE_PLUGIN("started", "1.0", plugin) {
                  .in("x", f32)
                  .out("y", same_as("x"), f32)
                  .required("mistake", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("pending", 0)
                  .subnet("first", SubnetPorts())
                  .subnet("second", SubnetPorts())
                  .subnets(careless_subnets)
