@@ -90,6 +90,8 @@ Status check_ports(const std::string& what, const heddle_port* const* ports, uin
                                port, quoted(inputs[static_cast<size_t>(named)]->name)));
     if ((p.flags & HEDDLE_PORT_MAY_UPDATE) && (!outputs || p.updates >= 0 || p.may_alias != -1))
       return bad(what, fmt::format("{} may update what the net says, and is an input or names one itself", port));
+    if (outputs && (p.flags & HEDDLE_PORT_NOT_DIFFERENTIABLE))
+      return bad(what, fmt::format("{} is not differentiable, which is said of inputs", port));
     if (p.default_dtype < 0 || p.default_dtype >= HEDDLE_DTYPE_COUNT)
       return bad(what, fmt::format("{} has an unknown default dtype", port));
   }

@@ -70,6 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"hostile_alias_nowhere", invalid_plugin, "names an input that does not exist"},
                     Refusal{"hostile_alias_of_one", invalid_plugin, "takes the bytes of one input, \"x\""},
                     Refusal{"hostile_reserved_dtype", invalid_plugin, "whose number is reserved: this version has no operators for it"},
+                    Refusal{"hostile_output_not_differentiable", invalid_plugin, "\"y\" is not differentiable, which is said of inputs"},
                     Refusal{"hostile_input_may_update", invalid_plugin, "\"x\" may update what the net says, and is an input"},
                     Refusal{"hostile_no_dtypes", invalid_plugin, "allows no dtype"},
                     Refusal{"hostile_null_attributes", invalid_plugin, "attribute table is null"},

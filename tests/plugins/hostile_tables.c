@@ -33,6 +33,7 @@ enum {
   alias_of_one,
   reserved_dtype,
   input_may_update,
+  output_not_differentiable,
   no_dtypes,
   null_attributes,
   default_without_content,
@@ -253,6 +254,9 @@ static void damage_operator(void) {
       break;
     case input_may_update:
       x.flags = HEDDLE_PORT_MAY_UPDATE, nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case output_not_differentiable:
+      y.flags = HEDDLE_PORT_NOT_DIFFERENTIABLE, nothing.outputs = outputs, nothing.output_count = 1;
       break;
     case no_dtypes:
       x.dtypes = 0, nothing.inputs = inputs, nothing.input_count = 1;

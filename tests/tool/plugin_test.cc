@@ -19,10 +19,10 @@ TEST(ToolPlugin, ListTellsWhatCameFromWhere) {
 TEST(ToolPlugin, CheckPassesTheExample) {
   const Json object = heddle_json({"plugin", "check", example_plugin});
   EXPECT_EQ(object["operators"], Json::array({{{"operator", "example::Scale"},
-                                                {"status", "pass"},
-                                                {"mistake", nullptr},
-                                                {"reason", nullptr},
-                                                {"never_with", Json::array()}}}));
+                                               {"status", "pass"},
+                                               {"mistake", nullptr},
+                                               {"reason", nullptr},
+                                               {"never_with", Json::array()}}}));
 }
 
 TEST(ToolPlugin, CheckRunsOnADeviceToo) {
@@ -86,7 +86,7 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
       {"GradientWrong", "of its gradient of input 1 is"},
       {"GradientUnknown", "its gradient: "},
       {"GradientNoHandle", "its gradient of input 0 is a handle that stands for no value"},
-      {"GradientGivesNothing", "its gradient gives none of its f32 inputs a gradient"},
+      {"GradientGivesNothing", "its gradient gives none of its real inputs a gradient"},
       {"GradientThrows", "its gradient: threw an exception across the plugin boundary"},
       {"NodesWrong", "of its gradient of input 1 is"},
       {"NodesMisspelt", "its gradient writes \\\"dA\\\", which is no gradient of an input and which no later node reads"}};
@@ -203,6 +203,52 @@ TEST(ToolPlugin, RunComputesOneOperator) {
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2x"}, 2)), Words{"invalid-argument"});
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2", "--attribute", "no=1"}, 3)), Words{"unknown-attribute"});
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Reluu"}, 3)), Words{"unknown-operator"});
+}
+
+TEST(ToolPlugin, RunTakesADtypeForEachInputAndExamples) {
+  const auto of = [](Words more) {
+    Words arguments = {"plugin", "run"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return heddle(arguments).out;
+  };
+  const std::string picked = of({"Gather", "--shape", "3x4", "--shape", "2", "--dtype", "f32", "--dtype", "i64", "--attribute", "axis=1"});
+  EXPECT_EQ(picked.rfind("f32[3, 2] =\n", 0), 0u) << picked;  // indices are drawn below their bound
+  EXPECT_EQ(of({"Gather", "--example", "f32[3] = 1 2 3, i64[2] = 2 0; axis=0"}), "f32[2] = 3 1\n");
+  EXPECT_EQ(of({"Transpose", "--shape", "2x3", "--attribute", "perm=1,0"}),
+            of({"Transpose", "--shape", "2x3", "--attribute", "perm=[1,0]"}));
+  EXPECT_EQ(of({"Gelu", "--shape", "3", "--attribute", "approximate=tanh"}),
+            of({"Gelu", "--shape", "3", "--attribute", "approximate=\"tanh\""}));
+  const auto refused = [](Words more, int status) {
+    Words arguments = {"plugin", "run"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return codes(heddle_json(arguments, status));
+  };
+  EXPECT_EQ(refused({"Gather", "--shape", "3", "--dtype", "f32", "--dtype", "i64"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(refused({"Gather", "--shape", "3", "--dtype", "f31"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(refused({"Gather", "--shape", "3", "--example", "f32[3]"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(refused({"Gather", "--example", "f32[3] = 1 2"}, 3), Words{"syntax"});
+  EXPECT_EQ(refused({"Transpose", "--shape", "2x3", "--attribute", "perm=1,x"}, 3), Words{"syntax"});
+}
+
+TEST(ToolPlugin, CheckExaminesOneCall) {
+  const TemporaryFolder folder;
+  write_text(folder / "x.npy", npy("2, 2,", {1, -2, 3, -4}));
+  const auto verdict = [&](Words more, int status) {
+    Words arguments = {"plugin", "check", cpu_plugin, "--operator", "Gather"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return heddle_json(arguments, status);
+  };
+  const auto of = [&](Words more, int status) { return verdict(std::move(more), status)["operators"][0]; };
+  const std::string data = "f32[3] = 1 2 3, i64[2] = 2 0";
+  EXPECT_EQ(of({"--example", data + " -> f32[2] = 3 1"}, 0)["status"], "pass");
+  EXPECT_EQ(of({"--example", data + " -> f32[2] = 3 4"}, 1)["mistake"], "value");
+  EXPECT_EQ(of({"--example", data + "; axis=1 -> f32[2]"}, 1)["mistake"], "example");
+  EXPECT_EQ(of({"--example", data + "; axis=1"}, 0)["status"], "not-run") << "it may refuse what is not said to be its example";
+  EXPECT_EQ(of({"--input", (folder / "x.npy").string(), "--shape", "3", "--dtype", "i64", "--attribute", "axis=1"}, 0)["status"], "pass");
+  EXPECT_EQ(codes(verdict({"--shape", "3", "--shape", "x"}, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(codes(heddle_json({"plugin", "check", cpu_plugin, "--shape", "3"}, 2)), Words{"invalid-argument"});
+  const std::string again = heddle({"plugin", "check", cpu_plugin, "--operator", "Gather", "--example", data + " -> f32[2] = 3 4"}).out;
+  EXPECT_NE(again.find("--seed 1 --example \"" + data + " -> f32[2] = 3 4\""), std::string::npos) << again;
 }
 
 TEST(ToolPlugin, TheOperatorOfTheReadmeIsShortAndWhole) {

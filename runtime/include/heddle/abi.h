@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 13
+#define HEDDLE_ABI_MINOR 14
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xf4e190a72fa143d8)
+#define HEDDLE_ABI_HASH UINT64_C(0xdc255f1c7c8e860a)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -282,6 +282,7 @@ enum {
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
   HEDDLE_PORT_MAY_UPDATE = 32u,    /* outputs: may be the next version of a variable, as the net says, that is one of the inputs: its bytes
                                       are those of the input, and the operator hands both to its subnets */
+  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* inputs of an operator that declares a gradient: of real numbers, and it gives this one none */
 };
 
 #define HEDDLE_ALIAS_ANY (-2)

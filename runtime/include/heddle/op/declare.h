@@ -90,6 +90,11 @@ class Op {
     if (inputs_.empty()) return mistake("on_host() stands before any input");
     return inputs_.back().flags |= HEDDLE_PORT_HOST, *this;
   }
+  // The gradient gives the last declared input none, though it holds real numbers: a threshold, a mask.
+  Op& not_differentiable() {
+    if (inputs_.empty()) return mistake("not_differentiable() stands before any input");
+    return inputs_.back().flags |= HEDDLE_PORT_NOT_DIFFERENTIABLE, *this;
+  }
   // The last declared input holds indices into input `port` along `axis` (-1: the attribute "axis").
   Op& indexes(const char* of_port, int axis) {
     if (inputs_.empty()) return mistake("indexes() stands before any input");

@@ -239,7 +239,8 @@ Status read_attributes(Scanner& s, const OperatorSchema& schema, uint64_t seed, 
   while (!s.at_end() && s.next() != '-') {
     const std::string name(s.word());
     const int index = schema.attribute_index(name);
-    if (index < 0) return {Code::unknown_attribute, fmt::format("an example gives attribute {}, which is not declared", quoted(name))};
+    if (index < 0)
+      return {Code::unknown_attribute, fmt::format("the operator has no attribute {}", quoted(name)), "see heddle inspect of its plugin"};
     if (!s.take("=")) return s.wrong("an attribute is written NAME=VALUE");
     HEDDLE_TRY(AttributeValue value, read_value(s, schema.op->attributes[index]->type, seed));
     attributes.push_back({name, std::move(value)});
@@ -277,22 +278,43 @@ std::string attribute_text(const AttributeValue& value) {
   return "{...}";  // a net
 }
 
-// Indices stay within what they index, as far as the declaration says what that is.
-int64_t index_bound(const OperatorSchema& schema, size_t input, const std::vector<ExampleTensor>& inputs) {
+}  // namespace
+
+std::optional<int64_t> index_bound(const OperatorSchema& schema, const OperatorCall& call, size_t input) {
   const heddle_port* const port = schema.input_port(input);
-  if (!port || port->index_bound_port < 0 || static_cast<size_t>(port->index_bound_port) >= inputs.size()) return 0;
-  const Shape& of = inputs[static_cast<size_t>(port->index_bound_port)].shape;
-  const int axis = port->index_bound_axis >= 0 ? port->index_bound_axis : 0;
-  return axis < of.rank() ? of[axis] : 0;
+  if (!port || port->index_bound_port < 0 || static_cast<size_t>(port->index_bound_port) >= call.inputs.size()) return {};
+  const auto& of = call.inputs[static_cast<size_t>(port->index_bound_port)];
+  if (!call.inputs[input] || !of) return {};
+  int64_t axis = std::max(port->index_bound_axis, 0);
+  if (port->index_bound_axis < 0) {
+    const int declared = schema.attribute_index("axis");
+    if (declared >= 0 && schema.op->attributes[declared]->default_value) axis = schema.op->attributes[declared]->default_value->i;
+    for (const Attribute& a : call.attributes)
+      if (const auto* given = std::get_if<int64_t>(&a.value); given && a.name == "axis") axis = *given;
+  }
+  if (axis < 0) axis += of->shape.rank();
+  return axis >= 0 && axis < of->shape.rank() ? of->shape[static_cast<int>(axis)] : 1;
 }
 
-}  // namespace
+void draw_indices(const OperatorSchema& schema, OperatorCall& call, size_t input, uint64_t seed) {
+  auto& indices = call.inputs[input];
+  if (const auto bound = index_bound(schema, call, input))
+    indices = random_blob(indices->dtype, indices->shape, seed, std::max<int64_t>(*bound, 1));
+}
 
 Result<std::vector<ExampleTensor>> parse_example_tensors(std::string_view text, uint64_t seed) {
   Scanner s(text);
   HEDDLE_TRY(auto tensors, read_tensors(s, seed));
   if (!s.at_end()) return s.wrong("this is behind the last tensor");
   return tensors;
+}
+
+Result<Attribute> parse_example_attribute(const OperatorSchema& schema, std::string_view text, uint64_t seed) {
+  Scanner s(text);
+  std::vector<Attribute> attributes;
+  HEDDLE_CHECK(read_attributes(s, schema, seed, attributes));
+  if (attributes.size() != 1 || !s.at_end()) return s.wrong("this is not one attribute NAME=VALUE");
+  return std::move(attributes[0]);
 }
 
 Result<Example> parse_example(const OperatorSchema& schema, std::string_view text, uint64_t seed) {
@@ -320,10 +342,10 @@ Result<Example> parse_example(const OperatorSchema& schema, std::string_view tex
       return Status(Code::arity_mismatch,
                     fmt::format("example {} has {} inputs, the operator takes {}", quoted(text), inputs.size(), schema.op->input_count));
     const ExampleTensor& t = inputs[i];
-    call.inputs.push_back(t.absent    ? nullptr
-                          : t.content ? t.content
-                                      : random_blob(t.dtype, t.shape, seed + i, index_bound(schema, i, inputs)));
+    call.inputs.push_back(t.absent ? nullptr : t.content ? t.content : random_blob(t.dtype, t.shape, seed + i));
   }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].absent && !inputs[i].content) draw_indices(schema, call, i, seed + i);
   call.output_count = example.outputs.size();
   if (!example.says_outputs) {
     call.output_count = 0;

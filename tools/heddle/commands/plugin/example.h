@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,16 @@ struct Example {
 // `seed` is that of random content. Errors: syntax, naming the place; unknown_attribute, attribute_mismatch, arity_mismatch.
 Result<Example> parse_example(const OperatorSchema& schema, std::string_view text, uint64_t seed);
 
+// One attribute, NAME=VALUE. Errors: syntax, unknown_attribute.
+Result<Attribute> parse_example_attribute(const OperatorSchema& schema, std::string_view text, uint64_t seed);
+
 // Tensors alone, as for a rewrite rule. Errors: syntax.
 Result<std::vector<ExampleTensor>> parse_example_tensors(std::string_view text, uint64_t seed);
+
+// Of input `input`: the extent that the indices in it are below, by what is declared; none: it holds none. Of what has no such axis, 1.
+std::optional<int64_t> index_bound(const OperatorSchema& schema, const OperatorCall& call, size_t input);
+// Makes the input, where it holds such indices, random ones; zeros where none is right.
+void draw_indices(const OperatorSchema& schema, OperatorCall& call, size_t input, uint64_t seed);
 
 // Tensor as an example says it, which is read back as the same bits: "f32[2] = 1 2.5".
 std::string example_text(const Blob& blob);

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
-#include "commands/plugin/operator_examination.h"
+#include "commands/plugin/call_arguments.h"
+#include "commands/plugin/check/operator_examination.h"
+#include "commands/plugin/check/rule_examination.h"
+#include "commands/plugin/check/watched_run.h"
 #include "commands/plugin/plugin_commands.h"
-#include "commands/plugin/rule_examination.h"
-#include "commands/plugin/watched_run.h"
 #include "common/child_process.h"
 #include "common/process_counts.h"
 #include "plugin/registry.h"
@@ -21,6 +23,7 @@ namespace {
 
 struct CheckArguments {
   std::string file, only, device;
+  CallArguments call;
   uint64_t seed = 1;
   int timeout_s = 20;
   bool strict = false;
@@ -102,11 +105,13 @@ void PluginSuite::examine(const char* kind, const std::string& name, const std::
   report_.say(fmt::format("{}{}{}", mark, word(name), reason.empty() ? "" : fmt::format("  {}", quoted(kind_of + reason))));
   if (!unseen.empty()) report_.say(fmt::format("     never with {}", join(unseen, "; ")));
   if (bad)
-    report_.say(fmt::format("     again: heddle plugin check {} --operator {} --seed {}{}", word(o_.file), word(again), o_.seed,
-                            o_.device.empty() ? "" : fmt::format(" --device {}", word(o_.device))));
+    report_.say(fmt::format("     again: heddle plugin check {} --operator {} --seed {}{}{}", word(o_.file), word(again), o_.seed,
+                            o_.device.empty() ? "" : fmt::format(" --device {}", word(o_.device)), call_options_text(o_.call)));
 }
 
 int PluginSuite::run() {
+  if (!o_.call.empty() && o_.only.empty())
+    return report_.fail(Status(Code::invalid_argument, "inputs are given, and no operator", "say which: --operator NAME"));
   CommonOptions common = report_.common;
   common.threads = 1;  // a child of fork has one thread
   Registry registry;
@@ -124,14 +129,24 @@ int PluginSuite::run() {
       HEDDLE_CHECK(own.load_plugin(o_.file));
       return own;
     };
-    for (const OperatorSchema& schema : plugin->operators)
+    for (const OperatorSchema& schema : plugin->operators) {
+      if (!o_.only.empty() && o_.only != schema.name) continue;
+      std::optional<OperatorCase> only;
+      if (!o_.call.empty()) {
+        auto said = parse_call(schema, o_.call, o_.seed);
+        if (!said.ok()) return report_.fail(said.status());
+        const std::string about = o_.call.example.empty() ? example_text(said->call, {}, 8) : o_.call.example;
+        only = OperatorCase{std::move(said->call), std::move(said->outputs), !said->says_outputs, about};
+      }
       examine("operator", display_name(schema.domain, schema.name), schema.name, [&] {
-        if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed);
+        const OperatorCase* const given = only ? &*only : nullptr;
+        if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed, nullptr, given);
         const Result<Runtime> own = own_runtime();
         if (!own.ok()) return OperatorVerdict{Verdict::of({"device", own.status().text()}), {}};
         DeviceExamination device(*own, o_.device);
-        return examine_operator(*snapshot, schema, o_.seed, &device);
+        return examine_operator(*snapshot, schema, o_.seed, &device, given);
       });
+    }
     const heddle_plugin& table = plugin->library->plugin();
     for (uint32_t i = 0; i < table.rule_count; ++i)
       examine("rule", table.rules[i]->name, table.rules[i]->name, [&] {
@@ -163,6 +178,7 @@ Run declare_plugin_check(CLI::App& app) {
   auto o = std::make_shared<CheckArguments>();
   app.add_option("file", o->file, "the plugin")->required()->type_name("FILE.so");
   app.add_option("--operator", o->only, "this operator or rule alone")->type_name("NAME");
+  add_call_options(app, o->call);
   app.add_option("--seed", o->seed, "of the random inputs")->check(whole_number());
   app.add_option("--device", o->device, "run each operator there too, and compare")->type_name("D");
   app.add_option("--timeout", o->timeout_s, "seconds per operator")->check(CLI::Range(1, 3600));

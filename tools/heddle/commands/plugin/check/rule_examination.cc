@@ -1,4 +1,4 @@
-#include "commands/plugin/rule_examination.h"
+#include "commands/plugin/check/rule_examination.h"
 
 #include <fmt/format.h>
 

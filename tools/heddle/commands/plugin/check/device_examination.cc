@@ -1,4 +1,4 @@
-#include "commands/plugin/device_examination.h"
+#include "commands/plugin/check/device_examination.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "commands/plugin/layout_examination.h"
+#include "commands/plugin/check/layout_examination.h"
 
 #include <fmt/format.h>
 

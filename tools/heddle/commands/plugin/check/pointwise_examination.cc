@@ -1,4 +1,4 @@
-#include "commands/plugin/pointwise_examination.h"
+#include "commands/plugin/check/pointwise_examination.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "commands/plugin/operator_cases.h"
-#include "commands/plugin/verdict.h"
+#include "commands/plugin/check/operator_cases.h"
+#include "commands/plugin/check/verdict.h"
 #include "plugin/registry.h"
 
 namespace heddle::tool {

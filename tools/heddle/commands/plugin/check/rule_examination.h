@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "commands/plugin/verdict.h"
+#include "commands/plugin/check/verdict.h"
 #include "heddle/abi.h"
 #include "heddle/session.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "commands/plugin/guarded_memory.h"
-#include "commands/plugin/verdict.h"
+#include "commands/plugin/check/guarded_memory.h"
+#include "commands/plugin/check/verdict.h"
 #include "plugin/operator_runner.h"
 
 namespace heddle::tool {

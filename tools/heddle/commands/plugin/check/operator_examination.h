@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "commands/plugin/device_examination.h"
-#include "commands/plugin/operator_cases.h"
-#include "commands/plugin/verdict.h"
+#include "commands/plugin/check/device_examination.h"
+#include "commands/plugin/check/operator_cases.h"
+#include "commands/plugin/check/verdict.h"
 #include "plugin/registry.h"
 
 namespace heddle::tool {
@@ -23,7 +23,9 @@ struct OperatorVerdict {
 // compiler takes; the bits of its pointwise text, where it has a kernel beside one, also on special values; results close to row-major's
 // in each layout that formats() ranks; and the declared gradient against differences. With `device`: the same bits there too. Not run,
 // with the reason, when it refuses all; else the first thing that is wrong, with the inputs.
+//
+// With `only`: this call alone, and nothing is said of what has not run.
 OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed,
-                                 DeviceExamination* device = nullptr);
+                                 DeviceExamination* device = nullptr, const OperatorCase* only = nullptr);
 
 }  // namespace heddle::tool

@@ -1,13 +1,13 @@
-#include "commands/plugin/operator_cases.h"
+#include "commands/plugin/check/operator_cases.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "base/half.h"
 #include "base/text.h"
 #include "tensors/compare.h"
+#include "tensors/convert.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
 
@@ -28,14 +28,6 @@ DType fitting(const heddle_port& port, DType dtype) {
   for (const DType other : {DType::i64, DType::f32, DType::boolean})
     if (allows(port, other)) return other;
   return dtype;
-}
-
-// Positive: the input holds indices below it.
-int64_t index_bound(const heddle_port& port, const Shape& of) {
-  if (port.index_bound_port < 0) return 0;
-  if (of.rank() == 0) return 1;
-  const int axis = port.index_bound_axis >= 0 ? port.index_bound_axis : 0;
-  return axis < of.rank() ? of[axis] : 0;
 }
 
 uint32_t required_outputs(const OperatorSchema& schema) {
@@ -59,8 +51,8 @@ OperatorCase generic_case(const OperatorSchema& schema, const Shape& shape, DTyp
   call.version = schema.version;
   call.random_seed = seed;
   call.output_count = outputs;
-  for (uint32_t i = 0; i < inputs; ++i)
-    call.inputs.push_back(random_blob(fitting(*schema.op->inputs[i], dtype), shape, seed + i, index_bound(*schema.op->inputs[i], shape)));
+  for (uint32_t i = 0; i < inputs; ++i) call.inputs.push_back(random_blob(fitting(*schema.op->inputs[i], dtype), shape, seed + i));
+  for (uint32_t i = 0; i < inputs; ++i) draw_indices(schema, call, i, seed + i);
   made.about = fmt::format("{}{}, seed {}", to_string(dtype), shape.text(), seed);
   return made;
 }
@@ -100,34 +92,6 @@ void add_options(const OperatorSchema& schema, uint64_t seed, DType dtype, std::
   }
 }
 
-void store(std::byte* to, DType dtype, double value) {
-  const auto put = [&](auto number) { std::memcpy(to, &number, sizeof(number)); };
-  switch (dtype) {
-    case DType::f16:
-      return put(f16_of_float(static_cast<float>(value)));
-    case DType::bf16:
-      return put(bf16_of_float(static_cast<float>(value)));
-    case DType::f32:
-      return put(static_cast<float>(value));
-    case DType::f64:
-      return put(value);
-    case DType::boolean:
-      return put(static_cast<uint8_t>(value != 0));
-    default: {
-      const auto integer = static_cast<int64_t>(value);
-      std::memcpy(to, &integer, static_cast<size_t>(byte_width(dtype)));  // its low bytes
-    }
-  }
-}
-
-std::shared_ptr<const Blob> converted(const Blob& from, DType dtype) {
-  std::byte* data = nullptr;
-  auto blob = Blob::allocate(dtype, from.shape, &data);
-  const TensorView view{from.dtype, from.shape, const_cast<std::byte*>(from.data)};
-  for (int64_t i = 0; i < from.shape.element_count(); ++i) store(data + i * byte_width(dtype), dtype, element(view, i));
-  return blob;
-}
-
 // Null: it can't hold these numbers as they are, or nothing is said.
 std::shared_ptr<const Blob> exactly(const std::shared_ptr<const Blob>& from, DType dtype) {
   if (!from) return nullptr;
@@ -141,21 +105,6 @@ std::shared_ptr<const Blob> exactly(const std::shared_ptr<const Blob>& from, DTy
 }
 
 }  // namespace
-
-int64_t index_bound(const OperatorSchema& schema, const OperatorCall& call, size_t input) {
-  const heddle_port* const port = schema.input_port(input);
-  if (!port || port->index_bound_port < 0 || static_cast<size_t>(port->index_bound_port) >= call.inputs.size()) return 0;
-  const auto& of = call.inputs[static_cast<size_t>(port->index_bound_port)];
-  int64_t axis = std::max(port->index_bound_axis, 0);
-  if (port->index_bound_axis < 0) {
-    const int declared = schema.attribute_index("axis");
-    if (declared >= 0 && schema.op->attributes[declared]->default_value) axis = schema.op->attributes[declared]->default_value->i;
-    for (const Attribute& a : call.attributes)
-      if (const auto* given = std::get_if<int64_t>(&a.value); given && a.name == "axis") axis = *given;
-  }
-  if (of && axis < 0) axis += of->shape.rank();
-  return of && axis >= 0 && axis < of->shape.rank() ? of->shape[static_cast<int>(axis)] : 0;
-}
 
 Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed) {
   OperatorCases cases;

@@ -1,27 +1,18 @@
-#include "commands/plugin/gradient_examination.h"
+#include "commands/plugin/check/declared_gradient.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <map>
 
 #include "base/text.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
-#include "tensors/inputs.h"
 
 namespace heddle::tool {
 namespace {
 
 using Blobs = std::vector<std::shared_ptr<const Blob>>;
-
-// Gradients of a call's inputs, null where there is none.
-struct Gradients {
-  Blobs of_inputs;
-  std::string wrong;
-};
 
 // ---------------------------------------------------------------- emitted nodes
 
@@ -190,75 +181,16 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
   return result;
 }
 
-// ---------------------------------------------------------------- comparison
-
-const float* floats(const Blob& blob) {
-  return reinterpret_cast<const float*>(blob.data);
-}
-
-// What the gradients are of: the sum of all f32 outputs' elements times `weights`.
-double weighted_sum(const Blobs& outputs, const Blobs& weights) {
-  double total = 0;
-  for (size_t o = 0; o < outputs.size(); ++o)
-    for (int64_t i = 0; weights[o] && i < std::min(outputs[o]->shape.element_count(), weights[o]->shape.element_count()); ++i)
-      total += static_cast<double>(floats(*outputs[o])[i]) * static_cast<double>(floats(*weights[o])[i]);
-  return total;
-}
-
-std::string compare_gradient(const RegistrySnapshot& registry, OperatorCall call, size_t input, const Blob& gradient, double here,
-                             const Blobs& weights) {
-  constexpr float h = 1e-2f;
-  const std::string of_input = fmt::format("its gradient of input {}", input);
-  const std::shared_ptr<const Blob> x = call.inputs[input];
-  if (gradient.dtype != DType::f32) return fmt::format("{} is {}, the input f32", of_input, to_string(gradient.dtype));
-  if (gradient.shape != x->shape) return fmt::format("{} has shape {}, the input {}", of_input, gradient.shape.text(), x->shape.text());
-  for (int64_t i = 0; i < std::min<int64_t>(x->shape.element_count(), 16); ++i) {
-    double slopes[2] = {NAN, NAN};
-    for (const int side : {0, 1}) {
-      std::byte* data = nullptr;
-      auto moved = Blob::allocate(DType::f32, x->shape, &data);
-      std::memcpy(data, x->data, static_cast<size_t>(x->bytes));
-      reinterpret_cast<float*>(data)[i] += side ? h : -h;
-      call.inputs[input] = moved;
-      CallEnd end;
-      const auto result = run_operator(registry, call, &end);
-      if (!result.ok() && end.refused()) continue;  // at the border of where it is defined
-      if (!result.ok()) return fmt::format("fails with element {} of input {} moved: {}", i, input, result.status().text());
-      slopes[side] = (weighted_sum(*result, weights) - here) / static_cast<double>(side ? h : -h);
-    }
-    if (!std::isfinite(slopes[0]) || !std::isfinite(slopes[1])) continue;  // at the border of where it is defined
-    const double emitted = static_cast<double>(floats(gradient)[i]), central = (slopes[0] + slopes[1]) / 2;
-    const double tolerance = 2e-2 * std::max(1.0, std::abs(central));
-    const bool between = emitted >= std::min(slopes[0], slopes[1]) - tolerance && emitted <= std::max(slopes[0], slopes[1]) + tolerance;
-    if (!between) return fmt::format("element {} of {} is {}, differences say {}", i, of_input, shortest(emitted), shortest(central));
-  }
-  return {};
-}
-
 }  // namespace
 
-std::string examine_gradient(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
-                             uint64_t seed) {
-  const bool emits = schema.op->gradient_node_count > 0;
-  if ((!emits && !schema.op->gradient) || call.inputs.empty()) return {};
-  Blobs weights;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    weights.push_back(outputs[i]->dtype == DType::f32 ? random_blob(DType::f32, outputs[i]->shape, seed + 99 + i) : nullptr);
-  if (std::none_of(weights.begin(), weights.end(), [](const auto& w) { return w != nullptr; })) return {};
-  const Gradients gradients =
-      schema.op->gradient ? run_callback(registry, schema, call, outputs, weights) : run_nodes(registry, schema, call, outputs, weights);
-  if (!gradients.wrong.empty()) return gradients.wrong;
-  const double here = weighted_sum(outputs, weights);
-  size_t candidates = 0, compared = 0;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (!call.inputs[i] || call.inputs[i]->dtype != DType::f32) continue;
-    ++candidates;
-    if (!gradients.of_inputs[i]) continue;
-    ++compared;
-    const std::string wrong = compare_gradient(registry, call, i, *gradients.of_inputs[i], here, weights);
-    if (!wrong.empty()) return wrong;
-  }
-  return candidates > 0 && compared == 0 ? "its gradient gives none of its f32 inputs a gradient" : "";
+bool declares_gradient(const OperatorSchema& schema) {
+  return schema.op->gradient_node_count > 0 || schema.op->gradient;
+}
+
+Gradients run_gradient(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
+                       const Blobs& output_gradients) {
+  return schema.op->gradient ? run_callback(registry, schema, call, outputs, output_gradients)
+                             : run_nodes(registry, schema, call, outputs, output_gradients);
 }
 
 }  // namespace heddle::tool

@@ -1,15 +1,15 @@
-#include "commands/plugin/operator_examination.h"
+#include "commands/plugin/check/operator_examination.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 
 #include "base/text.h"
-#include "commands/plugin/call_examination.h"
-#include "commands/plugin/gradient_examination.h"
-#include "commands/plugin/layout_examination.h"
-#include "commands/plugin/pointwise_examination.h"
-#include "commands/plugin/watched_run.h"
+#include "commands/plugin/check/call_examination.h"
+#include "commands/plugin/check/gradient_examination.h"
+#include "commands/plugin/check/layout_examination.h"
+#include "commands/plugin/check/pointwise_examination.h"
+#include "commands/plugin/check/watched_run.h"
 #include "plugin/operator_runner.h"
 
 namespace heddle::tool {
@@ -21,13 +21,17 @@ class OperatorExamination {
  public:
   OperatorExamination(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, DeviceExamination* device)
       : registry_(registry), schema_(schema), seed_(seed), device_(device), coverage_(registry, schema) {}
-  OperatorVerdict examine();
+  OperatorVerdict examine(const OperatorCase* only);
 
  private:
   Finding examine_all();
   Finding examine_case(const OperatorCase& one);
   Finding examine_refusal(const OperatorCase& one, const Status& status);
   Finding examine_run(const OperatorCase& one, const Blobs& outputs);
+  bool allows_f32() const {
+    const heddle_port* const first = schema_.input_port(0);
+    return first && (first->dtypes & HEDDLE_DTYPE_BIT(HEDDLE_F32)) != 0;
+  }
 
   const RegistrySnapshot& registry_;
   const OperatorSchema& schema_;
@@ -89,20 +93,30 @@ Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& o
   if (found.ok()) found = named("pointwise-differs", examine_pointwise(registry_, schema_, call, outputs));
   const int64_t elements = elements_of(call);
   if (found.ok() && elements < small) found = named("layout", examine_layouts(registry_, call, outputs));
-  const bool real = !call.inputs.empty() && call.inputs[0] && call.inputs[0]->dtype == DType::f32;
-  if (found.ok() && real && elements > 0 && elements < small)
+  // f64 stands in for f32 there, where it can.
+  const bool wide = !call.inputs.empty() && call.inputs[0] && call.inputs[0]->dtype == DType::f64;
+  if (found.ok() && elements > 0 && !(wide && allows_f32()))
     found = named("gradient", examine_gradient(registry_, schema_, call, outputs, seed_));
   return found;
 }
 
+// The input that holds indices of nothing at all.
+std::optional<size_t> indexes_nothing(const OperatorSchema& schema, const OperatorCall& call) {
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    if (call.inputs[i] && call.inputs[i]->bytes > 0 && index_bound(schema, call, i) == 0) return i;
+  return {};
+}
+
 Finding OperatorExamination::examine_case(const OperatorCase& one) {
   const std::string about = fmt::format(" ({})", one.about);
-  describe({about, ""});
+  const auto wrong = indexes_nothing(schema_, one.call);
+  describe({about, wrong ? "index-unchecked" : ""});
   if (one.call.output_count == 0) return {};
   // In guarded memory from the first run on: what a kernel breaks there is told, and breaks nothing else.
   const WatchedRun first(registry_, one.call, GuardedBytes::Side::behind, 0);
   const auto& outputs = first.outputs();
   if (!outputs.ok() && first.end().refused()) return examine_refusal(one, outputs.status()).with(about);
+  if (wrong) return Finding{"index-unchecked", fmt::format("takes indices of nothing in input {}", *wrong)}.with(about);
   if (!outputs.ok()) return Finding{broken_promise(outputs.status()), outputs.status().text()}.with(about);
   // What is made once for all runs, as caches of libraries, may allocate.
   if (!first.found().ok() && first.found().mistake != std::string_view("allocates")) return Finding(first.found()).with(about);
@@ -130,20 +144,21 @@ Finding OperatorExamination::examine_all() {
   return {"pointwise-differs", special};
 }
 
-OperatorVerdict OperatorExamination::examine() {
-  const Finding found = examine_all();
+OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
+  const Finding found = only ? examine_case(*only) : examine_all();
   if (!found.ok()) return {Verdict::of(found), {}};
   const auto not_run = [](std::string reason) { return OperatorVerdict{{Verdict::Kind::not_run, "", std::move(reason)}, {}}; };
   if (!ran_ && refusal_.empty()) return not_run("it has no outputs that are not optional, and no example");
-  if (!ran_) return not_run(fmt::format("no generic inputs fit it, {}", refusal_));
+  if (!ran_) return not_run(only ? refusal_ : fmt::format("no generic inputs fit it, {}", refusal_));
   if (device_ && !device_->ran()) return not_run(fmt::format("on {}: {}", device_->device(), device_->refusal()));
-  return {{}, coverage_.missing()};
+  return {{}, only ? std::vector<std::string>() : coverage_.missing()};
 }
 
 }  // namespace
 
-OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, DeviceExamination* device) {
-  return OperatorExamination(registry, schema, seed, device).examine();
+OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, DeviceExamination* device,
+                                 const OperatorCase* only) {
+  return OperatorExamination(registry, schema, seed, device).examine(only);
 }
 
 }  // namespace heddle::tool

@@ -30,9 +30,6 @@ struct OperatorCases {
 // that can't be read.
 Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed);
 
-// Of input `input`, which holds indices: the extent that they are below, by what is declared; 0: it holds none, or nothing says so.
-int64_t index_bound(const OperatorSchema& schema, const OperatorCall& call, size_t input);
-
 // The call in another dtype: what shares a type variable with its first input has it too, with the same numbers as far as it can hold
 // them. False: it can't be had.
 bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of);

@@ -1,0 +1,26 @@
+// The gradient that an operator declares, run on host tensors.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin/operator_runner.h"
+
+namespace heddle::tool {
+
+// Gradients of a call's inputs, null where there is none; or what is wrong.
+struct Gradients {
+  std::vector<std::shared_ptr<const Blob>> of_inputs;
+  std::string wrong;
+};
+
+bool declares_gradient(const OperatorSchema& schema);
+
+// Emitted nodes or a callback, run at once by run_operator(). `outputs` are the call's; of those that have no gradient
+// `output_gradients` has null.
+Gradients run_gradient(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call,
+                       const std::vector<std::shared_ptr<const Blob>>& outputs,
+                       const std::vector<std::shared_ptr<const Blob>>& output_gradients);
+
+}  // namespace heddle::tool
