@@ -138,6 +138,8 @@ Result<DeviceRun::Adopted*> DeviceRun::adopt(const CallerStream& option) {
 }
 
 Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {
+  constexpr size_t most_kept = 16;
+  if (adopted_.size() >= most_kept) adopted_.clear();  // a caller who brings others every time; those of earlier runs are done
   for (const CallerStream& option : streams) {
     HEDDLE_TRY(Adopted* const adopted, adopt(option));
     Side& side = sides_[adopted->device - 1u];

@@ -247,6 +247,31 @@ TEST_P(DeviceClock, ARunWaitsForAStreamOfTheCallers) {
   table.release(0, memory);
 }
 
+// A caller may bring another stream to every run: what is kept of them stays bounded.
+TEST_P(DeviceClock, StreamsOfCallersThatComeAndGoAreLetGo) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  const Runtime runtime = device_runtime(2);
+  auto prepared = prepare(runtime, chain(2, false), on_the_device());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  Context& context = prepared->context;
+  const auto feed = whole_numbers(Shape{4, 4}, 1, 1);
+  ASSERT_TRUE(context.bind_input(0, feed->data).ok());
+  const auto& device = Internals::execution(context).plan().devices[0].device;
+  const sim_native_table& table = native(*device);
+  const auto before = counts(*device).events;
+  std::vector<void*> streams;  // all at once, so that none has the address of an earlier one
+  for (int i = 0; i < 50; ++i) streams.push_back(table.create_stream(0));
+  for (void* const stream : streams) {
+    const CallerStream given = {device_name(0), stream};
+    RunOptions run;
+    run.streams = &given;
+    run.stream_count = 1;
+    ASSERT_TRUE(context.run(run).ok());
+  }
+  EXPECT_LE(counts(*device).events, before + 16);
+  for (void* const stream : streams) table.destroy_stream(0, stream);
+}
+
 // As drivers do: memory is given and taken when the device has done what it was given before.
 TEST_P(DeviceClock, MemoryIsGivenAndTakenWhenTheDeviceIsIdle) {
   HEDDLE_DEVICE_NEEDS(has_clock);
