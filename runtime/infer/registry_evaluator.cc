@@ -1,6 +1,6 @@
 #include "infer/registry_evaluator.h"
 
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 
 namespace heddle {
 namespace {

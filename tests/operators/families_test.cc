@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ TEST(Families, TableNamesEveryFamilyThatAFileDefines) {
 
 // Operators are declared by Op("Name" or by a function that begins with add_ or ends with _operator.
 TEST(Families, DocumentationNamesTheFileOfEveryOperator) {
-  const std::regex declaration(R"re(\b(?:Op|Op op|\w+_operator(?:<\w+>)?|add_\w+<[^(]*>)\((?:plugin, )?"(\w+)")re");
+  const std::regex declaration(R"re(\b(?:Op|Op op|\w+_operator(?:<\w+>)?|add_\w+<[^(]*>)\(\s*(?:plugin,\s*)?"(\w+)")re");
   std::map<std::string, std::string> files;
   for (const auto& [file, text] : family_sources())
     for (const std::string& name : matches(text, declaration, 1)) files[name] += (files[name].empty() ? "" : ", ") + file;
@@ -73,6 +74,26 @@ TEST(Families, DocumentationNamesTheFileOfEveryOperator) {
   }
   const std::string documented = text_of(source / "docs/operators.md");
   EXPECT_NE(documented.find("| --- | --- |\n" + table), std::string::npos) << "the table of docs/operators.md has to be:\n" << table;
+}
+
+// Examples document an operator and are what `heddle plugin check` runs it with.
+TEST(Families, EveryOperatorHasExamplesWhoseValuesHaveASource) {
+  const std::set<std::string> subnets = {"If", "Loop", "Scan"};  // examined in sessions alone so far
+  const std::shared_ptr<const RegistrySnapshot> registry = cpu_registry().snapshot();
+  for (const std::string& domain : registry->domains())
+    for (const std::string& name : registry->operator_names(domain)) {
+      if (subnets.contains(name)) continue;
+      const OperatorSchema& schema = *registry->find_operator(domain, name);
+      bool says_values = false;
+      for (uint32_t i = 0; i < schema.op->example_count; ++i) {
+        const heddle_example& example = *schema.op->examples[i];
+        const std::string text = example.text;
+        const size_t outputs = text.find("->");
+        says_values = says_values || (outputs != std::string::npos && text.find('=', outputs) != std::string::npos);
+        EXPECT_TRUE(outputs == std::string::npos || (example.source && *example.source)) << name << ": " << text;
+      }
+      EXPECT_TRUE(says_values || (schema.op->example_count > 0 && schema.has_trait(HEDDLE_TRAIT_RANDOM))) << name << " has none";
+    }
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 #include "plugins.h"
 
 namespace heddle {

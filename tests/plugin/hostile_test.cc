@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "hostile_operators.h"
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 #include "plugins.h"
 
 namespace heddle {

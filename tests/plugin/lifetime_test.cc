@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 #include "plugins.h"
 
 namespace heddle {

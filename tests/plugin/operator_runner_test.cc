@@ -1,4 +1,4 @@
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 
 #include <gtest/gtest.h>
 

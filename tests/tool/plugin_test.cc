@@ -40,18 +40,18 @@ TEST(ToolPlugin, CheckRunsOnADeviceToo) {
   EXPECT_NE(nowhere["operators"][0]["reason"].get<std::string>().find("there are 2 of kind \"sim\""), std::string::npos) << nowhere;
 }
 
-// Every operator of the plugin, by inputs that the suite makes up; what they do not fit is named in a test of its own.
+// Every operator of the plugin by its examples and by inputs that the suite makes up, in every dtype, with every optional port and
+// attribute but for these.
 TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
   const Json operators = heddle_json({"plugin", "check", cpu_plugin, "--timeout", "300"})["operators"];  // sanitizers are slow
-  EXPECT_GT(operators.size(), 130u);
-  std::string tests;
-  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/operators"))
-    if (entry.path().extension() == ".cc") tests += read_text(entry.path());
+  EXPECT_GT(operators.size(), 160u);
+  const std::set<std::string> not_run = {"If", "Loop", "Scan"};  // subnets are run in sessions
+  // Of stash_type and training_mode kernels take one value.
+  const std::set<std::string> in_part = {"BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization"};
   for (const Json& one : operators) {
-    const std::string name = one["operator"], type = name.substr(name.rfind(':') + 1);
-    if (one["status"] == "pass") continue;
-    EXPECT_EQ(one["status"], "not-run") << name << ": " << one["reason"];
-    EXPECT_NE(tests.find("\"" + type + "\""), std::string::npos) << "nothing tests " << name << ": " << one["reason"];
+    const std::string name = one["operator"];
+    EXPECT_EQ(one["status"], not_run.contains(name) ? "not-run" : "pass") << one;
+    EXPECT_EQ(one["never_with"].empty(), !in_part.contains(name)) << one;
   }
 }
 
@@ -77,7 +77,7 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
       {"Places", "output 0 in a layout of its formats() with inputs (1 0): element 1 is"},
       {"NoOrder", "formats() gives input 0 of rank 0 a layout that is no order of its dimensions"},
       {"BreaksOnSome", "more than it can (f32[2, 3, 5, 4], seed 1)"},
-      {"Holes", "leaves elements of its outputs unwritten, or reads what was in them before (f32[7], seed 1)"},
+      {"Holes", "leaves elements of its outputs unwritten (f32[7], seed 1)"},
       {"Overrun", "the kernel wrote behind the end of output 0 (f32[], seed 1)"},
       {"LongScratch", "the kernel wrote behind the end of its scratch"},
       {"BreaksMoved", "fails with element 0 of input 0 moved"},

@@ -105,12 +105,37 @@ void add_conv(Builder& plugin) {
   conv.infer(infer_conv).cost<conv_cost>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");
+  conv.example("f32[1,1,5] = -4 -3 3 -4 3, f32[1,1,3] = -4 -3 3 -> f32[1,1,3] = 34 -9 9", "ONNX Runtime")
+      .example(
+          "f32[1,2,3,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3 -3 -4 0 0, f32[2,2,2,2] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3 -3 -4, f32[2] "
+          "= 1 -2; pads=[1,0,0,1], strides=[1,2] -> f32[1,2,3,2] = 17 -2 15 1 -9 4 25 -20 38 4 35 10",
+          "ONNX Runtime")
+      .example(
+          "f32[1,2,7] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3, f32[2,1,2] = -4 -3 3 -4, f32[2] = 1 0; group=2, dilations=[2], "
+          "kernel_shape=[2] -> f32[1,2,5] = 8 25 -20 26 1 16 12 -24 7 -3",
+          "ONNX Runtime")
+      .example("f32[1,1,2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[1,1,1,2,2] = -4 -3 3 -4 -> f32[1,1,2,1,1] = 50 -15", "ONNX Runtime")
+      .example("f32[1,1,5] = -4 -3 3 -4 3, f32[1,1,2] = -4 -3; auto_pad=\"SAME_UPPER\", strides=[2] -> f32[1,1,3] = 25 0 -12",
+               "ONNX Runtime");
   plugin.add(conv);
   Op transposed = conv_operator("ConvTranspose", "the transpose of a convolution with the filters W");
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
   transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>();
   transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   transposed.cpu<PlainConvolution<true>>(others).kernel_name("cpu:conv_transpose_plain");
+  transposed.example("f32[1,1,3] = -4 -3 3, f32[1,2,2] = -4 -3 3 -4 -> f32[1,2,4] = 16 24 -3 -9 -12 7 21 -12", "ONNX Runtime")
+      .example(
+          "f32[1,2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2,1,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[1] = 1; strides=[2,1], pads=[0,1,1,0] -> "
+          "f32[1,1,3,2] = 7 19 20 13 20 13",
+          "ONNX Runtime")
+      .example(
+          "f32[1,2,3] = -4 -3 3 -4 3 -3, f32[2,1,2] = -4 -3 3 -4, f32[2] = 1 0; group=2, dilations=[2], kernel_shape=[2], "
+          "output_padding=[1], strides=[2] -> f32[1,2,8] = 17 1 25 1 -2 1 -8 1 -12 0 25 0 -21 0 12 0",
+          "ONNX Runtime")
+      .example("f32[1,1,3] = -4 -3 3, f32[1,1,3] = -4 -3 3; output_shape=[7], strides=[2] -> f32[1,1,7] = 16 12 0 9 -21 -9 9",
+               "ONNX Runtime")
+      .example("f32[1,1,3] = -4 -3 3, f32[1,1,3] = -4 -3 3; auto_pad=\"SAME_LOWER\", strides=[2] -> f32[1,1,6] = 12 0 9 -21 -9 9",
+               "ONNX Runtime");
   plugin.add(transposed);
 }
 

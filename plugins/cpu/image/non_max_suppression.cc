@@ -128,7 +128,13 @@ void add_non_max_suppression(Builder& plugin) {
                  .out_as("selected_indices", HEDDLE_I64)
                  .attribute("center_point_box", 0)
                  .infer(infer_non_max_suppression)
-                 .cpu<NonMaxSuppression>());
+                 .cpu<NonMaxSuppression>()
+                 .example("f32[1,3,4] = 0 0 1 1 0 0.1 1 1.1 0 2 1 3, f32[1,1,3] = 0.9 0.75 0.6, i64[1] = 3, f32[1] = 0.5, f32[1] = 0 -> "
+                          "i64[2,3] = 0 0 0 0 0 2",
+                          "ONNX Runtime")
+                 .example("f32[1,3,4] = 0.5 0.5 1 1 0.5 0.6 1 1 0.5 2.5 1 1, f32[1,1,3] = 0.9 0.75 0.6, i64[1] = 2, f32[1] = 0.5, f32[1] = "
+                          "0.7; center_point_box=1 -> i64[1,3] = 0",
+                          "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -183,14 +183,13 @@ class Resize {
     const ResizePlan& p = fixed_ ? plan_ : late;
     const Tiling::Range rows = tiling_.range(p.rows, begin, end);
     CancellationPoll poll(context);
+    const double given = node_.options.extrapolation, outside = x.dtype == HEDDLE_BOOL ? given != 0 : given;
     with_dtype(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if (node_.options.interpolation != Interpolation::nearest && p.interpolates)
-        interpolate(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), node_.options.extrapolation,
-                    reinterpret_cast<Sum<T>*>(scratch), rows, poll);
+        interpolate(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), outside, reinterpret_cast<Sum<T>*>(scratch), rows, poll);
       else
-        copy_nearest(p, static_cast<const T*>(x.data), static_cast<T*>(y.data),
-                     from_sum<T>(static_cast<Sum<T>>(node_.options.extrapolation)), rows, poll);
+        copy_nearest(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), from_sum<T>(static_cast<Sum<T>>(outside)), rows, poll);
     });
     return poll.status();
   }
@@ -238,24 +237,48 @@ class Resize {
 }  // namespace
 
 void add_resize(Builder& plugin) {
-  plugin.add(Op("Resize", "", 19)
-                 .doc("interpolation to other extents: nearest, linear or cubic")
-                 .in("X")
-                 .optional("roi", float_dtypes, nullptr)
-                 .shape_operand("scales", dtypes<float>(), true)
-                 .shape_operand("sizes", dtypes<int64_t>(), true)
-                 .out("Y")
-                 .attribute("antialias", 0)
-                 .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
-                 .attribute("coordinate_transformation_mode", "half_pixel")
-                 .attribute("cubic_coeff_a", -0.75)
-                 .attribute("exclude_outside", 0)
-                 .attribute("extrapolation_value", 0.0)
-                 .attribute("keep_aspect_ratio_policy", "stretch")
-                 .attribute("mode", "nearest")
-                 .attribute("nearest_mode", "round_prefer_floor")
-                 .infer(infer_resize)
-                 .cpu<Resize>());
+  plugin.add(
+      Op("Resize", "", 19)
+          .doc("interpolation to other extents: nearest, linear or cubic")
+          .in("X")
+          .optional("roi", float_dtypes, nullptr)
+          .shape_operand("scales", dtypes<float>(), true)
+          .shape_operand("sizes", dtypes<int64_t>(), true)
+          .out("Y")
+          .attribute("antialias", 0)
+          .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
+          .attribute("coordinate_transformation_mode", "half_pixel")
+          .attribute("cubic_coeff_a", -0.75)
+          .attribute("exclude_outside", 0)
+          .attribute("extrapolation_value", 0.0)
+          .attribute("keep_aspect_ratio_policy", "stretch")
+          .attribute("mode", "nearest")
+          .attribute("nearest_mode", "round_prefer_floor")
+          .infer(infer_resize)
+          .cpu<Resize>()
+          .example("f32[1,1,2,2] = 1 3 3 1, -, f32[4] = 1 1 2 2 -> f32[1,1,4,4] = 1 1 3 3 1 1 3 3 3 3 1 1 3 3 1 1", "ONNX Runtime")
+          .example("f32[1,1,4] = 1 3 3 1, -, -, i64[3] = 1 1 7; mode=\"linear\", coordinate_transformation_mode=\"align_corners\" -> "
+                   "f32[1,1,7] = 1 2 3 3 3 2 1",
+                   "ONNX Runtime")
+          .example("f32[1,1,5] = 1 3 3 1 5, -, -, i64[3] = 1 1 3; mode=\"linear\", coordinate_transformation_mode=\"asymmetric\" -> "
+                   "f32[1,1,3] = 1 3 2.333333",
+                   "ONNX Runtime")
+          .example("f32[1,1,4] = 1 3 3 1, -, f32[3] = 1 1 2; mode=\"cubic\", cubic_coeff_a=-0.5, exclude_outside=1 -> f32[1,1,8] = "
+                   "0.8235294 1.379562 2.557252 3.1875 3.1875 2.557252 1.379562 0.8235294",
+                   "the ONNX reference")
+          .example("f32[1,1,4] = 1 3 3 1, -, f32[3] = 1 1 1.5; nearest_mode=\"ceil\", coordinate_transformation_mode=\"asymmetric\" -> "
+                   "f32[1,1,6] = 1 3 3 3 1 1",
+                   "ONNX Runtime")
+          .example("f32[1,1,6] = 1 3 3 1 5 7, -, f32[3] = 1 1 0.5; mode=\"linear\", antialias=1 -> f32[1,1,3] = 2 2.5 5.5", "ONNX Runtime")
+          .example("f32[1,1,4] = 1 3 3 1, f32[6] = 0 0 0.25 1 1 1.25, -, i64[3] = 1 1 3; mode=\"linear\", "
+                   "coordinate_transformation_mode=\"tf_crop_and_resize\", extrapolation_value=9.0 -> f32[1,1,3] = 2.5 2.5 9",
+                   "ONNX Runtime")
+          .example("f32[1,1,2,4] = 1 3 3 1 5 7 7 5, -, -, i64[2] = 3 4; axes=[2,3], keep_aspect_ratio_policy=\"not_larger\" -> "
+                   "f32[1,1,2,4] = 1 3 3 1 5 7 7 5",
+                   "ONNX Runtime")
+          .example("f32[1,1,2] = 1 3, f16[6] = 0 0 0 1 1 1, f32[3] = 1 1 2 -> f32[1,1,4] = 1 1 3 3", "by hand")
+          .example("f32[1,1,2] = 1 3, bf16[6] = 0 0 0 1 1 1, f32[3] = 1 1 2 -> f32[1,1,4] = 1 1 3 3", "by hand")
+          .example("f32[1,1,2] = 1 3, f64[6] = 0 0 0 1 1 1, f32[3] = 1 1 2 -> f32[1,1,4] = 1 1 3 3", "by hand"));
 }
 
 }  // namespace heddle::cpu

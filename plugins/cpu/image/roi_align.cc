@@ -172,7 +172,14 @@ void add_roi_align(Builder& plugin) {
                  .attribute("spatial_scale", 1.0)
                  .infer(infer_roi_align)
                  .cost<roi_align_cost>()
-                 .cpu<RoiAlign>());
+                 .cpu<RoiAlign>()
+                 .example("f32[1,1,4,4] = 1 3 3 1 5 7 7 5 1 3 3 1 5 7 7 5, f32[2,4] = 0 0 2 2 1 1 3 3, i64[2] = 0; output_height=1, "
+                          "output_width=2 -> f32[2,1,1,2] = 3 5 5 5",
+                          "ONNX Runtime")
+                 .example("f32[1,1,4,4] = 1 3 3 1 5 7 7 5 1 3 3 1 5 7 7 5, f32[1,4] = 0 0 6 6, i64[1] = 0; mode=\"max\", sampling_ratio=1, "
+                          "spatial_scale=0.5, output_height=2, output_width=1, coordinate_transformation_mode=\"output_half_pixel\" -> "
+                          "f32[1,1,2,1] = 2.625 1.125",
+                          "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -275,14 +275,20 @@ class Einsum {
 }  // namespace
 
 void add_einsum(Builder& plugin) {
-  plugin.add(Op("Einsum", "", 12)
-                 .doc("a sum of products over named dimensions")
-                 .variadic("inputs", numeric_dtypes)
-                 .out("output", {}, numeric_dtypes)
-                 .required("equation", HEDDLE_ATTRIBUTE_STRING)
-                 .infer(infer_einsum)
-                 .cost<einsum_cost>()
-                 .cpu<Einsum>());
+  plugin.add(
+      Op("Einsum", "", 12)
+          .doc("a sum of products over named dimensions")
+          .variadic("inputs", numeric_dtypes)
+          .out("output", {}, numeric_dtypes)
+          .required("equation", HEDDLE_ATTRIBUTE_STRING)
+          .infer(infer_einsum)
+          .cost<einsum_cost>()
+          .cpu<Einsum>()
+          .example("f32[2,3] = 1 0 2 1 1 3, f32[3,2] = 1 0 0 1 1 1; equation=\"ij,jk->ik\" -> f32[2,2] = 3 2 4 4", "ONNX Runtime")
+          .example("i32[2,3] = 1 0 2 1 1 3, i32[3,2] = 1 0 0 1 1 1; equation=\"ij,jk->ik\" -> i32[2,2] = 3 2 4 4", "ONNX Runtime")
+          .example("f32[2,2] = 1 2 3 4; equation=\"ii->i\" -> f32[2] = 1 4", "ONNX Runtime")
+          .example("f32[2,1,3] = 1 2 3 4 5 6, f32[3] = 1 2 0.5; equation=\"...i,i->...\" -> f32[2,1] = 6.5 17", "ONNX Runtime")
+          .example("f32[2] = 1 2, f32[3] = 1 2 3, f32[2] = 1 -1; equation=\"a,b,a->ab\" -> f32[2,3] = 1 2 3 -2 -4 -6", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

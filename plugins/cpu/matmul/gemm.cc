@@ -192,6 +192,12 @@ void add_gemm(Builder& plugin) {
   op.infer(infer_gemm).cost<gemm_cost>();
   op.cpu<Gemm>(f32).kernel_name("cpu:gemm");
   op.cpu<PlainGemm>(others).kernel_name("cpu:gemm_plain");
+  op.example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3,2] = -4 -3 3 -4 3 -3 -> f32[2,2] = 16 15 16 9", "ONNX Runtime")
+      .example(
+          "f32[3,2] = -4 -3 3 -4 3 -3, f32[2,3] = -4 -3 3 -4 3 -3, f32[2] = 1 -1; alpha=0.5, beta=2.0, transA=1, transB=1 -> f32[2,2] = 10 "
+          "6 9.5 2.5",
+          "ONNX Runtime")
+      .example("i32[1,3] = 1 0 2, i32[3,2] = 1 0 0 1 1 1, i32[1,1] = 3 -> i32[1,2] = 6 5", "the ONNX reference");
   plugin.add(op);
 }
 

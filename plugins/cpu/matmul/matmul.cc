@@ -114,6 +114,8 @@ void add_matmul(Builder& plugin) {
   op.out("Y").infer(infer_matmul).cost<matmul_cost>();
   op.cpu<MatMul>(f32).kernel_name("cpu:matmul");
   op.cpu<PlainMatMul>(others).kernel_name("cpu:matmul_plain");
+  op.example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3,2] = -4 -3 3 -4 3 -3 -> f32[2,2] = 16 15 16 9", "ONNX Runtime")
+      .example("i32[3] = 1 0 2, i32[2,3,2] = 1 0 0 1 1 1 0 1 2 0 1 0 -> i32[2,2] = 3 2 2 1", "ONNX Runtime");
   plugin.add(op);
 }
 

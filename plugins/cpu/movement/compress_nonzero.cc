@@ -155,13 +155,18 @@ void add_compress_nonzero(Builder& plugin) {
                  .out("output")
                  .maybe("axis", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_compress)
-                 .cpu<Compress>());
+                 .cpu<Compress>()
+                 .example("f32[3,2] = 1 2 3 4 5 6, bool[3] = 0 1 1; axis=0 -> f32[2,2] = 3 4 5 6", "ONNX Runtime")
+                 .example("f32[2,3] = 1 2 3 4 5 6, bool[2] = 0 1; axis=-1 -> f32[2,1] = 2 5", "ONNX Runtime")
+                 .example("i32[2,3] = 1 0 0 1 0 1, bool[5] = 1 0 0 1 1 -> i32[3] = 1 1 0", "ONNX Runtime"));
   plugin.add(Op("NonZero", "", 13)
                  .doc("the coordinates of all non-zero elements, [rank, count]")
                  .in("X")
                  .out_as("Y", HEDDLE_I64)
                  .infer(infer_non_zero)
-                 .cpu<NonZero>());
+                 .cpu<NonZero>()
+                 .example("f32[2,3] = 1 0 3 0 0 1 -> i64[2,3] = 0 0 1 0 2 2", "ONNX Runtime")
+                 .example("i32[2,2] = 1 0 1 1 -> i64[2,3] = 0 1 1 0 0 1", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

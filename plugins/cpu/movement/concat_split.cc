@@ -222,7 +222,9 @@ void add_concat_split(Builder& plugin) {
                  .out("concat_result")
                  .required("axis", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_concat)
-                 .cpu<Concat>());
+                 .cpu<Concat>()
+                 .example("f32[2,1] = 1 2, f32[2,2] = 3 4 5 6; axis=1 -> f32[2,3] = 1 3 4 2 5 6", "ONNX Runtime")
+                 .example("i32[1,3] = 1 0 1, i32[2,3] = 0 0 1 1 1 0; axis=-2 -> i32[3,3] = 1 0 1 0 0 1 1 1 0", "ONNX Runtime"));
   plugin.add(Op("Split", "", 18)
                  .doc("parts of the input along axis: extents from split, else equal ones")
                  .in("input")
@@ -231,7 +233,10 @@ void add_concat_split(Builder& plugin) {
                  .attribute("axis", 0)
                  .maybe("num_outputs", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_split)
-                 .cpu<Split>());
+                 .cpu<Split>()
+                 .example("f32[5] = 1 2 3 4 5, i64[2] = 2 3 -> f32[2] = 1 2, f32[3] = 3 4 5", "ONNX Runtime")
+                 .example("f32[2,3] = 1 2 3 4 5 6; axis=1, num_outputs=2 -> f32[2,2] = 1 2 4 5, f32[2,1] = 3 6", "ONNX Runtime")
+                 .example("i32[4,1] = 1 0 0 1; axis=-2, num_outputs=2 -> i32[2,1] = 1 0, i32[2,1] = 0 1", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -77,7 +77,10 @@ void add_constant_of_shape(Builder& plugin) {
                  .maybe("value", HEDDLE_ATTRIBUTE_TENSOR)
                  .traits(HEDDLE_TRAIT_CHEAP)
                  .infer(infer_constant_of_shape)
-                 .cpu<ConstantOfShape>());
+                 .cpu<ConstantOfShape>()
+                 .example("i64[2] = 2 3 -> f32[2,3] = 0", "ONNX Runtime")
+                 .example("i64[1] = 3; value=f32[1] = 2.5 -> f32[3] = 2.5", "ONNX Runtime")
+                 .example("i64[2] = 2; value=i32[1] = -7 -> i32[2,2] = -7", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -35,7 +35,9 @@ void add_copy(Builder& plugin) {
                  .out("y", same_as("x"))
                  .gradient("Copy", {"dy"}, {"dx"})
                  .cpu<Copy>()
-                 .kernel_name("cpu:copy"));
+                 .kernel_name("cpu:copy")
+                 .example("f32[2,2] = 1 2 3 4 -> f32[2,2] = 1 2 3 4", "by hand")
+                 .example("i32[3] = 1 0 1 -> i32[3] = 1 0 1", "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -89,7 +89,9 @@ void add_depth_to_space(Builder& plugin) {
                  .required("blocksize", HEDDLE_ATTRIBUTE_INT)
                  .attribute("mode", "DCR")
                  .infer(infer_depth_to_space)
-                 .cpu<Blocks<true>>());
+                 .cpu<Blocks<true>>()
+                 .example("f32[1,4,1,2] = 1 2 3 4 5 6 7 8; blocksize=2 -> f32[1,1,2,4] = 1 3 2 4 5 7 6 8", "ONNX Runtime")
+                 .example("f32[1,8,1,1] = 1 2 3 4 5 6 7 8; blocksize=2, mode=\"CRD\" -> f32[1,2,2,2] = 1 2 3 4 5 6 7 8", "ONNX Runtime"));
   plugin.add(Op("SpaceToDepth", "", 13)
                  .doc("blocks of pixels become channels")
                  .in("input")
@@ -97,7 +99,8 @@ void add_depth_to_space(Builder& plugin) {
                  .required("blocksize", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_space_to_depth)
                  .gradient("DepthToSpace", {"doutput"}, {"dinput"})
-                 .cpu<Blocks<false>>());
+                 .cpu<Blocks<false>>()
+                 .example("f32[1,1,2,4] = 1 2 3 4 5 6 7 8; blocksize=2 -> f32[1,4,1,2] = 1 3 2 4 5 7 6 8", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

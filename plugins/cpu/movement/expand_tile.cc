@@ -110,14 +110,18 @@ void add_expand_tile(Builder& plugin) {
                  .shape_operand("shape")
                  .out("output")
                  .infer(infer_expand)
-                 .cpu<Repeat<ExpandRule>>());
+                 .cpu<Repeat<ExpandRule>>()
+                 .example("f32[3,1] = 1 2 3, i64[2] = 3 2 -> f32[3,2] = 1 1 2 2 3 3", "ONNX Runtime")
+                 .example("i32[1,3] = 1 0 1, i64[3] = 2 1 3 -> i32[2,1,3] = 1 0 1 1 0 1", "ONNX Runtime"));
   plugin.add(Op("Tile", "", 13)
                  .doc("the input repeated along every axis")
                  .in("input")
                  .shape_operand("repeats")
                  .out("output")
                  .infer(infer_tile)
-                 .cpu<Repeat<TileRule>>());
+                 .cpu<Repeat<TileRule>>()
+                 .example("f32[2,2] = 1 2 3 4, i64[2] = 1 2 -> f32[2,4] = 1 2 1 2 3 4 3 4", "ONNX Runtime")
+                 .example("i32[3] = 1 0 1, i64[1] = 3 -> i32[9] = 1 0 1 1 0 1 1 0 1", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -80,7 +80,10 @@ void add_eye_like(Builder& plugin) {
                  .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
                  .attribute("k", 0)
                  .infer(infer_eye_like)
-                 .cpu<EyeLike>());
+                 .cpu<EyeLike>()
+                 .example("f32[2,3] = 0 -> f32[2,3] = 1 0 0 0 1 0", "ONNX Runtime")
+                 .example("f32[3,3] = 0; k=1, dtype=7 -> i64[3,3] = 0 1 0 0 0 1 0 0 0", "ONNX Runtime")
+                 .example("i32[3,2] = 0; k=-1 -> i32[3,2] = 0 0 1 0 0 1", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -241,7 +241,10 @@ void add_gather(Builder& plugin) {
                  .out("output")
                  .attribute("axis", 0)
                  .infer(infer_gather)
-                 .cpu<Gather>());
+                 .cpu<Gather>()
+                 .example("f32[3,2] = 1 2 3 4 5 6, i64[2] = 2 -3 -> f32[2,2] = 5 6 1 2", "ONNX Runtime")
+                 .example("f32[2,3] = 1 2 3 4 5 6, i32[1,2] = 2 0; axis=1 -> f32[2,1,2] = 3 1 6 4", "ONNX Runtime")
+                 .example("i32[3] = 1 0 1, i64[] = 1 -> i32[] = 0", "ONNX Runtime"));
   plugin.add(Op("GatherElements", "", 13)
                  .doc("one element of data for each index, which replaces its own position along axis")
                  .in("data")
@@ -250,7 +253,9 @@ void add_gather(Builder& plugin) {
                  .out("output")
                  .attribute("axis", 0)
                  .infer(infer_gather_elements)
-                 .cpu<GatherElements>());
+                 .cpu<GatherElements>()
+                 .example("f32[2,2] = 1 2 3 4, i64[2,2] = 0 0 1 0; axis=1 -> f32[2,2] = 1 1 4 3", "ONNX Runtime")
+                 .example("i32[3,2] = 1 0 0 1 1 1, i32[2,2] = 1 2 -1 0 -> i32[2,2] = 0 1 1 0", "ONNX Runtime"));
   plugin.add(Op("GatherND", "", 13)
                  .doc("slices of data at the index tuples of the last dimension of indices")
                  .in("data")
@@ -258,7 +263,9 @@ void add_gather(Builder& plugin) {
                  .out("output")
                  .attribute("batch_dims", 0)
                  .infer(infer_gather_nd)
-                 .cpu<GatherND>());
+                 .cpu<GatherND>()
+                 .example("f32[2,3] = 1 2 3 4 5 6, i64[2,2] = 0 0 1 -1 -> f32[2] = 1 6", "ONNX Runtime")
+                 .example("i32[2,2,2] = 1 0 0 1 1 1 0 0, i64[2,1] = 1 0; batch_dims=1 -> i32[2,2] = 0 1 1 1", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -227,16 +227,24 @@ class Pad {
 }  // namespace
 
 void add_pad(Builder& plugin) {
-  plugin.add(Op("Pad", "", 19)
-                 .doc("elements before and after every axis: constant, edge, reflect or wrap; negative pads crop")
-                 .in("data")
-                 .shape_operand("pads")
-                 .optional("constant_value")
-                 .shape_operand("axes", index_dtypes, true)
-                 .out("output")
-                 .attribute("mode", "constant")
-                 .infer(infer_pad)
-                 .cpu<Pad>());
+  plugin.add(
+      Op("Pad", "", 19)
+          .doc("elements before and after every axis: constant, edge, reflect or wrap; negative pads crop")
+          .in("data")
+          .shape_operand("pads")
+          .optional("constant_value")
+          .shape_operand("axes", index_dtypes, true)
+          .out("output")
+          .attribute("mode", "constant")
+          .infer(infer_pad)
+          .cpu<Pad>()
+          .example("f32[2,2] = 1 2 3 4, i64[4] = 0 1 1 0 -> f32[3,3] = 0 1 2 0 3 4 0 0 0", "ONNX Runtime")
+          .example("f32[3] = 1 2 3, i64[2] = 2 1, f32[] = 7; mode=\"constant\" -> f32[6] = 7 7 1 2 3 7", "ONNX Runtime")
+          .example("f32[2,3] = 1 2 3 4 5 6, i64[2] = 1, -, i64[1] = -1; mode=\"reflect\" -> f32[2,5] = 2 1 2 3 2 5 4 5 6 5", "ONNX Runtime")
+          .example("f32[3] = 1 2 3, i64[2] = 2 1; mode=\"edge\" -> f32[6] = 1 1 1 2 3 3", "ONNX Runtime")
+          .example("f32[3] = 1 2 3, i64[2] = 2 1; mode=\"wrap\" -> f32[6] = 2 3 1 2 3 1", "ONNX Runtime")
+          .example("i32[2,2] = 1 0 0 1, i64[2] = 1 0, i32[] = 3, i32[1] = 1 -> i32[2,3] = 3 1 0 3 0 1", "ONNX Runtime")
+          .example("f32[4] = 1 2 3 4, i64[2] = -1 -> f32[2] = 2 3", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -58,7 +58,9 @@ void add_reorder(Builder& plugin) {
                  .infer(infer_reorder)
                  .gradient("Identity", {"dy"}, {"dx"}, "")
                  .cpu<Reorder>()
-                 .kernel_name("cpu:reorder"));
+                 .kernel_name("cpu:reorder")
+                 .example("f32[2,3] = 1 2 3 4 5 6 -> f32[2,3] = 1 2 3 4 5 6", "by hand")
+                 .example("i32[1,2] = 1 0 -> i32[1,2] = 1 0", "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -195,7 +195,10 @@ void add_reshape(Builder& plugin) {
                  .infer(infer_reshape)
                  .gradient("Shape", {"data"}, {"t0"})
                  .gradient("Reshape", {"dreshaped", "t0"}, {"ddata"})
-                 .cpu<OperandView<ReshapeRule>>());
+                 .cpu<OperandView<ReshapeRule>>()
+                 .example("f32[2,3] = 1 2 3 4 5 6, i64[2] = 3 -1 -> f32[3,2] = 1 2 3 4 5 6", "ONNX Runtime")
+                 .example("i32[2,1,2] = 1 0 0 1, i64[2] = 0 2 -> i32[2,2] = 1 0 0 1", "ONNX Runtime")
+                 .example("f32[0,3], i64[2] = 3 0; allowzero=1 -> f32[3,0]", "ONNX Runtime"));
   plugin.add(Op("Flatten", "", 13)
                  .doc("a matrix of the dimensions before axis and those from it on")
                  .in("input")
@@ -206,7 +209,9 @@ void add_reshape(Builder& plugin) {
                  .infer(infer_flatten)
                  .gradient("Shape", {"input"}, {"t0"})
                  .gradient("Reshape", {"doutput", "t0"}, {"dinput"})
-                 .cpu<ViewCopy>());
+                 .cpu<ViewCopy>()
+                 .example("f32[2,1,3] = 1 2 3 4 5 6 -> f32[2,3] = 1 2 3 4 5 6", "ONNX Runtime")
+                 .example("i32[2,2,1] = 1 0 0 1; axis=-1 -> i32[4,1] = 1 0 0 1", "ONNX Runtime"));
   plugin.add(Op("Squeeze", "", 13)
                  .doc("without the axes given, or without all dimensions of one element")
                  .in("data")
@@ -217,7 +222,9 @@ void add_reshape(Builder& plugin) {
                  .infer(infer_squeeze)
                  .gradient("Shape", {"data"}, {"t0"})
                  .gradient("Reshape", {"dsqueezed", "t0"}, {"ddata"})
-                 .cpu<OperandView<SqueezeRule>>());
+                 .cpu<OperandView<SqueezeRule>>()
+                 .example("f32[1,3,1] = 1 2 3 -> f32[3] = 1 2 3", "ONNX Runtime")
+                 .example("i32[1,2,1] = 1 0, i64[1] = -1 -> i32[1,2] = 1 0", "ONNX Runtime"));
   plugin.add(Op("Unsqueeze", "", 13)
                  .doc("with dimensions of one element at the axes of the output")
                  .in("data")
@@ -228,7 +235,9 @@ void add_reshape(Builder& plugin) {
                  .infer(infer_unsqueeze)
                  .gradient("Shape", {"data"}, {"t0"})
                  .gradient("Reshape", {"dexpanded", "t0"}, {"ddata"})
-                 .cpu<OperandView<UnsqueezeRule>>());
+                 .cpu<OperandView<UnsqueezeRule>>()
+                 .example("f32[3] = 1 2 3, i64[2] = 0 -1 -> f32[1,3,1] = 1 2 3", "ONNX Runtime")
+                 .example("i32[2,1] = 1 0, i64[1] = 1 -> i32[2,1,1] = 1 0", "ONNX Runtime"));
   plugin.add(Op("Identity", "", 16)
                  .doc("the input")
                  .in("input")
@@ -236,7 +245,9 @@ void add_reshape(Builder& plugin) {
                  .in_place("output", "input")
                  .traits(view_traits)
                  .gradient("Identity", {"doutput"}, {"dinput"})
-                 .cpu<ViewCopy>());
+                 .cpu<ViewCopy>()
+                 .example("f32[3] = 1 -2 3 -> f32[3] = 1 -2 3", "ONNX Runtime")
+                 .example("i32[1,2] = 1 0 -> i32[1,2] = 1 0", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -25,6 +25,14 @@ Status parse_reduction(const Attributes& attributes, Reduction* reduction) {
   return invalid("reduction is \"" + text + "\", expected none, add, mul, max or min");
 }
 
+// Of bools the sum is whether any is true, the product whether all are.
+Status reduction_of(const CreateContext& context, Reduction* reduction) {
+  HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, reduction));
+  if (context.input(0)->dtype == HEDDLE_BOOL && *reduction == Reduction::add) *reduction = Reduction::max;
+  if (context.input(0)->dtype == HEDDLE_BOOL && *reduction == Reduction::mul) *reduction = Reduction::min;
+  return {};
+}
+
 // y[i] = reduction(y[i], update[i]) for n elements.
 template <class T>
 void combine(T* y, const T* update, int64_t n, Reduction reduction) {
@@ -69,11 +77,16 @@ Status infer_scatter_elements(InferContext& context) {
   return {};
 }
 
+// Along an axis without elements every index is outside.
+Status check_of_nothing(const heddle_tensor& indices, int64_t position, int64_t bound, int axis) {
+  return bound == 0 && indices.element_count > 0 ? index_outside(integer_at(indices, position), bound, axis) : Status();
+}
+
 class ScatterElements {
  public:
   Status create(const CreateContext& context) {
     normalize_axis(context.attributes.i("axis"), context.input(0)->rank, &axis_);
-    return parse_reduction(context.attributes, &reduction_);
+    return reduction_of(context, &reduction_);
   }
   // Parts of the output are ranges of its first dimension; with axis 0 updates may go anywhere, so that is one part.
   Status prepare(PrepareContext& context) {
@@ -121,7 +134,7 @@ class ScatterElements {
 // Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
 Status ScatterElements::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
-  if (y.element_count == 0) return {};
+  if (y.element_count == 0) return check_of_nothing(*context.inputs[1], 0, y.dims[axis_], axis_);
   const int64_t rows = axis_ > 0 ? data.dims[0] : 1;
   const Tiling::Range range = tiling_.range(rows, begin, end);
   const int64_t row_bytes = static_cast<int64_t>(y.byte_size) / rows;
@@ -152,7 +165,7 @@ Status infer_scatter_nd(InferContext& context) {
 
 class ScatterND {
  public:
-  Status create(const CreateContext& context) { return parse_reduction(context.attributes, &reduction_); }
+  Status create(const CreateContext& context) { return reduction_of(context, &reduction_); }
   // Parts of the output are ranges of columns of its slices; short slices are not divided.
   Status prepare(PrepareContext& context) {
     const heddle_tensor &data = *context.input(0), &indices = *context.input(1);
@@ -192,6 +205,7 @@ class ScatterND {
 
 Status ScatterND::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
+  for (int k = 0; y.element_count == 0 && k < depth_; ++k) HEDDLE_PLUGIN_CHECK(check_of_nothing(*context.inputs[1], k, y.dims[k], k));
   if (y.element_count == 0) return {};
   const Tiling::Range columns = tiling_.range(slice_, begin, end);
   const auto width = static_cast<int64_t>(byte_width(y.dtype));
@@ -221,7 +235,13 @@ void add_scatter(Builder& plugin) {
                  .attribute("axis", 0)
                  .attribute("reduction", "none")
                  .infer(infer_scatter_elements)
-                 .cpu<ScatterElements>());
+                 .cpu<ScatterElements>()
+                 .example("f32[3] = 1 2 3, i64[2] = 2 -3, f32[2] = 8 9 -> f32[3] = 9 2 8", "ONNX Runtime")
+                 .example("f32[2,3] = 1 2 3 4 5 6, i32[1,2] = 2 0, f32[1,2] = 8 9; axis=1 -> f32[2,3] = 9 2 8 4 5 6", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3] = 1 1 0, f32[3] = 4 1 2; reduction=\"add\" -> f32[3] = 3 7 3", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3] = 1 1 0, f32[3] = 4 1 2; reduction=\"mul\" -> f32[3] = 2 8 3", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3] = 1 1 0, f32[3] = 4 1 2; reduction=\"max\" -> f32[3] = 2 4 3", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3] = 1 1 0, f32[3] = 4 1 2; reduction=\"min\" -> f32[3] = 1 1 3", "ONNX Runtime"));
   plugin.add(Op("ScatterND", "", 18)
                  .doc("data with slices of updates written or combined at index tuples, in index order")
                  .in("data")
@@ -231,7 +251,13 @@ void add_scatter(Builder& plugin) {
                  .in_place("output", "data")
                  .attribute("reduction", "none")
                  .infer(infer_scatter_nd)
-                 .cpu<ScatterND>());
+                 .cpu<ScatterND>()
+                 .example("f32[4] = 1 2 3 4, i64[2,1] = 3 0, f32[2] = 8 9 -> f32[4] = 9 2 3 8", "ONNX Runtime")
+                 .example("i32[2,2] = 1 0 0 1, i64[1,1] = -1, i32[1,2] = 1 0 -> i32[2,2] = 1 0 1 0", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3,1] = 1 1 0, f32[3] = 4 1 2; reduction=\"add\" -> f32[3] = 3 7 3", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3,1] = 1 1 0, f32[3] = 4 1 2; reduction=\"mul\" -> f32[3] = 2 8 3", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3,1] = 1 1 0, f32[3] = 4 1 2; reduction=\"max\" -> f32[3] = 2 4 3", "ONNX Runtime")
+                 .example("f32[3] = 1 2 3, i64[3,1] = 1 1 0, f32[3] = 4 1 2; reduction=\"min\" -> f32[3] = 1 1 3", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

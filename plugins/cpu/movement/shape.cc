@@ -53,14 +53,17 @@ void add_shape(Builder& plugin) {
                  .maybe("end", HEDDLE_ATTRIBUTE_INT)
                  .traits(HEDDLE_TRAIT_SHAPE_ONLY | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_shape)
-                 .cpu<shape>());
+                 .cpu<shape>()
+                 .example("f32[2,3] = 0 -> i64[2] = 2 3", "ONNX Runtime")
+                 .example("f32[2,3,4] = 0; start=-2, end=2 -> i64[1] = 3", "ONNX Runtime"));
   plugin.add(Op("Size", "", 13)
                  .doc("the number of elements")
                  .in("data", any_dtype, nullptr)
                  .out_as("size", HEDDLE_I64)
                  .traits(HEDDLE_TRAIT_SHAPE_ONLY | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_scalar)
-                 .cpu<size>());
+                 .cpu<size>()
+                 .example("f32[2,3] = 0 -> i64[] = 6", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -138,7 +138,11 @@ void add_slice(Builder& plugin) {
                  .shape_operand("steps", index_dtypes, true)
                  .out("output")
                  .infer(infer_slice)
-                 .cpu<Slice>());
+                 .cpu<Slice>()
+                 .example("f32[2,3] = 1 2 3 4 5 6, i64[2] = 0 1, i64[2] = 1 3 -> f32[1,2] = 2 3", "ONNX Runtime")
+                 .example("f32[5] = 1 2 3 4 5, i64[1] = -1, i64[1] = -6, i64[1] = 0, i64[1] = -2 -> f32[3] = 5 3 1", "ONNX Runtime")
+                 .example("i32[2,3] = 1 0 0 1 0 1, i32[1] = 1, i32[1] = 9, i32[1] = -1 -> i32[2,2] = 0 0 0 1", "ONNX Runtime")
+                 .example("f32[5] = 1 2 3 4 5, i32[1] = 0, i32[1] = 5, i32[1] = 0, i32[1] = 3 -> f32[2] = 1 4", "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -120,7 +120,11 @@ void add_topk(Builder& plugin) {
                  .attribute("largest", 1)
                  .attribute("sorted", 1)
                  .infer(infer_top_k)
-                 .cpu<TopK>());
+                 .cpu<TopK>()
+                 .example("f32[2,3] = 1 3 2 6 4 5, i64[1] = 2 -> f32[2,2] = 3 2 6 5, i64[2,2] = 1 2 0 2", "ONNX Runtime")
+                 .example("f32[3,2] = 1 3 2 6 4 5, i64[1] = 2; axis=0, largest=0, sorted=1 -> f32[2,2] = 1 3 2 5, i64[2,2] = 0 0 1 2",
+                          "ONNX Runtime")
+                 .example("f32[1] = 4, i64[1] = 1; sorted=0 -> f32[1] = 4, i64[1] = 0", "by hand"));
 }
 
 }  // namespace heddle::cpu

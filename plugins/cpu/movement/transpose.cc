@@ -86,7 +86,9 @@ void add_transpose(Builder& plugin) {
                  .out("transposed")
                  .maybe("perm", HEDDLE_ATTRIBUTE_INTS)
                  .infer(infer_transpose)
-                 .cpu<Transpose>());
+                 .cpu<Transpose>()
+                 .example("f32[2,3] = 1 2 3 4 5 6 -> f32[3,2] = 1 4 2 5 3 6", "ONNX Runtime")
+                 .example("i32[1,2,3] = 1 0 0 1 1 0; perm=[2,0,1] -> i32[3,1,2] = 1 1 0 1 0 0", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -68,7 +68,9 @@ void add_trilu(Builder& plugin) {
                  .attribute("upper", 1)
                  .infer(infer_trilu)
                  .gradient("Trilu", {"doutput", "k"}, {"dinput"})
-                 .cpu<Trilu>());
+                 .cpu<Trilu>()
+                 .example("f32[2,3] = 1 2 3 4 5 6 -> f32[2,3] = 1 2 3 0 5 6", "ONNX Runtime")
+                 .example("f32[3,3] = 1 2 3 4 5 6 7 8 9, i64[] = -1; upper=0 -> f32[3,3] = 0 0 0 4 0 0 7 8 0", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -175,7 +175,11 @@ void add_unique(Builder& plugin) {
                  .maybe("axis", HEDDLE_ATTRIBUTE_INT)
                  .attribute("sorted", 1)
                  .infer(infer_unique)
-                 .cpu<Unique>());
+                 .cpu<Unique>()
+                 .example("f32[5] = 2 1 1 3 2 -> f32[3] = 1 2 3, i64[3] = 1 0 3, i64[5] = 1 0 0 2 1, i64[3] = 2 2 1", "ONNX Runtime")
+                 .example("f32[3,2] = 2 1 2 1 0 3; axis=0, sorted=0 -> f32[2,2] = 2 1 0 3, i64[2] = 0 2, i64[3] = 0 0 1, i64[2] = 2 1",
+                          "ONNX Runtime")
+                 .example("i32[4] = 1 0 1 0; sorted=0 -> i32[2] = 1 0", "by hand"));
 }
 
 }  // namespace heddle::cpu

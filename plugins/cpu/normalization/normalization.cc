@@ -199,19 +199,32 @@ void add_normalization(Builder& plugin) {
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_row_normalization)
                  .cost<per_input_element<8>>()  // mean and variance, then difference, quotient, scale and B
-                 .cpu<RowNormalization<true>>());
-  plugin.add(Op("RMSNormalization", "", 23)
-                 .in("X", float_dtypes)
-                 .in("scale", float_dtypes, "V")
-                 .out("Y", same_as("X"), float_dtypes)
-                 .attribute("axis", -1)
-                 .attribute("epsilon", 1e-5)
-                 .attribute("stash_type", 1)
-                 .in_place("Y", "X")
-                 .precision(HEDDLE_PRECISION_FULL)
-                 .infer(infer_row_normalization)
-                 .cost<per_input_element<4>>()
-                 .cpu<RowNormalization<false>>());
+                 .cpu<RowNormalization<true>>()
+                 .example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3] = 1 2 0.5, f32[3] = 0 1 -1 -> f32[2,3] = -0.8626618 -0.0783273 -0.2990873 "
+                          "-0.8626618 3.80365 -1.269582, f32[2,1] = -1.333333, f32[2,1] = 0.3234982",
+                          "ONNX Runtime")
+                 .example("f32[2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2,2] = 1 2 0.5 1; axis=1, epsilon=0.5, stash_type=1 -> f32[2,2,2] = "
+                          "-0.6666667 -0.6666667 0.8333334 -0.6666667 1.414214 -1.414214 -0.5303301 0.3535534",
+                          "ONNX Runtime"));
+  plugin.add(
+      Op("RMSNormalization", "", 23)
+          .in("X", float_dtypes)
+          .in("scale", float_dtypes, "V")
+          .out("Y", same_as("X"), float_dtypes)
+          .attribute("axis", -1)
+          .attribute("epsilon", 1e-5)
+          .attribute("stash_type", 1)
+          .in_place("Y", "X")
+          .precision(HEDDLE_PRECISION_FULL)
+          .infer(infer_row_normalization)
+          .cost<per_input_element<4>>()
+          .cpu<RowNormalization<false>>()
+          .example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3] = 1 2 0.5 -> f32[2,3] = -1.188177 -1.782265 0.4455662 -1.188177 1.782265 -0.4455662",
+                   "the ONNX reference")
+          .example("f32[2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2,2] = 1 2 0.5 1; axis=1, epsilon=0.5 -> f32[2,2,2] = -1.1094 -1.664101 "
+                   "0.4160252 -1.1094 1 -2 -0.6666667 0",
+                   "the ONNX reference")
+          .example("f32[1,3] = 0, bf16[3] = 1 2 3 -> f32[1,3] = 0", "by hand"));
   plugin.add(Op("LpNormalization", "", 1)
                  .in("input", float_dtypes)
                  .out("output", same_as("input"), float_dtypes)
@@ -220,7 +233,10 @@ void add_normalization(Builder& plugin) {
                  .in_place("output", "input")
                  .precision(HEDDLE_PRECISION_FULL)
                  .cost<per_input_element<3>>()
-                 .cpu<LpNormalization>());
+                 .cpu<LpNormalization>()
+                 .example("f32[2,3] = 1 3 3 1 5 7 -> f32[2,3] = 0.2294157 0.6882472 0.6882472 0.11547 0.5773503 0.8082904", "ONNX Runtime")
+                 .example("f32[3,2] = 1 3 3 1 5 7; axis=0, p=1 -> f32[3,2] = 0.1111111 0.2727273 0.3333333 0.09090909 0.5555556 0.6363636",
+                          "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

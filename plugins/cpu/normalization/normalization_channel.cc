@@ -192,24 +192,29 @@ Status infer_group_normalization(InferContext& context) {
 }  // namespace
 
 void add_normalization_channel(Builder& plugin) {
-  plugin.add(Op("BatchNormalization", "", 15)
-                 .doc("inference; 2 further outputs need training_mode 1, which has no CPU kernel yet")
-                 .in("X", float_dtypes)
-                 .in("scale", float_dtypes, "T1")
-                 .in("B", float_dtypes, "T1")
-                 .in("input_mean", float_dtypes, "T2")
-                 .in("input_var", float_dtypes, "T2")
-                 .out("Y", same_as("X"), float_dtypes)
-                 .optional_out("running_mean", {}, float_dtypes, "T2")
-                 .optional_out("running_var", {}, float_dtypes, "T2")
-                 .attribute("epsilon", 1e-5)
-                 .attribute("momentum", 0.9)
-                 .attribute("training_mode", 0)
-                 .in_place("Y", "X")
-                 .precision(HEDDLE_PRECISION_FULL)
-                 .infer(infer_batch_normalization)
-                 .cost<per_input_element<2>>()  // what is left of mean, variance, scale and B
-                 .cpu<BatchNormalization>());
+  plugin.add(
+      Op("BatchNormalization", "", 15)
+          .doc("inference; 2 further outputs need training_mode 1, which has no CPU kernel yet")
+          .in("X", float_dtypes)
+          .in("scale", float_dtypes, "T1")
+          .in("B", float_dtypes, "T1")
+          .in("input_mean", float_dtypes, "T2")
+          .in("input_var", float_dtypes, "T2")
+          .out("Y", same_as("X"), float_dtypes)
+          .optional_out("running_mean", {}, float_dtypes, "T2")
+          .optional_out("running_var", {}, float_dtypes, "T2")
+          .attribute("epsilon", 1e-5)
+          .attribute("momentum", 0.9)
+          .attribute("training_mode", 0)
+          .in_place("Y", "X")
+          .precision(HEDDLE_PRECISION_FULL)
+          .infer(infer_batch_normalization)
+          .cost<per_input_element<2>>()  // what is left of mean, variance, scale and B
+          .cpu<BatchNormalization>()
+          .example("f32[2,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3, f32[2] = 1 2, f32[2] = 0 -1, f32[2] = 0.5 1, f32[2] = 4 1 -> f32[2,2,3] = "
+                   "-2.249997 -1.749998 1.249999 -10.99995 2.99998 -8.99996 -2.249997 -0.2499997 -0.2499997 -10.99995 -8.99996 2.99998",
+                   "ONNX Runtime")
+          .example("f32[1,1,2] = 3 3, bf16[1] = 1, bf16[1] = 2, bf16[1] = 3, bf16[1] = 4; epsilon=0.5 -> f32[1,1,2] = 2", "by hand"));
   plugin.add(Op("InstanceNormalization", "", 6)
                  .in("input", float_dtypes)
                  .in("scale", float_dtypes)
@@ -220,20 +225,33 @@ void add_normalization_channel(Builder& plugin) {
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_group_normalization)
                  .cost<per_input_element<8>>()
-                 .cpu<GroupNormalization>());
-  plugin.add(Op("GroupNormalization", "", 21)
-                 .in("X", float_dtypes)
-                 .in("scale", float_dtypes)
-                 .in("bias", float_dtypes)
-                 .out("Y", same_as("X"), float_dtypes)
-                 .required("num_groups", HEDDLE_ATTRIBUTE_INT)
-                 .attribute("epsilon", 1e-5)
-                 .attribute("stash_type", 1)
-                 .in_place("Y", "X")
-                 .precision(HEDDLE_PRECISION_FULL)
-                 .infer(infer_group_normalization)
-                 .cost<per_input_element<8>>()
-                 .cpu<GroupNormalization>());
+                 .cpu<GroupNormalization>()
+                 .example("f32[1,2,3] = -4 -3 3 -4 3 -3, f32[2] = 1 2, f32[2] = 0 -1 -> f32[1,2,3] = -0.8626617 -0.5391636 1.401825 "
+                          "-2.725323 1.803651 -2.078327",
+                          "ONNX Runtime")
+                 .example("f32[1,2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2] = 1 2, f32[2] = 0 -1; epsilon=0.5 -> f32[1,2,2,2] = -0.6666667 "
+                          "-0.3333333 1.666667 -0.6666667 1.828427 -2.414213 -3.12132 -0.2928932",
+                          "ONNX Runtime"));
+  plugin.add(
+      Op("GroupNormalization", "", 21)
+          .in("X", float_dtypes)
+          .in("scale", float_dtypes)
+          .in("bias", float_dtypes)
+          .out("Y", same_as("X"), float_dtypes)
+          .required("num_groups", HEDDLE_ATTRIBUTE_INT)
+          .attribute("epsilon", 1e-5)
+          .attribute("stash_type", 1)
+          .in_place("Y", "X")
+          .precision(HEDDLE_PRECISION_FULL)
+          .infer(infer_group_normalization)
+          .cost<per_input_element<8>>()
+          .cpu<GroupNormalization>()
+          .example("f32[1,4,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3, f32[4] = 1 2 0.5 1, f32[4] = 0 -1 1 0; num_groups=2 -> f32[1,4,3] = "
+                   "-0.8626617 -0.5391636 1.401825 -2.725323 1.803651 -2.078327 0.4792448 1.260378 1.260378 -1.04151 -0.6509441 1.692455",
+                   "ONNX Runtime")
+          .example("f32[1,2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2] = 1 2, f32[2] = 0 -1; num_groups=1, epsilon=0.5 -> f32[1,2,2,2] = "
+                   "-0.8451542 -0.5070925 1.521278 -0.8451542 2.042555 -2.014185 -2.690309 0.01418507",
+                   "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -165,14 +165,24 @@ void add_normalization_local(Builder& plugin) {
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_local_response)
                  .cost<local_response_cost>()
-                 .cpu<LocalResponse>());
+                 .cpu<LocalResponse>()
+                 .example("f32[1,5,1,2] = 1 3 3 1 5 7 7 5 1 3; size=3 -> f32[1,5,1,2] = 0.99975 2.99925 2.997377 0.9985275 4.98965 "
+                          "6.986903 6.986903 4.98965 0.9987518 2.997452",
+                          "ONNX Runtime")
+                 .example("f32[1,3,1,2] = 1 3 3 1 5 7; size=2, alpha=0.5, beta=0.5, bias=2.0 -> f32[1,3,1,2]", "by hand"));
   plugin.add(Op("MeanVarianceNormalization", "", 13)
                  .in("X", float_dtypes)
                  .out("Y", same_as("X"), float_dtypes)
                  .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_mean_variance)
-                 .cpu<MeanVariance>());
+                 .cpu<MeanVariance>()
+                 .example("f32[2,2,1,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,2,1,3] = -1.041511 -0.6509445 1.692456 -0.8626621 "
+                          "1.401826 -0.5391638 -1.041511 0.5207556 0.5207556 -0.8626621 -0.5391638 1.401826",
+                          "ONNX Runtime")
+                 .example("f32[3,4] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3; axes=[1] -> f32[3,4] = -0.6859944 -0.3429972 1.714986 -0.6859944 "
+                          "1.460593 -0.7302967 -1.095445 0.3651484 0.3651484 -1.095445 -0.7302967 1.460593",
+                          "the ONNX reference"));
 }
 
 }  // namespace heddle::cpu

@@ -65,28 +65,74 @@ void add_pooling(Builder& plugin) {
   max.optional_out("Indices", {}, dtypes<int64_t>(), "I");
   add_window(max);
   max.attribute("storage_order", 0).infer(infer_window).cost<window_cost<1>>();
+  max.example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[3] -> f32[1,1,5] = 3", "ONNX Runtime")
+      .example(
+          "f32[1,2,3,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3 -3 -4 0 0; kernel_shape=[2,2], pads=[1,0,0,1], strides=[2,1] -> f32[1,2,2,3] "
+          "= -3 3 3 3 3 0 -3 3 3 3 3 0",
+          "ONNX Runtime")
+      .example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[2], dilations=[2], ceil_mode=1, strides=[2] -> f32[1,1,3] = 3",
+               "ONNX Runtime")
+      .example("f32[1,1,5] = -4 -3 3 -4 3; kernel_shape=[3], auto_pad=\"SAME_UPPER\", strides=[2] -> f32[1,1,3] = -3 3 3", "ONNX Runtime")
+      .example(
+          "f32[1,1,3,4] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3; kernel_shape=[2,2], storage_order=1 -> f32[1,1,2,3] = 3 3 3 3 -3 3, i64[1,1,2,3] "
+          "= 1 6 6 1 4 11",
+          "ONNX Runtime")
+      .example("u8[1,1,4] = 1 7 3 5; kernel_shape=[2] -> u8[1,1,3] = 7 7 5", "ONNX Runtime")
+      .example("i8[1,1,4] = 1 -7 -3 -5; kernel_shape=[2] -> i8[1,1,3] = 1 -3 -3", "ONNX Runtime");
   plugin.add(max.cpu<Pool<PoolKind::max, false>>().kernel_name("cpu:max_pool"));
 
   Op average = pooling_operator("AveragePool", 19, "the mean of each window", float_dtypes);
   add_window(average);
   average.attribute("count_include_pad", 0).infer(infer_window).cost<window_cost<1>>();
+  average
+      .example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[3] -> f32[1,1,5] = -1.333333 -1.333333 0.6666667 -1.333333 -1.333333",
+               "ONNX Runtime")
+      .example(
+          "f32[1,2,3,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3 -3 -4 0 0; kernel_shape=[2,2], pads=[1,0,0,1], strides=[2,1] -> f32[1,2,2,3] "
+          "= -3.5 0 3 -1.25 0 -1.5 -3.5 0 3 -1.25 0 -1.5",
+          "ONNX Runtime")
+      .example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[2], dilations=[2], ceil_mode=1, strides=[2] -> f32[1,1,3] = -0.5 3 -0.5",
+               "ONNX Runtime")
+      .example("f32[1,1,5] = -4 -3 3 -4 3; kernel_shape=[3], auto_pad=\"SAME_UPPER\", strides=[2] -> f32[1,1,3] = -3.5 -1.333333 -0.5",
+               "ONNX Runtime")
+      .example(
+          "f32[1,1,4] = -4 -3 3 -4; kernel_shape=[3], pads=[1,1], count_include_pad=1 -> f32[1,1,4] = -2.333333 -1.333333 -1.333333 "
+          "-0.3333333",
+          "ONNX Runtime");
   plugin.add(average.cpu<Pool<PoolKind::average, false>>().kernel_name("cpu:average_pool"));
 
   Op lp = pooling_operator("LpPool", 18, "the p-norm of each window", float_dtypes);
   add_window(lp);
   lp.attribute("p", 2).infer(infer_lp).cost<window_cost<2>>();
+  lp.example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[3] -> f32[1,1,5] = 5.830952", "ONNX Runtime")
+      .example(
+          "f32[1,2,3,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3 -3 -4 0 0; kernel_shape=[2,2], pads=[1,0,0,1], strides=[2,1] -> f32[1,2,2,3] "
+          "= 5 4.24264 3 6.403124 4.24264 3 5 4.24264 3 6.403124 4.24264 3",
+          "ONNX Runtime")
+      .example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[2], dilations=[2], ceil_mode=1, strides=[2] -> f32[1,1,3] = 5 4.24264 5",
+               "ONNX Runtime")
+      .example("f32[1,1,5] = -4 -3 3 -4 3; kernel_shape=[3], auto_pad=\"SAME_UPPER\", strides=[2] -> f32[1,1,3] = 5 5.830952 5",
+               "ONNX Runtime")
+      .example("f32[1,1,4] = -4 -3 3 -4; kernel_shape=[2], p=1 -> f32[1,1,3] = 7 6 7", "ONNX Runtime");
   plugin.add(lp.cpu<Pool<PoolKind::lp, false>>().kernel_name("cpu:lp_pool"));
 
   Op global_max = pooling_operator("GlobalMaxPool", 1, "the largest element of each channel", float_dtypes);
   global_max.infer(infer_global).cost<per_input_element<1>>();
+  global_max.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = 3", "ONNX Runtime")
+      .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = 3", "ONNX Runtime");
   plugin.add(global_max.cpu<Pool<PoolKind::max, true>>().kernel_name("cpu:global_max_pool"));
 
   Op global_average = pooling_operator("GlobalAveragePool", 1, "the mean of each channel", float_dtypes);
   global_average.infer(infer_global).cost<per_input_element<1>>();
+  global_average.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = -1.333333", "ONNX Runtime")
+      .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = -1.333333", "ONNX Runtime");
   plugin.add(global_average.cpu<Pool<PoolKind::average, true>>().kernel_name("cpu:global_average_pool"));
 
   Op global_lp = pooling_operator("GlobalLpPool", 2, "the p-norm of each channel", float_dtypes);
   global_lp.attribute("p", 2).infer(infer_global_lp).cost<per_input_element<2>>();
+  global_lp.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = 5.830952", "ONNX Runtime")
+      .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = 8.246211 7.071068", "ONNX Runtime")
+      .example("f32[1,1,3] = -4 -3 3; p=1 -> f32[1,1,1] = 10", "ONNX Runtime");
   plugin.add(global_lp.cpu<Pool<PoolKind::lp, true>>().kernel_name("cpu:global_lp_pool"));
 }
 

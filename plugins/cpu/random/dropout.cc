@@ -96,7 +96,12 @@ void add_dropout(Builder& plugin) {
                  .maybe("seed", HEDDLE_ATTRIBUTE_INT)
                  .traits(HEDDLE_TRAIT_RANDOM)
                  .infer(infer_dropout)
-                 .cpu<Dropout>());
+                 .cpu<Dropout>()
+                 .example("f32[3] = -4 -3 3, f32[] = 0.5 -> f32[3] = -4 -3 3, bool[3] = 1", "ONNX Runtime")
+                 .example("f32[3] = -4 -3 3, f32[] = 0, bool[] = 1; seed=3 -> f32[3] = -4 -3 3, bool[3] = 1", "ONNX Runtime")
+                 .example("f32[2] = 1 2, f16[] = 0.5 -> f32[2] = 1 2, bool[2] = 1", "by hand")
+                 .example("f32[2] = 1 2, bf16[] = 0.5 -> f32[2] = 1 2, bool[2] = 1", "by hand")
+                 .example("f32[2] = 1 2, f64[] = 0.5 -> f32[2] = 1 2, bool[2] = 1", "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -221,28 +221,60 @@ void add_random(Builder& plugin) {
                  .required("shape", HEDDLE_ATTRIBUTE_INTS)
                  .out("output", {}, float_dtypes, nullptr)
                  .infer(infer_random<false>)
-                 .cpu<Random<true>>());
+                 .cpu<Random<true>>()
+                 .example("; shape=[2,3] -> f32[2,3]", "by hand")
+                 .example("; shape=[4], dtype=11, seed=3.0, mean=1.0, scale=2.0 -> f64[4]", "by hand"));
   plugin.add(random_operator("RandomNormalLike", "normal numbers in the shape of the input")
                  .attribute("mean", 0.0)
                  .attribute("scale", 1.0)
                  .in("input", any_dtype, nullptr)
                  .out("output", {}, float_dtypes, nullptr)
                  .infer(infer_random<true>)
-                 .cpu<Random<true>>());
+                 .cpu<Random<true>>()
+                 .example("bf16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("bool[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f64[3] = 0; seed=2.0, mean=1.0, scale=2.0 -> f64[3]", "by hand"));
   plugin.add(random_operator("RandomUniform", "uniform numbers in [low, high)")
                  .attribute("low", 0.0)
                  .attribute("high", 1.0)
                  .required("shape", HEDDLE_ATTRIBUTE_INTS)
                  .out("output", {}, float_dtypes, nullptr)
                  .infer(infer_random<false>)
-                 .cpu<Random<false>>());
+                 .cpu<Random<false>>()
+                 .example("; shape=[2,3] -> f32[2,3]", "by hand")
+                 .example("; shape=[4], dtype=11, seed=3.0, low=1.0, high=2.0 -> f64[4]", "by hand"));
   plugin.add(random_operator("RandomUniformLike", "uniform numbers in [low, high) in the shape of the input")
                  .attribute("low", 0.0)
                  .attribute("high", 1.0)
                  .in("input", any_dtype, nullptr)
                  .out("output", {}, float_dtypes, nullptr)
                  .infer(infer_random<true>)
-                 .cpu<Random<false>>());
+                 .cpu<Random<false>>()
+                 .example("bf16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("i64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("u64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("bool[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example("f64[3] = 0; seed=2.0, low=1.0, high=2.0 -> f64[3]", "by hand"));
   plugin.add(Op("Bernoulli", "", 15)
                  .doc("1 with the probability given by the input, else 0")
                  .traits(HEDDLE_TRAIT_RANDOM)
@@ -251,7 +283,9 @@ void add_random(Builder& plugin) {
                  .maybe("seed", HEDDLE_ATTRIBUTE_FLOAT)
                  .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_bernoulli)
-                 .cpu<Bernoulli>());
+                 .cpu<Bernoulli>()
+                 .example("f32[4] = 0 1 1 0; seed=1.0 -> f32[4] = 0 1 1 0", "by hand")
+                 .example("f32[3] = 1 0 1; dtype=7 -> i64[3] = 1 0 1", "by hand"));
   plugin.add(Op("Multinomial", "", 7)
                  .doc("classes drawn with probabilities proportional to exp(input)")
                  .traits(HEDDLE_TRAIT_RANDOM)
@@ -261,7 +295,9 @@ void add_random(Builder& plugin) {
                  .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
                  .attribute("sample_size", 1)
                  .infer(infer_multinomial)
-                 .cpu<Multinomial>());
+                 .cpu<Multinomial>()
+                 .example("f32[2,1] = 0.5 2; sample_size=3, seed=2.0, dtype=7 -> i64[2,3] = 0", "by hand")
+                 .example("f32[1,3] = -10000 0 -10000; sample_size=2 -> i32[1,2] = 1", "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -125,22 +125,28 @@ Status infer_arg(InferContext& context) {
 }
 
 template <bool maximum>
-void add_extremum(Builder& plugin, const char* name) {
-  plugin.add(Op(name, "", 13)
-                 .in("data", numeric_dtypes)
-                 .out_as("reduced", HEDDLE_I64)
-                 .attribute("axis", 0)
-                 .attribute("keepdims", 1)
-                 .attribute("select_last_index", 0)
-                 .infer(infer_arg)
-                 .cpu<ArgExtremum<maximum>>());
+void add_extremum(Builder& plugin, const char* name, std::initializer_list<const char*> examples) {
+  Op op(name, "", 13);
+  op.in("data", numeric_dtypes)
+      .out_as("reduced", HEDDLE_I64)
+      .attribute("axis", 0)
+      .attribute("keepdims", 1)
+      .attribute("select_last_index", 0)
+      .infer(infer_arg)
+      .cpu<ArgExtremum<maximum>>();
+  for (const char* text : examples) op.example(text, "ONNX Runtime");
+  plugin.add(op);
 }
 
 }  // namespace
 
 void add_argmax(Builder& plugin) {
-  add_extremum<true>(plugin, "ArgMax");
-  add_extremum<false>(plugin, "ArgMin");
+  add_extremum<true>(plugin, "ArgMax",
+                     {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 1 0",
+                      "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 2", "i32[3] = 1 0 1 -> i64[1] = 0"});
+  add_extremum<false>(plugin, "ArgMin",
+                      {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 0 1",
+                       "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 0 1", "i32[3] = 1 0 1 -> i64[1] = 1"});
 }
 
 }  // namespace heddle::cpu

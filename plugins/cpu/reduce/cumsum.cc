@@ -87,7 +87,10 @@ void add_cumsum(Builder& plugin) {
                  .attribute("reverse", 0)
                  .in_place("y", "x")
                  .infer(infer_cumsum)
-                 .cpu<CumSum>());
+                 .cpu<CumSum>()
+                 .example("f32[2,3] = -4 -3 3 -4 3 -3, i64[] = 1 -> f32[2,3] = -4 -7 -4 -4 -1 -4", "ONNX Runtime")
+                 .example("f32[3] = -4 -3 3, i32[] = 0; exclusive=1, reverse=1 -> f32[3] = 0 3 0", "ONNX Runtime")
+                 .example("i32[2,2] = 1 0 1 1, i64[] = -2 -> i32[2,2] = 1 0 2 1", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

@@ -172,24 +172,34 @@ class SoftmaxKernel : public Softmax {
 };
 
 template <SoftmaxKind kind>
-void add_softmax_kind(Builder& plugin, const char* name) {
-  plugin.add(Op(name, "", 13)
-                 .in("input", float_dtypes)
-                 .out("output", same_as("input"), float_dtypes)
-                 .attribute("axis", -1)
-                 .infer(infer_softmax)
-                 .in_place("output", "input")
-                 .precision(HEDDLE_PRECISION_FULL)
-                 .cost<per_input_element<5>>()  // maximum, difference, exponential, sum, quotient
-                 .cpu<SoftmaxKernel<kind>>());
+void add_softmax_kind(Builder& plugin, const char* name, std::initializer_list<const char*> examples) {
+  Op op(name, "", 13);
+  op.in("input", float_dtypes)
+      .out("output", same_as("input"), float_dtypes)
+      .attribute("axis", -1)
+      .infer(infer_softmax)
+      .in_place("output", "input")
+      .precision(HEDDLE_PRECISION_FULL)
+      .cost<per_input_element<5>>()  // maximum, difference, exponential, sum, quotient
+      .cpu<SoftmaxKernel<kind>>();
+  for (const char* text : examples) op.example(text, "ONNX Runtime");
+  plugin.add(op);
 }
 
 }  // namespace
 
 void add_softmax(Builder& plugin) {
-  add_softmax_kind<softmax_plain>(plugin, "Softmax");
-  add_softmax_kind<softmax_log>(plugin, "LogSoftmax");
-  add_softmax_kind<softmax_hard>(plugin, "Hardmax");
+  add_softmax_kind<softmax_plain>(
+      plugin, "Softmax",
+      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = 0.0009088005 0.002470376 0.9966208 0.0009088006 0.9966209 0.002470376",
+       "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = 0.0004557332 0.4223188 0.4997722 0.1553624 0.4997722 0.4223188"});
+  add_softmax_kind<softmax_log>(
+      plugin, "LogSoftmax",
+      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = -7.003385 -6.003385 -0.003384935 -7.003385 -0.003384816 -6.003385",
+       "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = -7.693603 -0.8619948 -0.6936029 -1.861995 -0.6936029 -0.8619948"});
+  add_softmax_kind<softmax_hard>(
+      plugin, "Hardmax",
+      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = 0 0 1 0 1 0", "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = 0 1 1 0 0 0"});
 }
 
 }  // namespace heddle::cpu

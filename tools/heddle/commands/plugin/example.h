@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 #include "plugin/schema.h"
 
 namespace heddle::tool {

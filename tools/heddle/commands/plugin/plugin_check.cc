@@ -33,7 +33,12 @@ using Examination = std::function<OperatorVerdict()>;
 
 std::string as_message(const OperatorVerdict& verdict) {
   const Verdict& v = verdict.verdict;
-  return Json({{"kind", static_cast<int>(v.kind)}, {"mistake", v.mistake}, {"reason", v.reason}, {"unseen", verdict.unseen}}).dump();
+  return Json({{"kind", static_cast<int>(v.kind)},
+               {"mistake", v.mistake},
+               {"reason", v.reason},
+               {"unseen", verdict.unseen},
+               {"results", verdict.results}})
+      .dump();
 }
 
 // What was touched says what the mistake is.
@@ -68,7 +73,7 @@ OperatorVerdict examine_in_child(const Examination& examine, int timeout_s) {
   }
   const Json said = Json::parse(text, nullptr, false);
   if (!said.is_object()) return failed("crash", "said nothing");
-  return {{static_cast<Verdict::Kind>(said["kind"].get<int>()), said["mistake"], said["reason"]}, said["unseen"]};
+  return {{static_cast<Verdict::Kind>(said["kind"].get<int>()), said["mistake"], said["reason"]}, said["unseen"], said["results"]};
 }
 
 class PluginSuite {
@@ -78,7 +83,8 @@ class PluginSuite {
 
  private:
   // `kind` is "operator" or "rule".
-  void examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination);
+  void tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found);
+  OperatorVerdict examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema) const;
 
   const CheckArguments& o_;
   Report& report_;
@@ -86,9 +92,22 @@ class PluginSuite {
   int passed_ = 0, failed_ = 0, not_run_ = 0, partly_ = 0;
 };
 
-void PluginSuite::examine(const char* kind, const std::string& name, const std::string& again, const Examination& examination) {
-  if (!o_.only.empty() && o_.only != again) return;
-  const auto [verdict, unseen] = examine_in_child(examination, o_.timeout_s);
+// The same calls in two processes, in one order and the other: what the first call of all leaves behind shows.
+OperatorVerdict PluginSuite::examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema) const {
+  const auto in_order = [&](bool last_first) {
+    return examine_in_child([&] { return OperatorVerdict{{}, {}, operator_results(registry, schema, o_.seed, last_first)}; }, o_.timeout_s);
+  };
+  OperatorVerdict verdict = in_order(false);
+  if (verdict.verdict.kind != Verdict::Kind::pass) return verdict;
+  const OperatorVerdict other = in_order(true);
+  if (other.verdict.kind == Verdict::Kind::pass && other.results != verdict.results)
+    return {Verdict::of({"nondeterministic", "gives other bits where the process has made other calls before"}), {}};
+  return other;
+}
+
+void PluginSuite::tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found) {
+  const Verdict& verdict = found.verdict;
+  const std::vector<std::string>& unseen = found.unseen;
   const std::string& reason = verdict.reason;
   const bool skipped = verdict.kind == Verdict::Kind::not_run, bad = verdict.kind == Verdict::Kind::fail;
   partly_ += unseen.empty() ? 0 : 1;
@@ -138,22 +157,30 @@ int PluginSuite::run() {
         const std::string about = o_.call.example.empty() ? example_text(said->call, {}, 8) : o_.call.example;
         only = OperatorCase{std::move(said->call), std::move(said->outputs), !said->says_outputs, about};
       }
-      examine("operator", display_name(schema.domain, schema.name), schema.name, [&] {
-        const OperatorCase* const given = only ? &*only : nullptr;
+      const OperatorCase* const given = only ? &*only : nullptr;
+      const Examination whole = [&] {
         if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed, nullptr, given);
         const Result<Runtime> own = own_runtime();
         if (!own.ok()) return OperatorVerdict{Verdict::of({"device", own.status().text()}), {}};
         DeviceExamination device(*own, o_.device);
         return examine_operator(*snapshot, schema, o_.seed, &device, given);
-      });
+      };
+      OperatorVerdict verdict = examine_in_child(whole, o_.timeout_s);
+      if (verdict.verdict.kind == Verdict::Kind::pass && !given)
+        if (OperatorVerdict ordered = examine_order(*snapshot, schema); ordered.verdict.kind == Verdict::Kind::fail)
+          verdict = std::move(ordered);
+      tell("operator", display_name(schema.domain, schema.name), schema.name, verdict);
     }
     const heddle_plugin& table = plugin->library->plugin();
-    for (uint32_t i = 0; i < table.rule_count; ++i)
-      examine("rule", table.rules[i]->name, table.rules[i]->name, [&] {
+    for (uint32_t i = 0; i < table.rule_count; ++i) {
+      const heddle_rewrite_rule& rule = *table.rules[i];
+      if (!o_.only.empty() && o_.only != rule.name) continue;
+      const Examination whole = [&] {
         const Result<Runtime> own = own_runtime();
-        const Verdict verdict = own.ok() ? examine_rule(*own, *table.rules[i], o_.seed) : Verdict::of({"value", own.status().text()});
-        return OperatorVerdict{verdict, {}};
-      });
+        return OperatorVerdict{own.ok() ? examine_rule(*own, rule, o_.seed) : Verdict::of({"value", own.status().text()}), {}};
+      };
+      tell("rule", rule.name, rule.name, examine_in_child(whole, o_.timeout_s));
+    }
   }
   report_.json["operators"] = verdicts_["operator"];
   report_.json["rules"] = verdicts_["rule"];

@@ -1,10 +1,10 @@
 // heddle plugin run OP: one operator on given or random inputs.
 #include <fmt/format.h>
 
+#include "alone/operator_runner.h"
 #include "base/text.h"
 #include "commands/plugin/call_arguments.h"
 #include "commands/plugin/plugin_commands.h"
-#include "plugin/operator_runner.h"
 #include "plugin/search.h"
 #include "tensors/tensor_files.h"
 

@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "alone/operator_runner.h"
+#include "alone/packed_constants.h"
+#include "base/text.h"
 #include "commands/plugin/check/watched_run.h"
-#include "plugin/operator_runner.h"
 #include "tensors/compare.h"
+#include "tensors/convert.h"
+#include "tensors/inputs.h"
 
 namespace heddle::tool {
 namespace {
@@ -17,7 +23,9 @@ using Side = GuardedBytes::Side;
 class CallExamination {
  public:
   CallExamination(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs)
-      : registry_(registry), schema_(schema), call_(call), expected_(outputs) {}
+      : registry_(registry), schema_(schema), call_(call), expected_(outputs) {
+    call_.conditions.gives_state = true;
+  }
   Finding examine();
 
  private:
@@ -29,16 +37,22 @@ class CallExamination {
   }
   Finding repeated();
   Finding guarded();
+  bool holds(const Blobs& outputs, uint8_t fill) const;
+  Finding unwritten();
   Finding over_other_bytes();
   Finding by_others();
   Finding constants();
+  Finding packed_for_another();
+  Finding behind_other_runs();
+  Finding with_less_known();
   Finding in_place();
   Finding index(uint32_t input, int64_t wrong, bool last);
+  Finding emptied(uint32_t input);
   Finding indices();
 
   const RegistrySnapshot& registry_;
   const OperatorSchema& schema_;
-  const OperatorCall& call_;
+  OperatorCall call_;
   const Blobs& expected_;
   int64_t tiles_ = 0;
 };
@@ -48,7 +62,14 @@ Finding CallExamination::run(const OperatorCall& call, Side side, uint8_t slack,
   const WatchedRun watched(registry_, call, side, slack);
   if (!watched.outputs().ok()) return {mistake, fmt::format("fails {}: {}", under, watched.outputs().status().text())};
   if (!watched.found().ok()) return watched.found();
-  if (!same_bits(expected_, *watched.outputs())) return {mistake, differs};
+  const Blobs& outputs = *watched.outputs();
+  if (!same_bits(expected_, outputs)) {
+    for (size_t o = 0; o < outputs.size(); ++o)
+      if (outputs[o]->shape != expected_[o]->shape && mistake == std::string_view("read-beyond"))
+        return {"shape", fmt::format("output {} is {} once and {} another time, of equal inputs", o, expected_[o]->shape.text(),
+                                     outputs[o]->shape.text())};
+    return {mistake, differs};
+  }
   tiles_ = watched.tiles();
   return {};
 }
@@ -65,7 +86,35 @@ Finding CallExamination::guarded() {
       if (found.ok())
         found = run(call_, side, slack, "read-beyond", "gives other bits when there is something else beside its inputs: it reads that",
                     "when there is something else beside its inputs");
-  return found;
+  if (found.mistake != std::string_view("read-beyond")) return found;
+  // Where its memory lies may be all that is different.
+  const Finding elsewhere =
+      run(call_, Side::front, 0, "nondeterministic", "gives other bits where its memory lies elsewhere", "where its memory lies elsewhere");
+  return elsewhere.mistake == std::string_view("nondeterministic") ? elsewhere : found;
+}
+
+// Whether an element that is not as expected holds nothing but `fill`.
+bool CallExamination::holds(const Blobs& outputs, uint8_t fill) const {
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o]->shape != expected_[o]->shape) return true;
+    const auto width = static_cast<int64_t>(byte_width(outputs[o]->dtype));
+    for (int64_t at = 0; at + width <= outputs[o]->bytes; at += width) {
+      const std::byte* const here = outputs[o]->data + at;
+      if (std::memcmp(here, expected_[o]->data + at, static_cast<size_t>(width)) == 0) continue;
+      if (std::all_of(here, here + width, [&](std::byte b) { return b == std::byte{fill}; })) return true;
+    }
+  }
+  return false;
+}
+
+// What was in the outputs shows: as it was, or in a sum (of the small numbers that these bytes are, for floats too).
+Finding CallExamination::unwritten() {
+  constexpr uint8_t small = 0x3c;
+  OperatorCall filled = call_;
+  filled.conditions.output_fill = small;
+  const WatchedRun watched(registry_, filled, Side::behind, 0);
+  if (watched.outputs().ok() && !holds(*watched.outputs(), small)) return {"uninitialised", "reads its outputs before it has written them"};
+  return {"unwritten", "leaves elements of its outputs unwritten"};
 }
 
 Finding CallExamination::over_other_bytes() {
@@ -78,8 +127,7 @@ Finding CallExamination::over_other_bytes() {
     if (!watched.outputs().ok())
       return {watched.outputs().status().text().find("extent") != std::string::npos ? "extent" : "unwritten",
               watched.outputs().status().text()};
-    if (!same_bits(expected_, *watched.outputs()))
-      return {"unwritten", "leaves elements of its outputs unwritten, or reads what was in them before"};
+    if (!same_bits(expected_, *watched.outputs())) return unwritten();
     conditions.output_fill.reset();
     conditions.scratch_fill = fill;
     Finding found = plainly(filled, "uninitialised", "reads its scratch before it has written it", "when its scratch holds something");
@@ -115,7 +163,6 @@ Finding CallExamination::by_others() {
   }
   if (schema_.has_trait(HEDDLE_TRAIT_RANDOM)) return {};
   OperatorCall drawn = call_;
-  drawn.conditions.gives_state = true;
   for (const auto& [seed, step] :
        {std::pair<uint64_t, uint64_t>(call_.random_seed, 0), {call_.random_seed + 1, 0}, {call_.random_seed, 5}}) {
     drawn.random_seed = seed;
@@ -124,13 +171,108 @@ Finding CallExamination::by_others() {
                             "with another seed or step");
     if (!found.ok()) return found;
   }
-  return {};
+  drawn = call_;
+  drawn.conditions.gives_state = false;
+  const Describing here({" without seed and step", "random-undeclared"});
+  return plainly(drawn, "random-undeclared", "gives other bits without seed and step", "without seed and step");
 }
 
 Finding CallExamination::constants() {
   OperatorCall constant = call_;
   constant.constant_inputs = true;
   return plainly(constant, "value", "gives other bits with constant inputs", "with constant inputs");
+}
+
+// A number that stands for another one there; the same for what has none.
+AttributeValue other_number(const AttributeValue& value) {
+  if (const auto* i = std::get_if<int64_t>(&value)) return *i + 1;
+  if (const auto* f = std::get_if<double>(&value)) return *f * 2 + 1;
+  return value;
+}
+
+// Nodes share what is packed of one constant under one key: of two whose attributes differ each is to get its own.
+Finding CallExamination::packed_for_another() {
+  OperatorCall first = call_;
+  first.constant_inputs = true;
+  PackedConstants shared;
+  first.conditions.packed = &shared;
+  if (const auto ran = run_operator(registry_, first); !ran.ok() || shared.empty()) return {};
+  for (uint32_t a = 0; a < schema_.op->attribute_count; ++a) {
+    const heddle_attribute_schema& declared = *schema_.op->attributes[a];
+    OperatorCall second = first;
+    auto given =
+        std::find_if(second.attributes.begin(), second.attributes.end(), [&](const Attribute& v) { return v.name == declared.name; });
+    if (given != second.attributes.end())
+      given->value = other_number(given->value);
+    else if (declared.default_value && declared.type == HEDDLE_ATTRIBUTE_INT)
+      second.attributes.push_back({declared.name, declared.default_value->i + 1});
+    else if (declared.default_value && declared.type == HEDDLE_ATTRIBUTE_FLOAT)
+      second.attributes.push_back({declared.name, declared.default_value->f * 2 + 1});
+    else
+      continue;
+    OperatorCall alone = second;
+    alone.conditions.packed = nullptr;
+    const auto right = run_operator(registry_, alone), got = run_operator(registry_, second);
+    if (right.ok() && (!got.ok() || !same_bits(*right, *got)))
+      return {"value", fmt::format("packs constants under a key that does not tell nodes with another {} apart", quoted(declared.name))};
+  }
+  return {};
+}
+
+// Inputs of another call of the same node: other numbers, or a row less.
+Blobs other_numbers(const Blobs& inputs, uint64_t seed) {
+  Blobs others;
+  for (const auto& input : inputs)
+    others.push_back(input && is_float(input->dtype) ? random_blob(input->dtype, input->shape, seed + others.size()) : input);
+  return others;
+}
+
+Blobs a_row_less(const Blobs& inputs, bool all) {
+  Blobs others = inputs;
+  const int64_t rows = inputs.empty() || !inputs[0] || inputs[0]->shape.rank() == 0 ? 0 : inputs[0]->shape[0];
+  for (size_t i = 0; i < others.size() && rows > 1 && (all || i == 0); ++i) {
+    if (!others[i] || others[i]->shape.rank() == 0 || others[i]->shape[0] != rows) continue;
+    Shape shape = others[i]->shape;
+    shape[0] = rows - 1;
+    others[i] = Blob::copy_of(others[i]->dtype, shape, others[i]->data);
+  }
+  return others;
+}
+
+// A node is run again and again, where extents change prepared again too: what it did before may not show.
+Finding CallExamination::behind_other_runs() {
+  for (const Blobs& before :
+       {other_numbers(call_.inputs, call_.random_seed + 31), a_row_less(call_.inputs, true), a_row_less(call_.inputs, false)}) {
+    OperatorCall again = call_;
+    again.conditions.inputs_before = &before;
+    Finding found = plainly(again, "nondeterministic", "gives other bits where its node has run before, on other inputs",
+                            "where its node has run before, on other inputs");
+    if (found.ok()) continue;
+    OperatorCall alone = call_;
+    alone.inputs = before;
+    if (!run_operator(registry_, alone).ok()) found = {"error-path", "is not as before behind a run that it refused"};
+    return found;
+  }
+  return {};
+}
+
+// Where a net is compiled before its feeds are there; and with an input that has fewer rows than its bound.
+Finding CallExamination::with_less_known() {
+  OperatorCall hidden = call_;
+  hidden.conditions.hides_content = true;
+  const auto blind = run_operator(registry_, hidden);
+  for (size_t o = 0; blind.ok() && o < expected_.size(); ++o)
+    if ((*blind)[o]->shape != expected_[o]->shape)
+      return {"shape", fmt::format("infers {} for output {} where the content of its inputs is known, else {}", expected_[o]->shape.text(),
+                                   o, (*blind)[o]->shape.text())};
+  OperatorCall bounded = call_;
+  bounded.conditions.rows_beyond = 3;
+  const auto cut = run_operator(registry_, bounded);
+  if (!cut.ok()) return {};  // its kernel does not read extents, or the shapes do not go together
+  for (size_t o = 0; o < expected_.size(); ++o)
+    if ((*cut)[o]->shape == expected_[o]->shape && !same_bits({(*cut)[o]}, {expected_[o]}))
+      return {"extent", fmt::format("output {} depends on what lies behind the true extent of input 0", o)};
+  return {};
 }
 
 // Where the schema lets an output take an input's bytes: it may make no difference, tile by tile.
@@ -165,14 +307,35 @@ Finding CallExamination::index(uint32_t input, int64_t wrong, bool last) {
   OperatorCall called = call_;
   called.inputs[input] = outside;
   const int32_t of = schema_.input_port(input)->index_bound_port;
-  describe({fmt::format(" with {} as an index in input {}", wrong, input), "index-unchecked"});
+  const Describing here({fmt::format(" with {} as an index in input {}", wrong, input), "index-unchecked"});
   const WatchedRun watched(registry_, called, Side::behind, 0);
-  describe({});
   if (watched.outputs().ok())
     return {"index-unchecked", fmt::format("takes {} as an index in input {}, which holds indices of input {}", wrong, input, of)};
   if (!watched.end().refused())
     return {"index-unchecked", fmt::format("breaks on {} as an index in input {}: {}", wrong, input, watched.outputs().status().text())};
   return watched.found().mistake == std::string_view("write-beyond") ? watched.found() : Finding();
+}
+
+// Of nothing every index is outside.
+Finding CallExamination::emptied(uint32_t input) {
+  const auto of = static_cast<size_t>(schema_.input_port(input)->index_bound_port);
+  OperatorCall called = call_;
+  Shape shape = called.inputs[of]->shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    OperatorCall probe = called;
+    probe.inputs[of] = blob_of_numbers(called.inputs[of]->dtype,
+                                       [&] {
+                                         Shape none = shape;
+                                         none[axis] = 0;
+                                         return none;
+                                       }(),
+                                       {});
+    if (index_bound(schema_, probe, input) != 0) continue;
+    const Describing here({fmt::format(" with indices in input {} of nothing in input {}", input, of), "index-unchecked"});
+    const WatchedRun watched(registry_, probe, Side::behind, 0);
+    if (watched.outputs().ok()) return {"index-unchecked", fmt::format("takes indices in input {} where input {} has nothing", input, of)};
+  }
+  return {};
 }
 
 Finding CallExamination::indices() {
@@ -181,6 +344,7 @@ Finding CallExamination::indices() {
     if (!indices || indices->bytes == 0 || byte_width(indices->dtype) < 4) continue;
     const auto bound = index_bound(schema_, call_, i);
     if (!bound) continue;
+    if (Finding found = emptied(i); !found.ok()) return found;
     for (const int64_t wrong : {*bound, -*bound - 1, int64_t{1} << 20, -(int64_t{1} << 20), INT64_MAX, INT64_MIN})
       for (const bool last : {false, true}) {
         if (byte_width(indices->dtype) < 8 && (wrong > INT32_MAX || wrong < INT32_MIN)) continue;
@@ -193,13 +357,22 @@ Finding CallExamination::indices() {
 
 Finding CallExamination::examine() {
   using Part = Finding (CallExamination::*)();
+  int64_t bytes = 0;
+  for (const Blobs& blobs : {call_.inputs, expected_})
+    for (const auto& blob : blobs) bytes += blob ? blob->bytes : 0;
+  constexpr int64_t large = int64_t{8} << 20;  // what takes its time, and shows nothing more
   for (const Part part : {&CallExamination::repeated, &CallExamination::guarded, &CallExamination::over_other_bytes,
-                          &CallExamination::by_others, &CallExamination::constants, &CallExamination::in_place}) {
+                          &CallExamination::by_others, &CallExamination::constants, &CallExamination::in_place,
+                          &CallExamination::packed_for_another, &CallExamination::behind_other_runs, &CallExamination::with_less_known}) {
+    if (bytes > large && part == &CallExamination::packed_for_another) break;
     Finding found = (this->*part)();
+    // What is allocated may be what stays.
+    if (found.mistake == std::string_view("allocates"))
+      if (Finding left = find_leaks(registry_, call_); !left.ok()) return left;
     if (!found.ok()) return found;
   }
   Finding left = find_leaks(registry_, call_);
-  return left.ok() ? indices() : left;
+  return left.ok() && bytes <= large ? indices() : left;
 }
 
 }  // namespace
@@ -212,6 +385,14 @@ bool same_bits(const Blobs& a, const Blobs& b) {
 
 Finding examine_call(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs) {
   return CallExamination(registry, schema, call, outputs).examine();
+}
+
+Finding examine_bools(const Blobs& outputs) {
+  for (size_t o = 0; o < outputs.size(); ++o)
+    if (outputs[o]->dtype == DType::boolean &&
+        std::any_of(outputs[o]->data, outputs[o]->data + outputs[o]->bytes, [](std::byte b) { return b > std::byte{1}; }))
+      return {"dtype", fmt::format("output {} is bool and holds bytes other than 0 and 1", o)};
+  return {};
 }
 
 Finding compare_with_example(const OperatorCase& example, const Blobs& outputs) {

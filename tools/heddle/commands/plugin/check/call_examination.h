@@ -21,6 +21,9 @@ Finding examine_call(const RegistrySnapshot& registry, const OperatorSchema& sch
 
 bool same_bits(const Blobs& a, const Blobs& b);
 
+// Bools are 0 or 1.
+Finding examine_bools(const Blobs& outputs);
+
 // What does not pass between the outputs of an example and what it says of them.
 Finding compare_with_example(const OperatorCase& example, const Blobs& outputs);
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "alone/operator_runner.h"
 #include "heddle/session.h"
-#include "plugin/operator_runner.h"
 
 namespace heddle::tool {
 

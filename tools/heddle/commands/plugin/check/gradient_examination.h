@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 
 namespace heddle::tool {
 

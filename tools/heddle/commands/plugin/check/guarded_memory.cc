@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <utility>
 
 namespace heddle::tool {
 namespace {
@@ -99,8 +100,8 @@ void report_faults(std::function<void(const std::string&, const Described&)> tel
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-void describe(Described now) {
-  known().now = std::move(now);
+Described describe(Described now) {
+  return std::exchange(known().now, std::move(now));
 }
 
 }  // namespace heddle::tool

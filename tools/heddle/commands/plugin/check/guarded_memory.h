@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "net/net.h"
 
@@ -49,6 +50,19 @@ struct Described {
   const char* mistake = "";  // what a fault is called now; "": by what was touched
 };
 void report_faults(std::function<void(const std::string& accused, const Described& now)> tell);
-void describe(Described now);
+// Returns what it was before.
+Described describe(Described now);
+
+// What is examined as long as this lives.
+class Describing {
+ public:
+  explicit Describing(Described now) : before_(describe(std::move(now))) {}
+  ~Describing() { describe(std::move(before_)); }
+  Describing(const Describing&) = delete;
+  Describing& operator=(const Describing&) = delete;
+
+ private:
+  Described before_;
+};
 
 }  // namespace heddle::tool

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/operator_runner.h"
+#include "alone/operator_runner.h"
 
 namespace heddle::tool {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/text.h"
@@ -92,16 +93,26 @@ void add_options(const OperatorSchema& schema, uint64_t seed, DType dtype, std::
   }
 }
 
-// Null: it can't hold these numbers as they are, or nothing is said.
-std::shared_ptr<const Blob> exactly(const std::shared_ptr<const Blob>& from, DType dtype) {
-  if (!from) return nullptr;
+double number_at(const Blob& blob, int64_t i) {
+  return element({blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)}, i);
+}
+
+bool same_number(const Blob& a, const Blob& b, int64_t i) {
+  const double x = number_at(a, i), y = number_at(b, i);
+  return x == y || (std::isnan(x) && std::isnan(y));
+}
+
+bool same_numbers(const Blob& a, const Blob& b) {
+  for (int64_t i = 0; i < a.shape.element_count(); ++i)
+    if (!same_number(a, b, i)) return false;
+  return true;
+}
+
+// Null: nothing is said, or these numbers are none of the dtype's; floats are rounded.
+std::shared_ptr<const Blob> as_expected(const std::shared_ptr<const Blob>& from, DType dtype) {
+  if (!from || dtype == DType::boolean || from->dtype == DType::boolean || (is_float(dtype) && !is_float(from->dtype))) return nullptr;
   auto there = converted(*from, dtype);
-  const auto view = [](const Blob& blob) { return TensorView{blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)}; };
-  for (int64_t i = 0; i < from->shape.element_count(); ++i) {
-    const double before = element(view(*from), i), after = element(view(*there), i);
-    if (!(is_float(dtype) || before == after)) return nullptr;
-  }
-  return there;
+  return is_float(dtype) || same_numbers(*from, *there) ? there : nullptr;
 }
 
 }  // namespace
@@ -129,6 +140,27 @@ Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed
   return cases;
 }
 
+std::vector<OperatorCase> whole_number_cases(const OperatorSchema& schema, uint64_t seed) {
+  const uint32_t inputs = required_inputs(schema), outputs = required_outputs(schema);
+  std::vector<OperatorCase> cases;
+  if (inputs == 0 || outputs == 0) return cases;
+  for (const int64_t low : {0, -3})
+    for (const Shape& shape : {Shape{7}, Shape{2, 3}, Shape{4, 4}}) {
+      OperatorCase made = generic_case(schema, shape, fitting(*schema.op->inputs[0], DType::f32), seed, inputs, outputs);
+      for (uint32_t i = 0; i < inputs; ++i) {
+        auto& input = made.call.inputs[i];
+        if (!is_float(input->dtype)) continue;
+        std::vector<double> numbers(static_cast<size_t>(shape.element_count()));
+        for (size_t n = 0; n < numbers.size(); ++n)
+          numbers[n] = static_cast<double>(low + static_cast<int64_t>((seed + i + 7 * n * n + n) % static_cast<uint64_t>(4 - low)));
+        input = blob_of_numbers(input->dtype, shape, numbers);
+      }
+      made.about = example_text(made.call, {}, 16);
+      cases.push_back(std::move(made));
+    }
+  return cases;
+}
+
 bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of) {
   const heddle_port* const first = schema.input_port(0);
   if (!first || !allows(*first, dtype) || of.call.inputs.empty() || !of.call.inputs[0]) return false;
@@ -138,15 +170,23 @@ bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of) {
   };
   const DType before = of.call.inputs[0]->dtype;
   if (before == dtype) return false;
-  const bool same_numbers = is_float(before) == is_float(dtype) && before != DType::boolean && dtype != DType::boolean;
-  for (size_t i = 0; i < of.call.inputs.size(); ++i)
-    if (of.call.inputs[i] && of.call.inputs[i]->dtype == before && same_variable(schema.input_port(i)))
-      of.call.inputs[i] = converted(*of.call.inputs[i], dtype);
+  bool same = true;
+  for (size_t i = 0; i < of.call.inputs.size(); ++i) {
+    auto& input = of.call.inputs[i];
+    if (!input || input->dtype != before || !same_variable(schema.input_port(i))) continue;
+    auto there = converted(*input, dtype);
+    // Examples are written in numbers that f16 and bf16 hold, or nearly so.
+    same = same && (is_float(before) && is_float(dtype) ? true : same_numbers(*input, *there));
+    input = std::move(there);
+  }
   for (size_t o = 0; o < of.expected.size(); ++o)
     if (same_variable(schema.output_port(o)) && of.expected[o].dtype == before) {
       of.expected[o].dtype = dtype;
-      of.expected[o].content = same_numbers ? exactly(of.expected[o].content, dtype) : nullptr;
+      of.expected[o].content = as_expected(of.expected[o].content, dtype);
+    } else if (of.expected[o].dtype == before) {
+      of.expected[o].absent = true;  // it may follow the input without a word of it in the declaration
     }
+  if (!same) of.expected.clear();
   of.may_refuse = true;
   of.about = fmt::format("in {}, {}", to_string(dtype), of.about);
   return true;

@@ -30,8 +30,12 @@ struct OperatorCases {
 // that can't be read.
 Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed);
 
+// Small whole numbers, which every dtype holds, in f32 or what the first input takes in its place.
+std::vector<OperatorCase> whole_number_cases(const OperatorSchema& schema, uint64_t seed);
+
 // The call in another dtype: what shares a type variable with its first input has it too, with the same numbers as far as it can hold
-// them. False: it can't be had.
+// them. What is expected stays where the numbers do: among floats, among integers, and for whole numbers from floats to integers. False: it
+// can't be had.
 bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of);
 
 // What the declaration allows and no call has shown so far.

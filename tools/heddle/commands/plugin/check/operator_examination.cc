@@ -2,15 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
+#include <string_view>
 
+#include "alone/operator_runner.h"
 #include "base/text.h"
 #include "commands/plugin/check/call_examination.h"
 #include "commands/plugin/check/gradient_examination.h"
 #include "commands/plugin/check/layout_examination.h"
 #include "commands/plugin/check/pointwise_examination.h"
 #include "commands/plugin/check/watched_run.h"
-#include "plugin/operator_runner.h"
 
 namespace heddle::tool {
 namespace {
@@ -28,6 +31,7 @@ class OperatorExamination {
   Finding examine_case(const OperatorCase& one);
   Finding examine_refusal(const OperatorCase& one, const Status& status);
   Finding examine_run(const OperatorCase& one, const Blobs& outputs);
+  Finding examine_dtypes(OperatorCase one);
   bool allows_f32() const {
     const heddle_port* const first = schema_.input_port(0);
     return first && (first->dtypes & HEDDLE_DTYPE_BIT(HEDDLE_F32)) != 0;
@@ -74,7 +78,11 @@ Finding OperatorExamination::examine_refusal(const OperatorCase& one, const Stat
   if (status.diagnostic().message.find("and no text") != std::string::npos) return {"error-path", "refuses without saying why"};
   Finding found = find_leaks(registry_, one.call);
   if (!found.ok() || !before_) return found;
-  const auto again = run_operator(registry_, before_->call);
+  OperatorCall next = before_->call;
+  const bool same_node = std::equal(next.attributes.begin(), next.attributes.end(), one.call.attributes.begin(), one.call.attributes.end(),
+                                    [](const Attribute& a, const Attribute& b) { return a.name == b.name && a.value == b.value; });
+  if (same_node) next.conditions.inputs_before = &one.call.inputs;
+  const auto again = run_operator(registry_, next);
   if (!again.ok())
     return {"error-path", fmt::format("refuses {} behind a call that it refused: {}", before_->about, again.status().text())};
   if (!same_bits(before_->outputs, *again)) return {"error-path", "gives other bits behind a call that it refused"};
@@ -84,6 +92,7 @@ Finding OperatorExamination::examine_refusal(const OperatorCase& one, const Stat
 Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& outputs) {
   const OperatorCall& call = one.call;
   Finding found = compare_with_example(one, outputs);
+  if (found.ok()) found = examine_bools(outputs);
   if (!found.ok()) return found;
   if (const auto cost = operator_cost(registry_, call); !cost.ok()) return {"cost", fmt::format("gives no cost: {}", cost.status().text())};
   found = examine_call(registry_, schema_, call, outputs);
@@ -110,10 +119,12 @@ std::optional<size_t> indexes_nothing(const OperatorSchema& schema, const Operat
 Finding OperatorExamination::examine_case(const OperatorCase& one) {
   const std::string about = fmt::format(" ({})", one.about);
   const auto wrong = indexes_nothing(schema_, one.call);
-  describe({about, wrong ? "index-unchecked" : ""});
+  const Describing here({about, wrong ? "index-unchecked" : ""});
   if (one.call.output_count == 0) return {};
   // In guarded memory from the first run on: what a kernel breaks there is told, and breaks nothing else.
-  const WatchedRun first(registry_, one.call, GuardedBytes::Side::behind, 0);
+  OperatorCall with_state = one.call;
+  with_state.conditions.gives_state = true;  // else a kernel that draws numbers, which it does not say, ends the process
+  const WatchedRun first(registry_, with_state, GuardedBytes::Side::behind, 0);
   const auto& outputs = first.outputs();
   if (!outputs.ok() && first.end().refused()) return examine_refusal(one, outputs.status()).with(about);
   if (wrong) return Finding{"index-unchecked", fmt::format("takes indices of nothing in input {}", *wrong)}.with(about);
@@ -129,12 +140,33 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   return {};
 }
 
+// All dtypes compute the same: what the call gives is expected of it in each of the others, as far as they hold the numbers.
+Finding OperatorExamination::examine_dtypes(OperatorCase one) {
+  const auto outputs = run_operator(registry_, one.call);
+  if (!outputs.ok() || schema_.has_trait(HEDDLE_TRAIT_RANDOM)) return {};
+  one.expected.resize(outputs->size());
+  for (size_t o = 0; o < outputs->size(); ++o)
+    if (!one.expected[o].content) one.expected[o] = {false, (*outputs)[o]->dtype, (*outputs)[o]->shape, (*outputs)[o]};
+  for (const DType dtype : coverage_.dtypes()) {
+    OperatorCase other = one;
+    if (!in_dtype(schema_, dtype, other)) continue;
+    const Describing here({fmt::format(" ({})", other.about), ""});
+    const auto there = run_operator(registry_, other.call);
+    if (!there.ok()) continue;
+    if (Finding found = compare_with_example(other, *there); !found.ok()) return std::move(found).with(fmt::format(" ({})", other.about));
+  }
+  return {};
+}
+
 Finding OperatorExamination::examine_all() {
   const auto cases = operator_cases(schema_, seed_);
   if (!cases.ok()) return {"example", cases.status().text()};
   for (const auto* list : {&cases->examples, &cases->generic})
     for (const OperatorCase& one : *list)
       if (Finding found = examine_case(one); !found.ok()) return found;
+  for (const auto& list : {cases->examples, whole_number_cases(schema_, seed_)})
+    for (const OperatorCase& one : list)
+      if (Finding found = examine_dtypes(one); !found.ok()) return found;
   // Also what no generic inputs fit: examples do.
   for (const DType dtype : coverage_.dtypes())
     for (OperatorCase one : cases->examples)
@@ -159,6 +191,25 @@ OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
 OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, DeviceExamination* device,
                                  const OperatorCase* only) {
   return OperatorExamination(registry, schema, seed, device).examine(only);
+}
+
+std::vector<uint64_t> operator_results(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, bool last_first) {
+  const auto cases = operator_cases(schema, seed);
+  if (!cases.ok()) return {};
+  std::vector<const OperatorCase*> all;
+  for (const auto* list : {&cases->examples, &cases->generic})
+    for (const OperatorCase& one : *list)
+      if (elements_of(one.call) < small) all.push_back(&one);
+  std::vector<uint64_t> results(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const size_t at = last_first ? all.size() - 1 - i : i;
+    const auto outputs = run_operator(registry, all[at]->call);
+    for (size_t o = 0; outputs.ok() && o < outputs->size(); ++o)
+      results[at] =
+          results[at] * 31 + 1 +
+          std::hash<std::string_view>()({reinterpret_cast<const char*>((*outputs)[o]->data), static_cast<size_t>((*outputs)[o]->bytes)});
+  }
+  return results;
 }
 
 }  // namespace heddle::tool

@@ -15,6 +15,7 @@ namespace heddle::tool {
 struct OperatorVerdict {
   Verdict verdict;
   std::vector<std::string> unseen;  // of one that passes: what of its declaration has not run (Coverage::missing)
+  std::vector<uint64_t> results{};  // of operator_results()
 };
 
 // Runs the operator's examples, which it must not refuse, and inputs that its declaration allows (operator_cases.h): each is run or
@@ -27,5 +28,9 @@ struct OperatorVerdict {
 // With `only`: this call alone, and nothing is said of what has not run.
 OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed,
                                  DeviceExamination* device = nullptr, const OperatorCase* only = nullptr);
+
+// A hash of what each of those calls gives, in their order whatever the order in which they are made; 0: it was refused. Where what a
+// process did before shows, it depends on that order.
+std::vector<uint64_t> operator_results(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, bool last_first);
 
 }  // namespace heddle::tool

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <optional>
+#include <utility>
 
 #include "common/process_counts.h"
 
@@ -25,6 +27,14 @@ bool take_printed() {
   const bool any = ::lseek(printed_to, 0, SEEK_END) > 0;
   if (any && (::ftruncate(printed_to, 0) != 0 || ::lseek(printed_to, 0, SEEK_SET) != 0)) printed_to = -1;
   return any;
+}
+
+// Of this process's address space.
+int64_t mapped_pages() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  file >> pages;
+  return pages;
 }
 
 int64_t entries_of(const char* folder) {
@@ -49,7 +59,7 @@ ProcessCounts before;
 }  // namespace
 
 WatchedRun::WatchedRun(const RegistrySnapshot& registry, OperatorCall call, GuardedBytes::Side side, uint8_t slack)
-    : side_(side), slack_(slack), outputs_(Status()) {
+    : side_(side), slack_(slack), new_thread_(call.conditions.other_threads), outputs_(Status()) {
   for (uint32_t i = 0; i < call.inputs.size(); ++i) {
     if (!call.inputs[i]) continue;
     auto guarded = std::make_shared<Blob>(*call.inputs[i]);
@@ -101,26 +111,33 @@ void WatchedRun::look() {
       return;
     }
   if (seen_.printed) found_ = {"prints", "prints to standard output when it runs"};
-  if (seen_.allocations > 0 && found_.ok())
+  if (seen_.allocations > 0 && found_.ok() && !new_thread_)  // which makes what libraries keep for each thread
     found_ = {"allocates", fmt::format("allocates memory when it runs ({} times in one run)", seen_.allocations)};
   if (seen_.threads > 0) found_ = {"starts-threads", fmt::format("starts threads when it runs ({} in one run)", seen_.threads)};
 }
 
 Finding find_leaks(const RegistrySnapshot& registry, const OperatorCall& call) {
   constexpr int times = 4;
-  const auto run = [&] { static_cast<void>(run_operator(registry, call)); };
+  OperatorCall twice = call;  // prepared twice
+  twice.conditions.inputs_before = &call.inputs;
+  const auto run = [&] { static_cast<void>(run_operator(registry, twice)); };
   run();  // what is made once for all calls
   run();
   const int64_t files = entries_of("/proc/self/fd"), threads = entries_of("/proc/self/task");
   const int64_t kept = ProcessCounts::so_far().kept;
+  int grew = 0;
   {
     const Counting here;
-    for (int i = 0; i < times; ++i) run();
+    for (int64_t i = 0, pages = mapped_pages(); i < times; ++i) {
+      run();
+      grew += mapped_pages() > std::exchange(pages, mapped_pages()) ? 1 : 0;
+    }
   }
   const int64_t left = ProcessCounts::so_far().kept - kept;
   if (left >= times) return {"leak", fmt::format("leaks memory: {} calls left {} allocations behind", times, left)};
   if (entries_of("/proc/self/fd") >= files + times) return {"leak", "leaks open files: each call leaves one behind"};
   if (entries_of("/proc/self/task") >= threads + times) return {"leak", "leaks threads: each call leaves one behind"};
+  if (grew == times) return {"leak", "leaks address space: each call leaves a mapping behind"};
   return {};
 }
 

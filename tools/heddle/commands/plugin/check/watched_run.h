@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "alone/operator_runner.h"
 #include "commands/plugin/check/guarded_memory.h"
 #include "commands/plugin/check/verdict.h"
-#include "plugin/operator_runner.h"
 
 namespace heddle::tool {
 
@@ -33,6 +33,7 @@ class WatchedRun final : public CallObserver {
 
   const GuardedBytes::Side side_;
   const uint8_t slack_;
+  const bool new_thread_;
   std::deque<GuardedBytes> memory_;
   std::vector<GuardedBytes*> packed_;
   struct Seen {

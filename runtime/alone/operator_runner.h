@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "alone/call_conditions.h"
 #include "net/typed_net.h"
-#include "plugin/call_conditions.h"
 #include "plugin/call_end.h"
 #include "plugin/operator_cost.h"
 #include "plugin/registry.h"

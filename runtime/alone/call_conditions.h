@@ -4,9 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace heddle {
+
+struct Blob;
+class PackedConstants;
 
 // Gives a call its memory and sees when its kernel runs.
 class CallObserver {
@@ -25,7 +30,7 @@ class CallObserver {
 
 struct CallConditions {
   // Threads that a run may have, as create() is told. With `other_threads` ranges are run as if each had another one of them, with its
-  // index and scratch; all on the calling thread.
+  // index and scratch; all on one thread that is not the caller's.
   uint32_t max_threads = 1;
   bool other_threads = false;
   // What memory holds before the run, and still holds behind its end after it; none: zeros, not compared.
@@ -34,6 +39,16 @@ struct CallConditions {
   bool gives_state = false;
   // Bounded outputs have no extent before the kernel writes one.
   bool clears_extents = false;
+  // As in a step whose extents change from run to run: the state is prepared and run for these inputs before it is for the call's. What
+  // comes of it does not matter; inputs that are refused leave the state as it was made.
+  const std::vector<std::shared_ptr<const Blob>>* inputs_before = nullptr;
+  // Infer sees the content of shape operands alone, as where a net is compiled before its feeds are there.
+  bool hides_content = false;
+  // So many rows more stand in input 0, whose true extent along axis 0 the kernel finds in its slot: for HEDDLE_KERNEL_READS_EXTENTS,
+  // others are not called (unsupported).
+  int64_t rows_beyond = 0;
+  // Where packed constants are kept, as for all nodes of a session; null: each call has its own.
+  PackedConstants* packed = nullptr;
   CallObserver* observer = nullptr;
 };
 

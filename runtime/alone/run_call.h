@@ -1,0 +1,54 @@
+// One run of a kernel on the calling thread: what the host answers it.
+#pragma once
+
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "alone/call_memory.h"
+#include "net/net.h"
+#include "plugin/host.h"
+
+namespace heddle {
+
+class RunCall final : public HostCall {
+ public:
+  RunCall(std::span<heddle_tensor* const> outputs, int64_t limit_bytes, const CallConditions& conditions)
+      : dynamic_outputs(outputs.size()), outputs_(outputs), limit_bytes_(limit_bytes), conditions_(conditions) {}
+  void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
+  uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? index_ : HEDDLE_NO_THREAD; }
+  // Who runs from here on: the calling thread, by this index.
+  void set_thread(uint32_t index, void* scratch) {
+    thread_ = std::this_thread::get_id();
+    index_ = index;
+    thread_scratch_ = scratch;
+  }
+  heddle_status complete(heddle_status status, std::string_view text) noexcept override;
+  heddle_status move(uint32_t, void* destination, const void* source, uint64_t bytes) noexcept override {
+    if (bytes > 0 && destination != source) std::memcpy(destination, source, bytes);
+    return HEDDLE_OK;
+  }
+  void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
+  // Behind a run() that only started its work: until it is complete.
+  heddle_status wait();
+
+  std::vector<std::optional<CallBytes>> dynamic_outputs;
+
+ private:
+  const std::span<heddle_tensor* const> outputs_;
+  const int64_t limit_bytes_;
+  const CallConditions& conditions_;
+  uint32_t index_ = 0;
+  void* thread_scratch_ = nullptr;
+  std::thread::id thread_ = std::this_thread::get_id();
+  std::condition_variable completed_;
+  bool complete_ = false;
+  heddle_status status_ = HEDDLE_OK;
+};
+
+}  // namespace heddle
