@@ -121,15 +121,15 @@ bool Launch::place(heddle_tensor& tensor, const heddle_tensor& original, const M
   tensor = original;
   tensor.space = HEDDLE_SPACE_HOST;
   dims_.insert(dims_.end(), original.dims, original.dims + original.rank);
-  if (original.byte_size == 0) return true;
-  if (on_host(original)) {
+  if (original.byte_size > 0 && on_host(original)) {
     tensor.data = std::memcpy(host_bytes_.data() + *host_bytes, original.data, original.byte_size);
     *host_bytes += aligned(original.byte_size);
-    return true;
   }
-  tensor.data = memory.shadow(original.data, original.byte_size);
+  if (on_host(original)) return true;
+  if (original.byte_size > 0) tensor.data = memory.shadow(original.data, original.byte_size);
+  // What has no bytes may have an extent all the same.
   if (original.extent) tensor.extent = reinterpret_cast<int64_t*>(memory.shadow(original.extent, sizeof(int64_t)));
-  return tensor.data && (tensor.extent || !original.extent);
+  return (tensor.data || original.byte_size == 0) && (tensor.extent || !original.extent);
 }
 
 bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::string* why) {

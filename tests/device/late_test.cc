@@ -65,6 +65,16 @@ TEST_P(DeviceLate, ExtentsThatLieOnTheDeviceAreBroughtToTheHost) {
     for (const int threads : {1, 2}) expect_the_hosts_bits(found(), on_the_device(Copies::strict, streams), threads, feeds);
 }
 
+// Of a scalar, and of nothing: the places have no bytes, and an extent all the same.
+TEST_P(DeviceLate, WhatHasNoBytesHasAnExtent) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  for (const Shape& shape : {Shape{}, Shape{0}, Shape{3, 0}}) {
+    NetBuilder b("nothing");
+    b.output(b.add1("NonZero", "where", {b.input("x", DType::f32, shape)}));
+    expect_the_hosts_bits(b.finish(), on_the_device(Copies::strict, 1), 2, {{some_numbers(shape, 3, 1)}});
+  }
+}
+
 TEST_P(DeviceLate, ExtentsThatTheHostDecidesNeedNoWait) {
   HEDDLE_DEVICE_NEEDS(runs_host_kernels);
   std::vector<std::vector<std::shared_ptr<const Blob>>> feeds;
