@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "alone/call_host.h"
 #include "alone/operator_runner.h"
 #include "alone/packed_constants.h"
 #include "alone/run_call.h"
@@ -14,7 +15,7 @@
 
 namespace heddle {
 
-// What prepare asks of a call.
+// What infer, create and prepare ask of a call.
 class Packs : public CallServices {
  public:
   explicit Packs(const OperatorCall& call) : call_(call), kept_(call.conditions.packed ? *call.conditions.packed : own_) {}
@@ -29,9 +30,11 @@ class Packs : public CallServices {
     }
     return at->second.data;
   }
-  Status infer_subnet(const heddle_subnet*, heddle_call::Views, std::span<heddle_type* const>) override {
-    return {Code::unsupported, "subnets need a session"};
+  Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
+    return call_.host ? call_.host->infer_subnet(subnet, inputs, outputs) : Status(Code::unsupported, "subnets need a session");
   }
+  Result<uint32_t> need(const heddle_resource_need& need) override { return call_.host ? call_.host->need(need) : CallServices::need(need); }
+  void* resource(uint32_t slot) override { return call_.host ? call_.host->resource(slot) : nullptr; }
 
  private:
   const OperatorCall& call_;

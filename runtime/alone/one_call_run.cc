@@ -59,7 +59,11 @@ Status OneCall::run() {
   for (uint32_t t = 0; t < threads; ++t)
     of_threads.emplace_back(conditions, CallBytes::Memory::thread_scratch, t, made.thread_scratch_bytes, conditions.thread_scratch_fill);
   const heddle_run_state state = {call.random_seed, call.step, 0};
-  RunCall run(outputs, call.limit_bytes, conditions);
+  RunCall run(outputs, call.limit_bytes, conditions, call.host);
+  std::vector<void*> resources;
+  if (call.host) {
+    HEDDLE_TRY(resources, call.host->resources());
+  }
   run.set_thread(0, of_threads[0].data);
   heddle_run_context c = {};
   c.struct_size = sizeof(c);
@@ -71,6 +75,8 @@ Status OneCall::run() {
   c.scratch = scratch.data;
   c.data_scratch = made.data_scratch_bytes > 0 ? scratch.data + made.data_scratch_at : nullptr;
   c.run_state = conditions.gives_state || node.schema->has_trait(HEDDLE_TRAIT_RANDOM) ? &state : nullptr;
+  c.resources = resources.data();
+  c.resource_count = static_cast<uint32_t>(resources.size());
   c.host = host_table();
   c.call = &run;
   const heddle_status status = run_ranges(run, c, of_threads);

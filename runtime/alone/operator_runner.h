@@ -16,6 +16,8 @@
 
 namespace heddle {
 
+class CallHost;
+
 struct OperatorCall {
   std::string domain;
   std::string type;
@@ -33,6 +35,7 @@ struct OperatorCall {
   // Output and input by index: the output is computed over a copy of the input's bytes, as where a plan lets them share a buffer.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
   CallConditions conditions;
+  CallHost* host = nullptr;  // null: subnets and resources are errors
   // Epilogue stages, canonical expressions; operands are among the inputs (see heddle_epilogue_stage).
   struct Stage {
     std::string expression;

@@ -23,6 +23,24 @@ heddle_status RunCall::wait() {
   return status_;
 }
 
+heddle_status RunCall::run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
+                                  std::span<heddle_tensor* const> outputs) noexcept {
+  if (!host_ || !subnet) return HEDDLE_ERROR_UNSUPPORTED;
+  if (conditions_.observer) conditions_.observer->run_ended();
+  Status status;
+  try {
+    status = host_->run_subnet(subnet, trip, inputs, outputs);
+  } catch (const std::bad_alloc&) {
+    status = Status(Code::out_of_memory, "no memory to run a subnet");
+  }
+  if (conditions_.observer) conditions_.observer->run_begins();
+  if (status.ok()) return HEDDLE_OK;
+  const std::lock_guard lock(mutex_);
+  error.code = status_of(status.code());
+  error.cause = std::move(status);
+  return error.code;
+}
+
 void* RunCall::allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept {
   if (output >= outputs_.size() || std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) return nullptr;
   heddle_tensor& view = *outputs_[output];

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "alone/call_host.h"
 #include "alone/call_memory.h"
 #include "net/net.h"
 #include "plugin/host.h"
@@ -18,8 +19,8 @@ namespace heddle {
 
 class RunCall final : public HostCall {
  public:
-  RunCall(std::span<heddle_tensor* const> outputs, int64_t limit_bytes, const CallConditions& conditions)
-      : dynamic_outputs(outputs.size()), outputs_(outputs), limit_bytes_(limit_bytes), conditions_(conditions) {}
+  RunCall(std::span<heddle_tensor* const> outputs, int64_t limit_bytes, const CallConditions& conditions, CallHost* host)
+      : dynamic_outputs(outputs.size()), outputs_(outputs), limit_bytes_(limit_bytes), conditions_(conditions), host_(host) {}
   void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
   uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? index_ : HEDDLE_NO_THREAD; }
   // Who runs from here on: the calling thread, by this index.
@@ -34,6 +35,8 @@ class RunCall final : public HostCall {
     return HEDDLE_OK;
   }
   void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
+  heddle_status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
+                           std::span<heddle_tensor* const> outputs) noexcept override;
   // Behind a run() that only started its work: until it is complete.
   heddle_status wait();
 
@@ -43,6 +46,7 @@ class RunCall final : public HostCall {
   const std::span<heddle_tensor* const> outputs_;
   const int64_t limit_bytes_;
   const CallConditions& conditions_;
+  CallHost* const host_;
   uint32_t index_ = 0;
   void* thread_scratch_ = nullptr;
   std::thread::id thread_ = std::this_thread::get_id();

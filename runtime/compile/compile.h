@@ -7,7 +7,7 @@
 #include "base/interruption.h"
 #include "compile/plan.h"
 #include "compile/prepack.h"
-#include "compile/resources.h"
+#include "device/resources.h"
 #include "device/compilation_target.h"
 #include "heddle/status.h"
 #include "net/evaluator.h"

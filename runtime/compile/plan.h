@@ -11,7 +11,7 @@
 
 #include "base/device_name.h"
 #include "base/limit_names.h"
-#include "compile/resources.h"
+#include "device/resources.h"
 #include "device/device.h"
 #include "memory/offsets.h"
 #include "net/typed_net.h"

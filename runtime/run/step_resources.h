@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "compile/plan.h"
-#include "compile/resources.h"
+#include "device/resources.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
 

@@ -1,5 +1,5 @@
 // Resources: made once and under no lock, by whoever asks first; what needs itself or fails says so to all who ask.
-#include "compile/resources.h"
+#include "device/resources.h"
 
 #include <gtest/gtest.h>
 

@@ -123,7 +123,7 @@ const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/commands/model.cc", {"base", "load"}},
     {"tools/heddle/commands/inspect.cc", {"base", "infer", "load", "plugin", "resolve", "weights"}},
     {"tools/heddle/commands/devices.cc", {"base", "device", "plugin"}},
-    {"tools/heddle/commands/plugin", {"alone", "base", "load", "net", "plugin"}},
+    {"tools/heddle/commands/plugin", {"alone", "base", "infer", "load", "net", "plugin", "resolve"}},
     {"tools/models", {"base", "net", "weights"}},
     {"tools/onnx", {"base", "net", "weights"}},
 };

@@ -98,7 +98,22 @@ void add_if(Builder& plugin) {
                  .subnets(if_subnets)
                  .infer(infer_if)
                  .cpu<If>()
-                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES));
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES)
+                 .example(R"(bool[] = 1, i32[2] = 1 -2;
+    then_branch={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Identity", "inputs": ["x"], "outputs": ["y"]}]},
+    else_branch={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Concat", "inputs": ["x", "x"], "outputs": ["y"], "attributes": {"axis": {"int": 0}}}]}
+    -> i32[2] = 1 -2)",
+                          "by hand")
+                 .example(R"(bool[1] = 0, i32[2] = 1 -2;
+    then_branch={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Identity", "inputs": ["x"], "outputs": ["y"]}]},
+    else_branch={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Concat", "inputs": ["x", "x"], "outputs": ["y"], "attributes": {"axis": {"int": 0}}}]}
+    -> i32[4] = 1 -2 1 -2)",
+                          "by hand")
+                 .example(R"(bool[] = 0, f32[2] = 1 -2;
+    then_branch={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Abs", "inputs": ["x"], "outputs": ["y"]}]},
+    else_branch={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Neg", "inputs": ["x"], "outputs": ["y"]}]}
+    -> f32[2] = -1 2)",
+                          "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -343,7 +343,25 @@ void add_loop(Builder& plugin) {
                  .attribute("captured", 0)
                  .infer(infer_loop)
                  .cpu<Loop>()
-                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES));
+                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES)
+                 .example(R"(i64[] = 3, -, i32[2] = 1 -2;
+    body={"inputs": ["i", "c", "x"], "outputs": ["c", "y", "x"], "nodes": [
+      {"type": "Concat", "inputs": ["x", "x"], "outputs": ["two"], "attributes": {"axis": {"int": 0}}},
+      {"type": "Slice", "inputs": ["two", "from", "to"], "outputs": ["y"]}],
+     "values": [{"name": "from", "kind": "constant", "dtype": "i64", "dims": [1], "data": [1]},
+      {"name": "to", "kind": "constant", "dtype": "i64", "dims": [1], "data": [3]}]}
+    -> i32[2] = -2 1, i32[3,2] = 1 -2 -2 1 1 -2)",
+                          "by hand")
+                 .example(R"(-, bool[] = 1, i32[] = 1, i32[] = 20; captured=1,
+    body={"inputs": ["i", "c", "x", "limit"], "outputs": ["more", "y", "i"], "nodes": [
+      {"type": "Add", "inputs": ["x", "x"], "outputs": ["y"]},
+      {"type": "Less", "inputs": ["y", "limit"], "outputs": ["more"]}]}
+    -> i32[] = 32, i64[5] = 0 1 2 3 4)",
+                          "by hand")
+                 .example(R"(i64[] = 0, bool[] = 1, i32[2] = 7 8;
+    body={"inputs": ["i", "c", "x"], "outputs": ["c", "y"], "nodes": [{"type": "Neg", "inputs": ["x"], "outputs": ["y"]}]}
+    -> i32[2] = 7 8)",
+                          "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -361,21 +361,42 @@ class Scan {
 }  // namespace
 
 void add_scan(Builder& plugin) {
-  plugin.add(Op("Scan", "", 16)
-                 .doc("body run over slices; inputs are states, scanned values and `captured` values from outside")
-                 .any_number("values")
-                 .variadic_out("outputs", any_dtype, nullptr)
-                 .subnet("body", SubnetPorts())
-                 .subnets(declare_body<ScanInputs>)
-                 .required("num_scan_inputs", HEDDLE_ATTRIBUTE_INT)
-                 .attribute("captured", 0)
-                 .maybe("scan_input_axes", HEDDLE_ATTRIBUTE_INTS)
-                 .maybe("scan_input_directions", HEDDLE_ATTRIBUTE_INTS)
-                 .maybe("scan_output_axes", HEDDLE_ATTRIBUTE_INTS)
-                 .maybe("scan_output_directions", HEDDLE_ATTRIBUTE_INTS)
-                 .infer(infer_scan)
-                 .cpu<Scan>()
-                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES));
+  plugin.add(
+      Op("Scan", "", 16)
+          .doc("body run over slices; inputs are states, scanned values and `captured` values from outside")
+          .any_number("values")
+          .variadic_out("outputs", any_dtype, nullptr)
+          .subnet("body", SubnetPorts())
+          .subnets(declare_body<ScanInputs>)
+          .required("num_scan_inputs", HEDDLE_ATTRIBUTE_INT)
+          .attribute("captured", 0)
+          .maybe("scan_input_axes", HEDDLE_ATTRIBUTE_INTS)
+          .maybe("scan_input_directions", HEDDLE_ATTRIBUTE_INTS)
+          .maybe("scan_output_axes", HEDDLE_ATTRIBUTE_INTS)
+          .maybe("scan_output_directions", HEDDLE_ATTRIBUTE_INTS)
+          .infer(infer_scan)
+          .cpu<Scan>()
+          .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES)
+          .example(R"(i32[2] = 0 10, i32[3,2] = 1 2 3 4 5 6; num_scan_inputs=1,
+    body={"inputs": ["sum", "x"], "outputs": ["y", "z"], "nodes": [
+      {"type": "Add", "inputs": ["sum", "x"], "outputs": ["y"]}, {"type": "Identity", "inputs": ["y"], "outputs": ["z"]}]}
+    -> i32[2] = 9 22, i32[3,2] = 1 12 4 16 9 22)",
+                   "by hand")
+          .example(
+              R"(i32[2] = 0 10, i32[2,3] = 1 3 5 2 4 6, i32[2] = 100 200; num_scan_inputs=1, captured=1, scan_input_axes=[1], scan_input_directions=[1],
+    scan_output_axes=[1], scan_output_directions=[1],
+    body={"inputs": ["sum", "x", "more"], "outputs": ["y", "z"], "nodes": [
+      {"type": "Add", "inputs": ["sum", "x"], "outputs": ["y"]}, {"type": "Add", "inputs": ["y", "more"], "outputs": ["z"]}]}
+    -> i32[2] = 9 22, i32[2,3] = 109 108 105 222 220 216)",
+              "by hand")
+          .example(R"(i32[0,2]; num_scan_inputs=1,
+    body={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Identity", "inputs": ["x"], "outputs": ["y"]}]}
+    -> i32[0,2])",
+                   "by hand")
+          .example(R"(i32[3] = 5 6 -7; num_scan_inputs=1,
+    body={"inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Identity", "inputs": ["x"], "outputs": ["y"]}]}
+    -> i32[3] = 5 6 -7)",
+                   "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -52,22 +52,25 @@ const T* parameter_row(const heddle_tensor* parameter, int64_t columns, T* buffe
   return buffer;
 }
 
+// Statistics are f32 or bf16 where they are outputs.
+heddle_dtype_set stash_types(const heddle_operator& op) {
+  return op.output_count > 1 ? dtypes<float, bf16>() : float_dtypes;
+}
+
 template <bool centred>
 class RowNormalization {
  public:
   Status create(const CreateContext& context) {
     axis_ = context.attributes.i("axis");
     epsilon_ = context.attributes.f("epsilon");
-    if (context.attributes.i("stash_type") != 1)
-      return unsupported("stash_type is " + std::to_string(context.attributes.i("stash_type")) + ", only 1 (f32) is implemented");
-    return {};
+    return read_stash_type(context.attributes, stash_types(context.op()), &stash_);
   }
   Status prepare(PrepareContext& context) {
     const heddle_tensor& x = *context.input(0);
     RowShape shape;
     if (Status s = row_shape(dims_of(x), axis_, &shape); !s.ok()) return s;
     tiling_.plan(context, static_cast<int64_t>(x.byte_size), 2);
-    context.set_scratch(0, static_cast<uint64_t>(shape.columns) * 3 * byte_width(working_dtype(x.dtype)) + 64);
+    context.set_scratch(0, static_cast<uint64_t>(shape.columns) * 3 * byte_width(working_dtype(x.dtype, stash_)) + 64);
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -81,7 +84,7 @@ class RowNormalization {
       return {};
     }
     CancellationPoll poll(context);
-    with_working(working_dtype(context.inputs[0]->dtype),
+    with_working(working_dtype(context.inputs[0]->dtype, stash_),
                  [&, first = first, last = last](auto zero) { run_rows<decltype(zero)>(context, shape.columns, first, last, poll); });
     return poll.status();
   }
@@ -106,12 +109,14 @@ class RowNormalization {
     }
   }
   static void store_statistic(const RunContext& context, uint32_t output, int64_t row, double value) {
-    if (output < context.output_count && context.outputs[output])
-      static_cast<float*>(context.outputs[output]->data)[row] = static_cast<float>(value);
+    if (output >= context.output_count || !context.outputs[output]) return;
+    heddle_tensor& statistic = *context.outputs[output];
+    convert(HEDDLE_F64, &value, statistic.dtype, at(statistic, row), 1);
   }
 
   int64_t axis_ = -1;
   double epsilon_ = 0;
+  heddle_dtype stash_ = HEDDLE_F32;
   Tiling tiling_;
 };
 
@@ -123,13 +128,15 @@ Status infer_row_normalization(InferContext& context) {
     if (!context.has_input(i)) continue;
     if (Status s = check_parameter(i == 1 ? "scale" : "B", context.dims(i), x, shape.columns); !s.ok()) return s;
   }
+  heddle_dtype stash = HEDDLE_F32;
+  if (Status s = read_stash_type(context.attributes, stash_types(context.op()), &stash); !s.ok()) return s;
   std::vector<int64_t> statistics = vector_of(x);
   int axis = 0;
   normalize_axis(context.attributes.i("axis"), x.rank, &axis);
   std::fill(statistics.begin() + axis, statistics.end(), 1);
   for (uint32_t output = 1; output < context.output_count(); ++output) {
     context.set_dims(output, statistics);
-    context.set_dtype(output, HEDDLE_F32);
+    context.set_dtype(output, stash);
   }
   return {};
 }
@@ -190,8 +197,8 @@ void add_normalization(Builder& plugin) {
                  .in("Scale", float_dtypes)
                  .optional("B", float_dtypes)
                  .out("Y", same_as("X"), float_dtypes)
-                 .optional_out("Mean", {}, dtypes<float>(), nullptr)
-                 .optional_out("InvStdDev", {}, dtypes<float>(), nullptr)
+                 .optional_out("Mean", {}, dtypes<float, bf16>(), nullptr)
+                 .optional_out("InvStdDev", {}, dtypes<float, bf16>(), nullptr)
                  .attribute("axis", -1)
                  .attribute("epsilon", 1e-5)
                  .attribute("stash_type", 1)
@@ -205,7 +212,10 @@ void add_normalization(Builder& plugin) {
                           "ONNX Runtime")
                  .example("f32[2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2,2] = 1 2 0.5 1; axis=1, epsilon=0.5, stash_type=1 -> f32[2,2,2] = "
                           "-0.6666667 -0.6666667 0.8333334 -0.6666667 1.414214 -1.414214 -0.5303301 0.3535534",
-                          "ONNX Runtime"));
+                          "ONNX Runtime")
+                 .example("f32[2,2] = 1 3 -2 2, f32[2] = 1 2; epsilon=0, stash_type=16 -> f32[2,2] = -1 2 -1 2, bf16[2,1] = 2 0, "
+                          "bf16[2,1] = 1 0.5",
+                          "by hand"));
   plugin.add(
       Op("RMSNormalization", "", 23)
           .in("X", float_dtypes)
@@ -224,7 +234,9 @@ void add_normalization(Builder& plugin) {
           .example("f32[2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2,2] = 1 2 0.5 1; axis=1, epsilon=0.5 -> f32[2,2,2] = -1.1094 -1.664101 "
                    "0.4160252 -1.1094 1 -2 -0.6666667 0",
                    "the ONNX reference")
-          .example("f32[1,3] = 0, bf16[3] = 1 2 3 -> f32[1,3] = 0", "by hand"));
+          .example("f32[1,3] = 0, bf16[3] = 1 2 3 -> f32[1,3] = 0", "by hand")
+          .example("f32[1,4] = 4096 4096 -4096 0, f32[4] = 3; epsilon=0, stash_type=11 -> f32[1,4] = 3.464102 3.464102 -3.464102 0",
+                   "by hand"));
   plugin.add(Op("LpNormalization", "", 1)
                  .in("input", float_dtypes)
                  .out("output", same_as("input"), float_dtypes)

@@ -1,4 +1,4 @@
-// Normalisation with one scale and bias per channel: BatchNormalization (inference), InstanceNormalization, GroupNormalization.
+// Normalisation with one scale and bias per channel: BatchNormalization, InstanceNormalization, GroupNormalization.
 #include <algorithm>
 
 #include "families.h"
@@ -46,7 +46,8 @@ class BatchNormalization {
  public:
   Status create(const CreateContext& context) {
     epsilon_ = context.attributes.f("epsilon");
-    if (context.attributes.i("training_mode") != 0) return unsupported("training_mode 1 is not implemented by this kernel");
+    training_ = context.attributes.i("training_mode") != 0;
+    momentum_ = context.attributes.f("momentum");
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -57,12 +58,17 @@ class BatchNormalization {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    if (writes_nothing(context)) return {};
+    if (writes_nothing(context) && !training_) return {};
     CancellationPoll poll(context);
-    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, poll); });
+    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) {
+      using T = decltype(zero);
+      training_ ? train_as<T>(context, begin, end, poll) : run_as<T>(context, begin, end, poll);
+    });
     return poll.status();
   }
-  static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
+  static std::vector<heddle_format> formats(const CreateContext& context) {
+    return context.attributes.i("training_mode") != 0 ? std::vector<heddle_format>() : uniform_formats(context, 1, 1);
+  }
 
  private:
   static constexpr int64_t chunk = 1024;
@@ -102,7 +108,55 @@ class BatchNormalization {
     }
   }
 
-  double epsilon_ = 0;
+  // Channel by channel, with the mean and variance of the channel in this batch; running ones are these and those before by momentum.
+  template <class T>
+  void train_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
+    const heddle_tensor& x = *context.inputs[0];
+    heddle_tensor& y = *context.outputs[0];
+    const ChannelShape shape = channel_shape(dims_of(x));
+    T* row = thread_scratch<T>(context);
+    const auto [first, last] = tiling_.range(shape.channels, begin, end);
+    for (int64_t c = first; c < last && !poll.stopped(); ++c) {
+      // f(start, n) for each stretch of the channel.
+      const auto each = [&](auto&& f) {
+        for (int64_t b = 0; b < shape.batch; ++b)
+          for (int64_t i = 0; i < shape.spatial; i += chunk) {
+            const int64_t n = std::min(chunk, shape.spatial - i);
+            if (poll.stops(n)) return;
+            f((b * shape.channels + c) * shape.spatial + i, n);
+          }
+      };
+      double sum = 0, squares = 0;
+      each([&](int64_t start, int64_t n) { sum += row_sum(as_working(x, start, n, row), n); });
+      const auto count = static_cast<double>(shape.batch * shape.spatial);
+      const T shift = static_cast<T>(sum / count);
+      sum = 0;
+      each([&](int64_t start, int64_t n) {
+        double s = 0, q = 0;
+        row_centred(as_working(x, start, n, row), n, shift, &s, &q);
+        sum += s, squares += q;
+      });
+      const double rest = sum / count, variance = std::max(squares / count - rest * rest, 0.0);
+      const double factor = parameter(*context.inputs[1], c) / std::sqrt((count > 0 ? variance : 0) + epsilon_);
+      const T offset = static_cast<T>(parameter(*context.inputs[2], c) - rest * factor);
+      each([&](int64_t start, int64_t n) {
+        const T* from = as_working(x, start, n, row);
+        T* to = target(y, start, row);
+        row_affine(from, to, n, shift, static_cast<T>(factor), offset);
+        store_working(y, start, n, to);
+      });
+      keep_running(context, 1, c, static_cast<double>(shift) + rest);
+      keep_running(context, 2, c, count > 0 ? variance : std::nan(""));
+    }
+  }
+  void keep_running(const RunContext& context, uint32_t output, int64_t channel, double here) const {
+    if (output >= context.output_count || !context.outputs[output]) return;
+    const double kept = parameter(*context.inputs[output + 2], channel) * momentum_ + here * (1 - momentum_);
+    convert(HEDDLE_F64, &kept, context.outputs[output]->dtype, at(*context.outputs[output], channel), 1);
+  }
+
+  double epsilon_ = 0, momentum_ = 0;
+  bool training_ = false;
   Tiling tiling_;
 };
 
@@ -124,18 +178,18 @@ class GroupNormalization {
   Status create(const CreateContext& context) {
     epsilon_ = context.attributes.f("epsilon");
     groups_ = context.attributes.declares("num_groups") ? context.attributes.i("num_groups", 0) : 0;
-    return {};
+    return context.attributes.declares("stash_type") ? read_stash_type(context.attributes, float_dtypes, &stash_) : Status();
   }
   Status prepare(PrepareContext& context) {
     const heddle_tensor& x = *context.input(0);
     tiling_.plan(context, static_cast<int64_t>(2 * x.byte_size));
-    context.set_scratch(0, static_cast<uint64_t>(group_elements(x)) * byte_width(working_dtype(x.dtype)) + 64);
+    context.set_scratch(0, static_cast<uint64_t>(group_elements(x)) * byte_width(working_dtype(x.dtype, stash_)) + 64);
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     if (writes_nothing(context)) return {};
     CancellationPoll poll(context);
-    with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, poll); });
+    with_working(working_dtype(context.inputs[0]->dtype, stash_), [&](auto zero) { run_as<decltype(zero)>(context, begin, end, poll); });
     return poll.status();
   }
 
@@ -176,6 +230,7 @@ class GroupNormalization {
 
   double epsilon_ = 0;
   int64_t groups_ = 0;  // 0: one per channel
+  heddle_dtype stash_ = HEDDLE_F32;
   Tiling tiling_;
 };
 
@@ -194,7 +249,7 @@ Status infer_group_normalization(InferContext& context) {
 void add_normalization_channel(Builder& plugin) {
   plugin.add(
       Op("BatchNormalization", "", 15)
-          .doc("inference; 2 further outputs need training_mode 1, which has no CPU kernel yet")
+          .doc("the 2 running outputs go with training_mode 1")
           .in("X", float_dtypes)
           .in("scale", float_dtypes, "T1")
           .in("B", float_dtypes, "T1")
@@ -214,7 +269,10 @@ void add_normalization_channel(Builder& plugin) {
           .example("f32[2,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3, f32[2] = 1 2, f32[2] = 0 -1, f32[2] = 0.5 1, f32[2] = 4 1 -> f32[2,2,3] = "
                    "-2.249997 -1.749998 1.249999 -10.99995 2.99998 -8.99996 -2.249997 -0.2499997 -0.2499997 -10.99995 -8.99996 2.99998",
                    "ONNX Runtime")
-          .example("f32[1,1,2] = 3 3, bf16[1] = 1, bf16[1] = 2, bf16[1] = 3, bf16[1] = 4; epsilon=0.5 -> f32[1,1,2] = 2", "by hand"));
+          .example("f32[1,1,2] = 3 3, bf16[1] = 1, bf16[1] = 2, bf16[1] = 3, bf16[1] = 4; epsilon=0.5 -> f32[1,1,2] = 2", "by hand")
+          .example("f32[2,2,2] = 1 3 0 0 5 7 0 8, f32[2] = 1 2, f32[2] = 0 1, f32[2] = 8 0, f32[2] = 1 2; epsilon=4, momentum=0.5, "
+                   "training_mode=1 -> f32[2,2,2] = -1 -0.3333333 0 0 0.3333333 1 0 4, f32[2] = 6 1, f32[2] = 3 7",
+                   "by hand"));
   plugin.add(Op("InstanceNormalization", "", 6)
                  .in("input", float_dtypes)
                  .in("scale", float_dtypes)
@@ -251,7 +309,8 @@ void add_normalization_channel(Builder& plugin) {
                    "ONNX Runtime")
           .example("f32[1,2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2] = 1 2, f32[2] = 0 -1; num_groups=1, epsilon=0.5 -> f32[1,2,2,2] = "
                    "-0.8451542 -0.5070925 1.521278 -0.8451542 2.042555 -2.014185 -2.690309 0.01418507",
-                   "ONNX Runtime"));
+                   "ONNX Runtime")
+          .example("f32[1,2,1] = 1 3, f32[2] = 1 2, f32[2] = 0 1; num_groups=1, epsilon=0, stash_type=11 -> f32[1,2,1] = -1 3", "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cmath>
+#include <string>
 
 #include "normalization/normalization_rows.h"
 #include "support/api.h"
+#include "support/onnx_dtype.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {
@@ -12,6 +14,18 @@ namespace heddle::cpu {
 // The dtype in which rows of `dtype` are normalised.
 inline heddle_dtype working_dtype(heddle_dtype dtype) {
   return dtype == HEDDLE_F64 ? HEDDLE_F64 : HEDDLE_F32;
+}
+// The same where stash_type (ONNX's number of a dtype) asks for f64. Narrower ones are computed in f32, more precisely than they ask.
+inline heddle_dtype working_dtype(heddle_dtype dtype, heddle_dtype stash) {
+  return stash == HEDDLE_F64 ? HEDDLE_F64 : working_dtype(dtype);
+}
+// Of the attribute stash_type, which is one of `allowed`. Errors: invalid.
+inline Status read_stash_type(const Attributes& attributes, heddle_dtype_set allowed, heddle_dtype* stash) {
+  const int64_t number = attributes.i("stash_type");
+  *stash = dtype_from_onnx(number);
+  if (*stash != HEDDLE_DTYPE_NONE && (allowed & HEDDLE_DTYPE_BIT(*stash))) return {};
+  return invalid("stash_type is " + std::to_string(number) + ", expected " +
+                 ((allowed & HEDDLE_DTYPE_BIT(HEDDLE_F64)) ? "1 (f32), 10 (f16), 11 (f64) or 16 (bf16)" : "1 (f32) or 16 (bf16)"));
 }
 // Calls f(float()) or f(double()) for a working dtype.
 template <class F>

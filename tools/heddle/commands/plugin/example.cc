@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "base/json_document.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "common/command.h"
 #include "load/json.h"
 #include "net/literal.h"
 #include "plugin/abi_attributes.h"
@@ -179,6 +181,26 @@ Result<ExampleTensor> read_tensor(Scanner& s, uint64_t seed) {
 
 // ---------------------------------------------------------------- attributes
 
+// What the text form of nets asks for and an example may leave out: the version, names, and which values are inputs.
+void spell_out(Json& net, const std::string& name) {
+  net.emplace("heddle", 1);
+  net.emplace("name", name);
+  Json& values = net.emplace("values", Json::array()).first.value();
+  Json inputs = Json::array();
+  for (const Json& input : net.value("inputs", Json::array()))
+    if (std::none_of(values.begin(), values.end(), [&](const Json& v) { return v.is_object() && v.value("name", Json()) == input; }))
+      inputs.push_back({{"name", input}, {"kind", "input"}});
+  values.insert(values.begin(), inputs.begin(), inputs.end());
+  int count = 0;
+  for (Json& node : net.emplace("nodes", Json::array()).first.value()) {
+    if (!node.is_object()) return;  // reading says it
+    node.emplace("name", fmt::format("{}", ++count));
+    if (!node.contains("attributes")) continue;
+    for (auto& [key, value] : node["attributes"].items())
+      if (value.is_object() && value.contains("net") && value["net"].is_object()) spell_out(value["net"], key);
+  }
+}
+
 bool is_integer(std::string_view word) {
   int64_t ignored = 0;
   return parse_int(word, &ignored);
@@ -213,7 +235,10 @@ Result<AttributeValue> read_value(Scanner& s, heddle_attribute_type wanted, uint
   if (s.next() == '{') {
     const std::string_view json = s.braces();
     if (json.empty()) return s.wrong("a brace has no end");
-    HEDDLE_TRY(Net net, net_from_json(json, {}), "in a net of an example");
+    Json spelled = Json::parse(json, nullptr, false);
+    if (!spelled.is_object()) return s.wrong("the braces hold no JSON");
+    spell_out(spelled, "net");
+    HEDDLE_TRY(Net net, net_from_json(spelled.dump(), {}), "in a net of an example");
     return AttributeValue(std::make_shared<const Net>(std::move(net)));
   }
   if (s.next() == '"') {

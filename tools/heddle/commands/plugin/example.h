@@ -5,7 +5,8 @@
 // Inputs stand in the order of the ports, "-" for one that is absent; then attributes, then outputs. A tensor is its dtype, its dims, and
 // its elements in row-major order, one for all of them, or LOW..HIGH for random ones (high excluded where they are integers); without
 // elements an input is random and of an output only dtype and dims are compared. Numbers are as in nets: 1.5, -inf, nan. An attribute is
-// an integer, a number (with a point or an exponent), "text", a list of these, a tensor, or a net as JSON in braces.
+// an integer, a number (with a point or an exponent), "text", a list of these, a tensor, or a net in braces: docs/net_format.md, where the
+// version, names of nets and operators, and the values that are inputs may be left out.
 #pragma once
 
 #include <memory>

@@ -13,6 +13,7 @@
 #include "commands/plugin/check/rule_examination.h"
 #include "commands/plugin/check/watched_run.h"
 #include "commands/plugin/plugin_commands.h"
+#include "commands/plugin/session_host.h"
 #include "common/child_process.h"
 #include "common/process_counts.h"
 #include "plugin/registry.h"
@@ -84,7 +85,7 @@ class PluginSuite {
  private:
   // `kind` is "operator" or "rule".
   void tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found);
-  OperatorVerdict examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema) const;
+  OperatorVerdict examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema, CallHost& host) const;
 
   const CheckArguments& o_;
   Report& report_;
@@ -93,9 +94,13 @@ class PluginSuite {
 };
 
 // The same calls in two processes, in one order and the other: what the first call of all leaves behind shows.
-OperatorVerdict PluginSuite::examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema) const {
+OperatorVerdict PluginSuite::examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema, CallHost& host) const {
   const auto in_order = [&](bool last_first) {
-    return examine_in_child([&] { return OperatorVerdict{{}, {}, operator_results(registry, schema, o_.seed, last_first)}; }, o_.timeout_s);
+    return examine_in_child(
+        [&] {
+          return OperatorVerdict{{}, {}, operator_results(registry, schema, o_.seed, &host, last_first)};
+        },
+        o_.timeout_s);
   };
   OperatorVerdict verdict = in_order(false);
   if (verdict.verdict.kind != Verdict::Kind::pass) return verdict;
@@ -150,24 +155,26 @@ int PluginSuite::run() {
     };
     for (const OperatorSchema& schema : plugin->operators) {
       if (!o_.only.empty() && o_.only != schema.name) continue;
+      SessionHost host(snapshot, own_runtime);
       std::optional<OperatorCase> only;
       if (!o_.call.empty()) {
         auto said = parse_call(schema, o_.call, o_.seed);
         if (!said.ok()) return report_.fail(said.status());
         const std::string about = o_.call.example.empty() ? example_text(said->call, {}, 8) : o_.call.example;
+        said->call.host = &host;
         only = OperatorCase{std::move(said->call), std::move(said->outputs), !said->says_outputs, about};
       }
       const OperatorCase* const given = only ? &*only : nullptr;
       const Examination whole = [&] {
-        if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed, nullptr, given);
+        if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed, &host, nullptr, given);
         const Result<Runtime> own = own_runtime();
         if (!own.ok()) return OperatorVerdict{Verdict::of({"device", own.status().text()}), {}};
         DeviceExamination device(*own, o_.device);
-        return examine_operator(*snapshot, schema, o_.seed, &device, given);
+        return examine_operator(*snapshot, schema, o_.seed, &host, &device, given);
       };
       OperatorVerdict verdict = examine_in_child(whole, o_.timeout_s);
       if (verdict.verdict.kind == Verdict::Kind::pass && !given)
-        if (OperatorVerdict ordered = examine_order(*snapshot, schema); ordered.verdict.kind == Verdict::Kind::fail)
+        if (OperatorVerdict ordered = examine_order(*snapshot, schema, host); ordered.verdict.kind == Verdict::Kind::fail)
           verdict = std::move(ordered);
       tell("operator", display_name(schema.domain, schema.name), schema.name, verdict);
     }

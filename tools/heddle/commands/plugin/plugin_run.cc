@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "commands/plugin/call_arguments.h"
 #include "commands/plugin/plugin_commands.h"
+#include "commands/plugin/session_host.h"
 #include "plugin/search.h"
 #include "tensors/tensor_files.h"
 
@@ -31,6 +32,8 @@ Status run_one(const OperatorArguments& o, Report& report) {
   HEDDLE_TRY(Example said, parse_call(*schema, o.call, o.seed));
   OperatorCall& call = said.call;
   if (call.output_count == 0) call.output_count = 1;
+  SessionHost host(registry, [&] { return make_runtime(report.common); });
+  call.host = &host;
   HEDDLE_TRY(const auto outputs, run_operator(*registry, call));
   Json list = Json::array();
   for (const auto& blob : outputs) {

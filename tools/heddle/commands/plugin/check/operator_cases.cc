@@ -115,9 +115,7 @@ std::shared_ptr<const Blob> as_expected(const std::shared_ptr<const Blob>& from,
   return is_float(dtype) || same_numbers(*from, *there) ? there : nullptr;
 }
 
-}  // namespace
-
-Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed) {
+Result<OperatorCases> cases_of(const OperatorSchema& schema, uint64_t seed) {
   OperatorCases cases;
   for (uint32_t i = 0; i < schema.op->example_count; ++i) {
     const heddle_example& said = *schema.op->examples[i];
@@ -137,6 +135,15 @@ Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed
     for (const Shape& shape : shapes) cases.generic.push_back(generic_case(schema, shape, dtype, seed, inputs, outputs));
   }
   add_options(schema, seed, first, cases.generic);
+  return cases;
+}
+
+}  // namespace
+
+Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed, CallHost* host) {
+  HEDDLE_TRY(OperatorCases cases, cases_of(schema, seed));
+  for (auto* list : {&cases.examples, &cases.generic})
+    for (OperatorCase& one : *list) one.call.host = host;
   return cases;
 }
 
@@ -161,14 +168,14 @@ std::vector<OperatorCase> whole_number_cases(const OperatorSchema& schema, uint6
   return cases;
 }
 
-bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of) {
-  const heddle_port* const first = schema.input_port(0);
-  if (!first || !allows(*first, dtype) || of.call.inputs.empty() || !of.call.inputs[0]) return false;
-  const auto same_variable = [&](const heddle_port* port) {
-    return port == first ||
-           (port && port->type_variable && first->type_variable && std::strcmp(port->type_variable, first->type_variable) == 0);
+bool in_dtype(const OperatorSchema& schema, uint32_t port, DType dtype, OperatorCase& of) {
+  const heddle_port* const varied = schema.input_port(port);
+  if (!varied || !allows(*varied, dtype) || of.call.inputs.size() <= port || !of.call.inputs[port]) return false;
+  const auto same_variable = [&](const heddle_port* other) {
+    return other == varied ||
+           (other && other->type_variable && varied->type_variable && std::strcmp(other->type_variable, varied->type_variable) == 0);
   };
-  const DType before = of.call.inputs[0]->dtype;
+  const DType before = of.call.inputs[port]->dtype;
   if (before == dtype) return false;
   bool same = true;
   for (size_t i = 0; i < of.call.inputs.size(); ++i) {
@@ -188,7 +195,8 @@ bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of) {
     }
   if (!same) of.expected.clear();
   of.may_refuse = true;
-  of.about = fmt::format("in {}, {}", to_string(dtype), of.about);
+  of.about = port == 0 ? fmt::format("in {}, {}", to_string(dtype), of.about)
+                       : fmt::format("with {} of input {}, {}", to_string(dtype), port, of.about);
   return true;
 }
 
@@ -229,10 +237,12 @@ void Coverage::ran(const OperatorCall& call) {
       attributes_[static_cast<size_t>(index)] = 1;
 }
 
-std::vector<DType> Coverage::dtypes() const {
+std::vector<DType> Coverage::dtypes(uint32_t port, bool unseen) const {
   std::vector<DType> allowed;
-  for (int d = 1; d < HEDDLE_DTYPE_COUNT && !dtypes_.empty(); ++d)
-    if (dtypes_[0] & HEDDLE_DTYPE_BIT(d)) allowed.push_back(static_cast<DType>(d));
+  if (port >= dtypes_.size()) return allowed;
+  const heddle_dtype_set set = unseen ? dtypes_[port] & ~ran_dtypes_[port] : dtypes_[port];
+  for (int d = 1; d < HEDDLE_DTYPE_COUNT; ++d)
+    if (set & HEDDLE_DTYPE_BIT(d)) allowed.push_back(static_cast<DType>(d));
   return allowed;
 }
 
@@ -245,8 +255,7 @@ std::vector<std::string> Coverage::missing() const {
       continue;
     }
     std::vector<std::string> names;
-    for (int d = 1; d < HEDDLE_DTYPE_COUNT; ++d)
-      if (dtypes_[i] & ~ran_dtypes_[i] & HEDDLE_DTYPE_BIT(d)) names.emplace_back(to_string(static_cast<DType>(d)));
+    for (const DType dtype : dtypes(i, true)) names.emplace_back(to_string(dtype));
     if (!names.empty()) missing.push_back(fmt::format("{} of {}", join(names, ", "), quoted(op.inputs[i]->name)));
   }
   for (uint32_t o = 0; o < op.output_count; ++o)

@@ -27,16 +27,16 @@ struct OperatorCases {
 
 // Generic: every dtype of the declaration on scalars, odd, empty, square and large shapes, the same for all inputs; then other numbers of
 // optional inputs and outputs, and other values of attributes, where there are any. Indices are below their bounds. Errors: an example
-// that can't be read.
-Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed);
+// that can't be read. `host` answers the calls; null: what asks for it fails.
+Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed, CallHost* host);
 
 // Small whole numbers, which every dtype holds, in f32 or what the first input takes in its place.
 std::vector<OperatorCase> whole_number_cases(const OperatorSchema& schema, uint64_t seed);
 
-// The call in another dtype: what shares a type variable with its first input has it too, with the same numbers as far as it can hold
+// The call in another dtype of input `port`: what shares a type variable with it has it too, with the same numbers as far as it can hold
 // them. What is expected stays where the numbers do: among floats, among integers, and for whole numbers from floats to integers. False: it
 // can't be had.
-bool in_dtype(const OperatorSchema& schema, DType dtype, OperatorCase& of);
+bool in_dtype(const OperatorSchema& schema, uint32_t port, DType dtype, OperatorCase& of);
 
 // What the declaration allows and no call has shown so far.
 class Coverage {
@@ -45,8 +45,8 @@ class Coverage {
   void ran(const OperatorCall& call);
   // "optional input \"b\"", "attribute \"axis\" other than its default", "f16 of \"x\""; empty: all of it has run.
   std::vector<std::string> missing() const;
-  // That its first input may have.
-  std::vector<DType> dtypes() const;
+  // That input `port` may have; with `unseen`, and has not had so far.
+  std::vector<DType> dtypes(uint32_t port, bool unseen = false) const;
 
  private:
   const OperatorSchema& schema_;

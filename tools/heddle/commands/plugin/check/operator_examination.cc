@@ -22,8 +22,9 @@ constexpr int64_t small = 1000;  // elements, of what is run many times
 
 class OperatorExamination {
  public:
-  OperatorExamination(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, DeviceExamination* device)
-      : registry_(registry), schema_(schema), seed_(seed), device_(device), coverage_(registry, schema) {}
+  OperatorExamination(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, CallHost* host,
+                      DeviceExamination* device)
+      : registry_(registry), schema_(schema), seed_(seed), host_(host), device_(device), coverage_(registry, schema) {}
   OperatorVerdict examine(const OperatorCase* only);
 
  private:
@@ -40,6 +41,7 @@ class OperatorExamination {
   const RegistrySnapshot& registry_;
   const OperatorSchema& schema_;
   const uint64_t seed_;
+  CallHost* const host_;
   DeviceExamination* const device_;
   Coverage coverage_;
   bool ran_ = false;
@@ -142,14 +144,15 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
 
 // All dtypes compute the same: what the call gives is expected of it in each of the others, as far as they hold the numbers.
 Finding OperatorExamination::examine_dtypes(OperatorCase one) {
+  one.call.host = host_;
   const auto outputs = run_operator(registry_, one.call);
   if (!outputs.ok() || schema_.has_trait(HEDDLE_TRAIT_RANDOM)) return {};
   one.expected.resize(outputs->size());
   for (size_t o = 0; o < outputs->size(); ++o)
     if (!one.expected[o].content) one.expected[o] = {false, (*outputs)[o]->dtype, (*outputs)[o]->shape, (*outputs)[o]};
-  for (const DType dtype : coverage_.dtypes()) {
+  for (const DType dtype : coverage_.dtypes(0)) {
     OperatorCase other = one;
-    if (!in_dtype(schema_, dtype, other)) continue;
+    if (!in_dtype(schema_, 0, dtype, other)) continue;
     const Describing here({fmt::format(" ({})", other.about), ""});
     const auto there = run_operator(registry_, other.call);
     if (!there.ok()) continue;
@@ -159,7 +162,7 @@ Finding OperatorExamination::examine_dtypes(OperatorCase one) {
 }
 
 Finding OperatorExamination::examine_all() {
-  const auto cases = operator_cases(schema_, seed_);
+  const auto cases = operator_cases(schema_, seed_, host_);
   if (!cases.ok()) return {"example", cases.status().text()};
   for (const auto* list : {&cases->examples, &cases->generic})
     for (const OperatorCase& one : *list)
@@ -168,10 +171,11 @@ Finding OperatorExamination::examine_all() {
     for (const OperatorCase& one : list)
       if (Finding found = examine_dtypes(one); !found.ok()) return found;
   // Also what no generic inputs fit: examples do.
-  for (const DType dtype : coverage_.dtypes())
-    for (OperatorCase one : cases->examples)
-      if (in_dtype(schema_, dtype, one))
-        if (Finding found = examine_case(one); !found.ok()) return found;
+  for (uint32_t port = 0; port < schema_.op->input_count; ++port)
+    for (const DType dtype : coverage_.dtypes(port, port > 0))
+      for (OperatorCase one : cases->examples)
+        if (in_dtype(schema_, port, dtype, one))
+          if (Finding found = examine_case(one); !found.ok()) return found;
   const std::string special = ran_ ? examine_special_values(registry_, schema_, seed_) : std::string();
   return {"pointwise-differs", special};
 }
@@ -188,13 +192,14 @@ OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
 
 }  // namespace
 
-OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, DeviceExamination* device,
-                                 const OperatorCase* only) {
-  return OperatorExamination(registry, schema, seed, device).examine(only);
+OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, CallHost* host,
+                                 DeviceExamination* device, const OperatorCase* only) {
+  return OperatorExamination(registry, schema, seed, host, device).examine(only);
 }
 
-std::vector<uint64_t> operator_results(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, bool last_first) {
-  const auto cases = operator_cases(schema, seed);
+std::vector<uint64_t> operator_results(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, CallHost* host,
+                                       bool last_first) {
+  const auto cases = operator_cases(schema, seed, host);
   if (!cases.ok()) return {};
   std::vector<const OperatorCase*> all;
   for (const auto* list : {&cases->examples, &cases->generic})

@@ -22,15 +22,16 @@ struct OperatorVerdict {
 // refused as CallEnd::refused() says; all else is a failure, whatever other inputs it fits. Examples are run in every other dtype that
 // their first input may have, too. Of what it runs: what examine_call() asks; real outputs against examples and inference; a cost that the
 // compiler takes; the bits of its pointwise text, where it has a kernel beside one, also on special values; results close to row-major's
-// in each layout that formats() ranks; and the declared gradient against differences. With `device`: the same bits there too. Not run,
+// in each layout that formats() ranks; and the declared gradient against differences. With `device`: the same bits there too. `host` answers the calls. Not run,
 // with the reason, when it refuses all; else the first thing that is wrong, with the inputs.
 //
 // With `only`: this call alone, and nothing is said of what has not run.
 OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed,
-                                 DeviceExamination* device = nullptr, const OperatorCase* only = nullptr);
+                                 CallHost* host, DeviceExamination* device = nullptr, const OperatorCase* only = nullptr);
 
 // A hash of what each of those calls gives, in their order whatever the order in which they are made; 0: it was refused. Where what a
 // process did before shows, it depends on that order.
-std::vector<uint64_t> operator_results(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, bool last_first);
+std::vector<uint64_t> operator_results(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, CallHost* host,
+                                       bool last_first);
 
 }  // namespace heddle::tool

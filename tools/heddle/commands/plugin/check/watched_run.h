@@ -20,7 +20,8 @@ class WatchedRun final : public CallObserver {
   // As run_operator() answers; the blobs live as long as this.
   const Result<std::vector<std::shared_ptr<const Blob>>>& outputs() const { return outputs_; }
   const CallEnd& end() const { return end_; }
-  // What was written beside its memory, allocated, started or printed by the kernel's run() and finish(); ok: nothing.
+  // What was written beside its memory, allocated, started or printed by the kernel's run() and finish(); ok: nothing. Where outputs are
+  // allocated while it runs, so may be other memory in the first run of a state.
   const Finding& found() const { return found_; }
   int64_t tiles() const { return tiles_; }
 
@@ -42,6 +43,7 @@ class WatchedRun final : public CallObserver {
   };
   Seen seen_;
   int64_t tiles_ = 0;
+  bool ran_ = false, finds_extents_ = false;
   Result<std::vector<std::shared_ptr<const Blob>>> outputs_;
   CallEnd end_;
   Finding found_;

@@ -1,4 +1,4 @@
-#include "compile/resources.h"
+#include "device/resources.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,0 +1,50 @@
+// CallHost: what a session would answer a call beside what the call itself holds: resources of plugins, and nets in nets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/resources.h"
+#include "plugin/host.h"
+
+namespace heddle {
+
+// Outlives the calls that it answers, which are made one after the other.
+class CallHost {
+ public:
+  using Views = heddle_call::Views;
+  explicit CallHost(std::shared_ptr<const RegistrySnapshot> registry) : registry_(std::move(registry)) {}
+  virtual ~CallHost() = default;
+  // As heddle_host says of the functions with these names. What a run leaves where its results are stays until the next.
+  virtual Status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) = 0;
+  virtual Status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs, std::span<heddle_tensor* const> outputs) = 0;
+
+  // Errors: as ResourceTable::bind.
+  Result<uint32_t> need(const heddle_resource_need& asked) {
+    HEDDLE_TRY(const ResourceNeed need, need_from_abi(asked));
+    HEDDLE_TRY(const uint32_t slot, bound_.bind(*resources_, registry_, need, {"cpu:0", nullptr}));
+    return slot;
+  }
+  void* resource(uint32_t slot) const { return bound_.object(slot); }
+  // By slot, those of stream scope too, which are made now.
+  Result<std::vector<void*>> resources() {
+    std::vector<void*> objects;
+    for (const ResourceSlot& slot : bound_.slots) {
+      HEDDLE_TRY(const auto made, slot.made ? Result(slot.made) : of_stream_.of_stream(registry_, *slot.need, {"cpu:0", nullptr}));
+      objects.push_back(made->object());
+    }
+    return objects;
+  }
+
+ protected:
+  const std::shared_ptr<const RegistrySnapshot> registry_;
+
+ private:
+  const std::shared_ptr<ResourceTable> resources_ = std::make_shared<ResourceTable>();
+  ResourceTable of_stream_{resources_, HEDDLE_SCOPE_STREAM};
+  BoundResources bound_;
+};
+
+}  // namespace heddle
