@@ -1,0 +1,88 @@
+#include "conformance/judge.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace heddle::conformance {
+namespace {
+
+int digits_of(DType dtype) {
+  return dtype == DType::f64 ? 53 : dtype == DType::f32 ? 24 : dtype == DType::f16 ? 11 : 8;
+}
+Number least_of(DType dtype) {
+  return std::ldexp(Number{1}, dtype == DType::f64 ? -1074 : dtype == DType::f32 ? -149 : dtype == DType::f16 ? -24 : -133);
+}
+
+bool agrees(DType dtype, Number got, Number expected, Number scale, double ulps) {
+  const Number near = rounded(dtype, expected);
+  if (std::isnan(got) || std::isnan(near)) return std::isnan(got) && std::isnan(near);
+  if (got == near) return true;
+  if (!is_floating(dtype) || ulps == 0) return false;
+  if (std::isinf(expected) || std::isinf(scale)) return false;
+  const Number unit = std::ldexp(Number{1}, 1 - digits_of(dtype));
+  const Number allowed =
+      static_cast<Number>(ulps) * (unit * std::max(std::fabs(expected), scale) + least_of(dtype)) + std::fabs(near - expected);
+  // Near the largest number of the dtype either side of its end will do.
+  if (std::isinf(got) || std::isinf(near))
+    return std::fabs(expected) * (1 + ulps * unit) >= std::fabs(rounded(dtype, expected * (1 - unit)));
+  return std::fabs(got - expected) <= allowed;
+}
+
+std::string text(Number value) {
+  return fmt::format("{:.20Lg}", value);
+}
+
+template <class Visit>
+void visit_layout(const Blob& blob, const heddle_layout& layout, const Visit& visit) {
+  Shape ordered;
+  for (int i = 0; i < layout.rank; ++i) ordered.push_back(blob.shape[layout.order[i]]);
+  for (int64_t i = 0; i < ordered.element_count(); ++i) {
+    const Ints in_order = position_of(i, ordered);
+    Ints logical(in_order.size());
+    for (size_t k = 0; k < in_order.size(); ++k) logical[layout.order[k]] = in_order[k];
+    visit(static_cast<size_t>(i), static_cast<size_t>(flat_of(logical, blob.shape)));
+  }
+}
+
+std::shared_ptr<const Blob> moved(const std::shared_ptr<const Blob>& from, const heddle_layout& layout, bool to_layout) {
+  if (!from || layout.rank == 0) return from;
+  std::byte* data = nullptr;
+  auto blob = Blob::allocate(from->dtype, from->shape, &data);
+  const auto width = static_cast<size_t>(byte_width(from->dtype));
+  visit_layout(*from, layout, [&](size_t physical, size_t logical) {
+    std::memcpy(data + (to_layout ? physical : logical) * width, from->data + (to_layout ? logical : physical) * width, width);
+  });
+  return blob;
+}
+
+}  // namespace
+
+std::string difference(const std::vector<std::shared_ptr<const Blob>>& got, const std::vector<Numbers>& expected, double ulps) {
+  for (size_t o = 0; o < std::min(got.size(), expected.size()); ++o) {
+    const Numbers& want = expected[o];
+    if (!got[o] || want.dtype == DType::none) continue;
+    if (got[o]->dtype != want.dtype || got[o]->shape != want.shape)
+      return fmt::format("output {} is {}{}, expected {}{}", o, to_string(got[o]->dtype), got[o]->shape.text(), to_string(want.dtype),
+                         want.shape.text());
+    const Numbers have = numbers_of(*got[o]);
+    for (size_t i = 0; i < have.values.size(); ++i) {
+      const Number scale = want.scale.empty() ? 0 : want.scale[i];
+      if (!agrees(want.dtype, have.values[i], want.values[i], scale, ulps))
+        return fmt::format("output {} {}{}: element {} is {}, expected {}", o, to_string(want.dtype), want.shape.text(), i,
+                           text(have.values[i]), text(want.values[i]));
+    }
+  }
+  return {};
+}
+
+std::shared_ptr<const Blob> in_layout(const std::shared_ptr<const Blob>& row_major, const heddle_layout& layout) {
+  return moved(row_major, layout, true);
+}
+
+std::shared_ptr<const Blob> row_major(const std::shared_ptr<const Blob>& laid_out, const heddle_layout& layout) {
+  return moved(laid_out, layout, false);
+}
+
+}  // namespace heddle::conformance

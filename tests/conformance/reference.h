@@ -1,0 +1,130 @@
+// What the conformance suite holds an operator against: a plain second implementation of it, and the calls to make of both.
+//
+// References compute in long double, which on x86-64 holds every number of every dtype exactly (64 bits of mantissa), in the most obvious
+// loops, with none of the plugin's code. Each family of plugins/cpu has a file here with one row for each of its operators.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heddle/tensor.h"
+#include "net/net.h"
+
+namespace heddle::conformance {
+
+using Number = long double;
+using Ints = std::vector<int64_t>;
+
+// A tensor in row-major order. Booleans are 0 and 1.
+struct Numbers {
+  DType dtype = DType::none;
+  Shape shape;
+  std::vector<Number> values;
+  // What the rounding error of each value is relative to, as the sum of the magnitudes of all terms of a sum; empty: to the value itself.
+  std::vector<Number> scale;
+
+  int64_t size() const { return shape.element_count(); }
+};
+
+// Zeros (and no scale).
+Numbers zeros(DType dtype, const Shape& shape);
+Numbers numbers_of(const Blob& blob);
+// As the dtype holds them: floats rounded once to nearest even, integers by their low bits, booleans whether they are not 0.
+std::shared_ptr<const Blob> blob_of(const Numbers& numbers);
+// The same for one number.
+Number rounded(DType dtype, Number value);
+bool is_floating(DType dtype);
+
+// One call, as a reference sees it.
+class Call {
+ public:
+  std::vector<std::optional<Numbers>> inputs;  // none: absent
+  std::vector<Attribute> attributes;           // those given; others have the default that the reference states
+  size_t output_count = 1;
+  // Of random operators: what a net of its own would give them.
+  uint64_t seed = 0, step = 0;
+
+  const Numbers& operator[](size_t i) const { return *inputs[i]; }
+  bool has(size_t i) const { return i < inputs.size() && inputs[i].has_value(); }
+  bool given(const std::string& name) const { return find(name) != nullptr; }
+  int64_t i(const std::string& name, int64_t otherwise) const;
+  double f(const std::string& name, double otherwise) const;
+  std::string s(const std::string& name, const std::string& otherwise) const;
+  Ints ints(const std::string& name, Ints otherwise = {}) const;
+  std::vector<double> floats(const std::string& name, std::vector<double> otherwise = {}) const;
+  std::optional<Numbers> tensor(const std::string& name) const;
+  // An input of integers as a list: axes, shapes, pads.
+  Ints list(size_t i) const;
+
+ private:
+  const AttributeValue* find(const std::string& name) const;
+};
+
+// All outputs that the call asks for; what is not asked for may be left out at the end.
+using Reference = std::function<std::vector<Numbers>(const Call&)>;
+
+// What is special about a call's shapes.
+enum class Kind : uint8_t {
+  odd,        // extents that are no multiple of anything: vectors, blocks and tiles have tails
+  empty,      // an extent is 0
+  broadcast,  // inputs of different shapes
+  strided,    // steps, strides, dilations, transposed or negative axes: elements that are not neighbours
+  rank,       // the most dimensions: 8, or what the operator takes
+  large,      // several tiles, with a ragged last one
+};
+constexpr int kind_count = 6;
+const char* to_string(Kind kind);
+
+struct Case {
+  Kind kind;
+  // A call as examples are written (docs/writing_an_operator.md), without outputs. A dtype "T" stands for each that the first input so
+  // written takes; "U" likewise, while T is the first of its own; "T=LOW..HIGH" and the like as usual. Random numbers, where no range says
+  // otherwise, are floats in [-1, 1) and integers in [0, 100].
+  std::string call;
+};
+
+struct Row {
+  std::string type;
+  Reference reference;
+  std::vector<Case> cases;
+  // Errors allowed, in units of the last place of the output's dtype at its scale. 0: exact, once rounded.
+  double ulps = 0;
+  std::string domain = "";
+  // Kinds that no call of the operator can have, and why: {Kind::broadcast, "one input"}.
+  std::map<Kind, std::string> without = {};
+  // Of these dtypes another number of ulps.
+  std::map<DType, double> ulps_of = {};
+};
+
+// One for each family; rows() is all of them.
+std::vector<Row> pointwise_rows();
+std::vector<Row> pointwise_other_rows();
+std::vector<Row> movement_rows();
+std::vector<Row> indexing_rows();
+std::vector<Row> convolution_rows();
+std::vector<Row> matrix_rows();
+std::vector<Row> image_rows();
+std::vector<Row> control_rows();
+std::vector<Row> reduction_rows();
+std::vector<Row> normalization_rows();
+std::vector<Row> training_rows();
+std::vector<Row> random_rows();
+const std::vector<Row>& rows();
+
+// ---------------------------------------------------------------- for references
+
+// Row-major positions.
+Ints position_of(int64_t flat, const Shape& shape);
+int64_t flat_of(const Ints& position, const Shape& shape);
+// Position in a tensor that is broadcast (NumPy's rule) to where `position` lies.
+int64_t broadcast_flat(const Ints& position, const Shape& shape);
+Shape broadcast_of(const std::vector<Shape>& shapes);
+int64_t positive_axis(int64_t axis, int rank);
+// f(numbers of all inputs at one position) at every position of the broadcast shape, as dtype.
+Numbers elementwise(const Call& call, DType dtype, const std::function<Number(const std::vector<Number>&)>& f);
+
+}  // namespace heddle::conformance
