@@ -1,5 +1,5 @@
 #!/bin/bash
-# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants]
+# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -18,6 +18,8 @@
 #                 and 5,000 whose extents only the run knows (tests/device/late_test.cc).
 # --mutants       750 plans of ten nets with one thing wrong each: what share shows on simulated devices within 100 seeds, by kind, and what does not
 #                 (tests/device/mutant_test.cc).
+# --kernels       25 (or --cases) bugs, planted by seed into the kernels of a copy of the CPU plugin, one by one: how many of them the conformance suite
+#                 finds, and those that it does not (tests/conformance/planted.py).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,7 +33,7 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants) what=${1#--}; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels) what=${1#--}; shift ;;
     *) sed -n '2p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
@@ -56,6 +58,14 @@ case $what in
     filter='*Spread*:*DeviceLate.Random*'
     [ $what = mutants ] && filter='*Mutant*'
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_device_tests --gtest_filter="$filter"
+    ;;
+  kernels)
+    tools/install_packages.sh
+    mkdir -p build/planted/source
+    git ls-files -z | tar --null --create --files-from - | tar --extract --directory build/planted/source
+    cmake -S build/planted/source -B build/planted/build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1"
+    cmake --build build/planted/build --target heddle_conformance_tests cpu
+    exec python3 tests/conformance/planted.py --build build/planted --seed "$seed" --count "${cases:-25}"
     ;;
   steady)
     tools/install_packages.sh

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "heddle/device_plugin.h"
 #include "heddle/expression.h"
+#include "plugin/declared_dims.h"
 
 namespace heddle {
 namespace {
@@ -198,6 +199,8 @@ Status check_operator(const heddle_operator& op) {
   if (!op.infer) return bad(what, "has no infer function");
   HEDDLE_CHECK(check_ports(what, op.inputs, op.input_count, false, {}));
   HEDDLE_CHECK(check_ports(what, op.outputs, op.output_count, true, {op.inputs, op.input_count}));
+  std::string error;
+  if (!DeclaredDims().read(op, &error)) return bad(what, error);
   HEDDLE_CHECK(check_attributes(what, op));
   HEDDLE_CHECK(check_gradients(what, op));
   HEDDLE_CHECK(check_examples(what, op.examples, op.example_count));

@@ -156,6 +156,9 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   if (end) *end = {OperatorStage::infer, HEDDLE_OK};
   TypeVariables variables;
   HEDDLE_CHECK(check_inputs(schema, inputs, variables));
+  const DeclaredDims& declared = schema.declared_dims;
+  DeclaredDims::Bound bound;
+  if (!declared.empty()) HEDDLE_CHECK(declared.match(inputs, &bound));
   // Called for each node of nets of a million, and in runs for late steps: up to eight outputs take no allocation.
   constexpr size_t few = 8;
   std::array<heddle_type, few> few_types;
@@ -176,6 +179,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
     types[i].struct_size = sizeof(heddle_type);
     types[i].dtype = static_cast<heddle_dtype>(output_dtype(*port, variables));
     types[i].bounded_axis = -1;
+    if (!declared.empty() && wanted[i]) HEDDLE_CHECK(declared.follow(i, bound, &types[i]));
     // An output that the net leaves out is null here, as it will be for the kernel.
     pointers[i] = wanted[i] ? &types[i] : nullptr;
   }

@@ -62,6 +62,8 @@ std::shared_ptr<LoadedPlugin> read_tables(std::unique_ptr<Library> library) {
     schema.version = op->version;
     schema.plugin = loaded.get();
     schema.pointwise_operations = operations_of(op->pointwise);
+    std::string ignored;  // check_tables() has read them
+    schema.declared_dims.read(*op, &ignored);
     for (uint32_t k = 0; k < op->input_count; ++k) {
       if (!(op->inputs[k]->flags & HEDDLE_PORT_OPTIONAL)) schema.required_inputs = k + 1;
       if (op->inputs[k]->flags & HEDDLE_PORT_SHAPE_OPERAND) schema.has_shape_operand = true;

@@ -14,6 +14,7 @@
 #include "heddle/device_plugin.h"
 #include "heddle/expression.h"
 #include "heddle/tensor.h"
+#include "plugin/declared_dims.h"
 #include "plugin/library.h"
 
 namespace heddle {
@@ -30,6 +31,7 @@ struct OperatorSchema {
   uint32_t required_inputs = 0;
   bool has_shape_operand = false;
   int pointwise_operations = -1;  // of its expression, for each element; -1: it has none
+  DeclaredDims declared_dims;
 
   // The port that argument `i` belongs to (a variadic last port takes all further ones); null when there are too many.
   const heddle_port* input_port(size_t i) const { return port(op->inputs, op->input_count, i); }

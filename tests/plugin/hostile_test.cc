@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "hostile_operators.h"
 #include "alone/operator_runner.h"
+#include "hostile_operators.h"
 #include "plugins.h"
 
 namespace heddle {
@@ -71,6 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"hostile_alias_of_one", invalid_plugin, "takes the bytes of one input, \"x\""},
                     Refusal{"hostile_reserved_dtype", invalid_plugin, "whose number is reserved: this version has no operators for it"},
                     Refusal{"hostile_output_not_differentiable", invalid_plugin, "\"y\" is not differentiable, which is said of inputs"},
+                    Refusal{"hostile_dims_without_meaning", invalid_plugin, "\"x\" has dims \"N ?\": \"?\" is no name, no number"},
+                    Refusal{"hostile_dims_nobody_says", invalid_plugin, "\"y\" has dims \"N\": no input says \"N\""},
                     Refusal{"hostile_input_may_update", invalid_plugin, "\"x\" may update what the net says, and is an input"},
                     Refusal{"hostile_no_dtypes", invalid_plugin, "allows no dtype"},
                     Refusal{"hostile_null_attributes", invalid_plugin, "attribute table is null"},

@@ -34,6 +34,8 @@ enum {
   reserved_dtype,
   input_may_update,
   output_not_differentiable,
+  dims_without_meaning,
+  dims_nobody_says,
   no_dtypes,
   null_attributes,
   default_without_content,
@@ -257,6 +259,12 @@ static void damage_operator(void) {
       break;
     case output_not_differentiable:
       y.flags = HEDDLE_PORT_NOT_DIFFERENTIABLE, nothing.outputs = outputs, nothing.output_count = 1;
+      break;
+    case dims_without_meaning:
+      x.dims = "N ?", nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case dims_nobody_says:
+      y.dims = "N", nothing.outputs = outputs, nothing.output_count = 1;
       break;
     case no_dtypes:
       x.dtypes = 0, nothing.inputs = inputs, nothing.input_count = 1;

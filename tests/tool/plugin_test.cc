@@ -25,6 +25,12 @@ TEST(ToolPlugin, CheckPassesTheExample) {
                                                {"never_with", Json::array()}}}));
 }
 
+// Without examples, from what the ports declare of their dims.
+TEST(ToolPlugin, CheckTakesShapesFromDeclaredDims) {
+  for (const Json& one : heddle_json({"plugin", "check", test_plugin("dims"), "--strict"})["operators"])
+    EXPECT_EQ(one["status"], "pass") << one;
+}
+
 TEST(ToolPlugin, CheckRunsOnADeviceToo) {
   const Words words = {"plugin", "check", example_plugin, "--device", "sim:0"};
   EXPECT_EQ(heddle_json(words)["operators"][0]["status"], "pass");

@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 14
+#define HEDDLE_ABI_MINOR 15
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
 #define HEDDLE_ABI_HASH UINT64_C(0xdc255f1c7c8e860a)
@@ -301,6 +301,10 @@ typedef struct heddle_port {
   int32_t may_alias;
   int32_t index_bound_port; /* inputs: values are indices into this input ... else -1 */
   int32_t index_bound_axis; /* ... along this axis (or the attribute "axis" when -1) */
+  /* Null, or what its dims are, as words between spaces: a name for an extent, the same wherever an operator says it; a number; "*" for any
+     extent; "..." for any number of dims, once in a port and the same dims in all. The host compares inputs with it before infer, and
+     gives outputs the dims that follow. "... M K" and "... K N" make "... M N". */
+  const char* dims;
 } heddle_port;
 
 /* How the ports of a subnet go with those of its operator. The subnet takes own_inputs that the operator makes itself (a trip number, a

@@ -127,9 +127,9 @@ class Builder {
       if (mistake.empty() && rule.kind == ShapeRule::same && Op::index(o.inputs_, rule.port) < 0)
         mistake = std::string("same_as() names \"") + rule.port + "\", which is no input";
     for (size_t i = 0; i < o.rules_.size() && !o.infer_ && !o.pointwise_ && !o.kernels_only_; ++i)
-      if (mistake.empty() && o.rules_[i].kind == ShapeRule::none)
+      if (mistake.empty() && o.rules_[i].kind == ShapeRule::none && !o.outputs_[i].dims)
         mistake = std::string("nothing says the shape of output \"") + o.outputs_[i].name +
-                  "\": give it a rule (same_as(), broadcast(), scalar()), or the operator an infer() function";
+                  "\": give it dims() or a rule (same_as(), broadcast(), scalar()), or the operator an infer() function";
     for (const Op::KernelData& k : o.kernels_) {
       if (!k.checks_arity || o.kernels_only_) continue;
       if (mistake.empty()) mistake = port_mistake("input", o.inputs_, k.inputs);

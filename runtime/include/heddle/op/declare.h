@@ -90,6 +90,12 @@ class Op {
     if (inputs_.empty()) return mistake("on_host() stands before any input");
     return inputs_.back().flags |= HEDDLE_PORT_HOST, *this;
   }
+  // What the dims of the last declared port are (heddle_port::dims): "... M K". Inputs are compared with it before infer() is called; an
+  // output so declared needs no other rule.
+  Op& dims(const char* text) {
+    if (!last_ports_) return mistake("dims() stands before any port");
+    return (this->*last_ports_).back().dims = text, *this;
+  }
   // The gradient gives the last declared input none, though it holds real numbers: a threshold, a mask.
   Op& not_differentiable() {
     if (inputs_.empty()) return mistake("not_differentiable() stands before any input");
@@ -222,6 +228,7 @@ class Op {
     std::vector<const char*> inputs, outputs;
   };
   Op& port(std::vector<heddle_port>& ports, const char* name, heddle_dtype_set set, const char* variable, uint32_t flags) {
+    last_ports_ = &ports == &inputs_ ? &Op::inputs_ : &Op::outputs_;
     heddle_port p = {};
     p.struct_size = sizeof(p);
     p.flags = flags;
@@ -277,6 +284,7 @@ class Op {
   int32_t version_;
   const char* doc_ = "";
   std::vector<heddle_port> inputs_, outputs_;
+  std::vector<heddle_port> Op::*last_ports_ = nullptr;  // which of them the last declared port is in
   std::vector<ShapeRule> rules_;
   std::vector<heddle_attribute_schema> attributes_;
   std::vector<heddle_attribute> defaults_;         // beside attributes_; struct_size 0: none

@@ -44,7 +44,47 @@ uint32_t required_inputs(const OperatorSchema& schema) {
   return count;
 }
 
-OperatorCase generic_case(const OperatorSchema& schema, const Shape& shape, DType dtype, uint64_t seed, uint32_t inputs, uint32_t outputs) {
+// Shapes of the inputs, by port.
+using InputShapes = std::vector<Shape>;
+
+// Where the ports say how their dims go together (heddle_port::dims), shapes that do; else the same for all.
+std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
+  std::vector<InputShapes> all;
+  const std::vector<DeclaredDims::Port>& ports = schema.declared_dims.inputs();
+  if (ports.empty()) {
+    for (const Shape& shape : shapes) all.emplace_back(std::max(schema.op->input_count, 1u), shape);
+    return all;
+  }
+  // Extents of the names in order, again from the front where there are more.
+  const std::vector<int64_t> rounds[] = {{1}, {7, 3, 5}, {2, 3, 4, 5}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {4}, {65, 33, 17}, {300, 257, 3}};
+  for (const std::vector<int64_t>& round : rounds)
+    for (const Shape& rest : {Shape{}, Shape{2}, Shape{3, 1}}) {
+      std::vector<int64_t> extents(schema.declared_dims.name_count());
+      for (size_t n = 0; n < extents.size(); ++n) extents[n] = round[n % round.size()];
+      InputShapes& made = all.emplace_back();
+      for (const DeclaredDims::Port& port : ports)
+        made.push_back(port.declared ? DeclaredDims::shape_of(port, extents, rest)
+                                     : Shape(extents.data(), std::min<int>(2, static_cast<int>(extents.size()))));
+      const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
+      if (!varies) break;
+    }
+  return all;
+}
+
+// These for all inputs; of what declares its dims, three that fit.
+std::vector<InputShapes> few_shapes(const OperatorSchema& schema, const std::vector<Shape>& same_for_all) {
+  std::vector<InputShapes> few;
+  if (!schema.declared_dims.inputs().empty()) {
+    few = input_shapes(schema);
+    few.resize(std::min<size_t>(few.size(), 3));
+    return few;
+  }
+  for (const Shape& shape : same_for_all) few.emplace_back(std::max(schema.op->input_count, 1u), shape);
+  return few;
+}
+
+OperatorCase generic_case(const OperatorSchema& schema, const InputShapes& of, DType dtype, uint64_t seed, uint32_t inputs,
+                          uint32_t outputs) {
   OperatorCase made;
   OperatorCall& call = made.call;
   call.domain = schema.domain;
@@ -52,9 +92,13 @@ OperatorCase generic_case(const OperatorSchema& schema, const Shape& shape, DTyp
   call.version = schema.version;
   call.random_seed = seed;
   call.output_count = outputs;
-  for (uint32_t i = 0; i < inputs; ++i) call.inputs.push_back(random_blob(fitting(*schema.op->inputs[i], dtype), shape, seed + i));
+  for (uint32_t i = 0; i < inputs; ++i) call.inputs.push_back(random_blob(fitting(*schema.op->inputs[i], dtype), of[i], seed + i));
   for (uint32_t i = 0; i < inputs; ++i) draw_indices(schema, call, i, seed + i);
-  made.about = fmt::format("{}{}, seed {}", to_string(dtype), shape.text(), seed);
+  std::string texts;
+  for (uint32_t i = 0; i < std::max(inputs, 1u) && i < of.size(); ++i)
+    if (i == 0 || of[i] != of[0])
+      texts += fmt::format("{}{}{}", i > 0 ? ", " : "", to_string(i < call.inputs.size() ? call.inputs[i]->dtype : dtype), of[i].text());
+  made.about = fmt::format("{}, seed {}", texts.empty() ? to_string(dtype) : texts, seed);
   return made;
 }
 
@@ -79,7 +123,7 @@ bool is_default(const heddle_attribute_schema& attribute, const AttributeValue& 
 
 void add_options(const OperatorSchema& schema, uint64_t seed, DType dtype, std::vector<OperatorCase>& cases) {
   const uint32_t inputs = required_inputs(schema), outputs = required_outputs(schema);
-  for (const Shape& shape : {Shape{7}, Shape{4, 4}, Shape{3, 1, 5}}) {
+  for (const InputShapes& shape : few_shapes(schema, {Shape{7}, Shape{4, 4}, Shape{3, 1, 5}})) {
     for (uint32_t i = inputs; i < schema.op->input_count; ++i) cases.push_back(generic_case(schema, shape, dtype, seed, i + 1, outputs));
     for (uint32_t o = outputs; o < schema.op->output_count; ++o) cases.push_back(generic_case(schema, shape, dtype, seed, inputs, o + 1));
     for (uint32_t a = 0; a < schema.op->attribute_count; ++a)
@@ -132,7 +176,8 @@ Result<OperatorCases> cases_of(const OperatorSchema& schema, uint64_t seed) {
   for (const DType dtype : dtypes) {
     if (inputs > 0 && !allows(*schema.op->inputs[0], dtype) && first != DType::none) continue;
     if (first == DType::none) first = inputs > 0 ? fitting(*schema.op->inputs[0], dtype) : dtype;
-    for (const Shape& shape : shapes) cases.generic.push_back(generic_case(schema, shape, dtype, seed, inputs, outputs));
+    for (const InputShapes& shape : input_shapes(schema))
+      cases.generic.push_back(generic_case(schema, shape, dtype, seed, inputs, outputs));
   }
   add_options(schema, seed, first, cases.generic);
   return cases;
@@ -152,15 +197,15 @@ std::vector<OperatorCase> whole_number_cases(const OperatorSchema& schema, uint6
   std::vector<OperatorCase> cases;
   if (inputs == 0 || outputs == 0) return cases;
   for (const int64_t low : {0, -3})
-    for (const Shape& shape : {Shape{7}, Shape{2, 3}, Shape{4, 4}}) {
+    for (const InputShapes& shape : few_shapes(schema, {Shape{7}, Shape{2, 3}, Shape{4, 4}})) {
       OperatorCase made = generic_case(schema, shape, fitting(*schema.op->inputs[0], DType::f32), seed, inputs, outputs);
       for (uint32_t i = 0; i < inputs; ++i) {
         auto& input = made.call.inputs[i];
         if (!is_float(input->dtype)) continue;
-        std::vector<double> numbers(static_cast<size_t>(shape.element_count()));
+        std::vector<double> numbers(static_cast<size_t>(input->shape.element_count()));
         for (size_t n = 0; n < numbers.size(); ++n)
           numbers[n] = static_cast<double>(low + static_cast<int64_t>((seed + i + 7 * n * n + n) % static_cast<uint64_t>(4 - low)));
-        input = blob_of_numbers(input->dtype, shape, numbers);
+        input = blob_of_numbers(input->dtype, Shape(input->shape), numbers);
       }
       made.about = example_text(made.call, {}, 16);
       cases.push_back(std::move(made));

@@ -1,0 +1,167 @@
+#include "plugin/declared_dims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t longest_text = 256;
+
+bool is_name(const std::string& word) {
+  return std::isalpha(static_cast<unsigned char>(word[0])) != 0 &&
+         std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+std::vector<std::string> words_of(const char* text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char* c = text;; ++c) {
+    if (*c != '\0' && *c != ' ') {
+      word += *c;
+      continue;
+    }
+    if (!word.empty()) words.push_back(std::move(word));
+    word.clear();
+    if (*c == '\0') return words;
+  }
+}
+
+}  // namespace
+
+bool DeclaredDims::read_port(const heddle_port& port, bool output, Port* to, std::string* error) {
+  if (!port.dims) return true;
+  const auto wrong = [&](const std::string& why) {
+    *error = fmt::format("port {} has dims {}: {}", quoted(port.name),
+                         quoted(std::string_view(port.dims, strnlen(port.dims, longest_text))), why);
+    return false;
+  };
+  if (strnlen(port.dims, longest_text + 1) > longest_text) return wrong("too long a text");
+  to->declared = &port;
+  for (const std::string& word : words_of(port.dims)) {
+    Dim dim;
+    if (word == "...") {
+      if (to->has_rest) return wrong("\"...\" stands there twice");
+      to->has_rest = true;
+      dim.kind = Dim::Kind::rest;
+    } else if (word == "*") {
+      if (output) return wrong("\"*\" does not say an extent");
+    } else if (parse_int(word, &dim.extent)) {
+      if (dim.extent < 0) return wrong("an extent below 0");
+      dim.kind = Dim::Kind::fixed;
+    } else if (is_name(word)) {
+      const auto found = std::find(names_.begin(), names_.end(), word);
+      if (found == names_.end() && output) return wrong(fmt::format("no input says {}", quoted(word)));
+      dim.kind = Dim::Kind::named;
+      dim.name = static_cast<size_t>(found - names_.begin());
+      if (found == names_.end()) names_.push_back(word);
+      if (names_.size() > most_names) return wrong(fmt::format("an operator has at most {} names of dimensions", most_names));
+    } else {
+      return wrong(fmt::format("{} is no name, no number, \"*\" or \"...\"", quoted(word)));
+    }
+    to->dims.push_back(dim);
+  }
+  to->least_rank = static_cast<int>(to->dims.size()) - (to->has_rest ? 1 : 0);
+  return to->least_rank <= max_rank || wrong(fmt::format("more than {} dimensions", max_rank));
+}
+
+bool DeclaredDims::read(const heddle_operator& op, std::string* error) {
+  const auto says = [](const heddle_port* port) { return port->dims != nullptr; };
+  inputs_.resize(std::any_of(op.inputs, op.inputs + op.input_count, says) ? op.input_count : 0);
+  outputs_.resize(std::any_of(op.outputs, op.outputs + op.output_count, says) ? op.output_count : 0);
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (!read_port(*op.inputs[i], false, &inputs_[i], error)) return false;
+  for (size_t o = 0; o < outputs_.size(); ++o)
+    if (!read_port(*op.outputs[o], true, &outputs_[o], error)) return false;
+  const bool bound_rest = std::any_of(inputs_.begin(), inputs_.end(), [](const Port& p) { return p.has_rest; });
+  for (const Port& port : outputs_)
+    if (port.has_rest && !bound_rest) {
+      *error = fmt::format("port {} has dims {}: no input says \"...\"", quoted(port.declared->name), quoted(port.declared->dims));
+      return false;
+    }
+  return true;
+}
+
+std::string DeclaredDims::text(const Port& port) const {
+  return fmt::format("[{}]", join(words_of(port.declared->dims), ", "));
+}
+
+Status DeclaredDims::match_input(size_t input, const Port& port, const heddle_tensor& view, Bound* bound) const {
+  const Shape shape(view.dims, view.rank);
+  const auto wrong = [&](const std::string& why) {
+    return Status(Code::shape_mismatch,
+                  fmt::format("input {} is {}, declared as {}{}", quoted(port.declared->name), shape.text(), text(port), why));
+  };
+  const auto named = [&](size_t other) { return quoted(inputs_[std::min(other, inputs_.size() - 1)].declared->name); };
+  const int beyond = view.rank - port.least_rank;
+  if (beyond < 0 || (beyond > 0 && !port.has_rest)) return wrong("");
+  int axis = 0;
+  for (const Dim& dim : port.dims) {
+    if (dim.kind == Dim::Kind::rest) {
+      const Shape rest(view.dims + axis, beyond);
+      if (!bound->has_rest) {
+        bound->rest = rest;
+        bound->has_rest = true;
+        bound->rest_said_by = input;
+      } else if (bound->rest != rest) {
+        return wrong(fmt::format(": \"...\" is {} in input {}", bound->rest.text(), named(bound->rest_said_by)));
+      }
+      axis += beyond;
+      continue;
+    }
+    const int64_t extent = view.dims[axis++];
+    if (dim.kind == Dim::Kind::fixed && extent != dim.extent) return wrong("");
+    if (dim.kind != Dim::Kind::named) continue;
+    int64_t& known = bound->extents[dim.name];
+    if (known >= 0 && known != extent)
+      return wrong(fmt::format(": {} is {} in input {}", names_[dim.name], known, named(bound->said_by[dim.name])));
+    if (known < 0) bound->said_by[dim.name] = input;
+    known = extent;
+  }
+  return {};
+}
+
+Status DeclaredDims::match(std::span<const heddle_tensor* const> inputs, Bound* bound) const {
+  for (size_t i = 0; i < inputs.size() && !inputs_.empty(); ++i) {
+    const Port& port = inputs_[std::min(i, inputs_.size() - 1)];  // a variadic last one takes all further inputs
+    const heddle_tensor* const view = inputs[i];
+    if (!port.declared || !view || std::any_of(view->dims, view->dims + view->rank, [](int64_t d) { return d < 0; })) continue;
+    HEDDLE_CHECK(match_input(i, port, *view, bound));
+  }
+  return {};
+}
+
+Status DeclaredDims::follow(size_t output, const Bound& bound, heddle_type* type) const {
+  if (outputs_.empty()) return {};
+  const Port& port = outputs_[std::min(output, outputs_.size() - 1)];
+  if (!port.declared) return {};
+  for (const Dim& dim : port.dims)
+    if ((dim.kind == Dim::Kind::named && bound.extents[dim.name] < 0) || (dim.kind == Dim::Kind::rest && !bound.has_rest))
+      return {Code::shape_mismatch, fmt::format("output {} is declared as {}, and the inputs that say these dimensions are absent",
+                                                quoted(port.declared->name), text(port))};
+  if (port.least_rank + bound.rest.rank() > max_rank && port.has_rest)
+    return {Code::shape_mismatch, fmt::format("output {} would have more than {} dimensions", quoted(port.declared->name), max_rank)};
+  const Shape shape = shape_of(port, bound.extents, bound.rest);
+  type->rank = shape.rank();
+  for (int i = 0; i < shape.rank(); ++i) type->dims[i] = shape[i];
+  return {};
+}
+
+Shape DeclaredDims::shape_of(const Port& port, std::span<const int64_t> extents, const Shape& rest) {
+  Shape shape;
+  for (const Dim& dim : port.dims) {
+    if (dim.kind == Dim::Kind::rest) {
+      for (int i = 0; i < rest.rank(); ++i) shape.push_back(rest[i]);
+      continue;
+    }
+    shape.push_back(dim.kind == Dim::Kind::named ? extents[dim.name] : dim.kind == Dim::Kind::fixed ? dim.extent : 3);
+  }
+  return shape;
+}
+
+}  // namespace heddle
