@@ -1,11 +1,15 @@
 #include "models/recipes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <set>
 
 #include "models/weights.h"
@@ -26,13 +30,17 @@ uint64_t weights_hash(const Net& net) {
   return hash;
 }
 
-// Counts of torchvision's models (inception_v3 with aux_logits=False) and, for the encoder, of BERT base without token types and pooler.
+// Counts of torchvision's models (inception_v3 with aux_logits=False); for the encoder, of BERT base without token types and pooler; for
+// unet, of mateuszbuda's, which has 7,763,041, with a second class; for the others, of torch.nn's Embedding, EmbeddingBag, LSTM, GRU and
+// Linear of their sizes.
 struct Expected {
   const char* name;
   int64_t parameters;
 };
-constexpr Expected expected[] = {{"encoder", 108'890'112},    {"inception_v3", 23'834'568}, {"lenet", 61'706},       {"mlp", 535'818},
-                                 {"mobilenet_v2", 3'504'872}, {"resnet18", 11'689'512},     {"resnet50", 25'557'032}};
+constexpr Expected expected[] = {
+    {"densenet121", 7'978'856},   {"dlrm", 17'139'521},     {"encoder", 108'890'112},   {"gru_seq2seq", 10'697'024},
+    {"inception_v3", 23'834'568}, {"lenet", 61'706},        {"lstm_tagger", 3'670'573}, {"mlp", 535'818},
+    {"mobilenet_v2", 3'504'872},  {"resnet18", 11'689'512}, {"resnet50", 25'557'032},   {"unet", 7'763'074}};
 
 TEST(Recipes, HaveThePublishedParameterCounts) {
   std::set<std::string> listed;
@@ -54,10 +62,29 @@ TEST(Recipes, NamesAreUniqueAndInputsDefined) {
     std::set<std::string> names;
     for (const Value& value : net->values) EXPECT_TRUE(names.insert(value.name).second) << recipe.name << ": " << value.name;
     for (const Node& node : net->nodes)
-      for (ValueId input : node.inputs) EXPECT_LT(input.index, net->values.size());
-    ASSERT_EQ(net->inputs.size(), 1u);
-    EXPECT_EQ((*net)[net->inputs[0]].type.dims[0], Dim::of(3));
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const bool left_out = node.type == "GRU" && i == 4;  // sequence_lens, in front of the initial state
+        EXPECT_TRUE(left_out ? !node.inputs[i].valid() : node.inputs[i].index < net->values.size()) << recipe.name << ": " << node.name;
+      }
+    ASSERT_FALSE(net->inputs.empty());
+    for (const ValueId input : net->inputs) EXPECT_EQ((*net)[input].type.dims[0], Dim::of(3)) << recipe.name << ": " << (*net)[input].name;
     ASSERT_EQ(net->outputs.size(), 1u);
+  }
+}
+
+TEST(Recipes, AreSorted) {
+  EXPECT_TRUE(std::is_sorted(list().begin(), list().end(), [](const Recipe& a, const Recipe& b) { return std::string(a.name) < b.name; }));
+}
+
+// A row of docs/command_line.md for each, with its description and its parameters.
+TEST(Recipes, AreDocumented) {
+  std::ifstream file(HEDDLE_SOURCE_DIR "/docs/command_line.md");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::map<std::string, int64_t> counts;
+  for (const Expected& e : expected) counts[e.name] = e.parameters;
+  for (const Recipe& recipe : list()) {
+    const std::string row = fmt::format("\n| `{}` | {} | {} |\n", recipe.name, recipe.description, counts[recipe.name]);
+    EXPECT_NE(text.find(row), std::string::npos) << "not in docs/command_line.md:" << row;
   }
 }
 

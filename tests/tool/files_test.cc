@@ -5,7 +5,6 @@
 namespace heddle::tool_tests {
 namespace {
 
-
 TEST(ToolModel, ListNamesRecipes) {
   Words names;
   const Json object = heddle_json({"model", "--list"});
@@ -29,6 +28,19 @@ TEST(ToolModel, WritesANetOfThisBatchAndSeed) {
   EXPECT_EQ(heddle_json({"run", (folder / "b.heddle").string(), "--random", "1"})["outputs"]["logits"]["shape"], Json({3, 10}));
   ASSERT_EQ(heddle({"model", "lenet", "-o", (folder / "d.heddle").string(), "--weights", (folder / "w.safetensors").string()}).status, 0);
   EXPECT_EQ(heddle_json({"inspect", (folder / "w.safetensors").string()})["tensors"].size(), 10u);
+}
+
+// Their indices are random and within bounds, whatever the tables' heights.
+TEST(ToolModel, RecipesOfSeveralInputsRunOnRandomContent) {
+  const std::pair<const char*, Json> recipes[] = {{"dlrm", {3, 1}}, {"gru_seq2seq", {3, 24, 8000}}};
+  for (const auto& [name, shape] : recipes) {
+    const TemporaryFolder folder;
+    const std::string net = (folder / "net.heddle").string();
+    ASSERT_EQ(heddle({"model", name, "-o", net, "--batch", "3"}).status, 0);
+    const Json object = heddle_json({"run", net, "--random", "1"});
+    EXPECT_EQ(object["outputs"]["logits"]["shape"], shape) << name;
+    EXPECT_EQ(object["devices"]["cpu"]["planned_peak_bytes"], object["devices"]["cpu"]["measured_peak_bytes"]) << name;
+  }
 }
 
 TEST(ToolModel, TrainSaysThatItIsNotThere) {

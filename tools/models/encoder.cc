@@ -1,8 +1,6 @@
 // A BERT base encoder (Devlin et al., 2018): 12 post-norm layers of width 768, 12 heads, exact GELU.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "models/builders.h"
 #include "models/layers.h"
 
@@ -19,13 +17,6 @@ constexpr int64_t positions = 512;
 constexpr double layer_norm_epsilon = 1e-12;
 
 using Ints = std::vector<int64_t>;
-
-// MatMul with the weight as [in, out], and a bias.
-ValueId dense(LayerBuilder& b, const std::string& name, ValueId x, int64_t in, int64_t out, float gain = 1) {
-  const ValueId weight = b.parameter(name + ".weight", Shape{in, out}, gain / std::sqrt(static_cast<float>(in)));
-  const ValueId product = b.net().add1("MatMul", name + ".matmul", {x, weight});
-  return b.net().add1("Add", name, {product, b.parameter(name + ".bias", Shape{out}, 0.05f)});
-}
 
 ValueId layer_norm(LayerBuilder& b, const std::string& name, ValueId x) {
   const ValueId scale = b.parameter_between(name + ".weight", Shape{width}, 0.8f, 1.2f);
@@ -47,20 +38,20 @@ ValueId split_heads(LayerBuilder& b, const Shapes& shapes, const std::string& na
 // [batch, length, width] → the same
 ValueId attention(LayerBuilder& b, const Shapes& shapes, const std::string& name, ValueId x) {
   NetBuilder& net = b.net();
-  const ValueId query = split_heads(b, shapes, name + ".query", dense(b, name + ".query", x, width, width), {0, 2, 1, 3});
-  const ValueId key = split_heads(b, shapes, name + ".key", dense(b, name + ".key", x, width, width), {0, 2, 3, 1});
-  const ValueId value = split_heads(b, shapes, name + ".value", dense(b, name + ".value", x, width, width), {0, 2, 1, 3});
+  const ValueId query = split_heads(b, shapes, name + ".query", b.dense(name + ".query", x, width, width), {0, 2, 1, 3});
+  const ValueId key = split_heads(b, shapes, name + ".key", b.dense(name + ".key", x, width, width), {0, 2, 3, 1});
+  const ValueId value = split_heads(b, shapes, name + ".value", b.dense(name + ".value", x, width, width), {0, 2, 1, 3});
   const ValueId scores = net.add1("Mul", name + ".scaled", {net.add1("MatMul", name + ".scores", {query, key}), shapes.scale});
   const ValueId weights = net.add1("Softmax", name + ".weights", {scores}, {{"axis", int64_t{-1}}});
   const ValueId mixed = net.add1("MatMul", name + ".mixed", {weights, value});
   const ValueId rows = net.add1("Transpose", name + ".rows", {mixed}, {{"perm", Ints{0, 2, 1, 3}}});
-  return dense(b, name + ".output", net.add1("Reshape", name + ".merge", {rows, shapes.merge}), width, width);
+  return b.dense(name + ".output", net.add1("Reshape", name + ".merge", {rows, shapes.merge}), width, width);
 }
 
 ValueId feed_forward(LayerBuilder& b, const std::string& name, ValueId x) {
-  const ValueId wide = dense(b, name + ".intermediate", x, width, 4 * width, 1.4f);
+  const ValueId wide = b.dense(name + ".intermediate", x, width, 4 * width, 1.4f);
   const ValueId active = b.net().add1("Gelu", name + ".gelu", {wide}, {{"approximate", std::string("none")}});
-  return dense(b, name + ".output", active, 4 * width, width);
+  return b.dense(name + ".output", active, 4 * width, width);
 }
 
 ValueId embed(LayerBuilder& b, ValueId tokens) {

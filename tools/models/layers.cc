@@ -75,6 +75,52 @@ ValueId LayerBuilder::linear(const std::string& name, ValueId x, int64_t in, int
   return net_.add1("Gemm", name, {x, weight, bias}, {{"transB", int64_t{1}}});
 }
 
+ValueId LayerBuilder::dense(const std::string& name, ValueId x, int64_t in, int64_t out, float gain) {
+  const ValueId weight = parameter(name + ".weight", Shape{in, out}, gain / std::sqrt(static_cast<float>(in)));
+  const ValueId product = net_.add1("MatMul", name + ".matmul", {x, weight});
+  return net_.add1("Add", name, {product, parameter(name + ".bias", Shape{out}, 0.05f)});
+}
+
+ValueId LayerBuilder::embedding(const std::string& name, ValueId indices, int64_t rows, int64_t width, float deviation) {
+  return net_.add1("Gather", name, {parameter(name + ".weight", Shape{rows, width}, deviation), indices}, {{"axis", int64_t{0}}});
+}
+
+ValueId LayerBuilder::upsample(const std::string& name, ValueId x, int64_t in, int64_t out) {
+  // An element of the output is a sum over the input channels alone: windows of stride 2 do not overlap.
+  const ValueId weight = parameter(name + ".weight", Shape{in, out, 2, 2}, 1 / std::sqrt(static_cast<float>(in)));
+  return net_.add1("ConvTranspose", name, {x, weight, parameter(name + ".bias", Shape{out}, 0.05f)},
+                   {{"dilations", Ints{1, 1}},
+                    {"group", int64_t{1}},
+                    {"kernel_shape", Ints{2, 2}},
+                    {"pads", Ints{0, 0, 0, 0}},
+                    {"strides", Ints{2, 2}}});
+}
+
+std::vector<ValueId> LayerBuilder::recurrent_inputs(const std::string& name, ValueId x, const RecurrentSpec& spec, int64_t gates) {
+  const int64_t directions = spec.bidirectional ? 2 : 1, rows = gates * spec.hidden;
+  return {x, parameter(name + ".W", Shape{directions, rows, spec.in}, spec.gain / std::sqrt(static_cast<float>(spec.in))),
+          parameter(name + ".R", Shape{directions, rows, spec.hidden}, 1 / std::sqrt(static_cast<float>(spec.hidden))),
+          parameter(name + ".B", Shape{directions, 2 * rows}, 0.05f)};
+}
+
+RecurrentOutputs LayerBuilder::recurrent_node(const std::string& type, const std::string& name, std::vector<ValueId> inputs,
+                                              const RecurrentSpec& spec, std::vector<Attribute> attributes) {
+  attributes.push_back({"direction", std::string(spec.bidirectional ? "bidirectional" : "forward")});
+  attributes.push_back({"hidden_size", spec.hidden});
+  const std::vector<ValueId> outputs = net_.add(type, name, std::move(inputs), spec.last ? 2 : 1, std::move(attributes));
+  return {outputs[0], spec.last ? outputs[1] : ValueId()};
+}
+
+RecurrentOutputs LayerBuilder::lstm(const std::string& name, ValueId x, const RecurrentSpec& spec) {
+  return recurrent_node("LSTM", name, recurrent_inputs(name, x, spec, 4), spec, {});
+}
+
+RecurrentOutputs LayerBuilder::gru(const std::string& name, ValueId x, const RecurrentSpec& spec, ValueId initial) {
+  std::vector<ValueId> inputs = recurrent_inputs(name, x, spec, 3);
+  if (initial.valid()) inputs.insert(inputs.end(), {ValueId(), initial});  // behind sequence_lens
+  return recurrent_node("GRU", name, std::move(inputs), spec, {{"linear_before_reset", int64_t{1}}});
+}
+
 Net LayerBuilder::finish(ValueId output, const std::string& name) {
   net_.rename(output, name);
   net_.output(output);

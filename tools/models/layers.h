@@ -30,6 +30,20 @@ struct ConvSpec {
 
 enum class Pool { max, average };
 
+// One layer of LSTM or GRU cells over [time, batch, in].
+struct RecurrentSpec {
+  int64_t in = 0;
+  int64_t hidden = 0;
+  bool bidirectional = false;
+  bool last = false;  // whether the last state is wanted too
+  float gain = 1;     // of the weights of x
+};
+
+struct RecurrentOutputs {
+  ValueId all;   // [time, directions, batch, hidden]
+  ValueId last;  // [directions, batch, hidden]; invalid if it is not wanted
+};
+
 class LayerBuilder {
  public:
   LayerBuilder(std::string name, const RecipeOptions& options) : net_(std::move(name)), seed_(options.seed), batch_(options.batch) {}
@@ -47,6 +61,18 @@ class LayerBuilder {
   ValueId global_pool(const std::string& name, ValueId x);
   // Gemm with the weight as [out, in], torch's way.
   ValueId linear(const std::string& name, ValueId x, int64_t in, int64_t out, float gain = 1);
+  // MatMul with the weight as [in, out], and a bias; x of any rank.
+  ValueId dense(const std::string& name, ValueId x, int64_t in, int64_t out, float gain = 1);
+  // Rows of a table [rows, width]: indices [...] → [..., width]
+  ValueId embedding(const std::string& name, ValueId indices, int64_t rows, int64_t width, float deviation = 1);
+  // A transposed convolution 2 x 2 of stride 2 with bias: twice the height and width. The weight is [in, out, 2, 2].
+  ValueId upsample(const std::string& name, ValueId x, int64_t in, int64_t out);
+  // ONNX's LSTM: weights <name>.W [directions, 4 hidden, in], <name>.R [directions, 4 hidden, hidden] and <name>.B [directions, 8 hidden],
+  // gates in the order input, output, forget, cell; it begins with zeros.
+  RecurrentOutputs lstm(const std::string& name, ValueId x, const RecurrentSpec& spec);
+  // ONNX's GRU with linear_before_reset, which is torch's: weights as of lstm() with 3 gates in the order update, reset, hidden. `initial`
+  // [directions, batch, hidden]; none: zeros.
+  RecurrentOutputs gru(const std::string& name, ValueId x, const RecurrentSpec& spec, ValueId initial = {});
   // A parameter, uniform with mean 0.
   ValueId parameter(const std::string& name, const Shape& shape, float deviation);
   ValueId parameter_between(const std::string& name, const Shape& shape, float least, float most);
@@ -58,6 +84,10 @@ class LayerBuilder {
 
  private:
   ValueId conv_node(const std::string& name, std::vector<ValueId> inputs, const ConvSpec& spec);
+  // x, W, R, B: the inputs that the recurrent operators share.
+  std::vector<ValueId> recurrent_inputs(const std::string& name, ValueId x, const RecurrentSpec& spec, int64_t gates);
+  RecurrentOutputs recurrent_node(const std::string& type, const std::string& name, std::vector<ValueId> inputs, const RecurrentSpec& spec,
+                                  std::vector<Attribute> attributes);
 
   NetBuilder net_;
   uint64_t seed_;

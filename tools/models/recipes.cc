@@ -12,13 +12,19 @@ namespace heddle::models {
 namespace {
 
 constexpr Recipe recipes[] = {
+    {"densenet121", "DenseNet-121, images [batch, 3, 224, 224]", densenet121},
+    {"dlrm", "DLRM: 26 tables of 10,000 x 64, dense features [batch, 13] and 26 bags of indices [batch, 20], without the last sigmoid",
+     dlrm},
     {"encoder", "12 transformer layers of width 768 with 12 heads (BERT base, post-norm), tokens [batch, 128]", encoder},
+    {"gru_seq2seq", "GRU encoder and decoder with dot-product attention, source [batch, 32] and target tokens [batch, 24]", gru_seq2seq},
     {"inception_v3", "Inception v3 without its auxiliary head, images [batch, 3, 299, 299]", inception_v3},
     {"lenet", "LeNet-5 with ReLU and max pooling, images [batch, 1, 28, 28]", lenet},
+    {"lstm_tagger", "two bidirectional LSTM layers of hidden size 256 and 45 tags, tokens [batch, 64]", lstm_tagger},
     {"mlp", "three fully connected layers, rows [batch, 784]", mlp},
     {"mobilenet_v2", "MobileNet v2, width 1.0, images [batch, 3, 224, 224]", mobilenet_v2},
     {"resnet18", "ResNet-18, images [batch, 3, 224, 224]", resnet18},
     {"resnet50", "ResNet-50 (v1.5: stride in the 3x3 convolution), images [batch, 3, 224, 224]", resnet50},
+    {"unet", "U-Net with batch normalisation, 4 levels from 32 channels on, images [batch, 3, 128, 128]", unet},
 };
 constexpr int64_t largest_batch = 65536;
 

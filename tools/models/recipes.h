@@ -1,7 +1,8 @@
 // The recipes: nets that `heddle model NAME` writes. Inference form, weights seeded, same bytes on every machine.
 //
-// Images are f32 [batch, channels, height, width], tokens i64 [batch, length]. Convolution, BatchNormalization and Relu are nodes of
-// their own: the compiler folds. Parameter names are those of torchvision and tools/models/reference_logits.py. Pure; any thread.
+// Images are f32 [batch, channels, height, width], tokens i64 [batch, length]; of several inputs each has the batch first. Convolution,
+// BatchNormalization and Relu are nodes of their own: the compiler folds. Parameter names are those of torchvision and
+// tools/models/reference_logits.py. Pure; any thread.
 #pragma once
 
 #include <cstdint>

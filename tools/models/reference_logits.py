@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Computes a recipe's output with PyTorch from the recipe's own weights: the reference that Heddle's results are compared with.
 
-    reference_logits.py MODEL WEIGHTS.safetensors INPUT.npy OUTPUT.npy
+    reference_logits.py MODEL WEIGHTS.safetensors INPUT.npy... OUTPUT.npy
 
 MODEL is a recipe of `heddle model --list`. WEIGHTS holds all of its parameters and running statistics (write_weights in
-tools/models/recipes.h). INPUT is f32 [batch, channels, height, width], f32 [batch, 784] for mlp, or i64 [batch, 128] for encoder.
+tools/models/recipes.h). The INPUTs are the net's, in its order: f32 [batch, channels, height, width]; f32 [batch, 784] for mlp; tokens, i64
+[batch, length], for encoder, lstm_tagger and gru_seq2seq (source, target); f32 [batch, 13] and 26 times i64 [batch, 20] for dlrm.
 Needs Debian's python3-torch and python3-numpy. Runs on one thread, so that a repeated run gives the same bytes.
 """
 import json
@@ -59,6 +60,35 @@ class Layers:
 
     def layer_norm(self, name, x):
         return F.layer_norm(x, x.shape[-1:], self.parameter(name + ".weight"), self.parameter(name + ".bias"), 1e-12)
+
+    def embedding(self, name, indices):
+        return F.embedding(indices, self.parameter(name + ".weight"))
+
+    def recurrent(self, module, names, gates):
+        """`module`, a torch.nn.LSTM or GRU, with the weights of ONNX operators: layer i is names[i]. ONNX stacks the directions in W, R and
+        B, and both biases in B; gates[k] is the place in ONNX's rows of what torch has as its gate k."""
+        state = {}
+
+        def in_torch_order(rows):
+            return torch.cat([rows.chunk(len(gates))[gate] for gate in gates])
+
+        for layer, name in enumerate(names):
+            w, r, b = (self.parameter(f"{name}.{part}") for part in "WRB")
+            for direction in range(w.shape[0]):
+                suffix = f"l{layer}" + ("_reverse" if direction else "")
+                bias_ih, bias_hh = b[direction].chunk(2)
+                parts = {"weight_ih": w[direction], "weight_hh": r[direction], "bias_ih": bias_ih, "bias_hh": bias_hh}
+                state.update({f"{part}_{suffix}": in_torch_order(rows) for part, rows in parts.items()})
+        module.load_state_dict(state)
+        return module
+
+    def lstm(self, names, *sizes, **options):
+        # ONNX: input, output, forget, cell. torch: input, forget, cell, output.
+        return self.recurrent(torch.nn.LSTM(*sizes, num_layers=len(names), batch_first=True, **options), names, (0, 2, 3, 1))
+
+    def gru(self, names, *sizes, **options):
+        # ONNX: update, reset, hidden. torch: reset, update, new.
+        return self.recurrent(torch.nn.GRU(*sizes, num_layers=len(names), batch_first=True, **options), names, (1, 0, 2))
 
 
 def resnet(layers, x, depths, bottleneck):
@@ -172,24 +202,87 @@ def encoder(layers, tokens):
     return x
 
 
+def densenet121(layers, x):
+    def step(layer, index, x, padding=0):
+        return layers.conv(f"{layer}.conv{index}", F.relu(layers.norm(f"{layer}.norm{index}", x)), padding=padding)
+
+    x = F.relu(layers.norm("features.norm0", layers.conv("features.conv0", x, 2, 3)))
+    x = F.max_pool2d(x, 3, 2, 1)
+    for block, depth in enumerate((6, 12, 24, 16), 1):
+        for i in range(1, depth + 1):
+            layer = f"features.denseblock{block}.denselayer{i}"
+            x = torch.cat([x, step(layer, 2, step(layer, 1, x), 1)], 1)
+        if block < 4:
+            x = F.avg_pool2d(step(f"features.transition{block}", "", x), 2, 2)
+    return layers.linear("classifier", F.relu(layers.norm("features.norm5", x)).mean((2, 3)))
+
+
+def unet(layers, x):
+    def twice(prefix, x):
+        for i in (1, 2):
+            x = F.relu(layers.norm(f"{prefix}norm{i}", layers.conv(f"{prefix}conv{i}", x, padding=1)))
+        return x
+
+    skipped = []
+    for level in (1, 2, 3, 4):
+        skipped.append(twice(f"encoder{level}.enc{level}", x))
+        x = F.max_pool2d(skipped[-1], 2, 2)
+    x = twice("bottleneck.bottleneck", x)
+    for level in (4, 3, 2, 1):
+        up = f"upconv{level}"
+        x = F.conv_transpose2d(x, layers.parameter(up + ".weight"), layers.parameter(up + ".bias"), 2)
+        x = twice(f"decoder{level}.dec{level}", torch.cat([x, skipped.pop()], 1))
+    return layers.conv("conv", x, bias=True)
+
+
+def lstm_tagger(layers, tokens):
+    lstm = layers.lstm(["lstm.l0", "lstm.l1"], 128, 256, bidirectional=True)
+    return layers.dense("tag", lstm(layers.embedding("embedding", tokens))[0])
+
+
+def gru_seq2seq(layers, source, target):
+    states, last = layers.gru(["encoder"], 256, 256, bidirectional=True)(layers.embedding("source_embedding", source))
+    begin = torch.cat([last[0], last[1]], -1)[None]
+    queries = layers.gru(["decoder"], 256, 512)(layers.embedding("target_embedding", target), begin)[0]
+    mixed = torch.softmax(queries @ states.transpose(1, 2), -1) @ states
+    return layers.dense("output", torch.tanh(layers.dense("attention.combine", torch.cat([mixed, queries], -1))))
+
+
+def dlrm(layers, dense, *indices):
+    def perceptron(name, x):
+        return F.relu(layers.linear(f"{name}.2", F.relu(layers.linear(f"{name}.0", x))))
+
+    x = F.relu(layers.linear("bot_l.4", perceptron("bot_l", dense)))
+    bags = [F.embedding_bag(bag, layers.parameter(f"emb_l.{i}.weight"), mode="sum") for i, bag in enumerate(indices)]
+    vectors = torch.stack([x] + bags, 1)
+    row, column = torch.tril_indices(len(bags) + 1, len(bags) + 1, -1)
+    products = torch.bmm(vectors, vectors.transpose(1, 2))[:, row, column]
+    return layers.linear("top_l.4", perceptron("top_l", torch.cat([x, products], 1)))
+
+
 MODELS = {
+    "densenet121": densenet121,
+    "dlrm": dlrm,
     "encoder": encoder,
+    "gru_seq2seq": gru_seq2seq,
     "inception_v3": inception_v3,
     "lenet": lenet,
+    "lstm_tagger": lstm_tagger,
     "mlp": mlp,
     "mobilenet_v2": mobilenet_v2,
     "resnet18": lambda layers, x: resnet(layers, x, [2, 2, 2, 2], False),
     "resnet50": lambda layers, x: resnet(layers, x, [3, 4, 6, 3], True),
+    "unet": unet,
 }
 
 
 def main(arguments):
-    if len(arguments) != 4 or arguments[0] not in MODELS:
+    if len(arguments) < 4 or arguments[0] not in MODELS:
         sys.exit(__doc__ + "\nmodels: " + ", ".join(MODELS))
-    model, weights, source, target = arguments
+    model, weights, *sources, target = arguments
     torch.set_num_threads(1)
     with torch.no_grad():
-        output = MODELS[model](Layers(load_safetensors(weights)), torch.from_numpy(numpy.load(source)))
+        output = MODELS[model](Layers(load_safetensors(weights)), *(torch.from_numpy(numpy.load(source)) for source in sources))
     numpy.save(target, output.contiguous().numpy())
     print(f"{model}: {list(output.shape)}, mean {output.mean():.6g}, standard deviation {output.std():.6g}, largest {output.abs().max():.6g}")
 
