@@ -1,0 +1,79 @@
+// What the dtypes are called in text/element.cuh.
+#pragma once
+
+#include "heddle/abi.h"
+
+namespace heddle::cuda {
+
+// The type that lies in memory; null: none is known by that number.
+inline const char* stored_type(heddle_dtype dtype) {
+  switch (dtype) {
+    case HEDDLE_F16:
+      return "f16";
+    case HEDDLE_BF16:
+      return "bf16";
+    case HEDDLE_F32:
+      return "float";
+    case HEDDLE_F64:
+      return "double";
+    case HEDDLE_I8:
+      return "i8";
+    case HEDDLE_I16:
+      return "i16";
+    case HEDDLE_I32:
+      return "i32";
+    case HEDDLE_I64:
+      return "i64";
+    case HEDDLE_U8:
+      return "u8";
+    case HEDDLE_U16:
+      return "u16";
+    case HEDDLE_U32:
+      return "u32";
+    case HEDDLE_U64:
+      return "u64";
+    case HEDDLE_BOOL:
+      return "boolean";
+    default:
+      return nullptr;
+  }
+}
+
+// The type that is computed in: 16-bit floats in float, narrow integers in i32, u32 in i64, as the host's kernels do.
+inline const char* compute_type(heddle_dtype dtype) {
+  switch (dtype) {
+    case HEDDLE_F16:
+    case HEDDLE_BF16:
+    case HEDDLE_F32:
+      return "float";
+    case HEDDLE_F64:
+      return "double";
+    case HEDDLE_U32:
+    case HEDDLE_I64:
+      return "i64";
+    case HEDDLE_U64:
+      return "u64";
+    default:
+      return "i32";
+  }
+}
+
+// What brings a result back into the range of a narrower integer; null: nothing has to.
+inline const char* wrap_of(heddle_dtype dtype) {
+  switch (dtype) {
+    case HEDDLE_I8:
+      return "wrap_i8";
+    case HEDDLE_I16:
+      return "wrap_i16";
+    case HEDDLE_U8:
+      return "wrap_u8";
+    case HEDDLE_U16:
+      return "wrap_u16";
+    case HEDDLE_U32:
+      return "wrap_u32";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace heddle::cuda
