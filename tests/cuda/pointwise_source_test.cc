@@ -47,7 +47,8 @@ Tensor random_numbers(DType dtype, const Shape& shape, uint64_t seed) {
     for (int64_t i = 0; i < shape.element_count(); i += 2) {
       const double x = static_cast<double>(dice() % 4001) / 1000.0 - 2.0;
       const auto single = static_cast<float>(x);
-      std::memcpy(data + i * byte_width(dtype), dtype == DType::f64 ? static_cast<const void*>(&x) : &single, static_cast<size_t>(byte_width(dtype)));
+      std::memcpy(data + i * byte_width(dtype), dtype == DType::f64 ? static_cast<const void*>(&x) : &single,
+                  static_cast<size_t>(byte_width(dtype)));
     }
   return blob;
 }
@@ -104,7 +105,8 @@ TEST(PointwiseSource, EveryOperationHasTheHostsResults) {
     p.add(int64_t{1003});
     ASSERT_EQ(p.bytes(), module->parameter_bytes(m.entry));
     ASSERT_EQ(module->launch(m.entry, {2}, {64}, p.data()), "");
-    EXPECT_EQ(conformance::difference({got}, {conformance::numbers_of(*(*expected)[0])}, 4), "") << m.program << " of " << to_string(m.dtype);
+    EXPECT_EQ(conformance::difference({got}, {conformance::numbers_of(*(*expected)[0])}, 4), "")
+        << m.program << " of " << to_string(m.dtype);
   }
 }
 

@@ -108,7 +108,8 @@ Status arithmetic_of(const std::vector<heddle_dtype>& inputs, heddle_dtype outpu
   *arithmetic = HEDDLE_DTYPE_NONE;
   for (const heddle_dtype dtype : inputs) {
     if (dtype == HEDDLE_BOOL) continue;
-    if (*arithmetic != HEDDLE_DTYPE_NONE && *arithmetic != dtype) return plugin::unsupported("inputs that are not bool must have one dtype");
+    if (*arithmetic != HEDDLE_DTYPE_NONE && *arithmetic != dtype)
+      return plugin::unsupported("inputs that are not bool must have one dtype");
     *arithmetic = dtype;
   }
   if (*arithmetic == HEDDLE_DTYPE_NONE) *arithmetic = output;
@@ -139,8 +140,8 @@ Status element_function(const expression::Program& program, heddle_dtype arithme
     }
     body += "  const " + type + " t" + std::to_string(k) + " = " + value + ";\n";
   }
-  *text = "HEDDLE_INLINE " + type + " " + name + "(" + parameters + ") {\n" + body + "  return t" + std::to_string(program.code.size() - 1) +
-          ";\n}\n";
+  *text = "HEDDLE_INLINE " + type + " " + name + "(" + parameters + ") {\n" + body + "  return t" +
+          std::to_string(program.code.size() - 1) + ";\n}\n";
   return {};
 }
 

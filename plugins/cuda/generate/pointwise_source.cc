@@ -19,7 +19,8 @@ bool by_strides(Access access) {
 // struct Parameters: what the launch gives.
 std::string parameters_text(const PointwiseShape& shape) {
   std::string text = "struct Parameters {\n  " + std::string(stored_type(shape.output)) + "* y;\n";
-  for (size_t i = 0; i < shape.inputs.size(); ++i) text += "  const " + std::string(stored_type(shape.inputs[i])) + "* x" + number(i) + ";\n";
+  for (size_t i = 0; i < shape.inputs.size(); ++i)
+    text += "  const " + std::string(stored_type(shape.inputs[i])) + "* x" + number(i) + ";\n";
   text += "  i64 count;\n";
   if (shape.rank > 0) text += "  i64 dims[" + number(static_cast<size_t>(shape.rank)) + "];\n";
   for (size_t i = 0; i < shape.inputs.size(); ++i)
@@ -63,8 +64,8 @@ std::string reads_text(const PointwiseShape& shape, size_t i) {
     case Access::repeated:
       return "    const " + type + " v" + n + " = p.x" + n + "[at" + n + "];\n";
     default:
-      return "    " + pack + " v" + n + ";\n    for (int e = 0; e < W; ++e) v" + n + ".element[e] = p.x" + n + "[at" + n + " + (Index)e * (Index)p.strides" +
-             n + "[" + std::to_string(shape.rank - 1) + "]];\n";
+      return "    " + pack + " v" + n + ";\n    for (int e = 0; e < W; ++e) v" + n + ".element[e] = p.x" + n + "[at" + n +
+             " + (Index)e * (Index)p.strides" + n + "[" + std::to_string(shape.rank - 1) + "]];\n";
   }
 }
 
@@ -82,26 +83,28 @@ Status pointwise_source(const expression::Program& program, const PointwiseShape
   const std::string compute = compute_type(arithmetic), stored = stored_type(shape.output);
   std::string call = "element(";
   for (size_t i = 0; i < shape.inputs.size(); ++i)
-    call += std::string(i > 0 ? ", " : "") + "To<" + compute + ">::from(v" + number(i) + (is_pack(shape.access[i]) ? ".element[e]" : "") + ")";
+    call +=
+        std::string(i > 0 ? ", " : "") + "To<" + compute + ">::from(v" + number(i) + (is_pack(shape.access[i]) ? ".element[e]" : "") + ")";
   call += ")";
   std::string reads;
   for (size_t i = 0; i < shape.inputs.size(); ++i) reads += reads_text(shape, i);
   bool divided = false;  // groups have to lie in one row
   for (const Access access : shape.access) divided = divided || by_strides(access);
   const std::string width = std::to_string(shape.width);
-  *text = "namespace " + entry + "_scope {\ntypedef " + std::string(shape.wide_index ? "u64" : "u32") + " Index;\n" + parameters_text(shape) + function +
-          "template <int W>\nHEDDLE_INLINE void group_at(const Parameters& p, Index first) {\n" + positions_text(shape) + reads + "    Pack<" +
-          stored + ", W> y;\n    for (int e = 0; e < W; ++e) y.element[e] = Stored<" + stored + ">::of(" + call + ");\n    *(Pack<" + stored +
-          ", W>*)(p.y + first) = y;\n}\nHEDDLE_KERNEL(" + entry +
-          ", Parameters, p) {\n"
-          "  const Index groups = (Index)p.count / " +
-          width +
-          ", step = (Index)gridDim.x * blockDim.x, me = (Index)blockIdx.x * blockDim.x + threadIdx.x;\n"
-          "  for (Index group = me; group < groups; group += step) group_at<" +
-          width + ">(p, group * " + width + ");\n" +
-          (divided || shape.width == 1 ? ""
-                                       : "  for (Index i = groups * " + width + " + me; i < (Index)p.count; i += step) group_at<1>(p, i);\n") +
-          "}\n}\n";
+  *text =
+      "namespace " + entry + "_scope {\ntypedef " + std::string(shape.wide_index ? "u64" : "u32") + " Index;\n" + parameters_text(shape) +
+      function + "template <int W>\nHEDDLE_INLINE void group_at(const Parameters& p, Index first) {\n" + positions_text(shape) + reads +
+      "    Pack<" + stored + ", W> y;\n    for (int e = 0; e < W; ++e) y.element[e] = Stored<" + stored + ">::of(" + call +
+      ");\n    *(Pack<" + stored + ", W>*)(p.y + first) = y;\n}\nHEDDLE_KERNEL(" + entry +
+      ", Parameters, p) {\n"
+      "  const Index groups = (Index)p.count / " +
+      width +
+      ", step = (Index)gridDim.x * blockDim.x, me = (Index)blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  for (Index group = me; group < groups; group += step) group_at<" +
+      width + ">(p, group * " + width + ");\n" +
+      (divided || shape.width == 1 ? ""
+                                   : "  for (Index i = groups * " + width + " + me; i < (Index)p.count; i += step) group_at<1>(p, i);\n") +
+      "}\n}\n";
   return {};
 }
 

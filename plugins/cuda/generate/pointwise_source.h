@@ -34,6 +34,7 @@ inline constexpr int pointwise_threads = 256;  // of a block
 // The source of a kernel called `entry`, behind text/element.cuh. Its one parameter is a struct of 64-bit words: the output's address, the
 // inputs', the number of elements, and, where an input goes by strides, the dims and then the strides of each that does.
 // Errors: those of element_function().
-plugin::Status pointwise_source(const expression::Program& program, const PointwiseShape& shape, const std::string& entry, std::string* text);
+plugin::Status pointwise_source(const expression::Program& program, const PointwiseShape& shape, const std::string& entry,
+                                std::string* text);
 
 }  // namespace heddle::cuda

@@ -76,7 +76,8 @@ class Block : public heddle_grid {
     for (unsigned int i = 0; i < count; ++i) turns[i] = order == Order::descending ? count - 1 - i : i;
     for (uint64_t round = 0;; ++round) {
       if (order == Order::random)
-        for (size_t i = turns.size(); i > 1; --i) std::swap(turns[i - 1], turns[((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33) % i]);
+        for (size_t i = turns.size(); i > 1; --i)
+          std::swap(turns[i - 1], turns[((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33) % i]);
       bool moved = false, all_ended = true;
       for (const unsigned int i : turns) {
         Fiber& f = fibers_[i];
@@ -179,7 +180,7 @@ class Block : public heddle_grid {
     auto [at, made] = memory_.try_emplace(id);
     if (made) {
       at->second = std::make_unique<unsigned char[]>(bytes);  // of its own: AddressSanitizer knows its end
-      std::memset(at->second.get(), 0xff, bytes);              // NaN, and no index
+      std::memset(at->second.get(), 0xff, bytes);             // NaN, and no index
     }
     return at->second.get();
   }

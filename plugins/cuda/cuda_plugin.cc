@@ -1,0 +1,13 @@
+// The CUDA plugin: GPUs as devices, and kernels for them. It calls nothing of NVIDIA's before a device is asked for. docs/cuda.md.
+#include "device/device.h"
+#include "heddle/op.h"
+#include "kernels/families.h"
+
+HEDDLE_PLUGIN("cuda", "1.0", plugin) {
+  static heddle_device_backend backend;
+  backend = heddle::cuda::backend(plugin.host());
+  plugin.add(&backend);
+#define HEDDLE_CUDA_FAMILY_ADDED(name) heddle::cuda::add_##name(plugin);
+  HEDDLE_CUDA_FAMILIES(HEDDLE_CUDA_FAMILY_ADDED)
+#undef HEDDLE_CUDA_FAMILY_ADDED
+}

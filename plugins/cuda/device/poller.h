@@ -1,0 +1,51 @@
+// Poller: calls the host back when a stream has come to a place. CUDA's own callbacks are not called behind an error, and may not call
+// CUDA; so an event stands at the place, and a thread of the plugin's asks for it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "heddle/device_plugin.h"
+#include "heddle/op.h"
+#include "library/api.h"
+
+namespace heddle::cuda {
+
+class Poller {
+ public:
+  explicit Poller(int device) : device_(device) {}
+  // Waits until nothing is asked for any more; events are destroyed.
+  ~Poller();
+  // Once for each time, when the stream has passed what is enqueued on it now. Calls for one stream come in order.
+  plugin::Status notify(cudaStream_t stream, heddle_stream_callback callback, void* user);
+  // Whether callbacks of the stream are still to come, or under way.
+  bool pending(cudaStream_t stream);
+  // Waits for them: behind the end of what the stream does.
+  void drain(cudaStream_t stream);
+  // Of a stream that is to be destroyed, or was let go.
+  void forget(cudaStream_t stream);
+
+ private:
+  struct Waiting {
+    cudaEvent_t event;
+    heddle_stream_callback callback;
+    void* user;
+  };
+  void run();
+  // One look at the first of each stream. Whether any was done.
+  bool look(std::unique_lock<std::mutex>& lock);
+
+  const int device_;
+  std::mutex mutex_;
+  std::condition_variable asked_, called_;
+  std::map<cudaStream_t, std::deque<Waiting>> waiting_;
+  std::vector<cudaEvent_t> free_events_;
+  std::thread thread_;
+  bool ends_ = false;
+};
+
+}  // namespace heddle::cuda

@@ -1,0 +1,14 @@
+// The families of kernels, one function in a file each.
+#pragma once
+
+#include "heddle/op.h"
+
+namespace heddle::cuda {
+
+#define HEDDLE_CUDA_FAMILIES(family) family(pointwise)
+
+#define HEDDLE_CUDA_FAMILY_DECLARED(name) void add_##name(plugin::Builder& plugin);
+HEDDLE_CUDA_FAMILIES(HEDDLE_CUDA_FAMILY_DECLARED)
+#undef HEDDLE_CUDA_FAMILY_DECLARED
+
+}  // namespace heddle::cuda

@@ -1,0 +1,53 @@
+// What kernels of this plugin have in common: the device they are for, programs that are compiled in prepare, launches.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/device.h"
+#include "heddle/op.h"
+#include "library/program.h"
+
+namespace heddle::cuda {
+
+using namespace heddle::plugin;
+
+class GpuKernel {
+ protected:
+  // In create.
+  Status on(const CreateContext& context) {
+    device_ = static_cast<Device*>(context.raw()->device_handle);
+    return device_ ? Status() : invalid("a kernel for \"cuda\" is created without a device");
+  }
+  Device& device() const { return *device_; }
+  // In prepare: one source, one entry. `contract` as Program::make says.
+  Status compile(const std::string& source, const char* entry, bool contract = false) {
+    HEDDLE_PLUGIN_CHECK(Program::make(*device_, source, contract, &program_));
+    return program_->kernel(entry, &kernel_);
+  }
+  // In run. Nothing is launched for no blocks.
+  template <class Parameters>
+  Status start(const RunContext& context, Launch shape, const Parameters& parameters) const {
+    return start_bytes(context, shape, &parameters);
+  }
+  // The same of parameters that are no struct here: as many bytes as the kernel's is long.
+  Status start_bytes(const RunContext& context, Launch shape, const void* parameters) const {
+    if (shape.blocks == 0) return {};
+    return launch(kernel_, shape, parameters, static_cast<cudaStream_t>(context.stream));
+  }
+  // Blocks of `threads` for so many threads' work, each of which takes more than one turn where there would be more than the device
+  // runs at once many times over.
+  unsigned int blocks_for(int64_t work, unsigned int threads) const {
+    const int64_t wanted = (work + threads - 1) / threads;
+    return static_cast<unsigned int>(std::min<int64_t>(wanted, int64_t{32} * std::max(device_->multiprocessors, 1)));
+  }
+
+ private:
+  Device* device_ = nullptr;
+  std::shared_ptr<const Program> program_;
+  cudaKernel_t kernel_ = nullptr;
+};
+
+}  // namespace heddle::cuda

@@ -1,0 +1,85 @@
+#include "library/api.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+namespace heddle::cuda {
+namespace {
+
+// Symbols by the names that headers give functions: some are macros for others.
+#define HEDDLE_SYMBOL_(name) #name
+#define HEDDLE_SYMBOL(name) HEDDLE_SYMBOL_(name)
+
+std::vector<std::string> folders_of(const char* list) {
+  std::vector<std::string> folders;
+  std::string_view rest = list ? list : "";
+  while (!rest.empty()) {
+    const size_t colon = rest.find(':');
+    if (colon != 0) folders.emplace_back(rest.substr(0, colon));
+    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+  }
+  return folders;
+}
+
+// In the folders of HEDDLE_CUDA_LIBRARIES, where the loader looks, and where the toolkit's installer puts it.
+void* open_library(const std::vector<std::string>& names, std::string* why) {
+  std::string told;
+  const auto attempt = [&](const std::string& file) {
+    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library && told.empty()) told = dlerror();
+    return library;
+  };
+  for (const std::string& folder : folders_of(std::getenv("HEDDLE_CUDA_LIBRARIES")))
+    for (const std::string& name : names)
+      if (void* const library = attempt(folder + "/" + name)) return library;
+  for (const char* folder : {"", "/usr/local/cuda/lib64/"})
+    for (const std::string& name : names)
+      if (void* const library = attempt(folder + name)) return library;
+  *why = told;
+  return nullptr;
+}
+
+}  // namespace
+
+void Api::load() {
+  const char* const standin = std::getenv("HEDDLE_CUDA_STANDIN");
+  const auto open = [&](const char* name, const std::vector<std::string>& files, std::string* missing) {
+    std::string why;
+    void* const library = open_library(standin && *standin ? std::vector<std::string>{standin} : files, &why);
+    if (!library) *missing = std::string(name) + " can not be opened: " + why;
+    return library;
+  };
+  const auto version = [](const char* name, int number) { return std::string(name) + ".so." + std::to_string(number); };
+  const int toolkit = CUDART_VERSION / 1000;
+  void* const cudart = open("the CUDA runtime", {version("libcudart", toolkit)}, &missing_[0]);
+  void* const nvrtc = open("NVRTC", {version("libnvrtc", toolkit)}, &missing_[1]);
+  void* const cublasLt = open("cuBLASLt", {version("libcublasLt", toolkit)}, &missing_[2]);
+  void* const cudnn = open("cuDNN", {version("libcudnn", CUDNN_MAJOR)}, &missing_[3]);
+  const auto find = [&](void* library, std::string* missing, const char* symbol) -> void* {
+    void* const address = library ? dlsym(library, symbol) : nullptr;
+    if (library && !address && missing->empty()) *missing = std::string("its library has no function ") + symbol;
+    return address;
+  };
+  std::string* const missing_cudart = &missing_[0];
+  std::string* const missing_nvrtc = &missing_[1];
+  std::string* const missing_cublasLt = &missing_[2];
+  std::string* const missing_cudnn = &missing_[3];
+#define HEDDLE_CUDA_FUNCTION(library, function) \
+  function = reinterpret_cast<decltype(function)>(find(library, missing_##library, HEDDLE_SYMBOL(function)));
+#include "library/functions.inc"
+#undef HEDDLE_CUDA_FUNCTION
+}
+
+const Api& Api::get() {
+  static const Api& api = *[] {
+    auto* made = new Api();
+    made->load();
+    return made;
+  }();
+  return api;
+}
+
+}  // namespace heddle::cuda

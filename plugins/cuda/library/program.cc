@@ -1,0 +1,104 @@
+#include "library/program.h"
+
+#include <map>
+#include <mutex>
+
+#include "device/errors.h"
+#include "generate/texts.h"
+#include "library/program_cache.h"
+
+namespace heddle::cuda {
+namespace {
+
+using plugin::Status;
+
+Status compile(const std::string& source, const std::string& architecture, bool contract, std::string* code) {
+  const Api& api = Api::get();
+  nvrtcProgram program = nullptr;
+  const auto failed = [&](const char* call, nvrtcResult result, const std::string& log) -> Status {
+    if (program) api.nvrtcDestroyProgram(&program);
+    return {HEDDLE_ERROR_INTERNAL,
+            std::string(call) + ": " + api.nvrtcGetErrorString(result) + (log.empty() ? "" : ": " + log.substr(0, 1000))};
+  };
+  nvrtcResult result = api.nvrtcCreateProgram(&program, source.c_str(), "heddle.cu", 0, nullptr, nullptr);
+  if (result != NVRTC_SUCCESS) return failed("nvrtcCreateProgram", result, {});
+  const std::string arch = "--gpu-architecture=" + architecture;
+  const char* const options[] = {arch.c_str(), contract ? "--fmad=true" : "--fmad=false", "--std=c++17", "--disable-warnings"};
+  result = api.nvrtcCompileProgram(program, 4, options);
+  if (result != NVRTC_SUCCESS) {
+    size_t size = 0;
+    std::string log;
+    if (api.nvrtcGetProgramLogSize(program, &size) == NVRTC_SUCCESS && size > 1) {
+      log.resize(size);
+      api.nvrtcGetProgramLog(program, log.data());
+    }
+    return failed("nvrtcCompileProgram", result, log);
+  }
+  size_t size = 0;
+  result = api.nvrtcGetCUBINSize(program, &size);
+  if (result != NVRTC_SUCCESS) return failed("nvrtcGetCUBINSize", result, {});
+  code->resize(size);
+  result = api.nvrtcGetCUBIN(program, code->data());
+  if (result != NVRTC_SUCCESS) return failed("nvrtcGetCUBIN", result, {});
+  api.nvrtcDestroyProgram(&program);
+  return {};
+}
+
+// Loaded programs of all devices that are in use, by device and key.
+struct Loaded {
+  std::mutex mutex;
+  std::map<std::pair<int, std::string>, std::weak_ptr<const Program>> programs;
+};
+Loaded& loaded() {
+  static Loaded& all = *new Loaded();
+  return all;
+}
+
+}  // namespace
+
+Status Program::make(const Device& device, const std::string& source, bool contract, std::shared_ptr<const Program>* program) {
+  const Api& api = Api::get();
+  const std::string architecture = "sm_" + std::to_string(device.major) + std::to_string(device.minor);
+  int major = 0, minor = 0;
+  api.nvrtcVersion(&major, &minor);
+  const std::string whole = std::string(texts().at("element")) + source;
+  const std::string key =
+      architecture + "-" + std::to_string(major) + "." + std::to_string(minor) + (contract ? "-c-" : "-") + hash_text(whole);
+  Loaded& all = loaded();
+  // One at a time: nets have many nodes of one source, and each is compiled once.
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  std::weak_ptr<const Program>& known = all.programs[{device.index, key}];
+  if ((*program = known.lock())) return {};
+  std::string code;
+  if (!read_cached(key, &code)) {
+    HEDDLE_PLUGIN_CHECK(compile(whole, architecture, contract, &code));
+    write_cached(key, code);
+  }
+  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+  cudaLibrary_t library = nullptr;
+  HEDDLE_CUDA_CALL(cudaLibraryLoadData, &library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  program->reset(new Program(library));
+  known = *program;
+  return {};
+}
+
+Program::~Program() {
+  Api::get().cudaLibraryUnload(library_);
+}
+
+Status Program::kernel(const char* name, cudaKernel_t* kernel) const {
+  HEDDLE_CUDA_CALL(cudaLibraryGetKernel, kernel, library_, name);
+  return {};
+}
+
+Status launch(cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(shape.blocks);
+  config.blockDim = dim3(shape.threads);
+  config.stream = stream;
+  void* arguments[] = {const_cast<void*>(parameters)};
+  HEDDLE_CUDA_CALL(cudaLaunchKernelExC, &config, reinterpret_cast<const void*>(kernel), arguments);
+  return {};
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,38 @@
+// Program: source in CUDA C++, compiled by NVRTC for one device's architecture and loaded there. Compiled once for each source,
+// architecture and version of NVRTC: what was compiled is kept in the process, and on disk in a folder of the user's own.
+//
+// HEDDLE_CUDA_CACHE names the folder ("off": none); else it is heddle/cuda in XDG_CACHE_HOME or ~/.cache. A file there is used when it and
+// the folder are the user's own and nobody else may write them, and when its checksum fits; else it is compiled anew.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/device.h"
+#include "heddle/op.h"
+
+namespace heddle::cuda {
+
+class Program {
+ public:
+  // `source` stands behind text/element.cuh. With `contract` products and sums round once (--fmad=true): not for what has to have the
+  // host's bits. Errors: what NVRTC says, with the first lines of its log. Any thread.
+  static plugin::Status make(const Device& device, const std::string& source, bool contract, std::shared_ptr<const Program>* program);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  plugin::Status kernel(const char* name, cudaKernel_t* kernel) const;
+
+ private:
+  explicit Program(cudaLibrary_t library) : library_(library) {}
+  const cudaLibrary_t library_;
+};
+
+// One launch: `parameters` are the bytes of the kernel's one struct, taken during the call.
+struct Launch {
+  unsigned int blocks = 1, threads = 1;
+};
+plugin::Status launch(cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream);
+
+}  // namespace heddle::cuda
