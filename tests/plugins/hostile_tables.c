@@ -94,7 +94,7 @@ static heddle_status initialize(const heddle_host* host, const heddle_call* call
 }
 
 #define PORT(port_name) \
-  { sizeof(heddle_port), 0, port_name, "T", HEDDLE_DTYPE_BIT(HEDDLE_F32), HEDDLE_DTYPE_NONE, -1, -1, -1, -1 }
+  { sizeof(heddle_port), 0, port_name, "T", HEDDLE_DTYPE_BIT(HEDDLE_F32), HEDDLE_DTYPE_NONE, -1, -1, -1, -1, 0 }
 static heddle_port x = PORT("x"), y = PORT("y");
 static const heddle_port *inputs[] = {&x, &x}, *outputs[] = {&y};
 static heddle_attribute default_value = {sizeof(heddle_attribute), HEDDLE_ATTRIBUTE_INTS, "axes", 0, 0, 0, 0, 0, 0, 0, 0, 0};
