@@ -43,6 +43,7 @@ Row scatter_elements() {
                              {Kind::large, "T[57,301], U[257,257] = -57..57, T[257,257]"},
                              {Kind::large, "T[301,57], U[257,257] = -57..57, T[257,257]; axis=1"},
                              {Kind::large, "T[301,257], U[17,57] = -301..301, T[17,57]"},
+                             {Kind::large, "f32[301,357], i64[201,91] = -357..357, f32[201,91]; axis=1"},
                              {Kind::large, "u8[3,901,61], i64[3,701,59] = -901..901, u8[3,701,59]; axis=1"}};
   for (const std::string mode : {"add", "mul", "max", "min"}) {
     const std::string reduction = "reduction=\"" + mode + "\"";
@@ -112,6 +113,7 @@ Row scatter_nd() {
                              {Kind::large, "T[57,129], i64[901,1] = -57..57, T[901,129]"},
                              {Kind::large, "T[57,61], i64[301,251,2] = -57..57, T[301,251]"},
                              {Kind::large, "T[601,129], i64[40,1] = -601..601, T[40,129]"},
+                             {Kind::large, "f32[57,3,1025], i64[91,1] = -57..57, f32[91,3,1025]"},
                              {Kind::large, "u8[903,601], i64[80,1] = -903..903, u8[80,601]"}};
   for (const std::string mode : {"add", "mul", "max", "min"}) {
     const std::string reduction = "reduction=\"" + mode + "\"";
@@ -123,7 +125,7 @@ Row scatter_nd() {
                                               {Kind::empty, "T[5,7], i64[0,2], T[0]; "},
                                               {Kind::broadcast, "T[3,5] = 0..2, i64[2,4,1] = -3..3, T[2,4,5] = 0..2; "},
                                               {Kind::large, "f32[57,129], i64[901,1] = -57..57, f32[901,129] = 0.5..1.5; "},
-                                              {Kind::large, "f64[571,257], i64[61,1] = -571..571, f64[61,257]; "},
+                                              {Kind::large, "f64[57,2049], i64[41,1] = -57..57, f64[41,2049]; "},
                                               {Kind::large, "i16[57,61] = 0..2, i64[301,251,2] = -57..57, i16[301,251] = 0..2; "}})
       cases.push_back({more.kind, more.call + reduction});
   }

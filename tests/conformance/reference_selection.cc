@@ -1,5 +1,6 @@
 // Operators that look for elements: the largest, the distinct, those that are not 0 or that a condition names.
 #include <algorithm>
+#include <cmath>
 
 #include "conformance/movement.h"
 
@@ -34,6 +35,14 @@ Numbers slices(const Numbers& data, int64_t axis, const Ints& taken) {
   });
 }
 
+// NaN is above all numbers, and every NaN the same, as in NumPy; the specification leaves it open.
+bool less(Number a, Number b) {
+  return std::isnan(b) ? !std::isnan(a) : a < b;
+}
+bool earlier(const std::vector<Number>& a, const std::vector<Number>& b) {
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), less);
+}
+
 Numbers flattened(Numbers data) {
   data.shape = {data.size()};
   return data;
@@ -47,20 +56,18 @@ std::vector<Numbers> top_k_reference(const Call& c) {
   const bool largest = c.i("largest", 1) != 0;
   Numbers values = zeros(x.dtype, with_extent(x.shape, axis, k)), indices = zeros(DType::i64, values.shape);
   const Shape lines = with_extent(x.shape, axis, 1);
+  const int64_t count = x.shape[static_cast<int>(axis)];
   for (int64_t line = 0; line < lines.element_count(); ++line) {
     Ints at = position_of(line, lines);
-    const auto element = [&](int64_t i) {
-      at[axis] = i;
-      return x.values[flat_of(at, x.shape)];
-    };
-    Ints order = counted(x.shape[static_cast<int>(axis)]);
+    std::vector<Number> elements;
+    for (at[axis] = 0; at[axis] < count; ++at[axis]) elements.push_back(x.values[flat_of(at, x.shape)]);
+    Ints order = counted(count);
     // Of equal ones the first stays the first.
     std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return largest ? element(a) > element(b) : element(a) < element(b); });
+                     [&](int64_t a, int64_t b) { return largest ? less(elements[b], elements[a]) : less(elements[a], elements[b]); });
     for (int64_t i = 0; i < k; ++i) {
-      const Number value = element(order[i]);
       at[axis] = i;
-      values.values[flat_of(at, values.shape)] = value;
+      values.values[flat_of(at, values.shape)] = elements[order[i]];
       indices.values[flat_of(at, values.shape)] = static_cast<Number>(order[i]);
     }
   }
@@ -71,6 +78,8 @@ Row top_k() {
   std::vector<Case> cases = {{Kind::odd, "f32[8] = inf 0 -inf 2 inf 0 -inf -1, i64[1] = 8"},
                              {Kind::odd, "f32[8] = inf 0 -inf 2 inf 0 -inf -1, i64[1] = 6; largest=0"},
                              {Kind::odd, "f16[6] = 0 -0 0 -0 -1 1, i64[1] = 6"},
+                             {Kind::odd, "f32[7] = 1 nan inf nan -inf 0 nan, i64[1] = 5"},
+                             {Kind::odd, "bf16[7] = 1 nan inf nan -inf 0 nan, i64[1] = 5; largest=0"},
                              {Kind::odd, "f64[6] = -0 0 -0 0 -1 1, i64[1] = 5; largest=0"},
                              {Kind::odd, "u64[4] = 1 18446744073709551615 9223372036854775808 9223372036854775807, i64[1] = 3"},
                              {Kind::odd, "i64[4] = 9007199254740993 -9223372036854775808 9007199254740992 -1, i64[1] = 4"}};
@@ -90,7 +99,9 @@ Row top_k() {
       cases.push_back({more.kind, more.call + order});
   for (const std::string call : {"T[401,157] = 0..99, i64[1] = 5", "f32[60001], i64[1] = 100", "i8[60001] = 0..99, i64[1] = 257; largest=0",
                                  "i32[157,401] = 0..99, i64[1] = 9; axis=0", "f64[7,33,257], i64[1] = 33; axis=1, largest=0",
-                                 "i16[3,20001] = 0..999, i64[1] = 20001"})
+                                 "i16[3,20001] = 0..999, i64[1] = 20001",
+                                 // So long a line is ordered in another way, that can be called off.
+                                 "i8[3200017] = 0..99, i64[1] = 7"})
     cases.push_back({Kind::large, call});
   return {.type = "TopK", .reference = top_k_reference, .cases = cases, .without = {one_input}};
 }
@@ -105,10 +116,11 @@ std::vector<Numbers> unique_reference(const Call& c) {
   std::vector<std::vector<Number>> entries;
   for (int64_t i = 0; i < count; ++i) entries.push_back(slices(x, axis, {i}).values);
   Ints order = counted(count);
-  if (c.i("sorted", 1) != 0) std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return entries[a] < entries[b]; });
+  if (c.i("sorted", 1) != 0)
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return earlier(entries[a], entries[b]); });
   // In that order each that was not there before.
   Ints first, inverse(static_cast<size_t>(count)), counts;
-  std::map<std::vector<Number>, size_t> known;
+  std::map<std::vector<Number>, size_t, decltype(&earlier)> known(&earlier);
   for (const int64_t i : order) {
     const auto [at, is_new] = known.emplace(entries[i], first.size());
     if (is_new) {
@@ -129,6 +141,8 @@ Row unique() {
                              {Kind::odd, "f32[8] = inf 0 -inf 2 inf 0 -inf -1"},
                              {Kind::odd, "f32[8] = inf 0 -inf 2 inf 0 -inf -1; sorted=0"},
                              {Kind::odd, "f32[4] = 0 -0 -0 0"},
+                             {Kind::odd, "f32[7] = 1 nan inf nan -inf 1 nan"},
+                             {Kind::odd, "f16[3,2] = 1 nan 0 5 1 nan; axis=0, sorted=0"},
                              {Kind::odd, "f32[4,1] = 0 -0 1 0; axis=0"},
                              {Kind::odd, "u64[4] = 1 18446744073709551615 9223372036854775808 1"},
                              {Kind::odd, "i64[4] = 9007199254740993 -9223372036854775808 9007199254740992 -1"}};
@@ -154,6 +168,8 @@ Row unique() {
                                               {Kind::large, "i64[20001,3] = 0..5; axis=0, "},
                                               {Kind::large, "u8[3,10001,2] = 0..3; axis=1, "}})
       cases.push_back({more.kind, more.call + sorted});
+  // So much is ordered in another way, that can be called off.
+  cases.push_back({Kind::large, "i8[1201,1403] = 0..2; axis=0"});
   return {.type = "Unique", .reference = unique_reference, .cases = cases, .without = {one_input}};
 }
 
@@ -225,7 +241,8 @@ Row non_zero() {
                     {Kind::empty, "T[] = 0"},
                     {Kind::rank, "T[1,2,1,2,1,2,1,3] =" + digits(24, 2)},
                     {Kind::large, "T[301,257] = 0..2"},
-                    {Kind::large, "u8[257,9,61] = 0..2"}},
+                    {Kind::large, "u8[257,9,61] = 0..2"},
+                    {Kind::large, "bool[4200011] = 0..2"}},
           .without = {one_input, no_strides}};
 }
 
