@@ -31,7 +31,7 @@ Row concat() {
           },
       .cases = {{Kind::odd, "T[7], T[7], T[7]; axis=0"},
                 {Kind::odd, "T[3,5,17]; axis=1"},
-                {Kind::odd, "f32[6] = nan inf -inf 0 -0 1, f32[1] = nan; axis=0"},
+                {Kind::odd, "f32[6] = nan inf -inf 0 -0.0 1, f32[1] = nan; axis=0"},
                 {Kind::empty, "T[3,0,5], T[3,4,5], T[3,0,5]; axis=1"},
                 {Kind::empty, "T[0,3], T[0,2]; axis=1"},
                 {Kind::empty, "T[0], T[0]; axis=0"},
@@ -46,6 +46,7 @@ Row concat() {
                 {Kind::rank, "T[1,2,1,2,1,2,1,3], T[1,2,1,2,3,2,1,3]; axis=4"},
                 {Kind::large, "T[301,200], T[301,57], T[301,100]; axis=1"},
                 {Kind::large, "T[151,257], T[200,257], T[53,257]; axis=0"},
+                {Kind::large, "f64[2,30001], f64[2,11003]; axis=1"},
                 {Kind::large, "u8[3,301,211], u8[3,401,211], u8[3,211,211]; axis=1"}}};
 }
 
@@ -81,7 +82,7 @@ Row split() {
                     {Kind::odd, "T[3,65], i64[4] = 1 31 0 33; axis=1 -> -, -, -, -"},
                     {Kind::odd, "T[5,3]; num_outputs=1 -> -"},
                     {Kind::odd, "T[6,3] -> -, -, -"},
-                    {Kind::odd, "f32[6] = nan inf -inf 0 -0 1, i64[2] = 4 2 -> -, -"},
+                    {Kind::odd, "f32[6] = nan inf -inf 0 -0.0 1, i64[2] = 4 2 -> -, -"},
                     {Kind::empty, "T[4,0]; num_outputs=2 -> -, -"},
                     {Kind::empty, "T[0,3], i64[2] = 0 0 -> -, -"},
                     {Kind::strided, "T[3,5,7], i64[2] = 3 2; axis=-2 -> -, -"},
@@ -114,10 +115,11 @@ Row expand() {
                     {Kind::broadcast, "T[], i64[0]"},
                     {Kind::broadcast, "T[33], i64[2] = 5 1"},
                     {Kind::broadcast, "T[2,1,3,1], i64[4] = 1 65 1 8"},
-                    {Kind::broadcast, "f32[6,1] = nan inf -inf 0 -0 1, i64[2] = 1 3"},
+                    {Kind::broadcast, "f32[6,1] = nan inf -inf 0 -0.0 1, i64[2] = 1 3"},
                     {Kind::rank, "T[1,2,1,2,1,2,1,3], i64[8] = 2 1 2 1 2 1 2 1"},
                     {Kind::large, "T[301,1], i64[2] = 1 357"},
                     {Kind::large, "T[357], i64[2] = 301 1"},
+                    {Kind::large, "T[3,1], i64[2] = 1 33001"},
                     {Kind::large, "u8[3,1,257], i64[3] = 3 1001 257"}},
           .without = {no_strides}};
 }
@@ -141,13 +143,14 @@ Row tile() {
                     {Kind::odd, "T[2,1], i64[2] = 1 33"},
                     {Kind::odd, "T[3,1,2], i64[3] = 2 7 3"},
                     {Kind::odd, "T[], i64[0]"},
-                    {Kind::odd, "f32[6] = nan inf -inf 0 -0 1, i64[1] = 2"},
+                    {Kind::odd, "f32[6] = nan inf -inf 0 -0.0 1, i64[1] = 2"},
                     {Kind::empty, "T[0,3], i64[2] = 2 2"},
                     {Kind::empty, "T[2,3], i64[2] = 0 2"},
                     {Kind::rank, "T[1,2,1,2,1,2,1,3], i64[8] = 2 1 2 1 1 2 2 2"},
                     {Kind::large, "T[43,51], i64[2] = 7 7"},
                     {Kind::large, "T[301,1], i64[2] = 1 357"},
                     {Kind::large, "T[357], i64[1] = 301"},
+                    {Kind::large, "f32[3,10007], i64[2] = 2 3"},
                     {Kind::large, "u8[3,101,257], i64[3] = 2 5 1"}},
           .without = {{Kind::broadcast, "repeats are no tensor's shape"}, no_strides}};
 }
@@ -171,7 +174,7 @@ Row transpose() {
                     {Kind::odd, "T[]"},
                     {Kind::odd, "T[3,5,17]"},
                     {Kind::odd, "T[3,5,17]; perm=[0,1,2]"},
-                    {Kind::odd, "f32[6,1] = nan inf -inf 0 -0 1"},
+                    {Kind::odd, "f32[6,1] = nan inf -inf 0 -0.0 1"},
                     {Kind::empty, "T[0]"},
                     {Kind::empty, "T[3,0,2]; perm=[2,0,1]"},
                     {Kind::strided, "T[33,65]"},
@@ -190,6 +193,8 @@ Row transpose() {
                     {Kind::large, "T[301,357]"},
                     {Kind::large, "T[7,121,127]; perm=[0,2,1]"},
                     {Kind::large, "T[121,127,7]; perm=[1,0,2]"},
+                    {Kind::large, "f64[3,20011]"},
+                    {Kind::large, "i16[3,2,20011]; perm=[1,0,2]"},
                     {Kind::large, "u8[1301,457]"}},
           .without = {one_input}};
 }
@@ -239,7 +244,7 @@ Row pad() {
                     {Kind::odd, "T[3,5], i64[4] = 0"},
                     {Kind::odd, "T[1,4], i64[4] = 3 0 4 1; mode=\"edge\""},
                     {Kind::odd, "T[2,1,33], i64[6] = 0 1 31 0 1 33"},
-                    {Kind::odd, "f32[2] = 1 -0, i64[2] = 2 1, f32[] = nan"},
+                    {Kind::odd, "f32[2] = 1 -0.0, i64[2] = 2 1, f32[] = nan"},
                     {Kind::odd, "f32[5] = nan inf -inf 0 1, i64[2] = 2 1, f32[] = -inf"},
                     {Kind::empty, "T[0], i64[2] = 2 1"},
                     {Kind::empty, "T[3,0], i64[4] = 1 0 1 0; mode=\"edge\""},
@@ -296,7 +301,7 @@ Row slice() {
                     {Kind::odd, "T[20,10,5], i64[2] = 0 0, i64[2] = 3 10, i64[2] = 0 1, i64[2] = 1 1"},
                     {Kind::odd, "T[4,65], U[1] = 1, U[1] = 2147483647, U[1] = 1, U[1] = 1"},
                     {Kind::odd, "T[4,65], i64[1] = -100, i64[1] = -1, i64[1] = 1"},
-                    {Kind::odd, "f32[6] = nan inf -inf 0 -0 1, i64[1] = 0, i64[1] = 6"},
+                    {Kind::odd, "f32[6] = nan inf -inf 0 -0.0 1, i64[1] = 0, i64[1] = 6"},
                     {Kind::empty, "T[0], i64[1] = 0, i64[1] = 5"},
                     {Kind::empty, "T[0], i64[1] = -1, i64[1] = -9, i64[1] = 0, i64[1] = -1"},
                     {Kind::empty, "T[5,3], i64[1] = 3, i64[1] = 2"},
@@ -317,6 +322,8 @@ Row slice() {
                     {Kind::large, "T[401,401], i64[2] = 1 3, i64[2] = 300 399"},
                     {Kind::large, "T[303,751], i64[2] = -1 0, i64[2] = -999 751, i64[2] = 0 1, i64[2] = -1 2"},
                     {Kind::large, "T[357,301], i64[1] = -1, i64[1] = -999, i64[1] = 1, i64[1] = -1"},
+                    {Kind::large, "f64[3,40009], i64[1] = 40008, i64[1] = -99999, i64[1] = 1, i64[1] = -1"},
+                    {Kind::large, "f32[3,70009], i64[1] = 1, i64[1] = 70009, i64[1] = 1, i64[1] = 2"},
                     {Kind::large, "u8[1301,613], i64[2] = 1 1, i64[2] = 1300 612"}},
           .without = {one_input}};
 }
