@@ -221,7 +221,7 @@ class Examined {
     return {};
   }
   std::string in_layouts() {
-    std::vector<heddle_format> formats = transparent();
+    std::vector<heddle_format> formats = row_.any_layouts ? mixed() : transparent();
     if (auto ranked = operator_formats(*registry(), call_); ranked.ok()) formats.insert(formats.end(), ranked->begin(), ranked->end());
     for (const heddle_format& format : formats) {
       OperatorCall call = call_;
@@ -256,6 +256,25 @@ class Examined {
     for (const Tensor& input : call_.inputs)
       if (input && input->shape != first_[0]->shape) return {};
     return {format};
+  }
+
+  // From each of some layouts to each other: row-major, channels last, back to front.
+  std::vector<heddle_format> mixed() const {
+    const int rank = first_.empty() ? 0 : first_[0]->shape.rank();
+    std::vector<heddle_layout> layouts(3);
+    for (heddle_layout* layout : {&layouts[1], &layouts[2]}) layout->rank = static_cast<uint8_t>(rank);
+    for (int k = 0; k < rank; ++k) {
+      layouts[1].order[k] = static_cast<uint8_t>(k == 0 ? 0 : k + 1 < rank ? k + 1 : 1);
+      layouts[2].order[k] = static_cast<uint8_t>(rank - 1 - k);
+    }
+    std::vector<heddle_format> formats;
+    for (const heddle_layout& from : layouts)
+      for (const heddle_layout& to : layouts) {
+        heddle_format& format = formats.emplace_back();
+        std::fill_n(format.inputs, HEDDLE_FORMAT_PORTS, from);
+        std::fill_n(format.outputs, HEDDLE_FORMAT_PORTS, to);
+      }
+    return formats;
   }
 
   const Row& row_;

@@ -98,13 +98,19 @@ struct Row {
   std::map<Kind, std::string> without = {};
   // Of these dtypes another number of ulps.
   std::map<DType, double> ulps_of = {};
+  // Each input and output may be in a layout of its own, as the operator puts one in place of another: several are tried.
+  bool any_layouts = false;
 };
 
 // One for each family; rows() is all of them.
 std::vector<Row> pointwise_rows();
 std::vector<Row> pointwise_other_rows();
 std::vector<Row> movement_rows();
+std::vector<Row> block_rows();
+std::vector<Row> shape_rows();
 std::vector<Row> indexing_rows();
+std::vector<Row> scatter_rows();
+std::vector<Row> selection_rows();
 std::vector<Row> convolution_rows();
 std::vector<Row> matrix_rows();
 std::vector<Row> image_rows();
