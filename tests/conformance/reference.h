@@ -56,6 +56,7 @@ class Call {
   std::string s(const std::string& name, const std::string& otherwise) const;
   Ints ints(const std::string& name, Ints otherwise = {}) const;
   std::vector<double> floats(const std::string& name, std::vector<double> otherwise = {}) const;
+  std::vector<std::string> strings(const std::string& name) const;
   std::optional<Numbers> tensor(const std::string& name) const;
   // An input of integers as a list: axes, shapes, pads.
   Ints list(size_t i) const;
