@@ -58,6 +58,8 @@ class Call {
   std::vector<double> floats(const std::string& name, std::vector<double> otherwise = {}) const;
   std::vector<std::string> strings(const std::string& name) const;
   std::optional<Numbers> tensor(const std::string& name) const;
+  // The name that a net given as attribute has.
+  std::string net(const std::string& name) const;
   // An input of integers as a list: axes, shapes, pads.
   Ints list(size_t i) const;
 
