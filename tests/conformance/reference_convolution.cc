@@ -138,14 +138,14 @@ const Setting settings_of_both[] = {
     {Kind::rank, "f32", 1, 17, 16, 1, "5,6,7", "3,3,3", true, "pads=[1,1,1,1,1,1], strides=[1,2,1]"},
     // Several tiles: of rows, of images, of pixels, of channels, of depthwise rows.
     {Kind::large, "f32", 1, 17, 19, 1, "33,31", "3,3", true, "pads=[1,1,1,1]"},
-    {Kind::large, "f32", 1, 16, 16, 1, "37,61", "3,3", true, "pads=[1,0,2,0], strides=[1,2], dilations=[2,1]"},
-    {Kind::large, "f32", 3, 8, 13, 1, "23,21", "5,3", false, "strides=[1,1]"},
+    {Kind::large, "f32", 1, 16, 16, 1, "47,61", "3,3", true, "pads=[1,0,2,0], strides=[1,2], dilations=[2,1]"},
+    {Kind::large, "f32", 3, 8, 23, 1, "23,21", "5,3", false, "strides=[1,1]"},
     {Kind::large, "f32", 1, 48, 40, 1, "37,39", "1,1", true},
-    {Kind::large, "f32", 1, 64, 128, 1, "7,7", "3,3", true},
+    {Kind::large, "f32", 1, 64, 128, 1, "9,9", "3,3", true},
     {Kind::large, "f32", 1, 35, 35, 35, "43,45", "3,3", true, "pads=[1,1,1,1]"},
-    {Kind::large, "f32", 1, 35, 35, 35, "85,87", "3,3", false, "pads=[1,1,1,1], strides=[2,2]"},
     {Kind::large, "f32", 1, 12, 16, 1, "2051", "7", true, "pads=[3,3]"},
     {Kind::large, "f32", 1, 8, 9, 1, "13,17,19", "3,3,3", true, "pads=[1,1,1,1,1,1]"},
+    {Kind::large, "f32", 3, 48, 40, 1, "21,23", "1,1"},
     // Pads that oneDNN isn't asked for.
     {Kind::large, "f32", 2, 3, 2, 1, "10001", "3", true, "pads=[5000,0]"},
     {Kind::large, "f16", 1, 3, 5, 1, "91,97", "3,3", true},
@@ -169,7 +169,11 @@ Row conv() {
   return row("Conv", false,
              {{Kind::odd, "T[1,1,6] = nan 1 2 inf -1 -inf, T[1,1,2] = 0.5 -1"},
               {Kind::odd, "T[1,1,6] = 1 2 inf inf -0 -0, T[2,1,2] = 0.5 1 -1 1, T[2] = inf -0; pads=[0,1]"},
-              {Kind::empty, "T[1,2,0], T[3,2,2], T[3]; pads=[2,2]"}});
+              {Kind::empty, "T[1,2,0], T[3,2,2], T[3]; pads=[2,2]"},
+              {Kind::large, "f32[1,35,85,87], f32[35,1,3,3]; group=35, pads=[1,1,1,1], strides=[2,2]"},
+              // Pads that oneDNN isn't asked for.
+              {Kind::large, "f32[1,4,9000,3], f32[6,2,3,2], f32[6]; group=2, pads=[4500,1,0,0], strides=[7,1], dilations=[2,1]"},
+              {Kind::large, "f32[2,2,9000,3,2], f32[2,2,1,2,2]; pads=[4500,0,1,0,1,0], strides=[11,2,1]"}});
 }
 
 Row conv_transpose() {
@@ -179,6 +183,8 @@ Row conv_transpose() {
               {Kind::strided, "T[2,4,3,5], T[4,3,2,3]; group=2, strides=[2,3], dilations=[3,2], output_padding=[1,2], pads=[1,0,2,1]"},
               {Kind::strided, "T[1,2,4,3,2], T[2,1,3,2,2]; strides=[2,2,3], output_padding=[1,0,2]"},
               {Kind::strided, "f32[1,5,9], f32[5,7,4], f32[7]; dilations=[3], output_padding=[2]"},
+              {Kind::strided, "f32[2,4,3,5], f32[4,3,2,3], f32[6]; group=2, strides=[2,1], dilations=[3,2], output_padding=[2,1]"},
+              {Kind::strided, "f32[1,3,3,4,2], f32[3,2,2,2,2]; strides=[1,2,1], dilations=[2,1,3], output_padding=[1,1,2]"},
               {Kind::strided, "T[1,2,5,4], T[2,3,3,2]; strides=[2,3], output_shape=[10,10]"},
               {Kind::strided, "T[1,2,5,4], T[2,3,3,2]; strides=[2,3], output_shape=[8,9], auto_pad=\"SAME_UPPER\""},
               {Kind::strided, "T[1,2,5,4], T[2,3,4,4]; strides=[2,3], output_shape=[9,10], output_padding=[1,2], auto_pad=\"SAME_LOWER\""},
