@@ -89,6 +89,13 @@ std::vector<std::string> calls_of(const OperatorSchema& schema, const std::strin
   return both;
 }
 
+// The host knows a net by where it lies, so none may come to lie where another was.
+void keep_nets(const OperatorCall& call) {
+  static auto& kept = *new std::vector<std::shared_ptr<const Net>>();
+  for (const Attribute& a : call.attributes)
+    if (const auto* net = std::get_if<std::shared_ptr<const Net>>(&a.value)) kept.push_back(*net);
+}
+
 Call as_reference_sees(const OperatorCall& call) {
   Call seen;
   for (const auto& input : call.inputs) seen.inputs.push_back(input ? std::optional(numbers_of(*input)) : std::nullopt);
@@ -145,6 +152,7 @@ class Examined {
     if (!example.ok()) return example.status().text();
     call_ = std::move(example->call);
     call_.host = &host();
+    keep_nets(call_);
     call_.random_seed = 11;
     call_.step = 3;
     Call seen = as_reference_sees(call_);

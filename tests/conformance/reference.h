@@ -56,7 +56,10 @@ class Call {
   std::string s(const std::string& name, const std::string& otherwise) const;
   Ints ints(const std::string& name, Ints otherwise = {}) const;
   std::vector<double> floats(const std::string& name, std::vector<double> otherwise = {}) const;
+  std::vector<std::string> strings(const std::string& name) const;
   std::optional<Numbers> tensor(const std::string& name) const;
+  // The name that a net given as attribute has.
+  std::string net(const std::string& name) const;
   // An input of integers as a list: axes, shapes, pads.
   Ints list(size_t i) const;
 
@@ -112,9 +115,12 @@ std::vector<Row> indexing_rows();
 std::vector<Row> scatter_rows();
 std::vector<Row> selection_rows();
 std::vector<Row> convolution_rows();
+std::vector<Row> pooling_rows();
 std::vector<Row> matrix_rows();
 std::vector<Row> image_rows();
+std::vector<Row> resize_rows();
 std::vector<Row> control_rows();
+std::vector<Row> recurrent_rows();
 std::vector<Row> reduction_rows();
 std::vector<Row> normalization_rows();
 std::vector<Row> training_rows();
