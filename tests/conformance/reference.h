@@ -107,6 +107,10 @@ struct Row {
 
 // One for each family; rows() is all of them.
 std::vector<Row> pointwise_rows();
+std::vector<Row> pointwise_unary_rows();
+std::vector<Row> pointwise_activation_rows();
+std::vector<Row> pointwise_cast_rows();
+std::vector<Row> pointwise_program_rows();
 std::vector<Row> pointwise_other_rows();
 std::vector<Row> movement_rows();
 std::vector<Row> block_rows();

@@ -9,6 +9,10 @@ const std::vector<Row>& rows() {
     auto* rows = new std::vector<Row>();
     for (const auto family : {
              pointwise_rows,              //
+             pointwise_unary_rows,        //
+             pointwise_activation_rows,   //
+             pointwise_cast_rows,         //
+             pointwise_program_rows,      //
              pointwise_other_rows,        //
              movement_rows,               //
              block_rows,                  //
