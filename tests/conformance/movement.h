@@ -18,6 +18,6 @@ std::vector<Ints> all_of(const Shape& shape);
 Shape shape_of(const Ints& dims);
 
 inline const std::pair<const Kind, std::string> one_input = {Kind::broadcast, "it has one tensor"};
-inline const std::pair<const Kind, std::string> no_strides = {Kind::strided, "it takes whole tensors"};
+inline const std::pair<const Kind, std::string> takes_no_steps = {Kind::strided, "it takes whole tensors"};
 
 }  // namespace heddle::conformance

@@ -4,7 +4,7 @@
 namespace heddle::conformance {
 namespace {
 
-const std::map<Kind, std::string> of_images = {one_input, no_strides};
+const std::map<Kind, std::string> of_images = {one_input, takes_no_steps};
 
 Row depth_to_space() {
   return {.type = "DepthToSpace",
@@ -120,7 +120,7 @@ Row trilu() {
                     {Kind::large, "T[301,357], i64[] = 9"},
                     {Kind::large, "T[301,357], i64[] = -9; upper=0"},
                     {Kind::large, "u8[7,301,351], i64[] = 5"}},
-          .without = {one_input, no_strides}};
+          .without = {one_input, takes_no_steps}};
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ Row gather_nd() {
                     {Kind::large, "T[57,61], i64[301,251,2] = -57..57"},
                     {Kind::large, "u8[3,91,61], i64[3,9001,1] = -91..91; batch_dims=1"},
                     {Kind::large, "f64[3,91,5], i64[3,9001,2] = -5..5; batch_dims=1"}},
-          .without = {no_strides}};
+          .without = {takes_no_steps}};
 }
 
 // ---------------------------------------------------------------- OneHot

@@ -121,7 +121,7 @@ Row expand() {
                     {Kind::large, "T[357], i64[2] = 301 1"},
                     {Kind::large, "T[3,1], i64[2] = 1 33001"},
                     {Kind::large, "u8[3,1,257], i64[3] = 3 1001 257"}},
-          .without = {no_strides}};
+          .without = {takes_no_steps}};
 }
 
 Row tile() {
@@ -152,7 +152,7 @@ Row tile() {
                     {Kind::large, "T[357], i64[1] = 301"},
                     {Kind::large, "f32[3,10007], i64[2] = 2 3"},
                     {Kind::large, "u8[3,101,257], i64[3] = 2 5 1"}},
-          .without = {{Kind::broadcast, "repeats are no tensor's shape"}, no_strides}};
+          .without = {{Kind::broadcast, "repeats are no tensor's shape"}, takes_no_steps}};
 }
 
 Row transpose() {

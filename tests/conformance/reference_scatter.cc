@@ -129,7 +129,7 @@ Row scatter_nd() {
                                               {Kind::large, "i16[57,61] = 0..2, i64[301,251,2] = -57..57, i16[301,251] = 0..2; "}})
       cases.push_back({more.kind, more.call + reduction});
   }
-  return {.type = "ScatterND", .reference = scatter_nd_reference, .cases = cases, .without = {no_strides}};
+  return {.type = "ScatterND", .reference = scatter_nd_reference, .cases = cases, .without = {takes_no_steps}};
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Row constant_of_shape() {
                 return std::vector{result};
               },
           .cases = cases,
-          .without = {one_input, no_strides}};
+          .without = {one_input, takes_no_steps}};
 }
 
 Row eye_like() {
@@ -67,7 +67,7 @@ Row eye_like() {
                 return std::vector{result};
               },
           .cases = cases,
-          .without = {one_input, no_strides}};
+          .without = {one_input, takes_no_steps}};
 }
 
 Row range() {
@@ -155,7 +155,7 @@ Row size() {
                     {Kind::empty, "T[3,0,5]"},
                     {Kind::rank, "T[1,2,1,2,1,2,1,3]"},
                     {Kind::large, "T[301,357]"}},
-          .without = {one_input, no_strides}};
+          .without = {one_input, takes_no_steps}};
 }
 
 // ---------------------------------------------------------------- the same elements
@@ -183,7 +183,7 @@ Row unchanged(const std::string& type, const std::string& domain) {
           .reference = [](const Call& c) { return std::vector{c[0]}; },
           .cases = any_shapes(),
           .domain = domain,
-          .without = {one_input, no_strides}};
+          .without = {one_input, takes_no_steps}};
 }
 
 // What it changes is where the elements lie in memory.
@@ -250,7 +250,7 @@ Row reshape() {
                     {Kind::large, "T[301,357], i64[2] = 357 -1"},
                     {Kind::large, "f64[401,357], i64[2] = 357 -1"},
                     {Kind::large, "u8[1301,457], i64[2] = -1 1"}},
-          .without = {one_input, no_strides}};
+          .without = {one_input, takes_no_steps}};
 }
 
 Row squeeze() {
