@@ -47,6 +47,7 @@ Row concat() {
                 {Kind::large, "T[301,200], T[301,57], T[301,100]; axis=1"},
                 {Kind::large, "T[151,257], T[200,257], T[53,257]; axis=0"},
                 {Kind::large, "f64[2,30001], f64[2,11003]; axis=1"},
+                {Kind::large, "f32[40001,1], f32[40001,1], f32[40001,1]; axis=1"},
                 {Kind::large, "u8[3,301,211], u8[3,401,211], u8[3,211,211]; axis=1"}}};
 }
 
@@ -90,6 +91,7 @@ Row split() {
                     {Kind::rank, "T[1,2,1,4,1,2,1,3], i64[3] = 1 1 2; axis=3 -> -, -, -"},
                     {Kind::large, "T[301,357], i64[3] = 200 57 100; axis=1 -> -, -, -"},
                     {Kind::large, "T[404,257], i64[3] = 151 200 53 -> -, -, -"},
+                    {Kind::large, "f32[40001,3]; axis=1, num_outputs=3 -> -, -, -"},
                     {Kind::large, "u8[3,913,211]; axis=1, num_outputs=3 -> -, -, -"}},
           .without = {one_input}};
 }
