@@ -4,14 +4,14 @@
 #include <cmath>
 #include <vector>
 
-#include "conformance/reference.h"
+#include "conformance/rounding.h"
 
 namespace heddle::conformance {
 
 struct Moments {
   Number mean = 0, variance = 0;        // of the population
   Number magnitude = 0, deviation = 0;  // the means of |x| and of |x - mean|
-  Number walk = 1;                      // what sums are off by, in units of the last place: f64 has nothing wider to add in
+  Number error = 1;                     // of sums, in units of the last place: f64 has nothing wider to add in
 };
 
 inline Moments moments_of(const std::vector<Number>& x, DType dtype) {
@@ -25,7 +25,7 @@ inline Moments moments_of(const std::vector<Number>& x, DType dtype) {
     m.variance += (n - m.mean) * (n - m.mean) / count;
     m.deviation += std::fabs(n - m.mean) / count;
   }
-  if (dtype == DType::f64) m.walk = std::sqrt(count);
+  if (dtype == DType::f64) m.error = walk(x.size());
   return m;
 }
 
@@ -36,7 +36,7 @@ struct Normalized {
 // `terms`: the magnitude of what was summed for a mean in the dtype itself; 0: it was summed in a wider one.
 inline Normalized normalized(Number x, const Moments& m, Number divisor, Number terms) {
   const Number value = (x - m.mean) / divisor;
-  return {value, (std::fabs(value) + terms / divisor) * m.walk};
+  return {value, (std::fabs(value) + terms / divisor) * m.error};
 }
 // In f32 or f64 from differences to a number near the mean, which lose nothing of numbers that lie close to each other. 16-bit floats are
 // summed in f32.
@@ -49,7 +49,7 @@ inline Normalized scaled(const Normalized& n, Number scale, Number bias) {
 
 inline void store(Numbers& y, size_t i, const Normalized& n) {
   y.values[i] = n.value;
-  y.scale[i] = n.scale;
+  y.scale[i] = once_rounded(y.dtype, n.scale);
 }
 inline Numbers zeros_with_scale(DType dtype, const Shape& shape) {
   Numbers y = zeros(dtype, shape);

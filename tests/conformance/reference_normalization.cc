@@ -66,7 +66,7 @@ std::vector<Numbers> rms_normalization(const Call& call) {
     const auto at = static_cast<size_t>(i);
     const Moments& m = moments[static_cast<size_t>(broadcast_flat(position, rows))];
     const Number value = x.values[at] / std::sqrt(m.mean + static_cast<Number>(call.f("epsilon", 1e-5)));
-    store(y, at, scaled({value, std::fabs(value) * m.walk}, parameter(call, 1, position, 1), 0));
+    store(y, at, scaled({value, std::fabs(value) * m.error}, parameter(call, 1, position, 1), 0));
   }
   return {y};
 }
@@ -88,8 +88,8 @@ std::vector<Numbers> lp_normalization(const Call& call) {
   for (int64_t i = 0; i < x.size(); ++i) {
     const Number of_line = p == 1 ? norm[line_of(i)] : std::sqrt(norm[line_of(i)]);
     const Number value = of_line == 0 ? 0 : x.values[static_cast<size_t>(i)] / of_line;
-    const Number walk = x.dtype == DType::f64 ? std::sqrt(static_cast<Number>(x.shape[static_cast<int>(axis)])) : 1;
-    store(y, static_cast<size_t>(i), {value, std::fabs(value) * walk});
+    const Number error = x.dtype == DType::f64 ? walk(static_cast<size_t>(x.shape[static_cast<int>(axis)])) : 1;
+    store(y, static_cast<size_t>(i), {value, std::fabs(value) * error});
   }
   return {y};
 }
@@ -155,6 +155,7 @@ Row layer() {
   std::vector<Case> cases = of_rows([](const std::string& x, const std::string& p, const std::string& more) {
     return "T" + x + ", T" + p + ", T" + p + " = -3..3" + behind(more);
   });
+  cases.push_back({Kind::large, "f32[801,257], f32[257], f32[257]"});
   cases.push_back({Kind::odd, "T[3,5], T[5]"});
   cases.push_back({Kind::odd, "T[3,65], T[65], -; epsilon=0"});
   cases.push_back({Kind::broadcast, "T[3,5,7], T[5,7], T[7]; axis=1"});
@@ -164,6 +165,7 @@ Row layer() {
 Row rms() {
   std::vector<Case> cases =
       of_rows([](const std::string& x, const std::string& p, const std::string& more) { return "T" + x + ", U" + p + behind(more); });
+  cases.push_back({Kind::large, "f32[801,257], f32[257]"});
   for (const char* stash : {"1", "10", "11"}) cases.push_back({Kind::odd, "T[3,5,17] = -9..9, U[17]; stash_type=" + std::string(stash)});
   return {.type = "RMSNormalization", .reference = rms_normalization, .cases = cases, .ulps = 2.5, .ulps_of = halves};
 }

@@ -47,9 +47,9 @@ std::vector<Numbers> batch_normalization(const Call& call) {
     const Moments m = moments_of(elements, x.dtype);
     const size_t c = moments.size();
     const Number mean_before = call[3].values[c] * momentum, variance_before = call[4].values[c] * momentum;
-    store(mean, c, {mean_before + m.mean * (1 - momentum), std::fabs(mean_before) + m.magnitude * error * m.walk * (1 - momentum)});
+    store(mean, c, {mean_before + m.mean * (1 - momentum), std::fabs(mean_before) + m.magnitude * error * m.error * (1 - momentum)});
     store(variance, c,
-          {variance_before + m.variance * (1 - momentum), std::fabs(variance_before) + m.variance * error * m.walk * (1 - momentum)});
+          {variance_before + m.variance * (1 - momentum), std::fabs(variance_before) + m.variance * error * m.error * (1 - momentum)});
     moments.push_back(m);
   }
   for (size_t i = 0; i < y.values.size(); ++i) {
@@ -155,6 +155,9 @@ Row batch() {
     for (const char* parameters : {"U[3], U[3], f32[3], f32[3] = 0.25..2", "f32[3], f32[3], U[3], U[3] = 0.25..2"})
       cases.push_back({Kind::odd, "T[2,3,5], " + std::string(parameters) + more});
   }
+  for (const char* mode : {"0", "1"})
+    cases.push_back({Kind::large, "f32[5,6,81,83], f32[6], f32[6], f32[6], f32[6] = 0.25..2; training_mode=" + std::string(mode)});
+  cases.push_back({Kind::large, "f32[691,301], f32[301], f32[301], f32[301], f32[301] = 0.25..2"});
   add(Kind::odd, "[2,3,17] = 1000..1010", "[3]", "; training_mode=1");
   add(Kind::odd, "[2,3,17]", "[3]", "; momentum=0, training_mode=1");
   add(Kind::empty, "[2,0,3]", "[0]", "");
@@ -172,6 +175,7 @@ Row instance() {
     cases.push_back({kind, "T" + x + ", T" + c + ", T" + c + " = -3..3" + more});
   };
   for (const Image& image : images()) add(image.kind, image.shape, image.channels, "");
+  cases.push_back({Kind::large, "f32[5,6,81,83], f32[6], f32[6]"});
   add(Kind::odd, "[2,3,17] = 1000..1010", "[3]", "");
   add(Kind::odd, "[2,3,17] = -9..9", "[3]", "; epsilon=0.25");
   add(Kind::odd, special, "[4]", "; epsilon=0.5");
@@ -199,6 +203,7 @@ Row group() {
     add(Kind::odd, "[2,6,17] = 1000..1010", "[6]", groups);
     add(Kind::odd, "[2,6,5,3] = -9..9", "[6]", std::string(groups) + ", epsilon=0.25");
   }
+  cases.push_back({Kind::large, "f32[5,6,81,83], f32[6], f32[6]; num_groups=3"});
   for (const char* stash : {"10", "11", "16"}) add(Kind::odd, "[2,6,5,3] = -9..9", "[6]", "3, stash_type=" + std::string(stash));
   add(Kind::odd, special, "[4]", "2, epsilon=0.5");
   add(Kind::empty, "[2,3,0]", "[3]", "3");
