@@ -23,6 +23,7 @@
 #include "heddle/op/dtypes.h"
 #include "heddle/op/function.h"
 #include "heddle/op/guard.h"
+#include "heddle/op/half.h"
 #include "heddle/op/kernel_data.h"
 #include "heddle/op/module.h"
 #include "heddle/op/needed_resources.h"
