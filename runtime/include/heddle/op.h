@@ -29,6 +29,7 @@
 #include "heddle/op/needed_resources.h"
 #include "heddle/op/plugin_status.h"
 #include "heddle/op/shape_rules.h"
+#include "heddle/op/tiles.h"
 #include "heddle/op/views.h"
 
 // Defines the plugin's one exported function. The block that follows adds operators to `builder`; it runs once, at load.
