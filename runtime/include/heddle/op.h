@@ -29,6 +29,8 @@
 #include "heddle/op/needed_resources.h"
 #include "heddle/op/plugin_status.h"
 #include "heddle/op/shape_rules.h"
+#include "heddle/op/subnet.h"
+#include "heddle/op/tensor_view.h"
 #include "heddle/op/tiles.h"
 #include "heddle/op/views.h"
 

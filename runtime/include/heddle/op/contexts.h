@@ -10,6 +10,7 @@
 #include "heddle/abi.h"
 #include "heddle/op/attributes.h"
 #include "heddle/op/plugin_status.h"
+#include "heddle/op/tensor_view.h"
 #include "heddle/op/views.h"
 
 namespace heddle {
@@ -55,6 +56,15 @@ class InferContext {
   void set_dtype(uint32_t output, heddle_dtype dtype) {
     if (wants_output(output)) c_->outputs[output]->dtype = dtype;
   }
+  // All that is known of a type, as of a subnet's output.
+  void set_type(uint32_t output, const heddle_type& type) {
+    if (!wants_output(output)) return;
+    heddle_type& t = *c_->outputs[output];
+    t.dtype = type.dtype;
+    t.bounded_axis = type.bounded_axis;
+    t.flags = type.flags & HEDDLE_TYPE_DYNAMIC;
+    set_dims(output, {type.dims, type.rank});
+  }
   // The dim along `axis` is only an upper bound.
   void set_bounded(uint32_t output, int axis) {
     if (wants_output(output)) c_->outputs[output]->bounded_axis = axis;
@@ -78,12 +88,9 @@ class SubnetContext : public InferContext {
  public:
   explicit SubnetContext(const heddle_infer_context* c) : InferContext(c) {}
   // Runs of the node may give the subnet attribute `name` inputs like these: views, with data where it is the same in every run.
-  Status declare(const char* name, const heddle_tensor* const* inputs, uint32_t count) const {
-    const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs, count);
+  Status declare(const char* name, InputViews inputs) const {
+    const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs.data(), inputs.size());
     return status == HEDDLE_OK ? Status() : Status(status, "");  // the host knows why
-  }
-  Status declare(const char* name, const std::vector<const heddle_tensor*>& inputs) const {
-    return declare(name, inputs.data(), static_cast<uint32_t>(inputs.size()));
   }
 };
 
