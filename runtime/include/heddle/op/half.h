@@ -1,6 +1,6 @@
 // f16 (IEEE binary16) and bf16 as elements of kernels: two bytes of storage, computed with as float.
 //
-//   template <class T>
+//   template <class T>  // float, f16, bf16
 //   Status scale(In<T> x, Out<T> y) {
 //     for (int64_t i = 0; i < x.size; ++i) y[i] = static_cast<T>(2 * static_cast<float>(x[i]));
 //     return {};

@@ -1,6 +1,9 @@
 // Subnet: a subnet attribute of a node, as its operator asks about it and runs it.
 //
-//   Status create(const CreateContext& c) { return body_ = Subnet(c.attributes, "body"), Status(); }
+//   Status create(const CreateContext& c) {
+//     body_ = Subnet(c.attributes, "body");
+//     return {};
+//   }
 //   Status run(const RunContext& c, int64_t, int64_t) const {
 //     for (int64_t i = 0; i < c.outputs[0]->dims[0]; ++i) {
 //       heddle_tensor y = row_of(*c.outputs[0], i);

@@ -23,7 +23,10 @@ class Tiles {
      public:
       explicit Iterator(int64_t at) : at_(at) {}
       int64_t operator*() const { return at_; }
-      Iterator& operator++() { return ++at_, *this; }
+      Iterator& operator++() {
+        ++at_;
+        return *this;
+      }
       bool operator!=(Iterator other) const { return at_ != other.at_; }
 
      private:
