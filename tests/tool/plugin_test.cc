@@ -31,6 +31,12 @@ TEST(ToolPlugin, CheckTakesShapesFromDeclaredDims) {
     EXPECT_EQ(one["status"], "pass") << one;
 }
 
+TEST(ToolPlugin, CheckPassesOneWithoutExceptions) {
+  const Json operators = heddle_json({"plugin", "check", test_plugin("no_exceptions"), "--strict"})["operators"];
+  ASSERT_EQ(operators.size(), 2u);
+  for (const Json& one : operators) EXPECT_EQ(one["status"], "pass") << one;
+}
+
 TEST(ToolPlugin, CheckRunsOnADeviceToo) {
   const Words words = {"plugin", "check", example_plugin, "--device", "sim:0"};
   EXPECT_EQ(heddle_json(words)["operators"][0]["status"], "pass");
