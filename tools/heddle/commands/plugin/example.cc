@@ -95,6 +95,10 @@ class Scanner {
 
 // ---------------------------------------------------------------- tensors
 
+bool is_real(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+}
+
 // The list as JSON, which knows how numbers of each dtype are written.
 Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype, const Shape& shape,
                                             const std::vector<std::string_view>& words) {
@@ -106,7 +110,8 @@ Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype,
     const std::string_view word = words[words.size() == 1 ? 0 : i];
     double number = 0;
     const bool plain = parse_float(word, &number) && word.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
-    list += fmt::format(fmt::runtime(plain ? "{}{}" : "{}\"{}\""), i > 0 ? "," : "", word);
+    const bool negative_zero = word == "-0" && is_real(dtype);  // JSON's integer 0 has no sign
+    list += fmt::format(fmt::runtime(plain ? "{}{}" : "{}\"{}\""), i > 0 ? "," : "", negative_zero ? "-0.0" : word);
   }
   list += ']';
   const auto document = JsonDocument::parse(list, 2);
@@ -117,7 +122,7 @@ Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype,
 
 // Reals in [low, high), integers likewise.
 std::shared_ptr<const Blob> random_between(DType dtype, const Shape& shape, double low, double high, uint64_t seed) {
-  const bool real = dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+  const bool real = is_real(dtype);
   std::byte* data = nullptr;
   auto blob = Blob::allocate(dtype, shape, &data);
   const auto width = static_cast<size_t>(byte_width(dtype));
