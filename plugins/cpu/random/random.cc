@@ -61,7 +61,7 @@ T before(T value) {
   else if constexpr (std::is_integral_v<T>)
     return static_cast<T>(value - 1);
   else
-    return {static_cast<uint16_t>((value.bits & 0x8000) ? value.bits + 1 : value.bits == 0 ? 0x8001 : value.bits - 1)};
+    return T::from_bits(static_cast<uint16_t>((value.bits & 0x8000) ? value.bits + 1 : value.bits == 0 ? 0x8001 : value.bits - 1));
 }
 
 template <bool normal>
