@@ -171,7 +171,13 @@ class Examined {
     HEDDLE_CONFORMS(in_tiles());
     HEDDLE_CONFORMS(with_constants());
     HEDDLE_CONFORMS(in_place());
-    HEDDLE_CONFORMS(in_layouts());
+    HEDDLE_CONFORMS(in_layouts(call_));
+    if (expected_.size() > required) {
+      // What more outputs there are may decide which layouts there are.
+      OperatorCall call = call_;
+      call.output_count = required;
+      HEDDLE_CONFORMS(in_layouts(call));
+    }
     coverage.ran(call_);
     counts_.dtypes.insert(to_string(dtype));
     ++counts_.calls[static_cast<int>(kind)];
@@ -228,11 +234,12 @@ class Examined {
     }
     return {};
   }
-  std::string in_layouts() {
+  std::string in_layouts(const OperatorCall& row_major_call) {
     std::vector<heddle_format> formats = row_.any_layouts ? mixed() : transparent();
-    if (auto ranked = operator_formats(*registry(), call_); ranked.ok()) formats.insert(formats.end(), ranked->begin(), ranked->end());
+    if (auto ranked = operator_formats(*registry(), row_major_call); ranked.ok())
+      formats.insert(formats.end(), ranked->begin(), ranked->end());
     for (const heddle_format& format : formats) {
-      OperatorCall call = call_;
+      OperatorCall call = row_major_call;
       bool other_than_row_major = false;
       for (size_t i = 0; i < call.inputs.size(); ++i) {
         const heddle_layout layout = i < HEDDLE_FORMAT_PORTS ? format.inputs[i] : heddle_layout{};

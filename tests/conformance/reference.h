@@ -90,6 +90,10 @@ struct Case {
   std::string call;
 };
 
+// Errors allowed of 16-bit floats where a kernel computes in f32 and rounds once: what f32 loses may tip a number that lies halfway between
+// two of them, no other.
+constexpr double rounded_once = 0.01;
+
 struct Row {
   std::string type;
   Reference reference;

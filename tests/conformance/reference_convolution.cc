@@ -162,7 +162,7 @@ Row row(const char* type, bool of_transposed, std::vector<Case> more) {
           // order well below sqrt(n) / 2 units of the sum of all magnitudes.
           .ulps = 1,
           .without = {{Kind::broadcast, "X, W and B have shapes of their own"}},
-          .ulps_of = {{DType::f32, 3}}};
+          .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 3}}};
 }
 
 Row conv() {

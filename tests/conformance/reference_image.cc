@@ -139,7 +139,7 @@ Row grid_sample() {
           .cases = std::move(cases),
           .ulps = 1,
           .without = {{Kind::broadcast, "X and grid have shapes of their own"}, {Kind::strided, "it takes whole tensors"}},
-          .ulps_of = {{DType::f64, 2}}};
+          .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f64, 2}}};
 }
 
 // ---------------------------------------------------------------- RoiAlign
@@ -235,6 +235,10 @@ Row roi_align() {
       // A region of no extent: one element where no pixel is shifted.
       {Kind::odd, "T[1,2,5,7], T[2,4] = 2 2 2 2 4 3 1 1, i64[2] = 0; coordinate_transformation_mode=\"output_half_pixel\", output_width=2"},
       {Kind::odd, "T[1,1,3,3], T[1,4] = 10 10 12 12, i64[1] = 0; sampling_ratio=2"},
+      // Points less than an element outside count as the pixels at the border.
+      {Kind::odd,
+       "T[1,2,3,4] = 1..2, T[3,4] = 3 2 4 3 -1 -1 0 0 3 -1 4 0, i64[3] = 0; mode=\"max\", "
+       "coordinate_transformation_mode=\"output_half_pixel\""},
       {Kind::empty, "T[1,2,5,7], T[0,4], i64[0]"},
       {Kind::empty, "T[1,0,5,7], T[1,4] = 1 1 3 3, i64[1] = 0"},
       {Kind::large, "f32[2,31,29,37], f32[5,4]" + rois + ", i64[5] = 0 1 1 0 1; output_height=17, output_width=19, sampling_ratio=2"},
@@ -250,7 +254,8 @@ Row roi_align() {
           .ulps = 1,
           .without = {{Kind::broadcast, "all inputs have shapes of their own"},
                       {Kind::strided, "it takes whole tensors"},
-                      {Kind::rank, "X has four dimensions"}}};
+                      {Kind::rank, "X has four dimensions"}},
+          .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}}};
 }
 
 // ---------------------------------------------------------------- NonMaxSuppression

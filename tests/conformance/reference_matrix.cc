@@ -90,7 +90,7 @@ Row matmul() {
           .without = {{Kind::strided, "it takes whole matrices"}},
           // Sums in f32 of up to 70001 terms: errors of half a unit of the sum so far, which grow no faster than sqrt(n) / 2 units of the
           // sum of all magnitudes and stay far below it where terms have both signs.
-          .ulps_of = {{DType::f32, 2}}};
+          .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 2}}};
 }
 
 // ---------------------------------------------------------------- Gemm
@@ -153,7 +153,7 @@ Row gemm() {
           .ulps = 1,
           .without = {{Kind::rank, "all inputs are matrices"}},
           // Sums of up to 517 terms; see MatMul.
-          .ulps_of = {{DType::f32, 2}}};
+          .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 2}}};
 }
 
 // ---------------------------------------------------------------- Einsum
@@ -289,7 +289,7 @@ Row einsum() {
                     {Kind::large, "i16[3,70001] = -3..3; equation=\"ij->i\""}},
           .ulps = 1,
           // Sums of up to 100001 terms; see MatMul.
-          .ulps_of = {{DType::f32, 2}}};
+          .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 2}}};
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ const std::map<Kind, std::string> one_input = {{Kind::broadcast, "one input"}};
 const std::map<Kind, std::string> whole = {{Kind::broadcast, "one input"}, {Kind::strided, "the window is the whole channel"}};
 
 // Sums of many numbers of one sign, in groups of which each addition may round by half a unit.
-const std::map<DType, double> sums_in_f32 = {{DType::f32, 2}}, exact = {};
+const std::map<DType, double> sums_in_f32 = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 2}}, exact = {};
 
 std::vector<Case> with(std::vector<Case> cases, const std::vector<Case>& more) {
   cases.insert(cases.end(), more.begin(), more.end());

@@ -240,7 +240,9 @@ Row resize() {
           .cases = std::move(cases),
           .ulps = 1,
           .without = {{Kind::broadcast, "the other inputs say how X is resized"}},
-          .ulps_of = {{DType::f32, 4}}};  // weights and products are rounded, and the sums along up to six axes
+          .ulps_of = {{DType::f16, rounded_once},
+                      {DType::bf16, rounded_once},
+                      {DType::f32, 4}}};  // weights and products are rounded, and the sums along up to six axes
 }
 
 }  // namespace
