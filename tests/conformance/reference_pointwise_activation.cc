@@ -190,7 +190,7 @@ Row gelu() {
 }  // namespace
 
 std::vector<Row> pointwise_activation_rows() {
-  Row relu = row("Relu", "-5..6", 0, 0, [](Number x) { return Term{greater(0, x)}; });
+  Row relu = row("Relu", "-5..6", 0, 0, [](Number x) { return Term{x == 0 ? 0 : greater(0, x)}; });
   return {relu,
           leaky_relu(),
           prelu(),

@@ -19,9 +19,10 @@ const std::vector<Function>& functions() {
   static const std::vector<Function> all = {
       {"Abs", [](Number x) { return std::fabs(x); }, {"-100..100"}, 0, 0},
       {"Neg", [](Number x) { return -x; }, {"-100..100"}, 0, 0},
-      {"Sign", [](Number x) { return x > 0   ? 1
-                                     : x < 0 ? -1
-                                             : x; }, {"-3..3"}, 0, 0},
+      {"Sign", [](Number x) { return x > 0    ? 1
+                                     : x < 0  ? -1
+                                     : x == 0 ? 0
+                                              : x; }, {"-3..3"}, 0, 0},
       {"Ceil", [](Number x) { return std::ceil(x); }, {"-9..9", "-1..1", "-6e4..6e4"}, 0, 0},
       {"Floor", [](Number x) { return std::floor(x); }, {"-9..9", "-1..1", "-6e4..6e4"}, 0, 0},
       {"Round", [](Number x) { return std::nearbyint(x); }, {"-9..9", "-1..1", "-6e4..6e4"}, 0, 0},

@@ -246,14 +246,11 @@ std::vector<Row> reduction_rows() {
   extrema = sums;
   extrema.push_back({Kind::large, "u64[301,257] = -1..200000; keepdims=0"});  // once the largest number
   extrema.push_back({Kind::odd, "u64[3] = 18446744073709551614 18446744073709551615 18446744073709551613"});
-  return {row("ReduceSum", reduce<fold_sum>, sums, 1),
-          row("ReduceMean", reduce<fold_mean>, means, 1),
-          row("ReduceMax", reduce<fold_max>, extrema, 0),
-          row("ReduceMin", reduce<fold_min>, extrema, 0),
-          row("ReduceProd", reduce<fold_product>, products, 1),
-          row("ReduceL1", reduce<fold_l1>, sums, 1),
-          row("ReduceL2", reduce<fold_l2>, squares, 1),
-          row("ReduceLogSum", reduce<fold_log_sum>, logarithms, 1),
+  return {row("ReduceSum", reduce<fold_sum>, sums, 1), row("ReduceMean", reduce<fold_mean>, means, 1),
+          // Of zeros of both signs either is the extremum.
+          row("ReduceMax", reduce<fold_max>, extrema, rounded_once), row("ReduceMin", reduce<fold_min>, extrema, rounded_once),
+          row("ReduceProd", reduce<fold_product>, products, 1), row("ReduceL1", reduce<fold_l1>, sums, 1),
+          row("ReduceL2", reduce<fold_l2>, squares, 1), row("ReduceLogSum", reduce<fold_log_sum>, logarithms, 1),
           row("ReduceLogSumExp", reduce<fold_log_sum_exp>, exponentials, 1),
           row("ReduceSumSquare", reduce<fold_sum_square>, sums_of_squares, 1)};
 }
