@@ -119,6 +119,12 @@ const std::vector<Subnet>& subnets() {
        [](const Values& v) {
          return Values{v[1], doubled_in_length(v[2]), v[0]};
        }},
+      {"growing_by_turns",
+       R"("inputs": ["i", "c", "a", "b"], "outputs": ["c", "b", "two", "i"], "nodes": [
+        {"type": "Concat", "inputs": ["a", "a"], "outputs": ["two"], "attributes": {"axis": {"int": 0}}}]})",
+       [](const Values& v) {
+         return Values{v[1], v[3], doubled_in_length(v[2]), v[0]};
+       }},
       {"until",
        R"("inputs": ["i", "c", "x", "by", "limit"], "outputs": ["more", "y", "x", "i"], "nodes": [
         {"type": "Add", "inputs": ["x", "by"], "outputs": ["y"]}, {"type": "Less", "inputs": ["y", "limit"], "outputs": ["more"]}]})",
@@ -168,13 +174,13 @@ const std::vector<Subnet>& subnets() {
          return Values{v[1], sum(v[0], v[2]), v[0], v[2]};
        }},
       {"nonzero", R"("inputs": ["x"], "outputs": ["n"], "nodes": [{"type": "NonZero", "inputs": ["x"], "outputs": ["n"]}]})",
-       // Of vectors without zeros.
        [](const Values& v) {
-         Ints all;
-         for (int64_t i = 0; i < v[0].size(); ++i) all.push_back(i);
-         Numbers positions = list(all);
-         positions.shape = {1, v[0].size()};
-         return Values{positions};
+         Ints positions;
+         for (size_t i = 0; i < v[0].values.size(); ++i)
+           if (v[0].values[i] != 0) positions.push_back(static_cast<int64_t>(i));
+         Numbers row = list(positions);
+         row.shape = {1, row.shape[0]};
+         return Values{row};
        }},
   };
   return all;
@@ -266,6 +272,7 @@ Row loop_row() {
   add(Kind::odd, "i64[1] = 4, bool[1] = 1, f32[17]", "turned", "f32[17], f32[4,17], i64[4]");
   add(Kind::odd, "i64[] = 1, bool[] = 1, f32[5] = nan -0 inf -inf 1", "turned", "f32[5], f32[1,5], i64[1]");
   add(Kind::odd, "i64[] = 4, -, T[3,2]", "growing", "T[48,2], i64[4]");
+  add(Kind::odd, "i64[] = 5, -, i32[3], i32[2]", "growing_by_turns", "i32[8], i32[24], i64[5]");
   add(Kind::odd, "i64[] = 100, -, f32[] = 0, f32[] = 0.3, f32[] = 2", "until", "f32[], f32[7], i64[7]", "captured=2, ");
   add(Kind::odd, "-, bool[] = 1, i32[] = 1, i32[] = 3, i32[] = 20", "until", "i32[], i32[7], i64[7]", "captured=2, ");
   add(Kind::odd, "-, -, i32[] = 1, i32[] = 3, i32[] = 2", "until", "i32[], i32[1], i64[1]", "captured=2, ");
@@ -334,7 +341,7 @@ Row scan_row() {
   add(Kind::odd, "f32[3], f32[2,3] = nan inf -0 -inf 0 1", "1", "delayed", "f32[3], f32[2,3]");
   add(Kind::odd, "f32[17], f32[11,17]", "1", "summed", "f32[17], f32[11,17]");
   add(Kind::odd, "i32[3,5], i32[3,5], i32[4,3,5]", "1", "two_states", "i32[3,5], i32[3,5], i32[4,3,5], i32[4,3,5]");
-  add(Kind::odd, "i32[6,5] = 1..9", "1", "nonzero", "i64[6,1,5]");
+  add(Kind::odd, "i32[3,4] = 1 0 2 0 0 3 0 4 5 0 0 6", "1", "nonzero", "i64[3,1,2]");
   add(Kind::empty, "T[7], T[0,7]", "1", "delayed", "T[7], T[0,7]");
   add(Kind::empty, "T[3,7], T[3,0,7]", "1, scan_input_axes=[1], scan_output_axes=[2]", "delayed", "T[3,7], T[3,7,0]");
   add(Kind::empty, "T[0], T[5,0]", "1", "delayed", "T[0], T[5,0]");
@@ -350,7 +357,7 @@ Row scan_row() {
   add(Kind::strided, "i32[3,4,2], i32[4,3,2], i32[3,2]",
       "2, captured=1, scan_input_axes=[1,0], scan_input_directions=[0,1], scan_output_axes=[0,-1,1], scan_output_directions=[1,0,1]",
       "zipped", "i32[4,3,2], i32[3,2,4], i32[3,4,2]");
-  add(Kind::strided, "i32[6,5] = 1..9", "1, scan_output_axes=[2], scan_output_directions=[1]", "nonzero", "i64[1,5,6]");
+  add(Kind::strided, "i32[3,4] = 1 0 2 0 0 3 0 4 5 0 0 6", "1, scan_output_axes=[2], scan_output_directions=[1]", "nonzero", "i64[1,2,3]");
   add(Kind::rank, "f32[2,1,2,1,2,1,3], f32[2,1,2,3,1,2,1,3]", "1, scan_input_axes=[3], scan_output_axes=[7]", "delayed",
       "f32[2,1,2,1,2,1,3], f32[2,1,2,1,2,1,3,3]");
   add(Kind::large, "f32[257], f32[301,257]", "1", "summed", "f32[257], f32[301,257]");

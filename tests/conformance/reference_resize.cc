@@ -173,7 +173,7 @@ std::vector<Case> all_modes() {
       // Odd extents, so that no integer is halfway between two but where all numbers are exact.
       add("T[2,3,5,7]", "f32[8] = 0 0 0 0 1 1 1 1", "-, i64[4] = 2 3 9 5");
       add("T[1,1,4,8]", "f32[8] = 0 0 0.25 0 1 1 1.25 1", "f32[4] = 1 1 2 0.5", crops ? ", extrapolation_value=9.0" : "");
-      add("f32[1,3,5]", "f32[6] = 0 0 -0.25 1 1 0.75", "f32[3] = 1 1 2.7");
+      add("T[1,3,5]", "f32[6] = 0 0 -0.25 1 1 0.75", "f32[3] = 1 1 2.7", crops ? ", extrapolation_value=7.0" : "");
       add("f64[1,3,11]", "f32[6] = 0 0 0.125 1 1 0.5", "f32[3] = 1 1 0.55");
       add("f32[1,2,4,5]", "f32[8] = 0 0 0.25 0.5 1 1 0.75 1", "-, i64[4] = 1 2 1 1");
       add("f32[2,5,7,3]", "f32[4] = 0 0.25 1 0.75", "f32[2] = 1.5 0.75", ", axes=[1,2]");
@@ -214,6 +214,9 @@ Row resize() {
       {Kind::odd, "f32[2,4,6], -, -, i64[2] = 7 9; axes=[-1,-2], keep_aspect_ratio_policy=\"not_larger\", mode=\"linear\""},
       {Kind::odd, "f32[2,4,6], -, -, i64[2] = 7 9; axes=[1,2], keep_aspect_ratio_policy=\"not_smaller\", mode=\"linear\""},
       {Kind::odd, "f32[3,8,12], -, -, i64[3] = 3 3 4; keep_aspect_ratio_policy=\"not_smaller\""},
+      // Extents halfway: up.
+      {Kind::odd, "f32[5,4], -, -, i64[2] = 4 2; keep_aspect_ratio_policy=\"not_larger\", mode=\"linear\""},
+      {Kind::odd, "f32[3,4], -, -, i64[2] = 1 6; keep_aspect_ratio_policy=\"not_smaller\", mode=\"linear\""},
       {Kind::odd, "f32[7,3], -, -, i64[2] = 4 4; keep_aspect_ratio_policy=\"not_larger\", mode=\"cubic\", antialias=1"},
       {Kind::empty, "T[0,3,5], -, f32[3] = 1 2 2"},
       {Kind::empty, "T[2,0,5], -, -, i64[1] = 7; axes=[2], mode=\"linear\""},
