@@ -211,6 +211,10 @@ TEST(ToolPlugin, RunComputesOneOperator) {
   EXPECT_EQ(of({"--dtype", "f64"})["dtype"], "f64");
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2x"}, 2)), Words{"invalid-argument"});
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2", "--attribute", "no=1"}, 3)), Words{"unknown-attribute"});
+  const Outcome unknown = heddle({"plugin", "run", "no_exceptions::Dot", "--plugin", test_plugin("no_exceptions"), "--attribute", "no=1"});
+  EXPECT_NE(unknown.err.find("it has none"), std::string::npos) << unknown.err;
+  const Outcome other = heddle({"plugin", "run", "example::Scale", "--plugin", example_plugin, "--attribute", "no=1"});
+  EXPECT_NE(other.err.find("it has: factor"), std::string::npos) << other.err;
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Reluu"}, 3)), Words{"unknown-operator"});
 }
 

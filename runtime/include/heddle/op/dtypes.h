@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "heddle/abi.h"
-#include "heddle/op/half.h"
+#include "heddle/op/half_floats.h"
 
 namespace heddle {
 namespace plugin {

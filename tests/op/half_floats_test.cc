@@ -1,4 +1,4 @@
-// The conversions of op/half.h, which authors use, against those of base/half.h, which the tools use.
+// The conversions of op/half_floats.h, which authors use, against those of base/half.h, which the tools use.
 #include "base/half.h"
 
 #include <gtest/gtest.h>

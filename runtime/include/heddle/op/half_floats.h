@@ -1,8 +1,8 @@
 // f16 (IEEE binary16) and bf16 as elements of kernels: two bytes of storage, computed with as float.
 //
-//   template <class T>  // float, f16, bf16
+//   template <class T>
 //   Status scale(In<T> x, Out<T> y) {
-//     for (int64_t i = 0; i < x.size; ++i) y[i] = static_cast<T>(2 * static_cast<float>(x[i]));
+//     for (int64_t i = 0; i < x.size; ++i) y[i] = static_cast<T>(2 * static_cast<wide_t<T>>(x[i]));
 //     return {};
 //   }
 //
@@ -63,6 +63,10 @@ static_assert(sizeof(f16) == 2 && std::is_trivially_copyable<f16>::value && std:
               "two bytes");
 static_assert(sizeof(bf16) == 2 && std::is_trivially_copyable<bf16>::value && std::is_trivially_default_constructible<bf16>::value,
               "two bytes");
+
+// The type in which elements of T are computed with: float for the 16-bit ones, else T.
+template <class T>
+using wide_t = std::conditional_t<std::is_same<T, f16>::value || std::is_same<T, bf16>::value, float, T>;
 
 namespace detail {
 
