@@ -29,7 +29,7 @@ extern "C" {
 #define HEDDLE_ABI_MINOR 15
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xdc255f1c7c8e860a)
+#define HEDDLE_ABI_HASH UINT64_C(0xc4cb885b0a48be66)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
