@@ -163,6 +163,8 @@ TEST(ToolInspect, TellsWhatOperatorsOfAPluginTake) {
         "    example   f32[4] = 1 -2 0.5 0; factor=-4 -> f32[4] = -4 8 -2 0 (by hand)\n"})
     EXPECT_NE(said.find(line), std::string::npos) << line << "is not in\n" << said;
   EXPECT_EQ(said.find("Dot"), std::string::npos) << said;
+  const std::string product = heddle({"inspect", test_plugin("dims"), "--operator", "Product"}).out;
+  EXPECT_NE(product.find("    input     a: any dtype (T) [... M K]\n"), std::string::npos) << product;
   const Json loop = heddle_json({"inspect", cpu_plugin, "--operator", "Loop"})["plugin"]["operators"][0];
   EXPECT_EQ(loop["inputs"][0]["shape_operand"], true);
   EXPECT_EQ(loop["attributes"][0], Json({{"name", "body"}, {"type", "subnet"}, {"required", true}, {"default", nullptr}}));

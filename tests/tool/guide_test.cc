@@ -46,6 +46,15 @@ TEST(ToolGuide, WrongAttributesAreRefused) {
   }
 }
 
+TEST(ToolGuide, AKernelTakesTheLayoutOfItsNeighbours) {
+  const Json steps =
+      heddle_json({"plan", (guide / "between_convolutions.json").string(), "--plugin", test_plugin("guide_layouts")})["steps"];
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[1]["name"], "scaled");
+  EXPECT_EQ(steps[1]["inputs"][0]["layout"], "channels-last");
+  EXPECT_EQ(steps[1]["outputs"][0]["layout"], "channels-last");
+}
+
 // Numbers follow from seed and step: the same net gives them again, a later run and another seed give others.
 TEST(ToolGuide, NoiseFollowsFromTheSeedAndTheStep) {
   const auto noise = [](const Words& more) {

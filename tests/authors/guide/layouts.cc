@@ -34,22 +34,17 @@ class ChannelScale {
   int64_t stride_ = 1;
 };
 
-Status infer_channel_scale(InferContext& c) {
-  if (c.dims(0).rank < 2 || c.dims(1).rank != 1 || c.dims(1)[0] != c.dims(0)[1])
-    return invalid("w is " + dims_text(c.dims(1)) + ", expected one number for each channel of x " + dims_text(c.dims(0)));
-  return {};
-}
-
 }  // namespace
 
 HEDDLE_PLUGIN("guide_layouts", "1.0", plugin) {
   plugin.add(Op("ChannelScale", "guide")
                  .doc("x[n, c, ...] * w[c]")
                  .in("x", dtypes<float>())
+                 .dims("N C ...")
                  .in("w", dtypes<float>())
+                 .dims("C")
                  .out("y", same_as("x"), dtypes<float>())
                  .in_place("y", "x")
-                 .infer(infer_channel_scale)
                  .cpu<ChannelScale>()
                  .example("f32[1,2,1,2] = 1 2 3 4, f32[2] = 10 -1 -> f32[1,2,1,2] = 10 20 -3 -4", "by hand")
                  .example("f32[3,5,7,9], f32[5]")

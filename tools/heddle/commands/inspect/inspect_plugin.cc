@@ -59,6 +59,7 @@ Json port_json(const heddle_operator& op, const heddle_port& port, bool is_outpu
   Json json = {{"name", port.name},
                {"dtypes", dtypes_of(port.dtypes)},
                {"type_variable", port.type_variable ? Json(port.type_variable) : Json(nullptr)},
+               {"dims", port.dims ? Json(port.dims) : Json(nullptr)},
                {"optional", has(HEDDLE_PORT_OPTIONAL)},
                {"variadic", has(HEDDLE_PORT_VARIADIC)}};
   if (is_output) {
@@ -79,6 +80,7 @@ std::string port_text(const Json& port, const heddle_port& declared) {
   parts.push_back(declared.dtypes == every_dtype ? "any dtype" : join(dtypes_of(declared.dtypes), " "));
   const bool one_dtype = (declared.dtypes & (declared.dtypes - 1)) == 0;
   if (port["type_variable"].is_string() && !one_dtype) parts[0] += fmt::format(" ({})", port["type_variable"].get<std::string>());
+  if (declared.dims) parts[0] += fmt::format(" [{}]", declared.dims);
   for (const char* flag : {"optional", "variadic", "may_update"})
     if (port.value(flag, false)) parts.emplace_back(std::string(flag) == "may_update" ? "may update a variable" : flag);
   if (port.value("shape_operand", false))
