@@ -10,6 +10,7 @@
 #include "alone/operator_runner.h"
 #include "base/text.h"
 #include "commands/plugin/check/call_examination.h"
+#include "commands/plugin/check/epilogue_examination.h"
 #include "commands/plugin/check/gradient_examination.h"
 #include "commands/plugin/check/layout_examination.h"
 #include "commands/plugin/check/pointwise_examination.h"
@@ -32,6 +33,7 @@ class OperatorExamination {
   Finding examine_case(const OperatorCase& one);
   Finding examine_refusal(const OperatorCase& one, const Status& status);
   Finding examine_run(const OperatorCase& one, const Blobs& outputs);
+  Finding examine_with_epilogues(const OperatorCall& call, const Blobs& outputs);
   Finding examine_dtypes(OperatorCase one);
   bool allows_f32() const {
     const heddle_port* const first = schema_.input_port(0);
@@ -45,6 +47,7 @@ class OperatorExamination {
   DeviceExamination* const device_;
   Coverage coverage_;
   bool ran_ = false;
+  bool asks_epilogue_ = false, has_epilogue_ = false;  // a kernel may take stages behind it; took any
   // A call that went well, and what it gave.
   struct Before {
     OperatorCall call;
@@ -91,6 +94,13 @@ Finding OperatorExamination::examine_refusal(const OperatorCase& one, const Stat
   return {};
 }
 
+Finding OperatorExamination::examine_with_epilogues(const OperatorCall& call, const Blobs& outputs) {
+  EpilogueFinding with = examine_epilogues(registry_, call, outputs);
+  asks_epilogue_ = asks_epilogue_ || with.asked;
+  has_epilogue_ = has_epilogue_ || with.accepted;
+  return std::move(with.found);
+}
+
 Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& outputs) {
   const OperatorCall& call = one.call;
   Finding found = compare_with_example(one, outputs);
@@ -104,6 +114,7 @@ Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& o
   if (found.ok()) found = named("pointwise-differs", examine_pointwise(registry_, schema_, call, outputs));
   const int64_t elements = elements_of(call);
   if (found.ok() && elements < small) found = named("layout", examine_layouts(registry_, call, outputs));
+  if (found.ok() && elements < small) found = examine_with_epilogues(call, outputs);
   // f64 stands in for f32 there, where it can.
   const bool wide = !call.inputs.empty() && call.inputs[0] && call.inputs[0]->dtype == DType::f64;
   if (found.ok() && elements > 0 && !(wide && allows_f32()))
@@ -187,7 +198,10 @@ OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
   if (!ran_ && refusal_.empty()) return not_run("it has no outputs that are not optional, and no example");
   if (!ran_) return not_run(only ? refusal_ : fmt::format("no generic inputs fit it, {}", refusal_));
   if (device_ && !device_->ran()) return not_run(fmt::format("on {}: {}", device_->device(), device_->refusal()));
-  return {{}, only ? std::vector<std::string>() : coverage_.missing()};
+  if (only) return {};
+  std::vector<std::string> missing = coverage_.missing();
+  if (asks_epilogue_ && !has_epilogue_) missing.emplace_back("an epilogue");
+  return {{}, std::move(missing)};
 }
 
 }  // namespace
