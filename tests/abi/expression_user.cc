@@ -34,10 +34,24 @@ std::string listed(const expression::Program& program) {
   return text;
 }
 
+// The last element of a run whose inputs are all `x`.
+float run(const expression::Program& program, float x) {
+  std::string error;
+  const auto evaluator = expression::Evaluator<float>::of(program, error);
+  if (!evaluator) return 0;
+  std::vector<float> scratch(evaluator->scratch_bytes() / sizeof(float)), output(300);
+  const std::vector<expression::Evaluator<float>::Input> inputs(program.inputs.size(), {&x, 0});
+  evaluator->run(300, inputs.data(), output.data(), scratch.data());
+  return output.back();
+}
+
 bool show(const std::string& text) {
   expression::Program program;
   std::string error;
-  if (!expression::parse(text, {}, program, error)) return std::printf("%s: %s\n", text.c_str(), error.c_str()), true;
+  if (!expression::parse(text, {}, program, error)) {
+    std::printf("%s: %s\n", text.c_str(), error.c_str());
+    return true;
+  }
   const std::string printed = expression::print(program);
   std::printf("%s\n  %s\n  %s\n", text.c_str(), listed(program).c_str(), printed.c_str());
   const std::string why = expression::refusal<double>(program);
@@ -48,9 +62,9 @@ bool show(const std::string& text) {
               expression::operations(again) == expression::operations(program);
   if (same && why.empty()) {
     const std::vector<double> inputs(program.inputs.size() + 1, 0.75);
-    const double value = expression::evaluate(program, inputs.data());
-    std::printf("  is %016" PRIx64 " at 0.75\n", bits_of(value));
-    same = bits_of(expression::evaluate(again, inputs.data())) == bits_of(value);
+    const double value = expression::evaluate(program, inputs.data()).value();
+    std::printf("  is %016" PRIx64 " at 0.75, in f32 %016" PRIx64 "\n", bits_of(value), bits_of(static_cast<double>(run(program, 0.75f))));
+    same = bits_of(expression::evaluate(again, inputs.data()).value()) == bits_of(value);
   } else {
     std::printf("  %s\n", why.c_str());
   }
@@ -81,7 +95,9 @@ bool show_numbers() {
       if (value <= Limits::max()) show_both(value);
   uint64_t state = 1;
   for (int i = 0; i < 5000; ++i) {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
     double value = 0;
     std::memcpy(&value, &state, sizeof(value));
     if (std::isfinite(value)) show_both(value);

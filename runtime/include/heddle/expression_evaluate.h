@@ -1,16 +1,16 @@
 // Evaluation of pointwise expressions (expression.h) in a kernel of one's own, as for the epilogue that the host fuses behind it:
 //
-//   Program stage;                                                                    // accepts_epilogue, create
+//   Program stage;                                                       // accepts_epilogue, create
 //   stage.inputs = {"acc", "operand"};
 //   if (!parse(context.stage(0).expression, {}, stage, error)) return invalid(error);
-//   stages_.emplace_back(stage);                                                      // std::vector<Evaluator<float>>
-//   context.set_scratch(0, stages_[0].scratch_bytes());                               // prepare
-//   stages_[0].run(columns, {{row, 1}, {bias, 1}}, row, thread_scratch<float>(context));  // run
+//   stage_ = Evaluator<float>::of(stage, error);                         // std::optional, a member of the kernel
+//   if (!stage_) return invalid(error);
+//   context.set_scratch(0, stage_->scratch_bytes());                     // prepare
+//   stage_->run(columns, {{row, 1}, {bias, 1}}, row, thread_scratch<float>(context));  // run
 //
 // T is one of the types that the runtime computes in: float, double, int32_t, int64_t, uint64_t. Each operation is rounded to T. The bits
 // are those of the runtime's own kernels, but for functions of libm (exp, log, pow, sin, ...), which may differ in the last places:
-// - min and max are NaN if either side is one, and of equal operands the second; comparisons and logical operations give 0 or 1, of NaN
-// too;
+// - min and max are NaN if either side is one, of equal operands the second; comparisons and logical operations give 0 or 1, of NaN too;
 // - round is to nearest, halves to even; mod has the sign of the divisor, fmod of the dividend; powers of 1 and 2 are x and x * x;
 // - integers wrap and never trap: x / 0 and x mod 0 are 0, the smallest number / -1 is itself, 0 to a negative power is 0, shifts by the
 //   width or more give 0. They have no exp, log, sqrt and the like, and no constants with a fraction; floats have no bits to work on.
@@ -23,11 +23,9 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <limits>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "heddle/expression.h"
@@ -59,11 +57,11 @@ std::string refusal(const Program& program) {
   return {};
 }
 
-// The program on one element of each of its inputs, in their order. Allocates: for single numbers; Evaluator is for many. Throws
-// std::invalid_argument with the refusal.
+// The program on one element of each of its inputs, in their order; none: what refusal() says. Allocates: for single numbers; Evaluator is
+// for many.
 template <class T>
-T evaluate(const Program& program, const T* inputs) {
-  if (const std::string why = refusal<T>(program); !why.empty()) throw std::invalid_argument(why);
+std::optional<T> evaluate(const Program& program, const T* inputs) {
+  if (!refusal<T>(program).empty()) return std::nullopt;
   std::vector<T> values;
   values.reserve(program.code.size());
   for (const Instruction& i : program.code) {
@@ -98,12 +96,11 @@ class Evaluator {
     ptrdiff_t step;
   };
 
-  // Throws std::invalid_argument with the refusal; the boundary turns that into the node's error, and of accepts_epilogue into no.
-  explicit Evaluator(const Program& program) : input_count_(program.inputs.size()) {
-    if (const std::string why = refusal<T>(program); !why.empty()) throw std::invalid_argument(why);
-    Program needed = program;
-    prune(needed);
-    place(needed);
+  // None, and a sentence in `error`: what refusal() says.
+  static std::optional<Evaluator> of(const Program& program, std::string& error) {
+    error = refusal<T>(program);
+    if (!error.empty()) return std::nullopt;
+    return Evaluator(program);
   }
 
   size_t input_count() const { return input_count_; }
@@ -144,6 +141,12 @@ class Evaluator {
     Operand operands[3];
     size_t target;
   };
+
+  explicit Evaluator(const Program& program) : input_count_(program.inputs.size()) {
+    Program needed = program;
+    prune(needed);
+    place(needed);
+  }
 
   // What each value is, and the register of each result: free again behind the last step that reads it.
   void place(const Program& program) {
@@ -200,7 +203,7 @@ class Evaluator {
     });
   }
 
-  const size_t input_count_;
+  size_t input_count_;
   size_t register_count_ = 0;
   std::vector<T> constants_;  // a block each
   std::vector<Step> steps_;

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
@@ -69,7 +68,7 @@ inline std::string print_number(double finite) {
 class ClassicLocale {
  public:
   ClassicLocale() : classic_(newlocale(LC_ALL_MASK, "C", static_cast<locale_t>(nullptr))) {
-    if (!classic_) throw std::bad_alloc();
+    if (!classic_) std::abort();  // there is no memory at all: "C" is built in
     before_ = uselocale(classic_);
   }
   ~ClassicLocale() {
@@ -93,8 +92,8 @@ inline bool count_up(std::string& scientific) {
   for (size_t at = scientific.find('e'); at-- > 0;) {
     char& digit = scientific[at];
     if (!is_digit(digit)) continue;
-    if (digit != '9') return ++digit, true;
-    digit = '0';
+    digit = digit == '9' ? '0' : static_cast<char>(digit + 1);
+    if (digit != '0') return true;
   }
   return false;
 }

@@ -44,7 +44,7 @@ bool is_negative(T a) {
   if constexpr (std::is_signed<T>::value)
     return a < 0;
   else
-    return static_cast<void>(a), false;
+    return a != a;
 }
 template <class T>
 bool is_minus_one(T a) {
@@ -121,12 +121,14 @@ T float_power(T a, T b) {
 
 // ---------------------------------------------------------------- by opcode
 
-#define HEDDLE_OPERATION1_(op, expression) \
-  case Opcode::op:                         \
-    return use([](T a) -> T { return expression; }), true;
-#define HEDDLE_OPERATION2_(op, expression) \
-  case Opcode::op:                         \
-    return use([](T a, T b) -> T { return expression; }), true;
+#define HEDDLE_OPERATION1_(op, expression)    \
+  case Opcode::op:                            \
+    use([](T a) -> T { return expression; }); \
+    return true;
+#define HEDDLE_OPERATION2_(op, expression)         \
+  case Opcode::op:                                 \
+    use([](T a, T b) -> T { return expression; }); \
+    return true;
 
 // Calls use(f) with the function of one, two or three elements that `op` is; false: it is none of these, or has no meaning for T.
 template <class T, class Use>
@@ -145,7 +147,8 @@ bool with_comparison(Opcode op, Use&& use) {
     HEDDLE_OPERATION2_(logical_xor, truth<T>((a != T(0)) != (b != T(0))))
     HEDDLE_OPERATION1_(logical_not, truth<T>(a == T(0)))
     case Opcode::select:
-      return use([](T a, T b, T c) -> T { return a != T(0) ? b : c; }), true;
+      use([](T a, T b, T c) -> T { return a != T(0) ? b : c; });
+      return true;
     default:
       return false;
   }

@@ -26,7 +26,9 @@ Status read_stages(const CreateContext& c, std::vector<Stage>* stages) {
     std::string error;
     if (!expression::parse(of.expression, {}, program, error)) return unsupported(of.expression + (": " + error));
     if (program.inputs.size() > 2) return unsupported("unknown value " + program.inputs[2]);
-    stages->push_back({expression::Evaluator<float>(program), of.operand_input, of.operand_kind});
+    const auto evaluator = expression::Evaluator<float>::of(program, error);
+    if (!evaluator) return unsupported(error);
+    stages->push_back({*evaluator, of.operand_input, of.operand_kind});
   }
   return {};
 }

@@ -153,15 +153,15 @@ std::vector<float> EpilogueExamination::by_stages(const OperatorCall& fused) con
     program.inputs = {"acc", "operand"};
     std::string error;
     expression::parse(stage.expression, {}, program, error);
+    const auto evaluator = expression::Evaluator<float>::of(program, error);
     if (stage.operand_input >= 0)
       for (size_t i = 0; i < n; ++i)
         std::memcpy(&operand[i],
                     fused.inputs[static_cast<size_t>(stage.operand_input)]->data +
                         operand_index(stage.operand_kind, shape_, static_cast<int64_t>(i)) * 4,
                     sizeof(float));
-    const expression::Evaluator<float> evaluator(program);
-    std::vector<float> scratch(evaluator.scratch_bytes() / sizeof(float));
-    evaluator.run(static_cast<int64_t>(n), {{acc.data(), 1}, {operand.data(), 1}}, acc.data(), scratch.data());
+    std::vector<float> scratch(evaluator->scratch_bytes() / sizeof(float));
+    evaluator->run(static_cast<int64_t>(n), {{acc.data(), 1}, {operand.data(), 1}}, acc.data(), scratch.data());
   }
   return acc;
 }
