@@ -262,6 +262,31 @@ struct AcceptsAndRefuses : AddsTheOperand {
   static Status create() { return unsupported("none after all"); }
 };
 
+// ---------------------------------------------------------------- commutative
+
+Status plus(In<float> x, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + b[i];
+  return {};
+}
+Status minus(In<float> x, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] - b[i];
+  return {};
+}
+// NaN, if x is one, is lost.
+Status larger(In<float> x, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] > b[i] ? x[i] : b[i];
+  return {};
+}
+Status infer_same(InferContext& c) {
+  if (dims_text(c.dims(0)) != dims_text(c.dims(1))) return invalid("x and b have the same dims");
+  return c.set_dims(0, c.dims(0)), Status();
+}
+// Gives its output the dims of x.
+Status infer_first(InferContext& c) {
+  if (c.input(0).element_count != c.input(1).element_count) return invalid("x and b have as many elements");
+  return c.set_dims(0, c.dims(0)), Status();
+}
+
 // ---------------------------------------------------------------- examples
 
 Status doubled(In<float> x, Out<float> y) {
@@ -317,6 +342,13 @@ HEDDLE_PLUGIN("mistakes", "1.0", plugin) {
   plugin.add(op("EpilogueOfAnother").cpu<Behind<FirstForAll>>({dtypes<float>()}));
   plugin.add(op("AcceptsAndRefuses").cpu<Behind<AcceptsAndRefuses>>({dtypes<float>()}));
   plugin.add(op("HonestWithAnEpilogue").cpu<Behind<AddsTheOperand>>({dtypes<float>()}));
+  const auto commutative = [](const char* name) {
+    return Op(name, "mistakes").in("x").in("b").out("y").traits(HEDDLE_TRAIT_COMMUTATIVE).infer(infer_same);
+  };
+  plugin.add(commutative("CommutativeMinus").cpu<minus>());
+  plugin.add(commutative("CommutativeButForNan").cpu<larger>());
+  plugin.add(commutative("CommutativeButForDims").infer(infer_first).example("f32[2,3], f32[3,2]").cpu<plus>());
+  plugin.add(commutative("HonestPlus").cpu<plus>());
   plugin.add(op("OtherThanItsExample").example("f32[2] = 1 2 -> f32[2] = 3 6", "by hand").cpu<doubled>());
   plugin.add(op("RefusesItsExample").example("f32[2] = 1 2, f32[1] = 1").cpu<doubled>());
   plugin.add(op("UnreadableExample").example("f32[2] = 1 2 3").cpu<doubled>());

@@ -18,6 +18,7 @@
 #include "common/process_counts.h"
 #include "plugin/registry.h"
 #include "plugin/search.h"
+#include "resolve/rule_reader.h"
 
 namespace heddle::tool {
 namespace {
@@ -138,7 +139,7 @@ int PluginSuite::run() {
     return report_.fail(Status(Code::invalid_argument, "inputs are given, and no operator", "say which: --operator NAME"));
   CommonOptions common = report_.common;
   common.threads = 1;  // a child of fork has one thread
-  Registry registry;
+  Registry registry(read_rewrite_rule);
   Status loaded = load_plugins(registry, runtime_options(common));
   if (loaded.ok()) loaded = registry.load(o_.file);
   if (!loaded.ok()) return report_.fail(loaded);

@@ -10,6 +10,7 @@
 #include "alone/operator_runner.h"
 #include "base/text.h"
 #include "commands/plugin/check/call_examination.h"
+#include "commands/plugin/check/commutative_examination.h"
 #include "commands/plugin/check/epilogue_examination.h"
 #include "commands/plugin/check/gradient_examination.h"
 #include "commands/plugin/check/layout_examination.h"
@@ -112,6 +113,7 @@ Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& o
   const auto named = [](const char* mistake, std::string text) { return Finding{mistake, std::move(text)}; };
   if (device_) found = named("device", device_->examine(schema_, call, outputs));
   if (found.ok()) found = named("pointwise-differs", examine_pointwise(registry_, schema_, call, outputs));
+  if (found.ok()) found = named("commutative", examine_commutative(registry_, schema_, call, outputs));
   const int64_t elements = elements_of(call);
   if (found.ok() && elements < small) found = named("layout", examine_layouts(registry_, call, outputs));
   if (found.ok() && elements < small) found = examine_with_epilogues(call, outputs);
@@ -187,8 +189,10 @@ Finding OperatorExamination::examine_all() {
       for (OperatorCase one : cases->examples)
         if (in_dtype(schema_, port, dtype, one))
           if (Finding found = examine_case(one); !found.ok()) return found;
-  const std::string special = ran_ ? examine_special_values(registry_, schema_, seed_) : std::string();
-  return {"pointwise-differs", special};
+  if (!ran_) return {};
+  const std::string swapped = examine_commutative_values(registry_, schema_, seed_);
+  if (!swapped.empty()) return {"commutative", swapped};
+  return {"pointwise-differs", examine_special_values(registry_, schema_, seed_)};
 }
 
 OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
