@@ -26,14 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 15
+#define HEDDLE_ABI_MINOR 16
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-<<<<<<< HEAD
-#define HEDDLE_ABI_HASH UINT64_C(0xc4cb885b0a48be66)
-=======
 #define HEDDLE_ABI_HASH UINT64_C(0xc4c223288baa5b94)
->>>>>>> c1a8fcf (rules: patterns match commutative operators either way)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
