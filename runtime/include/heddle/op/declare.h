@@ -100,7 +100,7 @@ class Op {
   // output so declared needs no other rule.
   Op& dims(const char* text) {
     if (!last_ports_) return mistake("dims() stands before any port");
-    return (this->*last_ports_).back().dims = text, *this;
+    return set((this->*last_ports_).back().dims, text);
   }
   // The gradient gives the last declared input none, though it holds real numbers: a threshold, a mask.
   Op& not_differentiable() {
