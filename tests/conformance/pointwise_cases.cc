@@ -100,6 +100,8 @@ Cases two_inputs(const std::string& range_a, const std::string& range_b) {
   add(Kind::broadcast, "[33]", "[2,33]");
   add(Kind::broadcast, "[2,33]", "[33]");
   add(Kind::broadcast, "[65,1]", "[1,67]");
+  add(Kind::broadcast, "[65,67]", "[67]");
+  add(Kind::broadcast, "[65,1]", "[65,67]");
   add(Kind::broadcast, "[2,3,17]", "[2,1,1]");
   add(Kind::broadcast, "[2,3,1,5]", "[3,4,1]");
   add(Kind::rank, "[1,2,1,2,1,2,1,3]", "[2,1,2,1,2,1,2,1]");
