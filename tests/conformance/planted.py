@@ -31,7 +31,7 @@ KINDS = {
     "stride": [(r"(\+ \w+) \* (after|stride|row_bytes_|bound_|columns|width|\w+_(?:stride|row|column|step)s?(?:_|\[\w+\])?)\b", r"\1"),
                (r"(\w+) \* (after|\w*stride\w*)\b(?! =)", r"\1 * (\2 + 1)"),
                (r"(\w+) / (after|inner|columns|count_)\b", r"\1 / std::max<int64_t>(\2 - 1, 1)")],
-    "dtype path": [(r"Tag<(u?int\d+_t|float|double|bf16|f16)>\(\)", of_type), (r"static_cast<(u?int(?:8|16|32)_t|uint64_t|float)>\((?!begin|end)", of_type),
+    "dtype path": [(r"Tag<(u?int\d+_t|float|double|bf16|f16)>\(\)", of_type), (r"static_cast<(u?int(?:8|16)_t|float)>\((?!begin|end)", of_type),
                    (r"Arithmetic<T>\(0\)", "Arithmetic<T>(1)")],
     "empty shape": [(r"(\w) == 0\b", r"\1 == 1"), (r"std::max<int64_t>\((\w+), 1\)", r"\1"),
                     (r"std::max<int64_t>\(1, ", "std::max<int64_t>(0, "), (r"element_count > 0\b", "element_count > 1")],

@@ -197,6 +197,8 @@ std::vector<Case> all_modes() {
 Row resize() {
   std::vector<Case> cases = {
       {Kind::odd, "T[1,1,3], U[6] = 0 0 0.25 1 1 0.75, f32[3] = 1 1 2; coordinate_transformation_mode=\"tf_crop_and_resize\""},
+      // Backwards, to the same extents.
+      {Kind::odd, "T[2,1,7], f32[6] = 0 0 1 1 1 0, f32[3] = 1 1 1; coordinate_transformation_mode=\"tf_crop_and_resize\""},
       {Kind::odd, "f32[2,3], f16[0], f32[2] = 2 3"},
       {Kind::odd, "T[7], -, f32[1] = 3"},
       {Kind::odd, "T[2,3,5], -, f32[3] = 1 1 1; mode=\"linear\""},
