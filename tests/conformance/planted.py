@@ -25,15 +25,23 @@ def of_type(match):
     return match.group(0).replace(match.group(1), OTHER_TYPE[match.group(1)])
 
 
+OTHER_DTYPE = {"F16": "BF16", "BF16": "F16", "F32": "F64", "F64": "F32", "I32": "I64", "I64": "I32", "U8": "BOOL", "BOOL": "U8"}
+
+
+def of_dtype(match):
+    return match.group(0).replace(match.group(1), OTHER_DTYPE[match.group(1)])
+
+
 # Kind: patterns and what stands in their place.
 KINDS = {
     "tail element": [(r"(for \(.*; (\w+)) < ([^;]+; )", r"\1 + 1 < \3")],
     "stride": [(r"(\+ \w+) \* (after|stride|row_bytes_|bound_|columns|width|\w+_(?:stride|row|column|step)s?(?:_|\[\w+\])?)\b", r"\1"),
                (r"(\w+) \* (after|\w*stride\w*)\b(?! =)", r"\1 * (\2 + 1)"),
                (r"(\w+) / (after|inner|columns|count_)\b", r"\1 / std::max<int64_t>(\2 - 1, 1)")],
-    "dtype path": [(r"Tag<(u?int\d+_t|float|double|bf16|f16)>\(\)", of_type), (r"static_cast<(u?int(?:8|16)_t|float)>\((?!begin|end)", of_type),
-                   (r"Arithmetic<T>\(0\)", "Arithmetic<T>(1)")],
-    "empty shape": [(r"(\w) == 0\b", r"\1 == 1"), (r"std::max<int64_t>\((\w+), 1\)", r"\1"),
+    "dtype path": [(r"Tag<(u?int\d+_t|float|double|bf16|f16)>\(\)", of_type), (r"== HEDDLE_(F16|BF16|F32|F64|I32|I64|U8|BOOL)\b", of_dtype),
+                   (r"is_same_v<T, (float|double|f16|bf16|u?int\d+_t)>", of_type), (r"Arithmetic<T>\(0\)", "Arithmetic<T>(1)")],
+    "empty shape": [(r"(\w*(?:count|size|rows|columns|extent|elements|height|width|total|bytes|depth|length)\w*(?:\[\w+\])?) == 0\b", r"\1 == 1"),
+                    (r"std::max<int64_t>\((\w+), 1\)", r"\1"),
                     (r"std::max<int64_t>\(1, ", "std::max<int64_t>(0, "), (r"element_count > 0\b", "element_count > 1")],
     "tile boundary": [(r"\b(range)\.first\b", r"(\1.first + (\1.first > 0))"), (r"\b(range)\.last\b", r"(\1.last - (\1.last > \1.first + 1))"),
                       (r"(\w+ = begin) ([*;])", r"\1 + (begin > 0) \2"), (r"(\w+) < end\b", r"\1 + 1 < end")],

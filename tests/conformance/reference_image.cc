@@ -232,6 +232,8 @@ Row roi_align() {
   std::vector<Case> cases = {
       {Kind::odd, "f32[1,2,5,7], f32[2,4] = 1 1 4 3 0.5 0.25 6 5, i64[2] = 0"},
       {Kind::odd, "f32[2,17,9,8], f32[5,4]" + rois + ", i64[5] = 0 1 1 0 1; output_height=7, output_width=3, spatial_scale=0.75"},
+      {Kind::odd, "T[1,2,1,7] = 1..2, T[2,4] = 1 0 4 1 0.5 0 6 0.75, i64[2] = 0; output_width=3"},
+      {Kind::odd, "T[1,2,7,1] = 1..2, T[2,4] = 0 1 1 4 0 0.5 0.75 6, i64[2] = 0; output_height=3"},
       // A region of no extent: one element where no pixel is shifted.
       {Kind::odd, "T[1,2,5,7], T[2,4] = 2 2 2 2 4 3 1 1, i64[2] = 0; coordinate_transformation_mode=\"output_half_pixel\", output_width=2"},
       {Kind::odd, "T[1,1,3,3], T[1,4] = 10 10 12 12, i64[1] = 0; sampling_ratio=2"},

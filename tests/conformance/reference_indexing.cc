@@ -45,6 +45,7 @@ Row gather() {
                     {Kind::odd, "T[5,1], U[2,3] = -5..5"},
                     {Kind::odd, "T[3,65,2], i64[5] = -65..65; axis=1"},
                     {Kind::odd, "T[3,5,7], U[2,2] = -7..7; axis=2"},
+                    {Kind::odd, "T[7,3], U[7] = 6 0 3 3 1 2 5"},
                     {Kind::odd, "f32[6] = nan inf -inf 0 -0.0 1, i64[7] = 0 1 2 3 4 5 0"},
                     {Kind::empty, "T[0,3], i64[0]"},
                     {Kind::empty, "T[5,0], U[3]"},

@@ -76,6 +76,8 @@ Row matmul() {
                     {Kind::rank, "T[2,1,2,1,2,1,3,5], T[1,2,1,2,1,2,5,4]"},
                     // Several tiles: of rows, of columns, of images; long sums.
                     {Kind::large, "f32[301,67], f32[67,133]"},
+                    // Deeper than what a library is asked for: sums of double then.
+                    {Kind::large, "f32[16777216], f32[16777216,1]"},
                     {Kind::large, "f32[7,129], f32[129,3001]"},
                     {Kind::large, "f32[13,45,31], f32[13,31,151]"},
                     {Kind::large, "f32[5,3,45,31], f32[3,31,201]"},

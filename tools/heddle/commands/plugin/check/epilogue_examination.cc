@@ -89,6 +89,8 @@ OperatorCall with_special_values(OperatorCall call) {
 std::vector<Epilogue> epilogues() {
   std::vector<Epilogue> all = {{{"max(acc, 0)"}},
                                {{"max(acc, -0)"}},
+                               {{"min(acc, 0)"}},
+                               {{"min(acc, -0)"}},
                                {{"min(max(acc, -0.5), 0.75)"}},
                                {{"mul(acc, sigmoid(acc))"}},
                                {{"select(lt(acc, 0), mul(0.25, acc), acc)"}},
