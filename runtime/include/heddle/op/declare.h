@@ -69,16 +69,17 @@ class Op {
     if (is_optional) flags |= HEDDLE_PORT_OPTIONAL;
     return port(inputs_, name, set, nullptr, flags);
   }
+  // A set of one dtype, without a variable, is the output's dtype.
   Op& out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     rules_.push_back(rule);
-    return port(outputs_, name, set, variable, 0);
+    port(outputs_, name, set, variable, 0);
+    for (heddle_dtype d = 1; d < HEDDLE_DTYPE_COUNT && !variable; ++d)
+      if (set == HEDDLE_DTYPE_BIT(d)) outputs_.back().default_dtype = d;
+    return *this;
   }
   // An output with a dtype of its own.
   Op& out_as(const char* name, heddle_dtype dtype, ShapeRule rule = {}) {
-    rules_.push_back(rule);
-    port(outputs_, name, HEDDLE_DTYPE_BIT(dtype), nullptr, 0);
-    outputs_.back().default_dtype = dtype;
-    return *this;
+    return out(name, rule, HEDDLE_DTYPE_BIT(dtype), nullptr);
   }
   Op& optional_out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     out(name, rule, set, variable);

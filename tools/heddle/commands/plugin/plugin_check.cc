@@ -11,7 +11,7 @@
 #include "commands/plugin/call_arguments.h"
 #include "commands/plugin/check/operator_examination.h"
 #include "commands/plugin/check/rule_examination.h"
-#include "commands/plugin/check/watched_run.h"
+#include "commands/plugin/check/watch/watched_run.h"
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/session_host.h"
 #include "common/child_process.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "commands/plugin/check/watched_run.h"
+#include "commands/plugin/check/watch/watched_run.h"
 #include "heddle/expression_evaluate.h"
 #include "tensors/inputs.h"
 
