@@ -98,7 +98,7 @@ struct Row {
   std::string type;
   Reference reference;
   std::vector<Case> cases;
-  // Errors allowed, in units of the last place of the output's dtype at its scale. 0: exact, once rounded.
+  // Errors allowed (judge.h). 0: exact, once rounded.
   double ulps = 0;
   std::string domain = "";
   // Kinds that no call of the operator can have, and why: {Kind::broadcast, "one input"}.
@@ -107,6 +107,10 @@ struct Row {
   std::map<DType, double> ulps_of = {};
   // Each input and output may be in a layout of its own, as the operator puts one in place of another: several are tried.
   bool any_layouts = false;
+  // Whether the sign of a zero follows from the operator: of what is exact it does.
+  bool signed_zeros = ulps == 0;
+  // The kernel has one tile whatever the shapes are.
+  bool one_tile = false;
 };
 
 // One for each family; rows() is all of them.

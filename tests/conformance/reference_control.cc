@@ -231,7 +231,11 @@ Row if_row() {
   add(Kind::broadcast, "i32[3,1], i32[3,5]", "swapped", "added", "i32[3,5], i32[3,1]", "i32[3,5], i32[3,1]");
   add(Kind::rank, "f32[1,2,1,2,1,2,1,3]", "twice", "same", "f32[2,2,1,2,1,2,1,3]", "f32[1,2,1,2,1,2,1,3]");
   add(Kind::large, "f32[301,257]", "same", "twice", "f32[301,257]", "f32[602,257]");
-  return {.type = "If", .reference = if_branch, .cases = std::move(cases), .without = {{Kind::strided, "it hands on whole tensors"}}};
+  return {.type = "If",
+          .reference = if_branch,
+          .cases = std::move(cases),
+          .without = {{Kind::strided, "it hands on whole tensors"}},
+          .one_tile = true};
 }
 
 // ---------------------------------------------------------------- Loop
@@ -290,7 +294,11 @@ Row loop_row() {
   add(Kind::large, "i64[] = 5, -, f32[301,57]", "turned", "f32[301,57], f32[5,301,57], i64[5]");
   add(Kind::large, "i64[] = 1003, -, i32[3]", "collecting", "i32[3], i64[1003]");
   add(Kind::large, "i64[] = 9, -, u8[77]", "growing", "u8[39424], i64[9]");
-  return {.type = "Loop", .reference = loop, .cases = std::move(cases), .without = {{Kind::strided, "it hands on whole tensors"}}};
+  return {.type = "Loop",
+          .reference = loop,
+          .cases = std::move(cases),
+          .without = {{Kind::strided, "it hands on whole tensors"}},
+          .one_tile = true};
 }
 
 // ---------------------------------------------------------------- Scan
@@ -362,7 +370,7 @@ Row scan_row() {
       "f32[2,1,2,1,2,1,3], f32[2,1,2,1,2,1,3,3]");
   add(Kind::large, "f32[257], f32[301,257]", "1", "summed", "f32[257], f32[301,257]");
   add(Kind::large, "f32[61,57], f32[61,31,57]", "1, scan_input_axes=[1], scan_output_axes=[1]", "delayed", "f32[61,57], f32[61,31,57]");
-  return {.type = "Scan", .reference = scan, .cases = std::move(cases)};
+  return {.type = "Scan", .reference = scan, .cases = std::move(cases), .one_tile = true};
 }
 
 }  // namespace

@@ -339,7 +339,8 @@ Row non_max_suppression() {
                     {Kind::large, "f32[1,1501,4] = 0..0.2, f32[1,2,1501], i64[1] = 2000, f32[1] = 0.6; center_point_box=1"}},
           .without = {{Kind::broadcast, "all inputs have shapes of their own"},
                       {Kind::strided, "it takes whole tensors"},
-                      {Kind::rank, "boxes and scores have three dimensions"}}};
+                      {Kind::rank, "boxes and scores have three dimensions"}},
+          .one_tile = true};
 }
 
 }  // namespace

@@ -57,12 +57,15 @@ Row extreme(const std::string& type, Number (*of_two_numbers)(Number, Number)) {
   return {.type = type, .reference = fold, .cases = cases, .without = no_strides};
 }
 
+// Sums are f32, or f64 of f64: what is beyond them has no mean.
 Row sum(const std::string& type, bool divided) {
   const auto added = [divided](const Call& c) {
     const auto divisor = static_cast<Number>(divided ? c.inputs.size() : 1);
-    Numbers result = elementwise(c, c[0].dtype, [divisor](const Inputs& x) {
+    Numbers result = elementwise(c, c[0].dtype, [divisor, dtype = c[0].dtype](const Inputs& x) {
       Number total = 0;
       for (const Number next : x) total += next;
+      const Number stored = rounded(dtype == DType::f64 ? dtype : DType::f32, total);
+      if (is_floating(dtype) && std::isinf(stored)) total = stored;
       return total / divisor;
     });
     result.scale = elementwise(c, c[0].dtype, [divisor](const Inputs& x) {

@@ -70,8 +70,10 @@ std::vector<Row> pointwise_unary_rows() {
     Cases cases = joined({one_input(f.ranges[0]), over_ranges(Kind::odd, "T[2049]@", f.ranges), over_special(Kind::odd, "T[18] = SPECIAL"),
                           about_their_zeros(f.type), each(float_names, Kind::odd, "T[9] = -2.5 -1.5 -0.5 0.5 1.5 2.5 3.5 1.25 -0.75")});
     std::map<DType, double> ulps_of = beside_f32(f.ulps_f32, f.ulps_f64);
-    rows.push_back(
-        {.type = f.type, .reference = of_one(f.of), .cases = cases, .ulps = f.ulps_f32, .without = one_input_only, .ulps_of = ulps_of});
+    Row row = {
+        .type = f.type, .reference = of_one(f.of), .cases = cases, .ulps = f.ulps_f32, .without = one_input_only, .ulps_of = ulps_of};
+    row.signed_zeros = true;
+    rows.push_back(std::move(row));
   }
   return rows;
 }

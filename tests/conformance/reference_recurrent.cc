@@ -269,7 +269,7 @@ Row row(const char* type, Cell cell, int64_t gates, const std::vector<std::strin
     add(Kind::odd, "f32", {3, 2, 9, 17}, "bidirectional", "", variant + ", clip=0.5");
   }
   add(Kind::large, "f32", {3, 67, 9, 16}, "bidirectional", "BlhcP");
-  add(Kind::large, "f32", {5, 7, 70, 40}, "reverse", "B", "layout=1");
+  add(Kind::large, "f32", {7, 19, 70, 40}, "reverse", "B", "layout=1");
   return {.type = type,
           .reference = [=](const Call& call) { return layer(call, cell, gates, functions); },
           .cases = std::move(cases),

@@ -170,7 +170,7 @@ Row unique() {
       cases.push_back({more.kind, more.call + sorted});
   // So much is ordered in another way, that can be called off.
   cases.push_back({Kind::large, "i8[1201,1403] = 0..2; axis=0"});
-  return {.type = "Unique", .reference = unique_reference, .cases = cases, .without = {one_input}};
+  return {.type = "Unique", .reference = unique_reference, .cases = cases, .without = {one_input}, .one_tile = true};
 }
 
 // ---------------------------------------------------------------- Compress, NonZero
@@ -208,7 +208,8 @@ Row compress() {
                     {Kind::large, "T[257,301], bool[257] =" + digits(257, 2) + "; axis=0"},
                     {Kind::large, "T[301,257], bool[257] =" + digits(257, 2) + "; axis=1"},
                     {Kind::large, "f64[70001], bool[70001] = 0..2"},
-                    {Kind::large, "u8[3,257,1001], bool[257] =" + digits(257, 2) + "; axis=1"}}};
+                    {Kind::large, "u8[3,257,1001], bool[257] =" + digits(257, 2) + "; axis=1"}},
+          .one_tile = true};
 }
 
 std::vector<Numbers> non_zero_reference(const Call& c) {
@@ -243,7 +244,8 @@ Row non_zero() {
                     {Kind::large, "T[301,257] = 0..2"},
                     {Kind::large, "u8[257,9,61] = 0..2"},
                     {Kind::large, "bool[4200011] = 0..2"}},
-          .without = {one_input, takes_no_steps}};
+          .without = {one_input, takes_no_steps},
+          .one_tile = true};
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Row eye_like() {
                              {Kind::odd, "f32[3,3]; k=-9223372036854775808"},
                              {Kind::empty, "T[0,3]"},
                              {Kind::empty, "T[3,0]; k=1"},
-                             {Kind::rank, "T[1,4]"},
+                             {Kind::odd, "T[1,4]"},
                              {Kind::large, "T[301,357]; k=-1"},
                              {Kind::large, "f64[857,301]; k=3"},
                              {Kind::large, "u8[1301,1357]; k=3"}};
@@ -67,7 +67,7 @@ Row eye_like() {
                 return std::vector{result};
               },
           .cases = cases,
-          .without = {one_input, takes_no_steps}};
+          .without = {one_input, takes_no_steps, {Kind::rank, "it makes a matrix"}}};
 }
 
 Row range() {
@@ -140,7 +140,8 @@ Row shape() {
                     {Kind::strided, "f32[3,5]; start=-9223372036854775808, end=9223372036854775807"},
                     {Kind::rank, "T[1,2,1,2,1,2,1,3]; start=2, end=-1"},
                     {Kind::large, "T[301,357]"}},
-          .without = {one_input}};
+          .without = {one_input},
+          .one_tile = true};
 }
 
 Row size() {
@@ -155,7 +156,8 @@ Row size() {
                     {Kind::empty, "T[3,0,5]"},
                     {Kind::rank, "T[1,2,1,2,1,2,1,3]"},
                     {Kind::large, "T[301,357]"}},
-          .without = {one_input, takes_no_steps}};
+          .without = {one_input, takes_no_steps},
+          .one_tile = true};
 }
 
 // ---------------------------------------------------------------- the same elements
