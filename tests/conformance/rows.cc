@@ -7,8 +7,31 @@ namespace heddle::conformance {
 const std::vector<Row>& rows() {
   static const std::vector<Row>& all = *[] {
     auto* rows = new std::vector<Row>();
-    for (const auto family : {pointwise_rows, pointwise_other_rows, movement_rows, indexing_rows, convolution_rows, matrix_rows, image_rows,
-                              control_rows, reduction_rows, normalization_rows, training_rows, random_rows}) {
+    for (const auto family : {pointwise_rows,
+                              pointwise_unary_rows,
+                              pointwise_activation_rows,
+                              pointwise_cast_rows,
+                              pointwise_program_rows,
+                              pointwise_other_rows,
+                              movement_rows,
+                              block_rows,
+                              shape_rows,
+                              indexing_rows,
+                              scatter_rows,
+                              selection_rows,
+                              convolution_rows,
+                              pooling_rows,
+                              matrix_rows,
+                              image_rows,
+                              resize_rows,
+                              control_rows,
+                              recurrent_rows,
+                              reduction_rows,
+                              along_axis_rows,
+                              normalization_rows,
+                              normalization_channel_rows,
+                              training_rows,
+                              random_rows}) {
       std::vector<Row> own = family();
       rows->insert(rows->end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     }

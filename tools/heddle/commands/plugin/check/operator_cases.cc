@@ -47,6 +47,27 @@ uint32_t required_inputs(const OperatorSchema& schema) {
 // Shapes of the inputs, by port.
 using InputShapes = std::vector<Shape>;
 
+// Shapes of ports whose names stand for `extents`.
+InputShapes declared_shapes(const std::vector<DeclaredDims::Port>& ports, const std::vector<int64_t>& extents, const Shape& rest) {
+  InputShapes made;
+  for (const DeclaredDims::Port& port : ports)
+    made.push_back(port.declared ? DeclaredDims::shape_of(port, extents, rest)
+                                 : Shape(extents.data(), std::min<int>(2, static_cast<int>(extents.size()))));
+  return made;
+}
+
+// The same, with the extents of the last names made small where an input would take long: the first ones are as they were.
+InputShapes bounded_shapes(const std::vector<DeclaredDims::Port>& ports, std::vector<int64_t> extents, const Shape& rest) {
+  constexpr int64_t most = 300'000;  // elements of one input
+  InputShapes made = declared_shapes(ports, extents, rest);
+  const auto is_large = [&] {
+    return std::any_of(made.begin(), made.end(), [](const Shape& shape) { return shape.element_count() > most; });
+  };
+  for (size_t n = extents.size(); n-- > 0 && is_large(); made = declared_shapes(ports, extents, rest))
+    extents[n] = std::min<int64_t>(extents[n], 2);
+  return made;
+}
+
 // Where the ports say how their dims go together (heddle_port::dims), shapes that do; else the same for all.
 std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   std::vector<InputShapes> all;
@@ -61,10 +82,7 @@ std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
     for (const Shape& rest : {Shape{}, Shape{2}, Shape{3, 1}}) {
       std::vector<int64_t> extents(schema.declared_dims.name_count());
       for (size_t n = 0; n < extents.size(); ++n) extents[n] = round[n % round.size()];
-      InputShapes& made = all.emplace_back();
-      for (const DeclaredDims::Port& port : ports)
-        made.push_back(port.declared ? DeclaredDims::shape_of(port, extents, rest)
-                                     : Shape(extents.data(), std::min<int>(2, static_cast<int>(extents.size()))));
+      all.push_back(bounded_shapes(ports, std::move(extents), rest));
       const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
       if (!varies) break;
     }
@@ -243,6 +261,36 @@ bool in_dtype(const OperatorSchema& schema, uint32_t port, DType dtype, Operator
   of.about = port == 0 ? fmt::format("in {}, {}", to_string(dtype), of.about)
                        : fmt::format("with {} of input {}, {}", to_string(dtype), port, of.about);
   return true;
+}
+
+namespace {
+
+bool same_attributes(const OperatorCall& a, const OperatorCall& b) {
+  return std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
+                    [](const Attribute& x, const Attribute& y) { return x.name == y.name && x.value == y.value; });
+}
+
+bool same_inputs_but_for_dtypes(const std::vector<std::shared_ptr<const Blob>>& a, const std::vector<std::shared_ptr<const Blob>>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x && y ? x->shape == y->shape && same_numbers(*x, *y) : x == y; });
+}
+
+bool other_outputs(const std::vector<ExampleTensor>& a, const std::vector<ExampleTensor>& b) {
+  for (size_t o = 0; o < std::min(a.size(), b.size()); ++o)
+    if (a[o].content && b[o].content && (a[o].shape != b[o].shape || !same_numbers(*a[o].content, *b[o].content))) return true;
+  return false;
+}
+
+}  // namespace
+
+bool depends_on_dtype(const std::vector<OperatorCase>& examples) {
+  for (const OperatorCase& a : examples)
+    for (const OperatorCase& b : examples)
+      if (!a.call.inputs.empty() && !b.call.inputs.empty() && a.call.inputs[0] && b.call.inputs[0] &&
+          a.call.inputs[0]->dtype != b.call.inputs[0]->dtype && same_attributes(a.call, b.call) &&
+          same_inputs_but_for_dtypes(a.call.inputs, b.call.inputs) && other_outputs(a.expected, b.expected))
+        return true;
+  return false;
 }
 
 // ---------------------------------------------------------------- coverage

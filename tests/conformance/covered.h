@@ -1,0 +1,22 @@
+// What the suite has covered of each operator; the program prints it when it ends.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "conformance/reference.h"
+
+namespace heddle::conformance {
+
+struct Covered {
+  std::set<std::string> dtypes;  // of input 0, or of output 0
+  int calls[kind_count] = {}, epilogues[kind_count] = {}, runs = 0, layouts = 0, in_place = 0;
+  int64_t most_tiles = 0;  // of one of its calls
+};
+
+// By name.
+std::map<std::string, Covered>& covered();
+
+}  // namespace heddle::conformance
