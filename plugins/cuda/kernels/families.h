@@ -5,7 +5,8 @@
 
 namespace heddle::cuda {
 
-#define HEDDLE_CUDA_FAMILIES(family) family(pointwise)
+#define HEDDLE_CUDA_FAMILIES(family) \
+  family(pointwise)
 
 #define HEDDLE_CUDA_FAMILY_DECLARED(name) void add_##name(plugin::Builder& plugin);
 HEDDLE_CUDA_FAMILIES(HEDDLE_CUDA_FAMILY_DECLARED)
