@@ -1,0 +1,46 @@
+#include "generate/launch_plan.h"
+
+#include <cstring>
+
+#include "generate/texts.h"
+
+namespace heddle::cuda {
+
+void KernelSource::use(const char* name) {
+  const std::string_view content = texts().at(name);
+  if (text.find(content) == std::string::npos) text += content;
+}
+
+void ParameterWriter::address(const char* before, const char* type, const char* name, Address::Of of, uint32_t index, uint64_t offset) {
+  if (text_) *text_ += std::string("  ") + before + type + "* " + name + ";\n";
+  if (!step_) return;
+  step_->addresses[step_->address_count++] = {of, static_cast<uint16_t>(step_->word_count), index, offset};
+  word(0);
+}
+
+void ParameterWriter::address_of_many(const char* before, const char* type, const char* name, size_t number, Address::Of of,
+                                      uint32_t index) {
+  if (text_)
+    address(before, type, (name + std::to_string(number)).c_str(), of, index);
+  else
+    address(before, type, name, of, index);
+}
+
+void ParameterWriter::number(const char* name, int64_t value) {
+  if (text_) *text_ += std::string("  i64 ") + name + ";\n";
+  if (step_) word(value);
+}
+
+void ParameterWriter::number(const char* name, double value) {
+  if (text_) *text_ += std::string("  double ") + name + ";\n";
+  int64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  if (step_) word(bits);
+}
+
+void ParameterWriter::numbers(const char* name, const int64_t* values, int count) {
+  if (text_) *text_ += std::string("  i64 ") + name + "[" + std::to_string(count) + "];\n";
+  for (int i = 0; step_ && i < count; ++i) word(values[i]);
+}
+
+}  // namespace heddle::cuda

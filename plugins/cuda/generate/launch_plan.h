@@ -1,0 +1,141 @@
+// What a kernel of this plugin does, apart from the device: a source with some entries, and launches of them with their parameters. Made
+// and tested without a toolkit (tests/cuda/plan_run.h); kernels/planned_kernel.h runs it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/op.h"
+
+namespace heddle::cuda {
+
+// Where an address among a kernel's parameters comes from. `offset` in bytes, of scratch alone.
+struct Address {
+  enum Of : uint8_t { input, output, scratch };
+  Of of = input;
+  uint16_t word = 0;
+  uint32_t index = 0;
+  uint64_t offset = 0;
+};
+
+// One launch. A kernel's one parameter is a struct of 64-bit words, addresses among them.
+struct Step {
+  uint32_t kernel = 0;       // number of its entry in the source
+  unsigned int threads = 0;  // of a block
+  int64_t blocks = 0;        // that there is work for; fewer of them do the same. 0: nothing to do
+  uint32_t word_count = 0, address_count = 0;
+  std::array<int64_t, 100> words;
+  std::array<Address, 24> addresses;
+};
+
+// In the order of the stream. No memory but its own: it is made anew in runs whose extents differ.
+struct LaunchPlan {
+  std::array<Step, 26> steps;
+  uint32_t step_count = 0;
+  uint64_t scratch_bytes = 0;
+
+  Step& add(uint32_t kernel, unsigned int threads, int64_t blocks) {
+    Step& step = steps[step_count++];
+    step.kernel = kernel;
+    step.threads = threads;
+    step.blocks = blocks;
+    step.word_count = step.address_count = 0;
+    return step;
+  }
+  // Offset of so many bytes of scratch.
+  uint64_t take(uint64_t bytes) {
+    const uint64_t at = scratch_bytes;
+    scratch_bytes = (at + bytes + 63) / 64 * 64;
+    return at;
+  }
+};
+
+// Behind text/element.cuh. Names of entries begin with `prefix`: sources may stand behind each other.
+struct KernelSource {
+  std::string prefix = "heddle_";
+  std::string text;
+  std::vector<std::string> entries;  // names, by Step::kernel
+  bool contract = true;              // products and sums round once
+
+  // Adds the name of an entry, and answers it.
+  std::string entry(const std::string& name) {
+    entries.push_back(prefix + name);
+    return entries.back();
+  }
+  // Puts the file of text/ in, unless it is there.
+  void use(const char* name);
+};
+
+// What a kernel is prepared for, or run with: views as the host gives them.
+struct Operands {
+  const heddle_tensor* const* inputs = nullptr;
+  const heddle_tensor* const* outputs = nullptr;
+  uint32_t input_count = 0, output_count = 0;
+
+  const heddle_tensor* input(uint32_t i) const { return i < input_count ? inputs[i] : nullptr; }
+  const heddle_tensor* output(uint32_t i) const { return i < output_count ? outputs[i] : nullptr; }
+  // Whether input i has the same content, which may be read here, in every run.
+  bool is_constant(uint32_t i) const {
+    const heddle_tensor* t = input(i);
+    return !t || ((t->flags & HEDDLE_TENSOR_CONSTANT) && (t->data || t->element_count == 0));
+  }
+  // Whether no output has an element. Beside an extent of 0 the others may be of any size: nothing is multiplied then.
+  bool writes_nothing() const {
+    for (uint32_t i = 0; i < output_count; ++i)
+      if (outputs[i] && outputs[i]->element_count > 0) return false;
+    return true;
+  }
+};
+
+class Launches {
+ public:
+  virtual ~Launches() = default;
+  // Decides how, and writes the source; without entries there is nothing to do. `varies`: runs may have smaller extents than these, or
+  // other content of shape operands.
+  virtual plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) = 0;
+  // The launches for what choose() saw or, where that varies, for what a run has. Allocates nothing.
+  virtual plugin::Status plan(const Operands& operands, LaunchPlan* plan) const = 0;
+  // Whether plan() has to be asked in each run, although no extent varies.
+  virtual bool varies() const { return false; }
+};
+
+// ---------------------------------------------------------------- for those who make them
+
+// The members of a kernel's struct of parameters, in order: their text (where it is asked for) and their words.
+class ParameterWriter {
+ public:
+  // Null: only the other is wanted.
+  ParameterWriter(std::string* text, Step* step) : text_(text), step_(step) {}
+  // A pointer to `before` and `type`, as "const " and "f16".
+  void address(const char* before, const char* type, const char* name, Address::Of of, uint32_t index, uint64_t offset = 0);
+  // The same of one of several: "name" and its number.
+  void address_of_many(const char* before, const char* type, const char* name, size_t number, Address::Of of, uint32_t index);
+  void number(const char* name, int64_t value);
+  void number(const char* name, double value);
+  void numbers(const char* name, const int64_t* values, int count);
+
+ private:
+  void word(int64_t value) { step_->words[step_->word_count++] = value; }
+  std::string* text_;
+  Step* step_;
+};
+
+// Blocks for so much work, of which one does `at_once`.
+inline int64_t blocks_of(int64_t work, int64_t at_once) {
+  return work / at_once + (work % at_once > 0 ? 1 : 0);
+}
+// The power of two at or above n.
+inline int64_t power_above(int64_t n) {
+  int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+// Whether positions up to `count` need 64 bits. Grids add up to one step of theirs to what they count.
+inline bool is_wide(int64_t count) {
+  return count > (int64_t{1} << 31) - 1;
+}
+
+}  // namespace heddle::cuda
