@@ -6,7 +6,7 @@
 namespace heddle::cuda {
 
 #define HEDDLE_CUDA_FAMILIES(family) \
-  family(pointwise)
+  family(pointwise) family(reduce) family(argmax)
 
 #define HEDDLE_CUDA_FAMILY_DECLARED(name) void add_##name(plugin::Builder& plugin);
 HEDDLE_CUDA_FAMILIES(HEDDLE_CUDA_FAMILY_DECLARED)
