@@ -1,0 +1,165 @@
+#include "generate/rows/row_source.h"
+
+#include "generate/dtype_names.h"
+
+namespace heddle::cuda {
+
+using plugin::Status;
+
+ReduceKind known_of(RowKind kind) {
+  switch (kind) {
+    case RowKind::softmax:
+      return ReduceKind::softened;
+    case RowKind::log_softmax:
+      return ReduceKind::softened_log;
+    case RowKind::hardmax:
+      return ReduceKind::first_largest;
+    case RowKind::moments:
+      return ReduceKind::moments;
+    case RowKind::moments_beside:
+      return ReduceKind::moments_beside;
+    case RowKind::squares:
+      return ReduceKind::inverse_root;
+    case RowKind::norm1:
+      return ReduceKind::norm1;
+    default:
+      return ReduceKind::norm2;
+  }
+}
+
+namespace {
+
+std::string row_type(const RowShape& shape) {
+  switch (shape.kind) {
+    case RowKind::softmax:
+      return "SoftmaxRow<C>";
+    case RowKind::log_softmax:
+      return "LogSoftmaxRow<C>";
+    case RowKind::hardmax:
+      return "HardmaxRow<C>";
+    case RowKind::moments:
+      return "MomentsRow<C, false>";
+    case RowKind::moments_beside:
+      return "MomentsRow<C, true>";
+    case RowKind::squares:
+      return "SquaresRow<C>";
+    case RowKind::norm1:
+      return "NormRow<C, 1>";
+    default:
+      return "NormRow<C, 2>";
+  }
+}
+
+// A parameter as statements in front of the elements, and as its value beside element e.
+struct ParameterText {
+  std::string reads, value;
+};
+ParameterText parameter_text(const RowShape& shape, PerRow access, heddle_dtype dtype, const std::string& name) {
+  if (access == PerRow::none) return {};
+  const std::string type = stored_type(dtype), pack = "Pack<" + type + ", W>", begin = "To<C>::from(",
+                    channel = "channel_of(p, row, position";
+  switch (access) {
+    case PerRow::one:
+      return {"    const C " + name + " = " + begin + "*p." + name + ");\n", name};
+    case PerRow::position:
+      return {"    const " + pack + " " + name + " = *(const " + pack + "*)(p." + name + " + position);\n", begin + name + ".element[e])"};
+    case PerRow::repeated:
+      return {"", begin + "p." + name + "[(position + e) % (Index)p." + name + "_repeat])"};
+    default:
+      if (shape.one_channel) return {"    const C " + name + " = " + begin + "p." + name + "[" + channel + ")]);\n", name};
+      return {"", begin + "p." + name + "[" + channel + " + e)])"};
+  }
+}
+
+std::string row_constants(const RowShape& shape) {
+  const auto constant = [](const char* name, int value) {
+    return std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
+  };
+  return constant("WIDTH", shape.width) + constant("THREADS", shape.threads) +
+         (shape.held ? constant("LANES", shape.lanes) + constant("HELD", shape.packs) + constant("STRIDED", shape.strided)
+                     : constant("GROUPS", shape.groups));
+}
+
+std::string write_text(const RowShape& shape, const ChainText& behind) {
+  const ParameterText scale = parameter_text(shape, shape.scale, shape.scale_dtype, "scale");
+  const ParameterText bias = parameter_text(shape, shape.bias, shape.bias_dtype, "bias");
+  const std::string y = "Pack<" + std::string(stored_type(shape.output)) + ", W>";
+  std::string value = scale.value.empty() ? "v[e]" : "v[e] * " + scale.value;
+  if (!bias.value.empty()) value += " + " + bias.value;
+  return "  template <int W>\n  HEDDLE_INLINE_MEMBER void write(const Parameters& p, Index at, Index row, Index position, const C (&v)[W]) "
+         "{\n" +
+         scale.reads + bias.reads + behind.reads("at") + "    " + y + " y;\n    for (int e = 0; e < W; ++e) y.element[e] = Stored<" +
+         stored_type(shape.output) + ">::of(" + behind.call(value, shape.output) + ");\n    *(" + y + "*)(p.y + at) = y;\n  }\n";
+}
+
+std::string tell_text(const RowShape& shape) {
+  std::string text = "  HEDDLE_INLINE_MEMBER void tell(const Parameters& p, Index row, const Kind::S& known) {\n";
+  if (shape.mean != HEDDLE_DTYPE_NONE)  // an infinite mean has no second part
+    text += "    p.mean[row] = Stored<" + std::string(stored_type(shape.mean)) +
+            ">::of(is_finite(known.shift) ? known.shift + known.rest : known.shift);\n";
+  if (shape.inverse != HEDDLE_DTYPE_NONE)
+    text += "    p.inverse[row] = Stored<" + std::string(stored_type(shape.inverse)) + ">::of(known.inverse);\n";
+  return text + "  }\n";
+}
+
+bool has_channels(const RowShape& shape) {
+  return shape.scale == PerRow::channel || shape.bias == PerRow::channel;
+}
+
+}  // namespace
+
+void row_parameters(const RowShape& shape, const RowNumbers& n, ParameterWriter& writer) {
+  writer.address("", stored_type(shape.output), "y", Address::output, shape.result);
+  writer.address("const ", stored_type(shape.input), "x", Address::input, 0);
+  if (shape.scale != PerRow::none) writer.address("const ", stored_type(shape.scale_dtype), "scale", Address::input, 1);
+  if (shape.bias != PerRow::none) writer.address("const ", stored_type(shape.bias_dtype), "bias", Address::input, 2);
+  if (shape.mean != HEDDLE_DTYPE_NONE) writer.address("", stored_type(shape.mean), "mean", Address::output, 1);
+  if (shape.inverse != HEDDLE_DTYPE_NONE) writer.address("", stored_type(shape.inverse), "inverse", Address::output, 2);
+  if (!shape.held) writer.address("const ", "S", "known", Address::scratch, 0, n.known);
+  ChainText(shape.before, "before").parameters(writer);
+  ChainText(shape.behind, "behind").parameters(writer);
+  if (shape.scale == PerRow::repeated) writer.number("scale_repeat", n.scale_repeat);
+  if (shape.bias == PerRow::repeated) writer.number("bias_repeat", n.bias_repeat);
+  if (has_channels(shape)) {
+    writer.number("groups", n.groups);
+    writer.number("channels", n.channels);
+    writer.number("spatial", n.spatial);
+  }
+  if (shape.held) {
+    writer.number("rows", n.rows);
+    writer.number("columns", n.columns);
+    writer.number("inner", n.inner);
+    writer.number("epsilon", n.epsilon);
+    return;
+  }
+  writer.number("count", n.count);
+  writer.numbers("extents", n.extents, shape.groups);
+  writer.numbers("row_strides", n.row_strides, shape.groups);
+  writer.numbers("position_strides", n.position_strides, shape.groups);
+}
+
+Status row_source(const RowShape& shape, const std::string& name, KernelSource* source) {
+  const std::string C = shape.working == HEDDLE_F64 ? "double" : compute_type(shape.input);
+  const std::string entry = source->entry(name), scope = entry + "_scope";
+  const ChainText before(shape.before, "before"), behind(shape.behind, "behind");
+  std::string chains, members;
+  HEDDLE_PLUGIN_CHECK(before.function(shape.input, &chains));
+  HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &chains));
+  ParameterWriter writer(&members, nullptr);
+  row_parameters(shape, {}, writer);
+  const std::string channel =
+      "  HEDDLE_INLINE_MEMBER Index channel_of(const Parameters& p, Index row, Index position) {\n"
+      "    return row % (Index)p.groups * (Index)p.channels + position / (Index)p.spatial;\n  }\n";
+  source->use("block");
+  source->use("folds");
+  source->use("rows");
+  source->text += "namespace " + scope + " {\ntypedef " + (shape.wide ? "u64" : "u32") + " Index;\ntypedef " + C + " C;\ntypedef " +
+                  row_type(shape) + " Kind;\ntypedef Kind::S S;\nstruct Parameters {\n" + members + "};\n" + chains +
+                  "struct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope + "::C C;\n  typedef " + scope +
+                  "::Kind Kind;\n" + row_constants(shape) + load_member(shape.input, before) + (has_channels(shape) ? channel : "") +
+                  write_text(shape, behind) + tell_text(shape) + "};\nHEDDLE_BOUNDED_KERNEL(" + entry +
+                  ", Parameters, p, F::THREADS) {\n  " + (shape.held ? "held_rows" : "apply_elements") + "<F>(p);\n}\n}\n";
+  return {};
+}
+
+}  // namespace heddle::cuda
