@@ -82,6 +82,7 @@ void add_cumsum(Builder& plugin) {
                  .doc("sums of all elements up to each one along axis")
                  .in("x", numeric_dtypes)
                  .in("axis", index_dtypes, nullptr)
+                 .on_host()
                  .out("y", {}, numeric_dtypes)
                  .attribute("exclusive", 0)
                  .attribute("reverse", 0)

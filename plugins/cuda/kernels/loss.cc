@@ -1,0 +1,32 @@
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. A label that names no class, which the host refuses, gives NaN here.
+#include <memory>
+
+#include "generate/loss_launches.h"
+#include "kernels/families.h"
+#include "kernels/planned_kernel.h"
+
+namespace heddle::cuda {
+namespace {
+
+template <bool softmax>
+class Loss : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) {
+    auto launches = std::make_unique<LossLaunches>();
+    launches->softmax = softmax;
+    launches->has_ignored = context.attributes.has("ignore_index");
+    if (launches->has_ignored) launches->ignored = context.attributes.i("ignore_index");
+    const std::string reduction = context.attributes.s("reduction");  // one of three: checked where shapes are inferred
+    launches->reduction = reduction == "none" ? LossReduction::none : reduction == "mean" ? LossReduction::mean : LossReduction::sum;
+    return begin(context, std::move(launches));
+  }
+};
+
+}  // namespace
+
+void add_loss(Builder& plugin) {
+  plugin.add(Op("NegativeLogLikelihoodLoss", "", 13).kernels_only().kernel<Loss<false>>("cuda"));
+  plugin.add(Op("SoftmaxCrossEntropyLoss", "", 13).kernels_only().kernel<Loss<true>>("cuda"));
+}
+
+}  // namespace heddle::cuda
