@@ -1,0 +1,135 @@
+// Positions beyond 2^31 elements: the last blocks of each kernel, on sparse memory.
+#include <gtest/gtest.h>
+
+#include "generate/channel_launches.h"
+#include "generate/reduce/reduce_launches.h"
+#include "generate/rows/row_launches.h"
+#include "generate/scan_launches.h"
+#include "generate/topk_launches.h"
+#include "lines.h"
+#include "sparse.h"
+
+namespace heddle::cuda::grid_test {
+namespace {
+
+constexpr int64_t beyond = (int64_t{1} << 31) + 4096;
+
+// Runs the last blocks of what the launches make of the tensors.
+void run_last(Launches& launches, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, uint64_t last = 2) {
+  for (const Tensor& tensor : inputs)
+    if (!tensor) GTEST_SKIP() << "there are not so many addresses";
+  for (const Tensor& tensor : outputs)
+    if (!tensor) GTEST_SKIP() << "there are not so many addresses";
+  KernelSource source;
+  const Operated operated(inputs, outputs);
+  const plugin::Status chosen = launches.choose(operated.operands(), false, &source);
+  ASSERT_TRUE(chosen.ok()) << chosen.text;
+  ASSERT_NE(source.text.find("typedef u64 Index;"), std::string::npos);
+  std::string error;
+  const auto module = grid::Module::compile(std::string(texts().at("element")) + source.text, grid_cache, &error);
+  ASSERT_NE(module, nullptr) << error.substr(0, 4000);
+  const auto plan = std::make_unique<LaunchPlan>();
+  ASSERT_TRUE(launches.plan(operated.operands(), plan.get()).ok());
+  EXPECT_EQ(launch_plan(*module, source, *plan, operated.operands(), grid::Order::ascending, last), "");
+}
+
+// f16
+constexpr uint16_t one = 0x3c00, two = 0x4000, half = 0x3800;
+
+TEST(Index, RowsOfReductions) {
+  AxisReduction sum;
+  sum.axis = 1;
+  const int64_t rows = beyond / 64;
+  const auto x = sparse_tensor(DType::f16, Shape{rows, 64}), y = sparse_tensor(DType::f16, Shape{rows});
+  for (int64_t i = 0; x && i < 64; ++i) elements_of<uint16_t>(*x)[(rows - 1) * 64 + i] = i % 32 == 0 ? one : uint16_t{0};
+  run_last(sum, {x}, {y});
+  ASSERT_FALSE(HasFailure());
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows - 1], two);
+}
+
+TEST(Index, ColumnsOfReductions) {
+  AxisReduction most;
+  most.passes.last.shape.kind = ReduceKind::max;
+  const int64_t columns = beyond / 4096;
+  const auto x = sparse_tensor(DType::u8, Shape{4096, columns}), y = sparse_tensor(DType::u8, Shape{columns});
+  if (x) elements_of<uint8_t>(*x)[4095 * columns + columns - 1] = 77;
+  if (x) elements_of<uint8_t>(*x)[4094 * columns + columns - 2] = 78;
+  run_last(most, {x}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[columns - 1], 77);
+  EXPECT_EQ(elements_of<uint8_t>(*y)[columns - 2], 78);
+}
+
+// What the other parts would leave is nothing.
+TEST(Index, PositionsInOneRow) {
+  AxisReduction most;
+  most.passes.last.shape.kind = ReduceKind::arg_max;
+  const auto x = sparse_tensor(DType::u8, Shape{beyond}), y = sparse_tensor(DType::i64, Shape{});
+  if (x) elements_of<uint8_t>(*x)[beyond - 3] = 5;
+  run_last(most, {x}, {y}, 1);
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<int64_t>(*y)[0], beyond - 3);
+}
+
+TEST(Index, HeldRows) {
+  AxisLaunches softmax;
+  const int64_t rows = beyond / 16;
+  const auto x = sparse_tensor(DType::f16, Shape{rows, 16}), y = sparse_tensor(DType::f16, Shape{rows, 16});
+  for (int64_t i = 2; x && i < 16; ++i) elements_of<uint16_t>(*x)[(rows - 1) * 16 + i] = 0xfc00;  // -inf
+  run_last(softmax, {x}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 16 - 16], half);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 16 - 15], half);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 16 - 1], 0);
+}
+
+// Nothing is known of most of the row: its elements are no numbers, but they are written.
+TEST(Index, ElementsOfLongRows) {
+  AxisLaunches softmax;
+  const auto x = sparse_tensor(DType::f16, Shape{1, beyond}), y = sparse_tensor(DType::f16, Shape{1, beyond});
+  run_last(softmax, {x}, {y});
+  if (IsSkipped()) return;
+  for (int64_t i = 1; i <= 8; ++i) EXPECT_EQ(elements_of<uint16_t>(*y)[beyond - i] & 0x7fff, 0x7fff) << i;
+}
+
+TEST(Index, Scans) {
+  const int64_t lines = beyond / 8;
+  for (const bool apart : {false, true}) {
+    ScanLaunches sums;
+    const Shape shape = apart ? Shape{8, lines} : Shape{lines, 8};
+    const auto x = sparse_tensor(DType::u8, shape), y = sparse_tensor(DType::u8, shape);
+    const int64_t last = (apart ? 7 * lines : (lines - 1) * 8 + 7) + (apart ? lines - 1 : 0), step = apart ? lines : 1;
+    for (int64_t i = 0; x && i < 8; ++i) elements_of<uint8_t>(*x)[last - i * step] = 1;
+    run_last(sums, {x, integers({apart ? 0 : 1})}, {y});
+    if (IsSkipped()) return;
+    EXPECT_EQ(elements_of<uint8_t>(*y)[last], 8);
+    EXPECT_EQ(elements_of<uint8_t>(*y)[last - 7 * step], 1);
+  }
+}
+
+TEST(Index, TopK) {
+  TopKLaunches first;
+  const int64_t rows = beyond / 32;
+  const auto x = sparse_tensor(DType::u8, Shape{rows, 32}), values = sparse_tensor(DType::u8, Shape{rows, 2});
+  const auto indices = sparse_tensor(DType::i64, Shape{rows, 2});
+  if (x) elements_of<uint8_t>(*x)[(rows - 1) * 32 + 31] = 9;
+  run_last(first, {x, integers({2})}, {values, indices});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*values)[(rows - 1) * 2], 9);
+  EXPECT_EQ(elements_of<int64_t>(*indices)[(rows - 1) * 2], 31);
+  EXPECT_EQ(elements_of<int64_t>(*indices)[(rows - 1) * 2 + 1], 0);
+}
+
+TEST(Index, Channels) {
+  BatchLaunches batch;
+  const int64_t spatial = beyond / 4;
+  const auto x = sparse_tensor(DType::f16, Shape{1, 4, spatial}), y = sparse_tensor(DType::f16, Shape{1, 4, spatial});
+  const auto parameter = [](double a) { return tensor_of(DType::f32, Shape{4}, {0, 0, 0, a}); };
+  run_last(batch, {x, parameter(0.5), parameter(1), parameter(-2), parameter(1)}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint16_t>(*y)[4 * spatial - 1], two);
+}
+
+}  // namespace
+}  // namespace heddle::cuda::grid_test

@@ -1,0 +1,151 @@
+// Every source of the generators compiles with NVIDIA's own compiler, without a warning.
+#include <gtest/gtest.h>
+
+#include "generate/channel_launches.h"
+#include "generate/loss_launches.h"
+#include "generate/reduce/reduce_launches.h"
+#include "generate/rows/row_launches.h"
+#include "generate/scan_launches.h"
+#include "generate/topk_launches.h"
+#include "lines.h"
+#include "nvrtc_check.h"
+
+namespace heddle::cuda::grid_test {
+namespace {
+
+GridCase to_compile(std::string name, std::unique_ptr<Launches> launches, std::vector<Tensor> inputs, std::vector<Numbers> outputs) {
+  GridCase one;
+  one.name = std::move(name);
+  one.launches = std::move(launches);
+  one.inputs = std::move(inputs);
+  one.expected = std::move(outputs);
+  return one;
+}
+Tensor zeros_of(DType dtype, const Shape& shape) {
+  return conformance::blob_of(conformance::zeros(dtype, shape));
+}
+
+void compiles(std::vector<GridCase> cases, size_t per_program = 12) {
+  std::string why;
+  const Nvrtc* const compiler = Nvrtc::open(&why);
+  if (!compiler) GTEST_SKIP() << why;
+  for (size_t first = 0; first < cases.size(); first += per_program) {
+    std::string text(texts().at("element")), called;
+    for (size_t i = first; i < std::min(cases.size(), first + per_program); ++i) {
+      KernelSource source;
+      source.prefix = "k" + std::to_string(i) + "_";
+      const Operated operated(cases[i]);
+      ASSERT_TRUE(cases[i].launches->choose(operated.operands(), cases[i].varies, &source).ok()) << cases[i].name;
+      text += source.text;
+      called += cases[i].name + "; ";
+    }
+    EXPECT_EQ(compiler->compile(text, true), "") << called;
+  }
+}
+
+TEST(Nvrtc, TakesReductions) {
+  std::vector<GridCase> cases;
+  const auto add = [&](ReduceKind kind, DType dtype, const Shape& shape, int64_t axis, bool varies = false) {
+    const bool arg = kind == ReduceKind::arg_max || kind == ReduceKind::arg_min;
+    auto launches = std::make_unique<AxisReduction>();
+    launches->passes.last.shape.kind = kind;
+    launches->passes.last.shape.exponent = 3;
+    launches->axis = axis;
+    cases.push_back(to_compile(std::to_string(static_cast<int>(kind)) + " of " + to_string(dtype) + shape.text(), std::move(launches),
+                               {zeros_of(dtype, shape)},
+                               {conformance::zeros(arg ? DType::i64 : dtype, reduced_shape(shape, 1u << axis, false))}));
+    cases.back().varies = varies;
+  };
+  for (int kind = 0; kind <= static_cast<int>(ReduceKind::log_sum_exp); ++kind)
+    for (const DType dtype : number_kinds) {
+      const auto of = static_cast<ReduceKind>(kind);
+      if (of_floats_only(of) && !conformance::is_floating(dtype)) continue;
+      add(of, dtype, kind % 2 == 0 ? Shape{5, 64} : Shape{64, 5}, kind % 2 == 0 ? 1 : 0);
+    }
+  for (const DType dtype : float_kinds) {
+    add(ReduceKind::sum, dtype, Shape{3, 4096}, 1);
+    add(ReduceKind::mean, dtype, Shape{1, 1 << 20}, 1);
+    add(ReduceKind::log_sum_exp, dtype, Shape{1 << 16, 4}, 0);
+    add(ReduceKind::arg_max, dtype, Shape{1, 1 << 20}, 1);
+    add(ReduceKind::sum, dtype, Shape{3, 5, 7}, 1, true);
+  }
+  compiles(std::move(cases));
+}
+
+TEST(Nvrtc, TakesSoftmaxesAndNormalizations) {
+  std::vector<GridCase> cases;
+  for (int kind = 0; kind <= static_cast<int>(RowKind::norm2); ++kind)
+    for (const DType dtype : float_kinds)
+      for (const Shape& shape :
+           {Shape{5, 64}, Shape{3, 1023}, Shape{3, 5000}, Shape{2, 12000}, Shape{2, 100000}, Shape{2, 9, 33}, Shape{2, 65, 33}}) {
+        if (dtype != DType::f32 && shape[1] % 1000 != 0 && shape.rank() == 2) continue;
+        auto launches = std::make_unique<AxisLaunches>();
+        launches->shape.kind = static_cast<RowKind>(kind);
+        launches->axis = 1;
+        cases.push_back(to_compile(std::to_string(kind) + " of " + to_string(dtype) + shape.text(), std::move(launches),
+                                   {zeros_of(dtype, shape)}, {conformance::zeros(dtype, shape)}));
+        cases.back().varies = shape == Shape{2, 9, 33};
+      }
+  compiles(std::move(cases));
+}
+
+TEST(Nvrtc, TakesNormalizationsWithParameters) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : float_kinds) {
+    for (const int64_t n : {768, 33, 50000}) {
+      auto launches = std::make_unique<TrailingLaunches>();
+      launches->shape.kind = RowKind::moments;
+      cases.push_back(to_compile("layer of " + std::string(to_string(dtype)), std::move(launches),
+                                 {zeros_of(dtype, Shape{4, n}), zeros_of(dtype, Shape{n}), zeros_of(dtype, Shape{n})},
+                                 {conformance::zeros(dtype, Shape{4, n}), conformance::zeros(DType::f32, Shape{4, 1})}));
+    }
+    for (const int64_t spatial : {64, 49, 9000}) {
+      auto launches = std::make_unique<GroupLaunches>();
+      launches->shape.kind = RowKind::moments;
+      launches->groups = 2;
+      const Shape shape{2, 6, spatial};
+      cases.push_back(to_compile("groups of " + std::string(to_string(dtype)), std::move(launches),
+                                 {zeros_of(dtype, shape), zeros_of(dtype, Shape{6}), zeros_of(dtype, Shape{6})},
+                                 {conformance::zeros(dtype, shape)}));
+      const Tensor parameter = zeros_of(dtype, Shape{6});
+      cases.push_back(to_compile("batch of " + std::string(to_string(dtype)), std::make_unique<BatchLaunches>(),
+                                 {zeros_of(dtype, shape), parameter, parameter, parameter, parameter}, {conformance::zeros(dtype, shape)}));
+      cases.push_back(to_compile("LRN of " + std::string(to_string(dtype)), std::make_unique<LocalLaunches>(), {zeros_of(dtype, shape)},
+                                 {conformance::zeros(dtype, shape)}));
+    }
+  }
+  compiles(std::move(cases));
+}
+
+TEST(Nvrtc, TakesScansSortsAndLosses) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : number_kinds) {
+    for (const Shape& shape : {Shape{3, 1000}, Shape{1, 100001}, Shape{40, 7}, Shape{41, 7}}) {
+      auto launches = std::make_unique<ScanLaunches>();
+      launches->reverse = shape[0] == 1;
+      cases.push_back(to_compile("sums of " + std::string(to_string(dtype)), std::move(launches), {zeros_of(dtype, shape), integers({1})},
+                                 {conformance::zeros(dtype, shape)}));
+      cases.back().varies = shape[0] == 41;
+    }
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>(40, 3), {100000, 9}, {3000, 2000}})
+      cases.push_back(to_compile("first of " + std::string(to_string(dtype)), std::make_unique<TopKLaunches>(),
+                                 {zeros_of(dtype, Shape{2, n}), integers({k})},
+                                 {conformance::zeros(dtype, Shape{2, k}), conformance::zeros(DType::i64, Shape{2, k})}));
+  }
+  for (const DType dtype : float_kinds)
+    for (const LossReduction reduction : {LossReduction::none, LossReduction::mean, LossReduction::sum}) {
+      const bool softmax = reduction != LossReduction::sum;
+      auto launches = std::make_unique<LossLaunches>();
+      launches->softmax = softmax;
+      launches->reduction = reduction;
+      launches->has_ignored = reduction == LossReduction::mean;
+      std::vector<Numbers> outputs = {conformance::zeros(dtype, reduction == LossReduction::none ? Shape{64} : Shape{})};
+      if (softmax) outputs.push_back(conformance::zeros(dtype, Shape{64, 10}));
+      cases.push_back(to_compile("loss of " + std::string(to_string(dtype)), std::move(launches),
+                                 {zeros_of(dtype, Shape{64, 10}), zeros_of(DType::i32, Shape{64}), zeros_of(dtype, Shape{10})}, outputs));
+    }
+  compiles(std::move(cases));
+}
+
+}  // namespace
+}  // namespace heddle::cuda::grid_test
