@@ -131,6 +131,8 @@ class Examined {
     HEDDLE_CONFORMS(with_epilogues(kind));
     HEDDLE_CONFORMS(is_of_its_kind(kind));
     coverage.ran(call_);
+    const auto is_one = [](const Tensors& tensors) { return tensors.empty() || !tensors[0] || tensors[0]->shape.element_count() == 1; };
+    if (is_one(call_.inputs) && is_one(first_)) counts_.one_element = true;
     counts_.dtypes.insert(to_string(dtype));
     ++counts_.calls[static_cast<int>(kind)];
     return {};
@@ -306,6 +308,7 @@ TEST_P(Conformance, AgreesWithItsReference) {
     EXPECT_EQ(counts.calls[k] == 0, none) << row.type << " has " << (none ? "calls after all" : "no calls and no reason") << ": "
                                           << to_string(static_cast<Kind>(k));
   }
+  EXPECT_NE(counts.one_element, row.never_one_element) << row.type << " has no call of one element: extents of 1 are not those of 0";
   if (row.without.count(Kind::large) == 0 && !row.one_tile) {
     EXPECT_GT(counts.most_tiles, 1) << row.type << " has no call of several tiles";
   }

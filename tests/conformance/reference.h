@@ -111,6 +111,8 @@ struct Row {
   bool signed_zeros = ulps == 0;
   // The kernel has one tile whatever the shapes are.
   bool one_tile = false;
+  // No call has one element in and one out.
+  bool never_one_element = false;
 };
 
 // One for each family; rows() is all of them.
