@@ -65,7 +65,7 @@ def kernel_lines(path):
     for number, line in enumerate(path.read_text().splitlines()):
         if line.startswith("void add_"):
             return
-        if re.match(r"(Status|void|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line):
+        if re.match(r"(Status|void|double|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line):
             in_rule = True
         if line == "}":
             in_rule = False

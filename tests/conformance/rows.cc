@@ -1,6 +1,6 @@
 #include <iterator>
 
-#include "conformance/one_element.h"
+#include "conformance/meeting_sizes.h"
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
@@ -35,7 +35,7 @@ const std::vector<Row>& rows() {
                               random_rows}) {
       std::vector<Row> own = family();
       for (Row& row : own)
-        if (const auto one = case_of_one_element(row.type)) row.cases.push_back(*one);
+        for (Case& one : cases_where_sizes_meet(row.type)) row.cases.push_back(std::move(one));
       rows->insert(rows->end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     }
     return rows;

@@ -1,11 +1,11 @@
-#include "conformance/one_element.h"
+#include "conformance/meeting_sizes.h"
 
 #include <map>
 
 namespace heddle::conformance {
 
-std::optional<Case> case_of_one_element(const std::string& type) {
-  static const auto& calls = *new std::map<std::string, const char*>{
+std::vector<Case> cases_where_sizes_meet(const std::string& type) {
+  static const auto& calls = *new std::multimap<std::string, const char*>{
       {"Concat", "T[1]; axis=0"},
       {"Split", "T[1], i64[1] = 1 -> -"},
       {"Pad", "T[1], i64[2] = 0 0"},
@@ -47,9 +47,25 @@ std::optional<Case> case_of_one_element(const std::string& type) {
       {"LRN", "T[1,1,1]; size=1"},
       {"NegativeLogLikelihoodLoss", "T[1,1], i64[1] = 0"},
       {"SoftmaxCrossEntropyLoss", "T[1,1], i64[1] = 0"},
+      {"ConstantOfShape", "i64[3] = 1 3 1; value=i64[1] = 7"},
+      {"Shape", "i64[2,1]; start=0"},
+      {"OneHot", "i64[7] = 0..3, i64[] = 1, i64[2] = 2 3"},
+      {"NonZero", "i64[7] = 1"},
+      {"GlobalMaxPool", "T[3,5,1]"},
+      {"GlobalAveragePool", "T[3,5,1]"},
+      {"GlobalLpPool", "T[3,5,1]"},
+      {"MatMul", "T[5,7], T[7,7]"},
+      {"Gemm", "T[5,7], T[7,7]"},
+      {"GridSample", "T[1,2,3,5], T[1,3,5,2] = -1.2..1.2"},
+      {"RoiAlign", "T[1,2,3,3], T[1,4] = 0 0 2 2, i64[1] = 0; output_height=3, output_width=3"},
+      {"RNN", "T[1,3,5], T[1,5,5], T[1,5,5]"},
+      {"GRU", "T[1,3,5], T[1,15,5], T[1,15,5]"},
+      {"LSTM", "T[1,3,5], T[1,20,5], T[1,20,5]"},
   };
-  const auto found = calls.find(type);
-  return found == calls.end() ? std::nullopt : std::optional(Case{Kind::odd, found->second});
+  std::vector<Case> cases;
+  const auto [first, last] = calls.equal_range(type);
+  for (auto call = first; call != last; ++call) cases.push_back({Kind::odd, call->second});
+  return cases;
 }
 
 }  // namespace heddle::conformance
