@@ -149,6 +149,8 @@ class Examined {
   std::string run(OperatorCall call, const std::string& way, Tensors* kept) {
     TileCounter& counter = counters_.emplace_back();
     if (!call.split_seed) call.conditions.observer = &counter;  // else the tiles are not the kernel's own
+    // What is not written shows.
+    call.conditions.scratch_fill = call.conditions.thread_scratch_fill = call.conditions.output_fill = uint8_t{0xa5};
     auto outputs = run_operator(*registry(), call);
     ++counts_.runs;
     counts_.most_tiles = std::max(counts_.most_tiles, counter.tiles());

@@ -231,7 +231,12 @@ EpilogueFinding EpilogueExamination::examine() {
     std::string about;
     if (!fuse(epilogue, fused, about)) continue;
     const auto answer = operator_epilogue(registry_, fused);
-    if (!answer.ok() || !answer->asked) return result;
+    if (!answer.ok()) {
+      result.found = {"epilogue-differs",
+                      fmt::format("is asked whether it accepts the epilogue {} and fails: {}", about, answer.status().text())};
+      return result;
+    }
+    if (!answer->asked) return result;
     result.asked = true;
     if (!answer->accepts) continue;
     result.accepted = true;
