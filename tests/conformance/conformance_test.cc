@@ -183,7 +183,7 @@ class Examined {
     if (input->bytes == output->bytes) counts_.same_size = true;
   }
   std::string in_tiles() {
-    for (const uint64_t seed : {5, 6}) {
+    for (const uint64_t seed : {7, 11}) {  // tiles one by one; one, then several
       OperatorCall call = call_;
       call.split_seed = seed;
       call.conditions.max_threads = 3;
