@@ -131,6 +131,7 @@ class Examined {
     HEDDLE_CONFORMS(with_epilogues(kind));
     HEDDLE_CONFORMS(is_of_its_kind(kind));
     coverage.ran(call_);
+    count_sizes();
     counts_.dtypes.insert(to_string(dtype));
     ++counts_.calls[static_cast<int>(kind)];
     return {};
@@ -148,6 +149,8 @@ class Examined {
   std::string run(OperatorCall call, const std::string& way, Tensors* kept) {
     TileCounter& counter = counters_.emplace_back();
     if (!call.split_seed) call.conditions.observer = &counter;  // else the tiles are not the kernel's own
+    // What is not written shows.
+    call.conditions.scratch_fill = call.conditions.thread_scratch_fill = call.conditions.output_fill = uint8_t{0xa5};
     auto outputs = run_operator(*registry(), call);
     ++counts_.runs;
     counts_.most_tiles = std::max(counts_.most_tiles, counter.tiles());
@@ -170,8 +173,17 @@ class Examined {
     for (const Tensor& t : tensors) rank = std::max(rank, t ? t->shape.rank() : 0);
     return kind == Kind::rank && rank < 4 ? wrong("", fmt::format("rank {} is not the highest", rank)) : std::string();
   }
+  void count_sizes() {
+    const Tensor input = call_.inputs.empty() ? nullptr : call_.inputs[0], output = first_.empty() ? nullptr : first_[0];
+    const auto elements = [](const Tensor& t) { return t ? t->shape.element_count() : 1; };
+    if (elements(input) == 1 && elements(output) == 1) counts_.one_element = true;
+    if (!input || !output || byte_width(input->dtype) != byte_width(output->dtype) || std::min(elements(input), elements(output)) < 2)
+      return;
+    counts_.same_width = true;
+    if (input->bytes == output->bytes) counts_.same_size = true;
+  }
   std::string in_tiles() {
-    for (const uint64_t seed : {5, 6}) {
+    for (const uint64_t seed : {7, 11}) {  // tiles one by one; one, then several
       OperatorCall call = call_;
       call.split_seed = seed;
       call.conditions.max_threads = 3;
@@ -205,7 +217,7 @@ class Examined {
       for (uint32_t i = 0; i < call_.inputs.size(); ++i) {
         if (alias != HEDDLE_ALIAS_ANY && alias != static_cast<int>(i)) continue;
         const Tensor& input = call_.inputs[i];
-        if (!input || input->dtype != first_[o]->dtype || input->shape != first_[o]->shape) continue;
+        if (!input || byte_width(input->dtype) != byte_width(first_[o]->dtype) || input->bytes != first_[o]->bytes) continue;
         OperatorCall call = call_;
         call.in_place = {{o, i}};
         ++counts_.in_place;
@@ -306,6 +318,8 @@ TEST_P(Conformance, AgreesWithItsReference) {
     EXPECT_EQ(counts.calls[k] == 0, none) << row.type << " has " << (none ? "calls after all" : "no calls and no reason") << ": "
                                           << to_string(static_cast<Kind>(k));
   }
+  EXPECT_NE(counts.one_element, row.never_one_element) << row.type << " has no call of one element: extents of 1 are not those of 0";
+  EXPECT_TRUE(counts.same_size || !counts.same_width) << row.type << " has no call whose output is as large as its first input";
   if (row.without.count(Kind::large) == 0 && !row.one_tile) {
     EXPECT_GT(counts.most_tiles, 1) << row.type << " has no call of several tiles";
   }

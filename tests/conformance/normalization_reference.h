@@ -57,9 +57,4 @@ inline Numbers zeros_with_scale(DType dtype, const Shape& shape) {
   return y;
 }
 
-// ONNX's number of a floating-point dtype.
-inline DType dtype_of_onnx(int64_t number) {
-  return number == 1 ? DType::f32 : number == 10 ? DType::f16 : number == 11 ? DType::f64 : number == 16 ? DType::bf16 : DType::none;
-}
-
 }  // namespace heddle::conformance

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants bugs by seed into the kernels of the CPU plugin, one at a time, and says which of them the conformance suite finds.
 
-    planted.py --build FOLDER [--seed S] [--count N] [--list]
+    planted.py --build FOLDER [--seed S] [--count N] [--kind K] [--list]
 
 FOLDER holds a copy of the sources and a build of them (tools/soak.sh --kernels makes both). A bug is one change of one line of a kernel,
 of the kinds below, drawn evenly. What is not found is printed as a diff: either no call can tell it from the original (say so in
@@ -65,7 +65,7 @@ def kernel_lines(path):
     for number, line in enumerate(path.read_text().splitlines()):
         if line.startswith("void add_"):
             return
-        if re.match(r"(Status|void|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line):
+        if re.match(r"(Status|void|double|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line):
             in_rule = True
         if line == "}":
             in_rule = False
@@ -155,12 +155,15 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=25)
+    parser.add_argument("--kind", help="bugs of this kind alone")
     parser.add_argument("--list", action="store_true", help="say how many lines there are of each kind, and end")
     arguments = parser.parse_args()
     root, build = pathlib.Path(arguments.build) / "source", f"{arguments.build}/build"
     equivalent = read_equivalent()
     by_kind = sites(root, equivalent)
     by_kind["in place"] = in_place_sites(root, equivalent)
+    if arguments.kind:
+        by_kind = {arguments.kind: by_kind[arguments.kind]}
     if arguments.list:
         for kind, list_of in by_kind.items():
             print(f"{kind}: {len(list_of)} places")
@@ -184,7 +187,7 @@ def main():
         path, number, changed = by_kind[kind].pop()
         relative = path.relative_to(root / "plugins/cpu")
         operators = [name for file, names in table.items() if file.split("/")[0] == relative.parts[0] for name in names]
-        shared = relative.suffix == ".h" or relative.parts[0] in ("support", "vector", "onednn")
+        shared = relative.suffix == ".h" or relative.parts[0] in ("support", "vector", "onednn", "pointwise")  # epilogues are pointwise programs
         filters = "*" if shared else ":".join(f"*/{name}:*_{name}" for name in operators)
         original = path.read_text()
         lines = original.splitlines()

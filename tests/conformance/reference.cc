@@ -248,6 +248,13 @@ Numbers elementwise(const Call& call, DType dtype, const std::function<Number(co
   return result;
 }
 
+const std::map<int64_t, DType>& onnx_dtypes() {
+  static const auto& all = *new std::map<int64_t, DType>{
+      {1, DType::f32},     {2, DType::u8},   {3, DType::i8},   {4, DType::u16},  {5, DType::i16},  {6, DType::i32},  {7, DType::i64},
+      {9, DType::boolean}, {10, DType::f16}, {11, DType::f64}, {12, DType::u32}, {13, DType::u64}, {16, DType::bf16}};
+  return all;
+}
+
 const char* to_string(Kind kind) {
   static constexpr const char* names[kind_count] = {"odd", "empty", "broadcast", "strided", "rank", "large"};
   return names[static_cast<int>(kind)];

@@ -38,6 +38,8 @@ std::shared_ptr<const Blob> blob_of(const Numbers& numbers);
 // The same for one number.
 Number rounded(DType dtype, Number value);
 bool is_floating(DType dtype);
+// The dtypes by their numbers in ONNX, as attributes give them.
+const std::map<int64_t, DType>& onnx_dtypes();
 
 // One call, as a reference sees it.
 class Call {
@@ -111,6 +113,8 @@ struct Row {
   bool signed_zeros = ulps == 0;
   // The kernel has one tile whatever the shapes are.
   bool one_tile = false;
+  // No call has one element in and one out.
+  bool never_one_element = false;
 };
 
 // One for each family; rows() is all of them.

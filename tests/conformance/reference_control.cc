@@ -70,9 +70,8 @@ struct Subnet {
   std::function<Values(const Values&)> run;
 };
 
-const std::vector<Subnet>& subnets() {
-  static const auto& all = *new std::vector<Subnet>{
-      // Branches.
+std::vector<Subnet> branches() {
+  return {
       {"same", R"("inputs": ["x"], "outputs": ["y"], "nodes": [{"type": "Identity", "inputs": ["x"], "outputs": ["y"]}]})",
        [](const Values& v) { return v; }},
       {"handed_on", R"("inputs": ["x"], "outputs": ["x"], "nodes": []})", [](const Values& v) { return v; }},
@@ -104,7 +103,12 @@ const std::vector<Subnet>& subnets() {
        [](const Values&) {
          return Values{list({5, 6, 7})};
        }},
-      // Bodies of loops: iteration, condition, carried, captured.
+  };
+}
+
+// Iteration, condition, carried, captured.
+std::vector<Subnet> bodies_of_loops() {
+  return {
       {"turned", R"("inputs": ["i", "c", "x"], "outputs": ["c", "back", "x", "i"], "nodes": [
         {"type": "Slice", "inputs": ["x", "-1", "least", "0", "-1"], "outputs": ["back"]}], "values": [
         {"name": "-1", "kind": "constant", "dtype": "i64", "dims": [1], "data": [-1]},
@@ -151,7 +155,12 @@ const std::vector<Subnet>& subnets() {
        [](const Values& v) {
          return Values{v[1], sum(v[2], v[3]), v[2]};
        }},
-      // Bodies of scans: states, slices, captured.
+  };
+}
+
+// States, slices, captured.
+std::vector<Subnet> bodies_of_scans() {
+  return {
       {"delayed", R"("inputs": ["s", "x"], "outputs": ["x", "s"], "nodes": []})",
        [](const Values& v) {
          return Values{v[1], v[0]};
@@ -183,6 +192,14 @@ const std::vector<Subnet>& subnets() {
          return Values{row};
        }},
   };
+}
+
+const std::vector<Subnet>& subnets() {
+  static const auto& all = *new std::vector<Subnet>([] {
+    std::vector<Subnet> joined = branches();
+    for (const auto& more : {bodies_of_loops(), bodies_of_scans()}) joined.insert(joined.end(), more.begin(), more.end());
+    return joined;
+  }());
   return all;
 }
 

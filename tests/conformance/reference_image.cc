@@ -340,7 +340,8 @@ Row non_max_suppression() {
           .without = {{Kind::broadcast, "all inputs have shapes of their own"},
                       {Kind::strided, "it takes whole tensors"},
                       {Kind::rank, "boxes and scores have three dimensions"}},
-          .one_tile = true};
+          .one_tile = true,
+          .never_one_element = true};
 }
 
 }  // namespace

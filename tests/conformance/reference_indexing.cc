@@ -128,6 +128,7 @@ Row gather_nd() {
                     {Kind::empty, "T[5,7], i64[0,2]"},
                     {Kind::empty, "T[5,0], i64[3,1] = -5..5"},
                     {Kind::empty, "T[0,7], i64[0,1]; batch_dims=0"},
+                    {Kind::empty, "T[0,7], i64[0,1]; batch_dims=1"},
                     {Kind::broadcast, "T[3,5,7], i64[3,1] = -5..5; batch_dims=1"},
                     {Kind::broadcast, "T[3,5,7], i64[3,9,2] = -5..5; batch_dims=1"},
                     {Kind::broadcast, "T[3,2,5,7], i64[3,2,4,1] = -5..5; batch_dims=2"},

@@ -122,6 +122,7 @@ Row gemm() {
           .reference = general_product,
           .cases = {{Kind::odd, "T[3,5], T[5,7]"},
                     {Kind::odd, "T[3,5], T[5,7], T[3,7]; alpha=2.0, beta=3.0"},
+                    {Kind::odd, "T[1,1], T[1,1], T[1]; alpha=2.0"},
                     {Kind::odd, "f32[17,33], f32[33,65], f32[65]; alpha=-0.75"},
                     {Kind::odd, "f16[17,33], f16[33,65], f16[17,65]; alpha=-0.75, beta=1.25"},
                     {Kind::odd, "bf16[17,33], bf16[33,65], bf16[65]; beta=0.5"},

@@ -235,6 +235,8 @@ Row pad() {
                 return std::vector{picked(c[0], coordinates, c.has(2) ? c[2].values[0] : 0)};
               },
           .cases = {{Kind::odd, "T[7], i64[2] = 2 3"},
+                    {Kind::odd, "T[7], i64[2] = 2 -2"},
+                    {Kind::odd, "T[5,9], i64[4] = -1 3 1 -3; mode=\"wrap\""},
                     {Kind::odd, "T[7], i64[2] = 2 3, T[1] = 1"},
                     {Kind::odd, "T[3,5,17], i64[6] = 1 0 2 0 3 1, T[]"},
                     {Kind::odd, "T[3,5,17], i64[6] = 1 0 2 2 3 1; mode=\"edge\""},
@@ -298,6 +300,8 @@ Row slice() {
                 return std::vector{picked(c[0], coordinates)};
               },
           .cases = {{Kind::odd, "T[7], i64[1] = 2, i64[1] = 5"},
+                    {Kind::odd, "T[1], i64[1] = 0, i64[1] = 1"},
+                    {Kind::odd, "T[3,1], i64[2] = -1 -1, i64[2] = -9 9, -, i64[2] = -1 1"},
                     {Kind::odd, "T[3,5,17], i64[2] = 1 -4, i64[2] = 3 -1"},
                     {Kind::odd, "T[3,5,17], i64[3] = 0 0 1, i64[3] = 3 5 17"},
                     {Kind::odd, "T[20,10,5], i64[2] = 0 0, i64[2] = 3 10, i64[2] = 0 1, i64[2] = 1 1"},

@@ -31,7 +31,7 @@ Number parameter(const Call& call, size_t input, const Ints& position, Number ot
 std::vector<Numbers> layer_normalization(const Call& call) {
   const Numbers& x = call[0];
   const Shape rows = shape_of_rows(call);
-  const DType stash = dtype_of_onnx(call.i("stash_type", 1));
+  const DType stash = onnx_dtypes().at(call.i("stash_type", 1));
   Numbers y = zeros_with_scale(x.dtype, x.shape), mean = zeros_with_scale(stash, rows), inverse = zeros(stash, rows);
   std::vector<Moments> moments;
   for (const Elements& row : rows_of(call, rows)) {

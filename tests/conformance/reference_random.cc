@@ -9,14 +9,8 @@
 namespace heddle::conformance {
 namespace {
 
-DType dtype_of_onnx(int64_t number) {
-  static const std::map<int64_t, DType> dtypes = {
-      {1, DType::f32},     {2, DType::u8},   {3, DType::i8},   {4, DType::u16},  {5, DType::i16},  {6, DType::i32},  {7, DType::i64},
-      {9, DType::boolean}, {10, DType::f16}, {11, DType::f64}, {12, DType::u32}, {13, DType::u64}, {16, DType::bf16}};
-  return dtypes.at(number);
-}
 DType output_dtype(const Call& call, DType otherwise) {
-  return call.given("dtype") ? dtype_of_onnx(call.i("dtype", 0)) : otherwise;
+  return call.given("dtype") ? onnx_dtypes().at(call.i("dtype", 0)) : otherwise;
 }
 
 uint64_t bits_of(double number) {

@@ -1,5 +1,6 @@
 #include <iterator>
 
+#include "conformance/meeting_sizes.h"
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
@@ -33,6 +34,8 @@ const std::vector<Row>& rows() {
                               training_rows,
                               random_rows}) {
       std::vector<Row> own = family();
+      for (Row& row : own)
+        for (Case& one : cases_where_sizes_meet(row.type)) row.cases.push_back(std::move(one));
       rows->insert(rows->end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     }
     return rows;

@@ -324,6 +324,15 @@ TEST(ExpressionEvaluate, RunsOfAnyLengthWriteThatManyElements) {
   }
 }
 
+TEST(ExpressionEvaluate, InputsMayLieApartAndOnesThatAreNotReadMayBeAbsent) {
+  const Evaluator<float> evaluator = made<float>(parsed("acc * operand + acc", {"acc", "unused", "operand"}));
+  std::vector<float> acc(3 * 1000), backwards(1000), output(1000), scratch = scratch_of(evaluator);
+  std::iota(acc.begin(), acc.end(), 0.0f);
+  std::iota(backwards.begin(), backwards.end(), 0.0f);
+  evaluator.run(1000, {{acc.data() + 1, 3}, {nullptr, 0}, {backwards.data() + 999, -1}}, output.data(), scratch.data());
+  for (size_t i = 0; i < output.size(); ++i) ASSERT_EQ(output[i], acc[3 * i + 1] * backwards[999 - i] + acc[3 * i + 1]) << i;
+}
+
 // Also where an input is read by the first and by the last operation.
 TEST(ExpressionEvaluate, TheOutputMayBeTheMemoryOfAnInput) {
   const Evaluator<float> evaluator = made<float>(parsed("(acc + operand) * (operand - acc) + acc", {"acc", "operand"}));

@@ -131,6 +131,12 @@ Status infer_choosy(InferContext& c) {
   return {};
 }
 
+// Its port says the same dims as the input's.
+Status infer_transposed(InferContext& c) {
+  c.set_dims(0, {c.dims(0)[1], c.dims(0)[0]});
+  return {};
+}
+
 Op product_operator(const char* name) {
   Op op(name, "liars");
   op.in("a", dtypes<float>()).in("b", dtypes<float>()).out("y", same_as("a"), dtypes<float>());
@@ -165,5 +171,6 @@ HEDDLE_PLUGIN("liars", "1.0", plugin) {
   plugin.add(Op("Sum", "liars").in("a", f32).in("b", f32).out("y", same_as("a"), f32).pointwise("a + b").cpu<sum>().equals_pointwise());
   plugin.add(
       Op("Equal", "liars").in("a", f32).in("b", f32).out("y", same_as("a"), f32).pointwise("a * b").cpu<product>().equals_pointwise());
+  plugin.add(Op("Transposed", "liars").in("x", f32).dims("N C").out("y", {}, f32).dims("N C").infer(infer_transposed).cpu<mirrored>());
   plugin.add(Op("Choosy", "liars").in("x", f32).out("y", {}, f32).infer(infer_choosy).cpu<mirrored>());
 }

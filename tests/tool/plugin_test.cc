@@ -89,6 +89,7 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
       {"Holes", "leaves elements of its outputs unwritten (f32[7], seed 1)"},
       {"Overrun", "the kernel wrote behind the end of output 0 (f32[], seed 1)"},
       {"LongScratch", "the kernel wrote behind the end of its scratch"},
+      {"Transposed", "gives output \\\"y\\\" the dims"},
       {"BreaksMoved", "fails with element 0 of input 0 moved"},
       {"Rectified", "differs from its pointwise text max(x0, 0): output element "},
       {"Sum", "differs from its pointwise text add(x0, x1): output element "},

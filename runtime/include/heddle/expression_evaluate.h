@@ -90,7 +90,8 @@ std::optional<T> evaluate(const Program& program, const T* inputs) {
 template <class T>
 class Evaluator {
  public:
-  // Where the elements of an input lie: one behind the other (step 1), or one for all (step 0).
+  // Where the elements of an input lie: one behind the other (step 1), one for all (step 0), or `step` elements apart. What the program
+  // does not read may be null.
   struct Input {
     const T* data;
     ptrdiff_t step;
@@ -110,16 +111,15 @@ class Evaluator {
   // output[k] = program(inputs[0].data[k * step], ...) for k below n; inputs in the order of the program's. The output may be the memory of
   // an input with step 1, and must not overlap one in another way. What an element becomes does not depend on the others.
   void run(int64_t n, const Input* inputs, T* output, T* scratch) const {
-    T* const repeated = scratch + register_count_ * block;
-    for (size_t i = 0; i < input_count_; ++i)
-      if (inputs[i].step == 0 && n > 0) std::fill_n(repeated + i * block, std::min<int64_t>(n, block), *inputs[i].data);
+    T* const gathered = scratch + register_count_ * block;
     for (int64_t at = 0; at < n; at += block) {
       const int64_t count = std::min<int64_t>(n - at, block);
+      for (const size_t i : read_) gather(inputs[i], at, count, gathered + i * static_cast<size_t>(block));
       const auto source = [&](const Operand& of) -> const T* {
         const size_t first = of.index * static_cast<size_t>(block);
         if (of.kind == Operand::constant) return constants_.data() + first;
         if (of.kind == Operand::result) return scratch + first;
-        return inputs[of.index].step == 0 ? repeated + first : inputs[of.index].data + at;
+        return inputs[of.index].step == 1 ? inputs[of.index].data + at : gathered + first;
       };
       for (const Step& step : steps_)
         compute(step.op, source(step.operands[0]), source(step.operands[1]), source(step.operands[2]), scratch + step.target * block,
@@ -161,6 +161,7 @@ class Evaluator {
       Operand& value = values[k];
       if (i.op == Opcode::input) {
         value = {Operand::input, static_cast<size_t>(i.a)};
+        if (std::find(read_.begin(), read_.end(), value.index) == read_.end()) read_.push_back(value.index);
         continue;
       }
       if (i.op == Opcode::constant) {
@@ -191,6 +192,13 @@ class Evaluator {
     for (int k = 0; k < info(i.op).arity; ++k) f(static_cast<size_t>(operands[k]));
   }
 
+  // `count` elements of the input from the `at`-th on, where they do not lie one behind the other anyway.
+  static void gather(const Input& input, int64_t at, int64_t count, T* to) {
+    if (input.step == 1 || (input.step == 0 && at > 0)) return;
+    const T* from = input.data + at * input.step;
+    for (int64_t k = 0; k < count; ++k) to[k] = from[k * input.step];
+  }
+
   // The target is no operand: place() gives it a register of its own.
   static void compute(Opcode op, const T* a, const T* b, const T* c, T* __restrict target, int64_t count) {
     detail::with_operation<T>(op, [&](auto f) {
@@ -205,6 +213,7 @@ class Evaluator {
 
   size_t input_count_;
   size_t register_count_ = 0;
+  std::vector<size_t> read_;  // the inputs that it reads
   std::vector<T> constants_;  // a block each
   std::vector<Step> steps_;
   Operand result_;

@@ -10,7 +10,8 @@
 //   }
 //
 // Arity and dtype checks come from the functions' signatures. C++17, header-only, links to nothing; also under nvcc. Exceptions
-// thrown inside a function become error texts at the boundary; -fno-exceptions and -fno-rtti do too, of all files of a plugin alike.
+// thrown inside a function become error texts at the boundary. A plugin may be built without exceptions and without RTTI, all its files
+// alike.
 #pragma once
 
 #include "heddle/abi.h"

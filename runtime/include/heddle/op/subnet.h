@@ -15,6 +15,7 @@
 // A subnet that fails has told the host why: the Status has a code and no text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,10 +30,12 @@ namespace plugin {
 
 // Inputs of the node from `first` on, to hand them on as they are.
 inline InputViews inputs_from(const RunContext& context, uint32_t first) {
-  return {context.inputs + first, first < context.input_count ? context.input_count - first : 0};
+  const uint32_t skipped = std::min(first, context.input_count);
+  return {context.inputs + skipped, context.input_count - skipped};
 }
 inline InputViews inputs_from(const InferContext& context, uint32_t first) {
-  return {context.inputs() + first, first < context.input_count() ? context.input_count() - first : 0};
+  const uint32_t skipped = std::min(first, context.input_count());
+  return {context.inputs() + skipped, context.input_count() - skipped};
 }
 
 // A value: lives as long as the node's attributes do, and may be kept in the kernel's state.

@@ -51,10 +51,12 @@ inline heddle_tensor result_view() {
   return view_of(HEDDLE_DTYPE_NONE, nullptr);
 }
 
-// A list of views, borrowed for one call: {&a, &b}, a vector, or an array and its length. Null entries: absent.
+// A list of views, borrowed for one call: {&a, &b}, a vector, or an array and its length. Null entries: absent. An argument, not a
+// variable: what it was made of lives as long as the call. {nullptr, 0} are two absent views; of none, {}.
 template <class View>
 class ViewList {
  public:
+  ViewList() = default;
   ViewList(std::initializer_list<View> views) : size_(static_cast<uint32_t>(views.size())) { data_ = views.begin(); }
   ViewList(const std::vector<View>& views) : data_(views.data()), size_(static_cast<uint32_t>(views.size())) {}
   ViewList(const View* data, uint32_t size) : data_(data), size_(size) {}
@@ -69,7 +71,7 @@ class ViewList {
 
  private:
   const View* data_ = nullptr;
-  uint32_t size_;
+  uint32_t size_ = 0;
 };
 using InputViews = ViewList<const heddle_tensor*>;
 using OutputViews = ViewList<heddle_tensor*>;

@@ -39,8 +39,8 @@ class Tiles {
   };
 
   Tiles() = default;
-  // Pieces of `grain` elements, the last one of what is left. `grain` follows from shapes alone, never from the number of threads, or
-  // results would; where there would be more pieces than the host takes they are larger.
+  // Pieces of `grain` elements, the last one of what is left; where there would be more pieces than the host takes they are larger. Let
+  // `grain` follow from shapes alone: from the number of threads, results would depend on that too.
   static Tiles of(int64_t elements, int64_t grain) {
     constexpr int64_t most = INT32_MAX;
     Tiles tiles;

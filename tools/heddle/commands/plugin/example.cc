@@ -18,6 +18,7 @@
 #include "load/json.h"
 #include "net/literal.h"
 #include "plugin/abi_attributes.h"
+#include "tensors/compare.h"
 #include "tensors/inputs.h"
 
 namespace heddle::tool {
@@ -26,10 +27,6 @@ namespace {
 constexpr int64_t most_elements = int64_t{1} << 24;
 
 // ---------------------------------------------------------------- tensors
-
-bool is_real(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
-}
 
 // The list as JSON, which knows how numbers of each dtype are written.
 Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype, const Shape& shape,
@@ -42,7 +39,7 @@ Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype,
     const std::string_view word = words[words.size() == 1 ? 0 : i];
     double number = 0;
     const bool plain = parse_float(word, &number) && word.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
-    const bool negative_zero = word == "-0" && is_real(dtype);  // JSON's integer 0 has no sign
+    const bool negative_zero = word == "-0" && is_float(dtype);  // JSON's integer 0 has no sign
     list += fmt::format(fmt::runtime(plain ? "{}{}" : "{}\"{}\""), i > 0 ? "," : "", negative_zero ? "-0.0" : word);
   }
   list += ']';
@@ -54,7 +51,7 @@ Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype,
 
 // Reals in [low, high), integers likewise.
 std::shared_ptr<const Blob> random_between(DType dtype, const Shape& shape, double low, double high, uint64_t seed) {
-  const bool real = is_real(dtype);
+  const bool real = is_float(dtype);
   std::byte* data = nullptr;
   auto blob = Blob::allocate(dtype, shape, &data);
   const auto width = static_cast<size_t>(byte_width(dtype));

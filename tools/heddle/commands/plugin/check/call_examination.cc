@@ -141,7 +141,7 @@ Finding CallExamination::over_other_bytes() {
 
 // Other tiles, threads, seeds.
 Finding CallExamination::by_others() {
-  for (const uint64_t split : {uint64_t{3}, uint64_t{4}}) {
+  for (const uint64_t split : {uint64_t{7}, uint64_t{4}}) {
     OperatorCall other = call_;
     other.split_seed = split;
     Finding found = plainly(other, "tiles", "gives other bits when its tiles are split", "when its tiles are split");
@@ -283,7 +283,7 @@ Finding CallExamination::in_place() {
       if (!input || input->bytes != expected_[o]->bytes || byte_width(input->dtype) != byte_width(expected_[o]->dtype)) continue;
       OperatorCall shared = call_;
       shared.in_place = {{o, i}};
-      for (const uint64_t split : {uint64_t{0}, uint64_t{3}}) {
+      for (const uint64_t split : {uint64_t{0}, uint64_t{7}}) {
         shared.split_seed = split;
         const std::string where = fmt::format("with output {} in place of input {}", o, i);
         Finding found = plainly(shared, "in-place", fmt::format("gives other bits {}", where), where);

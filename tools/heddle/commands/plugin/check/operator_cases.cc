@@ -56,16 +56,19 @@ InputShapes declared_shapes(const std::vector<DeclaredDims::Port>& ports, const 
   return made;
 }
 
-// The same, with the extents of the last names made small where an input would take long: the first ones are as they were.
+// More than a check of many runs has time for.
+bool is_large(const Shape& shape) {
+  int64_t bytes = 0;
+  return !checked_byte_size(DType::u8, shape, &bytes) || bytes > 300'000;
+}
+
+// The same, with the extents of the last names made small where an input would be large: the first ones are as they were. Empty: it is
+// large all the same.
 InputShapes bounded_shapes(const std::vector<DeclaredDims::Port>& ports, std::vector<int64_t> extents, const Shape& rest) {
-  constexpr int64_t most = 300'000;  // elements of one input
   InputShapes made = declared_shapes(ports, extents, rest);
-  const auto is_large = [&] {
-    return std::any_of(made.begin(), made.end(), [](const Shape& shape) { return shape.element_count() > most; });
-  };
-  for (size_t n = extents.size(); n-- > 0 && is_large(); made = declared_shapes(ports, extents, rest))
+  for (size_t n = extents.size(); n-- > 0 && std::any_of(made.begin(), made.end(), is_large); made = declared_shapes(ports, extents, rest))
     extents[n] = std::min<int64_t>(extents[n], 2);
-  return made;
+  return std::any_of(made.begin(), made.end(), is_large) ? InputShapes() : made;
 }
 
 // Where the ports say how their dims go together (heddle_port::dims), shapes that do; else the same for all.
@@ -78,13 +81,16 @@ std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   }
   // Extents of the names in order, again from the front where there are more.
   const std::vector<int64_t> rounds[] = {{1}, {7, 3, 5}, {2, 3, 4, 5}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {4}, {65, 33, 17}, {300, 257, 3}};
+  int most_rest_rank = max_rank;  // what "..." may stand for, that no port gets too many dims
+  const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
+  for (const DeclaredDims::Port& port : ports)
+    if (port.has_rest) most_rest_rank = std::min(most_rest_rank, max_rank - port.least_rank);
   for (const std::vector<int64_t>& round : rounds)
     for (const Shape& rest : {Shape{}, Shape{2}, Shape{3, 1}}) {
+      if (rest.rank() > (varies ? most_rest_rank : 0)) break;
       std::vector<int64_t> extents(schema.declared_dims.name_count());
       for (size_t n = 0; n < extents.size(); ++n) extents[n] = round[n % round.size()];
-      all.push_back(bounded_shapes(ports, std::move(extents), rest));
-      const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
-      if (!varies) break;
+      if (InputShapes made = bounded_shapes(ports, std::move(extents), rest); !made.empty()) all.push_back(std::move(made));
     }
   return all;
 }
