@@ -2,7 +2,8 @@
 // output is dynamic and the branch's result is copied to memory of its own extents.
 #include "control/subnet_calls.h"
 #include "families.h"
-#include "support/dims.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -11,8 +11,9 @@
 #include "control/kept.h"
 #include "control/subnet_calls.h"
 #include "families.h"
-#include "support/axes.h"
-#include "support/dims.h"
+#include "shared/axes.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -10,9 +10,10 @@
 #include "control/kept.h"
 #include "control/subnet_calls.h"
 #include "families.h"
-#include "support/axes.h"
-#include "support/dense_layouts.h"
-#include "support/dims.h"
+#include "shared/axes.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 #include "support/strided_copy.h"
 
 namespace heddle::cpu {

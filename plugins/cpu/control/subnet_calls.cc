@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "support/dims.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

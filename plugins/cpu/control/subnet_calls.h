@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/dims.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

@@ -2,7 +2,8 @@
 #include "conv/conv_kernel.h"
 #include "conv/conv_plain.h"
 #include "families.h"
-#include "support/dims.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "conv/conv_algorithm.h"
-#include "support/tile_cap.h"
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

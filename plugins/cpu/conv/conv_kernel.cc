@@ -6,10 +6,11 @@
 #include <cstring>
 
 #include "conv/depthwise.h"
-#include "support/dense_layouts.h"
-#include "support/dims.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

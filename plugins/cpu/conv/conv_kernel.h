@@ -8,9 +8,10 @@
 #include <algorithm>
 
 #include "conv/conv_blocks.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 #include "support/strided_copy.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
 
 namespace heddle::cpu {
 

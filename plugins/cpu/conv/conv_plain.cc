@@ -4,11 +4,12 @@
 #include <algorithm>
 
 #include "conv/conv_taps.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
-#include "support/scalar.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/scalar.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

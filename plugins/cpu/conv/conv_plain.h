@@ -3,7 +3,8 @@
 #pragma once
 
 #include "conv/conv_tiles.h"
-#include "support/tiling.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "support/dims.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

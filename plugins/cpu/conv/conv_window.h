@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "support/api.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "support/api.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/axes.h"
-#include "support/dtype_dispatch.h"
-#include "support/scalar.h"
+#include "shared/axes.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/scalar.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -6,10 +6,11 @@
 #include <limits>
 
 #include "families.h"
-#include "support/axes.h"
-#include "support/dtype_dispatch.h"
-#include "support/scalar.h"
-#include "support/tiling.h"
+#include "shared/axes.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/scalar.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -6,8 +6,9 @@
 #include <type_traits>
 
 #include "matmul/matmul_plain.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "matmul/matmul_onednn.h"
-#include "support/tiling.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

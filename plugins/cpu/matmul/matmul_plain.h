@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "support/dtype_dispatch.h"
-#include "support/scalar.h"
-#include "support/tile_cap.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/scalar.h"
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

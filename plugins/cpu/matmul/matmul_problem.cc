@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "conv/conv_tiles.h"
-#include "support/dims.h"
-#include "support/tile_cap.h"
+#include "shared/dims.h"
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "support/dims.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

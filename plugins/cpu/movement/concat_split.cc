@@ -2,13 +2,14 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/axes.h"
-#include "support/computed_extents.h"
-#include "support/dense_layouts.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 #include "support/strided_copy.h"
-#include "support/tiling.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,7 +3,8 @@
 #include <cstring>
 
 #include "families.h"
-#include "support/tiling.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -2,11 +2,12 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/axes.h"
-#include "support/computed_extents.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
 #include "support/copy_kernel.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

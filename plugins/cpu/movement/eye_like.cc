@@ -2,9 +2,10 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/dtype_dispatch.h"
-#include "support/onnx_dtype.h"
-#include "support/tiling.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/onnx_dtype.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

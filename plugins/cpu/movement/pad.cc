@@ -3,13 +3,14 @@
 #include <cstring>
 
 #include "families.h"
-#include "support/axes.h"
-#include "support/computed_extents.h"
-#include "support/dense_layouts.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

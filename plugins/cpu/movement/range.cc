@@ -3,9 +3,10 @@
 #include <type_traits>
 
 #include "families.h"
-#include "support/computed_extents.h"
-#include "support/dtype_dispatch.h"
-#include "support/tiling.h"
+#include "shared/computed_extents.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,7 +1,8 @@
 // heddle.Reorder: the same values in another physical layout. The compiler inserts it between operators that want different layouts.
 #include "families.h"
+#include "shared/dense_layouts.h"
 #include "support/copy_kernel.h"
-#include "support/dense_layouts.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -3,11 +3,12 @@
 #include <cstring>
 
 #include "families.h"
-#include "support/axes.h"
-#include "support/computed_extents.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
-#include "support/tiling.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -1,8 +1,9 @@
 // ReverseSequence: along the time axis the first sequence_lens[b] slices of batch b in reverse order, the rest as they are.
 #include "families.h"
-#include "support/dims.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/dims.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

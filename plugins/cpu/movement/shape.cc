@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/api.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

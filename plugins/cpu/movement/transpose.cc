@@ -2,10 +2,11 @@
 #include <numeric>
 
 #include "families.h"
-#include "support/axes.h"
+#include "shared/axes.h"
+#include "shared/dense_layouts.h"
+#include "shared/tiling.h"
 #include "support/copy_kernel.h"
-#include "support/dense_layouts.h"
-#include "support/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

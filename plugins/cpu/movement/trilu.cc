@@ -2,10 +2,11 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "families.h"
-#include "support/axes.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
-#include "support/scalar.h"
-#include "support/tile_cap.h"
+#include "shared/axes.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/scalar.h"
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

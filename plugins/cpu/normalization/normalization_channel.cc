@@ -3,11 +3,12 @@
 
 #include "families.h"
 #include "normalization/normalization_work.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
 #include "support/cost.h"
-#include "support/dense_layouts.h"
-#include "support/dims.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

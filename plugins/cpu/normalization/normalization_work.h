@@ -5,8 +5,8 @@
 #include <string>
 
 #include "normalization/normalization_rows.h"
-#include "support/api.h"
-#include "support/onnx_dtype.h"
+#include "shared/onnx_dtype.h"
+#include "support/cpu_api.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/api.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu::onednn {
 

@@ -2,8 +2,9 @@
 #include <algorithm>
 
 #include "families.h"
-#include "support/onnx_dtype.h"
-#include "support/tiling.h"
+#include "shared/onnx_dtype.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

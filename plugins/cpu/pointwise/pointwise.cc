@@ -5,9 +5,10 @@
 #include <cstring>
 
 #include "families.h"
-#include "support/dims.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/dims.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

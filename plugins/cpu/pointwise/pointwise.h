@@ -9,7 +9,8 @@
 
 #include "heddle/op.h"
 #include "pointwise/pointwise_program.h"
-#include "pointwise/pointwise_region.h"
+#include "shared/pointwise_region.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

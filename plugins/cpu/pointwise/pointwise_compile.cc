@@ -5,7 +5,8 @@
 
 #include "pointwise/pointwise_compiler.h"
 #include "pointwise/pointwise_frame.h"
-#include "support/dtype_dispatch.h"
+#include "shared/dtype_dispatch.h"
+#include "support/cpu_api.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

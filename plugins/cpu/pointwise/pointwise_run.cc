@@ -8,7 +8,8 @@
 
 #include "pointwise/pointwise_frame.h"
 #include "pointwise/pointwise_program.h"
-#include "pointwise/pointwise_region.h"
+#include "shared/pointwise_region.h"
+#include "support/cpu_api.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

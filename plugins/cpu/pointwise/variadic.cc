@@ -7,7 +7,8 @@
 
 #include "families.h"
 #include "pointwise/pointwise.h"
-#include "support/tiling.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

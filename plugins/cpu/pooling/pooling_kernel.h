@@ -4,8 +4,9 @@
 #pragma once
 
 #include "pooling/pooling_window.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "conv/conv_window.h"
-#include "support/tile_cap.h"
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

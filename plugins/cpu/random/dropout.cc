@@ -4,9 +4,10 @@
 
 #include "families.h"
 #include "random/generator.h"
-#include "support/dtype_dispatch.h"
-#include "support/scalar.h"
-#include "support/tiling.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/scalar.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

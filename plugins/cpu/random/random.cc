@@ -8,12 +8,13 @@
 
 #include "families.h"
 #include "random/generator.h"
-#include "support/axes.h"
-#include "support/dtype_dispatch.h"
-#include "support/onnx_dtype.h"
-#include "support/scalar.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/axes.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/onnx_dtype.h"
+#include "shared/scalar.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -7,9 +7,10 @@
 
 #include "families.h"
 #include "recurrent/recurrent_activation.h"
-#include "support/dims.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/dims.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <limits>
 
-#include "support/dtype_dispatch.h"
+#include "shared/dtype_dispatch.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "reduce/reduce_rows.h"
-#include "support/api.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

@@ -9,14 +9,15 @@
 
 #include "families.h"
 #include "reduce/accumulator.h"
-#include "reduce/reduce_plan.h"
-#include "support/axes.h"
-#include "support/computed_extents.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/reduce_plan.h"
+#include "shared/tile_cap.h"
 #include "support/cost.h"
-#include "support/dense_layouts.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
-#include "support/tile_cap.h"
+#include "support/cpu_api.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

@@ -9,11 +9,12 @@
 
 #include "families.h"
 #include "reduce/softmax_rows.h"
-#include "support/axes.h"
+#include "shared/axes.h"
+#include "shared/dense_layouts.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
 #include "support/cost.h"
-#include "support/dense_layouts.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "support/cpu_api.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {

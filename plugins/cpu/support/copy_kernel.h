@@ -3,8 +3,9 @@
 
 #include <cstdint>
 
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
 #include "support/strided_copy.h"
-#include "support/tiling.h"
 
 namespace heddle::cpu {
 

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "support/dtype_dispatch.h"
+#include "shared/dtype_dispatch.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {

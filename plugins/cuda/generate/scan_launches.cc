@@ -4,9 +4,9 @@
 
 #include "generate/chain.h"
 #include "generate/dtype_names.h"
-#include "support/axes.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
+#include "shared/axes.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
 
 namespace heddle::cuda {
 namespace {
@@ -21,8 +21,9 @@ constexpr int64_t longest_line = 64;  // of neighbouring elements, which one thr
 Status ScanLaunches::look(const Operands& operands, Numbers* n) const {
   const heddle_tensor &x = *operands.input(0), &axis = *operands.input(1);
   int at = 0;
-  if (!cpu::normalize_axis(cpu::integer_at(axis, 0), x.rank, &at)) return cpu::axis_outside("axis", cpu::integer_at(axis, 0), x.rank);
-  const cpu::Dims dims = cpu::dims_of(x);
+  if (!operators::normalize_axis(operators::integer_at(axis, 0), x.rank, &at))
+    return operators::axis_outside("axis", operators::integer_at(axis, 0), x.rank);
+  const operators::Dims dims = operators::dims_of(x);
   n->count = n->part = dims[at];
   n->inner = dims.count(at + 1, dims.rank);
   n->lines = dims.count(0, at) * n->inner;

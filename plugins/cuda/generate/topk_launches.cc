@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "generate/dtype_names.h"
-#include "support/axes.h"
-#include "support/computed_extents.h"
-#include "support/dims.h"
-#include "support/dtype_dispatch.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
 
 namespace heddle::cuda {
 namespace {
@@ -27,17 +27,17 @@ const heddle_tensor& any_output(const Operands& operands) {
 Status TopKLaunches::look(const Operands& operands, Numbers* n) const {
   const heddle_tensor &x = *operands.input(0), &y = any_output(operands);
   int at = 0;
-  if (!cpu::normalize_axis(axis, x.rank, &at)) return cpu::axis_outside("axis", axis, x.rank);
+  if (!operators::normalize_axis(axis, x.rank, &at)) return operators::axis_outside("axis", axis, x.rank);
   if (const heddle_tensor* k = operands.input(1); varies_ && k && k->data)
-    HEDDLE_PLUGIN_CHECK(cpu::check_planned({{"K", k}}, y, [&](cpu::Extents* to) -> Status {
-      const int64_t wanted = cpu::integer_at(*k, 0);
+    HEDDLE_PLUGIN_CHECK(operators::check_planned({{"K", k}}, y, [&](operators::Extents* to) -> Status {
+      const int64_t wanted = operators::integer_at(*k, 0);
       if (wanted < 0 || wanted > x.dims[at])
         return plugin::invalid("K is " + std::to_string(wanted) + ", axis " + std::to_string(at) + " has " + std::to_string(x.dims[at]) +
                                " elements");
       for (int i = 0; i < x.rank; ++i) to->push(i == at ? wanted : x.dims[i]);
       return {};
     }));
-  const cpu::Dims dims = cpu::dims_of(x);
+  const operators::Dims dims = operators::dims_of(x);
   n->count = n->part = dims[at];
   n->wanted = y.dims[at];
   n->inner = dims.count(at + 1, dims.rank);

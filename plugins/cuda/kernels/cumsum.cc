@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "generate/scan_launches.h"
-#include "kernels/families.h"
+#include "kernels/kernel_families.h"
 #include "kernels/planned_kernel.h"
 
 namespace heddle::cuda {

@@ -5,10 +5,10 @@
 #include "generate/channel_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/stage_chain.h"
-#include "kernels/families.h"
+#include "kernels/kernel_families.h"
 #include "kernels/planned_kernel.h"
-#include "support/dense_layouts.h"
-#include "support/onnx_dtype.h"
+#include "shared/dense_layouts.h"
+#include "shared/onnx_dtype.h"
 
 namespace heddle::cuda {
 namespace {
@@ -21,7 +21,7 @@ class Normalization : public PlannedKernel {
  protected:
   Status begin_rows(const CreateContext& context, std::unique_ptr<RowLaunches> launches) {
     // The precision of the first stage is f32 at least; f64 where that is asked for.
-    if (context.attributes.declares("stash_type") && cpu::dtype_from_onnx(context.attributes.i("stash_type")) == HEDDLE_F64)
+    if (context.attributes.declares("stash_type") && operators::dtype_from_onnx(context.attributes.i("stash_type")) == HEDDLE_F64)
       launches->shape.working = HEDDLE_F64;
     if (context.attributes.declares("epsilon")) launches->epsilon = context.attributes.f("epsilon");
     HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->shape.behind));
@@ -82,7 +82,7 @@ class BatchNormalization : public Normalization {
     HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->behind));
     return begin(context, std::move(launches));
   }
-  static std::vector<heddle_format> formats(const CreateContext& context) { return cpu::uniform_formats(context, 1, 1); }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 1); }
 };
 
 class LocalResponse : public Normalization {

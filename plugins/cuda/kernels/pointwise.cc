@@ -3,14 +3,14 @@
 #include <vector>
 
 #include "generate/pointwise_source.h"
-#include "kernels/families.h"
+#include "kernels/kernel_families.h"
 #include "kernels/gpu_kernel.h"
-#include "pointwise/pointwise_region.h"
+#include "shared/pointwise_region.h"
 
 namespace heddle::cuda {
 namespace {
 
-using cpu::Region;
+using operators::Region;
 
 constexpr size_t most_parameter_bytes = 4000;  // CUDA takes 4 KiB everywhere
 
@@ -35,7 +35,7 @@ class Pointwise : public GpuKernel {
     const size_t n = shape_.inputs.size();
     std::vector<Region::Input> storage(2 * n);
     Region region;
-    HEDDLE_PLUGIN_CHECK(cpu::make_region(y, context.inputs(), static_cast<uint32_t>(n), storage.data(), &region));
+    HEDDLE_PLUGIN_CHECK(operators::make_region(y, context.inputs(), static_cast<uint32_t>(n), storage.data(), &region));
     choose(region, context);
     fill(region);
     if (words_.size() * sizeof(int64_t) > most_parameter_bytes)

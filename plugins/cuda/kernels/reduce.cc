@@ -3,9 +3,9 @@
 
 #include "generate/reduce/reduce_launches.h"
 #include "generate/stage_chain.h"
-#include "kernels/families.h"
+#include "kernels/kernel_families.h"
 #include "kernels/planned_kernel.h"
-#include "support/dense_layouts.h"
+#include "shared/dense_layouts.h"
 
 namespace heddle::cuda {
 namespace {
@@ -23,7 +23,7 @@ class Reduce : public PlannedKernel {
   }
   static bool accepts_epilogue(const CreateContext& context) { return takes_stages(context); }
   // Spatial reductions of channels-last images need no reorder.
-  static std::vector<heddle_format> formats(const CreateContext& context) { return cpu::uniform_formats(context, 1, 0); }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 0); }
 };
 
 template <ReduceKind kind>
@@ -35,7 +35,7 @@ class GlobalPool : public PlannedKernel {
     return begin(context, std::move(launches));
   }
   static bool accepts_epilogue(const CreateContext& context) { return takes_stages(context); }
-  static std::vector<heddle_format> formats(const CreateContext& context) { return cpu::uniform_formats(context, 1, 1); }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 1); }
 };
 
 template <class Kernel>

@@ -3,9 +3,9 @@
 
 #include "generate/rows/row_launches.h"
 #include "generate/stage_chain.h"
-#include "kernels/families.h"
+#include "kernels/kernel_families.h"
 #include "kernels/planned_kernel.h"
-#include "support/dense_layouts.h"
+#include "shared/dense_layouts.h"
 
 namespace heddle::cuda {
 namespace {
@@ -21,7 +21,7 @@ class Softmax : public PlannedKernel {
     return begin(context, std::move(launches));
   }
   static bool accepts_epilogue(const CreateContext& context) { return takes_stages(context); }
-  static std::vector<heddle_format> formats(const CreateContext& context) { return cpu::uniform_formats(context, 1, 1); }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 1); }
 };
 
 }  // namespace

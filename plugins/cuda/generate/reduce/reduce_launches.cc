@@ -1,8 +1,8 @@
 #include "generate/reduce/reduce_launches.h"
 
-#include "support/axes.h"
-#include "support/computed_extents.h"
-#include "support/dims.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dims.h"
 
 namespace heddle::cuda {
 
@@ -37,11 +37,11 @@ Status AxesReduction::reduced(const Operands& operands, uint32_t* set) const {
   const heddle_tensor& x = *operands.input(0);
   const heddle_tensor* axes = operands.input(1);
   const auto read = [&]() -> Status {
-    HEDDLE_PLUGIN_CHECK(cpu::axis_set("axes", axes, x.rank, set));
+    HEDDLE_PLUGIN_CHECK(operators::axis_set("axes", axes, x.rank, set));
     if ((!axes || axes->element_count == 0) && !none_when_empty) *set = (1u << x.rank) - 1;
     return {};
   };
-  return cpu::check_planned({{"axes", axes}}, *operands.output(0), [&](cpu::Extents* to) -> Status {
+  return operators::check_planned({{"axes", axes}}, *operands.output(0), [&](operators::Extents* to) -> Status {
     HEDDLE_PLUGIN_CHECK(read());
     for (int i = 0; i < x.rank; ++i) {
       if (!(*set >> i & 1))
@@ -56,7 +56,7 @@ Status AxesReduction::reduced(const Operands& operands, uint32_t* set) const {
 Status AxisReduction::reduced(const Operands& operands, uint32_t* set) const {
   const int rank = operands.input(0)->rank;
   int at = 0;
-  if (!cpu::normalize_axis(axis, rank, &at)) return cpu::axis_outside("axis", axis, rank);
+  if (!operators::normalize_axis(axis, rank, &at)) return operators::axis_outside("axis", axis, rank);
   *set = 1u << at;
   return {};
 }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "reduce/reduce_plan.h"
+#include "shared/reduce_plan.h"
 
 namespace heddle::cuda {
 namespace {
 
-using cpu::ReducePlan;
+using operators::ReducePlan;
 using plugin::Status;
 
 constexpr int64_t vector_bytes = 16, most_at_once = 8;
@@ -18,7 +18,7 @@ constexpr int64_t long_row = 512;     // packs, above which a block folds a row 
 constexpr int64_t shortest_part = 8;  // packs or elements that a thread has of a part
 
 ReducePlan plan_of(const heddle_tensor& x, uint32_t set) {
-  return cpu::plan_reduction(x, set, 0, false);
+  return operators::plan_reduction(x, set, 0, false);
 }
 
 bool all_multiples(const ReducePlan::Groups& groups, int width, bool but_last) {

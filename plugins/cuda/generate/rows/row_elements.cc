@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "reduce/reduce_plan.h"
+#include "shared/reduce_plan.h"
 
 namespace heddle::cuda {
 namespace {
 
-using cpu::ReducePlan;
+using operators::ReducePlan;
 using plugin::Status;
 
 // Widest element of what is read and written at once.
@@ -48,7 +48,7 @@ int row_width(const RowShape& shape, int64_t row) {
 
 Status RowElements::choose(const heddle_tensor& x, uint32_t set, bool varies, const std::string& name, KernelSource* source,
                            int64_t spatial) {
-  const ReducePlan rows = cpu::plan_reduction(x, set, 0, false);
+  const ReducePlan rows = operators::plan_reduction(x, set, 0, false);
   RowNumbers n;
   shape.held = shape.strided = false;
   shape.threads = 256;
@@ -61,7 +61,7 @@ Status RowElements::choose(const heddle_tensor& x, uint32_t set, bool varies, co
 }
 
 void RowElements::plan(const heddle_tensor& x, uint32_t set, RowNumbers parameters, uint64_t known, LaunchPlan* plan) const {
-  const ReducePlan rows = cpu::plan_reduction(x, set, 0, false);
+  const ReducePlan rows = operators::plan_reduction(x, set, 0, false);
   order_groups(rows, shape.groups, &parameters);
   parameters.count = x.element_count;
   parameters.known = known;

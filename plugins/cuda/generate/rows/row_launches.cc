@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "reduce/reduce_plan.h"
-#include "support/axes.h"
-#include "support/dims.h"
+#include "shared/axes.h"
+#include "shared/dims.h"
+#include "shared/reduce_plan.h"
 
 namespace heddle::cuda {
 namespace {
 
-using cpu::ReducePlan;
+using operators::ReducePlan;
 using plugin::Status;
 
 // What the threads of a row hold in registers at most: lanes, and elements of each in f32; half as many in f64.
@@ -20,7 +20,7 @@ constexpr Holders holders[] = {{32, 32}, {256, 32}, {1024, 16}};
 constexpr int64_t longest_alone = 32;  // of a row whose elements lie apart, which one thread holds
 
 ReducePlan rows_of(const RowView& view) {
-  return cpu::plan_reduction(view.x, view.set, 0, false);
+  return operators::plan_reduction(view.x, view.set, 0, false);
 }
 bool neighbouring(const ReducePlan& rows) {
   return rows.folded == 1 || rows.outputs == 0 || (!rows.columns && rows.reduced.count <= 1);
@@ -117,7 +117,7 @@ Status RowLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
 Status AxisLaunches::see(const Operands&, RowView* view, RowShape*) const {
   int at = 0;
   if (view->x.rank == 0 && (axis == 0 || axis == -1)) return {};
-  if (!cpu::normalize_axis(axis, view->x.rank, &at)) return cpu::axis_outside("axis", axis, view->x.rank);
+  if (!operators::normalize_axis(axis, view->x.rank, &at)) return operators::axis_outside("axis", axis, view->x.rank);
   view->set = 1u << at;
   return {};
 }
@@ -125,7 +125,7 @@ Status AxisLaunches::see(const Operands&, RowView* view, RowShape*) const {
 Status AxesLaunches::see(const Operands&, RowView* view, RowShape*) const {
   for (const int64_t axis : axes) {
     int at = 0;
-    if (!cpu::normalize_axis(axis, view->x.rank, &at)) return cpu::axis_outside("axes", axis, view->x.rank);
+    if (!operators::normalize_axis(axis, view->x.rank, &at)) return operators::axis_outside("axes", axis, view->x.rank);
     view->set |= 1u << at;
   }
   return {};
@@ -154,8 +154,8 @@ PerRow access_of(const heddle_tensor* parameter, int64_t columns) {
 Status TrailingLaunches::see(const Operands& operands, RowView* view, RowShape* shape) const {
   const heddle_tensor& x = *operands.input(0);
   int at = 0;
-  if (!cpu::normalize_axis(axis, x.rank, &at)) return cpu::axis_outside("axis", axis, x.rank);
-  const cpu::Dims dims = cpu::dims_of(x);
+  if (!operators::normalize_axis(axis, x.rank, &at)) return operators::axis_outside("axis", axis, x.rank);
+  const operators::Dims dims = operators::dims_of(x);
   const int64_t rows = dims.count(0, at), columns = dims.count(at, x.rank);
   as_matrix(rows, columns, view);
   const heddle_tensor *scale = operands.input(1), *bias = operands.input(2);
@@ -173,7 +173,7 @@ Status TrailingLaunches::see(const Operands& operands, RowView* view, RowShape* 
 
 Status GroupLaunches::see(const Operands& operands, RowView* view, RowShape* shape) const {
   const heddle_tensor& x = *operands.input(0);
-  const cpu::Dims dims = cpu::dims_of(x);
+  const operators::Dims dims = operators::dims_of(x);
   view->groups = groups > 0 ? groups : dims[1];
   view->channels = view->groups > 0 ? dims[1] / view->groups : 0;
   view->spatial = std::max<int64_t>(dims.count(2, x.rank), 1);

@@ -6,7 +6,7 @@
 
 #include "heddle/op.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 // HEDDLE_DTYPE_NONE for types that Heddle does not have (strings, complex numbers, 8-bit floats).
 inline heddle_dtype dtype_from_onnx(int64_t number) {
@@ -24,4 +24,4 @@ inline plugin::Status dtype_attribute(const plugin::Attributes& attributes, cons
   return plugin::invalid(std::string(name) + " is " + std::to_string(attributes.i(name)) + ", which is no element type of Heddle");
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

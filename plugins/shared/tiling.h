@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "support/api.h"
-#include "support/tile_cap.h"
+#include "shared/api.h"
+#include "shared/tile_cap.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 constexpr int64_t tile_bytes = 256 * 1024;  // of a memory-bound copy: about 30 µs
 constexpr int64_t most_tiles = 16;          // unless one of them would be above the marks of tile_cap.h
@@ -46,4 +46,4 @@ class Tiling {
   int64_t tiles_ = 1;
 };
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "support/dims.h"
+#include "shared/dims.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 // Extents without heap memory: rules compute them while shapes are inferred, and kernels again while they run.
 struct Extents {
@@ -39,4 +39,4 @@ Status check_planned(std::initializer_list<Operand> operands, const heddle_tenso
   return other_content(operands, status, dims, planned);
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

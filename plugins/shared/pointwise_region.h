@@ -5,7 +5,7 @@
 
 #include "heddle/op.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 // dims[0] is the outermost; adjacent dimensions are merged where every input steps through them evenly, so same-shaped operands of any
 // common layout give rank 1. Strides in elements, 0 where an input is repeated.
@@ -26,4 +26,4 @@ struct Region {
 plugin::Status make_region(const heddle_tensor& output, const heddle_tensor* const* inputs, uint32_t input_count, Region::Input* storage,
                            Region* region);
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

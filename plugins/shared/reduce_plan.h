@@ -9,7 +9,7 @@
 
 #include "heddle/op.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 struct ReducePlan {
   struct Group {
@@ -59,4 +59,4 @@ struct ReducePlan {
 // elements may be divided over tiles. No allocation.
 ReducePlan plan_reduction(const heddle_tensor& input, uint32_t reduced, double cost_ns, bool splittable);
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

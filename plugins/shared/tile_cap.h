@@ -13,7 +13,7 @@
 
 #include "heddle/op.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 // 2 GFLOP and 64 MiB touched are what a tile may come to; a quarter is left for biases, small operands and shares that are not equal.
 constexpr double most_tile_flops = 1.5e9;
@@ -95,4 +95,4 @@ void heap_sort_cancellable(T* first, T* middle, T* last, Less less, int64_t oper
 // Above so many operations a sort has to be cancellable: then the heap is used, although it takes twice as long or more.
 constexpr double most_sort_operations = 64e6;
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

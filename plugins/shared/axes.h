@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/api.h"
+#include "shared/api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 // `axis` in [0, rank), negative ones counted from the end; false when it is outside [-rank, rank).
 inline bool normalize_axis(int64_t axis, int rank, int* normalized) {
@@ -32,4 +32,4 @@ inline bool resolve_index(int64_t* index, int64_t bound) {
   return *index >= 0 && *index < bound;
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

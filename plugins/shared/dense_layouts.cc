@@ -1,6 +1,6 @@
-#include "support/dense_layouts.h"
+#include "shared/dense_layouts.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 std::vector<heddle_format> uniform_formats(const CreateContext& context, uint32_t inputs, uint32_t outputs) {
   heddle_format row_major = {};
@@ -15,4 +15,4 @@ std::vector<heddle_format> uniform_formats(const CreateContext& context, uint32_
   return choices;
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

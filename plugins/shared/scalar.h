@@ -6,9 +6,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "support/dtype_dispatch.h"
+#include "shared/dtype_dispatch.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 template <class To, class From>
 To bits_as(From from) {
@@ -76,4 +76,4 @@ inline double number_at(const heddle_tensor& tensor, int64_t i) {
   });
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

@@ -1,13 +1,13 @@
 // Planning a reduction: grouping of dimensions and division into tiles, from shapes and layout alone.
-#include "reduce/reduce_plan.h"
+#include "shared/reduce_plan.h"
 
 #include <algorithm>
 
-#include "support/dense_layouts.h"
-#include "support/tile_cap.h"
-#include "support/tiling.h"
+#include "shared/dense_layouts.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 namespace {
 
 constexpr double tile_ns = 50e3;
@@ -82,4 +82,4 @@ ReducePlan plan_reduction(const heddle_tensor& input, uint32_t reduced_set, doub
   return plan;
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

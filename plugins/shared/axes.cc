@@ -1,11 +1,11 @@
-#include "support/axes.h"
+#include "shared/axes.h"
 
 #include <algorithm>
 #include <string>
 
-#include "support/dtype_dispatch.h"
+#include "shared/dtype_dispatch.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 Status axis_outside(const char* what, int64_t axis, int rank) {
   if (rank == 0) return invalid(std::string(what) + " is " + std::to_string(axis) + " but the input is a scalar");
@@ -51,4 +51,4 @@ Status index_outside(int64_t index, int64_t bound, int axis) {
                  "]: axis " + std::to_string(axis) + " has " + std::to_string(bound) + " elements");
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

@@ -1,10 +1,10 @@
 // Building a Region: strides per input along the output's storage order, then merging of adjacent dimensions.
-#include "pointwise/pointwise_region.h"
+#include "shared/pointwise_region.h"
 
-#include "support/dense_layouts.h"
-#include "support/dims.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 namespace {
 
 // Strides of `input` along the dimensions of `output`, in the output's storage order, 0 where it is repeated.
@@ -67,4 +67,4 @@ Status make_region(const heddle_tensor& output, const heddle_tensor* const* inpu
   return {};
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

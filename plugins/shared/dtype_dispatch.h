@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "support/api.h"
+#include "shared/api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 template <class T>
 struct Tag {
@@ -83,4 +83,4 @@ inline int64_t integer_at(const heddle_tensor& tensor, int64_t i) {
   return tensor.dtype == HEDDLE_I32 ? static_cast<const int32_t*>(tensor.data)[i] : static_cast<const int64_t*>(tensor.data)[i];
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/api.h"
+#include "shared/api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 // Row-major strides, in elements.
 inline void dense_strides(Dims dims, int64_t* strides) {
@@ -20,4 +20,4 @@ inline void dense_strides(Dims dims, int64_t* strides) {
 // ports, else row-major alone.
 std::vector<heddle_format> uniform_formats(const CreateContext& context, uint32_t inputs, uint32_t outputs);
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

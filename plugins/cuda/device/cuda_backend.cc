@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#include "device/device.h"
+#include "device/cuda_device.h"
 #include "device/errors.h"
 #include "device/store_value.h"
 #include "heddle/device_plugin.h"

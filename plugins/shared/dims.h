@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/api.h"
+#include "shared/api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 inline int64_t count_of(const std::vector<int64_t>& dims) {
   int64_t n = 1;
@@ -23,4 +23,4 @@ inline Dims dims_of(const std::vector<int64_t>& dims) {
   return {dims.data(), static_cast<int>(dims.size())};
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

@@ -1,13 +1,13 @@
-#include "support/computed_extents.h"
+#include "shared/computed_extents.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <type_traits>
 
-#include "support/scalar.h"
+#include "shared/scalar.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 namespace {
 
@@ -43,4 +43,4 @@ Status other_content(std::initializer_list<Operand> operands, const Status& rule
   return invalid(text + ", but it was prepared as " + dims_text(prepared) + ": prepare again with this content");
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

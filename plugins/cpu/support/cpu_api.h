@@ -1,0 +1,11 @@
+// What operator authors use of Heddle, and what plugins share, in this plugin's own namespace.
+#pragma once
+
+#include "shared/api.h"
+
+namespace heddle::cpu {
+
+using namespace heddle::plugin;
+using namespace heddle::operators;
+
+}  // namespace heddle::cpu
