@@ -91,6 +91,51 @@ TEST_F(StandinCalls, PageableMemoryIsReadDuringTheCallAndPinnedMemoryLater) {
   EXPECT_EQ(std::string(here, 16), std::string(8, 1) + std::string(8, 4));
 }
 
+// By bytes, not by pages.
+TEST_F(StandinCalls, HostMemoryIsRegisteredOnce) {
+  std::vector<char> here(192);
+  EXPECT_EQ(cuda.cudaHostRegister(here.data() + 64, 64, cudaHostRegisterPortable), cudaSuccess);
+  EXPECT_EQ(cuda.cudaHostRegister(here.data(), 64, cudaHostRegisterPortable), cudaSuccess);
+  EXPECT_EQ(cuda.cudaHostRegister(here.data() + 128, 64, cudaHostRegisterPortable), cudaSuccess);
+  EXPECT_EQ(cuda.cudaHostUnregister(here.data() + 128), cudaSuccess);
+  EXPECT_EQ(cuda.cudaHostRegister(here.data() + 127, 8, cudaHostRegisterPortable), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(cuda.cudaHostRegister(make_pinned(cuda, 64), 64, cudaHostRegisterPortable), cudaErrorHostMemoryAlreadyRegistered);
+  const auto type_of = [&](const void* memory) {
+    cudaPointerAttributes attributes = {};
+    EXPECT_EQ(cuda.cudaPointerGetAttributes(&attributes, memory), cudaSuccess);
+    return attributes.type;
+  };
+  EXPECT_EQ(type_of(here.data() + 127), cudaMemoryTypeHost);
+  EXPECT_EQ(type_of(here.data() + 128), cudaMemoryTypeUnregistered);
+  EXPECT_EQ(type_of(make_memory(cuda, 8, make_stream(cuda))), cudaMemoryTypeDevice);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(StandinCalls, AFunctionOfTheHostsIsCalledInTheOrderOfItsStream) {
+  const cudaStream_t stream = make_stream(cuda);
+  auto* const memory = static_cast<char*>(make_memory(cuda, 8, stream));
+  char* const pinned = make_pinned(cuda, 8);
+  struct Seen {
+    const char* from;
+    char value;
+  } seen{pinned, 0};
+  {
+    const Hold hold(cuda);
+    EXPECT_EQ(cuda.cudaMemsetAsync(memory, 5, 8, stream), cudaSuccess);
+    EXPECT_EQ(cuda.cudaMemcpyAsync(pinned, memory, 8, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    const auto look = [](void* user) {
+      auto* const seen = static_cast<Seen*>(user);
+      seen->value = *seen->from;
+    };
+    EXPECT_EQ(cuda.cudaLaunchHostFunc(stream, look, &seen), cudaSuccess);
+    EXPECT_EQ(cuda.cudaMemsetAsync(memory, 6, 8, stream), cudaSuccess);
+    EXPECT_EQ(cuda.cudaMemcpyAsync(pinned, memory, 8, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+  }
+  EXPECT_EQ(cuda.cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(seen.value, 5);
+  EXPECT_EQ(*pinned, 6);
+}
+
 // Two kernels on two streams, with the order in which their results stand in one place: drawn by the seed, the same for each.
 TEST_F(StandinCalls, TheSeedDrawsTheOrderOfStreams) {
   const Kernels kernels(cuda, add_one_source);
@@ -159,9 +204,10 @@ TEST_F(StandinCalls, BehindAnErrorOfAKernelThereIsNoGoingOn) {
   const cudaStream_t stream = make_stream(cuda), other = make_stream(cuda, 1);
   const cudaEvent_t event = make_event(cuda);
   auto* const memory = static_cast<char*>(make_memory(cuda, 256, stream));
+  const cudaKernel_t add_one = kernels.get("add_one");
   cuda.fail(HEDDLE_STANDIN_LAUNCH, 2, cudaErrorIllegalAddress);
   for (int i = 0; i < 3; ++i) {
-    const cudaError_t launched = launch(cuda, kernels.get("add_one"), stream, AddOne{memory, memory + 128});
+    const cudaError_t launched = launch(cuda, add_one, stream, AddOne{memory, memory + 128});
     EXPECT_TRUE(launched == cudaSuccess || (i == 2 && launched == cudaErrorIllegalAddress)) << "a launch does not know how it ends";
   }
   EXPECT_EQ(cuda.cudaStreamSynchronize(stream), cudaErrorIllegalAddress);

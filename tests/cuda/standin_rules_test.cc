@@ -380,19 +380,6 @@ TEST_F(StandinRule, host_unregistered) {
   EXPECT_EQ(broken(), "host_unregistered: cudaHostUnregister");
 }
 
-TEST_F(StandinRule, host_registered_twice) {
-  std::vector<char> here(192);
-  EXPECT_EQ(cuda.cudaHostRegister(here.data() + 64, 64, cudaHostRegisterPortable), cudaSuccess);
-  EXPECT_EQ(cuda.cudaHostRegister(here.data(), 64, cudaHostRegisterPortable), cudaSuccess) << "beside it, on the same page";
-  EXPECT_EQ(cuda.cudaHostRegister(here.data() + 128, 64, cudaHostRegisterPortable), cudaSuccess);
-  EXPECT_EQ(cuda.cudaHostUnregister(here.data() + 128), cudaSuccess);
-  EXPECT_EQ(broken(), "");
-  EXPECT_EQ(cuda.cudaHostRegister(here.data() + 127, 8, cudaHostRegisterPortable), cudaErrorHostMemoryAlreadyRegistered);
-  EXPECT_EQ(broken(), "host_registered_twice: cudaHostRegister");
-  EXPECT_EQ(cuda.cudaHostRegister(make_pinned(cuda, 64), 64, cudaHostRegisterPortable), cudaErrorHostMemoryAlreadyRegistered);
-  EXPECT_EQ(broken(), "host_registered_twice: cudaHostRegister");
-}
-
 TEST_F(StandinRule, host_freed_in_use) {
   const cudaStream_t stream = make_stream(cuda);
   void* const memory = make_memory(cuda, 64, stream);

@@ -86,7 +86,7 @@ TEST_P(DeviceTool, ComparesDevices) {
 }
 
 TEST_P(DeviceTool, OtherResultsOnAnotherDeviceFail) {
-  HEDDLE_DEVICE_NEEDS(has_settings);
+  HEDDLE_DEVICE_NEEDS(misbehaves);
   std::ofstream(net_) << R"({"heddle": 1, "name": "two", "inputs": ["x"], "outputs": ["y", "z"],
     "operator_sets": [{"domain": "", "version": 17}], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4, 4]}],
     "nodes": [{"name": "y", "type": "MatMul", "inputs": ["x", "x"], "outputs": ["y"]},
@@ -220,7 +220,7 @@ TEST_P(DeviceTool, ListsDevicesAndWhyThereAreNone) {
   const DeviceSetting none("DEVICES", "0");
   ASSERT_EQ(tool("devices", &out), 0);
   ASSERT_EQ(out["unavailable"].size(), 1u);
-  EXPECT_EQ(out["unavailable"][0]["reason"], none.name() + " is 0");
+  EXPECT_EQ(out["unavailable"][0]["reason"], said_of_none(none));
 }
 
 TEST_P(DeviceTool, DumpsWhatLiesOnTheDevice) {

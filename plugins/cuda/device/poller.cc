@@ -40,7 +40,7 @@ plugin::Status Poller::notify(cudaStream_t stream, heddle_stream_callback callba
   const std::lock_guard<std::mutex> lock(mutex_);
   if (recorded != cudaSuccess) {
     free_events_.push_back(event);
-    return {status_of(recorded), error_text("cudaEventRecord", recorded)};
+    return failed("cudaEventRecord", recorded);
   }
   waiting_[stream].push_back({event, callback, user});
   asked_.notify_all();
@@ -67,21 +67,30 @@ void Poller::forget(cudaStream_t stream) {
   waiting_.erase(stream);
 }
 
+// The first that is asked of a stream; false: nothing is.
+bool Poller::first_of(cudaStream_t stream, Waiting* first) const {
+  const auto found = waiting_.find(stream);
+  if (found == waiting_.end() || found->second.empty()) return false;
+  *first = found->second.front();
+  return true;
+}
+
 bool Poller::look(std::unique_lock<std::mutex>& lock) {
   bool any = false;
   std::vector<cudaStream_t> streams;
   for (const auto& [stream, queue] : waiting_)
     if (!queue.empty()) streams.push_back(stream);
   for (const cudaStream_t stream : streams) {
-    while (!waiting_[stream].empty()) {
-      const Waiting first = waiting_[stream].front();
+    for (Waiting first = {}; first_of(stream, &first);) {
       lock.unlock();
       const cudaError_t state = Api::get().cudaEventQuery(first.event);
-      lock.lock();
-      if (state == cudaErrorNotReady) break;
+      if (state == cudaErrorNotReady) {
+        lock.lock();
+        break;
+      }
       any = true;
-      lock.unlock();
       const std::string text = state == cudaSuccess ? std::string() : error_text("the stream", state);
+      if (is_sticky(state)) loss_.happened(text);
       first.callback(first.user, status_of(state), text.data(), text.size());
       lock.lock();
       // It stands there as long as its callback is under way: that is what drain() waits for.

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/loss.h"
 #include "heddle/device_plugin.h"
 #include "heddle/op.h"
 #include "library/api.h"
@@ -17,7 +18,8 @@ namespace heddle::cuda {
 
 class Poller {
  public:
-  explicit Poller(int device) : device_(device) {}
+  // `loss` is told when the device is lost, and outlives this.
+  Poller(int device, Loss& loss) : device_(device), loss_(loss) {}
   // Waits until nothing is asked for any more; events are destroyed.
   ~Poller();
   // Once for each time, when the stream has passed what is enqueued on it now. Calls for one stream come in order.
@@ -36,10 +38,12 @@ class Poller {
     void* user;
   };
   void run();
+  bool first_of(cudaStream_t stream, Waiting* first) const;
   // One look at the first of each stream. Whether any was done.
   bool look(std::unique_lock<std::mutex>& lock);
 
   const int device_;
+  Loss& loss_;
   std::mutex mutex_;
   std::condition_variable asked_, called_;
   std::map<cudaStream_t, std::deque<Waiting>> waiting_;

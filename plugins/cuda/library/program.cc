@@ -31,6 +31,7 @@ Status compile(const std::string& source, const std::string& architecture, bool 
     if (api.nvrtcGetProgramLogSize(program, &size) == NVRTC_SUCCESS && size > 1) {
       log.resize(size);
       api.nvrtcGetProgramLog(program, log.data());
+      log.pop_back();  // the last zero, which counts
     }
     return failed("nvrtcCompileProgram", result, log);
   }
@@ -41,6 +42,11 @@ Status compile(const std::string& source, const std::string& architecture, bool 
   result = api.nvrtcGetCUBIN(program, code->data());
   if (result != NVRTC_SUCCESS) return failed("nvrtcGetCUBIN", result, {});
   api.nvrtcDestroyProgram(&program);
+  return {};
+}
+
+Status load(const std::string& code, cudaLibrary_t* library) {
+  HEDDLE_CUDA_CALL(cudaLibraryLoadData, library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   return {};
 }
 
@@ -69,14 +75,15 @@ Status Program::make(const Device& device, const std::string& source, bool contr
   const std::lock_guard<std::mutex> lock(all.mutex);
   std::weak_ptr<const Program>& known = all.programs[{device.index, key}];
   if ((*program = known.lock())) return {};
+  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   std::string code;
-  if (!read_cached(key, &code)) {
+  cudaLibrary_t library = nullptr;
+  // A cached one that the driver does not take is none.
+  if (!read_cached(key, &code) || !load(code, &library).ok()) {
     HEDDLE_PLUGIN_CHECK(compile(whole, architecture, contract, &code));
+    HEDDLE_PLUGIN_CHECK(load(code, &library));
     write_cached(key, code);
   }
-  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
-  cudaLibrary_t library = nullptr;
-  HEDDLE_CUDA_CALL(cudaLibraryLoadData, &library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   program->reset(new Program(library));
   known = *program;
   return {};

@@ -1,4 +1,4 @@
-// cudart: copies and fills.
+// cudart: copies, fills and functions of the host's in a stream.
 //
 // When a copy takes and gives the host's bytes (Runtime API, API synchronization behavior, and the Programming Guide where it is quoted):
 //  - From pinned memory, and to it: when the stream comes to it. "For all other transfers, the function is fully asynchronous."
@@ -144,6 +144,17 @@ cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t 
     if (!is_as_said(process, to, true, memory, bytes, "cudaMemsetAsync")) return cudaErrorInvalidValue;
     process.engine.enqueue(*stream, Job::Kind::work, [=] { return std::memset(memory, value, bytes), cudaSuccess; });
     process.use(*to.block, *stream, "cudaMemsetAsync");
+    return cudaSuccess;
+  });
+}
+
+// "Note that, in contrast to cuStreamAddCallback, the function will not be called in the event of an error in the CUDA context."
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* user) {
+  return standin::api(__func__, CallKind::work, [&](Process& process, Lock&) {
+    const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaLaunchHostFunc");
+    if (!stream) return cudaErrorInvalidResourceHandle;
+    if (!function) return cudaErrorInvalidValue;
+    process.engine.enqueue(*stream, Job::Kind::work, [=] { return function(user), cudaSuccess; });
     return cudaSuccess;
   });
 }

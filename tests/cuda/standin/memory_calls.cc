@@ -23,6 +23,23 @@ cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   });
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    *attributes = {};
+    attributes->type = cudaMemoryTypeUnregistered;
+    attributes->device = -1;
+    if (const Block* const block = process.memory.block_at(pointer)) {
+      attributes->type = cudaMemoryTypeDevice;
+      attributes->device = block->device;
+      attributes->devicePointer = const_cast<void*>(pointer);
+    } else if (process.memory.host_block_at(pointer)) {
+      attributes->type = cudaMemoryTypeHost;
+      attributes->devicePointer = attributes->hostPointer = const_cast<void*>(pointer);
+    }
+    return cudaSuccess;
+  });
+}
+
 // "Inserts an allocation operation into hStream. A pointer to the allocated memory is returned immediately in *dptr. The allocation must
 // not be accessed until the allocation operation completes. The allocation comes from the memory pool associated with the stream's device."
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t handle) {
@@ -81,8 +98,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     if (!pointer || bytes == 0 || (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped)) != 0) return cudaErrorInvalidValue;
     process.run.note(Rule::allocates, "cudaHostRegister");
-    if (process.memory.overlaps_host(pointer, bytes))
-      return process.rules.add(Rule::host_registered_twice, "cudaHostRegister"), cudaErrorHostMemoryAlreadyRegistered;
+    if (process.memory.overlaps_host(pointer, bytes)) return cudaErrorHostMemoryAlreadyRegistered;
     return process.memory.register_host(pointer, bytes), cudaSuccess;
   });
 }
