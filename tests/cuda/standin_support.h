@@ -18,9 +18,9 @@ struct Standin {
 #define HEDDLE_CUDA_FUNCTION(library, name) decltype(&::name) name = nullptr;
 #include "library/functions.inc"
 #undef HEDDLE_CUDA_FUNCTION
-#define HEDDLE_STANDIN_FUNCTIONS(function)                                                                                              \
-  function(rules) function(broken) function(look_for_leaks) function(calls) function(log) function(logged) function(run) function(fail) \
-      function(reset)
+#define HEDDLE_STANDIN_FUNCTIONS(function)                                                                                                \
+  function(rules) function(broken) function(look_for_leaks) function(calls) function(log) function(logged) function(ranges) function(run) \
+      function(fail) function(reset)
 #define HEDDLE_STANDIN_POINTER(name) decltype(&::heddle_standin_##name) name = nullptr;
   HEDDLE_STANDIN_FUNCTIONS(HEDDLE_STANDIN_POINTER)
 #undef HEDDLE_STANDIN_POINTER
@@ -35,6 +35,7 @@ struct Standin {
   Standin() {
     ::setenv("HEDDLE_CUDA_STANDIN", standin_file.c_str(), 1);
     ::setenv("HEDDLE_CUDA_CACHE", "off", 1);
+    ::setenv("NVTX_INJECTION64_PATH", standin_file.c_str(), 1);
     void* const library = dlopen(standin_file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) ADD_FAILURE() << dlerror();
     if (!library) return;

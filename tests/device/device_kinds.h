@@ -137,6 +137,7 @@ class DeviceTest : public ::testing::TestWithParam<DeviceKind> {
     if (kind().complaints) {
       EXPECT_EQ(kind().complaints(), "");
     }
+    for (const auto& [name, value] : kind().environment) ::unsetenv(name.c_str());
   }
 };
 

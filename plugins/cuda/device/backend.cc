@@ -22,18 +22,34 @@ heddle_status answer(const heddle_call* call, const Status& status) {
   return status.code;
 }
 
-// A call for an open device, made current on this thread. What it answers of a sticky error makes the device lost.
+// A call for an open device. What it answers of a sticky error makes the device lost.
 template <class F>
 heddle_status with(void* handle, const heddle_call* call, const F& body) {
   Device& device = device_of(handle);
   if (device.loss) return answer(call, {HEDDLE_ERROR_DEVICE_LOST, device.loss.text()});
-  const Status status = [&]() -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
-    return body(device);
-  }();
+  const Status status = body(device);
   if (status.code != HEDDLE_ERROR_DEVICE_LOST) return answer(call, status);
   device.loss.happened(status.text);
   return answer(call, {HEDDLE_ERROR_DEVICE_LOST, device.loss.text()});
+}
+
+// The same, with the device made current on this thread.
+template <class F>
+heddle_status with_current(void* handle, const heddle_call* call, const F& body) {
+  return with(handle, call, [&](Device& device) -> Status {
+    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+    return body(device);
+  });
+}
+
+// Copies, waits and records need no current device (Programming Guide, Stream and Event Behavior); but a thread that has none yet gets the
+// first, and a context of it, by its first call.
+Status have_some_device(const Device& device) {
+  static thread_local bool has = false;
+  if (has) return {};
+  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+  has = true;
+  return {};
 }
 
 // ---------------------------------------------------------------- devices
@@ -45,7 +61,7 @@ heddle_status count(int32_t* devices, const heddle_call* call) {
     if (!missing->empty()) return host->set_error(call, HEDDLE_OK, missing->data(), missing->size()), HEDDLE_OK;
   int number = 0;
   if (const cudaError_t error = api.cudaGetDeviceCount(&number); error != cudaSuccess) {
-    const std::string why = error_text("cudaGetDeviceCount", error);
+    const std::string why = failed("cudaGetDeviceCount", error).text;
     host->set_error(call, HEDDLE_OK, why.data(), why.size());
     return HEDDLE_OK;
   }
@@ -83,7 +99,10 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
     HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made->memory_stream, cudaStreamNonBlocking, 0);
     return prepare_store_value(*made);
   }();
-  if (!status.ok()) return answer(call, status);
+  if (!status.ok()) {
+    if (made->memory_stream) Api::get().cudaStreamDestroy(made->memory_stream);
+    return answer(call, status);
+  }
   made->description = describe(*made);
   *handle = made.release();
   return HEDDLE_OK;
@@ -100,7 +119,7 @@ const char* description(void* handle) {
 }
 
 heddle_status memory_info(void* handle, uint64_t* free_bytes, uint64_t* total_bytes, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device&) -> Status {
     size_t available = 0, total = 0;
     HEDDLE_CUDA_CALL(cudaMemGetInfo, &available, &total);
     *free_bytes = available;
@@ -110,7 +129,7 @@ heddle_status memory_info(void* handle, uint64_t* free_bytes, uint64_t* total_by
 }
 
 heddle_status properties(void* handle, heddle_device_properties* p, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device&) -> Status {
     int least = 0, greatest = 0;  // CUDA's lower numbers go first
     HEDDLE_CUDA_CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest);
     p->flags = HEDDLE_DEVICE_SHARED_EVENTS;
@@ -134,7 +153,7 @@ Status no_memory(uint64_t bytes) {
 }
 
 heddle_status allocate(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
-  return with(handle, call, [&](Device& device) -> Status {
+  return with_current(handle, call, [&](Device& device) -> Status {
     const cudaError_t error = Api::get().cudaMallocAsync(memory, std::max<uint64_t>(bytes, 1), device.memory_stream);
     if (error == cudaErrorMemoryAllocation) return no_memory(bytes);
     if (error != cudaSuccess) return failed("cudaMallocAsync", error);
@@ -151,7 +170,7 @@ void release(void* handle, void* memory) {
 }
 
 heddle_status allocate_host(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device&) -> Status {
     HEDDLE_CUDA_CALL(cudaHostAlloc, memory, std::max<uint64_t>(bytes, 1), cudaHostAllocPortable);
     PinnedMemory::all().add(*memory, bytes);
     return {};
@@ -165,7 +184,7 @@ void release_host(void* handle, void* memory) {
 
 // What the embedding program has pinned itself is as it should be, and stays its own.
 heddle_status register_host(void* handle, void* memory, uint64_t bytes, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device&) -> Status {
     const cudaError_t error = Api::get().cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
     if (error == cudaErrorHostMemoryAlreadyRegistered) return Api::get().cudaGetLastError(), Status();
     if (error != cudaSuccess) return failed("cudaHostRegister", error);
@@ -194,7 +213,7 @@ int32_t reaches(void* handle, void* source) {
 
 // A stream that the embedding program made is worked with as it is.
 heddle_status create_stream(void* handle, const heddle_stream_request* request, void** stream, const heddle_call* call) {
-  return with(handle, call, [&](Device& device) -> Status {
+  return with_current(handle, call, [&](Device& device) -> Status {
     auto* made = static_cast<cudaStream_t>(request->adopted);
     if (!made) HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made, cudaStreamNonBlocking, -request->priority);
     device.stream_of(made).adopted = request->adopted != nullptr;
@@ -218,16 +237,25 @@ void destroy_stream(void* handle, void* stream) {
 }
 
 heddle_status create_event(void* handle, void** event, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device& device) -> Status {
     cudaEvent_t made = nullptr;
     HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, &made, cudaEventDisableTiming);
     *event = made;
-    return {};
+    // A run is called back at most as often as it records.
+    size_t events = 0;
+    {
+      const std::lock_guard<std::mutex> lock(device.mutex);
+      events = ++device.events;
+    }
+    return device.poller.reserve(events);
   });
 }
 
 void destroy_event(void* handle, void* event) {
-  if (!device_of(handle).loss) Api::get().cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  Device& device = device_of(handle);
+  if (!device.loss) Api::get().cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  const std::lock_guard<std::mutex> lock(device.mutex);
+  --device.events;
 }
 
 // ---------------------------------------------------------------- work
@@ -285,26 +313,12 @@ Status enqueue_now(Device& device, cudaStream_t stream, const heddle_work& work)
   return {};
 }
 
-// With HEDDLE_CUDA_BLOCKING, where what stood on the stream until now was of the label before: a kernel enqueues itself between two calls.
-Status wait_with_label(Device& device, cudaStream_t stream) {
-  Device::Stream& state = device.stream_of(stream);
-  const cudaError_t error = Api::get().cudaStreamSynchronize(stream);
-  if (error == cudaSuccess) return {};
-  state.failed = state.label;
-  return failed("cudaStreamSynchronize", error);
-}
-
 heddle_status enqueue(void* handle, void* stream, const heddle_work* work, const heddle_call* call) {
   return with(handle, call, [&](Device& device) -> Status {
     auto* const s = static_cast<cudaStream_t>(stream);
-    if (!device.blocking) {
-      HEDDLE_PLUGIN_CHECK(enqueue_now(device, s, *work));
-    } else {
-      HEDDLE_PLUGIN_CHECK(wait_with_label(device, s));
-      device.stream_of(s).label = work->label;
-      HEDDLE_PLUGIN_CHECK(enqueue_now(device, s, *work));
-      HEDDLE_PLUGIN_CHECK(wait_with_label(device, s));
-    }
+    HEDDLE_PLUGIN_CHECK(have_some_device(device));
+    if (device.blocking) device.stream_of(s).label = work->label;
+    HEDDLE_PLUGIN_CHECK(enqueue_on(device, s, [&] { return enqueue_now(device, s, *work); }));
     return work->callback ? device.poller.notify(s, work->callback, work->user) : Status();
   });
 }

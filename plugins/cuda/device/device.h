@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "device/errors.h"
 #include "device/loss.h"
 #include "device/poller.h"
 #include "device/staging.h"
@@ -28,8 +29,9 @@ struct Device {
   Poller poller{index, loss};
   std::shared_ptr<const Program> store_program;  // store_value.h
   cudaKernel_t store_kernel = nullptr;
-  // HEDDLE_CUDA_BLOCKING=1: every call that enqueues waits, so that it is known which work failed.
+  // HEDDLE_CUDA_BLOCKING=1: work is enqueued and waited for, one piece at a time, so that it is known which failed.
   bool blocking = false;
+  std::recursive_mutex one_at_a_time;  // then
 
   // What a stream is worked with. Calls for one stream never overlap.
   struct Stream {
@@ -38,7 +40,8 @@ struct Device {
     uint64_t failed = UINT64_MAX;      // of what failed
     std::unique_ptr<Staging> staging;  // where memory of the host's was not pinned
   };
-  std::mutex mutex;  // of the map, whose entries stay where they are
+  std::mutex mutex;  // of what follows; entries of the map stay where they are
+  size_t events = 0;
   std::map<cudaStream_t, Stream> streams;
 
   Stream& stream_of(cudaStream_t stream) {
@@ -46,6 +49,19 @@ struct Device {
     return streams[stream];
   }
 };
+
+// Enqueues by `work`, and waits for it where the device is `blocking`.
+template <class Work>
+plugin::Status enqueue_on(Device& device, cudaStream_t stream, const Work& work) {
+  if (!device.blocking) return work();
+  const std::lock_guard<std::recursive_mutex> alone(device.one_at_a_time);
+  plugin::Status status = work();
+  if (!status.ok()) return status;
+  const cudaError_t error = Api::get().cudaStreamSynchronize(stream);
+  if (error == cudaSuccess) return {};
+  if (!device.loss) device.stream_of(stream).failed = device.stream_of(stream).label;  // else it follows from what failed before
+  return failed("cudaStreamSynchronize", error);
+}
 
 inline Device& device_of(void* handle) {
   return *static_cast<Device*>(handle);

@@ -22,7 +22,29 @@ Poller::~Poller() {
   }
   asked_.notify_all();
   if (thread_.joinable()) thread_.join();
-  for (const cudaEvent_t event : free_events_) Api::get().cudaEventDestroy(event);
+  for (const cudaEvent_t event : free_events_)
+    if (!loss_) Api::get().cudaEventDestroy(event);
+}
+
+plugin::Status Poller::make_event(cudaEvent_t* event) {
+  HEDDLE_CUDA_CALL(cudaSetDevice, device_);
+  HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, event, cudaEventDisableTiming);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++events_;
+  return {};
+}
+
+plugin::Status Poller::reserve(size_t events) {
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (events_ >= events) return {};
+    }
+    cudaEvent_t event = nullptr;
+    HEDDLE_PLUGIN_CHECK(make_event(&event));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_events_.push_back(event);
+  }
 }
 
 plugin::Status Poller::notify(cudaStream_t stream, heddle_stream_callback callback, void* user) {
@@ -35,7 +57,7 @@ plugin::Status Poller::notify(cudaStream_t stream, heddle_stream_callback callba
     }
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   }
-  if (!event) HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, &event, cudaEventDisableTiming);
+  if (!event) HEDDLE_PLUGIN_CHECK(make_event(&event));
   const cudaError_t recorded = Api::get().cudaEventRecord(event, stream);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (recorded != cudaSuccess) {

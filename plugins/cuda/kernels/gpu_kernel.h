@@ -39,7 +39,7 @@ class GpuKernel {
   Status start_bytes(const RunContext& context, Launch shape, const void* parameters) const {
     if (shape.blocks == 0) return {};
     const TraceRange range(trace_name_);
-    return launch(kernel_, shape, parameters, static_cast<cudaStream_t>(context.stream));
+    return launch(*device_, kernel_, shape, parameters, static_cast<cudaStream_t>(context.stream));
   }
   // Blocks of `threads` for so many threads' work, each of which takes more than one turn where there would be more than the device
   // runs at once many times over.

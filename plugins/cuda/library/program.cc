@@ -98,14 +98,19 @@ Status Program::kernel(const char* name, cudaKernel_t* kernel) const {
   return {};
 }
 
-Status launch(cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream) {
+Status launch(Device& device, cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream) {
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(shape.blocks);
   config.blockDim = dim3(shape.threads);
   config.stream = stream;
   void* arguments[] = {const_cast<void*>(parameters)};
-  HEDDLE_CUDA_CALL(cudaLaunchKernelExC, &config, reinterpret_cast<const void*>(kernel), arguments);
-  return {};
+  Status status = enqueue_on(device, stream, [&]() -> Status {
+    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+    HEDDLE_CUDA_CALL(cudaLaunchKernelExC, &config, reinterpret_cast<const void*>(kernel), arguments);
+    return {};
+  });
+  if (status.code == HEDDLE_ERROR_DEVICE_LOST) device.loss.happened(status.text);
+  return status;
 }
 
 }  // namespace heddle::cuda

@@ -52,12 +52,19 @@ void heddle_standin_log(int on) {
   const Lock lock(process.mutex);
   process.calls.on = on != 0;
   process.calls.names.clear();
+  process.calls.ranges.clear();
 }
 
 const char* heddle_standin_logged() {
   Process& process = Process::get();
   const Lock lock(process.mutex);
   return told(joined(process.calls.names, ","));
+}
+
+const char* heddle_standin_ranges() {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  return told(joined(process.calls.ranges, ","));
 }
 
 void heddle_standin_run(int begins) {

@@ -27,6 +27,8 @@ HEDDLE_STANDIN_FUNCTION uint64_t heddle_standin_calls(void);
 HEDDLE_STANDIN_FUNCTION void heddle_standin_log(int on);
 /* The names of those that were logged, in order, with commas between them. */
 HEDDLE_STANDIN_FUNCTION const char* heddle_standin_logged(void);
+/* Ranges of NVTX meanwhile: the name of each that began, "end" where the last that began ended. */
+HEDDLE_STANDIN_FUNCTION const char* heddle_standin_ranges(void);
 
 /* Between a call with non-zero and one with zero lies one run: the rules "synchronises" and "allocates" hold in it. */
 HEDDLE_STANDIN_FUNCTION void heddle_standin_run(int begins);

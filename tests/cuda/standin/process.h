@@ -65,7 +65,8 @@ struct Source {
 struct CallLog {
   uint64_t made = 0;  // since the stand-in was loaded
   bool on = false;
-  std::vector<const char*> names;  // while it is on
+  std::vector<const char*> names;   // while it is on
+  std::vector<std::string> ranges;  // of NVTX then: what begins by its name, what ends as "end"
 };
 
 // What may not happen between the first and the last launch of a run.
