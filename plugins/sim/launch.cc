@@ -156,7 +156,8 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::str
     if (!original) continue;
     const std::string name = (input ? "input " : "output ") + std::to_string(input ? i : i - c.input_count);
     if (!input && on_host(*original)) return *why = name + " lies on the host", false;
-    if (!input && guard_bytes_ > 0 && !original->extent && original->data) {
+    // What has no bytes has no place of its own, and others may lie behind it.
+    if (!input && guard_bytes_ > 0 && !original->extent && original->data && original->byte_size > 0) {
       char* const behind = static_cast<char*>(original->data) + aligned(original->byte_size);
       if (char* const guard = memory.shadow(behind, guard_bytes_)) guards_.push_back({guard, static_cast<uint32_t>(i - c.input_count)});
     }

@@ -25,8 +25,18 @@ Status OneCall::pad() {
   return {};
 }
 
+// As resolve does for the nodes of a net.
+Status OneCall::check_required_attributes() const {
+  for (uint32_t i = 0; i < table.size(); ++i)
+    if (node.schema->op->attributes[i]->required && !table.data()[i])
+      return {Code::attribute_mismatch,
+              fmt::format("attribute {} is missing and has no default", quoted(node.schema->op->attributes[i]->name))};
+  return {};
+}
+
 Status OneCall::infer() {
   table = AttributeTable(*node.schema, call.attributes);
+  HEDDLE_CHECK(check_required_attributes());
   if (call.conditions.rows_beyond > 0) HEDDLE_CHECK(pad());
   input_views.reserve(call.inputs.size());
   for (size_t i = 0; i < call.inputs.size(); ++i) {

@@ -33,7 +33,9 @@ class Packs : public CallServices {
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
     return call_.host ? call_.host->infer_subnet(subnet, inputs, outputs) : Status(Code::unsupported, "subnets need a session");
   }
-  Result<uint32_t> need(const heddle_resource_need& need) override { return call_.host ? call_.host->need(need) : CallServices::need(need); }
+  Result<uint32_t> need(const heddle_resource_need& need) override {
+    return call_.host ? call_.host->need(need) : CallServices::need(need);
+  }
   void* resource(uint32_t slot) override { return call_.host ? call_.host->resource(slot) : nullptr; }
 
  private:
@@ -82,6 +84,7 @@ struct OneCall {
   Status run();
 
  private:
+  Status check_required_attributes() const;
   Status pad();
   void bound();
   // What prepare is told, until the next call of this.

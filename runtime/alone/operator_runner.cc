@@ -90,6 +90,17 @@ Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& regi
   return kernel ? one.kernel_call->formats(*kernel) : std::vector<heddle_format>();
 }
 
+Result<EpilogueAnswer> operator_epilogue(const RegistrySnapshot& registry, const OperatorCall& call) {
+  CallEnd end;
+  OneCall one(registry, call, end);
+  HEDDLE_TRY(one.node.schema, schema_of(registry, call));
+  HEDDLE_CHECK(one.infer());
+  const KernelEntry* kernel = one.select();
+  if (!kernel || !kernel->kernel->accepts_epilogue || one.output_types.empty()) return EpilogueAnswer();
+  if (one.output_types[0].dtype != DType::f32 || one.output_types[0].late()) return EpilogueAnswer();
+  return EpilogueAnswer{true, one.kernel_call->accepts(*kernel), (kernel->kernel->flags & HEDDLE_KERNEL_EPILOGUE_IN_PLACE) != 0};
+}
+
 Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const Registry& registry, const OperatorCall& call) {
   return run_operator(*registry.snapshot(), call);
 }

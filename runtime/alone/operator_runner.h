@@ -57,4 +57,13 @@ Result<OperatorCost> operator_cost(const RegistrySnapshot& registry, const Opera
 // The layouts that the call's kernel ranks (heddle_kernel::formats), best first; empty: it has none.
 Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& registry, const OperatorCall& call);
 
+// Whether the call's kernel is one that the host asks for epilogues, and which of the call's own (call.stages) it would take, as fusion
+// asks. Not asked: a call whose output 0 is not f32, or has extents that only the run knows.
+struct EpilogueAnswer {
+  bool asked = false;
+  bool accepts = false;
+  bool in_place = false;  // HEDDLE_KERNEL_EPILOGUE_IN_PLACE
+};
+Result<EpilogueAnswer> operator_epilogue(const RegistrySnapshot& registry, const OperatorCall& call);
+
 }  // namespace heddle

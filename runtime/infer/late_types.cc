@@ -37,6 +37,14 @@ std::vector<int64_t> likely_extents(const TypedNet& net, const Node& node) {
   return extents;
 }
 
+// -1 for each extent that the run alone knows.
+Shape known_before_run(const TensorType& type) {
+  Shape shape = type.shape;
+  for (int k = 0; k < shape.rank(); ++k)
+    if (type.follows_bounded || k == type.bounded_axis) shape[k] = HEDDLE_DYNAMIC_DIM;
+  return shape;
+}
+
 }  // namespace
 
 Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorType> outputs, CallServices* services) {
@@ -46,18 +54,28 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
   std::vector<char> wanted;
   for (const ValueId id : node.outputs) wanted.push_back(id.valid() ? 1 : 0);
   const AttributeTable attributes(*node.schema, node.attributes);
+  const auto see = [&](size_t i, const Shape& shape) {
+    shapes[i] = shape;
+    const auto& known = net.known[node.inputs[i].index];
+    views[i] = tensor_view(net.type(node.inputs[i]).dtype, shapes[i], known ? const_cast<std::byte*>(known->data) : nullptr);
+    inputs[i] = &views[i];
+  };
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i].valid()) see(i, known_before_run(net.type(node.inputs[i])));
+  const DeclaredDims& declared = node.schema->declared_dims;
+  DeclaredDims::Bound bound;
+  HEDDLE_CHECK(declared.match(inputs, &bound));
   Status refusal;
   bool fits = false;
   for (const int64_t extent : likely_extents(net, node)) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i].valid()) continue;
       const TensorType& type = net.type(node.inputs[i]);
-      shapes[i] = type.shape;
-      for (int k = 0; k < shapes[i].rank(); ++k)
-        if (shapes[i][k] < 0) shapes[i][k] = extent;
-      const auto& known = net.known[node.inputs[i].index];
-      views[i] = tensor_view(type.dtype, shapes[i], known ? const_cast<std::byte*>(known->data) : nullptr);
-      inputs[i] = &views[i];
+      Shape shape = known_before_run(type);
+      declared.fill(i, bound, &shape);
+      for (int k = 0; k < shape.rank(); ++k)
+        if (shape[k] < 0) shape[k] = type.shape[k] < 0 ? extent : type.shape[k];
+      see(i, shape);
     }
     Status status = infer_operator(*node.schema, attributes, inputs, wanted, outputs, services);
     if (!status.ok() && status.code() != Code::shape_mismatch) return status;
@@ -70,7 +88,10 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
     HEDDLE_CHECK(infer_dtypes(*node.schema, inputs, outputs));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (wanted[i] && outputs[i].dtype == DType::none) return refusal;
-      outputs[i].shape = !node.inputs.empty() && node.inputs[0].valid() ? shapes[0] : Shape{};
+      heddle_type type = {};
+      type.rank = !node.inputs.empty() && node.inputs[0].valid() ? shapes[0].rank() : 0;
+      if (wanted[i]) HEDDLE_CHECK(declared.follow(i, bound, &type));
+      outputs[i].shape = Shape(type.dims, type.rank);
     }
   }
   for (TensorType& type : outputs) {

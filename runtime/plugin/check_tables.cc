@@ -191,6 +191,19 @@ Status check_examples(const std::string& what, const heddle_example* const* exam
   return {};
 }
 
+// What the trait says of two inputs is said of two values of one kind.
+Status check_commutative(const std::string& what, const heddle_operator& op) {
+  if (!(op.traits & HEDDLE_TRAIT_COMMUTATIVE)) return {};
+  if (op.input_count == 1 && (op.inputs[0]->flags & HEDDLE_PORT_VARIADIC) && !(op.inputs[0]->flags & HEDDLE_PORT_HETEROGENEOUS)) return {};
+  const auto variable = [&](uint32_t port) {
+    return std::string_view(op.inputs[port]->type_variable ? op.inputs[port]->type_variable : "");
+  };
+  if (op.input_count == 2 && op.inputs[0]->flags == 0 && op.inputs[1]->flags == 0 && op.inputs[0]->dtypes == op.inputs[1]->dtypes &&
+      variable(0) == variable(1))
+    return {};
+  return bad(what, "has the trait COMMUTATIVE, and not two inputs of the same dtypes, or variadic ones");
+}
+
 Status check_operator(const heddle_operator& op) {
   const std::string what = fmt::format("operator {}", shown_name(op.name));
   HEDDLE_CHECK(check_name(what, "name", op.name));
@@ -201,6 +214,7 @@ Status check_operator(const heddle_operator& op) {
   HEDDLE_CHECK(check_ports(what, op.outputs, op.output_count, true, {op.inputs, op.input_count}));
   std::string error;
   if (!DeclaredDims().read(op, &error)) return bad(what, error);
+  HEDDLE_CHECK(check_commutative(what, op));
   HEDDLE_CHECK(check_attributes(what, op));
   HEDDLE_CHECK(check_gradients(what, op));
   HEDDLE_CHECK(check_examples(what, op.examples, op.example_count));

@@ -32,6 +32,16 @@ std::vector<std::string> words_of(const char* text) {
   }
 }
 
+// Whether both may be the same; what `known` leaves open is then as in `other`.
+bool join_unknown(Shape* known, const Shape& other) {
+  if (known->rank() != other.rank()) return false;
+  for (int i = 0; i < other.rank(); ++i) {
+    if ((*known)[i] >= 0 && other[i] >= 0 && (*known)[i] != other[i]) return false;
+    (*known)[i] = std::max((*known)[i], other[i]);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool DeclaredDims::read_port(const heddle_port& port, bool output, Port* to, std::string* error) {
@@ -87,6 +97,12 @@ bool DeclaredDims::read(const heddle_operator& op, std::string* error) {
   return true;
 }
 
+const DeclaredDims::Port* DeclaredDims::port_of(const std::vector<Port>& ports, size_t index) {
+  if (ports.empty()) return nullptr;
+  const Port& port = ports[std::min(index, ports.size() - 1)];  // a variadic last one takes all further values
+  return port.declared ? &port : nullptr;
+}
+
 std::string DeclaredDims::text(const Port& port) const {
   return fmt::format("[{}]", join(words_of(port.declared->dims), ", "));
 }
@@ -97,51 +113,63 @@ Status DeclaredDims::match_input(size_t input, const Port& port, const heddle_te
     return Status(Code::shape_mismatch,
                   fmt::format("input {} is {}, declared as {}{}", quoted(port.declared->name), shape.text(), text(port), why));
   };
-  const auto named = [&](size_t other) { return quoted(inputs_[std::min(other, inputs_.size() - 1)].declared->name); };
+  const auto named = [&](size_t other) { return quoted(input_port(other)->declared->name); };
   const int beyond = view.rank - port.least_rank;
   if (beyond < 0 || (beyond > 0 && !port.has_rest)) return wrong("");
   int axis = 0;
   for (const Dim& dim : port.dims) {
     if (dim.kind == Dim::Kind::rest) {
       const Shape rest(view.dims + axis, beyond);
-      if (!bound->has_rest) {
+      if (bound->rest_said_by == no_input) {
         bound->rest = rest;
-        bound->has_rest = true;
         bound->rest_said_by = input;
-      } else if (bound->rest != rest) {
+      } else if (!join_unknown(&bound->rest, rest)) {
         return wrong(fmt::format(": \"...\" is {} in input {}", bound->rest.text(), named(bound->rest_said_by)));
       }
       axis += beyond;
       continue;
     }
     const int64_t extent = view.dims[axis++];
-    if (dim.kind == Dim::Kind::fixed && extent != dim.extent) return wrong("");
+    if (dim.kind == Dim::Kind::fixed && extent >= 0 && extent != dim.extent) return wrong("");
     if (dim.kind != Dim::Kind::named) continue;
     int64_t& known = bound->extents[dim.name];
-    if (known >= 0 && known != extent)
-      return wrong(fmt::format(": {} is {} in input {}", names_[dim.name], known, named(bound->said_by[dim.name])));
-    if (known < 0) bound->said_by[dim.name] = input;
-    known = extent;
+    size_t& said_by = bound->said_by[dim.name];
+    if (known >= 0 && extent >= 0 && known != extent)
+      return wrong(fmt::format(": {} is {} in input {}", names_[dim.name], known, named(said_by)));
+    if (said_by == no_input || (known < 0 && extent >= 0)) said_by = input;
+    known = std::max(known, extent);
   }
   return {};
 }
 
 Status DeclaredDims::match(std::span<const heddle_tensor* const> inputs, Bound* bound) const {
-  for (size_t i = 0; i < inputs.size() && !inputs_.empty(); ++i) {
-    const Port& port = inputs_[std::min(i, inputs_.size() - 1)];  // a variadic last one takes all further inputs
-    const heddle_tensor* const view = inputs[i];
-    if (!port.declared || !view || std::any_of(view->dims, view->dims + view->rank, [](int64_t d) { return d < 0; })) continue;
-    HEDDLE_CHECK(match_input(i, port, *view, bound));
-  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const Port* const port = input_port(i); port && inputs[i]) HEDDLE_CHECK(match_input(i, *port, *inputs[i], bound));
   return {};
 }
 
+void DeclaredDims::fill(size_t index, const Bound& bound, Shape* shape) const {
+  const Port* const port = input_port(index);
+  if (!port) return;
+  int axis = 0;
+  const auto say = [&](int64_t extent) {
+    if (axis < shape->rank() && (*shape)[axis] < 0) (*shape)[axis] = extent;
+    ++axis;
+  };
+  for (const Dim& dim : port->dims) {
+    if (dim.kind == Dim::Kind::rest)
+      for (int i = 0; i < bound.rest.rank(); ++i) say(bound.rest[i]);
+    else
+      say(dim.kind == Dim::Kind::named ? bound.extents[dim.name] : dim.kind == Dim::Kind::fixed ? dim.extent : -1);
+  }
+}
+
 Status DeclaredDims::follow(size_t output, const Bound& bound, heddle_type* type) const {
-  if (outputs_.empty()) return {};
-  const Port& port = outputs_[std::min(output, outputs_.size() - 1)];
-  if (!port.declared) return {};
+  if (!output_port(output)) return {};
+  const Port& port = *output_port(output);
   for (const Dim& dim : port.dims)
-    if ((dim.kind == Dim::Kind::named && bound.extents[dim.name] < 0) || (dim.kind == Dim::Kind::rest && !bound.has_rest))
+    if ((dim.kind == Dim::Kind::named && bound.said_by[dim.name] == no_input) ||
+        (dim.kind == Dim::Kind::rest && bound.rest_said_by == no_input))
       return {Code::shape_mismatch, fmt::format("output {} is declared as {}, and the inputs that say these dimensions are absent",
                                                 quoted(port.declared->name), text(port))};
   if (port.least_rank + bound.rest.rank() > max_rank && port.has_rest)
@@ -152,6 +180,17 @@ Status DeclaredDims::follow(size_t output, const Bound& bound, heddle_type* type
   return {};
 }
 
+Status DeclaredDims::check_output(size_t output, const Bound& bound, const Shape& shape) const {
+  if (!output_port(output)) return {};
+  const Port& port = *output_port(output);
+  heddle_type declared = {};
+  HEDDLE_CHECK(follow(output, bound, &declared));
+  Shape expected(declared.dims, declared.rank);
+  if (join_unknown(&expected, shape)) return {};
+  return {Code::shape_mismatch, fmt::format("the operator gives output {} the dims {}, and declares it as {}", quoted(port.declared->name),
+                                            shape.text(), text(port))};
+}
+
 Shape DeclaredDims::shape_of(const Port& port, std::span<const int64_t> extents, const Shape& rest) {
   Shape shape;
   for (const Dim& dim : port.dims) {
@@ -159,7 +198,8 @@ Shape DeclaredDims::shape_of(const Port& port, std::span<const int64_t> extents,
       for (int i = 0; i < rest.rank(); ++i) shape.push_back(rest[i]);
       continue;
     }
-    shape.push_back(dim.kind == Dim::Kind::named ? extents[dim.name] : dim.kind == Dim::Kind::fixed ? dim.extent : 3);
+    constexpr int64_t any = 3;
+    shape.push_back(dim.kind == Dim::Kind::named ? extents[dim.name] : dim.kind == Dim::Kind::fixed ? dim.extent : any);
   }
   return shape;
 }

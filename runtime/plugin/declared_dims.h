@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,15 +29,17 @@ class DeclaredDims {
     int least_rank = 0;
     bool has_rest = false;
   };
-  // Extents by name, -1: not bound yet; what "..." stands for.
-  static constexpr size_t most_names = 16;
+  // What the names and "..." stand for, by the inputs that have them. An extent of -1 is not known before the run.
+  static constexpr size_t most_names = 16, no_input = SIZE_MAX;
   struct Bound {
     std::array<int64_t, most_names> extents;
-    std::array<size_t, most_names> said_by;  // the input
+    std::array<size_t, most_names> said_by;  // the input that has the name first, and its extent where any input knows it
     Shape rest;
-    bool has_rest = false;
-    size_t rest_said_by = 0;
-    Bound() { extents.fill(-1); }
+    size_t rest_said_by = no_input;
+    Bound() {
+      extents.fill(-1);
+      said_by.fill(no_input);
+    }
   };
 
   // Empty: no port says anything. The ports outlive it. False: one that can't be read, `error` says why.
@@ -46,15 +49,24 @@ class DeclaredDims {
   const std::vector<Port>& inputs() const { return inputs_; }
   size_t name_count() const { return names_.size(); }
 
-  // Code::shape_mismatch where an input is not as declared. Views without extents (dynamic) say nothing.
+  // Code::shape_mismatch where an input is not as declared. An extent that is not known (-1) may be any.
   Status match(std::span<const heddle_tensor* const> inputs, Bound* bound) const;
-  // The dims of an output from what the inputs bound. False: it says nothing of its own.
+  // The dims of an output from what the inputs bound; `type` stays as it is where the output's port says nothing. Code::shape_mismatch:
+  // the inputs that would say it are absent.
   Status follow(size_t output, const Bound& bound, heddle_type* type) const;
-  // The dims that an input has where names and "..." stand for these.
+  // Code::shape_mismatch where a shape rule gave an output other dims than it is declared with: a mistake of the operator.
+  Status check_output(size_t output, const Bound& bound, const Shape& shape) const;
+  // Extents of an input that are not known, where a number or another input says them.
+  void fill(size_t input, const Bound& bound, Shape* shape) const;
+  // The dims that a port has where names and "..." stand for these, and each "*" for 3.
   static Shape shape_of(const Port& port, std::span<const int64_t> extents, const Shape& rest);
 
  private:
   bool read_port(const heddle_port& port, bool output, Port* to, std::string* error);
+  // Null: it says nothing.
+  static const Port* port_of(const std::vector<Port>& ports, size_t index);
+  const Port* input_port(size_t index) const { return port_of(inputs_, index); }
+  const Port* output_port(size_t index) const { return port_of(outputs_, index); }
   std::string text(const Port& port) const;
   Status match_input(size_t input, const Port& port, const heddle_tensor& view, Bound* bound) const;
 

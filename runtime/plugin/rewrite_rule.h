@@ -15,11 +15,15 @@ namespace heddle {
 struct LoadedPlugin;
 class RegistrySnapshot;
 
+// Operators of a pattern that are tried with their inputs in both orders: a place of a net is compared with 2^so many forms at most.
+constexpr size_t most_swapped = 12;
+
 // Both nets are resolved; their nodes point to schemas of the snapshot that the rule belongs to, which keeps them.
 struct RewriteRule {
   std::string name;  // "plugin: rule"
   Net pattern, replacement;
   std::vector<std::vector<Attribute>> stated;  // by pattern node: the attributes its author wrote
+  std::vector<char> swapped;                   // by pattern node: matches with its two inputs in the other order too
 };
 
 // Reads and resolves one rule of `plugin` against the operators of `registry`. A function, because text and resolving belong to stages

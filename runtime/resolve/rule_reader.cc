@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text.h"
 #include "load/json.h"
 #include "resolve/resolve.h"
@@ -9,17 +12,31 @@
 namespace heddle {
 namespace {
 
+std::string names(const Net& net, const std::vector<ValueId>& ids) {
+  std::vector<std::string> list;
+  for (const ValueId id : ids) list.push_back(quoted(net[id].name));
+  return list.empty() ? "none" : join(list, ", ");
+}
+
+Status check_ports(const RewriteRule& rule) {
+  for (const auto& [net, name] : {std::pair(&rule.pattern, "pattern"), std::pair(&rule.replacement, "replacement")})
+    if (net->outputs.size() != 1)
+      return {Code::plugin_invalid,
+              fmt::format("the {} has {} outputs ({}): a rule replaces what makes one value", name, net->outputs.size(),
+                          names(*net, net->outputs)),
+              "give it one output; of what makes several, make a rule of each"};
+  for (const auto& [ports, kind] : {std::pair(&Net::inputs, "inputs"), std::pair(&Net::outputs, "outputs")}) {
+    const std::string pattern = names(rule.pattern, rule.pattern.*ports), replacement = names(rule.replacement, rule.replacement.*ports);
+    if (pattern != replacement)
+      return {Code::plugin_invalid, fmt::format("the pattern has the {} {}, the replacement {}", kind, pattern, replacement),
+              "give both the same names in the same order"};
+  }
+  return {};
+}
+
 Status check_rule(const RewriteRule& rule) {
-  const auto names = [](const Net& net, const std::vector<ValueId>& ids) {
-    std::vector<std::string> list;
-    for (const ValueId id : ids) list.push_back(net[id].name);
-    return list;
-  };
   const auto invalid = [](const char* what, const char* mend) { return Status(Code::plugin_invalid, what, mend); };
-  if (names(rule.pattern, rule.pattern.inputs) != names(rule.replacement, rule.replacement.inputs) ||
-      names(rule.pattern, rule.pattern.outputs) != names(rule.replacement, rule.replacement.outputs))
-    return invalid("pattern and replacement have different inputs or outputs", "give both the same names in the same order");
-  if (rule.pattern.outputs.size() != 1) return invalid("a rule has not exactly one output", "make a rule of each");
+  HEDDLE_CHECK(check_ports(rule));
   for (const Net* net : {&rule.pattern, &rule.replacement}) {
     if (!net->variables.empty()) return invalid("a net of a rule has variables", "make them inputs");
     for (const ValueId id : net->outputs)
@@ -31,6 +48,33 @@ Status check_rule(const RewriteRule& rule) {
     if (node.outputs.size() != 1 || !node.outputs[0].valid())
       return invalid("an operator of the replacement has not exactly one output", "split it");
   return {};
+}
+
+// Whether exchanging the two is no more than giving them each other's names.
+bool exchangeable(const Net& pattern, ValueId a, ValueId b) {
+  size_t reads = 0;
+  for (const Node& node : pattern.nodes)
+    reads +=
+        static_cast<size_t>(std::count(node.inputs.begin(), node.inputs.end(), a) + std::count(node.inputs.begin(), node.inputs.end(), b));
+  const auto is_input = [&](ValueId id) { return pattern[id].kind == Value::Kind::input; };
+  return is_input(a) && is_input(b) && pattern[a].type == pattern[b].type && reads == 2;
+}
+
+// Which operators of the pattern are looked for in both orders of their inputs.
+Status find_swapped(RewriteRule& rule) {
+  std::vector<std::string> swapped;
+  for (const Node& node : rule.pattern.nodes) {
+    const bool swaps = node.schema->has_trait(HEDDLE_TRAIT_COMMUTATIVE) && node.inputs.size() == 2 && node.inputs[0].valid() &&
+                       node.inputs[1].valid() && node.inputs[0] != node.inputs[1] &&
+                       !exchangeable(rule.pattern, node.inputs[0], node.inputs[1]);
+    rule.swapped.push_back(swaps ? 1 : 0);
+    if (swaps) swapped.push_back(quoted(node.name));
+  }
+  if (swapped.size() <= most_swapped) return {};
+  return {Code::plugin_invalid,
+          fmt::format("the pattern has {} operators whose inputs may stand in either order, more than {}: {}", swapped.size(), most_swapped,
+                      join(swapped, ", ")),
+          "make rules of its parts"};
 }
 
 }  // namespace
@@ -46,7 +90,8 @@ Result<RewriteRule> read_rewrite_rule(const LoadedPlugin& plugin, const heddle_r
     for (const Node& node : rule.pattern.nodes) rule.stated.push_back(node.attributes);
     HEDDLE_TRY(rule.pattern, resolve(std::move(rule.pattern), registry, limits));
     HEDDLE_TRY(rule.replacement, resolve(std::move(rule.replacement), registry, limits));
-    return check_rule(rule);
+    HEDDLE_CHECK(check_rule(rule));
+    return find_swapped(rule);
   }();
   if (!read.ok())
     return std::move(read).during(fmt::format("in rewrite rule {} of {}", quoted(rule.name), quoted(plugin.library->path().string())));

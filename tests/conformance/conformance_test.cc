@@ -5,14 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <memory>
+#include <new>
 #include <set>
 
 #include "base/text.h"
+#include "commands/plugin/check/epilogue_examination.h"
 #include "commands/plugin/check/operator_cases.h"
 #include "commands/plugin/example.h"
 #include "commands/plugin/session_host.h"
+#include "conformance/covered.h"
 #include "conformance/judge.h"
 #include "conformance/reference.h"
+#include "conformance/row_calls.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::conformance {
@@ -44,49 +50,11 @@ CallHost& host() {
 
 // ---------------------------------------------------------------- calls of a row
 
-// Where the letter stands for a dtype, and in which input first; npos: nowhere.
-size_t first_input_with(const std::string& call, char letter) {
-  size_t input = 0;
-  int depth = 0;
-  for (size_t i = 0; i < call.size() && call[i] != ';'; ++i) {
-    depth += call[i] == '[' ? 1 : call[i] == ']' ? -1 : 0;
-    if (depth == 0 && call[i] == ',') ++input;
-    const bool alone = (i == 0 || !std::isalnum(static_cast<unsigned char>(call[i - 1]))) && i + 1 < call.size() && call[i + 1] == '[';
-    if (call[i] == letter && alone) return input;
-  }
-  return std::string::npos;
-}
-
-std::string with_dtype(std::string call, char letter, DType dtype) {
-  for (size_t i = 0; i + 1 < call.size(); ++i) {
-    const bool alone = (i == 0 || !std::isalnum(static_cast<unsigned char>(call[i - 1]))) && call[i + 1] == '[';
-    if (call[i] != letter || !alone) continue;
-    call.replace(i, 1, to_string(dtype));
-  }
-  return call;
-}
-
-// The calls that the text stands for, one for each dtype of T and then of U.
-std::vector<std::string> calls_of(const OperatorSchema& schema, const std::string& text) {
-  const tool::Coverage all(*registry(), schema);
-  const auto dtypes_of = [&](char letter) {
-    const size_t input = first_input_with(text, letter);
-    return input == std::string::npos
-               ? std::vector<DType>()
-               : all.dtypes(static_cast<uint32_t>(std::min<size_t>(input, schema.op->input_count > 0 ? schema.op->input_count - 1 : 0)));
-  };
-  std::vector<std::string> calls;
-  const std::vector<DType> of_t = dtypes_of('T'), of_u = dtypes_of('U');
-  if (of_t.empty()) calls.push_back(text);
-  for (const DType t : of_t) calls.push_back(with_dtype(text, 'T', t));
-  if (of_u.empty()) return calls;
-  std::vector<std::string> both;
-  for (const std::string& call : calls) {
-    both.push_back(with_dtype(call, 'U', of_u[0]));
-    if (&call != calls.data()) continue;
-    for (size_t u = 1; u < of_u.size(); ++u) both.push_back(with_dtype(call, 'U', of_u[u]));
-  }
-  return both;
+// The host knows a net by where it lies, so none may come to lie where another was.
+void keep_nets(const OperatorCall& call) {
+  static auto& kept = *new std::vector<std::shared_ptr<const Net>>();
+  for (const Attribute& a : call.attributes)
+    if (const auto* net = std::get_if<std::shared_ptr<const Net>>(&a.value)) kept.push_back(*net);
 }
 
 Call as_reference_sees(const OperatorCall& call) {
@@ -99,40 +67,28 @@ Call as_reference_sees(const OperatorCall& call) {
   return seen;
 }
 
-// ---------------------------------------------------------------- what was covered
-
-struct Covered {
-  std::set<std::string> dtypes;  // of input 0, or of output 0
-  int calls[kind_count] = {}, runs = 0, layouts = 0, in_place = 0;
-};
-std::map<std::string, Covered>& covered() {
-  static auto& all = *new std::map<std::string, Covered>();
-  return all;
-}
-
-class Table : public ::testing::Environment {
- public:
-  void TearDown() override {
-    Covered sum;
-    fmt::print("{:34} {:>4} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>6}  dtypes\n", "operator", "", "odd", "empty", "bcast",
-               "strid", "rank", "large", "layout", "inplac", "runs");
-    for (const auto& [name, c] : covered()) {
-      fmt::print("{:34} {:>4}", name, c.dtypes.size());
-      for (int k = 0; k < kind_count; ++k) {
-        fmt::print(" {:>5}", c.calls[k]);
-        sum.calls[k] += c.calls[k];
-      }
-      sum.runs += c.runs;
-      fmt::print(" {:>6} {:>6} {:>6}  {}\n", c.layouts, c.in_place, c.runs,
-                 join(std::vector<std::string>(c.dtypes.begin(), c.dtypes.end()), " "));
-    }
-    fmt::print("{} operators, {} calls, {} runs\n", covered().size(),
-               sum.calls[0] + sum.calls[1] + sum.calls[2] + sum.calls[3] + sum.calls[4] + sum.calls[5], sum.runs);
-  }
-};
-const ::testing::Environment* const table = ::testing::AddGlobalTestEnvironment(new Table());
-
 // ---------------------------------------------------------------- one call in all ways
+
+// Of the last call that it saw.
+class TileCounter final : public CallObserver {
+ public:
+  std::byte* allocate(Memory, uint32_t, int64_t bytes) override {
+    memory_.emplace_back(static_cast<std::byte*>(::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)), alignment)));
+    return memory_.back().get();
+  }
+  void prepared(int64_t tiles) override { tiles_ = tiles; }
+  void run_begins() override {}
+  void run_ended() override {}
+  int64_t tiles() const { return tiles_; }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct Release {
+    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+  };
+  std::vector<std::unique_ptr<std::byte, Release>> memory_;
+  int64_t tiles_ = 0;
+};
 
 class Examined {
  public:
@@ -144,7 +100,8 @@ class Examined {
     auto example = tool::parse_example(schema_, text_, 1);
     if (!example.ok()) return example.status().text();
     call_ = std::move(example->call);
-    call_.host = &host();
+    if (runs_nets()) call_.host = &host();  // a host answers on the calling thread alone
+    keep_nets(call_);
     call_.random_seed = 11;
     call_.step = 3;
     Call seen = as_reference_sees(call_);
@@ -156,36 +113,73 @@ class Examined {
                         : expected_.empty()                      ? DType::none
                                                                  : expected_[0].dtype;
     const auto own = row_.ulps_of.find(dtype);
-    ulps_ = own == row_.ulps_of.end() ? row_.ulps : own->second;
-    if (expected_.size() > required) HEDDLE_CONFORMS(plain("with the required outputs alone", nullptr));
+    tolerance_.ulps = own == row_.ulps_of.end() ? row_.ulps : own->second;
+    tolerance_.signed_zeros = row_.signed_zeros;
+    if (required > 0 && expected_.size() > required) HEDDLE_CONFORMS(run(call_, "with the required outputs alone", nullptr));
     call_.output_count = std::max(required, expected_.size());
-    HEDDLE_CONFORMS(plain("", &first_));
+    HEDDLE_CONFORMS(run(call_, "", &first_));
     HEDDLE_CONFORMS(in_tiles());
     HEDDLE_CONFORMS(with_constants());
     HEDDLE_CONFORMS(in_place());
-    HEDDLE_CONFORMS(in_layouts());
+    HEDDLE_CONFORMS(in_layouts(call_));
+    if (expected_.size() > required) {
+      // What more outputs there are may decide which layouts there are.
+      OperatorCall call = call_;
+      call.output_count = required;
+      HEDDLE_CONFORMS(in_layouts(call));
+    }
+    HEDDLE_CONFORMS(with_epilogues(kind));
+    HEDDLE_CONFORMS(is_of_its_kind(kind));
     coverage.ran(call_);
+    count_sizes();
     counts_.dtypes.insert(to_string(dtype));
     ++counts_.calls[static_cast<int>(kind)];
     return {};
   }
 
  private:
+  bool runs_nets() const {
+    return std::any_of(schema_.op->attributes, schema_.op->attributes + schema_.op->attribute_count,
+                       [](const heddle_attribute_schema* a) { return a->type == HEDDLE_ATTRIBUTE_SUBNET; });
+  }
   std::string wrong(const std::string& way, const std::string& what) const {
     return fmt::format("{}{}{}: {}", text_, way.empty() ? "" : ", ", way, what);
   }
   // Runs and compares; the results to `kept`.
-  std::string run(const OperatorCall& call, const std::string& way, Tensors* kept) {
+  std::string run(OperatorCall call, const std::string& way, Tensors* kept) {
+    TileCounter& counter = counters_.emplace_back();
+    if (!call.split_seed) call.conditions.observer = &counter;  // else the tiles are not the kernel's own
     auto outputs = run_operator(*registry(), call);
     ++counts_.runs;
+    counts_.most_tiles = std::max(counts_.most_tiles, counter.tiles());
     if (!outputs.ok()) return wrong(way, outputs.status().text());
+    if (outputs->size() != call.output_count)
+      return wrong(way, fmt::format("{} outputs, {} were asked for", outputs->size(), call.output_count));
     for (size_t o = 0; o < std::min(outputs->size(), call.output_layouts.size()); ++o)
       (*outputs)[o] = row_major((*outputs)[o], call.output_layouts[o]);
-    if (const std::string other = difference(*outputs, expected_, ulps_); !other.empty()) return wrong(way, other);
+    if (const std::string other = difference(*outputs, expected_, tolerance_); !other.empty()) return wrong(way, other);
     if (kept) *kept = std::move(*outputs);
     return {};
   }
-  std::string plain(const std::string& way, Tensors* kept) { return run(call_, way, kept); }
+  // What its kind says of the shapes holds.
+  std::string is_of_its_kind(Kind kind) const {
+    Tensors tensors = call_.inputs;
+    tensors.insert(tensors.end(), first_.begin(), first_.end());
+    const bool empty = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t && t->shape.element_count() == 0; });
+    if (kind == Kind::empty && !empty) return wrong("", "nothing of it is empty");
+    int rank = 0;
+    for (const Tensor& t : tensors) rank = std::max(rank, t ? t->shape.rank() : 0);
+    return kind == Kind::rank && rank < 4 ? wrong("", fmt::format("rank {} is not the highest", rank)) : std::string();
+  }
+  void count_sizes() {
+    const Tensor input = call_.inputs.empty() ? nullptr : call_.inputs[0], output = first_.empty() ? nullptr : first_[0];
+    const auto elements = [](const Tensor& t) { return t ? t->shape.element_count() : 1; };
+    if (elements(input) == 1 && elements(output) == 1) counts_.one_element = true;
+    if (!input || !output || byte_width(input->dtype) != byte_width(output->dtype) || std::min(elements(input), elements(output)) < 2)
+      return;
+    counts_.same_width = true;
+    if (input->bytes == output->bytes) counts_.same_size = true;
+  }
   std::string in_tiles() {
     for (const uint64_t seed : {5, 6}) {
       OperatorCall call = call_;
@@ -205,13 +199,23 @@ class Examined {
     call.constant_inputs = true;
     return run(call, "with constant inputs", nullptr);
   }
+  // Of what takes operators fused behind it, against these one after the other. Some calls of each kind: each is run many times.
+  std::string with_epilogues(Kind kind) {
+    int& examined = counts_.epilogues[static_cast<int>(kind)];
+    if (examined >= (kind == Kind::large ? 2 : 4)) return {};
+    const tool::EpilogueFinding with = tool::examine_epilogues(*registry(), call_, first_);
+    examined += with.accepted ? 1 : 0;
+    // What oneDNN allocates where it meets NaN is no wrong result.
+    const bool results = with.found.mistake != std::string_view("allocates");
+    return with.found.ok() || !results ? std::string() : wrong("fused", with.found.text);
+  }
   std::string in_place() {
     for (uint32_t o = 0; o < first_.size(); ++o) {
       const int alias = schema_.alias_input(o);
       for (uint32_t i = 0; i < call_.inputs.size(); ++i) {
         if (alias != HEDDLE_ALIAS_ANY && alias != static_cast<int>(i)) continue;
         const Tensor& input = call_.inputs[i];
-        if (!input || input->dtype != first_[o]->dtype || input->shape != first_[o]->shape) continue;
+        if (!input || byte_width(input->dtype) != byte_width(first_[o]->dtype) || input->bytes != first_[o]->bytes) continue;
         OperatorCall call = call_;
         call.in_place = {{o, i}};
         ++counts_.in_place;
@@ -220,11 +224,13 @@ class Examined {
     }
     return {};
   }
-  std::string in_layouts() {
-    std::vector<heddle_format> formats = transparent();
-    if (auto ranked = operator_formats(*registry(), call_); ranked.ok()) formats.insert(formats.end(), ranked->begin(), ranked->end());
+  std::string in_layouts(const OperatorCall& row_major_call) {
+    std::vector<heddle_format> formats = row_.any_layouts ? mixed() : transparent();
+    const auto ranked = operator_formats(*registry(), row_major_call);
+    if (!ranked.ok()) return wrong("asked for its layouts", ranked.status().text());
+    formats.insert(formats.end(), ranked->begin(), ranked->end());
     for (const heddle_format& format : formats) {
-      OperatorCall call = call_;
+      OperatorCall call = row_major_call;
       bool other_than_row_major = false;
       for (size_t i = 0; i < call.inputs.size(); ++i) {
         const heddle_layout layout = i < HEDDLE_FORMAT_PORTS ? format.inputs[i] : heddle_layout{};
@@ -258,6 +264,25 @@ class Examined {
     return {format};
   }
 
+  // From each of some layouts to each other: row-major, channels last, back to front.
+  std::vector<heddle_format> mixed() const {
+    const int rank = first_.empty() ? 0 : first_[0]->shape.rank();
+    std::vector<heddle_layout> layouts(3);
+    for (heddle_layout* layout : {&layouts[1], &layouts[2]}) layout->rank = static_cast<uint8_t>(rank);
+    for (int k = 0; k < rank; ++k) {
+      layouts[1].order[k] = static_cast<uint8_t>(k == 0 ? 0 : k + 1 < rank ? k + 1 : 1);
+      layouts[2].order[k] = static_cast<uint8_t>(rank - 1 - k);
+    }
+    std::vector<heddle_format> formats;
+    for (const heddle_layout& from : layouts)
+      for (const heddle_layout& to : layouts) {
+        heddle_format& format = formats.emplace_back();
+        std::fill_n(format.inputs, HEDDLE_FORMAT_PORTS, from);
+        std::fill_n(format.outputs, HEDDLE_FORMAT_PORTS, to);
+      }
+    return formats;
+  }
+
   const Row& row_;
   const OperatorSchema& schema_;
   const std::string text_;
@@ -265,7 +290,8 @@ class Examined {
   OperatorCall call_;
   std::vector<Numbers> expected_;
   Tensors first_;
-  double ulps_ = 0;
+  Tolerance tolerance_;
+  std::deque<TileCounter> counters_;  // results lie in their memory
 };
 
 // ---------------------------------------------------------------- tests
@@ -279,7 +305,7 @@ TEST_P(Conformance, AgreesWithItsReference) {
   Covered& counts = covered()[display_name(row.domain, row.type)];
   tool::Coverage coverage(*registry(), *schema);
   for (const Case& one : row.cases)
-    for (const std::string& call : calls_of(*schema, one.call)) {
+    for (const std::string& call : calls_of(*registry(), *schema, one.call)) {
       const std::string wrong = Examined(row, *schema, call, counts)(one.kind, coverage);
       EXPECT_EQ(wrong, "") << row.type << ", " << to_string(one.kind);
       if (::testing::Test::HasFailure()) return;  // one call is enough to look at
@@ -289,6 +315,11 @@ TEST_P(Conformance, AgreesWithItsReference) {
     const bool none = row.without.count(static_cast<Kind>(k)) > 0;
     EXPECT_EQ(counts.calls[k] == 0, none) << row.type << " has " << (none ? "calls after all" : "no calls and no reason") << ": "
                                           << to_string(static_cast<Kind>(k));
+  }
+  EXPECT_NE(counts.one_element, row.never_one_element) << row.type << " has no call of one element: extents of 1 are not those of 0";
+  EXPECT_TRUE(counts.same_size || !counts.same_width) << row.type << " has no call whose output is as large as its first input";
+  if (row.without.count(Kind::large) == 0 && !row.one_tile) {
+    EXPECT_GT(counts.most_tiles, 1) << row.type << " has no call of several tiles";
   }
 }
 

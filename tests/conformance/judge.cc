@@ -15,19 +15,22 @@ Number least_of(DType dtype) {
   return std::ldexp(Number{1}, dtype == DType::f64 ? -1074 : dtype == DType::f32 ? -149 : dtype == DType::f16 ? -24 : -133);
 }
 
-bool agrees(DType dtype, Number got, Number expected, Number scale, double ulps) {
+// The number that would come behind the largest one.
+Number beyond_of(DType dtype) {
+  return std::ldexp(Number{1}, dtype == DType::f64 ? 1024 : dtype == DType::f16 ? 16 : 128);
+}
+
+bool agrees(DType dtype, Number got, Number expected, Number scale, const Tolerance& tolerance) {
   const Number near = rounded(dtype, expected);
   if (std::isnan(got) || std::isnan(near)) return std::isnan(got) && std::isnan(near);
-  if (got == near) return true;
-  if (!is_floating(dtype) || ulps == 0) return false;
-  if (std::isinf(expected) || std::isinf(scale)) return false;
+  if (got == near) return got != 0 || !tolerance.signed_zeros || std::signbit(got) == std::signbit(near);
+  if (!is_floating(dtype) || tolerance.ulps == 0 || std::isinf(expected)) return false;
+  // An infinity that stands for a number just beyond the largest one is as far away as that number.
+  const auto finite = [&](Number x) { return std::isinf(x) ? std::copysign(beyond_of(dtype), x) : x; };
   const Number unit = std::ldexp(Number{1}, 1 - digits_of(dtype));
-  const Number allowed =
-      static_cast<Number>(ulps) * (unit * std::max(std::fabs(expected), scale) + least_of(dtype)) + std::fabs(near - expected);
-  // Near the largest number of the dtype either side of its end will do.
-  if (std::isinf(got) || std::isinf(near))
-    return std::fabs(expected) * (1 + ulps * unit) >= std::fabs(rounded(dtype, expected * (1 - unit)));
-  return std::fabs(got - expected) <= allowed;
+  const Number allowed = static_cast<Number>(tolerance.ulps) * (unit * std::max(std::fabs(expected), scale) + least_of(dtype)) +
+                         std::fabs(finite(near) - expected);
+  return !std::isinf(scale) && std::fabs(finite(got) - expected) <= allowed;
 }
 
 std::string text(Number value) {
@@ -46,7 +49,7 @@ void visit_layout(const Blob& blob, const heddle_layout& layout, const Visit& vi
   }
 }
 
-std::shared_ptr<const Blob> moved(const std::shared_ptr<const Blob>& from, const heddle_layout& layout, bool to_layout) {
+std::shared_ptr<const Blob> reordered(const std::shared_ptr<const Blob>& from, const heddle_layout& layout, bool to_layout) {
   if (!from || layout.rank == 0) return from;
   std::byte* data = nullptr;
   auto blob = Blob::allocate(from->dtype, from->shape, &data);
@@ -59,30 +62,37 @@ std::shared_ptr<const Blob> moved(const std::shared_ptr<const Blob>& from, const
 
 }  // namespace
 
-std::string difference(const std::vector<std::shared_ptr<const Blob>>& got, const std::vector<Numbers>& expected, double ulps) {
-  for (size_t o = 0; o < std::min(got.size(), expected.size()); ++o) {
+std::string difference(const std::vector<std::shared_ptr<const Blob>>& got, const std::vector<Numbers>& expected,
+                       const Tolerance& tolerance) {
+  size_t compared = 0;
+  for (size_t o = 0; o < got.size(); ++o) {
+    if (!got[o]) return fmt::format("output {} is not there", o);
+    if (o >= expected.size() || expected[o].dtype == DType::none) continue;
     const Numbers& want = expected[o];
-    if (!got[o] || want.dtype == DType::none) continue;
     if (got[o]->dtype != want.dtype || got[o]->shape != want.shape)
       return fmt::format("output {} is {}{}, expected {}{}", o, to_string(got[o]->dtype), got[o]->shape.text(), to_string(want.dtype),
                          want.shape.text());
     const Numbers have = numbers_of(*got[o]);
+    if (want.values.size() != have.values.size() || (!want.scale.empty() && want.scale.size() != have.values.size()))
+      return fmt::format("the reference gives {} numbers and {} scales of output {}{}", want.values.size(), want.scale.size(), o,
+                         want.shape.text());
     for (size_t i = 0; i < have.values.size(); ++i) {
       const Number scale = want.scale.empty() ? 0 : want.scale[i];
-      if (!agrees(want.dtype, have.values[i], want.values[i], scale, ulps))
+      if (!agrees(want.dtype, have.values[i], want.values[i], scale, tolerance))
         return fmt::format("output {} {}{}: element {} is {}, expected {}", o, to_string(want.dtype), want.shape.text(), i,
                            text(have.values[i]), text(want.values[i]));
     }
+    ++compared;
   }
-  return {};
+  return compared > 0 ? std::string() : "the reference says nothing of any output";
 }
 
 std::shared_ptr<const Blob> in_layout(const std::shared_ptr<const Blob>& row_major, const heddle_layout& layout) {
-  return moved(row_major, layout, true);
+  return reordered(row_major, layout, true);
 }
 
 std::shared_ptr<const Blob> row_major(const std::shared_ptr<const Blob>& laid_out, const heddle_layout& layout) {
-  return moved(laid_out, layout, false);
+  return reordered(laid_out, layout, false);
 }
 
 }  // namespace heddle::conformance

@@ -25,15 +25,23 @@ def of_type(match):
     return match.group(0).replace(match.group(1), OTHER_TYPE[match.group(1)])
 
 
+OTHER_DTYPE = {"F16": "BF16", "BF16": "F16", "F32": "F64", "F64": "F32", "I32": "I64", "I64": "I32", "U8": "BOOL", "BOOL": "U8"}
+
+
+def of_dtype(match):
+    return match.group(0).replace(match.group(1), OTHER_DTYPE[match.group(1)])
+
+
 # Kind: patterns and what stands in their place.
 KINDS = {
     "tail element": [(r"(for \(.*; (\w+)) < ([^;]+; )", r"\1 + 1 < \3")],
     "stride": [(r"(\+ \w+) \* (after|stride|row_bytes_|bound_|columns|width|\w+_(?:stride|row|column|step)s?(?:_|\[\w+\])?)\b", r"\1"),
                (r"(\w+) \* (after|\w*stride\w*)\b(?! =)", r"\1 * (\2 + 1)"),
                (r"(\w+) / (after|inner|columns|count_)\b", r"\1 / std::max<int64_t>(\2 - 1, 1)")],
-    "dtype path": [(r"Tag<(u?int\d+_t|float|double|bf16|f16)>\(\)", of_type), (r"static_cast<(u?int\d+_t|float)>\((?!begin|end)", of_type),
-                   (r"Arithmetic<T>\(0\)", "Arithmetic<T>(1)")],
-    "empty shape": [(r"(\w) == 0\b", r"\1 == 1"), (r"std::max<int64_t>\((\w+), 1\)", r"\1"),
+    "dtype path": [(r"Tag<(u?int\d+_t|float|double|bf16|f16)>\(\)", of_type), (r"== HEDDLE_(F16|BF16|F32|F64|I32|I64|U8|BOOL)\b", of_dtype),
+                   (r"is_same_v<T, (float|double|f16|bf16|u?int\d+_t)>", of_type), (r"Arithmetic<T>\(0\)", "Arithmetic<T>(1)")],
+    "empty shape": [(r"(\w*(?:count|size|rows|columns|extent|elements|height|width|total|bytes|depth|length)\w*(?:\[\w+\])?) == 0\b", r"\1 == 1"),
+                    (r"std::max<int64_t>\((\w+), 1\)", r"\1"),
                     (r"std::max<int64_t>\(1, ", "std::max<int64_t>(0, "), (r"element_count > 0\b", "element_count > 1")],
     "tile boundary": [(r"\b(range)\.first\b", r"(\1.first + (\1.first > 0))"), (r"\b(range)\.last\b", r"(\1.last - (\1.last > \1.first + 1))"),
                       (r"(\w+ = begin) ([*;])", r"\1 + (begin > 0) \2"), (r"(\w+) < end\b", r"\1 + 1 < end")],
@@ -57,7 +65,7 @@ def kernel_lines(path):
     for number, line in enumerate(path.read_text().splitlines()):
         if line.startswith("void add_"):
             return
-        if re.match(r"(Status|void|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line):
+        if re.match(r"(Status|void|double|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line):
             in_rule = True
         if line == "}":
             in_rule = False
@@ -101,7 +109,6 @@ def in_place_sites(root, equivalent):
             at = next((i for i, b in enumerate(block) if out and out.group(0) in b), None)
             if not first or at is None or ".in_place(" in text or ".updates(" in text or at == 0:
                 continue
-            changed = block[at].replace(out.group(0), f'.in_place("{out.group(1)}", "{first.group(1)}"){out.group(0)}', 1)
             # in_place() names ports that are declared already.
             ports = re.search(r"\.out\((?:[^()]|\([^()]*\))*\)", block[at])
             if not ports:
@@ -125,12 +132,16 @@ def run(command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
 
 
+def test(build, filters):
+    return run([f"{build}/bin/heddle_conformance_tests", f"--gtest_filter={filters}", "--gtest_fail_fast"], timeout=600)
+
+
 def examine(root, build, filters):
     made = run(["ninja", "-C", build, "cpu"])
     if made.returncode != 0:
         return "does not compile", made.stdout
     try:
-        tested = run([f"{build}/bin/heddle_conformance_tests", f"--gtest_filter={filters}", "--gtest_fail_fast"], timeout=600)
+        tested = test(build, filters)
     except subprocess.TimeoutExpired:
         return "found", "it hangs"
     if tested.returncode == 0:
@@ -154,17 +165,26 @@ def main():
         for kind, list_of in by_kind.items():
             print(f"{kind}: {len(list_of)} places")
         return 0
+    made = run(["ninja", "-C", build, "cpu", "heddle_conformance_tests"])
+    unchanged = made if made.returncode != 0 else test(build, "*")
+    if unchanged.returncode != 0:
+        print(f"The suite fails without any bug planted:\n{unchanged.stdout[-3000:]}")
+        return 2
     dice = random.Random(arguments.seed)
     table = operators_by_file(root)
     for list_of in by_kind.values():
         dice.shuffle(list_of)
     found = missed = 0
     while found + missed < arguments.count:
+        by_kind = {kind: list_of for kind, list_of in by_kind.items() if list_of}
+        if not by_kind:
+            print("There are no more places to plant bugs in.")
+            break
         kind = list(by_kind)[(found + missed) % len(by_kind)]
         path, number, changed = by_kind[kind].pop()
         relative = path.relative_to(root / "plugins/cpu")
         operators = [name for file, names in table.items() if file.split("/")[0] == relative.parts[0] for name in names]
-        shared = relative.parts[0] in ("support", "vector", "onednn")
+        shared = relative.suffix == ".h" or relative.parts[0] in ("support", "vector", "onednn")
         filters = "*" if shared else ":".join(f"*/{name}:*_{name}" for name in operators)
         original = path.read_text()
         lines = original.splitlines()

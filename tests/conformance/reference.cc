@@ -176,9 +176,16 @@ std::vector<double> Call::floats(const std::string& name, std::vector<double> ot
   const AttributeValue* const v = find(name);
   return v ? std::get<std::vector<double>>(*v) : otherwise;
 }
+std::vector<std::string> Call::strings(const std::string& name) const {
+  const AttributeValue* const v = find(name);
+  return v ? std::get<std::vector<std::string>>(*v) : std::vector<std::string>();
+}
 std::optional<Numbers> Call::tensor(const std::string& name) const {
   const AttributeValue* const v = find(name);
   return v ? std::optional(numbers_of(*std::get<std::shared_ptr<const Blob>>(*v))) : std::nullopt;
+}
+std::string Call::net(const std::string& name) const {
+  return std::get<std::shared_ptr<const Net>>(*find(name))->name;
 }
 Ints Call::list(size_t i) const {
   return Ints((*this)[i].values.begin(), (*this)[i].values.end());

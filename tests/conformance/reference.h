@@ -56,7 +56,10 @@ class Call {
   std::string s(const std::string& name, const std::string& otherwise) const;
   Ints ints(const std::string& name, Ints otherwise = {}) const;
   std::vector<double> floats(const std::string& name, std::vector<double> otherwise = {}) const;
+  std::vector<std::string> strings(const std::string& name) const;
   std::optional<Numbers> tensor(const std::string& name) const;
+  // The name that a net given as attribute has.
+  std::string net(const std::string& name) const;
   // An input of integers as a list: axes, shapes, pads.
   Ints list(size_t i) const;
 
@@ -87,30 +90,55 @@ struct Case {
   std::string call;
 };
 
+// Errors allowed of 16-bit floats where a kernel computes in f32 and rounds once: what f32 loses may tip a number that lies halfway between
+// two of them, no other.
+constexpr double rounded_once = 0.01;
+
 struct Row {
   std::string type;
   Reference reference;
   std::vector<Case> cases;
-  // Errors allowed, in units of the last place of the output's dtype at its scale. 0: exact, once rounded.
+  // Errors allowed (judge.h). 0: exact, once rounded.
   double ulps = 0;
   std::string domain = "";
   // Kinds that no call of the operator can have, and why: {Kind::broadcast, "one input"}.
   std::map<Kind, std::string> without = {};
   // Of these dtypes another number of ulps.
   std::map<DType, double> ulps_of = {};
+  // Each input and output may be in a layout of its own, as the operator puts one in place of another: several are tried.
+  bool any_layouts = false;
+  // Whether the sign of a zero follows from the operator: of what is exact it does.
+  bool signed_zeros = ulps == 0;
+  // The kernel has one tile whatever the shapes are.
+  bool one_tile = false;
+  // No call has one element in and one out.
+  bool never_one_element = false;
 };
 
 // One for each family; rows() is all of them.
 std::vector<Row> pointwise_rows();
+std::vector<Row> pointwise_unary_rows();
+std::vector<Row> pointwise_activation_rows();
+std::vector<Row> pointwise_cast_rows();
+std::vector<Row> pointwise_program_rows();
 std::vector<Row> pointwise_other_rows();
 std::vector<Row> movement_rows();
+std::vector<Row> block_rows();
+std::vector<Row> shape_rows();
 std::vector<Row> indexing_rows();
+std::vector<Row> scatter_rows();
+std::vector<Row> selection_rows();
 std::vector<Row> convolution_rows();
+std::vector<Row> pooling_rows();
 std::vector<Row> matrix_rows();
 std::vector<Row> image_rows();
+std::vector<Row> resize_rows();
 std::vector<Row> control_rows();
+std::vector<Row> recurrent_rows();
 std::vector<Row> reduction_rows();
+std::vector<Row> along_axis_rows();
 std::vector<Row> normalization_rows();
+std::vector<Row> normalization_channel_rows();
 std::vector<Row> training_rows();
 std::vector<Row> random_rows();
 const std::vector<Row>& rows();

@@ -1,5 +1,6 @@
 #include <iterator>
 
+#include "conformance/meeting_sizes.h"
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
@@ -7,9 +8,34 @@ namespace heddle::conformance {
 const std::vector<Row>& rows() {
   static const std::vector<Row>& all = *[] {
     auto* rows = new std::vector<Row>();
-    for (const auto family : {pointwise_rows, pointwise_other_rows, movement_rows, indexing_rows, convolution_rows, matrix_rows, image_rows,
-                              control_rows, reduction_rows, normalization_rows, training_rows, random_rows}) {
+    for (const auto family : {pointwise_rows,
+                              pointwise_unary_rows,
+                              pointwise_activation_rows,
+                              pointwise_cast_rows,
+                              pointwise_program_rows,
+                              pointwise_other_rows,
+                              movement_rows,
+                              block_rows,
+                              shape_rows,
+                              indexing_rows,
+                              scatter_rows,
+                              selection_rows,
+                              convolution_rows,
+                              pooling_rows,
+                              matrix_rows,
+                              image_rows,
+                              resize_rows,
+                              control_rows,
+                              recurrent_rows,
+                              reduction_rows,
+                              along_axis_rows,
+                              normalization_rows,
+                              normalization_channel_rows,
+                              training_rows,
+                              random_rows}) {
       std::vector<Row> own = family();
+      for (Row& row : own)
+        for (Case& one : cases_where_sizes_meet(row.type)) row.cases.push_back(std::move(one));
       rows->insert(rows->end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     }
     return rows;

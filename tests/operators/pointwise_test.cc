@@ -8,7 +8,6 @@
 namespace heddle::testing {
 namespace {
 
-
 std::vector<float> ramp(int64_t n, float step = 1) {
   std::vector<float> v(static_cast<size_t>(n));
   for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(static_cast<int>(i % 1009) - 504) * step;
@@ -159,6 +158,9 @@ TEST(Pointwise, ClipTakesAbsentBoundsAndReversedOnes) {
   EXPECT_EQ(first3(run1("Clip", {x})), (std::vector<float>{-5, 0.5f, 7}));
   EXPECT_EQ(first3(run1("Clip", {x, high, low})), (std::vector<float>{-1, -1, -1}));
   EXPECT_NE(error_of(call_of("Clip", {x, tensor<float>(Shape{2}, {0, 1})})).find("expected a scalar"), std::string::npos);
+  const Tensor scalar = tensor<float>(Shape{}, {5});
+  EXPECT_NE(error_of(call_of("Clip", {scalar, tensor<float>(Shape{1}, {0})})).find("min has shape [1], expected a scalar"),
+            std::string::npos);
 }
 
 TEST(Pointwise, GeluInBothForms) {

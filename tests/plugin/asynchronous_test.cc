@@ -263,7 +263,7 @@ TEST(Asynchronous, OutputsOfUnknownExtentsAreAllocatedWhenTheyAreFound) {
   }
 }
 
-// The example of docs/writing_an_operator.md.
+// The example of docs/operator_guide.md.
 TEST(Asynchronous, AStepWaitsForASocket) {
   const Runtime runtime = runtime_on(nullptr, 2);
   int ends[2];

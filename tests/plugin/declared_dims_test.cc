@@ -1,7 +1,14 @@
 // Dims that ports declare (heddle_port::dims): inputs are compared with them, outputs follow from them.
+#include "plugin/declared_dims.h"
+
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <numeric>
+#include <optional>
+
 #include "alone/operator_runner.h"
+#include "heddle/session.h"
 #include "plugins.h"
 
 namespace heddle {
@@ -11,17 +18,21 @@ std::shared_ptr<const Blob> ones(const Shape& shape) {
   return floats(shape, std::vector<float>(static_cast<size_t>(shape.element_count()), 1.0f));
 }
 
-Result<std::vector<std::shared_ptr<const Blob>>> call(const std::string& type, std::vector<std::shared_ptr<const Blob>> inputs) {
-  static const Registry& registry = *[] {
+const Registry& registry() {
+  static const Registry& loaded = *[] {
     auto* r = new Registry();
     EXPECT_TRUE(r->load(test_plugin("dims")).ok());
     return r;
   }();
+  return loaded;
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> call(const std::string& type, std::vector<std::shared_ptr<const Blob>> inputs) {
   OperatorCall call;
   call.domain = "dims";
   call.type = type;
   call.inputs = std::move(inputs);
-  return run_operator(registry, call);
+  return run_operator(registry(), call);
 }
 
 Shape shape_of(const std::string& type, std::vector<std::shared_ptr<const Blob>> inputs) {
@@ -54,6 +65,150 @@ TEST(DeclaredDims, WhatDoesNotFitIsNamedWithWhoSaidOtherwise) {
                 .find(R"(input "b" is [6, 3, 5], declared as [..., K, N]: "..." is [7] in input)"),
             std::string::npos);
   EXPECT_NE(refusal("Product", {ones({3}), ones({3, 5})}).find(R"(input "a" is [3], declared as [..., M, K])"), std::string::npos);
+}
+
+// ---------------------------------------------------------------- texts
+
+// Ports that say these.
+class Declaration {
+ public:
+  Declaration(const std::vector<const char*>& inputs, const std::vector<const char*>& outputs) {
+    for (const char* dims : inputs) inputs_.push_back(port("x", dims));
+    for (const char* dims : outputs) outputs_.push_back(port("y", dims));
+    op_.inputs = inputs_.data();
+    op_.input_count = static_cast<uint32_t>(inputs_.size());
+    op_.outputs = outputs_.data();
+    op_.output_count = static_cast<uint32_t>(outputs_.size());
+  }
+  const heddle_operator& op() const { return op_; }
+
+ private:
+  const heddle_port* port(const char* name, const char* dims) {
+    heddle_port& made = ports_.emplace_back();
+    made.name = name;
+    made.dims = dims;
+    return &made;
+  }
+  std::deque<heddle_port> ports_;
+  std::vector<const heddle_port*> inputs_, outputs_;
+  heddle_operator op_ = {};
+};
+
+std::string reading(const std::vector<const char*>& inputs, const std::vector<const char*>& outputs = {}) {
+  std::string error;
+  return DeclaredDims().read(Declaration(inputs, outputs).op(), &error) ? "" : error;
+}
+
+TEST(DeclaredDims, TextsAreReadOrRefusedWithTheReason) {
+  for (const char* dims : {"", "  ", "...", "N", "N N", "0", "* * 3", "a_1  b", "... 1 2 3 4 5 6 7 8"})
+    EXPECT_EQ(reading({dims}), "") << dims;
+  EXPECT_EQ(reading({"...", nullptr}, {"... 7", nullptr}), "");
+  const auto has = [](const std::string& error, const std::string& what) { return error.find(what) != std::string::npos; };
+  EXPECT_TRUE(has(reading({"... N ..."}), "port \"x\" has dims \"... N ...\": \"...\" stands there twice"));
+  EXPECT_TRUE(has(reading({"N"}, {"N *"}), "\"*\" does not say an extent"));
+  EXPECT_TRUE(has(reading({"N"}, {"M"}), "no input says \"M\""));
+  EXPECT_TRUE(has(reading({"N"}, {"..."}), "no input says \"...\""));
+  EXPECT_TRUE(has(reading({"-1"}), "an extent below 0"));
+  EXPECT_TRUE(has(reading({"N\tC"}), "is no name, no number"));
+  EXPECT_TRUE(has(reading({"N,"}), "is no name, no number"));
+  EXPECT_TRUE(has(reading({"99999999999999999999"}), "is no name, no number"));
+  EXPECT_TRUE(has(reading({"1 2 3 4 5 6 7 8 9"}), "more than 8 dimensions"));
+  EXPECT_EQ(reading({"a b c d e f g h", "i j k l m n o p"}), "");
+  EXPECT_TRUE(has(reading({"a b c d e f g h", "i j k l m n o p", "q"}), "at most 16 names"));
+  EXPECT_EQ(reading({std::string(256, 'n').c_str()}), "");
+  EXPECT_TRUE(has(reading({std::string(257, 'n').c_str()}), "too long a text"));
+}
+
+// ---------------------------------------------------------------- what is not known
+
+struct Seen {
+  Status status;
+  Shape output;
+};
+// What the first output gets of inputs of these shapes; none: absent.
+Seen seen(const Declaration& declaration, const std::vector<std::optional<Shape>>& shapes) {
+  DeclaredDims dims;
+  std::string error;
+  EXPECT_TRUE(dims.read(declaration.op(), &error)) << error;
+  std::deque<heddle_tensor> views;
+  std::vector<const heddle_tensor*> inputs;
+  for (const auto& shape : shapes) inputs.push_back(shape ? &views.emplace_back(tensor_view(DType::f32, *shape, nullptr)) : nullptr);
+  DeclaredDims::Bound bound;
+  heddle_type type = {};
+  Status status = dims.match(inputs, &bound);
+  if (status.ok()) status = dims.follow(0, bound, &type);
+  return {status, Shape(type.dims, type.rank)};
+}
+
+TEST(DeclaredDims, ExtentsThatAreNotKnownMayBeAny) {
+  const Declaration product({"... M K", "... K N"}, {"... M N"});
+  EXPECT_EQ(seen(product, {Shape{-1, 2, -1}, Shape{7, 3, -1}}).output, (Shape{7, 2, -1}));
+  EXPECT_EQ(seen(product, {Shape{-1, -1}, Shape{-1, -1}}).output, (Shape{-1, -1}));
+  EXPECT_EQ(seen(product, {Shape{-1, 2, 3}, Shape{3, -1}}).status.code(), Code::shape_mismatch) << "of another rank";
+  const Declaration same({"N", "N", "N"}, {"N"});
+  EXPECT_EQ(seen(same, {Shape{-1}, Shape{4}, Shape{-1}}).output, (Shape{4}));
+  EXPECT_NE(seen(same, {Shape{-1}, Shape{4}, Shape{5}}).status.text().find("N is 4 in input"), std::string::npos);
+  EXPECT_EQ(seen(Declaration({"B 4"}, {"B"}), {Shape{-1, -1}}).output, (Shape{-1}));
+  EXPECT_EQ(seen(Declaration({"B 4"}, {"B"}), {Shape{-1, 5}}).status.code(), Code::shape_mismatch);
+}
+
+TEST(DeclaredDims, TheLastPortOfManyValuesSpeaksOfAll) {
+  const Declaration joined({"N", "C"}, {"N C"});
+  EXPECT_EQ(seen(joined, {Shape{2}, Shape{3}, Shape{3}, Shape{3}}).output, (Shape{2, 3}));
+  EXPECT_EQ(seen(joined, {Shape{2}, Shape{3}, Shape{4}}).status.code(), Code::shape_mismatch);
+}
+
+TEST(DeclaredDims, WhatAbsentInputsWouldSayIsRefused) {
+  const Declaration optional({"N", "C"}, {"N C"});
+  EXPECT_NE(seen(optional, {Shape{2}, {}}).status.text().find("the inputs that say these dimensions are absent"), std::string::npos);
+  EXPECT_EQ(seen(Declaration({"N", "N C"}, {"N"}), {Shape{2}, {}}).output, (Shape{2}));
+}
+
+TEST(DeclaredDims, OutputsHaveAtMostAsManyDimsAsThereMayBe) {
+  const Declaration wider({"..."}, {"... 1"});
+  EXPECT_EQ(seen(wider, {Shape{1, 1, 1, 1, 1, 1, 1}}).output.rank(), 8);
+  EXPECT_NE(seen(wider, {Shape{1, 1, 1, 1, 1, 1, 1, 1}}).status.text().find("more than 8 dimensions"), std::string::npos);
+}
+
+TEST(DeclaredDims, AShapeRuleThatSaysOtherwiseIsAMistakeOfTheOperator) {
+  CallEnd end;
+  OperatorCall wrong;
+  wrong.domain = "dims";
+  wrong.type = "SaysOtherwise";
+  wrong.inputs = {ones({2, 3})};
+  const auto result = run_operator(*registry().snapshot(), wrong, &end);
+  EXPECT_NE(result.status().text().find(R"(gives output "y" the dims [3, 2], and declares it as [N, C])"), std::string::npos)
+      << result.status().text();
+  EXPECT_FALSE(end.refused());
+}
+
+// The boxes' shape is an input of the net, so nothing of it is known when the net is compiled but its rank.
+TEST(DeclaredDims, OutputsOfDynamicInputsHaveTheRankThatIsDeclared) {
+  const std::string net = R"({"heddle": 1, "name": "boxes", "inputs": ["x", "shape"], "outputs": ["y"], "values": [
+    {"name": "x", "kind": "input", "dtype": "f32", "dims": [24]}, {"name": "shape", "kind": "input", "dtype": "i64", "dims": [2]}],
+    "nodes": [{"name": "reshaped", "type": "Reshape", "inputs": ["x", "shape"], "outputs": ["boxes"]},
+              {"name": "area", "domain": "dims", "type": "Area", "inputs": ["boxes"], "outputs": ["areas"]},
+              {"name": "transposed", "type": "Transpose", "inputs": ["areas"], "outputs": ["y"], "attributes": {"perm": {"ints": [0]}}}]})";
+  RuntimeOptions options;
+  options.default_plugins = false;
+  options.threads = 1;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("dims")};
+  auto runtime = Runtime::create(options);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().text();
+  auto session = runtime->open_bytes(net.data(), net.size(), "");
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  std::vector<float> x(24);
+  std::iota(x.begin(), x.end(), 0.0f);
+  std::vector<int64_t> shape = {6, 4};
+  const auto run = [&] { return session->run({TensorView{DType::f32, {24}, x.data()}, TensorView{DType::i64, {2}, shape.data()}}); };
+  const auto areas = run();
+  ASSERT_TRUE(areas.ok()) << areas.status().text();
+  EXPECT_EQ((*areas)[0].shape(), (Shape{6}));
+  shape = {4, 6};
+  const auto refused = run();
+  EXPECT_NE(refused.status().text().find(R"(input "boxes" is [4, 6], declared as [B, 4])"), std::string::npos) << refused.status().text();
+  shape = {6, 4};
+  EXPECT_TRUE(run().ok());
 }
 
 }  // namespace

@@ -42,6 +42,23 @@ TEST(OperatorRunner, NamesWhatIsWrong) {
   EXPECT_NE(unknown.text().find("did you mean \"Scale\"?"), std::string::npos) << unknown.text();
 }
 
+// As in a net: the operator is not asked, so it may count on the attribute.
+TEST(OperatorRunner, RefusesACallWithoutARequiredAttribute) {
+  Registry registry;
+  ASSERT_TRUE(registry.load(test_plugin("guide_attributes")).ok());
+  OperatorCall call;
+  call.domain = "guide";
+  call.type = "Bucket";
+  call.inputs = {floats(Shape{2}, {0, 1})};
+  CallEnd end;
+  const Status status = run_operator(*registry.snapshot(), call, &end).status();
+  EXPECT_EQ(status.code(), Code::attribute_mismatch);
+  EXPECT_NE(status.text().find("attribute \"bounds\" is missing and has no default"), std::string::npos) << status.text();
+  EXPECT_TRUE(end.refused());
+  call.attributes = {{"bounds", std::vector<double>{0.5}}};
+  EXPECT_TRUE(run_operator(*registry.snapshot(), call).ok());
+}
+
 TEST(Registry, UnloadsAndRefusesWhatIsNotThere) {
   Registry registry;
   EXPECT_EQ(registry.load("no/such.so").code(), Code::plugin_unreadable);

@@ -225,31 +225,30 @@ Status dropout(In<float> x, const Ratio& ratio, const RunContext& context, Out<f
 
 // One of two subnets, which take the inputs behind the condition.
 Status infer_if(InferContext& c) {
-  const heddle_infer_context& raw = *c.raw();
+  std::vector<heddle_type> types;
   for (const char* branch : {"else_branch", "then_branch"})
-    if (raw.host->infer_subnet(raw.call, c.attributes.subnet(branch), raw.inputs + 1, raw.input_count - 1, raw.outputs, raw.output_count) !=
-        HEDDLE_OK)
-      return {HEDDLE_ERROR_INVALID, ""};
+    HEDDLE_PLUGIN_CHECK(Subnet(c.attributes, branch).infer(c, inputs_from(c, 1), c.output_count(), &types));
+  for (uint32_t i = 0; i < c.output_count(); ++i) c.set_type(i, types[i]);
   return {};
 }
 Status if_subnets(const SubnetContext& c) {
-  for (const char* branch : {"else_branch", "then_branch"}) HEDDLE_PLUGIN_CHECK(c.declare(branch, c.inputs() + 1, c.input_count() - 1));
+  for (const char* branch : {"else_branch", "then_branch"}) HEDDLE_PLUGIN_CHECK(c.declare(branch, inputs_from(c, 1)));
   return {};
 }
 class If {
  public:
   Status create(const CreateContext& c) {
-    branches_[0] = c.attributes.subnet("else_branch");
-    branches_[1] = c.attributes.subnet("then_branch");
+    branches_[0] = Subnet(c.attributes, "else_branch");
+    branches_[1] = Subnet(c.attributes, "then_branch");
     return {};
   }
   Status run(const RunContext& c, int64_t, int64_t) const {
-    const heddle_subnet* taken = branches_[input<bool>(c, 0)[0] ? 1 : 0];
-    return {c.host->run_subnet(c.call, taken, 0, c.inputs + 1, c.input_count - 1, c.outputs, c.output_count), ""};
+    const Subnet& taken = branches_[input<bool>(c, 0)[0] ? 1 : 0];
+    return taken.run(c, 0, inputs_from(c, 1), {c.outputs, c.output_count});
   }
 
  private:
-  const heddle_subnet* branches_[2] = {};
+  Subnet branches_[2];
 };
 
 // The next number of a counter that another plugin publishes (awkward_provider.cc).

@@ -95,44 +95,30 @@ Status infer_budgeted(InferContext& context) {
 class Trips {
  public:
   Status create(const CreateContext& context) {
-    body_ = context.attributes.subnet("body");
+    body_ = Subnet(context.attributes, "body");
     return {};
   }
   Status run(const RunContext& context, int64_t, int64_t) const {
     const In<int64_t> order = input<int64_t>(context, 0);
     for (int64_t i = 0; i < order.size; ++i) {
-      heddle_tensor row = *context.outputs[0];
-      row.rank -= 1;
-      row.dims += 1;
-      row.element_count /= order.size;
-      row.byte_size /= static_cast<uint64_t>(order.size);
-      row.data = static_cast<char*>(row.data) + static_cast<uint64_t>(i) * row.byte_size;
-      heddle_tensor* outputs[] = {&row};
-      const heddle_status status = context.host->run_subnet(context.call, body_, static_cast<uint64_t>(order[i]), context.inputs + 1,
-                                                            context.input_count - 1, outputs, 1);
-      if (status != HEDDLE_OK) return {status, ""};
+      heddle_tensor row = row_of(*context.outputs[0], i);
+      HEDDLE_PLUGIN_CHECK(body_.run(context, order[i], inputs_from(context, 1), {&row}));
     }
     return {};
   }
 
  private:
-  const heddle_subnet* body_ = nullptr;
+  Subnet body_;
 };
 Status trips_subnets(const SubnetContext& context) {
-  return context.declare("body", context.inputs() + 1, context.input_count() - 1);
+  return context.declare("body", inputs_from(context, 1));
 }
 Status infer_trips(InferContext& context) {
-  const heddle_infer_context& raw = *context.raw();
-  heddle_type row = {};
-  row.struct_size = sizeof(row);
-  row.bounded_axis = -1;
-  heddle_type* outputs[] = {&row};
-  const heddle_status status =
-      raw.host->infer_subnet(raw.call, context.attributes.subnet("body"), raw.inputs + 1, raw.input_count - 1, outputs, 1);
-  if (status != HEDDLE_OK) return {status, ""};
-  std::vector<int64_t> dims(row.dims, row.dims + row.rank);
+  std::vector<heddle_type> rows;
+  HEDDLE_PLUGIN_CHECK(Subnet(context.attributes, "body").infer(context, inputs_from(context, 1), 1, &rows));
+  std::vector<int64_t> dims(rows[0].dims, rows[0].dims + rows[0].rank);
   dims.insert(dims.begin(), context.input(0).element_count);
-  context.set_dtype(0, row.dtype);
+  context.set_dtype(0, rows[0].dtype);
   context.set_dims(0, dims);
   return {};
 }

@@ -34,6 +34,8 @@ enum {
   reserved_dtype,
   input_may_update,
   output_not_differentiable,
+  commutative_of_one,
+  commutative_of_several_dtypes,
   dims_without_meaning,
   dims_nobody_says,
   no_dtypes,
@@ -94,7 +96,7 @@ static heddle_status initialize(const heddle_host* host, const heddle_call* call
 }
 
 #define PORT(port_name) \
-  { sizeof(heddle_port), 0, port_name, "T", HEDDLE_DTYPE_BIT(HEDDLE_F32), HEDDLE_DTYPE_NONE, -1, -1, -1, -1 }
+  { sizeof(heddle_port), 0, port_name, "T", HEDDLE_DTYPE_BIT(HEDDLE_F32), HEDDLE_DTYPE_NONE, -1, -1, -1, -1, 0 }
 static heddle_port x = PORT("x"), y = PORT("y");
 static const heddle_port *inputs[] = {&x, &x}, *outputs[] = {&y};
 static heddle_attribute default_value = {sizeof(heddle_attribute), HEDDLE_ATTRIBUTE_INTS, "axes", 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -265,6 +267,13 @@ static void damage_operator(void) {
       break;
     case dims_nobody_says:
       y.dims = "N", nothing.outputs = outputs, nothing.output_count = 1;
+      break;
+    case commutative_of_one:
+      nothing.traits = HEDDLE_TRAIT_COMMUTATIVE, nothing.inputs = inputs, nothing.input_count = 1;
+      break;
+    case commutative_of_several_dtypes:
+      x.type_variable = 0, x.flags = HEDDLE_PORT_VARIADIC | HEDDLE_PORT_HETEROGENEOUS;
+      nothing.traits = HEDDLE_TRAIT_COMMUTATIVE, nothing.inputs = inputs, nothing.input_count = 1;
       break;
     case no_dtypes:
       x.dtypes = 0, nothing.inputs = inputs, nothing.input_count = 1;

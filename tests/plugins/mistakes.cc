@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "heddle/op.h"
@@ -214,6 +215,78 @@ class LeaksWhenItRefuses {
   }
 };
 
+// ---------------------------------------------------------------- epilogues
+
+// x, and the one stage `takes` behind it, computed by f(acc, operand).
+template <class Taken>
+class Behind {
+ public:
+  static bool accepts_epilogue(const CreateContext& c) { return c.stage_count() == 1 && Taken::takes(c.stage(0)); }
+  Status create(const CreateContext& c) {
+    operand_ = c.stage_count() == 1 ? c.stage(0).operand_input : -1;
+    has_stage_ = c.stage_count() == 1;
+    return has_stage_ ? Taken::create() : Status();
+  }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const auto x = input<float>(c, 0), operand = input<float>(c, operand_ < 0 ? 0 : static_cast<uint32_t>(operand_));
+    for (int64_t i = 0; i < x.size; ++i)
+      output<float>(c, 0)[i] = has_stage_ ? Taken::compute(x[i], operand[operand.size == x.size ? i : 0]) : x[i];
+    return {};
+  }
+
+ private:
+  int32_t operand_ = -1;
+  bool has_stage_ = false;
+};
+bool is(const heddle_epilogue_stage& stage, const char* expression, int32_t kind) {
+  return std::string(stage.expression) == expression && stage.operand_kind == kind;
+}
+struct AddsTheOperand {
+  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE); }
+  static Status create() { return {}; }
+  static float compute(float acc, float operand) { return acc + operand; }
+};
+struct OtherWayRound : AddsTheOperand {
+  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "sub(operand, acc)", HEDDLE_OPERAND_SAME_SHAPE); }
+  static float compute(float acc, float operand) { return acc - operand; }
+};
+struct LosesNan : AddsTheOperand {
+  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "max(acc, 0)", HEDDLE_OPERAND_NONE); }
+  static float compute(float acc, float) { return acc > 0 ? acc : 0; }
+};
+struct FirstForAll : AddsTheOperand {
+  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "max(operand, acc)", HEDDLE_OPERAND_SCALAR); }
+  static float compute(float acc, float operand) { return acc == operand ? operand : acc; }
+};
+struct AcceptsAndRefuses : AddsTheOperand {
+  static Status create() { return unsupported("none after all"); }
+};
+
+// ---------------------------------------------------------------- commutative
+
+Status plus(In<float> x, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + b[i];
+  return {};
+}
+Status minus(In<float> x, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] - b[i];
+  return {};
+}
+// NaN, if x is one, is lost.
+Status larger(In<float> x, In<float> b, Out<float> y) {
+  for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] > b[i] ? x[i] : b[i];
+  return {};
+}
+Status infer_same(InferContext& c) {
+  if (dims_text(c.dims(0)) != dims_text(c.dims(1))) return invalid("x and b have the same dims");
+  return c.set_dims(0, c.dims(0)), Status();
+}
+// Gives its output the dims of x.
+Status infer_first(InferContext& c) {
+  if (c.input(0).element_count != c.input(1).element_count) return invalid("x and b have as many elements");
+  return c.set_dims(0, c.dims(0)), Status();
+}
+
 // ---------------------------------------------------------------- examples
 
 Status doubled(In<float> x, Out<float> y) {
@@ -264,6 +337,18 @@ HEDDLE_PLUGIN("mistakes", "1.0", plugin) {
   plugin.add(op("LeaksInCreate").cpu<LeaksInCreate>({dtypes<float>()}));
   plugin.add(op("LeaksAFile").cpu<LeaksAFile>({dtypes<float>()}));
   plugin.add(op("LeaksWhenItRefuses").cpu<LeaksWhenItRefuses>({dtypes<float>()}));
+  plugin.add(op("EpilogueOtherWayRound").cpu<Behind<OtherWayRound>>({dtypes<float>()}));
+  plugin.add(op("EpilogueLosesNan").cpu<Behind<LosesNan>>({dtypes<float>()}));
+  plugin.add(op("EpilogueOfAnother").cpu<Behind<FirstForAll>>({dtypes<float>()}));
+  plugin.add(op("AcceptsAndRefuses").cpu<Behind<AcceptsAndRefuses>>({dtypes<float>()}));
+  plugin.add(op("HonestWithAnEpilogue").cpu<Behind<AddsTheOperand>>({dtypes<float>()}));
+  const auto commutative = [](const char* name) {
+    return Op(name, "mistakes").in("x").in("b").out("y").traits(HEDDLE_TRAIT_COMMUTATIVE).infer(infer_same);
+  };
+  plugin.add(commutative("CommutativeMinus").cpu<minus>());
+  plugin.add(commutative("CommutativeButForNan").cpu<larger>());
+  plugin.add(commutative("CommutativeButForDims").infer(infer_first).example("f32[2,3], f32[3,2]").cpu<plus>());
+  plugin.add(commutative("HonestPlus").cpu<plus>());
   plugin.add(op("OtherThanItsExample").example("f32[2] = 1 2 -> f32[2] = 3 6", "by hand").cpu<doubled>());
   plugin.add(op("RefusesItsExample").example("f32[2] = 1 2, f32[1] = 1").cpu<doubled>());
   plugin.add(op("UnreadableExample").example("f32[2] = 1 2 3").cpu<doubled>());

@@ -193,29 +193,29 @@ class Careless {
   Status create(const CreateContext& context) {
     mistake_ = context.attributes.i("mistake");
     pending_ = reinterpret_cast<std::atomic<int>*>(context.attributes.i("pending"));
-    first_ = context.attributes.subnet("first");
-    second_ = context.attributes.subnet("second");
+    first_ = Subnet(context.attributes, "first");
+    second_ = Subnet(context.attributes, "second");
     return {};
   }
   Status run(const RunContext& context, int64_t, int64_t) const {
     if (mistake_ == 2 || (mistake_ == 5 && context.resumed)) return {HEDDLE_PENDING, ""};
-    const heddle_subnet* const asked = mistake_ == 3 && context.resumed ? second_ : first_;
-    const heddle_status status = context.host->run_subnet(context.call, asked, 0, context.inputs, 1, context.outputs, 1);
-    if (status != HEDDLE_PENDING) return {status, ""};
+    const Subnet& asked = mistake_ == 3 && context.resumed ? second_ : first_;
+    Status status = asked.run(context, 0, inputs_from(context, 0), {context.outputs, 1});
+    if (status.code != HEDDLE_PENDING) return status;
     if (pending_) pending_->fetch_add(1);
     if (mistake_ == 1) return {};
     if (mistake_ == 4) throw std::runtime_error("thrown in the middle");
-    return {status, ""};
+    return status;
   }
 
  private:
   int64_t mistake_ = 0;
   std::atomic<int>* pending_ = nullptr;  // counts how often its subnet was left
-  const heddle_subnet *first_ = nullptr, *second_ = nullptr;
+  Subnet first_, second_;
 };
 Status careless_subnets(const SubnetContext& context) {
-  Status status = context.declare("first", context.inputs(), 1);
-  return status.ok() ? context.declare("second", context.inputs(), 1) : status;
+  HEDDLE_PLUGIN_CHECK(context.declare("first", inputs_from(context, 0)));
+  return context.declare("second", inputs_from(context, 0));
 }
 
 }  // namespace

@@ -148,6 +148,30 @@ TEST(ToolInspect, DescribesNetsWeightsAndPlugins) {
   EXPECT_EQ(heddle_json({"inspect", example_plugin})["plugin"]["operators"][0]["name"], "example::Scale");
 }
 
+TEST(ToolInspect, TellsWhatOperatorsOfAPluginTake) {
+  const Json scale = heddle_json({"inspect", test_plugin("no_exceptions"), "--operator", "Scale"})["plugin"]["operators"];
+  ASSERT_EQ(scale.size(), 1u);
+  EXPECT_EQ(scale[0]["inputs"][0]["dtypes"], Json::array({"f16", "bf16", "f32", "f64"}));
+  EXPECT_EQ(scale[0]["outputs"][0]["in_place"], "x");
+  EXPECT_EQ(scale[0]["attributes"][0], Json({{"name", "factor"}, {"type", "float"}, {"required", false}, {"default", 1.0}}));
+  EXPECT_EQ(scale[0]["gradient"]["operators"][0], Json({{"operator", "no_exceptions::Scale"}, {"inputs", {"dy"}}, {"outputs", {"dx"}}}));
+  EXPECT_EQ(scale[0]["examples"][0]["source"], "by hand");
+  const std::string said = heddle({"inspect", test_plugin("no_exceptions"), "--operator", "no_exceptions::Scale"}).out;
+  for (const char* line :
+       {"  no_exceptions::Scale 1\n", "    input     x: f16 bf16 f32 f64 (T)\n", "    output    y: f16 bf16 f32 f64 (T), in place of x\n",
+        "    attribute factor: float = 1.0\n", "    gradient  dx = no_exceptions::Scale(dy)\n",
+        "    example   f32[4] = 1 -2 0.5 0; factor=-4 -> f32[4] = -4 8 -2 0 (by hand)\n"})
+    EXPECT_NE(said.find(line), std::string::npos) << line << "is not in\n" << said;
+  EXPECT_EQ(said.find("Dot"), std::string::npos) << said;
+  const std::string product = heddle({"inspect", test_plugin("dims"), "--operator", "Product"}).out;
+  EXPECT_NE(product.find("    input     a: any dtype (T) [... M K]\n"), std::string::npos) << product;
+  const Json loop = heddle_json({"inspect", cpu_plugin, "--operator", "Loop"})["plugin"]["operators"][0];
+  EXPECT_EQ(loop["inputs"][0]["shape_operand"], true);
+  EXPECT_EQ(loop["attributes"][0], Json({{"name", "body"}, {"type", "subnet"}, {"required", true}, {"default", nullptr}}));
+  EXPECT_TRUE(loop["gradient"].is_null());
+  EXPECT_EQ(codes(heddle_json({"inspect", cpu_plugin, "--operator", "Lop"}, 2)), Words{"unknown-name"});
+}
+
 TEST(ToolInspect, VerifyFindsDamage) {
   const TemporaryFolder folder;
   const std::string net = (folder / "n.heddle").string(), weights = (folder / "n.safetensors").string();

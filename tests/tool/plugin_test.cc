@@ -31,6 +31,12 @@ TEST(ToolPlugin, CheckTakesShapesFromDeclaredDims) {
     EXPECT_EQ(one["status"], "pass") << one;
 }
 
+TEST(ToolPlugin, CheckPassesOneWithoutExceptions) {
+  const Json operators = heddle_json({"plugin", "check", test_plugin("no_exceptions"), "--strict"})["operators"];
+  ASSERT_EQ(operators.size(), 2u);
+  for (const Json& one : operators) EXPECT_EQ(one["status"], "pass") << one;
+}
+
 TEST(ToolPlugin, CheckRunsOnADeviceToo) {
   const Words words = {"plugin", "check", example_plugin, "--device", "sim:0"};
   EXPECT_EQ(heddle_json(words)["operators"][0]["status"], "pass");
@@ -205,6 +211,10 @@ TEST(ToolPlugin, RunComputesOneOperator) {
   EXPECT_EQ(of({"--dtype", "f64"})["dtype"], "f64");
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2x"}, 2)), Words{"invalid-argument"});
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Relu", "--shape", "2", "--attribute", "no=1"}, 3)), Words{"unknown-attribute"});
+  const Outcome unknown = heddle({"plugin", "run", "no_exceptions::Dot", "--plugin", test_plugin("no_exceptions"), "--attribute", "no=1"});
+  EXPECT_NE(unknown.err.find("it has none"), std::string::npos) << unknown.err;
+  const Outcome other = heddle({"plugin", "run", "example::Scale", "--plugin", example_plugin, "--attribute", "no=1"});
+  EXPECT_NE(other.err.find("it has: factor"), std::string::npos) << other.err;
   EXPECT_EQ(codes(heddle_json({"plugin", "run", "Reluu"}, 3)), Words{"unknown-operator"});
 }
 

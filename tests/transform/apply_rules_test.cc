@@ -51,10 +51,14 @@ TEST(ApplyRules, NotWhereAnInnerValueIsReadOutside) {
   EXPECT_TRUE(unchanged(swish_net(DType::f32, true)));
 }
 
-TEST(ApplyRules, NotForAnotherDtypeRankOrOrderOfInputs) {
+TEST(ApplyRules, NotForAnotherDtypeOrRank) {
   EXPECT_TRUE(unchanged(swish_net(DType::f64)));
   EXPECT_TRUE(unchanged(swish_net(DType::f32, false, false, {6})));
-  EXPECT_TRUE(unchanged(swish_net(DType::f32, false, true)));
+}
+
+TEST(ApplyRules, ACommutativeOperatorMatchesWithItsInputsSwapped) {
+  EXPECT_EQ(transformed(swish_net(DType::f32, false, true), {"apply_rules"}, with_rules()),
+            transformed(swish_net(), {"apply_rules"}, with_rules()));
 }
 
 TEST(ApplyRules, NotWhereTwoInputsAreMeantToBeOne) {
@@ -62,6 +66,103 @@ TEST(ApplyRules, NotWhereTwoInputsAreMeantToBeOne) {
   const ValueId x = b.input("x", DType::f32, Shape{2, 3}), other = b.input("other", DType::f32, Shape{2, 3});
   b.output(b.add1("Mul", "y", {x, b.add1("Sigmoid", "s", {other})}));
   EXPECT_TRUE(unchanged(b.net()));
+}
+
+// What the rules of tests/plugins/rules_commuted.cc make of a net of vectors p, q and r, whose result is "y".
+struct Commuted : NetBuilder {
+  Commuted() : NetBuilder("commuted") {
+    p = input("p", DType::f32, Shape{3});
+    q = input("q", DType::f32, Shape{3});
+    r = input("r", DType::f32, Shape{3});
+  }
+  ValueId op(const char* type, const std::vector<ValueId>& inputs, const std::string& name = "") {
+    return add1(type, name.empty() ? "n" + std::to_string(net().nodes.size()) : name, inputs);
+  }
+  // The line of the net that makes y.
+  std::string result(ValueId y) {
+    output(y);
+    Stages stages;
+    stages.plugins = {"rules_commuted"};
+    const std::string text = transformed(net(), {"apply_rules", "prune"}, stages);
+    const size_t last = text.rfind('\n', text.size() - 2) + 1;
+    const std::string line = text.substr(last, text.size() - last - 1);
+    const size_t begin = line.find(" = ") + 3;
+    return line.substr(begin, line.find(" #") - begin);
+  }
+  ValueId p, q, r;
+};
+
+// x * sigmoid(x) + x, whose sum and product are commutative.
+TEST(ApplyRules, AtTheRootInsideAndOnBothLevels) {
+  for (const bool root : {false, true})
+    for (const bool inside : {false, true}) {
+      Commuted b;
+      const ValueId s = b.op("Sigmoid", {b.p});
+      const ValueId m = inside ? b.op("Mul", {s, b.p}) : b.op("Mul", {b.p, s});
+      EXPECT_EQ(b.result(root ? b.op("Add", {b.p, m}, "y") : b.op("Add", {m, b.p}, "y")), "rules::SwishPlus/1(p)") << root << inside;
+    }
+}
+
+TEST(ApplyRules, OperatorsThatAreNotCommutativeMatchAsWritten) {
+  Commuted written, swapped;
+  EXPECT_EQ(written.result(written.op("Sub", {written.op("Relu", {written.p}), written.p}, "y")), "rules::ReluMinus/1(p)");
+  EXPECT_EQ(swapped.result(swapped.op("Sub", {swapped.p, swapped.op("Relu", {swapped.p})}, "y")), "Sub(p, n0)");
+}
+
+TEST(ApplyRules, BothInputsOfACommutativeOperatorMayBeOne) {
+  Commuted one, two, read_twice;
+  const ValueId t = one.op("Tanh", {one.p});
+  EXPECT_EQ(one.result(one.op("Mul", {t, t}, "y")), "rules::SquaredTanh/1(p)");
+  EXPECT_EQ(two.result(two.op("Mul", {two.op("Tanh", {two.p}), two.op("Tanh", {two.q})}, "y")), "Mul(n0, n1)");
+  const ValueId e = read_twice.op("Exp", {read_twice.p});  // two operators of the pattern, one of the net
+  EXPECT_EQ(read_twice.result(read_twice.op("Max", {e, e}, "y")), "rules::LargerExp/1(p, p)");
+}
+
+// Where both orders fit, it is the order of the pattern: a net has one answer.
+TEST(ApplyRules, AsWrittenIsTriedFirst) {
+  Commuted b, c;
+  EXPECT_EQ(b.result(b.op("Max", {b.op("Exp", {b.p}), b.op("Exp", {b.q})}, "y")), "rules::LargerExp/1(p, q)");
+  EXPECT_EQ(c.result(c.op("Max", {c.op("Exp", {c.q}), c.op("Exp", {c.p})}, "y")), "rules::LargerExp/1(q, p)");
+}
+
+// a * exp(b) + tanh(b): the product of two exponentials fits both ways, and what the tangent reads says which one is meant.
+TEST(ApplyRules, WhatDoesNotFitBehindAnOrderIsUndone) {
+  for (const bool swapped : {false, true}) {
+    Commuted b;
+    const ValueId ep = b.op("Exp", {b.p}), eq = b.op("Exp", {b.q});
+    const ValueId m = b.op("Mul", {ep, eq}), t = b.op("Tanh", {swapped ? b.p : b.q});
+    EXPECT_EQ(b.result(b.op("Add", {m, t}, "y")), swapped ? "rules::ScaledPlus/1(n1, p)" : "rules::ScaledPlus/1(n0, q)");
+  }
+  Commuted neither;
+  const ValueId m = neither.op("Mul", {neither.op("Exp", {neither.p}), neither.op("Exp", {neither.q})});
+  EXPECT_EQ(neither.result(neither.op("Add", {m, neither.op("Tanh", {neither.r})}, "y")), "Add(n2, n3)");
+}
+
+// Each of the twelve sums has its inputs in the other order than the rule.
+TEST(ApplyRules, AsManyCommutativeOperatorsAsARuleMayHave) {
+  Commuted b;
+  const ValueId e = b.op("Exp", {b.p});
+  ValueId t = b.p;
+  for (int i = 1; i <= 12; ++i) t = b.op("Add", {e, t}, i == 12 ? "y" : "");
+  EXPECT_EQ(b.result(t), "rules::MinusTanh/1(p)");
+}
+
+// Each of six sums fits in both orders, and only behind all of them is it seen that the last operator is another.
+TEST(ApplyRules, GivesUpWhereNoOrderFits) {
+  Commuted b;
+  ValueId sum;
+  for (int i = 0; i < 6; ++i) {
+    const ValueId leaf = b.op("Add", {b.op("Exp", {b.p}), b.op("Exp", {b.q})});
+    sum = i == 0 ? leaf : b.op("Add", {sum, leaf});
+  }
+  const std::string line = b.result(b.op("Sub", {sum, b.op("Sin", {b.r})}, "y"));
+  EXPECT_EQ(line.rfind("Sub(", 0), 0u) << line;
+  Commuted fits;
+  for (int i = 0; i < 6; ++i) {
+    const ValueId leaf = fits.op("Add", {fits.op("Exp", {fits.p}), fits.op("Exp", {fits.q})});
+    sum = i == 0 ? leaf : fits.op("Add", {sum, leaf});
+  }
+  EXPECT_EQ(fits.result(fits.op("Sub", {sum, fits.op("Tanh", {fits.r})}, "y")), "rules::MinusTanh/1(r)");
 }
 
 TEST(ApplyRules, NotAcrossDevicesNorWhatWaitsForOthers) {

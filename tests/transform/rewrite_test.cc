@@ -89,8 +89,40 @@ TEST(Rewrite, ARuleThatIsNoNetRefusesItsPlugin) {
   expect_refused("no_net", "swish-nothing", "this is not valid JSON");
 }
 
+TEST(Rewrite, ARuleWhosePatternIsNoNetRefusesItsPlugin) {
+  expect_refused("no_pattern", "nothing-swish", "this is not valid JSON");
+}
+
 TEST(Rewrite, ARuleWithOtherPortsRefusesItsPlugin) {
-  expect_refused("other_ports", "swish-ports", "pattern and replacement have different inputs or outputs");
+  expect_refused("other_ports", "swish-ports", "the pattern has the inputs \"x\", the replacement \"a\"");
+  expect_refused("fewer_inputs", "sum-absolute", "the pattern has the inputs \"x\", \"z\", the replacement \"x\"");
+}
+
+TEST(Rewrite, ARuleWithSeveralOutputsRefusesItsPlugin) {
+  expect_refused("two_outputs", "two-outputs", "the pattern has 2 outputs (\"y\", \"z\"): a rule replaces what makes one value");
+}
+
+TEST(Rewrite, ARuleWithTooManyOrdersRefusesItsPlugin) {
+  expect_refused("too_many", "many-sums", "the pattern has 13 operators whose inputs may stand in either order, more than 12: \"t1\", ");
+}
+
+// What was open goes on, and what is opened later knows nothing of it.
+TEST(Rewrite, ARefusedPluginChangesNothingForOthers) {
+  Runtime r = runtime_with("sound");
+  Session before = open(r, swish_net());
+  for (const char* rules : {"no_pattern", "no_net", "fewer_inputs", "unknown", "two_outputs"}) {
+    const Status status = r.load_plugin(rules_file(rules));
+    EXPECT_FALSE(status.ok()) << rules;
+  }
+  std::vector<float> x = {-2, -1, 0, 1, 2, 3};
+  Session after = open(r, swish_net());
+  for (Session* session : {&before, &after}) {
+    const auto result = session->run({{DType::f32, Shape{2, 3}, x.data()}});
+    ASSERT_TRUE(result.ok()) << result.status().text();
+    const auto* data = static_cast<const float*>((*result)[0].data());
+    EXPECT_EQ(std::vector<float>(data, data + x.size()), result_with("sound", true));
+  }
+  EXPECT_EQ(Internals::of(r).registry.snapshot()->plugins().size(), 2u);
 }
 
 TEST(Rewrite, RulesAreReadOnceAndNotInEachCompile) {

@@ -15,16 +15,16 @@ Status merge(uint32_t output, heddle_type* a, const heddle_type& b) {
 
 Status infer_if(InferContext& context) {
   if (context.input(0).element_count != 1) return invalid("cond has shape " + dims_text(context.dims(0)) + ", expected a scalar");
-  const std::vector<const heddle_tensor*> captures(context.inputs() + 1, context.inputs() + context.input_count());
-  const heddle_subnet *then_branch = context.attributes.subnet("then_branch"), *else_branch = context.attributes.subnet("else_branch");
+  const InputViews captures = inputs_from(context, 1);
+  const Subnet then_branch(context.attributes, "then_branch"), else_branch(context.attributes, "else_branch");
   std::vector<heddle_type> types, others;
   if (context.known(0)) {
     const bool taken = *static_cast<const uint8_t*>(context.input(0).data) != 0;
-    HEDDLE_PLUGIN_CHECK(infer_subnet(context, taken ? then_branch : else_branch, captures, context.output_count(), &types));
+    HEDDLE_PLUGIN_CHECK((taken ? then_branch : else_branch).infer(context, captures, context.output_count(), &types));
   } else {
     // Both are asked before either failure counts: what is wrong with them is said at once.
-    const Status then_status = infer_subnet(context, then_branch, captures, context.output_count(), &types);
-    HEDDLE_PLUGIN_CHECK(infer_subnet(context, else_branch, captures, context.output_count(), &others));
+    const Status then_status = then_branch.infer(context, captures, context.output_count(), &types);
+    HEDDLE_PLUGIN_CHECK(else_branch.infer(context, captures, context.output_count(), &others));
     HEDDLE_PLUGIN_CHECK(then_status);
     for (uint32_t i = 0; i < context.output_count(); ++i) HEDDLE_PLUGIN_CHECK(merge(i, &types[i], others[i]));
   }
@@ -39,7 +39,7 @@ Status if_subnets(const SubnetContext& context) {
   for (const bool branch : {true, false}) {
     if (known && branch != taken) continue;
     // Both are asked before either failure counts: what is wrong with them is said at once.
-    Status declared = context.declare(branch ? "then_branch" : "else_branch", context.inputs() + 1, context.input_count() - 1);
+    Status declared = context.declare(branch ? "then_branch" : "else_branch", inputs_from(context, 1));
     if (status.ok()) status = std::move(declared);
   }
   return status;
@@ -49,8 +49,8 @@ class If {
  public:
   using moves_only = void;
   Status create(const CreateContext& context) {
-    then_branch_ = context.attributes.subnet("then_branch");
-    else_branch_ = context.attributes.subnet("else_branch");
+    then_branch_ = Subnet(context.attributes, "then_branch");
+    else_branch_ = Subnet(context.attributes, "else_branch");
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -72,15 +72,14 @@ class If {
       views[i] = *context.outputs[i];
       pointers[i] = &views[i];
     }
-    HEDDLE_PLUGIN_CHECK(
-        run_subnet(context, taken ? then_branch_ : else_branch_, 0, context.inputs + 1, context.input_count - 1, pointers, count));
+    HEDDLE_PLUGIN_CHECK((taken ? then_branch_ : else_branch_).run(context, 0, inputs_from(context, 1), {pointers, count}));
     for (uint32_t i = 0; i < count; ++i)
       if (context.outputs[i] && !is_planned(*context.outputs[i])) HEDDLE_PLUGIN_CHECK(give_output(context, i, views[i]));
     return {};
   }
 
  private:
-  const heddle_subnet *then_branch_ = nullptr, *else_branch_ = nullptr;
+  Subnet then_branch_, else_branch_;
 };
 
 }  // namespace

@@ -42,9 +42,9 @@ class LoopInputs {
  public:
   Status find(const InferContext& context) {
     HEDDLE_PLUGIN_CHECK(ports.read(context.attributes, context.input_count(), context.output_count()));
-    views_.push_back(without_data(make_view(HEDDLE_I64, nullptr, 0, nullptr)));
-    static uint8_t holds = 1;
-    views_.push_back(make_view(HEDDLE_BOOL, nullptr, 0, &holds));
+    views_.push_back(view_of<int64_t>(nullptr));
+    static const bool holds = true;
+    views_.push_back(view_of(&holds));
     for (uint32_t i = 0; i < ports.carried; ++i) views_.push_back(without_data(context.input(first_carried + i)));
     for (const heddle_tensor& view : views_) inputs.push_back(&view);
     for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(first_carried + ports.carried + i));
@@ -65,7 +65,7 @@ Status infer_loop(InferContext& context) {
     if (context.has_input(i) && context.input(i).element_count != 1)
       return invalid(std::string(i == trips_port ? "M" : "cond") + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
   std::vector<heddle_type> types;
-  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), body.inputs, 1 + ports.carried + ports.scans, &types));
+  HEDDLE_PLUGIN_CHECK(Subnet(context.attributes, "body").infer(context, body.inputs, 1 + ports.carried + ports.scans, &types));
   const std::vector<int64_t> cond = vector_of(dims_of(types[0]));
   if (types[0].dtype != HEDDLE_BOOL || (is_static(types[0]) && std::any_of(cond.begin(), cond.end(), [](int64_t d) { return d != 1; })))
     return invalid("the body's first output says whether to go on: it is to be one bool");
@@ -115,7 +115,7 @@ struct HeapValue {
     std::copy(from.dims, from.dims + from.rank, dims);
     const auto* data = static_cast<const char*>(from.data);
     bytes.assign(data, data + from.byte_size);
-    view = make_view(from.dtype, dims, from.rank, bytes.data());
+    view = view_of(from.dtype, bytes.data(), {dims, from.rank});
   }
 };
 
@@ -144,7 +144,7 @@ class Loop {
  public:
   using moves_only = void;
   Status create(const CreateContext& context) {
-    body_ = context.attributes.subnet("body");
+    body_ = Subnet(context.attributes, "body");
     return ports_.read(context.attributes, context.input_count(), context.output_count());
   }
   Status prepare(PrepareContext& context) {
@@ -168,8 +168,8 @@ class Loop {
       if (const heddle_tensor* cond = context.inputs[cond_port]) trip.goes_on = *static_cast<const uint8_t*>(cond->data);
       if (planned_) HEDDLE_PLUGIN_CHECK(check_stacks(context, trip.most));
     }
-    frame.inputs[0] = &(frame.views[0] = make_view(HEDDLE_I64, nullptr, 0, &trip.iteration));
-    frame.inputs[1] = &(frame.views[1] = make_view(HEDDLE_BOOL, nullptr, 0, &trip.goes_on));
+    frame.inputs[0] = &(frame.views[0] = view_of(&trip.iteration));
+    frame.inputs[1] = &(frame.views[1] = view_of(HEDDLE_BOOL, &trip.goes_on));
     for (uint32_t i = 0; i < ports_.carried + ports_.captured; ++i) frame.inputs[2 + i] = context.inputs[first_carried + i];
     if (planned_) return run_planned(context, frame);
     Kept<Grown> grown(context, frame.grown, spare_);
@@ -235,13 +235,13 @@ class Loop {
       return trip.iteration == 0 ? context.inputs[first_carried + i] : &frame.carried[2 * i + (trip.iteration - 1) % 2];
     };
     for (; trip.another(); ++trip.iteration) {
-      frame.results[0] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
+      frame.results[0] = result_view();
       for (uint32_t i = 0; i < ports_.carried; ++i) {
         frame.inputs[2 + i] = before(i);
         frame.outputs[1 + i] = &frame.carried[2 * i + trip.iteration % 2];
       }
       for (uint32_t i = 0; i < ports_.scans; ++i) place_scan(context, frame, i, trip.iteration);
-      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, trip.iteration, frame.inputs, inputs, frame.outputs, outputs));
+      HEDDLE_PLUGIN_CHECK(body_.run(context, trip.iteration, {frame.inputs, inputs}, {frame.outputs, outputs}));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
     }
     for (uint32_t i = 0; i < ports_.carried; ++i)
@@ -269,8 +269,7 @@ class Loop {
     frame.outputs[1 + ports_.carried + i] = nullptr;
     if (!stack) return;
     heddle_tensor& slice = frame.results[1 + ports_.carried + i];
-    slice = make_view(stack->dtype, stack->dims + 1, stack->rank - 1, nullptr);
-    slice.data = static_cast<char*>(stack->data) + iteration * static_cast<int64_t>(slice.byte_size);
+    slice = row_of(*stack, iteration);
     frame.outputs[1 + ports_.carried + i] = &slice;
   }
 
@@ -286,11 +285,11 @@ class Loop {
     for (; trip.another(); ++trip.iteration) {
       for (uint32_t i = 0; i < ports_.carried; ++i) frame.inputs[2 + i] = &grown.of(i, trip.iteration).view;
       for (uint32_t i = 0; i < outputs; ++i) {
-        frame.results[i] = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
+        frame.results[i] = result_view();
         const bool wanted = i <= ports_.carried || context.outputs[i - 1];
         frame.outputs[i] = wanted ? &frame.results[i] : nullptr;
       }
-      HEDDLE_PLUGIN_CHECK(run_subnet(context, body_, trip.iteration, frame.inputs, inputs, frame.outputs, outputs));
+      HEDDLE_PLUGIN_CHECK(body_.run(context, trip.iteration, {frame.inputs, inputs}, {frame.outputs, outputs}));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
       for (uint32_t i = 0; i < ports_.carried; ++i) grown.of(i, trip.iteration + 1).copy(frame.results[1 + i]);
       for (uint32_t i = 0; i < ports_.scans; ++i)
@@ -304,7 +303,7 @@ class Loop {
       if (stack.count == 0)
         for (int32_t d = 1; d < y->rank; ++d) stack.dims[d] = std::max<int64_t>(y->dims[d], 0);
       stack.dims[0] = stack.count;
-      HEDDLE_PLUGIN_CHECK(give(context, ports_.carried + i, make_view(y->dtype, stack.dims, y->rank, stack.bytes.data())));
+      HEDDLE_PLUGIN_CHECK(give(context, ports_.carried + i, view_of(y->dtype, stack.bytes.data(), {stack.dims, y->rank})));
     }
     return {};
   }
@@ -322,7 +321,7 @@ class Loop {
     return view;
   }
 
-  const heddle_subnet* body_ = nullptr;
+  Subnet body_;
   LoopPorts ports_;
   bool planned_ = true;
   Spare<Grown> spare_;

@@ -74,7 +74,7 @@ class ScanInputs {
                        std::to_string(length));
       length = input.dims[axis];
       dims_.push_back(without_axis(dims_of(input), axis));
-      views_.push_back(make_view(input.dtype, dims_.back().data(), input.rank - 1, nullptr));
+      views_.push_back(view_of(input.dtype, nullptr, dims_of(dims_.back())));
     }
     for (const heddle_tensor& view : views_) inputs.push_back(&view);
     for (uint32_t i = 0; i < ports.captured; ++i) inputs.push_back(&context.input(ports.states + ports.scanned + i));
@@ -94,7 +94,7 @@ Status infer_scan(InferContext& context) {
   HEDDLE_PLUGIN_CHECK(body.find(context));
   const ScanPorts& ports = body.ports;
   std::vector<heddle_type> types;
-  HEDDLE_PLUGIN_CHECK(infer_subnet(context, context.attributes.subnet("body"), body.inputs, ports.states + ports.scans, &types));
+  HEDDLE_PLUGIN_CHECK(Subnet(context.attributes, "body").infer(context, body.inputs, ports.states + ports.scans, &types));
   for (uint32_t i = 0; i < ports.states + ports.scans; ++i) {
     context.set_dtype(i, types[i].dtype);
     if (i < ports.states) {
@@ -178,7 +178,7 @@ class FoundStack {
     const Dims whole = {dims, slice.rank + 1};
     const bool known = view_.rank == whole.rank && std::equal(whole.begin(), whole.end(), dims_);  // from a run before
     std::copy(whole.begin(), whole.end(), dims_);
-    view_ = make_view(context.outputs[output]->dtype, dims_, whole.rank, allocate_output(context, output, whole));
+    view_ = view_of(context.outputs[output]->dtype, allocate_output(context, output, whole), {dims_, whole.rank});
     if (!known) sliced_ = Sliced(view_, axis, backward, false);
     if (!view_.data && view_.byte_size > 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for output " + std::to_string(output)};
     return {};
@@ -202,7 +202,7 @@ class Scan {
  public:
   using moves_only = void;
   Status create(const CreateContext& context) {
-    body_ = context.attributes.subnet("body");
+    body_ = Subnet(context.attributes, "body");
     return ports_.read(context.attributes, context.input_count(), context.output_count());
   }
   Status prepare(PrepareContext& context) {
@@ -230,8 +230,7 @@ class Scan {
     for (uint32_t i = ports_.states; i < context.input_count; ++i) frame.inputs[i] = context.inputs[i];
     for (uint32_t i = 0; i < ports_.states; ++i)
       for (uint32_t half = 0; half < 2; ++half)
-        frame.views[2 * i + half] =
-            make_view(context.inputs[i]->dtype, context.inputs[i]->dims, context.inputs[i]->rank, frame.states[2 * i + half]);
+        frame.views[2 * i + half] = view_of(context.inputs[i]->dtype, frame.states[2 * i + half], dims_of(*context.inputs[i]));
     if (!context.resumed) *frame.iteration = 0;
     if (std::count(found_.begin(), found_.end(), 1) == 0) return run_trips(context, frame, nullptr);
     Kept<std::vector<FoundStack>> stacks(context, frame.stacks, spare_);
@@ -288,7 +287,7 @@ class Scan {
       for (uint32_t i = 0; i < ports_.scanned; ++i) HEDDLE_PLUGIN_CHECK(read_slice(context, frame, i, iteration, !under_way));
       for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);
       HEDDLE_PLUGIN_CHECK(
-          run_subnet(context, body_, iteration, frame.inputs, context.input_count, frame.outputs, ports_.states + ports_.scans));
+          body_.run(context, iteration, {frame.inputs, context.input_count}, {frame.outputs, ports_.states + ports_.scans}));
       for (uint32_t i = 0; i < ports_.scans; ++i) {
         if (!found_[i]) {
           HEDDLE_PLUGIN_CHECK(write_slice(context, frame, i, iteration));
@@ -310,7 +309,7 @@ class Scan {
     void* const data = sliced.in_place() ? whole + sliced.offset(iteration) : frame.slices[i];
     if (!sliced.in_place() && copies) HEDDLE_PLUGIN_CHECK(sliced.copy_slice(context, whole, static_cast<char*>(data), iteration, true));
     heddle_tensor& view = frame.views[2 * ports_.states + i];
-    view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
+    view = view_of(sliced.dtype, data, dims_of(sliced.dims));
     frame.inputs[ports_.states + i] = &view;
     return {};
   }
@@ -321,13 +320,13 @@ class Scan {
     if (!stack) return;
     if (found_[i]) {
       heddle_tensor& slice = frame.views[2 * ports_.states + ports_.scanned + i];
-      slice = make_view(HEDDLE_DTYPE_NONE, nullptr, 0, nullptr);
+      slice = result_view();
       frame.outputs[ports_.states + i] = &slice;
       return;
     }
     void* data = sliced.in_place() ? static_cast<char*>(stack->data) + sliced.offset(iteration) : frame.slices[ports_.scanned + i];
     heddle_tensor& view = frame.views[2 * ports_.states + ports_.scanned + i];
-    view = make_view(sliced.dtype, sliced.dims.data(), static_cast<int>(sliced.dims.size()), data);
+    view = view_of(sliced.dtype, data, dims_of(sliced.dims));
     frame.outputs[ports_.states + i] = &view;
   }
   Status write_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
@@ -350,7 +349,7 @@ class Scan {
     return stack.allocate(context, ports_.states + i, dims, length, axis, ports_.output_directions[i] != 0);
   }
 
-  const heddle_subnet* body_ = nullptr;
+  Subnet body_;
   ScanPorts ports_;
   std::vector<Sliced> scanned_, scans_;
   std::vector<char> found_;  // by scan output: the body tells its extents

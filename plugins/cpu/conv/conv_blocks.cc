@@ -69,8 +69,12 @@ bool library_takes(const ConvProblem& problem, const ConvTiling& tiling) {
   const int last = problem.window.spatial - 1;
   int64_t weighted = 0;
   for (const ConvTileShape& shape : tiling.shapes) {
-    for (int i = 0; i <= last; ++i)
+    for (int i = 0; i <= last; ++i) {
       if (shape.pad_begin[i] > most_pad || shape.pad_end[i] > most_pad) return false;
+      // Rows behind all that the input adds to, a stride of them or more, as a dilation allows output_padding: oneDNN counts another input.
+      const int64_t added_to = shape.output[i] + shape.pad_begin[i] + shape.pad_end[i] - problem.window.reach(i);
+      if (problem.transposed && added_to / problem.window.stride[i] + 1 != shape.input[i]) return false;
+    }
     if (shape.input[last] > most_columns || shape.output[last] > most_columns) return false;
     weighted += shape.output[last] + 4 * (shape.pad_begin[last] + std::max<int64_t>(0, shape.pad_end[last]));
   }

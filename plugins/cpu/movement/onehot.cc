@@ -1,4 +1,6 @@
 // OneHot: for every index a line of `off` values along a new axis with one `on`; an index outside [-depth, depth) gives none.
+#include <cmath>
+
 #include "families.h"
 #include "support/axes.h"
 #include "support/computed_extents.h"
@@ -63,7 +65,7 @@ class OneHot {
       W* data = static_cast<W*>(y.data);
       fill_cancellable(data + range.first * depth * after, (range.last - range.first) * depth * after, off, poll);
       for (int64_t i = range.first * after; i < range.last * after && !poll.stops(4); ++i) {
-        const double wanted = number_at(indices, i);
+        const double wanted = std::trunc(number_at(indices, i));  // what is no integer is cast to one before anything is done with it
         const double index = wanted < 0 ? wanted + static_cast<double>(depth) : wanted;
         if (!(index >= 0 && index < static_cast<double>(depth))) continue;
         data[(i / after * depth + static_cast<int64_t>(index)) * after + i % after] = on;
@@ -93,6 +95,7 @@ void add_onehot(Builder& plugin) {
                  .example("i64[3] = 0 -1 5, i64[] = 3, f32[2] = 1 5 -> f32[3,3] = 5 1 1 1 1 5 1 1 1", "ONNX Runtime")
                  .example("i64[3] = 0 -1 5, i64[] = 3, i32[2] = 1 5 -> i32[3,3] = 5 1 1 1 1 5 1 1 1", "the ONNX reference")
                  .example("i64[3] = 0 -1 5, i64[] = 3, u8[2] = 1 5 -> u8[3,3] = 5 1 1 1 1 5 1 1 1", "the ONNX reference")
+                 .example("f32[4] = -0.5 1.5 -1.5 -2.5, f32[] = 2, f32[2] = 1 5 -> f32[4,2] = 5 1 1 5 1 5 5 1", "ONNX Runtime")
                  .example("f32[2] = 1 0, f32[1] = 2, f32[2] = 0.5 2; axis=0 -> f32[2,2] = 0.5 2 2 0.5", "ONNX Runtime")
                  .example("i64[2] = 1 0, f16[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
                  .example("i64[2] = 1 0, bf16[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")

@@ -218,6 +218,7 @@ void add_normalization(Builder& plugin) {
                           "by hand"));
   plugin.add(
       Op("RMSNormalization", "", 23)
+          .doc("x / sqrt(mean(x^2) + epsilon) * scale, in X's dtype: of scale's, which may be another, ONNX says either")
           .in("X", float_dtypes)
           .in("scale", float_dtypes, "V")
           .out("Y", same_as("X"), float_dtypes)

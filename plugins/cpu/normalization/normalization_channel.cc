@@ -145,7 +145,7 @@ class BatchNormalization {
         row_affine(from, to, n, shift, static_cast<T>(factor), offset);
         store_working(y, start, n, to);
       });
-      keep_running(context, 1, c, static_cast<double>(shift) + rest);
+      keep_running(context, 1, c, Moments<T>{shift, rest, variance}.mean());
       keep_running(context, 2, c, count > 0 ? variance : std::nan(""));
     }
   }

@@ -83,7 +83,8 @@ template <class T>
 struct Moments {
   T shift = 0;
   double rest = 0, variance = 0;
-  double mean() const { return static_cast<double>(shift) + rest; }
+  // Of infinities the shift is the mean, and the rest is nothing.
+  double mean() const { return static_cast<double>(shift) + (std::isfinite(shift) ? rest : 0); }
 };
 template <class T>
 Moments<T> row_moments(const T* x, int64_t n) {

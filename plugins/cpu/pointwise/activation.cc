@@ -15,7 +15,7 @@ constexpr const char* gelu_expression =
 
 Status infer_clip(InferContext& context) {
   for (uint32_t i = 1; i < context.input_count(); ++i)
-    if (context.has_input(i) && context.input(i).element_count != 1)
+    if (context.has_input(i) && (context.input(i).element_count != 1 || context.dims(i).rank > context.dims(0).rank))
       return invalid(std::string(i == 1 ? "min" : "max") + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
   return {};
 }

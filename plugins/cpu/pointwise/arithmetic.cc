@@ -25,12 +25,14 @@ class Pow : public PointwiseKernel {
 
 void add_arithmetic(Builder& plugin) {
   plugin.add(binary_operator("Add", 14, "A + B", numeric_dtypes)
+                 .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("f32[2,3] = 1.5 -2 3 0.5 4 -8, f32[3] = 0.5 -4 2 -> f32[2,3] = 2 -6 5 1 0 -6", "NumPy: np.add")
                  .example("i32[3] = 7 -7 5, i32[] = 3 -> i32[3] = 10 -4 8", "NumPy: np.add"));
   plugin.add(binary_operator("Sub", 14, "A - B", numeric_dtypes)
                  .example("f32[2,3] = 1.5 -2 3 0.5 4 -8, f32[3] = 0.5 -4 2 -> f32[2,3] = 1 2 1 0 8 -10", "NumPy: np.subtract")
                  .example("i32[3] = 7 -7 5, i32[] = 3 -> i32[3] = 4 -10 2", "NumPy: np.subtract"));
   plugin.add(binary_operator("Mul", 14, "A * B", numeric_dtypes)
+                 .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("f32[2,3] = 1.5 -2 3 0.5 4 -8, f32[3] = 0.5 -4 2 -> f32[2,3] = 0.75 8 6 0.25 -16 -16", "NumPy: np.multiply")
                  .example("i32[3] = 7 -7 5, i32[] = 3 -> i32[3] = 21 -21 15", "NumPy: np.multiply"));
   plugin.add(

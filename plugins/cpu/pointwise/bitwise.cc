@@ -17,12 +17,15 @@ Status infer_bit_shift(InferContext& context) {
 
 void add_bitwise(Builder& plugin) {
   plugin.add(binary_operator("BitwiseAnd", 18, "bit_and(A, B)", integer_dtypes)
+                 .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 8 2 7 0", "NumPy: np.bitwise_and")
                  .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = 5 -4 4 2", "NumPy: np.bitwise_and"));
   plugin.add(binary_operator("BitwiseOr", 18, "bit_or(A, B)", integer_dtypes)
+                 .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 14 14 15 5", "NumPy: np.bitwise_or")
                  .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = -1 -2 7 -1", "NumPy: np.bitwise_or"));
   plugin.add(binary_operator("BitwiseXor", 18, "bit_xor(A, B)", integer_dtypes)
+                 .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 6 12 8 5", "NumPy: np.bitwise_xor")
                  .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = -6 2 3 -3", "NumPy: np.bitwise_xor"));
   plugin.add(unary_operator("BitwiseNot", 18, "bit_not(X)", integer_dtypes)

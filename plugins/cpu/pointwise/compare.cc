@@ -18,6 +18,7 @@ Op test_operator(const char* name, int32_t version, const char* expression) {
 
 void add_compare(Builder& plugin) {
   plugin.add(comparison_operator("Equal", 13, "eq(A, B)", any_dtype)
+                 .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("f32[2,3] = 0 1 1 1 0 1, f32[3] = 0 1 0 -> bool[2,3] = 1 1 0 0 0 0", "NumPy: np.equal"));
   plugin.add(comparison_operator("Greater", 13, "gt(A, B)", numeric_dtypes)
                  .example("f32[2,3] = 0 2 5 3 1 4, f32[3] = 3 2 4 -> bool[2,3] = 0 0 1 0 0 0", "NumPy: np.greater"));

@@ -1,7 +1,7 @@
 // The loops that turn a function of vectors (or of single elements) into an instruction; for files of heddle_isa_sources.
 #pragma once
 
-#include "heddle/expression.h"  // the opcodes; none of its functions is called here
+#include "heddle/expression_opcodes.h"
 #include "pointwise/pointwise_instructions.h"
 #include "vector/simd.h"
 

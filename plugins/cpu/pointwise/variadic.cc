@@ -195,7 +195,7 @@ Op fold_operator(const char* name, const char* output, heddle_dtype_set set) {
   op.variadic("data_", set)
       .out(output, broadcast(), set)
       .in_place(output, "data_")
-      .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
+      .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP | HEDDLE_TRAIT_COMMUTATIVE)
       .cpu<Kernel>();
   return op;
 }

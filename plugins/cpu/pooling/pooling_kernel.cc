@@ -31,9 +31,9 @@ constexpr int64_t channels_per_unit = 256;  // when there are few outputs
 template <class T>
 T lowest() {
   if constexpr (std::is_same_v<T, f16>)
-    return f16{0xfc00};
+    return f16::from_bits(0xfc00);
   else if constexpr (std::is_same_v<T, bf16>)
-    return bf16{0xff80};
+    return bf16::from_bits(0xff80);
   else if constexpr (std::numeric_limits<T>::has_infinity)
     return -std::numeric_limits<T>::infinity();
   else

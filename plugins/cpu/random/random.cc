@@ -1,8 +1,10 @@
 // RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial: numbers from Philox(seed, stream, step, trip, element).
 //
 // Elements of up to 32 bits take one word each, four to a block; f64 takes two, two elements to a block. Tiles are ranges of blocks.
+// docs/operators.md says which number becomes what.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "families.h"
 #include "random/generator.h"
@@ -51,6 +53,17 @@ Status infer_random(InferContext& context) {
   return {};
 }
 
+// The number of T before this one, which is not the least.
+template <class T>
+T before(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::nextafter(value, -std::numeric_limits<T>::infinity());
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(value - 1);
+  else
+    return T::from_bits(static_cast<uint16_t>((value.bits & 0x8000) ? value.bits + 1 : value.bits == 0 ? 0x8001 : value.bits - 1));
+}
+
 template <bool normal>
 class Random {
  public:
@@ -60,6 +73,7 @@ class Random {
     // A normal is mean + scale * z, a uniform low + (high - low) * u.
     offset_ = normal ? a.f("mean") : a.f("low");
     factor_ = normal ? a.f("scale") : a.f("high") - a.f("low");
+    bound_ = !normal && factor_ > 0 ? a.f("high") : std::nan("");
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -77,7 +91,11 @@ class Random {
         double values[4];
         fill<per_block>(philox.block(static_cast<uint64_t>(block)), values);
         const int64_t first = block * per_block, count = std::min<int64_t>(per_block, y.element_count - first);
-        for (int64_t i = 0; i < count; ++i) static_cast<T*>(y.data)[first + i] = from_arithmetic<T>(offset_ + factor_ * values[i]);
+        for (int64_t i = 0; i < count; ++i) {
+          const T value = from_arithmetic<T>(offset_ + factor_ * values[i]);
+          // Uniform numbers are below their bound; those next to it may have been rounded up to it.
+          static_cast<T*>(y.data)[first + i] = static_cast<double>(to_arithmetic(value)) >= bound_ ? before(value) : value;
+        }
       }
     });
     return {};
@@ -101,6 +119,7 @@ class Random {
   }
   Seed seed_;
   double offset_ = 0, factor_ = 1;
+  double bound_ = 0;  // nan: none
   Tiling tiling_;
 };
 

@@ -16,10 +16,6 @@ inline void dense_strides(Dims dims, int64_t* strides) {
     stride *= dims.data[i];
   }
 }
-// Strides in elements of a dense view in its own layout (dimension orders only).
-void strides_of(const heddle_tensor& tensor, int64_t* strides);
-// {0, 2, ..., rank - 1, 1}
-heddle_layout channels_last(int rank);
 // The choices of an operator whose ports can all be row-major or all channels-last: both for rank 3 to 5 and up to HEDDLE_FORMAT_PORTS
 // ports, else row-major alone.
 std::vector<heddle_format> uniform_formats(const CreateContext& context, uint32_t inputs, uint32_t outputs);

@@ -76,7 +76,7 @@ constexpr heddle_dtype compute_dtype(heddle_dtype dtype) {
 }
 // The type in which elements of T are computed with: float for the 16-bit ones, else T.
 template <class T>
-using Arithmetic = std::conditional_t<std::is_same_v<T, f16> || std::is_same_v<T, bf16>, float, T>;
+using Arithmetic = wide_t<T>;
 
 // Element `i` of an i32 or i64 tensor.
 inline int64_t integer_at(const heddle_tensor& tensor, int64_t i) {

@@ -18,32 +18,6 @@ To bits_as(From from) {
   return to;
 }
 
-inline float to_float(f16 h) {
-  const uint32_t sign = static_cast<uint32_t>(h.bits & 0x8000) << 16, magnitude = h.bits & 0x7fff;
-  // Exponent and mantissa shifted into place, then rescaled by 2^112: denormals come out normalised.
-  const float scaled = bits_as<float>(magnitude << 13) * 0x1p112f;
-  const uint32_t special = (magnitude << 13) + ((255u - 31u) << 23);
-  return bits_as<float>((magnitude >= 0x7c00 ? special : bits_as<uint32_t>(scaled)) | sign);
-}
-inline float to_float(bf16 b) {
-  return bits_as<float>(static_cast<uint32_t>(b.bits) << 16);
-}
-// Rounds to nearest, ties to even.
-inline f16 to_f16(float value) {
-  const auto bits = bits_as<uint32_t>(value);
-  const uint32_t sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return {static_cast<uint16_t>(sign | 0x7e00)};
-  if (magnitude >= 0x47800000) return {static_cast<uint16_t>(sign | 0x7c00)};
-  if (magnitude < 0x38800000)  // denormal: the addition rounds at the right bit
-    return {static_cast<uint16_t>(sign | (bits_as<uint32_t>(bits_as<float>(magnitude) + 0.5f) - 0x3f000000))};
-  return {static_cast<uint16_t>(sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13))};
-}
-inline bf16 to_bf16(float value) {
-  const auto bits = bits_as<uint32_t>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000) return {static_cast<uint16_t>((bits >> 16) | 0x40)};
-  return {static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
-}
-
 template <class T>
 Arithmetic<T> to_arithmetic(T value) {
   if constexpr (std::is_same_v<T, f16> || std::is_same_v<T, bf16>)

@@ -19,11 +19,27 @@ bool fits_f32(heddle_dtype dtype) {
   return dtype == HEDDLE_F32 || is_half(dtype) || plugin::byte_width(dtype) <= 2;
 }
 
+// 64-bit integers that f64 doesn't hold, as those it does: the bits it would round away become one, in the place above them, which tells
+// f64_to_odd_f32 that something was lost.
+void fit_f64(heddle_dtype from, const void* source, uint64_t* fitting, int64_t n) {
+  constexpr uint64_t beyond = 0x7ff;
+  std::memcpy(fitting, source, static_cast<size_t>(n) * sizeof(uint64_t));
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t x = fitting[i], sign = from == HEDDLE_I64 ? uint64_t{0} - (x >> 63) : 0;
+    if (((x ^ sign) >> 53) != 0) fitting[i] = (x & ~beyond) | ((x & beyond) != 0 ? beyond + 1 : 0);
+  }
+}
+
 void to_f32(const ConvertTable& table, heddle_dtype from, const void* source, float* destination, int64_t n) {
   if (from == HEDDLE_F16) return table.f16_to_f32(source, destination, n);
   if (from == HEDDLE_BF16) return table.bf16_to_f32(source, destination, n);
   if (fits_f32(from)) return table.pairs[from][HEDDLE_F32](source, destination, n);
   if (from == HEDDLE_F64) return table.f64_to_odd_f32(source, destination, n);
+  uint64_t fitting[chunk];
+  if (plugin::byte_width(from) == 8) {
+    fit_f64(from, source, fitting, n);
+    source = fitting;
+  }
   double wide[chunk];
   table.pairs[from][HEDDLE_F64](source, wide, n);
   table.f64_to_odd_f32(wide, destination, n);

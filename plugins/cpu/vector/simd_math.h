@@ -82,7 +82,7 @@ static inline VF tanh(VF x) {
   const VF small = fma(
       polynomial(z, splat<VF>(-5.70498872745e-3f), 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f, -3.33332819422e-1f) * z, x, x);
   const VF large = 1.0f - 2.0f / (exp_limited<true>(smaller_or_second(splat<VF>(20.0f), a + a)) + 1.0f);
-  return a < 0.625f ? small : copy_sign(large, x);
+  return copy_sign(a < 0.625f ? small : large, x);  // of zeros too
 }
 
 static inline VF erf(VF x) {

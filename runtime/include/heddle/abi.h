@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 15
+#define HEDDLE_ABI_MINOR 16
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xdc255f1c7c8e860a)
+#define HEDDLE_ABI_HASH UINT64_C(0xc4c223288baa5b94)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -336,6 +336,9 @@ enum {
   HEDDLE_TRAIT_SHAPE_ONLY = 16u,        /* output content depends on input shapes alone (Shape, Size) */
   HEDDLE_TRAIT_IMPURE = 32u,            /* has an effect beside its outputs: never folded, merged or pruned */
   HEDDLE_TRAIT_VIEW = 64u,              /* output 0 has the bytes of input 0, row-major: aliased, there is nothing to run */
+  /* A node of two inputs gives the same with them swapped, but for the sign of a zero and which NaN it is. Patterns of rewrite rules
+     match it either way. Two ports of the same dtypes, or a variadic one. */
+  HEDDLE_TRAIT_COMMUTATIVE = 128u,
 };
 typedef int32_t heddle_precision_class;
 enum { HEDDLE_PRECISION_ANY = 0, HEDDLE_PRECISION_REDUCED = 1, HEDDLE_PRECISION_FULL = 2, HEDDLE_PRECISION_PROMOTE = 3 };

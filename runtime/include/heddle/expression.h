@@ -7,8 +7,6 @@
 // composes and kernels interpret block by block. Header-only, C++17; used by the runtime and by kernels. Not thread-safe per object.
 #pragma once
 
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -17,88 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/expression_numbers.h"
+#include "heddle/expression_opcodes.h"
+
 namespace heddle {
 namespace expression {
-
-enum class Opcode : uint8_t {
-  input,     // a: index of the input
-  constant,  // literal
-  add,
-  sub,
-  mul,
-  div,
-  min,
-  max,
-  pow,
-  mod,
-  fmod,  // mod: sign of the divisor, fmod: of the dividend
-  lt,
-  le,
-  gt,
-  ge,
-  eq,
-  ne,  // 0 or 1
-  logical_and,
-  logical_or,
-  logical_xor,  // of non-zero
-  bit_and,
-  bit_or,
-  bit_xor,
-  shift_left,
-  shift_right,
-  neg,
-  abs,
-  exp,
-  log,
-  sqrt,
-  rsqrt,
-  reciprocal,
-  tanh,
-  erf,
-  sigmoid,
-  floor,
-  ceil,
-  round,
-  sign,
-  logical_not,
-  bit_not,
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  asinh,
-  acosh,
-  atanh,
-  log1p,
-  expm1,
-  isnan,
-  isinf,
-  select,  // a != 0 ? b : c
-};
-
-struct OpcodeInfo {
-  std::string_view name;
-  int arity;
-};
-// Indexed by Opcode.
-inline const OpcodeInfo& info(Opcode op) {
-  static constexpr OpcodeInfo table[] = {
-      {"input", 0},       {"constant", 0}, {"add", 2},     {"sub", 2},   {"mul", 2},     {"div", 2},    {"min", 2},     {"max", 2},
-      {"pow", 2},         {"mod", 2},      {"fmod", 2},    {"lt", 2},    {"le", 2},      {"gt", 2},     {"ge", 2},      {"eq", 2},
-      {"ne", 2},          {"and", 2},      {"or", 2},      {"xor", 2},   {"bit_and", 2}, {"bit_or", 2}, {"bit_xor", 2}, {"shift_left", 2},
-      {"shift_right", 2}, {"neg", 1},      {"abs", 1},     {"exp", 1},   {"log", 1},     {"sqrt", 1},   {"rsqrt", 1},   {"reciprocal", 1},
-      {"tanh", 1},        {"erf", 1},      {"sigmoid", 1}, {"floor", 1}, {"ceil", 1},    {"round", 1},  {"sign", 1},    {"not", 1},
-      {"bit_not", 1},     {"sin", 1},      {"cos", 1},     {"tan", 1},   {"asin", 1},    {"acos", 1},   {"atan", 1},    {"sinh", 1},
-      {"cosh", 1},        {"asinh", 1},    {"acosh", 1},   {"atanh", 1}, {"log1p", 1},   {"expm1", 1},  {"isnan", 1},   {"isinf", 1},
-      {"select", 3},
-  };
-  return table[static_cast<int>(op)];
-}
-constexpr int opcode_count = static_cast<int>(Opcode::select) + 1;
 
 struct Instruction {
   Opcode op = Opcode::constant;
@@ -133,6 +54,13 @@ struct Program {
 using Constants = std::vector<std::pair<std::string, double>>;
 
 namespace detail {
+
+inline bool begins_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+inline bool is_of_name(char c) {
+  return begins_name(c) || is_digit(c);
+}
 
 class Parser {
  public:
@@ -172,12 +100,12 @@ class Parser {
 
  private:
   void skip() {
-    while (std::isspace(static_cast<unsigned char>(*p_))) ++p_;
+    while (*p_ == ' ' || (*p_ >= '\t' && *p_ <= '\r')) ++p_;
   }
   std::string_view identifier() {
     const char* begin = p_;
-    if (std::isalpha(static_cast<unsigned char>(*p_)) || *p_ == '_')
-      while (std::isalnum(static_cast<unsigned char>(*p_)) || *p_ == '_') ++p_;
+    if (begins_name(*p_))
+      while (is_of_name(*p_)) ++p_;
     return {begin, static_cast<size_t>(p_ - begin)};
   }
   int fail(const std::string& text) {
@@ -216,7 +144,7 @@ class Parser {
     if (*p_ == '-') {
       ++p_;
       skip();
-      if (std::isdigit(static_cast<unsigned char>(*p_)) || *p_ == '.')
+      if (is_digit(*p_) || *p_ == '.')
         v = number(-1.0);
       else
         v = emit(Opcode::neg, unary());
@@ -228,9 +156,10 @@ class Parser {
   }
   int number(double sign) {
     double value = 0;
-    const std::from_chars_result r = std::from_chars(p_, p_ + std::strlen(p_), value);  // not strtod: the host's locale may differ
-    if (r.ptr == p_) return fail("bad number");
-    p_ = r.ptr;
+    const char* const end = number_end(p_);
+    if (end == p_) return fail("bad number");
+    if (!read_number(p_, end, value)) return fail("number out of range: " + std::string(p_, end));
+    p_ = end;
     return program_.push({Opcode::constant, -1, -1, -1, sign * value});
   }
   int primary() {
@@ -243,7 +172,7 @@ class Parser {
       ++p_;
       return v;
     }
-    if (std::isdigit(static_cast<unsigned char>(*p_)) || *p_ == '.') return number(1.0);
+    if (is_digit(*p_) || *p_ == '.') return number(1.0);
     const std::string_view name = identifier();
     if (name.empty()) return fail(*p_ ? std::string("unexpected '") + *p_ + "'" : "unexpected end");
     skip();
@@ -334,9 +263,7 @@ inline int operations(const Program& program) {
 // The names "<prefix><word>" that `text` mentions, as their words: the values a string attribute is compared with.
 inline std::vector<std::string> mentioned(const std::string& text, const std::string& prefix) {
   std::vector<std::string> words;
-  const auto part_of_name = [&](size_t i) {
-    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
-  };
+  const auto part_of_name = [&](size_t i) { return i < text.size() && detail::is_of_name(text[i]); };
   for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at + 1)) {
     if (at > 0 && part_of_name(at - 1)) continue;
     size_t last = at + prefix.size();
@@ -347,7 +274,7 @@ inline std::vector<std::string> mentioned(const std::string& text, const std::st
 }
 
 // Canonical text: every instruction nested where it is used once, a statement "t<k> = ..." where used more often. Parsing it again with
-// the same input order gives an equal program.
+// the same input order gives the same operations, those of statements first.
 inline std::string print(const Program& program) {
   const size_t n = program.code.size();
   std::vector<int> uses(n, 0);
@@ -369,8 +296,7 @@ inline std::string print(const Program& program) {
       } else if (std::isinf(i.literal)) {
         text[k] = i.literal > 0 ? "inf" : "neg(inf)";
       } else {
-        char buffer[40];
-        text[k] = std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), i.literal).ptr);
+        text[k] = detail::print_number(i.literal);
       }
       continue;
     }

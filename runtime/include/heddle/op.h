@@ -10,7 +10,7 @@
 //   }
 //
 // Arity and dtype checks come from the functions' signatures. C++17, header-only, links to nothing; also under nvcc. Exceptions
-// thrown inside a function become error texts at the boundary.
+// thrown inside a function become error texts at the boundary; -fno-exceptions and -fno-rtti do too, of all files of a plugin alike.
 #pragma once
 
 #include "heddle/abi.h"
@@ -23,11 +23,17 @@
 #include "heddle/op/dtypes.h"
 #include "heddle/op/function.h"
 #include "heddle/op/guard.h"
+#include "heddle/op/half_floats.h"
 #include "heddle/op/kernel_data.h"
+#include "heddle/op/layouts.h"
+#include "heddle/op/mistake.h"
 #include "heddle/op/module.h"
 #include "heddle/op/needed_resources.h"
 #include "heddle/op/plugin_status.h"
 #include "heddle/op/shape_rules.h"
+#include "heddle/op/subnet.h"
+#include "heddle/op/tensor_view.h"
+#include "heddle/op/tiles.h"
 #include "heddle/op/views.h"
 
 // Defines the plugin's one exported function. The block that follows adds operators to `builder`; it runs once, at load.

@@ -2,8 +2,6 @@
 // has this one mistake.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "heddle/op.h"
@@ -12,50 +10,6 @@ using namespace heddle::plugin;
 namespace {
 
 constexpr heddle_dtype_set f32 = dtypes<float>();
-
-float float_of_bits(uint32_t bits) {
-  float value = 0;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-uint32_t bits_of(float value) {
-  uint32_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
-// bf16 is the upper half of a float, rounded to even.
-float value_of(bf16 number) {
-  return float_of_bits(uint32_t{number.bits} << 16);
-}
-bf16 brain_of(float value) {
-  const uint32_t bits = bits_of(value);
-  if (std::isnan(value)) return {uint16_t{0x7fc0}};
-  return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
-}
-// f16 by its sign, exponent and fraction.
-float value_of(f16 number) {
-  const int exponent = number.bits >> 10 & 31, fraction = number.bits & 1023;
-  float value = std::ldexp(static_cast<float>(fraction + (exponent > 0 ? 1024 : 0)), std::max(exponent, 1) - 25);
-  if (exponent == 31) value = fraction ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
-  return number.bits & 0x8000 ? -value : value;
-}
-f16 half_of(float value) {
-  const float magnitude = std::fabs(value);
-  uint32_t bits = 0;
-  if (std::isnan(value)) {
-    bits = 0x7e00;
-  } else if (magnitude >= 65520) {
-    bits = 0x7c00;
-  } else if (magnitude < 0x1p-14f) {
-    bits = static_cast<uint32_t>(std::nearbyint(magnitude * 0x1p24f));
-  } else {
-    int exponent = 0;
-    const float fraction = std::frexp(magnitude, &exponent);
-    bits = (static_cast<uint32_t>(exponent + 13) << 10) + static_cast<uint32_t>(std::nearbyint(fraction * 2048));
-  }
-  return {static_cast<uint16_t>(bits | (std::signbit(value) ? 0x8000u : 0u))};
-}
 
 // ---------------------------------------------------------------- one kernel for all dtypes
 
@@ -104,11 +58,11 @@ Status tripled(In<float> x, Out<float> y) {
   return {};
 }
 Status tripled_half(In<f16> x, Out<f16> y) {
-  for (int64_t i = 0; i < x.size; ++i) y[i] = {brain_of(3 * value_of(bf16{x[i].bits})).bits};
+  for (int64_t i = 0; i < x.size; ++i) y[i] = f16::from_bits(bf16(3 * bf16::from_bits(x[i].bits)).bits);
   return {};
 }
 Status tripled_brain(In<bf16> x, Out<bf16> y) {
-  for (int64_t i = 0; i < x.size; ++i) y[i] = brain_of(3 * value_of(x[i]));
+  for (int64_t i = 0; i < x.size; ++i) y[i] = bf16(3 * x[i]);
   return {};
 }
 
@@ -118,11 +72,11 @@ Status quarters(In<float> x, Out<float> y) {
   return {};
 }
 Status quarters_half(In<f16> x, Out<f16> y) {
-  for (int64_t i = 0; i < x.size; ++i) y[i] = half_of(value_of(x[i]) / 4);
+  for (int64_t i = 0; i < x.size; ++i) y[i] = f16(x[i] / 4);
   return {};
 }
 Status quarters_brain(In<bf16> x, Out<bf16> y) {
-  for (int64_t i = 0; i < x.size; ++i) y[i] = brain_of(std::fabs(value_of(x[i])) / 4);
+  for (int64_t i = 0; i < x.size; ++i) y[i] = bf16(std::fabs(to_float(x[i])) / 4);
   return {};
 }
 
@@ -164,7 +118,7 @@ Status total(In<T> x, Out<int64_t> y) {
 // Which elements have a sign. A bool is 0 or 1, and not 2.
 Status signs(In<float> x, Out<bool> y) {
   auto* const bytes = reinterpret_cast<unsigned char*>(y.data);
-  for (int64_t i = 0; i < x.size; ++i) bytes[i] = static_cast<unsigned char>(bits_of(x[i]) >> 31 << 1);
+  for (int64_t i = 0; i < x.size; ++i) bytes[i] = static_cast<unsigned char>(std::signbit(x[i]) ? 2 : 0);
   return {};
 }
 

@@ -3,25 +3,28 @@
 
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "heddle/abi.h"
+#include "heddle/op/mistake.h"
 
 namespace heddle {
 namespace plugin {
 
 // The checked attributes of one node, by name. Look them up in create, never in run. Asking for one that the schema does not declare,
-// or as another type than it declares, is a mistake in the plugin: it throws, and the boundary turns that into the node's error.
+// or as another type than it declares, is a mistake in the plugin, and becomes the node's error: it throws, or, built with -fno-exceptions,
+// answers as if there were none.
 class Attributes {
  public:
-  Attributes(const heddle_operator* op, const heddle_attribute* const* values, uint32_t count) : op_(op), values_(values), count_(count) {}
+  Attributes(const heddle_operator* op, const heddle_attribute* const* values, uint32_t count, detail::Mistakes* mistakes = nullptr)
+      : op_(op), values_(values), count_(count), mistakes_(mistakes) {}
   // Null: declared, but neither given nor defaulted.
   const heddle_attribute* find(const char* name) const {
     for (uint32_t i = 0; i < count_ && i < op_->attribute_count; ++i)
       if (std::strcmp(op_->attributes[i]->name, name) == 0) return values_[i];
-    throw std::logic_error(std::string("operator ") + op_->name + " declares no attribute \"" + name + "\"");
+    detail::make_mistake(mistakes_, std::string("operator ") + op_->name + " declares no attribute \"" + name + "\"");
+    return nullptr;
   }
   bool has(const char* name) const { return find(name) != nullptr; }
   // Whether the schema has such an attribute: for code that several operators share.
@@ -59,6 +62,7 @@ class Attributes {
   }
   const heddle_tensor* tensor(const char* name) const {
     const heddle_attribute* a = find(name, HEDDLE_ATTRIBUTE_TENSOR);
+    if (!a && mistakes_ && mistakes_->any()) return &detail::no_tensor();
     return a ? a->tensor : nullptr;
   }
   const heddle_subnet* subnet(const char* name) const {
@@ -69,14 +73,15 @@ class Attributes {
  private:
   const heddle_attribute* find(const char* name, heddle_attribute_type type) const {
     const heddle_attribute* a = find(name);
-    if (a && a->type != type)
-      throw std::logic_error(std::string("attribute \"") + name + "\" of operator " + op_->name + " is read as type " +
-                             std::to_string(type) + " but has type " + std::to_string(a->type));
-    return a;
+    if (!a || a->type == type) return a;
+    detail::make_mistake(mistakes_, std::string("attribute \"") + name + "\" of operator " + op_->name + " is read as type " +
+                                        std::to_string(type) + " but has type " + std::to_string(a->type));
+    return nullptr;
   }
   const heddle_operator* op_;
   const heddle_attribute* const* values_;
   uint32_t count_;
+  detail::Mistakes* mistakes_;
 };
 
 }  // namespace plugin

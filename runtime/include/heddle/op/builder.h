@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -42,9 +41,9 @@ class Builder {
     if (!o.kernels_only_) operators_.push_back(operator_table(o, tables_.emplace_back()));
     for (const Op::KernelData& k : o.kernels_) kernels_.push_back(kernel_table(o, k));
   }
-  // Publishes a resource: an R, made by its constructor from a ResourceRequest (which may throw), and known to those who ask as the T that
-  // it is or derives from. `device_kind`: of device and stream scope alone. R may have abort(const char* why), of communicator scope; and
-  // Status poll_error().
+  // Publishes a resource: an R, made by its constructor from a ResourceRequest, and known to those who ask as the T that it is or derives
+  // from. `device_kind`: of device and stream scope alone. The constructor may throw; or R has `Status status() const`, which says why it
+  // is of no use. R may have abort(const char* why), of communicator scope; and Status poll_error().
   template <class R, class T = R>
   void resource(const char* name, int32_t scope, uint32_t interface_version, const char* device_kind = nullptr) {
     resources_.push_back(
@@ -71,7 +70,7 @@ class Builder {
   void fail(const std::string& mistake) {
     if (mistake_.empty()) mistake_ = mistake;
   }
-  const heddle_plugin* finish(heddle_status (*initialize)(const heddle_host*, const heddle_call*), void (*shutdown)()) {
+  const heddle_plugin* finish(heddle_status (*at_start)(const heddle_host*, const heddle_call*), void (*at_end)()) {
     plugin_.operators = operators_.data();
     plugin_.kernels = kernels_.data();
     plugin_.resources = resources_.data();
@@ -82,8 +81,8 @@ class Builder {
     plugin_.resource_count = static_cast<uint32_t>(resources_.size());
     plugin_.rule_count = static_cast<uint32_t>(rules_.size());
     plugin_.device_count = static_cast<uint32_t>(devices_.size());
-    plugin_.initialize = initialize;
-    plugin_.shutdown = shutdown;
+    plugin_.initialize = at_start;
+    plugin_.shutdown = at_end;
     return &plugin_;
   }
   heddle_status call_initialize(const heddle_host* host, const heddle_call* call) const {
@@ -226,9 +225,9 @@ class Builder {
     return {};
   }
   static heddle_status infer(const heddle_infer_context* c) {
-    return detail::guard(*c, [&]() -> Status {
+    return detail::guard(*c, [&](detail::Mistakes& mistakes) -> Status {
       const Op& o = *static_cast<const Op*>(c->op->user);
-      InferContext context(c);
+      InferContext context(c, &mistakes);
       for (uint32_t i = 0; i < c->output_count && i < o.rules_.size(); ++i) {
         ShapeRule rule = o.rules_[i];
         if (rule.kind == ShapeRule::none && o.pointwise_ && !o.infer_) rule.kind = ShapeRule::broadcast_all;
@@ -240,8 +239,8 @@ class Builder {
   }
 
   static heddle_status subnets(const heddle_infer_context* c) {
-    return detail::guard(*c, [&]() -> Status {
-      const SubnetContext context(c);
+    return detail::guard(*c, [&](detail::Mistakes& mistakes) -> Status {
+      const SubnetContext context(c, &mistakes);
       return static_cast<const Op*>(c->op->user)->subnets_(context);
     });
   }

@@ -56,10 +56,10 @@ struct has_epilogue<K, std::void_t<decltype(K::accepts_epilogue(std::declval<con
 template <class K>
 struct ClassKernel {
   static heddle_status create(const heddle_create_context* c, void** state) {
-    return guard(*c, [&]() -> Status {
+    return guard(*c, [&]([[maybe_unused]] Mistakes& mistakes) -> Status {
       auto kernel = std::make_unique<K>();
       if constexpr (has_create<K>::value) {
-        Status s = kernel->create(CreateContext(c));
+        Status s = mistakes.status(kernel->create(CreateContext(c, &mistakes)));
         if (!s.ok()) return s;
       }
       *state = kernel.release();
@@ -88,7 +88,11 @@ struct ClassKernel {
     });
   }
   static void abort(const heddle_run_context* c) {
-    if constexpr (has_abort<K>::value) guard(*c, [&]() -> Status { return static_cast<const K*>(c->state)->abort(*c), Status(); });
+    if constexpr (has_abort<K>::value)
+      guard(*c, [&]() -> Status {
+        static_cast<const K*>(c->state)->abort(*c);
+        return {};
+      });
   }
   static heddle_status finish(const heddle_run_context* c) {
     return guard(*c, [&]() -> Status {
@@ -100,10 +104,10 @@ struct ClassKernel {
   }
   static void destroy(void* state) { delete static_cast<K*>(state); }
   static heddle_status formats(const heddle_create_context* c, heddle_format* const* choices, uint32_t capacity, uint32_t* count) {
-    return guard(*c, [&]() -> Status {
+    return guard(*c, [&]([[maybe_unused]] Mistakes& mistakes) -> Status {
       *count = 0;
       if constexpr (has_formats<K>::value)
-        for (const heddle_format& f : K::formats(CreateContext(c)))
+        for (const heddle_format& f : K::formats(CreateContext(c, &mistakes)))
           if (*count < capacity) *choices[(*count)++] = f;
       return {};
     });
@@ -111,10 +115,11 @@ struct ClassKernel {
   static int32_t accepts_epilogue(const heddle_create_context* c) {
     int32_t yes = 0;
     if constexpr (has_epilogue<K>::value) {
-      guard(*c, [&]() -> Status {
-        yes = K::accepts_epilogue(CreateContext(c)) ? 1 : 0;
+      const heddle_status status = guard(*c, [&](Mistakes& mistakes) -> Status {
+        yes = K::accepts_epilogue(CreateContext(c, &mistakes)) ? 1 : 0;
         return {};
       });
+      if (status != HEDDLE_OK) return 0;
     }
     return yes;
   }

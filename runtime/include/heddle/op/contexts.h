@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "heddle/abi.h"
 #include "heddle/op/attributes.h"
+#include "heddle/op/mistake.h"
 #include "heddle/op/plugin_status.h"
+#include "heddle/op/tensor_view.h"
 #include "heddle/op/views.h"
 
 namespace heddle {
@@ -18,7 +19,8 @@ namespace plugin {
 // Shape inference of one node. Inputs carry data only when their content is known (shape operands, constants).
 class InferContext {
  public:
-  explicit InferContext(const heddle_infer_context* c) : attributes(c->op, c->attributes, c->attribute_count), c_(c) {}
+  explicit InferContext(const heddle_infer_context* c, detail::Mistakes* mistakes = nullptr)
+      : attributes(c->op, c->attributes, c->attribute_count, mistakes), c_(c), mistakes_(mistakes) {}
   Attributes attributes;
   uint32_t input_count() const { return c_->input_count; }
   uint32_t output_count() const { return c_->output_count; }
@@ -27,19 +29,26 @@ class InferContext {
   // All of them; null entries: absent.
   const heddle_tensor* const* inputs() const { return c_->inputs; }
   const heddle_operator& op() const { return *c_->op; }
-  // Throws for an absent input; the boundary turns that into the node's error.
+  // An absent one is a mistake of the plugin (op/mistake.h), and becomes the node's error.
   const heddle_tensor& input(uint32_t i) const {
-    if (!has_input(i)) throw std::logic_error("infer reads input " + std::to_string(i) + ", which is absent");
-    return *c_->inputs[i];
+    if (has_input(i)) return *c_->inputs[i];
+    detail::make_mistake(mistakes_, "infer reads input " + std::to_string(i) + ", which is absent");
+    return detail::no_tensor();
   }
   Dims dims(uint32_t i) const { return {input(i).dims, input(i).rank}; }
   bool known(uint32_t i) const { return has_input(i) && (c_->inputs[i]->data || c_->inputs[i]->element_count == 0); }
-  // Content of an i32 or i64 input whose content is known (ask known() first: it throws otherwise).
+  // Content of an i32 or i64 input whose content is known (ask known() first: it is a mistake otherwise).
   std::vector<int64_t> ints(uint32_t i) const {
     std::vector<int64_t> r;
     const heddle_tensor& t = input(i);
-    if (!known(i)) throw std::logic_error("infer reads the content of input " + std::to_string(i) + ", which is not known");
-    if (t.dtype != HEDDLE_I32 && t.dtype != HEDDLE_I64) throw std::logic_error("infer reads input " + std::to_string(i) + " as integers");
+    const bool is_known = known(i);
+    if (!is_known || (t.dtype != HEDDLE_I32 && t.dtype != HEDDLE_I64)) {
+      const std::string which = "input " + std::to_string(i);
+      detail::make_mistake(
+          mistakes_, is_known ? "infer reads " + which + " as integers" : "infer reads the content of " + which + ", which is not known");
+      r.assign(2 * HEDDLE_MAX_RANK, 0);
+      return r;
+    }
     for (int64_t k = 0; k < t.element_count; ++k)
       r.push_back(t.dtype == HEDDLE_I32 ? static_cast<const int32_t*>(t.data)[k] : static_cast<const int64_t*>(t.data)[k]);
     return r;
@@ -54,6 +63,15 @@ class InferContext {
   void set_dims(uint32_t output, const std::vector<int64_t>& dims) { set_dims(output, dims.data(), static_cast<int>(dims.size())); }
   void set_dtype(uint32_t output, heddle_dtype dtype) {
     if (wants_output(output)) c_->outputs[output]->dtype = dtype;
+  }
+  // All that is known of a type, as of a subnet's output.
+  void set_type(uint32_t output, const heddle_type& type) {
+    if (!wants_output(output)) return;
+    heddle_type& t = *c_->outputs[output];
+    t.dtype = type.dtype;
+    t.bounded_axis = type.bounded_axis;
+    t.flags = type.flags & HEDDLE_TYPE_DYNAMIC;
+    set_dims(output, {type.dims, type.rank});
   }
   // The dim along `axis` is only an upper bound.
   void set_bounded(uint32_t output, int axis) {
@@ -71,37 +89,35 @@ class InferContext {
 
  private:
   const heddle_infer_context* c_;
+  detail::Mistakes* mistakes_;
 };
 
 // What the subnets of a node are run with. Its outputs have no types here, and none can be set.
 class SubnetContext : public InferContext {
  public:
-  explicit SubnetContext(const heddle_infer_context* c) : InferContext(c) {}
+  explicit SubnetContext(const heddle_infer_context* c, detail::Mistakes* mistakes = nullptr) : InferContext(c, mistakes) {}
   // Runs of the node may give the subnet attribute `name` inputs like these: views, with data where it is the same in every run.
-  Status declare(const char* name, const heddle_tensor* const* inputs, uint32_t count) const {
-    const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs, count);
+  Status declare(const char* name, InputViews inputs) const {
+    const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs.data(), inputs.size());
     return status == HEDDLE_OK ? Status() : Status(status, "");  // the host knows why
-  }
-  Status declare(const char* name, const std::vector<const heddle_tensor*>& inputs) const {
-    return declare(name, inputs.data(), static_cast<uint32_t>(inputs.size()));
   }
 };
 
 // What one run of a node costs, from its shapes. Nothing has data here.
 class CostContext {
  public:
-  CostContext(const heddle_infer_context* c, heddle_cost* cost)
-      : attributes(c->op, c->attributes, c->attribute_count), c_(c), cost_(cost) {}
+  CostContext(const heddle_infer_context* c, heddle_cost* cost, detail::Mistakes* mistakes = nullptr)
+      : attributes(c->op, c->attributes, c->attribute_count, mistakes), c_(c), cost_(cost), mistakes_(mistakes) {}
   Attributes attributes;
   bool has_input(uint32_t i) const { return i < c_->input_count && c_->inputs[i]; }
-  // Throw for what is absent; the boundary turns that into the node's error.
+  // What is absent is a mistake of the plugin, and becomes the node's error.
   Dims dims(uint32_t i) const {
-    if (!has_input(i)) throw std::logic_error("cost reads input " + std::to_string(i) + ", which is absent");
-    return {c_->inputs[i]->dims, c_->inputs[i]->rank};
+    if (has_input(i)) return {c_->inputs[i]->dims, c_->inputs[i]->rank};
+    return absent("input", i);
   }
   Dims output_dims(uint32_t i) const {
-    if (i >= c_->output_count || !c_->outputs[i]) throw std::logic_error("cost reads output " + std::to_string(i) + ", which is absent");
-    return {c_->outputs[i]->dims, c_->outputs[i]->rank};
+    if (i < c_->output_count && c_->outputs[i]) return {c_->outputs[i]->dims, c_->outputs[i]->rank};
+    return absent("output", i);
   }
   double elements(uint32_t i) const { return elements_of(dims(i)); }
   double output_elements(uint32_t i) const { return elements_of(output_dims(i)); }
@@ -116,13 +132,19 @@ class CostContext {
     for (const int64_t dim : d) n *= static_cast<double>(dim);
     return n;
   }
+  Dims absent(const char* what, uint32_t i) const {
+    detail::make_mistake(mistakes_, std::string("cost reads ") + what + " " + std::to_string(i) + ", which is absent");
+    return {detail::no_tensor().dims, 0};
+  }
   const heddle_infer_context* c_;
   heddle_cost* cost_;
+  detail::Mistakes* mistakes_;
 };
 
 class CreateContext {
  public:
-  explicit CreateContext(const heddle_create_context* c) : attributes(c->op, c->attributes, c->attribute_count), c_(c) {}
+  explicit CreateContext(const heddle_create_context* c, detail::Mistakes* mistakes = nullptr)
+      : attributes(c->op, c->attributes, c->attribute_count, mistakes), c_(c) {}
   Attributes attributes;
   const heddle_type* input(uint32_t i) const { return i < c_->input_count ? c_->inputs[i] : nullptr; }
   const heddle_type* output(uint32_t i) const { return i < c_->output_count ? c_->outputs[i] : nullptr; }
@@ -178,16 +200,22 @@ class PrepareContext {
     return c_->host->prepack(
         c_->call, i, key.c_str(), bytes,
         [](void* user, void* destination) -> heddle_status {
+#if HEDDLE_PLUGIN_EXCEPTIONS
           try {
             (*static_cast<Fill*>(user))(destination);
-            return HEDDLE_OK;
           } catch (...) {
             return HEDDLE_ERROR_INTERNAL;
           }
+#else
+          (*static_cast<Fill*>(user))(destination);
+#endif
+          return HEDDLE_OK;
         },
         &fill);
   }
-  heddle_prepare_context* raw() const { return c_; }
+  heddle_prepare_context* raw() const {
+    return c_;
+  }
 
  private:
   heddle_prepare_context* c_;
@@ -208,16 +236,25 @@ inline Out<T> output(const RunContext& c, uint32_t i) {
   return {static_cast<T*>(t->data), t->element_count, {t->dims, t->rank}, t};
 }
 
-// An input that this kernel reads itself, whatever device it runs on: one declared on_host(), or a shape operand. Throws when it is in
-// device memory, where reading it would be a fault or, with unified memory, another run's value; the boundary turns that into the step's
-// error.
+// An input that this kernel reads itself, whatever device it runs on: one declared on_host(), or a shape operand. Refused when it is in
+// device memory, where reading it would be a fault or, with unified memory, another run's value.
+template <class T>
+inline Status host_input(const RunContext& c, uint32_t i, In<T>* view) {
+  *view = input<T>(c, i);
+  if (!view->tensor || view->tensor->space == HEDDLE_SPACE_HOST) return {};
+  return {HEDDLE_ERROR_INTERNAL,
+          "the kernel reads input " + std::to_string(i) + " itself, which lies in device memory: declare it on_host()"};
+}
+#if HEDDLE_PLUGIN_EXCEPTIONS
+// The same, where the refusal is thrown, and becomes the step's error.
 template <class T>
 inline In<T> host_input(const RunContext& c, uint32_t i) {
-  const In<T> view = input<T>(c, i);
-  if (view.tensor && view.tensor->space != HEDDLE_SPACE_HOST)
-    throw std::logic_error("the kernel reads input " + std::to_string(i) + " itself, which lies in device memory: declare it on_host()");
+  In<T> view;
+  const Status status = host_input(c, i, &view);
+  if (!status.ok()) throw std::logic_error(status.text);
   return view;
 }
+#endif
 
 // Of a kernel with HEDDLE_KERNEL_MOVES_ONLY: bytes between values and data_scratch, where they lie.
 inline Status move(const RunContext& c, void* destination, const void* source, uint64_t bytes) {

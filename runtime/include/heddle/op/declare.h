@@ -25,10 +25,16 @@ class Builder;
 // on, in order.
 struct SubnetPorts {
   heddle_subnet_ports abi = {sizeof(heddle_subnet_ports), 0, 0, 0, 0, 0};
-  SubnetPorts& own_inputs(uint32_t count) { return abi.own_inputs = count, *this; }
-  SubnetPorts& inputs_from(uint32_t first) { return abi.first_input = first, *this; }
-  SubnetPorts& own_outputs(uint32_t count) { return abi.own_outputs = count, *this; }
-  SubnetPorts& outputs_from(uint32_t first) { return abi.first_output = first, *this; }
+  SubnetPorts& own_inputs(uint32_t count) { return set(abi.own_inputs, count); }
+  SubnetPorts& inputs_from(uint32_t first) { return set(abi.first_input, first); }
+  SubnetPorts& own_outputs(uint32_t count) { return set(abi.own_outputs, count); }
+  SubnetPorts& outputs_from(uint32_t first) { return set(abi.first_output, first); }
+
+ private:
+  SubnetPorts& set(uint32_t& field, uint32_t value) {
+    field = value;
+    return *this;
+  }
 };
 
 // One operator: schema, rules and kernels. A fluent value; HEDDLE_PLUGIN's builder turns it into the ABI's tables.
@@ -38,7 +44,7 @@ class Op {
  public:
   // `domain` "" is ONNX's; your own operators take your plugin's name. `version`: the ONNX since-version, or your own count.
   explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
-  Op& doc(const char* text) { return doc_ = text, *this; }
+  Op& doc(const char* text) { return set(doc_, text); }
   // A call, and what comes out: "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md, "Examples").
   // `source` says where the outputs come from, if they are given: "by hand", "NumPy", ... It documents, and `heddle plugin check` runs it.
   Op& example(const char* text, const char* source = nullptr) {
@@ -63,16 +69,17 @@ class Op {
     if (is_optional) flags |= HEDDLE_PORT_OPTIONAL;
     return port(inputs_, name, set, nullptr, flags);
   }
+  // A set of one dtype, without a variable, is the output's dtype.
   Op& out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     rules_.push_back(rule);
-    return port(outputs_, name, set, variable, 0);
+    port(outputs_, name, set, variable, 0);
+    for (heddle_dtype d = 1; d < HEDDLE_DTYPE_COUNT && !variable; ++d)
+      if (set == HEDDLE_DTYPE_BIT(d)) outputs_.back().default_dtype = d;
+    return *this;
   }
   // An output with a dtype of its own.
   Op& out_as(const char* name, heddle_dtype dtype, ShapeRule rule = {}) {
-    rules_.push_back(rule);
-    port(outputs_, name, HEDDLE_DTYPE_BIT(dtype), nullptr, 0);
-    outputs_.back().default_dtype = dtype;
-    return *this;
+    return out(name, rule, HEDDLE_DTYPE_BIT(dtype), nullptr);
   }
   Op& optional_out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     out(name, rule, set, variable);
@@ -88,18 +95,19 @@ class Op {
   // The last declared input lives on the host.
   Op& on_host() {
     if (inputs_.empty()) return mistake("on_host() stands before any input");
-    return inputs_.back().flags |= HEDDLE_PORT_HOST, *this;
+    return add(inputs_.back().flags, HEDDLE_PORT_HOST);
   }
   // What the dims of the last declared port are (heddle_port::dims): "... M K". Inputs are compared with it before infer() is called; an
   // output so declared needs no other rule.
   Op& dims(const char* text) {
     if (!last_ports_) return mistake("dims() stands before any port");
-    return (this->*last_ports_).back().dims = text, *this;
+    (this->*last_ports_).back().dims = text;
+    return *this;
   }
   // The gradient gives the last declared input none, though it holds real numbers: a threshold, a mask.
   Op& not_differentiable() {
     if (inputs_.empty()) return mistake("not_differentiable() stands before any input");
-    return inputs_.back().flags |= HEDDLE_PORT_NOT_DIFFERENTIABLE, *this;
+    return add(inputs_.back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);
   }
   // The last declared input holds indices into input `port` along `axis` (-1: the attribute "axis").
   Op& indexes(const char* of_port, int axis) {
@@ -116,7 +124,7 @@ class Op {
   // The last declared output may be the next version of a variable that is among the inputs, which the kernel hands to a subnet.
   Op& may_update() {
     if (outputs_.empty()) return mistake("may_update() stands before any output");
-    return outputs_.back().flags |= HEDDLE_PORT_MAY_UPDATE, *this;
+    return add(outputs_.back().flags, HEDDLE_PORT_MAY_UPDATE);
   }
   // `output` is the next version of the variable given as `input`; it shares its bytes.
   Op& updates(const char* output, const char* input) {
@@ -125,9 +133,9 @@ class Op {
     return *this;
   }
   // Attributes with defaults, or without (`required` / `maybe`).
-  Op& attribute(const char* name, int64_t v) { return with_default(name, HEDDLE_ATTRIBUTE_INT).i = v, *this; }
+  Op& attribute(const char* name, int64_t v) { return set(with_default(name, HEDDLE_ATTRIBUTE_INT).i, v); }
   Op& attribute(const char* name, int v) { return attribute(name, static_cast<int64_t>(v)); }
-  Op& attribute(const char* name, double v) { return with_default(name, HEDDLE_ATTRIBUTE_FLOAT).f = v, *this; }
+  Op& attribute(const char* name, double v) { return set(with_default(name, HEDDLE_ATTRIBUTE_FLOAT).f, v); }
   Op& attribute(const char* name, const char* v) {
     heddle_attribute& a = with_default(name, HEDDLE_ATTRIBUTE_STRING);
     a.s = v;
@@ -141,39 +149,41 @@ class Op {
     return *this;
   }
   // What the subnets of a node are run with: SubnetContext::declare for each that its runs may need.
-  Op& subnets(Status (*rule)(const SubnetContext&)) { return subnets_ = rule, *this; }
-  Op& required(const char* name, heddle_attribute_type type) { return declare(name, type, 1), *this; }
-  Op& maybe(const char* name, heddle_attribute_type type) { return declare(name, type, 0), *this; }
-  Op& traits(uint32_t bits) { return traits_ |= bits, *this; }
-  Op& precision(heddle_precision_class c) { return precision_ = c, *this; }
+  Op& subnets(Status (*rule)(const SubnetContext&)) { return set(subnets_, rule); }
+  Op& required(const char* name, heddle_attribute_type type) { return declare(name, type, 1); }
+  Op& maybe(const char* name, heddle_attribute_type type) { return declare(name, type, 0); }
+  Op& traits(uint32_t bits) { return add(traits_, bits); }
+  Op& precision(heddle_precision_class c) { return set(precision_, c); }
   // The shape rule as a function; dtypes come from the type variables unless it sets them.
-  Op& infer(Status (*rule)(InferContext&)) { return infer_ = rule, *this; }
+  Op& infer(Status (*rule)(InferContext&)) { return set(infer_, rule); }
   // Output 0 as an expression of inputs and float attributes: "max(x, 0)". Gives the kernel, fusion and, unless other rules
   // are given, broadcast shapes. A kernel beside it must be declared equals_pointwise().
-  Op& pointwise(const char* expression) { return pointwise_ = expression, *this; }
+  Op& pointwise(const char* expression) { return set(pointwise_, expression); }
   // One emitted operator of the gradient; call again for more. Roles: port names, "d" + port name, t0, t1, ...
   Op& gradient(const char* op_name, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs,
                const char* domain = nullptr) {
     gradients_.push_back({op_name, domain, inputs, outputs});
     return *this;
   }
-  Op& gradient(heddle_gradient_function callback) { return gradient_callback_ = callback, *this; }
+  Op& gradient(heddle_gradient_function callback) { return set(gradient_callback_, callback); }
   // What one run costs, from shapes alone: shown by plan and bench, and the scheduler's first guess for kernels that declare none.
   // Pointwise operators have it from their expression.
   template <void (*F)(CostContext&)>
   Op& cost() {
     cost_ = [](const heddle_infer_context* c, heddle_cost* cost) {
-      return detail::guard(*c, [&]() -> Status {
-        CostContext context(c, cost);
-        return F(context), Status();
+      return detail::guard(*c, [&](detail::Mistakes& mistakes) -> Status {
+        CostContext context(c, cost, &mistakes);
+        F(context);
+        return {};
       });
     };
     return *this;
   }
   // The same with the ABI's own signature: it must not throw.
-  Op& cost(heddle_cost_function f) { return cost_ = f, *this; }
+  Op& cost(heddle_cost_function f) { return set(cost_, f); }
   // A kernel from a plain function; its parameters are In, OptionalIn, Ins, Out, Outs in port order, and optionally one type
-  // constructible from `const Attributes&` and `const RunContext&`.
+  // constructible from `const Attributes&` and `const RunContext&`. A constructor that finds attributes that do not fit throws, or leaves
+  // it to `Status status() const` of the type, which is asked once.
   template <auto F>
   Op& kernel(const char* device) {
     kernels_.push_back(detail::function_kernel<F>(device));
@@ -211,13 +221,13 @@ class Op {
     return *this;
   }
   // Flags, name and priority of the last kernel.
-  Op& kernel_flags(uint32_t flags) { return last_kernel("kernel_flags").flags |= flags, *this; }
+  Op& kernel_flags(uint32_t flags) { return add(last_kernel("kernel_flags").flags, flags); }
   // The last kernel gives the same bits as the operator's pointwise text, whatever the input; `heddle plugin check` tries it.
-  Op& equals_pointwise() { return last_kernel("equals_pointwise").flags |= HEDDLE_KERNEL_EQUALS_POINTWISE, *this; }
-  Op& kernel_name(const char* name) { return last_kernel("kernel_name").name = name, *this; }
-  Op& priority(int32_t p) { return last_kernel("priority").priority = p, *this; }
+  Op& equals_pointwise() { return add(last_kernel("equals_pointwise").flags, HEDDLE_KERNEL_EQUALS_POINTWISE); }
+  Op& kernel_name(const char* name) { return set(last_kernel("kernel_name").name, name); }
+  Op& priority(int32_t p) { return set(last_kernel("priority").priority, p); }
   // This declaration only adds kernels to an operator that another plugin declares.
-  Op& kernels_only() { return kernels_only_ = true, *this; }
+  Op& kernels_only() { return set(kernels_only_, true); }
 
  private:
   friend class Builder;
@@ -239,6 +249,15 @@ class Op {
     ports.push_back(p);
     return *this;
   }
+  template <class T>
+  Op& set(T& field, T value) {
+    field = value;
+    return *this;
+  }
+  Op& add(uint32_t& field, uint32_t bits) {
+    field |= bits;
+    return *this;
+  }
   Op& mistake(std::string text) {
     if (mistake_.empty()) mistake_ = std::move(text);
     return *this;
@@ -258,7 +277,7 @@ class Op {
       if (std::strcmp(ports[i].name, name) == 0) return static_cast<int32_t>(i);
     return -1;
   }
-  heddle_attribute_schema& declare(const char* name, heddle_attribute_type type, uint32_t is_required) {
+  Op& declare(const char* name, heddle_attribute_type type, uint32_t is_required) {
     heddle_attribute_schema s = {};
     s.struct_size = sizeof(s);
     s.type = type;
@@ -267,7 +286,7 @@ class Op {
     attributes_.push_back(s);
     defaults_.emplace_back();
     subnet_ports_.emplace_back();
-    return attributes_.back();
+    return *this;
   }
   heddle_attribute& with_default(const char* name, heddle_attribute_type type) {
     declare(name, type, 0);

@@ -1,18 +1,15 @@
 // Element types: C++ types to dtypes, and sets of them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "heddle/abi.h"
+#include "heddle/op/half_floats.h"
 
 namespace heddle {
 namespace plugin {
 
-// 16-bit floats as storage; arithmetic goes through float.
-struct f16 {
-  uint16_t bits;
-};
-struct bf16 {
-  uint16_t bits;
-};
 template <class T>
 struct dtype_of;
 #define HEDDLE_DTYPE_OF_(type, value)         \

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -160,9 +161,12 @@ struct Function<F> {
     });
   }
   static heddle_status create(const heddle_create_context* c, void** state) {
-    return guard(*c, [&]() -> Status {
+    return guard(*c, [&]([[maybe_unused]] Mistakes& mistakes) -> Status {
       if constexpr (has_state) {
-        *state = new State(Attributes(c->op, c->attributes, c->attribute_count));
+        auto made = std::make_unique<State>(Attributes(c->op, c->attributes, c->attribute_count, &mistakes));
+        Status status = mistakes.status(status_of(*made));
+        if (!status.ok()) return status;
+        *state = made.release();
       }
       return {};
     });

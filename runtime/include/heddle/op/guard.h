@@ -4,9 +4,11 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "heddle/abi.h"
+#include "heddle/op/mistake.h"
 #include "heddle/op/plugin_status.h"
 
 namespace heddle {
@@ -27,13 +29,26 @@ heddle_status report(const Context& context, const Status& status) {
   return status.code;
 }
 
+// What `body` answers; of one that takes Mistakes, what those say.
+template <class Context, class Body>
+heddle_status answer_of(const Context& context, Body& body) {
+  if constexpr (std::is_invocable_v<Body&, Mistakes&>) {
+    Mistakes mistakes;
+    Status status = body(mistakes);
+    return report(context, mistakes.status(std::move(status)));
+  } else {
+    return report(context, body());
+  }
+}
+
 // Runs `body`, turns what it throws into a status. The only place where an exception can meet the boundary. `context` is read only for a
 // failure: what every step of a net touches is its time.
 template <class Context, class Body>
 heddle_status guard(const Context& context, Body&& body) noexcept {
+#if HEDDLE_PLUGIN_EXCEPTIONS
   try {
     try {
-      return report(context, body());
+      return answer_of(context, body);
     } catch (const std::bad_alloc&) {
       context.host->set_error(context.call, HEDDLE_ERROR_OUT_OF_MEMORY, "out of memory", 13);
       return HEDDLE_ERROR_OUT_OF_MEMORY;
@@ -45,6 +60,9 @@ heddle_status guard(const Context& context, Body&& body) noexcept {
     context.host->set_error(context.call, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
     return HEDDLE_ERROR_INTERNAL;
   }
+#else
+  return answer_of(context, body);
+#endif
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 
 #include "heddle/abi.h"
 #include "heddle/op/builder.h"
+#include "heddle/op/mistake.h"
 
 namespace heddle {
 namespace plugin {
@@ -28,28 +29,47 @@ inline heddle_plugin abi_answer() {
   return answer;
 }
 
+// Lets `build` add the operators. What it throws becomes the error of initialize.
+inline void declare_operators(Builder& builder, void (*build)(Builder&)) {
+#if HEDDLE_PLUGIN_EXCEPTIONS
+  try {
+    build(builder);
+  } catch (const std::exception& e) {
+    builder.fail(std::string("exception while operators were declared: ") + e.what());
+  } catch (...) {
+    builder.fail("exception of unknown type while operators were declared");
+  }
+#else
+  build(builder);
+#endif
+}
+
+inline const heddle_plugin* tables_of(Builder*& builder, int& users, const heddle_host* host, const char* name, const char* version,
+                                      void (*build)(Builder&), heddle_status (*initialize)(const heddle_host*, const heddle_call*),
+                                      void (*shutdown)()) {
+  if (!builder) {
+    builder = new Builder(name, version, host);
+    declare_operators(*builder, build);
+  }
+  const heddle_plugin* answer = builder->finish(initialize, shutdown);
+  ++users;
+  return answer;
+}
+
 // The plugin's tables, built on the first question and shared by later ones; `users` counts the questions that close() has to answer.
-// What `build` throws becomes the error of initialize. Null when there is no memory for the tables.
+// Null when there is no memory for the tables.
 inline const heddle_plugin* open(Builder*& builder, int& users, const heddle_host* host, const char* name, const char* version,
                                  void (*build)(Builder&), heddle_status (*initialize)(const heddle_host*, const heddle_call*),
                                  void (*shutdown)()) noexcept {
+#if HEDDLE_PLUGIN_EXCEPTIONS
   try {
-    if (!builder) {
-      builder = new Builder(name, version, host);
-      try {
-        build(*builder);
-      } catch (const std::exception& e) {
-        builder->fail(std::string("exception while operators were declared: ") + e.what());
-      } catch (...) {
-        builder->fail("exception of unknown type while operators were declared");
-      }
-    }
-    const heddle_plugin* answer = builder->finish(initialize, shutdown);
-    ++users;
-    return answer;
+    return tables_of(builder, users, host, name, version, build, initialize, shutdown);
   } catch (...) {
     return nullptr;
   }
+#else
+  return tables_of(builder, users, host, name, version, build, initialize, shutdown);
+#endif
 }
 
 inline void close(Builder*& builder, int& users) noexcept {

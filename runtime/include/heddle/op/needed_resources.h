@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -107,7 +108,10 @@ template <class R, class T>
 struct PublishedResource {
   static heddle_status create(const heddle_resource_request* request, void** resource) {
     return guard(*request, [&]() -> Status {
-      *resource = static_cast<T*>(new R(ResourceRequest(request)));
+      auto made = std::make_unique<R>(ResourceRequest(request));
+      Status status = status_of(*made);
+      if (!status.ok()) return status;
+      *resource = static_cast<T*>(made.release());
       return {};
     });
   }

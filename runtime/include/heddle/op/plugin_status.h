@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "heddle/abi.h"
@@ -32,6 +33,24 @@ inline Status cancelled() {
 inline Status pending() {
   return {HEDDLE_PENDING, {}};
 }
+
+namespace detail {
+
+template <class T, class = void>
+struct has_status : std::false_type {};
+template <class T>
+struct has_status<T, std::enable_if_t<std::is_same<decltype(std::declval<const T&>().status()), Status>::value>> : std::true_type {};
+
+// What an object says of how its constructor went, in `Status status() const`, if it has that.
+template <class T>
+Status status_of([[maybe_unused]] const T& made) {
+  if constexpr (has_status<T>::value)
+    return made.status();
+  else
+    return {};
+}
+
+}  // namespace detail
 
 }  // namespace plugin
 }  // namespace heddle

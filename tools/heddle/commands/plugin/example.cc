@@ -13,6 +13,7 @@
 #include "base/json_document.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "commands/plugin/example_scanner.h"
 #include "common/command.h"
 #include "load/json.h"
 #include "net/literal.h"
@@ -24,76 +25,11 @@ namespace {
 
 constexpr int64_t most_elements = int64_t{1} << 24;
 
-// The text from left to right. What fails says where.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-
-  void skip() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-  }
-  bool at_end() {
-    skip();
-    return at_ == text_.size();
-  }
-  char next() {
-    skip();
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool take(std::string_view word) {
-    skip();
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-  // Up to a blank or one of `,;]` or "->".
-  std::string_view word() {
-    skip();
-    const size_t begin = at_;
-    while (at_ < text_.size() && !std::isspace(static_cast<unsigned char>(text_[at_])) && !std::strchr(",;[]={}\"", text_[at_]) &&
-           text_.substr(at_, 2) != "->")
-      ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-  // {...}, with the braces inside it.
-  std::string_view braces() {
-    skip();
-    const size_t begin = at_;
-    int depth = 0;
-    bool in_string = false;
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (in_string) {
-        if (c == '\\') ++at_;
-        in_string = c != '"';
-        continue;
-      }
-      in_string = c == '"';
-      depth += c == '{' ? 1 : c == '}' ? -1 : 0;
-      if (depth == 0) return text_.substr(begin, ++at_ - begin);
-    }
-    return {};
-  }
-  // "...", without escapes.
-  std::optional<std::string> string() {
-    if (!take("\"")) return {};
-    const size_t end = text_.find('"', at_);
-    if (end == std::string_view::npos) return {};
-    std::string content(text_.substr(at_, end - at_));
-    at_ = end + 1;
-    return content;
-  }
-  Status wrong(const std::string& what) const {
-    return {Code::syntax, fmt::format("example {}: at character {}: {}", quoted(text_), at_ + 1, what),
-            "docs/writing_an_operator.md says how examples are written"};
-  }
-
- private:
-  std::string_view text_;
-  size_t at_ = 0;
-};
-
 // ---------------------------------------------------------------- tensors
+
+bool is_real(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+}
 
 // The list as JSON, which knows how numbers of each dtype are written.
 Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype, const Shape& shape,
@@ -106,7 +42,8 @@ Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype,
     const std::string_view word = words[words.size() == 1 ? 0 : i];
     double number = 0;
     const bool plain = parse_float(word, &number) && word.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
-    list += fmt::format(fmt::runtime(plain ? "{}{}" : "{}\"{}\""), i > 0 ? "," : "", word);
+    const bool negative_zero = word == "-0" && is_real(dtype);  // JSON's integer 0 has no sign
+    list += fmt::format(fmt::runtime(plain ? "{}{}" : "{}\"{}\""), i > 0 ? "," : "", negative_zero ? "-0.0" : word);
   }
   list += ']';
   const auto document = JsonDocument::parse(list, 2);
@@ -117,7 +54,7 @@ Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype,
 
 // Reals in [low, high), integers likewise.
 std::shared_ptr<const Blob> random_between(DType dtype, const Shape& shape, double low, double high, uint64_t seed) {
-  const bool real = dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+  const bool real = is_real(dtype);
   std::byte* data = nullptr;
   auto blob = Blob::allocate(dtype, shape, &data);
   const auto width = static_cast<size_t>(byte_width(dtype));
@@ -264,12 +201,29 @@ Status read_attributes(Scanner& s, const OperatorSchema& schema, uint64_t seed, 
   while (!s.at_end() && s.next() != '-') {
     const std::string name(s.word());
     const int index = schema.attribute_index(name);
-    if (index < 0)
-      return {Code::unknown_attribute, fmt::format("the operator has no attribute {}", quoted(name)), "see heddle inspect of its plugin"};
+    if (index < 0) {
+      std::vector<std::string> known;
+      for (uint32_t i = 0; i < schema.op->attribute_count; ++i) known.emplace_back(schema.op->attributes[i]->name);
+      return {Code::unknown_attribute, fmt::format("the operator has no attribute {}", quoted(name)),
+              known.empty() ? "it has none" : fmt::format("it has: {}", words(known, ", "))};
+    }
     if (!s.take("=")) return s.wrong("an attribute is written NAME=VALUE");
-    HEDDLE_TRY(AttributeValue value, read_value(s, schema.op->attributes[index]->type, seed));
+    const heddle_attribute_type wanted = schema.op->attributes[index]->type;
+    HEDDLE_TRY(AttributeValue value, read_value(s, wanted, seed));
+    if (attribute_type(value) != wanted)
+      return {Code::attribute_mismatch, fmt::format("attribute {} is {}, must be {}", quoted(name),
+                                                    attribute_type_name(attribute_type(value)), attribute_type_name(wanted))};
     attributes.push_back({name, std::move(value)});
     if (!s.take(",")) break;
+  }
+  return {};
+}
+
+Status check_required(const OperatorSchema& schema, const std::vector<Attribute>& given) {
+  for (uint32_t i = 0; i < schema.op->attribute_count; ++i) {
+    const heddle_attribute_schema& declared = *schema.op->attributes[i];
+    if (declared.required && std::none_of(given.begin(), given.end(), [&](const Attribute& a) { return a.name == declared.name; }))
+      return {Code::attribute_mismatch, fmt::format("attribute {} is missing and has no default", quoted(declared.name))};
   }
   return {};
 }
@@ -362,6 +316,7 @@ Result<Example> parse_example(const OperatorSchema& schema, std::string_view tex
     HEDDLE_TRY(example.outputs, read_tensors(s, seed));
   }
   if (!s.at_end()) return s.wrong("this is neither an input, nor an attribute behind \";\", nor an output behind \"->\"");
+  HEDDLE_CHECK(check_required(schema, call.attributes));
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!schema.input_port(i))
       return Status(Code::arity_mismatch,

@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "commands/plugin/plugin_commands.h"
 #include "plugin/search.h"
+#include "resolve/rule_reader.h"
 
 namespace heddle::tool {
 namespace {
@@ -47,7 +48,7 @@ Json plugin_json(const RegistrySnapshot& registry, const LoadedPlugin& plugin) {
 }
 
 int list(Report& report) {
-  Registry loaded;
+  Registry loaded(read_rewrite_rule);  // as a runtime: what it refuses is not listed
   const Status status = load_plugins(loaded, runtime_options(report.common));
   if (!status.ok()) return report.fail(status);
   Json plugins = Json::array();

@@ -11,13 +11,14 @@
 #include "commands/plugin/call_arguments.h"
 #include "commands/plugin/check/operator_examination.h"
 #include "commands/plugin/check/rule_examination.h"
-#include "commands/plugin/check/watched_run.h"
+#include "commands/plugin/check/watch/watched_run.h"
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/session_host.h"
 #include "common/child_process.h"
 #include "common/process_counts.h"
 #include "plugin/registry.h"
 #include "plugin/search.h"
+#include "resolve/rule_reader.h"
 
 namespace heddle::tool {
 namespace {
@@ -138,7 +139,7 @@ int PluginSuite::run() {
     return report_.fail(Status(Code::invalid_argument, "inputs are given, and no operator", "say which: --operator NAME"));
   CommonOptions common = report_.common;
   common.threads = 1;  // a child of fork has one thread
-  Registry registry;
+  Registry registry(read_rewrite_rule);
   Status loaded = load_plugins(registry, runtime_options(common));
   if (loaded.ok()) loaded = registry.load(o_.file);
   if (!loaded.ok()) return report_.fail(loaded);

@@ -7,6 +7,7 @@
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/session_host.h"
 #include "plugin/search.h"
+#include "resolve/rule_reader.h"
 #include "tensors/tensor_files.h"
 
 namespace heddle::tool {
@@ -19,7 +20,7 @@ struct OperatorArguments {
 };
 
 Status run_one(const OperatorArguments& o, Report& report) {
-  Registry plugins;
+  Registry plugins(read_rewrite_rule);
   HEDDLE_CHECK(load_plugins(plugins, runtime_options(report.common)));
   const auto registry = plugins.snapshot();
   const size_t colon = o.name.find("::");

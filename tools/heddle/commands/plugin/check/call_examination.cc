@@ -9,7 +9,8 @@
 #include "alone/operator_runner.h"
 #include "alone/packed_constants.h"
 #include "base/text.h"
-#include "commands/plugin/check/watched_run.h"
+#include "commands/plugin/check/index_examination.h"
+#include "commands/plugin/check/watch/watched_run.h"
 #include "tensors/compare.h"
 #include "tensors/convert.h"
 #include "tensors/inputs.h"
@@ -46,9 +47,6 @@ class CallExamination {
   Finding behind_other_runs();
   Finding with_less_known();
   Finding in_place();
-  Finding index(uint32_t input, int64_t wrong, bool last);
-  Finding emptied(uint32_t input);
-  Finding indices();
 
   const RegistrySnapshot& registry_;
   const OperatorSchema& schema_;
@@ -296,65 +294,6 @@ Finding CallExamination::in_place() {
   return {};
 }
 
-// An index outside of its bound, a little or far, at the begin or at the end, is refused, or what lies there would be read.
-Finding CallExamination::index(uint32_t input, int64_t wrong, bool last) {
-  const Blob& indices = *call_.inputs[input];
-  std::byte* data = nullptr;
-  auto outside = Blob::allocate(indices.dtype, indices.shape, &data);
-  const auto width = static_cast<size_t>(byte_width(indices.dtype));
-  std::memcpy(data, indices.data, static_cast<size_t>(indices.bytes));
-  std::memcpy(data + (last ? static_cast<size_t>(indices.bytes) - width : 0), &wrong, width);
-  OperatorCall called = call_;
-  called.inputs[input] = outside;
-  const int32_t of = schema_.input_port(input)->index_bound_port;
-  const Describing here({fmt::format(" with {} as an index in input {}", wrong, input), "index-unchecked"});
-  const WatchedRun watched(registry_, called, Side::behind, 0);
-  if (watched.outputs().ok())
-    return {"index-unchecked", fmt::format("takes {} as an index in input {}, which holds indices of input {}", wrong, input, of)};
-  if (!watched.end().refused())
-    return {"index-unchecked", fmt::format("breaks on {} as an index in input {}: {}", wrong, input, watched.outputs().status().text())};
-  return watched.found().mistake == std::string_view("write-beyond") ? watched.found() : Finding();
-}
-
-// Of nothing every index is outside.
-Finding CallExamination::emptied(uint32_t input) {
-  const auto of = static_cast<size_t>(schema_.input_port(input)->index_bound_port);
-  OperatorCall called = call_;
-  Shape shape = called.inputs[of]->shape;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    OperatorCall probe = called;
-    probe.inputs[of] = blob_of_numbers(called.inputs[of]->dtype,
-                                       [&] {
-                                         Shape none = shape;
-                                         none[axis] = 0;
-                                         return none;
-                                       }(),
-                                       {});
-    if (index_bound(schema_, probe, input) != 0) continue;
-    const Describing here({fmt::format(" with indices in input {} of nothing in input {}", input, of), "index-unchecked"});
-    const WatchedRun watched(registry_, probe, Side::behind, 0);
-    if (watched.outputs().ok()) return {"index-unchecked", fmt::format("takes indices in input {} where input {} has nothing", input, of)};
-  }
-  return {};
-}
-
-Finding CallExamination::indices() {
-  for (uint32_t i = 0; i < call_.inputs.size(); ++i) {
-    const auto& indices = call_.inputs[i];
-    if (!indices || indices->bytes == 0 || byte_width(indices->dtype) < 4) continue;
-    const auto bound = index_bound(schema_, call_, i);
-    if (!bound) continue;
-    if (Finding found = emptied(i); !found.ok()) return found;
-    for (const int64_t wrong : {*bound, -*bound - 1, int64_t{1} << 20, -(int64_t{1} << 20), INT64_MAX, INT64_MIN})
-      for (const bool last : {false, true}) {
-        if (byte_width(indices->dtype) < 8 && (wrong > INT32_MAX || wrong < INT32_MIN)) continue;
-        Finding found = index(i, wrong, last);
-        if (!found.ok()) return found;
-      }
-  }
-  return {};
-}
-
 Finding CallExamination::examine() {
   using Part = Finding (CallExamination::*)();
   int64_t bytes = 0;
@@ -372,7 +311,7 @@ Finding CallExamination::examine() {
     if (!found.ok()) return found;
   }
   Finding left = find_leaks(registry_, call_);
-  return left.ok() && bytes <= large ? indices() : left;
+  return left.ok() && bytes <= large ? examine_indices(registry_, schema_, call_, expected_) : left;
 }
 
 }  // namespace

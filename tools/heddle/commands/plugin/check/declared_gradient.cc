@@ -16,10 +16,14 @@ using Blobs = std::vector<std::shared_ptr<const Blob>>;
 
 // ---------------------------------------------------------------- emitted nodes
 
-// An optional input that was not given: absent in the fragment too.
-bool is_absent_input(const OperatorSchema& schema, const OperatorCall& call, const std::string& role) {
-  for (uint32_t i = static_cast<uint32_t>(call.inputs.size()); i < schema.op->input_count; ++i)
-    if (role == schema.op->inputs[i]->name || role == fmt::format("x{}", i)) return true;
+// An optional input that was not given, an optional output that was not asked for and its gradient: absent in the fragment too.
+bool is_absent(const OperatorSchema& schema, const OperatorCall& call, const std::string& role) {
+  for (uint32_t i = 0; i < schema.op->input_count; ++i)
+    if ((i >= call.inputs.size() || !call.inputs[i]) && (role == schema.op->inputs[i]->name || role == fmt::format("x{}", i))) return true;
+  for (auto i = static_cast<uint32_t>(call.output_count); i < schema.op->output_count; ++i) {
+    const std::string name = schema.op->outputs[i]->name;
+    if (role == name || role == "d" + name || role == fmt::format("y{}", i) || role == fmt::format("dy{}", i)) return true;
+  }
   return false;
 }
 
@@ -63,7 +67,7 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
       if (target->attribute_index(a.name) >= 0) emitted.attributes.push_back(a);
     for (uint32_t i = 0; i < node.input_count; ++i) {
       const auto it = values.find(node.inputs[i]);
-      if (it == values.end() && !is_absent_input(schema, call, node.inputs[i])) {
+      if (it == values.end() && !is_absent(schema, call, node.inputs[i])) {
         result.wrong = fmt::format("its gradient reads {}, which is no value of the fragment", quoted(node.inputs[i]));
         return result;
       }

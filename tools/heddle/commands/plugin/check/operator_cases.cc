@@ -47,6 +47,30 @@ uint32_t required_inputs(const OperatorSchema& schema) {
 // Shapes of the inputs, by port.
 using InputShapes = std::vector<Shape>;
 
+// Shapes of ports whose names stand for `extents`.
+InputShapes declared_shapes(const std::vector<DeclaredDims::Port>& ports, const std::vector<int64_t>& extents, const Shape& rest) {
+  InputShapes made;
+  for (const DeclaredDims::Port& port : ports)
+    made.push_back(port.declared ? DeclaredDims::shape_of(port, extents, rest)
+                                 : Shape(extents.data(), std::min<int>(2, static_cast<int>(extents.size()))));
+  return made;
+}
+
+// More than a check of many runs has time for.
+bool is_large(const Shape& shape) {
+  int64_t bytes = 0;
+  return !checked_byte_size(DType::u8, shape, &bytes) || bytes > 300'000;
+}
+
+// The same, with the extents of the last names made small where an input would be large: the first ones are as they were. Empty: it is
+// large all the same.
+InputShapes bounded_shapes(const std::vector<DeclaredDims::Port>& ports, std::vector<int64_t> extents, const Shape& rest) {
+  InputShapes made = declared_shapes(ports, extents, rest);
+  for (size_t n = extents.size(); n-- > 0 && std::any_of(made.begin(), made.end(), is_large); made = declared_shapes(ports, extents, rest))
+    extents[n] = std::min<int64_t>(extents[n], 2);
+  return std::any_of(made.begin(), made.end(), is_large) ? InputShapes() : made;
+}
+
 // Where the ports say how their dims go together (heddle_port::dims), shapes that do; else the same for all.
 std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   std::vector<InputShapes> all;
@@ -57,16 +81,16 @@ std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   }
   // Extents of the names in order, again from the front where there are more.
   const std::vector<int64_t> rounds[] = {{1}, {7, 3, 5}, {2, 3, 4, 5}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {4}, {65, 33, 17}, {300, 257, 3}};
+  int most_rest_rank = max_rank;  // what "..." may stand for, that no port gets too many dims
+  const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
+  for (const DeclaredDims::Port& port : ports)
+    if (port.has_rest) most_rest_rank = std::min(most_rest_rank, max_rank - port.least_rank);
   for (const std::vector<int64_t>& round : rounds)
     for (const Shape& rest : {Shape{}, Shape{2}, Shape{3, 1}}) {
+      if (rest.rank() > (varies ? most_rest_rank : 0)) break;
       std::vector<int64_t> extents(schema.declared_dims.name_count());
       for (size_t n = 0; n < extents.size(); ++n) extents[n] = round[n % round.size()];
-      InputShapes& made = all.emplace_back();
-      for (const DeclaredDims::Port& port : ports)
-        made.push_back(port.declared ? DeclaredDims::shape_of(port, extents, rest)
-                                     : Shape(extents.data(), std::min<int>(2, static_cast<int>(extents.size()))));
-      const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
-      if (!varies) break;
+      if (InputShapes made = bounded_shapes(ports, std::move(extents), rest); !made.empty()) all.push_back(std::move(made));
     }
   return all;
 }
@@ -243,6 +267,36 @@ bool in_dtype(const OperatorSchema& schema, uint32_t port, DType dtype, Operator
   of.about = port == 0 ? fmt::format("in {}, {}", to_string(dtype), of.about)
                        : fmt::format("with {} of input {}, {}", to_string(dtype), port, of.about);
   return true;
+}
+
+namespace {
+
+bool same_attributes(const OperatorCall& a, const OperatorCall& b) {
+  return std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
+                    [](const Attribute& x, const Attribute& y) { return x.name == y.name && x.value == y.value; });
+}
+
+bool same_inputs_but_for_dtypes(const std::vector<std::shared_ptr<const Blob>>& a, const std::vector<std::shared_ptr<const Blob>>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x && y ? x->shape == y->shape && same_numbers(*x, *y) : x == y; });
+}
+
+bool other_outputs(const std::vector<ExampleTensor>& a, const std::vector<ExampleTensor>& b) {
+  for (size_t o = 0; o < std::min(a.size(), b.size()); ++o)
+    if (a[o].content && b[o].content && (a[o].shape != b[o].shape || !same_numbers(*a[o].content, *b[o].content))) return true;
+  return false;
+}
+
+}  // namespace
+
+bool depends_on_dtype(const std::vector<OperatorCase>& examples) {
+  for (const OperatorCase& a : examples)
+    for (const OperatorCase& b : examples)
+      if (!a.call.inputs.empty() && !b.call.inputs.empty() && a.call.inputs[0] && b.call.inputs[0] &&
+          a.call.inputs[0]->dtype != b.call.inputs[0]->dtype && same_attributes(a.call, b.call) &&
+          same_inputs_but_for_dtypes(a.call.inputs, b.call.inputs) && other_outputs(a.expected, b.expected))
+        return true;
+  return false;
 }
 
 // ---------------------------------------------------------------- coverage

@@ -38,6 +38,9 @@ std::vector<OperatorCase> whole_number_cases(const OperatorSchema& schema, uint6
 // can't be had.
 bool in_dtype(const OperatorSchema& schema, uint32_t port, DType dtype, OperatorCase& of);
 
+// Whether two examples say that equal numbers in other dtypes give other ones, as an operator of bytes does.
+bool depends_on_dtype(const std::vector<OperatorCase>& examples);
+
 // What the declaration allows and no call has shown so far.
 class Coverage {
  public:

@@ -10,10 +10,14 @@
 #include "alone/operator_runner.h"
 #include "base/text.h"
 #include "commands/plugin/check/call_examination.h"
+#include "commands/plugin/check/commutative_examination.h"
+#include "commands/plugin/check/epilogue_examination.h"
 #include "commands/plugin/check/gradient_examination.h"
+#include "commands/plugin/check/index_examination.h"
 #include "commands/plugin/check/layout_examination.h"
 #include "commands/plugin/check/pointwise_examination.h"
-#include "commands/plugin/check/watched_run.h"
+#include "commands/plugin/check/watch/watched_run.h"
+#include "tensors/convert.h"
 
 namespace heddle::tool {
 namespace {
@@ -32,6 +36,8 @@ class OperatorExamination {
   Finding examine_case(const OperatorCase& one);
   Finding examine_refusal(const OperatorCase& one, const Status& status);
   Finding examine_run(const OperatorCase& one, const Blobs& outputs);
+  Finding examine_with_epilogues(const OperatorCall& call, const Blobs& outputs);
+  std::optional<OperatorCase> of_rounded_numbers(const OperatorCase& one, DType dtype) const;
   Finding examine_dtypes(OperatorCase one);
   bool allows_f32() const {
     const heddle_port* const first = schema_.input_port(0);
@@ -45,6 +51,7 @@ class OperatorExamination {
   DeviceExamination* const device_;
   Coverage coverage_;
   bool ran_ = false;
+  bool asks_epilogue_ = false, has_epilogue_ = false;  // a kernel may take stages behind it; took any
   // A call that went well, and what it gave.
   struct Before {
     OperatorCall call;
@@ -91,6 +98,13 @@ Finding OperatorExamination::examine_refusal(const OperatorCase& one, const Stat
   return {};
 }
 
+Finding OperatorExamination::examine_with_epilogues(const OperatorCall& call, const Blobs& outputs) {
+  EpilogueFinding with = examine_epilogues(registry_, call, outputs);
+  asks_epilogue_ = asks_epilogue_ || with.asked;
+  has_epilogue_ = has_epilogue_ || with.accepted;
+  return std::move(with.found);
+}
+
 Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& outputs) {
   const OperatorCall& call = one.call;
   Finding found = compare_with_example(one, outputs);
@@ -102,8 +116,10 @@ Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& o
   const auto named = [](const char* mistake, std::string text) { return Finding{mistake, std::move(text)}; };
   if (device_) found = named("device", device_->examine(schema_, call, outputs));
   if (found.ok()) found = named("pointwise-differs", examine_pointwise(registry_, schema_, call, outputs));
+  if (found.ok()) found = named("commutative", examine_commutative(registry_, schema_, call, outputs));
   const int64_t elements = elements_of(call);
   if (found.ok() && elements < small) found = named("layout", examine_layouts(registry_, call, outputs));
+  if (found.ok() && elements < small) found = examine_with_epilogues(call, outputs);
   // f64 stands in for f32 there, where it can.
   const bool wide = !call.inputs.empty() && call.inputs[0] && call.inputs[0]->dtype == DType::f64;
   if (found.ok() && elements > 0 && !(wide && allows_f32()))
@@ -129,7 +145,8 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   const WatchedRun first(registry_, with_state, GuardedBytes::Side::behind, 0);
   const auto& outputs = first.outputs();
   if (!outputs.ok() && first.end().refused()) return examine_refusal(one, outputs.status()).with(about);
-  if (wrong) return Finding{"index-unchecked", fmt::format("takes indices of nothing in input {}", *wrong)}.with(about);
+  if (wrong && (!outputs.ok() || reads_indices(registry_, schema_, one.call, *wrong)))
+    return Finding{"index-unchecked", fmt::format("takes indices of nothing in input {}", *wrong)}.with(about);
   if (!outputs.ok()) return Finding{broken_promise(outputs.status()), outputs.status().text()}.with(about);
   // What is made once for all runs, as caches of libraries, may allocate.
   if (!first.found().ok() && first.found().mistake != std::string_view("allocates")) return Finding(first.found()).with(about);
@@ -142,21 +159,34 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   return {};
 }
 
+// What the call gives of its numbers as floats of `dtype` round them; none: it does not take them.
+std::optional<OperatorCase> OperatorExamination::of_rounded_numbers(const OperatorCase& one, DType dtype) const {
+  OperatorCase there = one, rounded = one;
+  if (!in_dtype(schema_, 0, dtype, there)) return {};
+  for (size_t i = 0; i < one.call.inputs.size(); ++i) {
+    const auto &wide = one.call.inputs[i], &narrow = there.call.inputs[i];
+    if (wide && wide->dtype != narrow->dtype && is_float(wide->dtype) && is_float(narrow->dtype))
+      rounded.call.inputs[i] = converted(*narrow, wide->dtype);
+  }
+  const auto outputs = run_operator(registry_, rounded.call);
+  if (!outputs.ok()) return {};
+  rounded.expected.resize(outputs->size());
+  for (size_t o = 0; o < outputs->size(); ++o)
+    if (!rounded.expected[o].content) rounded.expected[o] = {false, (*outputs)[o]->dtype, (*outputs)[o]->shape, (*outputs)[o]};
+  return rounded;
+}
+
 // All dtypes compute the same: what the call gives is expected of it in each of the others, as far as they hold the numbers.
 Finding OperatorExamination::examine_dtypes(OperatorCase one) {
   one.call.host = host_;
-  const auto outputs = run_operator(registry_, one.call);
-  if (!outputs.ok() || schema_.has_trait(HEDDLE_TRAIT_RANDOM)) return {};
-  one.expected.resize(outputs->size());
-  for (size_t o = 0; o < outputs->size(); ++o)
-    if (!one.expected[o].content) one.expected[o] = {false, (*outputs)[o]->dtype, (*outputs)[o]->shape, (*outputs)[o]};
+  if (schema_.has_trait(HEDDLE_TRAIT_RANDOM) || !run_operator(registry_, one.call).ok()) return {};
   for (const DType dtype : coverage_.dtypes(0)) {
-    OperatorCase other = one;
-    if (!in_dtype(schema_, 0, dtype, other)) continue;
-    const Describing here({fmt::format(" ({})", other.about), ""});
-    const auto there = run_operator(registry_, other.call);
+    auto other = of_rounded_numbers(one, dtype);
+    if (!other || !in_dtype(schema_, 0, dtype, *other)) continue;
+    const Describing here({fmt::format(" ({})", other->about), ""});
+    const auto there = run_operator(registry_, other->call);
     if (!there.ok()) continue;
-    if (Finding found = compare_with_example(other, *there); !found.ok()) return std::move(found).with(fmt::format(" ({})", other.about));
+    if (Finding found = compare_with_example(*other, *there); !found.ok()) return std::move(found).with(fmt::format(" ({})", other->about));
   }
   return {};
 }
@@ -167,17 +197,22 @@ Finding OperatorExamination::examine_all() {
   for (const auto* list : {&cases->examples, &cases->generic})
     for (const OperatorCase& one : *list)
       if (Finding found = examine_case(one); !found.ok()) return found;
+  const bool by_dtype = depends_on_dtype(cases->examples);
   for (const auto& list : {cases->examples, whole_number_cases(schema_, seed_)})
     for (const OperatorCase& one : list)
-      if (Finding found = examine_dtypes(one); !found.ok()) return found;
+      if (Finding found = by_dtype ? Finding() : examine_dtypes(one); !found.ok()) return found;
   // Also what no generic inputs fit: examples do.
   for (uint32_t port = 0; port < schema_.op->input_count; ++port)
     for (const DType dtype : coverage_.dtypes(port, port > 0))
-      for (OperatorCase one : cases->examples)
-        if (in_dtype(schema_, port, dtype, one))
-          if (Finding found = examine_case(one); !found.ok()) return found;
-  const std::string special = ran_ ? examine_special_values(registry_, schema_, seed_) : std::string();
-  return {"pointwise-differs", special};
+      for (OperatorCase one : cases->examples) {
+        if (!in_dtype(schema_, port, dtype, one)) continue;
+        if (by_dtype) one.expected.clear();
+        if (Finding found = examine_case(one); !found.ok()) return found;
+      }
+  if (!ran_) return {};
+  const std::string swapped = examine_commutative_values(registry_, schema_, seed_);
+  if (!swapped.empty()) return {"commutative", swapped};
+  return {"pointwise-differs", examine_special_values(registry_, schema_, seed_)};
 }
 
 OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
@@ -187,7 +222,10 @@ OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
   if (!ran_ && refusal_.empty()) return not_run("it has no outputs that are not optional, and no example");
   if (!ran_) return not_run(only ? refusal_ : fmt::format("no generic inputs fit it, {}", refusal_));
   if (device_ && !device_->ran()) return not_run(fmt::format("on {}: {}", device_->device(), device_->refusal()));
-  return {{}, only ? std::vector<std::string>() : coverage_.missing()};
+  if (only) return {};
+  std::vector<std::string> missing = coverage_.missing();
+  if (asks_epilogue_ && !has_epilogue_) missing.emplace_back("an epilogue");
+  return {{}, std::move(missing)};
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "alone/operator_runner.h"
-#include "commands/plugin/check/guarded_memory.h"
 #include "commands/plugin/check/verdict.h"
+#include "commands/plugin/check/watch/guarded_memory.h"
 
 namespace heddle::tool {
 

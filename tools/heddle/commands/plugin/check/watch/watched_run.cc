@@ -1,4 +1,4 @@
-#include "commands/plugin/check/watched_run.h"
+#include "commands/plugin/check/watch/watched_run.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

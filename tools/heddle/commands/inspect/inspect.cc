@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "commands/commands.h"
+#include "commands/inspect/inspect_plugin.h"
 #include "common/limit_options.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
@@ -21,7 +22,7 @@ namespace heddle::tool {
 namespace {
 
 struct InspectArguments {
-  std::string file;
+  std::string file, only;
   bool stats = false, verify = false, dot = false;
   std::vector<std::string> shapes, symbols;
   LimitOptions limits;
@@ -168,25 +169,10 @@ Status inspect_weights(const InspectArguments& o, Report& report) {
   return {};
 }
 
-Status inspect_plugin(const InspectArguments& o, Report& report) {
-  Registry registry;
-  HEDDLE_CHECK(registry.load(o.file));
-  const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
-  report.say(fmt::format("plugin {} {}: {} operators, {} kernels", quoted(plugin.name), word(plugin.version), plugin.operators.size(),
-                         plugin.kernels.size()));
-  Json operators = Json::array();
-  for (const OperatorSchema& s : plugin.operators) {
-    operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}, {"doc", s.op->doc ? s.op->doc : ""}});
-    report.say(fmt::format("  {} {}  {}", display_name(s.domain, s.name), s.version, s.op->doc ? s.op->doc : ""));
-  }
-  report.json["plugin"] = {{"name", plugin.name}, {"version", plugin.version}, {"operators", operators}};
-  return {};
-}
-
 Status inspect(const InspectArguments& o, Report& report) {
   const std::string extension = std::filesystem::path(o.file).extension().string();
   if (extension == ".safetensors") return inspect_weights(o, report);
-  if (extension == ".so") return inspect_plugin(o, report);
+  if (extension == ".so") return inspect_plugin(o.file, o.only, report);
   LoadOptions load;
   load.verify_checksums = o.verify;
   HEDDLE_TRY(load.limits, o.limits.limits());
@@ -209,6 +195,7 @@ Run declare_inspect(CLI::App& app) {
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension, for flops")->type_name("N=8")->needs("--stats");
   app.add_flag("--verify", o->verify, "check every checksum");
   app.add_flag("--dot", o->dot, "Graphviz");
+  app.add_option("--operator", o->only, "of a plugin: this operator alone")->type_name("NAME");
   o->limits.declare(app);
   return [o](Report& report) { return report.finish_with(inspect(*o, report)); };
 }

@@ -1,4 +1,4 @@
-#include "commands/plugin/check/guarded_memory.h"
+#include "commands/plugin/check/watch/guarded_memory.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

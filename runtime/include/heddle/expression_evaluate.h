@@ -1,0 +1,214 @@
+// Evaluation of pointwise expressions (expression.h) in a kernel of one's own, as for the epilogue that the host fuses behind it:
+//
+//   Program stage;                                                       // accepts_epilogue, create
+//   stage.inputs = {"acc", "operand"};
+//   if (!parse(context.stage(0).expression, {}, stage, error)) return invalid(error);
+//   stage_ = Evaluator<float>::of(stage, error);                         // std::optional, a member of the kernel
+//   if (!stage_) return invalid(error);
+//   context.set_scratch(0, stage_->scratch_bytes());                     // prepare
+//   stage_->run(columns, {{row, 1}, {bias, 1}}, row, thread_scratch<float>(context));  // run
+//
+// T is one of the types that the runtime computes in: float, double, int32_t, int64_t, uint64_t. Each operation is rounded to T. The bits
+// are those of the runtime's own kernels, but for functions of libm (exp, log, pow, sin, ...), which may differ in the last places:
+// - min and max are NaN if either side is one, of equal operands the second; comparisons and logical operations give 0 or 1, of NaN too;
+// - round is to nearest, halves to even; mod has the sign of the divisor, fmod of the dividend; powers of 1 and 2 are x and x * x;
+// - integers wrap and never trap: x / 0 and x mod 0 are 0, the smallest number / -1 is itself, 0 to a negative power is 0, shifts by the
+//   width or more give 0. They have no exp, log, sqrt and the like, and no constants with a fraction; floats have no bits to work on.
+// Not with -ffast-math, which takes NaN and infinities away. Header-only, C++17.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "heddle/expression.h"
+#include "heddle/expression_operations.h"
+
+namespace heddle {
+namespace expression {
+
+// Why no program like this can be evaluated in T ("bit_and is not defined for floats"); empty: it can.
+template <class T>
+std::string refusal(const Program& program) {
+  const char* const kind = std::is_floating_point<T>::value ? "floats" : "integers";
+  if (program.code.empty()) return "a program without instructions has no result";
+  for (size_t k = 0; k < program.code.size(); ++k) {
+    const Instruction& i = program.code[k];
+    if (i.op == Opcode::constant) {
+      if (!std::is_floating_point<T>::value && !(i.literal == std::trunc(i.literal)))
+        return "constant " + (std::isnan(i.literal) ? "nan" : detail::print_number(i.literal)) + " is not an integer, but the inputs are";
+      continue;
+    }
+    const size_t most = i.op == Opcode::input ? program.inputs.size() : k;
+    const int32_t operands[] = {i.a, i.b, i.c};
+    for (int n = 0; n < std::max(1, info(i.op).arity); ++n)
+      if (operands[n] < 0 || static_cast<size_t>(operands[n]) >= most)
+        return "instruction " + std::to_string(k) + " reads what does not stand before it";
+    if (i.op != Opcode::input && !detail::with_operation<T>(i.op, [](auto) {}))
+      return std::string(info(i.op).name) + " is not defined for " + kind;
+  }
+  return {};
+}
+
+// The program on one element of each of its inputs, in their order; none: what refusal() says. Allocates: for single numbers; Evaluator is
+// for many.
+template <class T>
+std::optional<T> evaluate(const Program& program, const T* inputs) {
+  if (!refusal<T>(program).empty()) return std::nullopt;
+  std::vector<T> values;
+  values.reserve(program.code.size());
+  for (const Instruction& i : program.code) {
+    const auto of = [&](int32_t k) { return values[static_cast<size_t>(k)]; };
+    T result = 0;
+    if (i.op == Opcode::input)
+      result = inputs[i.a];
+    else if (i.op == Opcode::constant)
+      result = detail::converted<T>(i.literal);
+    else
+      detail::with_operation<T>(i.op, [&](auto f) {
+        if constexpr (std::is_invocable<decltype(f), T>::value)
+          result = f(of(i.a));
+        else if constexpr (std::is_invocable<decltype(f), T, T>::value)
+          result = f(of(i.a), of(i.b));
+        else
+          result = f(of(i.a), of(i.b), of(i.c));
+      });
+    values.push_back(result);
+  }
+  return values.back();
+}
+
+// A program made ready for runs of elements. Made where memory may be allocated (create, prepare); run() allocates nothing and may be
+// called by several threads at once.
+template <class T>
+class Evaluator {
+ public:
+  // Where the elements of an input lie: one behind the other (step 1), or one for all (step 0).
+  struct Input {
+    const T* data;
+    ptrdiff_t step;
+  };
+
+  // None, and a sentence in `error`: what refusal() says.
+  static std::optional<Evaluator> of(const Program& program, std::string& error) {
+    error = refusal<T>(program);
+    if (!error.empty()) return std::nullopt;
+    return Evaluator(program);
+  }
+
+  size_t input_count() const { return input_count_; }
+  // Of run(), for each thread that is in it.
+  uint64_t scratch_bytes() const { return (register_count_ + input_count_) * block * sizeof(T); }
+
+  // output[k] = program(inputs[0].data[k * step], ...) for k below n; inputs in the order of the program's. The output may be the memory of
+  // an input with step 1, and must not overlap one in another way. What an element becomes does not depend on the others.
+  void run(int64_t n, const Input* inputs, T* output, T* scratch) const {
+    T* const repeated = scratch + register_count_ * block;
+    for (size_t i = 0; i < input_count_; ++i)
+      if (inputs[i].step == 0 && n > 0) std::fill_n(repeated + i * block, std::min<int64_t>(n, block), *inputs[i].data);
+    for (int64_t at = 0; at < n; at += block) {
+      const int64_t count = std::min<int64_t>(n - at, block);
+      const auto source = [&](const Operand& of) -> const T* {
+        const size_t first = of.index * static_cast<size_t>(block);
+        if (of.kind == Operand::constant) return constants_.data() + first;
+        if (of.kind == Operand::result) return scratch + first;
+        return inputs[of.index].step == 0 ? repeated + first : inputs[of.index].data + at;
+      };
+      for (const Step& step : steps_)
+        compute(step.op, source(step.operands[0]), source(step.operands[1]), source(step.operands[2]), scratch + step.target * block,
+                count);
+      std::memmove(output + at, source(result_), static_cast<size_t>(count) * sizeof(T));
+    }
+  }
+  void run(int64_t n, std::initializer_list<Input> inputs, T* output, T* scratch) const { run(n, inputs.begin(), output, scratch); }
+
+ private:
+  static constexpr int64_t block = 256;  // elements of a register: several stay in the first level cache
+
+  struct Operand {
+    enum Kind : uint8_t { input, constant, result } kind = result;
+    size_t index = 0;  // of the input, the constant or the register
+  };
+  struct Step {
+    Opcode op;
+    Operand operands[3];
+    size_t target;
+  };
+
+  explicit Evaluator(const Program& program) : input_count_(program.inputs.size()) {
+    Program needed = program;
+    prune(needed);
+    place(needed);
+  }
+
+  // What each value is, and the register of each result: free again behind the last step that reads it.
+  void place(const Program& program) {
+    const size_t n = program.code.size();
+    std::vector<size_t> last_use(n, 0);
+    for (size_t k = 0; k < n; ++k) for_operands(program.code[k], [&](size_t operand) { last_use[operand] = k; });
+    last_use[n - 1] = n;
+    std::vector<Operand> values(n);
+    std::vector<size_t> free;
+    for (size_t k = 0; k < n; ++k) {
+      const Instruction& i = program.code[k];
+      Operand& value = values[k];
+      if (i.op == Opcode::input) {
+        value = {Operand::input, static_cast<size_t>(i.a)};
+        continue;
+      }
+      if (i.op == Opcode::constant) {
+        value = {Operand::constant, constants_.size() / block};
+        constants_.insert(constants_.end(), block, detail::converted<T>(i.literal));
+        continue;
+      }
+      if (free.empty()) free.push_back(register_count_++);
+      value.index = free.back();
+      free.pop_back();
+      Step step = {i.op, {}, value.index};
+      size_t count = 0;
+      for_operands(i, [&](size_t operand) {
+        step.operands[count++] = values[operand];
+        if (values[operand].kind != Operand::result || last_use[operand] != k) return;
+        free.push_back(values[operand].index);
+        last_use[operand] = n;  // it may be read twice here, and is given back once
+      });
+      for (size_t rest = count; rest < 3; ++rest) step.operands[rest] = step.operands[0];
+      steps_.push_back(step);
+    }
+    result_ = values[n - 1];
+  }
+
+  template <class F>
+  static void for_operands(const Instruction& i, F f) {
+    const int32_t operands[] = {i.a, i.b, i.c};
+    for (int k = 0; k < info(i.op).arity; ++k) f(static_cast<size_t>(operands[k]));
+  }
+
+  // The target is no operand: place() gives it a register of its own.
+  static void compute(Opcode op, const T* a, const T* b, const T* c, T* __restrict target, int64_t count) {
+    detail::with_operation<T>(op, [&](auto f) {
+      if constexpr (std::is_invocable<decltype(f), T>::value)
+        for (int64_t k = 0; k < count; ++k) target[k] = f(a[k]);
+      else if constexpr (std::is_invocable<decltype(f), T, T>::value)
+        for (int64_t k = 0; k < count; ++k) target[k] = f(a[k], b[k]);
+      else
+        for (int64_t k = 0; k < count; ++k) target[k] = f(a[k], b[k], c[k]);
+    });
+  }
+
+  size_t input_count_;
+  size_t register_count_ = 0;
+  std::vector<T> constants_;  // a block each
+  std::vector<Step> steps_;
+  Operand result_;
+};
+
+}  // namespace expression
+}  // namespace heddle

@@ -1,0 +1,138 @@
+// Numbers in the texts of expressions (expression.h): read as the nearest double, printed as the shortest text that is read as the same
+// bits, both whatever locale the host has set.
+//
+// By <charconv>, where the library has all of it; before libc++ 20 it can't read. There POSIX's functions do the same in the locale "C".
+// HEDDLE_EXPRESSION_WITHOUT_CHARCONV, defined for a whole program, takes these anywhere: tests compare the two.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#if defined(__cpp_lib_to_chars) && !defined(HEDDLE_EXPRESSION_WITHOUT_CHARCONV)
+#define HEDDLE_EXPRESSION_CHARCONV_ 1
+#else
+#define HEDDLE_EXPRESSION_CHARCONV_ 0
+#include <locale.h>  // POSIX's newlocale, which <clocale> need not have
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#endif
+
+namespace heddle {
+namespace expression {
+namespace detail {
+
+// Not those of <cctype>, which ask the host's locale.
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Behind the number that begins at `p`: digits with at most one point among them, and an exponent. `p` itself: there is none.
+inline const char* number_end(const char* p) {
+  const char* const begin = p;
+  int digits = 0;
+  for (bool point = false; is_digit(*p) || (*p == '.' && !point); ++p) {
+    point = point || *p == '.';
+    digits += *p != '.';
+  }
+  if (digits == 0) return begin;
+  if (*p != 'e' && *p != 'E') return p;
+  const char* exponent = p + 1;
+  if (*exponent == '+' || *exponent == '-') ++exponent;
+  if (!is_digit(*exponent)) return p;
+  while (is_digit(*exponent)) ++exponent;
+  return exponent;
+}
+
+#if HEDDLE_EXPRESSION_CHARCONV_
+
+inline double nearest_number(const char* begin, const char* end) {
+  double value = 0;
+  std::from_chars(begin, end, value);
+  return value;
+}
+
+inline std::string print_number(double finite) {
+  char buffer[40];
+  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), finite).ptr};
+}
+
+#else
+
+// The calling thread has the locale "C" as long as this lives.
+class ClassicLocale {
+ public:
+  ClassicLocale() : classic_(newlocale(LC_ALL_MASK, "C", static_cast<locale_t>(nullptr))) {
+    if (!classic_) std::abort();  // there is no memory at all: "C" is built in
+    before_ = uselocale(classic_);
+  }
+  ~ClassicLocale() {
+    uselocale(before_);
+    freelocale(classic_);
+  }
+  ClassicLocale(const ClassicLocale&) = delete;
+  ClassicLocale& operator=(const ClassicLocale&) = delete;
+
+ private:
+  locale_t classic_, before_;
+};
+
+inline double nearest_number(const char* begin, const char* end) {
+  const ClassicLocale here;
+  return std::strtod(std::string(begin, end).c_str(), nullptr);
+}
+
+// One more in the last place of "1.23e+45"; false: all of its digits are nines.
+inline bool count_up(std::string& scientific) {
+  for (size_t at = scientific.find('e'); at-- > 0;) {
+    char& digit = scientific[at];
+    if (!is_digit(digit)) continue;
+    digit = digit == '9' ? '0' : static_cast<char>(digit + 1);
+    if (digit != '0') return true;
+  }
+  return false;
+}
+
+// Of the texts with the fewest digits that stand for `value` the nearest one, as "1.23e+45".
+inline std::string fewest_digits(double value) {
+  char buffer[40];
+  for (int places = 0;; ++places) {
+    std::string text(buffer, static_cast<size_t>(std::snprintf(buffer, sizeof(buffer), "%.*e", places, value)));
+    if (std::strtod(text.c_str(), nullptr) == value) return text;
+    // At a power of two more numbers beyond it than before it are read as it, so that the next one may be, though it is not the nearest.
+    if (count_up(text) && std::strtod(text.c_str(), nullptr) == value) return text;
+  }
+}
+
+// With or without an exponent, whichever is shorter, as std::to_chars has it.
+inline std::string print_number(double finite) {
+  const ClassicLocale here;
+  const std::string scientific = fewest_digits(std::fabs(finite));
+  const size_t e = scientific.find('e');
+  const int digits = static_cast<int>(e == 1 ? e : e - 1), exponent = std::atoi(scientific.c_str() + e + 1);
+  const int plain = exponent < 0 ? digits + 1 - exponent : (digits > exponent + 1 ? digits + 1 : exponent + 1);
+  const std::string sign = std::signbit(finite) ? "-" : "";
+  if (plain > static_cast<int>(scientific.size())) return sign + scientific;
+  char buffer[40];
+  const int places = std::max(0, digits - 1 - exponent);
+  return sign + std::string(buffer, static_cast<size_t>(std::snprintf(buffer, sizeof(buffer), "%.*f", places, std::fabs(finite))));
+}
+
+#endif
+
+// The number that all of [begin, end) is; false: no double is near it.
+inline bool read_number(const char* begin, const char* end, double& value) {
+  value = nearest_number(begin, end);
+  bool zero = true;
+  for (const char* p = begin; p != end && *p != 'e' && *p != 'E'; ++p) zero = zero && (*p == '0' || *p == '.');
+  return zero || (value != 0 && !std::isinf(value));
+}
+
+}  // namespace detail
+}  // namespace expression
+}  // namespace heddle

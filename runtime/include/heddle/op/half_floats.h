@@ -1,0 +1,136 @@
+// f16 (IEEE binary16) and bf16 as elements of kernels: two bytes of storage, computed with as float.
+//
+//   template <class T>
+//   Status scale(In<T> x, Out<T> y) {
+//     for (int64_t i = 0; i < x.size; ++i) y[i] = static_cast<T>(2 * static_cast<wide_t<T>>(x[i]));
+//     return {};
+//   }
+//
+// To float is exact, and implicit: `a + b`, `a < b` are those of floats. From float or double rounds once, to nearest even, overflow gives
+// infinity, NaNs stay NaNs (quiet); it has to be asked for, because it loses digits.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "heddle/abi.h"
+
+namespace heddle {
+namespace plugin {
+
+struct f16;
+struct bf16;
+inline float to_float(f16 value);
+inline float to_float(bf16 value);
+inline f16 to_f16(float value);
+inline f16 to_f16(double value);
+inline bf16 to_bf16(float value);
+inline bf16 to_bf16(double value);
+
+struct f16 {
+  uint16_t bits;
+  f16() = default;
+  inline explicit f16(float value);
+  inline explicit f16(double value);
+  // An integer might mean the bits or the number: from_bits(0x3c00), or f16(1.0f).
+  template <class Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
+  explicit f16(Integer) = delete;
+  static constexpr f16 from_bits(uint16_t bits) { return f16(bits, AsBits()); }
+  operator float() const { return to_float(*this); }
+
+ private:
+  struct AsBits {};
+  constexpr f16(uint16_t stored, AsBits) : bits(stored) {}
+};
+
+struct bf16 {
+  uint16_t bits;
+  bf16() = default;
+  inline explicit bf16(float value);
+  inline explicit bf16(double value);
+  template <class Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
+  explicit bf16(Integer) = delete;  // as f16's
+  static constexpr bf16 from_bits(uint16_t bits) { return bf16(bits, AsBits()); }
+  operator float() const { return to_float(*this); }
+
+ private:
+  struct AsBits {};
+  constexpr bf16(uint16_t stored, AsBits) : bits(stored) {}
+};
+
+static_assert(sizeof(f16) == 2 && std::is_trivially_copyable<f16>::value && std::is_trivially_default_constructible<f16>::value,
+              "two bytes");
+static_assert(sizeof(bf16) == 2 && std::is_trivially_copyable<bf16>::value && std::is_trivially_default_constructible<bf16>::value,
+              "two bytes");
+
+// The type in which elements of T are computed with: float for the 16-bit ones, else T.
+template <class T>
+using wide_t = std::conditional_t<std::is_same<T, f16>::value || std::is_same<T, bf16>::value, float, T>;
+
+namespace detail {
+
+inline uint32_t bits_of(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+inline float float_of(uint32_t bits) {
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// Rounded to odd: of two floats beside `value` the one whose last bit is set. What rounds it again to 16 bits rounds once. NaN stays NaN.
+inline float odd_float(double value) {
+  const float nearest = static_cast<float>(value);
+  const double back = static_cast<double>(nearest);
+  const uint32_t bits = bits_of(nearest);
+  if (back == value || value != value || (bits & 1u)) return nearest;
+  const bool away = (back < 0 ? -back : back) > (value < 0 ? -value : value);
+  return float_of(away ? bits - 1 : bits + 1);
+}
+
+}  // namespace detail
+
+// Without branches, so that compilers make vectors of loops, and without subnormal floats, which a process may have turned off.
+inline float to_float(f16 value) {
+  const uint32_t sign = (value.bits & 0x8000u) << 16, magnitude = value.bits & 0x7FFFu;
+  const uint32_t wide = (magnitude << 13) + (magnitude >= 0x7C00u ? 0x70000000u : 0x38000000u);
+  const uint32_t subnormal = detail::bits_of(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
+  const uint32_t is_subnormal = 0u - static_cast<uint32_t>(magnitude < 0x0400u);
+  return detail::float_of((subnormal & is_subnormal) | (wide & ~is_subnormal) | sign);
+}
+inline float to_float(bf16 value) {
+  return detail::float_of(static_cast<uint32_t>(value.bits) << 16);
+}
+
+inline f16 to_f16(float value) {
+  const uint32_t bits = detail::bits_of(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
+  // A carry out of the mantissa gives the next exponent, at the end infinity.
+  uint32_t half = (magnitude - 0x38000000u + 0x0FFFu + ((magnitude >> 13) & 1u)) >> 13;
+  // Below 2^-14: units of 2^-24, rounded by the addition, for 0.5 has an ulp of 2^-24.
+  if (magnitude < 0x38800000u) half = detail::bits_of(detail::float_of(magnitude) + 0.5f) - 0x3F000000u;
+  if (magnitude >= 0x47800000u) half = 0x7C00u;  // 65536 and more
+  if (magnitude > 0x7F800000u) half = 0x7E00u | ((magnitude >> 13) & 0x3FFu);
+  return f16::from_bits(static_cast<uint16_t>(sign | half));
+}
+inline bf16 to_bf16(float value) {
+  const uint32_t bits = detail::bits_of(value);
+  const uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16, quiet = (bits >> 16) | 0x40u;
+  return bf16::from_bits(static_cast<uint16_t>((bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded));
+}
+inline f16 to_f16(double value) {
+  return to_f16(detail::odd_float(value));
+}
+inline bf16 to_bf16(double value) {
+  return to_bf16(detail::odd_float(value));
+}
+
+inline f16::f16(float value) : f16(to_f16(value)) {}
+inline f16::f16(double value) : f16(to_f16(value)) {}
+inline bf16::bf16(float value) : bf16(to_bf16(value)) {}
+inline bf16::bf16(double value) : bf16(to_bf16(value)) {}
+
+}  // namespace plugin
+}  // namespace heddle

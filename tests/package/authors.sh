@@ -1,0 +1,32 @@
+#!/bin/bash
+# authors.sh PREFIX WORK COMPILER: the plugins of tests/authors/operators, built outside this tree from the installed package alone, pass the
+# installed `heddle plugin check --strict`, and on the simulated accelerator what runs there; by clang++ too, where there is one.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$1 work=$2 compiler=$3
+unset HEDDLE_PLUGIN_DIR
+compilers=("$compiler")
+clang=$(command -v clang++ || true)
+if [ -n "$clang" ] && ! "$compiler" --version | grep -q clang; then compilers+=("$clang"); fi
+
+rm -rf "$work"
+cp -r "$here/../authors/operators" "$work"
+for compiler in "${compilers[@]}"; do
+  build=$work/build_$(basename "$compiler")
+  cmake -S "$work" -B "$build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release
+  cmake --build "$build"
+  operators=0
+  for plugin in "$build"/*.so; do
+    "$prefix/bin/heddle" plugin check "$plugin" --strict --timeout 120 | tee "$build/verdicts" || {
+      echo "$plugin did not pass"
+      exit 1
+    }
+    operators=$((operators + $(grep -c '^ok   authors::' "$build/verdicts")))
+    # Steps that wait and outputs without a bound are the host's: not run there is no failure.
+    "$prefix/bin/heddle" plugin check "$plugin" --device sim:0 --timeout 120
+  done
+  [ "$operators" -ge 20 ] || {
+    echo "only $operators operators were checked"
+    exit 1
+  }
+done

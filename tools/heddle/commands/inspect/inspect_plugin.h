@@ -1,0 +1,14 @@
+// What a plugin declares, for people and as JSON: ports, attributes, gradients and examples of its operators.
+#pragma once
+
+#include <string>
+
+#include "common/command.h"
+
+namespace heddle::tool {
+
+// Of the plugin `file`; `only`: of this operator, by its name with or without the domain; empty: of all. Errors: those of loading;
+// unknown_name.
+Status inspect_plugin(const std::string& file, const std::string& only, Report& report);
+
+}  // namespace heddle::tool
