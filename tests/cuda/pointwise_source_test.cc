@@ -105,7 +105,7 @@ TEST(PointwiseSource, EveryOperationHasTheHostsResults) {
     p.add(int64_t{1003});
     ASSERT_EQ(p.bytes(), module->parameter_bytes(m.entry));
     ASSERT_EQ(module->launch(m.entry, {2}, {64}, p.data()), "");
-    EXPECT_EQ(conformance::difference({got}, {conformance::numbers_of(*(*expected)[0])}, 4), "")
+    EXPECT_EQ(conformance::difference({got}, {conformance::numbers_of(*(*expected)[0])}, {4}), "")
         << m.program << " of " << to_string(m.dtype);
   }
 }
