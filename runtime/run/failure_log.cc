@@ -113,6 +113,14 @@ Status FailureLog::error(uint32_t stop) const {
   // A step that was told to end because another one failed is not what went wrong, nor one that a lost device has refused.
   const auto rank = [](const Failure* f) { return std::tuple(f->status == HEDDLE_ERROR_CANCELLED, f->refused, f->step); };
   std::sort(reported.begin(), reported.end(), [&](const Failure* a, const Failure* b) { return rank(a) < rank(b); });
+  // Beside what lost a device it is no news that it refused others.
+  const auto device_of = [&](const Failure* f) { return plan_.steps[f->step].on_device ? plan_.steps[f->step].on_device->device : 0; };
+  const auto told = [&](const Failure* f) {
+    return std::any_of(reported.begin(), reported.end(), [&](const Failure* other) {
+      return other->status == HEDDLE_ERROR_DEVICE_LOST && !other->refused && device_of(other) == device_of(f);
+    });
+  };
+  std::erase_if(reported, [&](const Failure* f) { return f->refused && told(f); });
   Status first = described(*reported.front(), stop);
   for (size_t i = 1; i < reported.size(); ++i) {
     Status other = described(*reported[i], stop);

@@ -4,10 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
+
+#ifdef HEDDLE_WITH_CUDA
+#include "cuda/standin_complaints.h"
+#endif
 
 namespace heddle::testing_devices {
 
@@ -16,13 +23,20 @@ struct DeviceKind {
   std::string library;       // built beside the tests
   int devices = 1;           // how many there are
   int64_t memory_bytes = 0;  // of each, as `heddle devices` prints it
-  // It reads HEDDLE_<KIND>_DEVICES and others (plugins/sim/backend.cc).
+  // Of the environment while tests of it run: where a library that its plugin loads is, say.
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  // It reads <settings>_DEVICES, _MEMORY and _SEED (docs/sim.md).
   bool has_settings = false;
-  // While the file exists that HEDDLE_<KIND>_HOLD names, its streams begin nothing.
+  std::string settings = "";  // empty: HEDDLE_<KIND>
+  // What it says when it is told that there are none; empty: that the setting is 0.
+  std::string said_of_none = "";
+  // It reads <settings>_BROKEN, _FORGETFUL and _WRONG too: it can be told to do what no device should.
+  bool misbehaves = false;
+  // While the file exists that <settings>_HOLD names, its streams begin nothing.
   bool can_be_held = false;
   // It launches the CPU's kernels where it has none.
   bool runs_host_kernels = false;
-  // It takes faults by rule, HEDDLE_<KIND>_FAULTS (plugins/sim/faults.h).
+  // It takes faults by rule, <settings>_FAULTS (plugins/sim/faults.h).
   bool has_fault_rules = false;
   // Its clock can be held, and says what was done when (plugins/sim/native.h).
   bool has_clock = false;
@@ -32,8 +46,21 @@ struct DeviceKind {
   bool has_faults() const { return has_fault_rules || has_own_operators; }
   // It has kernels for Relu, Add, MatMul, SgdUpdate and AccumulateAdd alone, so that other operators run on the host.
   bool has_few_kernels = false;
+  // It has a kernel for MatMul. Nets of this suite that need none multiply numbers instead.
+  bool has_products = true;
+  // It has kernels for SgdUpdate and AccumulateAdd, and for RandomUniformLike.
+  bool has_updates = true, has_random_numbers = true;
   // No one else takes memory of it, and what memory_info says is exact.
   bool counts_memory = false;
+  // What was done with it since the last test that must not be, one a line; null: it does not look.
+  std::string (*complaints)() = nullptr;
+
+  // "HEDDLE_SIM_SEED"
+  std::string setting(const std::string& name) const {
+    std::string text = settings.empty() ? "HEDDLE_" + this->name : settings;
+    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text + "_" + name;
+  }
 };
 
 inline const std::vector<DeviceKind>& device_kinds() {
@@ -43,6 +70,7 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .devices = 2,
        .memory_bytes = int64_t{4} << 30,
        .has_settings = true,
+       .misbehaves = true,
        .can_be_held = true,
        .has_own_operators = true,
        .has_gates = true,
@@ -53,11 +81,30 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .devices = 2,
        .memory_bytes = int64_t{4} << 30,
        .has_settings = true,
+       .misbehaves = true,
        .can_be_held = true,
        .runs_host_kernels = true,
        .has_fault_rules = true,
        .has_clock = true,
        .counts_memory = true},
+#ifdef HEDDLE_WITH_CUDA
+      // On the library that stands in for NVIDIA's (tests/cuda/standin), which knows no operators: it takes no faults by operator or step,
+      // and has no clock.
+      {.name = "cuda",
+       .library = HEDDLE_BINARY_DIR "/lib/cuda.so",
+       .devices = 2,
+       .memory_bytes = int64_t{4} << 30,
+       .environment = {{"HEDDLE_CUDA_STANDIN", HEDDLE_BINARY_DIR "/lib/test/cuda_standin.so"}, {"HEDDLE_CUDA_CACHE", "off"}},
+       .has_settings = true,
+       .settings = "HEDDLE_CUDA_STANDIN",
+       .said_of_none = "cudaGetDeviceCount: no CUDA-capable device is detected (cudaErrorNoDevice)",
+       .can_be_held = true,
+       .has_products = false,
+       .has_updates = false,
+       .has_random_numbers = false,
+       .counts_memory = true,
+       .complaints = testing_standin::complaints},
+#endif
   };
   return kinds;
 }
@@ -82,7 +129,16 @@ inline std::string device_name(int index) {
 
 class DeviceTest : public ::testing::TestWithParam<DeviceKind> {
  protected:
-  DeviceTest() { kind_under_test() = &GetParam(); }
+  DeviceTest() {
+    kind_under_test() = &GetParam();
+    for (const auto& [name, value] : kind().environment) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~DeviceTest() override {
+    if (kind().complaints) {
+      EXPECT_EQ(kind().complaints(), "");
+    }
+    for (const auto& [name, value] : kind().environment) ::unsetenv(name.c_str());
+  }
 };
 
 // A suite of TEST_P over all kinds.

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -36,14 +35,13 @@ class Setting {
 // A setting of the kind under test: its plugin reads it when it is loaded or a device is opened, others never do.
 class DeviceSetting : public Setting {
  public:
-  DeviceSetting(const std::string& name, const std::string& value) : Setting("HEDDLE_" + upper(kind().name) + "_" + name, value) {}
-
- private:
-  static std::string upper(std::string text) {
-    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return text;
-  }
+  DeviceSetting(const std::string& name, const std::string& value) : Setting(kind().setting(name), value) {}
 };
+
+// What a kind says whose setting DEVICES is 0.
+inline std::string said_of_none(const DeviceSetting& devices) {
+  return kind().said_of_none.empty() ? devices.name() + " is 0" : kind().said_of_none;
+}
 
 // While it is closed the streams of devices that are opened under it begin nothing.
 class Gate {
@@ -148,18 +146,26 @@ inline SessionOptions silent(int streams = 1) {
   return options;
 }
 
-// x -> MatMul -> Relu on the device, the host in between, two branches that join again on the device.
+// A product with n x n weights: of matrices, or of numbers with n weights where the device has no kernel for those.
+inline const char* product_type() {
+  return kind().has_products ? "MatMul" : "Mul";
+}
+inline Shape weight_shape(int64_t n) {
+  return kind().has_products ? Shape{n, n} : Shape{n};
+}
+
+// x -> product -> Relu on the device, the host in between, two branches that join again on the device.
 inline Net mixed_net(const std::string& device = device_name(0)) {
   NetBuilder b("mixed");
   const ValueId x = b.input("x", DType::f32, Shape{8, 16});
-  const ValueId w = b.constant("w", whole_numbers(Shape{16, 16}, 1, 3));
-  const ValueId a = on(b, device, b.add1("MatMul", "a", {x, w}));
+  const ValueId w = b.constant("w", whole_numbers(weight_shape(16), 1, 3));
+  const ValueId a = on(b, device, b.add1(product_type(), "a", {x, w}));
   const ValueId r = on(b, device, b.add1("Relu", "r", {a}));
   const ValueId left = on(b, device, b.add1("Add", "left", {r, x}));
   const ValueId turned = b.add1("Neg", "turned", {r});
   const ValueId right = on(b, device, b.add1("Add", "right", {turned, a}));
   const ValueId joined = on(b, device, b.add1("Add", "joined", {left, right}));
-  b.output(on(b, device, b.add1("MatMul", "y", {joined, w})));
+  b.output(on(b, device, b.add1(product_type(), "y", {joined, w})));
   b.output(b.add1("Transpose", "z", {left}));
   return b.finish();
 }

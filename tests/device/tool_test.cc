@@ -86,7 +86,7 @@ TEST_P(DeviceTool, ComparesDevices) {
 }
 
 TEST_P(DeviceTool, OtherResultsOnAnotherDeviceFail) {
-  HEDDLE_DEVICE_NEEDS(has_settings);
+  HEDDLE_DEVICE_NEEDS(misbehaves);
   std::ofstream(net_) << R"({"heddle": 1, "name": "two", "inputs": ["x"], "outputs": ["y", "z"],
     "operator_sets": [{"domain": "", "version": 17}], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4, 4]}],
     "nodes": [{"name": "y", "type": "MatMul", "inputs": ["x", "x"], "outputs": ["y"]},
@@ -216,11 +216,18 @@ TEST_P(DeviceTool, ListsDevicesAndWhyThereAreNone) {
   ASSERT_EQ(found.size(), static_cast<size_t>(kind().devices)) << out.dump(1);
   EXPECT_EQ(found[0]["name"], device_name(0));
   EXPECT_EQ(found[0]["memory_bytes"], kind().memory_bytes);
-  EXPECT_TRUE(out["unavailable"].empty());
+  // Of this kind: whether the machine has others does not matter.
+  const auto reasons = [&] {
+    std::vector<Json> all;
+    for (const Json& missing : out["unavailable"])
+      if (missing["backend"] == kind().name) all.push_back(missing["reason"]);
+    return all;
+  };
+  EXPECT_TRUE(reasons().empty());
   const DeviceSetting none("DEVICES", "0");
   ASSERT_EQ(tool("devices", &out), 0);
-  ASSERT_EQ(out["unavailable"].size(), 1u);
-  EXPECT_EQ(out["unavailable"][0]["reason"], none.name() + " is 0");
+  ASSERT_EQ(reasons().size(), 1u);
+  EXPECT_EQ(reasons()[0], said_of_none(none));
 }
 
 TEST_P(DeviceTool, DumpsWhatLiesOnTheDevice) {

@@ -62,6 +62,25 @@ TEST(FailureLog, WhatWasCancelledIsNotTheReason) {
   EXPECT_EQ(error.diagnostic().attached[1].node, "step0");
 }
 
+// A device that is lost refuses whatever comes behind: that is told only where nobody knows more.
+TEST(FailureLog, WhatALostDeviceRefusedIsNoNewsBesideWhatLostIt) {
+  Plan plan = plan_of(3);
+  for (PlanStep& step : plan.steps) {
+    step.on_device = std::make_unique<DeviceWork>();
+    step.on_device->device = 1;
+  }
+  PlanDevice device;
+  plan.devices.push_back(device);
+  FailureLog log(plan);
+  log.note(0, HEDDLE_ERROR_DEVICE_LOST, "the device is lost");
+  log.report(0, HEDDLE_ERROR_DEVICE_LOST);
+  EXPECT_EQ(log.error(stop_failed).diagnostic().node, "step0");
+  log.report(2, HEDDLE_ERROR_DEVICE_LOST, "an address");
+  const Status error = log.error(stop_failed);
+  EXPECT_EQ(error.diagnostic().node, "step2");
+  EXPECT_TRUE(error.diagnostic().attached.empty()) << error.text();
+}
+
 // A kernel may leave a text and then not fail after all.
 TEST(FailureLog, WhatWasOnlyNotedIsNoFailure) {
   const Plan plan = plan_of(2);

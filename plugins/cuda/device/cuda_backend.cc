@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <utility>
 
 #include "device/cuda_device.h"
 #include "device/errors.h"
@@ -22,17 +22,34 @@ heddle_status answer(const heddle_call* call, const Status& status) {
   return status.code;
 }
 
-// A call for an open device, made current on this thread. What it answers of a sticky error makes the device lost.
+// A call for an open device. What it answers of a sticky error makes the device lost.
 template <class F>
 heddle_status with(void* handle, const heddle_call* call, const F& body) {
   Device& device = device_of(handle);
-  if (device.lost) return answer(call, {HEDDLE_ERROR_DEVICE_LOST, "the device is lost: end the process to use it again"});
-  const Status status = [&]() -> Status {
+  if (device.loss) return answer(call, {HEDDLE_ERROR_DEVICE_LOST, device.loss.text()});
+  const Status status = body(device);
+  if (status.code != HEDDLE_ERROR_DEVICE_LOST) return answer(call, status);
+  device.loss.happened(status.text);
+  return answer(call, {HEDDLE_ERROR_DEVICE_LOST, device.loss.text()});
+}
+
+// The same, with the device made current on this thread.
+template <class F>
+heddle_status with_current(void* handle, const heddle_call* call, const F& body) {
+  return with(handle, call, [&](Device& device) -> Status {
     HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
     return body(device);
-  }();
-  if (status.code == HEDDLE_ERROR_DEVICE_LOST) device.lost = true;
-  return answer(call, status);
+  });
+}
+
+// Copies, waits and records need no current device (Programming Guide, Stream and Event Behavior); but a thread that has none yet gets the
+// first, and a context of it, by its first call.
+Status have_some_device(const Device& device) {
+  static thread_local bool has = false;
+  if (has) return {};
+  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+  has = true;
+  return {};
 }
 
 // ---------------------------------------------------------------- devices
@@ -44,7 +61,7 @@ heddle_status count(int32_t* devices, const heddle_call* call) {
     if (!missing->empty()) return host->set_error(call, HEDDLE_OK, missing->data(), missing->size()), HEDDLE_OK;
   int number = 0;
   if (const cudaError_t error = api.cudaGetDeviceCount(&number); error != cudaSuccess) {
-    const std::string why = error_text("cudaGetDeviceCount", error);
+    const std::string why = failed("cudaGetDeviceCount", error).text;
     host->set_error(call, HEDDLE_OK, why.data(), why.size());
     return HEDDLE_OK;
   }
@@ -77,17 +94,23 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
     made->major = made->properties.major;
     made->minor = made->properties.minor;
     made->multiprocessors = made->properties.multiProcessorCount;
+    const char* const blocking = std::getenv("HEDDLE_CUDA_BLOCKING");
+    made->blocking = blocking && std::string(blocking) == "1";
     HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made->memory_stream, cudaStreamNonBlocking, 0);
     return prepare_store_value(*made);
   }();
-  if (!status.ok()) return answer(call, status);
+  if (!status.ok()) {
+    if (made->memory_stream) Api::get().cudaStreamDestroy(made->memory_stream);
+    return answer(call, status);
+  }
   made->description = describe(*made);
   *handle = made.release();
   return HEDDLE_OK;
 }
 
+// Of a lost device nothing can be given back: every call fails, and CUDA takes it all when the process ends.
 void close(void* handle) {
-  Api::get().cudaStreamDestroy(device_of(handle).memory_stream);
+  if (!device_of(handle).loss) Api::get().cudaStreamDestroy(device_of(handle).memory_stream);
   delete &device_of(handle);
 }
 
@@ -96,7 +119,7 @@ const char* description(void* handle) {
 }
 
 heddle_status memory_info(void* handle, uint64_t* free_bytes, uint64_t* total_bytes, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device&) -> Status {
     size_t available = 0, total = 0;
     HEDDLE_CUDA_CALL(cudaMemGetInfo, &available, &total);
     *free_bytes = available;
@@ -106,7 +129,7 @@ heddle_status memory_info(void* handle, uint64_t* free_bytes, uint64_t* total_by
 }
 
 heddle_status properties(void* handle, heddle_device_properties* p, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device&) -> Status {
     int least = 0, greatest = 0;  // CUDA's lower numbers go first
     HEDDLE_CUDA_CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest);
     p->flags = HEDDLE_DEVICE_SHARED_EVENTS;
@@ -120,40 +143,58 @@ heddle_status properties(void* handle, heddle_device_properties* p, const heddle
 
 // ---------------------------------------------------------------- memory
 
+Status no_memory(uint64_t bytes) {
+  Status status = failed("cudaMallocAsync", cudaErrorMemoryAllocation);
+  size_t available = 0, total = 0;
+  if (Api::get().cudaMemGetInfo(&available, &total) == cudaSuccess)
+    status.text +=
+        ", " + std::to_string(bytes) + " bytes asked for, " + std::to_string(available) + " of " + std::to_string(total) + " free";
+  return status;
+}
+
 heddle_status allocate(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
-  return with(handle, call, [&](Device& device) -> Status {
-    HEDDLE_CUDA_CALL(cudaMallocAsync, memory, std::max<uint64_t>(bytes, 1), device.memory_stream);
+  return with_current(handle, call, [&](Device& device) -> Status {
+    const cudaError_t error = Api::get().cudaMallocAsync(memory, std::max<uint64_t>(bytes, 1), device.memory_stream);
+    if (error == cudaErrorMemoryAllocation) return no_memory(bytes);
+    if (error != cudaSuccess) return failed("cudaMallocAsync", error);
     HEDDLE_CUDA_CALL(cudaStreamSynchronize, device.memory_stream);
     return {};
   });
 }
 
 void release(void* handle, void* memory) {
-  const Api& api = Api::get();
-  api.cudaSetDevice(device_of(handle).index);
-  api.cudaFreeAsync(memory, device_of(handle).memory_stream);
+  Device& device = device_of(handle);
+  if (device.loss) return;
+  Api::get().cudaSetDevice(device.index);
+  Api::get().cudaFreeAsync(memory, device.memory_stream);
 }
 
 heddle_status allocate_host(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device&) -> Status {
     HEDDLE_CUDA_CALL(cudaHostAlloc, memory, std::max<uint64_t>(bytes, 1), cudaHostAllocPortable);
+    PinnedMemory::all().add(*memory, bytes);
     return {};
   });
 }
 
-void release_host(void*, void* memory) {
-  Api::get().cudaFreeHost(memory);
+void release_host(void* handle, void* memory) {
+  PinnedMemory::all().remove(memory);
+  if (!device_of(handle).loss) Api::get().cudaFreeHost(memory);
 }
 
+// What the embedding program has pinned itself is as it should be, and stays its own.
 heddle_status register_host(void* handle, void* memory, uint64_t bytes, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
-    HEDDLE_CUDA_CALL(cudaHostRegister, memory, bytes, cudaHostRegisterPortable);
+  return with_current(handle, call, [&](Device&) -> Status {
+    const cudaError_t error = Api::get().cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
+    if (error == cudaErrorHostMemoryAlreadyRegistered) return Api::get().cudaGetLastError(), Status();
+    if (error != cudaSuccess) return failed("cudaHostRegister", error);
+    PinnedMemory::all().add(memory, bytes);
     return {};
   });
 }
 
-void unregister_host(void*, void* memory) {
-  Api::get().cudaHostUnregister(memory);
+void unregister_host(void* handle, void* memory) {
+  if (PinnedMemory::all().remove(memory) && !device_of(handle).loss) Api::get().cudaHostUnregister(memory);
 }
 
 // Asked while plans are made: access is turned on where there is any.
@@ -161,10 +202,10 @@ int32_t reaches(void* handle, void* source) {
   const Api& api = Api::get();
   const int to = device_of(handle).index, from = device_of(source).index;
   int can = 0;
-  if (api.cudaDeviceCanAccessPeer(&can, to, from) != cudaSuccess || can == 0) return 1;  // the driver copies by the host, in one call
-  api.cudaSetDevice(to);
-  const cudaError_t enabled = api.cudaDeviceEnablePeerAccess(from, 0);
-  if (enabled == cudaErrorPeerAccessAlreadyEnabled) api.cudaGetLastError();
+  if (device_of(handle).loss || api.cudaSetDevice(to) != cudaSuccess) return 0;
+  const bool direct = api.cudaDeviceCanAccessPeer(&can, to, from) == cudaSuccess && can != 0;
+  // Where it is not, and where access is on already, the error is nobody's to see: then the driver copies by the host, in one call.
+  if (!direct || api.cudaDeviceEnablePeerAccess(from, 0) != cudaSuccess) api.cudaGetLastError();
   return 1;
 }
 
@@ -172,12 +213,10 @@ int32_t reaches(void* handle, void* source) {
 
 // A stream that the embedding program made is worked with as it is.
 heddle_status create_stream(void* handle, const heddle_stream_request* request, void** stream, const heddle_call* call) {
-  return with(handle, call, [&](Device& device) -> Status {
+  return with_current(handle, call, [&](Device& device) -> Status {
     auto* made = static_cast<cudaStream_t>(request->adopted);
     if (!made) HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made, cudaStreamNonBlocking, -request->priority);
-    const std::lock_guard<std::mutex> lock(device.mutex);
-    device.labels[made] = UINT64_MAX;
-    if (request->adopted) device.adopted.insert(made);
+    device.stream_of(made).adopted = request->adopted != nullptr;
     *stream = made;
     return {};
   });
@@ -186,42 +225,71 @@ heddle_status create_stream(void* handle, const heddle_stream_request* request, 
 void destroy_stream(void* handle, void* stream) {
   Device& device = device_of(handle);
   auto* const s = static_cast<cudaStream_t>(stream);
-  bool adopted = false;
-  {
-    const std::lock_guard<std::mutex> lock(device.mutex);
-    device.labels.erase(s);
-    adopted = device.adopted.erase(s) > 0;
-  }
   device.poller.forget(s);
-  if (adopted) return;
-  Api::get().cudaSetDevice(device.index);
-  Api::get().cudaStreamSynchronize(s);
-  Api::get().cudaStreamDestroy(s);
+  const bool adopted = device.stream_of(s).adopted;
+  if (!adopted && !device.loss) {
+    Api::get().cudaSetDevice(device.index);
+    Api::get().cudaStreamSynchronize(s);
+    Api::get().cudaStreamDestroy(s);
+  }
+  const std::lock_guard<std::mutex> lock(device.mutex);
+  device.streams.erase(s);
 }
 
 heddle_status create_event(void* handle, void** event, const heddle_call* call) {
-  return with(handle, call, [&](Device&) -> Status {
+  return with_current(handle, call, [&](Device& device) -> Status {
     cudaEvent_t made = nullptr;
     HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, &made, cudaEventDisableTiming);
     *event = made;
-    return {};
+    // A run is called back at most as often as it records.
+    size_t events = 0;
+    {
+      const std::lock_guard<std::mutex> lock(device.mutex);
+      events = ++device.events;
+    }
+    return device.poller.reserve(events);
   });
 }
 
-void destroy_event(void*, void* event) {
-  Api::get().cudaEventDestroy(static_cast<cudaEvent_t>(event));
+void destroy_event(void* handle, void* event) {
+  Device& device = device_of(handle);
+  if (!device.loss) Api::get().cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  const std::lock_guard<std::mutex> lock(device.mutex);
+  --device.events;
 }
 
 // ---------------------------------------------------------------- work
 
+// Whether a copy of it is done by the stream alone. What the embedding program has pinned CUDA knows.
+bool is_pinned(const void* memory, uint64_t bytes) {
+  if (PinnedMemory::all().holds(memory, bytes)) return true;
+  for (const void* const end : {memory, static_cast<const void*>(static_cast<const std::byte*>(memory) + bytes - 1)}) {
+    cudaPointerAttributes attributes = {};
+    if (Api::get().cudaPointerGetAttributes(&attributes, end) != cudaSuccess) return Api::get().cudaGetLastError(), false;
+    if (attributes.type != cudaMemoryTypeHost) return false;
+  }
+  return true;
+}
+
+Staging& staging_of(Device& device, cudaStream_t stream) {
+  std::unique_ptr<Staging>& staging = device.stream_of(stream).staging;
+  if (!staging) staging = std::make_unique<Staging>();
+  return *staging;
+}
+
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
+  constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/staging.h)
   switch (asked.kind) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
       return store_value(device, stream, asked.destination, asked.source, asked.bytes);
     case HEDDLE_COPY_HOST_TO_DEVICE:
+      if (asked.bytes > taken_during_the_call && !is_pinned(asked.source, asked.bytes))
+        return staging_of(device, stream).from_host(stream, asked.destination, asked.source, asked.bytes);
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyHostToDevice, stream);
       return {};
     case HEDDLE_COPY_DEVICE_TO_HOST:
+      if (!is_pinned(asked.destination, asked.bytes))
+        return staging_of(device, stream).to_host(stream, asked.destination, asked.source, asked.bytes);
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyDeviceToHost, stream);
       return {};
     case HEDDLE_COPY_DEVICE_TO_DEVICE:
@@ -237,17 +305,20 @@ Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
   }
 }
 
+Status enqueue_now(Device& device, cudaStream_t stream, const heddle_work& work) {
+  for (uint32_t i = 0; i < work.wait_count; ++i) HEDDLE_CUDA_CALL(cudaStreamWaitEvent, stream, static_cast<cudaEvent_t>(work.waits[i]), 0);
+  if (work.copy && work.copy->bytes > 0) HEDDLE_PLUGIN_CHECK(copy(device, stream, *work.copy));
+  if (work.launch) return plugin::unsupported("a GPU runs no kernels of another kind");
+  if (work.record) HEDDLE_CUDA_CALL(cudaEventRecord, static_cast<cudaEvent_t>(work.record), stream);
+  return {};
+}
+
 heddle_status enqueue(void* handle, void* stream, const heddle_work* work, const heddle_call* call) {
   return with(handle, call, [&](Device& device) -> Status {
     auto* const s = static_cast<cudaStream_t>(stream);
-    {
-      const std::lock_guard<std::mutex> lock(device.mutex);
-      device.labels[s] = work->label;
-    }
-    for (uint32_t i = 0; i < work->wait_count; ++i) HEDDLE_CUDA_CALL(cudaStreamWaitEvent, s, static_cast<cudaEvent_t>(work->waits[i]), 0);
-    if (work->copy && work->copy->bytes > 0) HEDDLE_PLUGIN_CHECK(copy(device, s, *work->copy));
-    if (work->launch) return plugin::unsupported("a GPU runs no kernels of another kind");
-    if (work->record) HEDDLE_CUDA_CALL(cudaEventRecord, static_cast<cudaEvent_t>(work->record), s);
+    HEDDLE_PLUGIN_CHECK(have_some_device(device));
+    if (device.blocking) device.stream_of(s).label = work->label;
+    HEDDLE_PLUGIN_CHECK(enqueue_on(device, s, [&] { return enqueue_now(device, s, *work); }));
     return work->callback ? device.poller.notify(s, work->callback, work->user) : Status();
   });
 }
@@ -257,7 +328,7 @@ heddle_status synchronize(void* handle, void* stream, const heddle_call* call) {
     auto* const s = static_cast<cudaStream_t>(stream);
     const cudaError_t state = Api::get().cudaStreamSynchronize(s);
     device.poller.drain(s);
-    if (state != cudaSuccess) return {status_of(state), error_text("cudaStreamSynchronize", state)};
+    if (state != cudaSuccess) return failed("cudaStreamSynchronize", state);
     return {};
   });
 }
@@ -266,10 +337,16 @@ heddle_status query(void* handle, void* stream, const heddle_call* call) {
   return with(handle, call, [&](Device& device) -> Status {
     auto* const s = static_cast<cudaStream_t>(stream);
     const cudaError_t state = Api::get().cudaStreamQuery(s);
+    if (state == cudaErrorNotReady) Api::get().cudaGetLastError();
     if (state == cudaErrorNotReady || device.poller.pending(s)) return {HEDDLE_PENDING, {}};
-    if (state != cudaSuccess) return {status_of(state), error_text("the stream", state)};
+    if (state != cudaSuccess) return failed("the stream", state);
     return {};
   });
+}
+
+// CUDA does not say what failed. With HEDDLE_CUDA_BLOCKING one thing at a time is under way.
+uint64_t failed_label(void* handle, void* stream) {
+  return std::exchange(device_of(handle).stream_of(static_cast<cudaStream_t>(stream)).failed, UINT64_MAX);
 }
 
 }  // namespace
@@ -294,6 +371,7 @@ heddle_device_backend backend(const heddle_host* plugins_host) {
   b.enqueue = enqueue;
   b.synchronize = synchronize;
   b.query = query;
+  b.failed_label = failed_label;
   b.allocate_host = allocate_host;
   b.release_host = release_host;
   b.register_host = register_host;

@@ -1,14 +1,15 @@
 // One GPU, as the table of the backend and the kernels see it. Its address is heddle_create_context::device_handle.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 
+#include "device/errors.h"
+#include "device/loss.h"
 #include "device/poller.h"
+#include "device/staging.h"
 #include "heddle/op.h"
 #include "library/api.h"
 
@@ -17,23 +18,50 @@ namespace heddle::cuda {
 class Program;
 
 struct Device {
-  explicit Device(int at) : index(at), poller(at) {}
+  explicit Device(int at) : index(at) {}
   const int index;
   cudaDeviceProp properties = {};
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   std::string description;
   cudaStream_t memory_stream = nullptr;  // of allocations, which are waited for
-  Poller poller;
-  std::atomic<bool> lost{false};
+  Loss loss;
+  Poller poller{index, loss};
   std::shared_ptr<const Program> store_program;  // store_value.h
   cudaKernel_t store_kernel = nullptr;
+  // HEDDLE_CUDA_BLOCKING=1: work is enqueued and waited for, one piece at a time, so that it is known which failed.
+  bool blocking = false;
+  std::recursive_mutex one_at_a_time;  // then
 
-  // By stream: the label of what is enqueued now.
-  std::mutex mutex;
-  std::map<cudaStream_t, uint64_t> labels;
-  std::set<cudaStream_t> adopted;  // streams that are the embedding program's
+  // What a stream is worked with. Calls for one stream never overlap.
+  struct Stream {
+    bool adopted = false;              // the embedding program's
+    uint64_t label = UINT64_MAX;       // of what is enqueued now, while `blocking`
+    uint64_t failed = UINT64_MAX;      // of what failed
+    std::unique_ptr<Staging> staging;  // where memory of the host's was not pinned
+  };
+  std::mutex mutex;  // of what follows; entries of the map stay where they are
+  size_t events = 0;
+  std::map<cudaStream_t, Stream> streams;
+
+  Stream& stream_of(cudaStream_t stream) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return streams[stream];
+  }
 };
+
+// Enqueues by `work`, and waits for it where the device is `blocking`.
+template <class Work>
+plugin::Status enqueue_on(Device& device, cudaStream_t stream, const Work& work) {
+  if (!device.blocking) return work();
+  const std::lock_guard<std::recursive_mutex> alone(device.one_at_a_time);
+  plugin::Status status = work();
+  if (!status.ok()) return status;
+  const cudaError_t error = Api::get().cudaStreamSynchronize(stream);
+  if (error == cudaSuccess) return {};
+  if (!device.loss) device.stream_of(stream).failed = device.stream_of(stream).label;  // else it follows from what failed before
+  return failed("cudaStreamSynchronize", error);
+}
 
 inline Device& device_of(void* handle) {
   return *static_cast<Device*>(handle);

@@ -45,13 +45,18 @@ inline std::string error_text(const char* call, cudaError_t error) {
   return std::string(call) + ": " + api.cudaGetErrorString(error) + " (" + api.cudaGetErrorName(error) + ")";
 }
 
+// Of a call that failed. CUDA keeps its error for whoever asks the thread for its last one, the embedding program too: it is told here, and
+// nobody else is to take it for his.
+inline plugin::Status failed(const char* call, cudaError_t error) {
+  if (!is_sticky(error)) Api::get().cudaGetLastError();
+  return {status_of(error), error_text(call, error)};
+}
+
 // Calls a function of the runtime through the table; leaves the enclosing function, which gives a Status, when it fails.
-#define HEDDLE_CUDA_CALL(name, ...)                                                           \
-  do {                                                                                        \
-    const cudaError_t heddle_cuda_error_ = ::heddle::cuda::Api::get().name(__VA_ARGS__);      \
-    if (heddle_cuda_error_ != cudaSuccess)                                                    \
-      return ::heddle::plugin::Status(::heddle::cuda::status_of(heddle_cuda_error_),          \
-                                      ::heddle::cuda::error_text(#name, heddle_cuda_error_)); \
+#define HEDDLE_CUDA_CALL(name, ...)                                                                  \
+  do {                                                                                               \
+    const cudaError_t heddle_cuda_error_ = ::heddle::cuda::Api::get().name(__VA_ARGS__);             \
+    if (heddle_cuda_error_ != cudaSuccess) return ::heddle::cuda::failed(#name, heddle_cuda_error_); \
   } while (false)
 
 }  // namespace heddle::cuda

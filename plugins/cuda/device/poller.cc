@@ -22,7 +22,29 @@ Poller::~Poller() {
   }
   asked_.notify_all();
   if (thread_.joinable()) thread_.join();
-  for (const cudaEvent_t event : free_events_) Api::get().cudaEventDestroy(event);
+  for (const cudaEvent_t event : free_events_)
+    if (!loss_) Api::get().cudaEventDestroy(event);
+}
+
+plugin::Status Poller::make_event(cudaEvent_t* event) {
+  HEDDLE_CUDA_CALL(cudaSetDevice, device_);
+  HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, event, cudaEventDisableTiming);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++events_;
+  return {};
+}
+
+plugin::Status Poller::reserve(size_t events) {
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (events_ >= events) return {};
+    }
+    cudaEvent_t event = nullptr;
+    HEDDLE_PLUGIN_CHECK(make_event(&event));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_events_.push_back(event);
+  }
 }
 
 plugin::Status Poller::notify(cudaStream_t stream, heddle_stream_callback callback, void* user) {
@@ -35,12 +57,12 @@ plugin::Status Poller::notify(cudaStream_t stream, heddle_stream_callback callba
     }
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   }
-  if (!event) HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, &event, cudaEventDisableTiming);
+  if (!event) HEDDLE_PLUGIN_CHECK(make_event(&event));
   const cudaError_t recorded = Api::get().cudaEventRecord(event, stream);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (recorded != cudaSuccess) {
     free_events_.push_back(event);
-    return {status_of(recorded), error_text("cudaEventRecord", recorded)};
+    return failed("cudaEventRecord", recorded);
   }
   waiting_[stream].push_back({event, callback, user});
   asked_.notify_all();
@@ -67,21 +89,30 @@ void Poller::forget(cudaStream_t stream) {
   waiting_.erase(stream);
 }
 
+// The first that is asked of a stream; false: nothing is.
+bool Poller::first_of(cudaStream_t stream, Waiting* first) const {
+  const auto found = waiting_.find(stream);
+  if (found == waiting_.end() || found->second.empty()) return false;
+  *first = found->second.front();
+  return true;
+}
+
 bool Poller::look(std::unique_lock<std::mutex>& lock) {
   bool any = false;
   std::vector<cudaStream_t> streams;
   for (const auto& [stream, queue] : waiting_)
     if (!queue.empty()) streams.push_back(stream);
   for (const cudaStream_t stream : streams) {
-    while (!waiting_[stream].empty()) {
-      const Waiting first = waiting_[stream].front();
+    for (Waiting first = {}; first_of(stream, &first);) {
       lock.unlock();
       const cudaError_t state = Api::get().cudaEventQuery(first.event);
-      lock.lock();
-      if (state == cudaErrorNotReady) break;
+      if (state == cudaErrorNotReady) {
+        lock.lock();
+        break;
+      }
       any = true;
-      lock.unlock();
       const std::string text = state == cudaSuccess ? std::string() : error_text("the stream", state);
+      if (is_sticky(state)) loss_.happened(text);
       first.callback(first.user, status_of(state), text.data(), text.size());
       lock.lock();
       // It stands there as long as its callback is under way: that is what drain() waits for.

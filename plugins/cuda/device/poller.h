@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/loss.h"
 #include "heddle/device_plugin.h"
 #include "heddle/op.h"
 #include "library/api.h"
@@ -17,9 +18,12 @@ namespace heddle::cuda {
 
 class Poller {
  public:
-  explicit Poller(int device) : device_(device) {}
+  // `loss` is told when the device is lost, and outlives this.
+  Poller(int device, Loss& loss) : device_(device), loss_(loss) {}
   // Waits until nothing is asked for any more; events are destroyed.
   ~Poller();
+  // Before events are asked for: there are as many as this, so that calling back makes none. Those that are made later stay too.
+  plugin::Status reserve(size_t events);
   // Once for each time, when the stream has passed what is enqueued on it now. Calls for one stream come in order.
   plugin::Status notify(cudaStream_t stream, heddle_stream_callback callback, void* user);
   // Whether callbacks of the stream are still to come, or under way.
@@ -36,14 +40,18 @@ class Poller {
     void* user;
   };
   void run();
+  plugin::Status make_event(cudaEvent_t* event);
+  bool first_of(cudaStream_t stream, Waiting* first) const;
   // One look at the first of each stream. Whether any was done.
   bool look(std::unique_lock<std::mutex>& lock);
 
   const int device_;
+  Loss& loss_;
   std::mutex mutex_;
   std::condition_variable asked_, called_;
   std::map<cudaStream_t, std::deque<Waiting>> waiting_;
   std::vector<cudaEvent_t> free_events_;
+  size_t events_ = 0;  // that there are
   std::thread thread_;
   bool ends_ = false;
 };

@@ -35,7 +35,7 @@ plugin::Status store_value(Device& device, cudaStream_t stream, void* destinatio
   if (bytes > most_value_bytes) return plugin::invalid("a value of " + std::to_string(bytes) + " bytes");
   Parameters parameters = {destination, bytes, {}};
   std::memcpy(parameters.value, value, bytes);
-  return launch(device.store_kernel, {1, most_value_bytes}, &parameters, stream);
+  return launch(device, device.store_kernel, {1, most_value_bytes}, &parameters, stream);
 }
 
 }  // namespace heddle::cuda

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/cuda_device.h"
+#include "device/trace_range.h"
 #include "heddle/op.h"
 #include "library/program.h"
 
@@ -18,7 +19,9 @@ class GpuKernel {
  protected:
   // In create.
   Status on(const CreateContext& context) {
-    device_ = static_cast<Device*>(context.raw()->device_handle);
+    const heddle_create_context& c = *context.raw();
+    device_ = static_cast<Device*>(c.device_handle);
+    trace_name_ = std::string(c.node_name ? c.node_name : "") + " (" + c.op->name + ")";
     return device_ ? Status() : invalid("a kernel for \"cuda\" is created without a device");
   }
   Device& device() const { return *device_; }
@@ -34,8 +37,13 @@ class GpuKernel {
   }
   // The same of parameters that are no struct here: as many bytes as the kernel's is long.
   Status start_bytes(const RunContext& context, Launch shape, const void* parameters) const {
+    return start_kernel(context, kernel_, shape, parameters);
+  }
+  // The same of a kernel of another program.
+  Status start_kernel(const RunContext& context, cudaKernel_t kernel, Launch shape, const void* parameters) const {
     if (shape.blocks == 0) return {};
-    return launch(kernel_, shape, parameters, static_cast<cudaStream_t>(context.stream));
+    const TraceRange range(trace_name_);
+    return launch(*device_, kernel, shape, parameters, static_cast<cudaStream_t>(context.stream));
   }
   // Blocks of `threads` for so many threads' work, each of which takes more than one turn where there would be more than the device
   // runs at once many times over.
@@ -46,6 +54,7 @@ class GpuKernel {
 
  private:
   Device* device_ = nullptr;
+  std::string trace_name_;  // "conv1 (Conv)"
   std::shared_ptr<const Program> program_;
   cudaKernel_t kernel_ = nullptr;
 };

@@ -55,7 +55,7 @@ Status PlannedKernel::launch_step(const RunContext& context, const Step& step) c
     words[a.word] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at));
   }
   const Launch shape = {blocks_for(step.blocks * step.threads, step.threads), step.threads};
-  return launch(kernels_[step.kernel], shape, words.data(), static_cast<cudaStream_t>(context.stream));
+  return start_kernel(context, kernels_[step.kernel], shape, words.data());
 }
 
 Status PlannedKernel::run(const RunContext& context, int64_t, int64_t) const {

@@ -18,13 +18,13 @@ std::vector<std::string> folders_of(const char* list) {
   std::string_view rest = list ? list : "";
   while (!rest.empty()) {
     const size_t colon = rest.find(':');
-    if (colon != 0) folders.emplace_back(rest.substr(0, colon));
+    if (colon != 0) folders.push_back(std::string(rest.substr(0, colon)) + "/");
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
   return folders;
 }
 
-// In the folders of HEDDLE_CUDA_LIBRARIES, where the loader looks, and where the toolkit's installer puts it.
+// In the folders of HEDDLE_CUDA_LIBRARIES alone; without it, where the loader looks and where the toolkit's installer puts it.
 void* open_library(const std::vector<std::string>& names, std::string* why) {
   std::string told;
   const auto attempt = [&](const std::string& file) {
@@ -32,10 +32,9 @@ void* open_library(const std::vector<std::string>& names, std::string* why) {
     if (!library && told.empty()) told = dlerror();
     return library;
   };
-  for (const std::string& folder : folders_of(std::getenv("HEDDLE_CUDA_LIBRARIES")))
-    for (const std::string& name : names)
-      if (void* const library = attempt(folder + "/" + name)) return library;
-  for (const char* folder : {"", "/usr/local/cuda/lib64/"})
+  std::vector<std::string> folders = folders_of(std::getenv("HEDDLE_CUDA_LIBRARIES"));
+  if (folders.empty()) folders = {"", "/usr/local/cuda/lib64/"};
+  for (const std::string& folder : folders)
     for (const std::string& name : names)
       if (void* const library = attempt(folder + name)) return library;
   *why = told;
@@ -48,7 +47,8 @@ void Api::load() {
   const char* const standin = std::getenv("HEDDLE_CUDA_STANDIN");
   const auto open = [&](const char* name, const std::vector<std::string>& files, std::string* missing) {
     std::string why;
-    void* const library = open_library(standin && *standin ? std::vector<std::string>{standin} : files, &why);
+    void* const library = standin && *standin ? dlopen(standin, RTLD_NOW | RTLD_LOCAL) : open_library(files, &why);
+    if (!library && why.empty()) why = dlerror();
     if (!library) *missing = std::string(name) + " can not be opened: " + why;
     return library;
   };

@@ -31,6 +31,7 @@ Status compile(const std::string& source, const std::string& architecture, bool 
     if (api.nvrtcGetProgramLogSize(program, &size) == NVRTC_SUCCESS && size > 1) {
       log.resize(size);
       api.nvrtcGetProgramLog(program, log.data());
+      log.pop_back();  // the last zero, which counts
     }
     return failed("nvrtcCompileProgram", result, log);
   }
@@ -41,6 +42,11 @@ Status compile(const std::string& source, const std::string& architecture, bool 
   result = api.nvrtcGetCUBIN(program, code->data());
   if (result != NVRTC_SUCCESS) return failed("nvrtcGetCUBIN", result, {});
   api.nvrtcDestroyProgram(&program);
+  return {};
+}
+
+Status load(const std::string& code, cudaLibrary_t* library) {
+  HEDDLE_CUDA_CALL(cudaLibraryLoadData, library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   return {};
 }
 
@@ -69,14 +75,15 @@ Status Program::make(const Device& device, const std::string& source, bool contr
   const std::lock_guard<std::mutex> lock(all.mutex);
   std::weak_ptr<const Program>& known = all.programs[{device.index, key}];
   if ((*program = known.lock())) return {};
+  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   std::string code;
-  if (!read_cached(key, &code)) {
+  cudaLibrary_t library = nullptr;
+  // A cached one that the driver does not take is none.
+  if (!read_cached(key, &code) || !load(code, &library).ok()) {
     HEDDLE_PLUGIN_CHECK(compile(whole, architecture, contract, &code));
+    HEDDLE_PLUGIN_CHECK(load(code, &library));
     write_cached(key, code);
   }
-  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
-  cudaLibrary_t library = nullptr;
-  HEDDLE_CUDA_CALL(cudaLibraryLoadData, &library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   program->reset(new Program(library));
   known = *program;
   return {};
@@ -91,14 +98,19 @@ Status Program::kernel(const char* name, cudaKernel_t* kernel) const {
   return {};
 }
 
-Status launch(cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream) {
+Status launch(Device& device, cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream) {
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(shape.blocks);
   config.blockDim = dim3(shape.threads);
   config.stream = stream;
   void* arguments[] = {const_cast<void*>(parameters)};
-  HEDDLE_CUDA_CALL(cudaLaunchKernelExC, &config, reinterpret_cast<const void*>(kernel), arguments);
-  return {};
+  Status status = enqueue_on(device, stream, [&]() -> Status {
+    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+    HEDDLE_CUDA_CALL(cudaLaunchKernelExC, &config, reinterpret_cast<const void*>(kernel), arguments);
+    return {};
+  });
+  if (status.code == HEDDLE_ERROR_DEVICE_LOST) device.loss.happened(status.text);
+  return status;
 }
 
 }  // namespace heddle::cuda

@@ -29,10 +29,11 @@ class Program {
   const cudaLibrary_t library_;
 };
 
-// One launch: `parameters` are the bytes of the kernel's one struct, taken during the call.
+// One launch on a stream of the device, which becomes current: `parameters` are the bytes of the kernel's one struct, taken during the
+// call.
 struct Launch {
   unsigned int blocks = 1, threads = 1;
 };
-plugin::Status launch(cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream);
+plugin::Status launch(Device& device, cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream);
 
 }  // namespace heddle::cuda

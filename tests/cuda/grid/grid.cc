@@ -220,7 +220,7 @@ std::shared_ptr<Module> Module::open(const std::string& file, std::string* error
   return std::shared_ptr<Module>(new Module(library));
 }
 
-std::shared_ptr<Module> Module::compile(const std::string& text, const std::string& folder, std::string* error) {
+std::shared_ptr<Module> Module::compile(const std::string& text, const std::string& folder, std::string* error, std::string* file) {
   namespace fs = std::filesystem;
   const std::string whole = file_text(HEDDLE_GRID_HEADER) + text;
 #if defined(__SANITIZE_ADDRESS__)
@@ -245,6 +245,7 @@ std::shared_ptr<Module> Module::compile(const std::string& text, const std::stri
     fs::remove(own + ".log");
     fs::remove(own + ".cc");
   }
+  if (file) *file = library.string();
   return open(library.string(), error);
 }
 

@@ -24,8 +24,9 @@ enum class Order : uint8_t { ascending, descending, random };
 class Module {
  public:
   // Compiles "text/element.cuh"-like text, what a kernel's source is as a whole. `error`: what the compiler said. Libraries are kept
-  // beneath `folder`, by what is in them, and used again.
-  static std::shared_ptr<Module> compile(const std::string& text, const std::string& folder, std::string* error);
+  // beneath `folder`, by what is in them, and used again; `file`, where it is not null, is told which one it is.
+  static std::shared_ptr<Module> compile(const std::string& text, const std::string& folder, std::string* error,
+                                         std::string* file = nullptr);
   // One that is in a file already.
   static std::shared_ptr<Module> open(const std::string& file, std::string* error);
   ~Module();

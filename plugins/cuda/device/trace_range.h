@@ -1,0 +1,29 @@
+// What profilers show of the host's side of a launch: a range of NVTX's with the operator's name. Nothing where the toolkit has no NVTX;
+// with it, nothing but a look at a pointer while no profiler is there.
+#pragma once
+
+#include <string>
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#endif
+
+namespace heddle::cuda {
+
+class TraceRange {
+ public:
+#if __has_include(<nvtx3/nvToolsExt.h>)
+  explicit TraceRange(const std::string& name) {
+    nvtxRangePushA(name.c_str());
+  }
+  ~TraceRange() {
+    nvtxRangePop();
+  }
+#else
+  explicit TraceRange(const std::string&) {}
+#endif
+  TraceRange(const TraceRange&) = delete;
+  TraceRange& operator=(const TraceRange&) = delete;
+};
+
+}  // namespace heddle::cuda

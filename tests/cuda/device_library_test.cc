@@ -1,0 +1,246 @@
+// How the CUDA plugin comes by NVIDIA's libraries and by compiled kernels, and what the embedding program's own streams and memory are to
+// it.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "device_program.h"
+#include "library/program_cache.h"
+#include "standin_program.h"
+
+namespace heddle::cuda {
+namespace {
+
+using namespace testing_standin;
+using CudaLibrary = StandinTest;
+using Json = nlohmann::json;
+
+// What `heddle devices --json` says with these settings before it: of the kind "cuda".
+struct Told {
+  size_t devices = 0;
+  std::vector<std::string> reasons;
+};
+Told devices_of_the_tool(const std::string& settings) {
+  const std::string line = settings + " HEDDLE_PLUGIN_DIR= " HEDDLE_BINARY_DIR "/bin/heddle devices --json --plugin " HEDDLE_BINARY_DIR
+                                      "/lib/cpu.so --plugin " HEDDLE_BINARY_DIR "/lib/cuda.so 2>&1";
+  std::FILE* const pipe = ::popen(line.c_str(), "r");
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), n);
+  EXPECT_EQ(::pclose(pipe), 0) << text;
+  const Json out = Json::parse(text, nullptr, false);
+  Told told;
+  if (out.is_discarded()) ADD_FAILURE() << text;
+  if (out.is_discarded()) return told;
+  for (const Json& device : out["devices"]) told.devices += device["backend"] == "cuda" ? 1 : 0;
+  for (const Json& missing : out["unavailable"])
+    if (missing["backend"] == "cuda") told.reasons.push_back(missing["reason"]);
+  return told;
+}
+
+TEST(CudaLibraries, ThatAreMissingAreAReasonAndNoError) {
+  const heddle::testing::TemporaryFolder empty;
+  const Told nowhere = devices_of_the_tool("HEDDLE_CUDA_STANDIN= HEDDLE_CUDA_LIBRARIES=" + empty.path().string());
+  EXPECT_EQ(nowhere.devices, 0u);
+  ASSERT_EQ(nowhere.reasons.size(), 1u);
+  EXPECT_EQ(nowhere.reasons[0].find("the CUDA runtime can not be opened: " + empty.path().string() + "/libcudart.so."), 0u)
+      << nowhere.reasons[0];
+  const Told another = devices_of_the_tool("HEDDLE_CUDA_STANDIN=" HEDDLE_BINARY_DIR "/lib/cpu.so");
+  ASSERT_EQ(another.reasons.size(), 1u);
+  EXPECT_EQ(another.reasons[0], "its library has no function cudaGetDeviceCount");
+  const Told there = devices_of_the_tool("HEDDLE_CUDA_STANDIN=" + standin_file);
+  EXPECT_EQ(there.devices, 2u);
+  EXPECT_TRUE(there.reasons.empty());
+}
+
+TEST_F(CudaLibrary, LoadingThePluginMakesNoCallAndOpensNothingOfNvidias) {
+  const uint64_t before = cuda.calls();
+  {
+    const Runtime runtime = cuda_runtime();
+    auto host = prepare(runtime, mixed_net(), {});
+    ASSERT_TRUE(host.ok() && host->context.run().ok());
+  }
+  EXPECT_EQ(cuda.calls(), before);
+  for (const char* library : {"libcudart.so", "libcuda.so.1", "libcublasLt.so", "libcudnn.so"})
+    EXPECT_EQ(dlopen(library, RTLD_LAZY | RTLD_NOLOAD), nullptr) << library;
+}
+
+// ---------------------------------------------------------------- compiled kernels
+
+class CudaCache : public StandinTest {
+ protected:
+  CudaCache() { ::setenv("HEDDLE_CUDA_CACHE", (folder_.path() / "kernels").c_str(), 1); }
+  ~CudaCache() override { ::setenv("HEDDLE_CUDA_CACHE", "off", 1); }
+  // Programs that a session compiles, which is gone when it is told.
+  int64_t compiled() {
+    cuda.log(1);
+    {
+      auto there = prepare(cuda_runtime(), chain_net(2, Shape{16}), on_cuda());
+      EXPECT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();
+    }
+    const std::string calls = cuda.logged();
+    cuda.log(0);
+    int64_t count = 0;
+    for (size_t at = calls.find("nvrtcCompileProgram"); at != std::string::npos; at = calls.find("nvrtcCompileProgram", at + 1)) ++count;
+    return count;
+  }
+  std::vector<std::filesystem::path> files() const {
+    const std::filesystem::directory_iterator all(folder_.path() / "kernels");
+    return {begin(all), end(all)};
+  }
+
+  const heddle::testing::TemporaryFolder folder_;
+};
+
+TEST_F(CudaCache, WhatWasCompiledOnceIsReadFromDisk) {
+  const int64_t programs = compiled();
+  EXPECT_GE(programs, 2) << "the value's and the chain's";
+  EXPECT_EQ(files().size(), static_cast<size_t>(programs));
+  EXPECT_EQ(compiled(), 0);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaCache, WhatIsNotWholeOrNotToBeTrustedIsCompiledAnew) {
+  const int64_t programs = compiled();
+  const std::filesystem::path file = files()[0];
+  const std::string whole = heddle::testing::read_text(file);
+  for (const std::string& wrong : {whole.substr(0, whole.size() - 1), std::string("short"), whole.substr(0, 40) + "x" + whole.substr(41)}) {
+    heddle::testing::write_text(file, wrong);
+    EXPECT_EQ(compiled(), 1);
+    EXPECT_EQ(heddle::testing::read_text(file), whole) << "and kept again";
+  }
+  // A checksum that fits what the driver does not take.
+  const std::string stranger = "a cubin of another driver's";
+  heddle::testing::write_text(file, hash_text(stranger) + stranger);
+  EXPECT_EQ(compiled(), 1);
+  EXPECT_EQ(heddle::testing::read_text(file), whole);
+  EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess);
+  // Others may write it, or the folder.
+  using std::filesystem::perms;
+  std::filesystem::permissions(file, perms::others_write, std::filesystem::perm_options::add);
+  EXPECT_EQ(compiled(), 1);
+  std::filesystem::permissions(file.parent_path(), perms::group_write, std::filesystem::perm_options::add);
+  EXPECT_EQ(compiled(), programs);
+}
+
+// ---------------------------------------------------------------- copies without a run
+
+std::shared_ptr<Device> opened(const Runtime& runtime) {
+  auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "cuda:0");
+  EXPECT_TRUE(device.ok()) << device.status().text();
+  return *device;
+}
+
+// In pieces, through the pinned buffer of the stream; below what CUDA takes by itself, at its size, and of several buffers and a rest.
+TEST_F(CudaLibrary, PageableMemoryIsCopiedThroughAPinnedBuffer) {
+  const Runtime runtime = cuda_runtime();
+  const std::shared_ptr<Device> device = opened(runtime);
+  for (const int64_t bytes : {int64_t{1}, int64_t{1000}, int64_t{65536}, int64_t{65537}, int64_t{1} << 20, (int64_t{9} << 20) + 77}) {
+    auto memory = device->allocate(bytes);
+    ASSERT_TRUE(memory.ok()) << memory.status().text();
+    std::vector<char> from(static_cast<size_t>(bytes)), to(static_cast<size_t>(bytes));
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 31 + i / 251);
+    const Status written = device->write(memory->get(), from.data(), bytes);
+    const Status read = device->read(to.data(), memory->get(), bytes);
+    EXPECT_TRUE(written.ok() && read.ok()) << written.text() << read.text();
+    EXPECT_TRUE(from == to) << bytes;
+  }
+  EXPECT_EQ(broken(), "");
+}
+
+// While the device does not begin anything: the call that enqueues returns all the same.
+TEST_F(CudaLibrary, ACopyToPageableMemoryMeetsItsDeadline) {
+  const Runtime runtime = cuda_runtime();
+  const std::shared_ptr<Device> device = opened(runtime);
+  const int64_t bytes = int64_t{5} << 20;
+  auto memory = device->allocate(bytes);
+  ASSERT_TRUE(memory.ok()) << memory.status().text();
+  const auto keep = std::make_shared<std::vector<char>>(static_cast<size_t>(bytes), 'x');
+  ASSERT_TRUE(device->write(memory->get(), keep->data(), bytes).ok());
+  const auto kept_memory = std::make_shared<const heddle::DeviceMemory>(std::move(*memory));
+  for (const bool reads : {true, false}) {
+    const Hold hold(cuda);
+    CopyWait wait;
+    wait.until = Interruption(ticks() + ns_to_ticks(1e6));
+    wait.keep = kept_memory;
+    wait.keep_host = keep;
+    const Status status =
+        reads ? device->read(keep->data(), kept_memory->get(), bytes, wait) : device->write(kept_memory->get(), keep->data(), bytes, wait);
+    EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+    hold.open();
+    std::vector<char> all(static_cast<size_t>(bytes));
+    Status after = device->read(all.data(), kept_memory->get(), bytes);
+    while (after.code() == Code::busy) {
+      std::this_thread::yield();
+      after = device->read(all.data(), kept_memory->get(), bytes);
+    }
+    ASSERT_TRUE(after.ok()) << after.text();
+    EXPECT_EQ(all, *keep);
+  }
+}
+
+// ---------------------------------------------------------------- the embedding program's own
+
+// It is registered already, and stays so.
+TEST_F(CudaLibrary, MemoryThatTheProgramHasPinnedIsTakenAsItIs) {
+  auto session = cuda_runtime().open(chain_net(3, Shape{64}), on_cuda());
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const auto bytes = session->transient_bytes();
+  ASSERT_TRUE(bytes.ok()) << bytes.status().text();
+  char* const pinned = make_pinned(cuda, static_cast<size_t>(*bytes));
+  const auto x = small_numbers(DType::f32, Shape{64}, 3);
+  {
+    auto context = session->prepare_in(pinned, *bytes);
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(context->bind_input(0, x->data).ok());
+    const Status status = context->run();
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(static_cast<const float*>(context->output(2).data)[5], reinterpret_cast<const float*>(x->data)[5] + 3);
+  }
+  cudaPointerAttributes attributes = {};
+  EXPECT_EQ(cuda.cudaPointerGetAttributes(&attributes, pinned), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+  EXPECT_EQ(cuda.cudaFreeHost(pinned), cudaSuccess);
+  EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+}
+
+// What the program makes on a stream of its own is there when the run reads it, whatever goes first.
+TEST_F(CudaLibrary, ARunWaitsForTheProgramsStream) {
+  const Kernels kernels(cuda, add_one_source);
+  const cudaKernel_t add_one = kernels.get("add_one");
+  const cudaStream_t own = make_stream(cuda);
+  auto* const x = static_cast<float*>(make_memory(cuda, 128, own));
+  const std::vector<float> zeros(32);
+  std::vector<float> y(32);
+  for (int seed = 1; seed <= 12; ++seed) {
+    const StandinSetting drawn("SEED", std::to_string(seed));
+    SessionOptions options = on_cuda();
+    options.placed_ports = {{"x", "cuda:0"}};
+    auto session = cuda_runtime().open(chain_net(1, Shape{32}), options);
+    ASSERT_TRUE(session.ok()) << session.status().text();
+    auto context = session->prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(context->bind_input(0, x).ok());
+    ASSERT_TRUE(context->bind_output(0, y.data()).ok());
+    EXPECT_EQ(cuda.cudaMemcpyAsync(x, zeros.data(), 128, cudaMemcpyHostToDevice, own), cudaSuccess);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(launch(cuda, add_one, own, AddOne{x, x}), cudaSuccess);
+    RunOptions run;
+    const CallerStream stream{"cuda:0", own};
+    run.streams = &stream;
+    run.stream_count = 1;
+    const Status status = context->run(run);
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(y, std::vector<float>(32, 5)) << "seed " << seed;
+  }
+  EXPECT_EQ(cuda.cudaStreamSynchronize(own), cudaSuccess);
+  EXPECT_EQ(cuda.cudaStreamDestroy(own), cudaSuccess) << "it is still the program's";
+  EXPECT_EQ(broken(), "");
+}
+
+}  // namespace
+}  // namespace heddle::cuda

@@ -1,0 +1,185 @@
+// Whole nets on the CUDA device, on the library that stands in for NVIDIA's: the host's results, and the calls that it takes.
+#include <algorithm>
+#include <sstream>
+
+#include "conformance/judge.h"
+#include "device_program.h"
+
+namespace heddle::cuda {
+namespace {
+
+using namespace testing_standin;
+using CudaNets = StandinTest;
+
+std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, ',');) all.push_back(word);
+  return all;
+}
+
+// Of one run, without the questions whether it is done, whose number depends on time.
+std::vector<std::string> calls_of_a_run(const Standin& cuda, Context& context) {
+  cuda.log(1);
+  const Status status = context.run();
+  EXPECT_TRUE(status.ok()) << status.text();
+  std::vector<std::string> calls = words(cuda.logged());
+  cuda.log(0);
+  std::erase_if(calls, [](const std::string& call) { return call == "cudaEventQuery"; });
+  return calls;
+}
+
+TEST_F(CudaNets, PointwiseNetsOfAllKindsOfNumbersHaveTheHostsBits) {
+  const Runtime runtime = cuda_runtime(2);
+  auto host = prepare(runtime, mixed_net(), {});
+  ASSERT_TRUE(host.ok() && host->context.run().ok()) << host.status().text();
+  for (int seed = 0; seed <= 8; ++seed) {
+    const StandinSetting drawn("SEED", std::to_string(seed));
+    const Runtime again = cuda_runtime(1 + seed % 2);
+    auto there = prepare(again, mixed_net(), on_cuda(1 + seed % 3));
+    ASSERT_TRUE(there.ok()) << there.status().text();
+    for (const PlanStep& step : there->plan().steps) EXPECT_TRUE(step.on_device || step.type == "Fence") << step.name << " is on the host";
+    for (int run = 0; run < 2; ++run) {
+      const Status status = there->context.run();
+      ASSERT_TRUE(status.ok()) << status.text();
+      EXPECT_EQ(there->outputs(), host->outputs());
+    }
+  }
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaNets, FunctionsAreAsNearAsOnTheHost) {
+  const auto net = [] {
+    NetBuilder b("functions");
+    const ValueId x = b.input("x", DType::f32, Shape{5, 33});
+    for (const char* function : {"Tanh", "Exp", "Sigmoid", "Erf", "Sin", "Softplus"}) b.output(b.add1(function, function, {x}));
+    return b.finish();
+  };
+  const Runtime runtime = cuda_runtime();
+  auto host = prepare(runtime, net(), {});
+  auto there = prepare(runtime, net(), on_cuda());
+  ASSERT_TRUE(host.ok() && there.ok()) << there.status().text();
+  ASSERT_TRUE(host->context.run().ok() && there->context.run().ok());
+  for (size_t i = 0; i < host->context.output_count(); ++i) {
+    const auto blob = [&](const Prepared& of) { return Blob::copy_of(DType::f32, Shape{5, 33}, of.context.output(i).data); };
+    EXPECT_EQ(conformance::difference({blob(*there)}, {conformance::numbers_of(*blob(*host))}, {8}), "") << i;
+  }
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaNets, TenRunsMakeTheSameCallsAndFewOfThem) {
+  for (const auto& [net, streams] : {std::pair(mixed_net(), 1), std::pair(chain_net(20, Shape{64}), 1), std::pair(mixed_net(), 3)}) {
+    SCOPED_TRACE(net.name + " on " + std::to_string(streams) + " streams");
+    auto there = prepare(cuda_runtime(), Net(net), on_cuda(streams));
+    ASSERT_TRUE(there.ok()) << there.status().text();
+    ASSERT_TRUE(there->context.run().ok());
+    const std::vector<std::string> first = calls_of_a_run(cuda, there->context);
+    for (int run = 1; run < 10; ++run) EXPECT_EQ(calls_of_a_run(cuda, there->context), first);
+    const auto steps = static_cast<size_t>(std::count_if(there->plan().steps.begin(), there->plan().steps.end(),
+                                                         [](const PlanStep& step) { return step.on_device != nullptr; }));
+    EXPECT_LE(static_cast<double>(first.size()), 2.5 * static_cast<double>(steps)) << ::testing::PrintToString(first);
+  }
+}
+
+// Between the first and the last launch; inputs are bound to memory that is not pinned, and so are outputs.
+TEST_F(CudaNets, ARunWaitsForNothingAndAllocatesNothing) {
+  const Runtime runtime = cuda_runtime();
+  auto host = prepare(runtime, chain_net(6, Shape{50'000}), {});
+  auto there = prepare(runtime, chain_net(6, Shape{50'000}), on_cuda(2));
+  ASSERT_TRUE(host.ok() && host->context.run().ok());
+  ASSERT_TRUE(there.ok()) << there.status().text();
+  std::vector<std::vector<float>> results(6, std::vector<float>(50'000));
+  for (size_t i = 0; i < results.size(); ++i) ASSERT_TRUE(there->context.bind_output(i, results[i].data()).ok());
+  ASSERT_TRUE(there->context.run().ok());
+  for (int run = 0; run < 3; ++run) {
+    cuda.run(1);
+    const std::vector<std::string> calls = calls_of_a_run(cuda, there->context);
+    cuda.run(0);
+    EXPECT_EQ(broken(), "");
+    EXPECT_EQ(std::count(calls.begin(), calls.end(), "cudaLaunchKernelExC"), 6);
+    for (const char* never : {"cudaMallocAsync", "cudaFreeAsync", "cudaHostAlloc", "cudaHostRegister", "cudaStreamSynchronize",
+                              "cudaEventCreateWithFlags", "cudaStreamCreateWithPriority"})
+      EXPECT_EQ(std::count(calls.begin(), calls.end(), never), 0) << never;
+  }
+  EXPECT_EQ(there->outputs(), host->outputs());
+}
+
+TEST_F(CudaNets, WhatGoesIsGoneWithTheRuntime) {
+  {
+    const Runtime runtime = cuda_runtime(2);
+    auto there = prepare(runtime, mixed_net(), on_cuda(2));
+    ASSERT_TRUE(there.ok() && there->context.run().ok());
+  }
+  cuda.look_for_leaks();
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaNets, ProfilersSeeTheNamesOfOperators) {
+  auto there = prepare(cuda_runtime(), chain_net(3, Shape{8}), on_cuda());
+  ASSERT_TRUE(there.ok() && there->context.run().ok());
+  cuda.log(1);
+  ASSERT_TRUE(there->context.run().ok());
+  EXPECT_STREQ(cuda.ranges(), "n0 (Pointwise),end,n1 (Pointwise),end,n2 (Pointwise),end");
+  cuda.log(0);
+}
+
+// ---------------------------------------------------------------- failure
+
+TEST_F(CudaNets, AnErrorOfAKernelIsOneErrorAndTheHostGoesOn) {
+  const Runtime runtime = cuda_runtime(2);
+  auto host = prepare(runtime, mixed_net(), {});
+  ASSERT_TRUE(host.ok() && host->context.run().ok());
+  const auto right = host->outputs();
+  auto there = prepare(runtime, mixed_net(), on_cuda(2));
+  ASSERT_TRUE(there.ok() && there->context.run().ok());
+  cuda.fail(HEDDLE_STANDIN_LAUNCH, 2, cudaErrorIllegalAddress);
+  const Status lost = there->context.run();
+  EXPECT_EQ(lost.code(), Code::device_lost) << lost.text();
+  EXPECT_TRUE(lost.diagnostic().attached.empty()) << lost.text();
+  EXPECT_NE(lost.text().find("an illegal memory access was encountered (cudaErrorIllegalAddress)"), std::string::npos) << lost.text();
+  EXPECT_NE(lost.text().find("the device is lost until the process ends"), std::string::npos) << lost.text();
+  EXPECT_EQ(there->context.run().code(), Code::device_lost);
+  const Status again = prepare(runtime, mixed_net(), on_cuda()).status();
+  EXPECT_NE(again.text().find("an illegal memory access was encountered"), std::string::npos) << again.text();
+  ASSERT_TRUE(host->context.run().ok());
+  EXPECT_EQ(host->outputs(), right);
+  EXPECT_EQ(broken(), "") << "nothing more was asked of it";
+}
+
+// The input is larger than what a kernel stores: each launch is a link of the chain.
+TEST_F(CudaNets, WithBlockingTheOperatorThatFailedIsNamed) {
+  ::setenv("HEDDLE_CUDA_BLOCKING", "1", 1);
+  const Runtime runtime = cuda_runtime();
+  auto there = prepare(runtime, chain_net(5, Shape{32}), on_cuda());
+  ::unsetenv("HEDDLE_CUDA_BLOCKING");
+  ASSERT_TRUE(there.ok()) << there.status().text();
+  ASSERT_TRUE(there->context.run().ok());
+  cuda.fail(HEDDLE_STANDIN_LAUNCH, 3, cudaErrorIllegalAddress);
+  const Status lost = there->context.run();
+  EXPECT_EQ(lost.code(), Code::device_lost) << lost.text();
+  EXPECT_EQ(lost.diagnostic().node, "n2") << lost.text();
+  EXPECT_EQ(lost.text().find("does not say which"), std::string::npos) << lost.text();
+}
+
+TEST_F(CudaNets, WithoutItAllThatItMayBeAreNamed) {
+  auto there = prepare(cuda_runtime(), chain_net(5, Shape{32}), on_cuda());
+  ASSERT_TRUE(there.ok() && there->context.run().ok());
+  cuda.fail(HEDDLE_STANDIN_LAUNCH, 3, cudaErrorIllegalAddress);
+  const Status lost = there->context.run();
+  EXPECT_NE(lost.text().find("does not say which"), std::string::npos) << lost.text();
+  EXPECT_NE(lost.text().find("\"n2\""), std::string::npos) << lost.text();
+}
+
+TEST_F(CudaNets, NoMemoryIsSaidWithNumbersAndLeavesNoErrorBehind) {
+  const Runtime runtime = cuda_runtime();
+  ASSERT_TRUE(prepare(runtime, chain_net(1, Shape{8}), on_cuda()).ok());
+  const StandinSetting little("MEMORY", "5000");
+  const Runtime small = cuda_runtime();
+  const Status status = prepare(small, chain_net(1, Shape{4000}), on_cuda()).status();
+  EXPECT_EQ(status.code(), Code::out_of_memory) << status.text();
+  EXPECT_NE(status.text().find("bytes asked for, 5000 of 5000 free"), std::string::npos) << status.text();
+  EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess) << "who asks next would take it for his";
+}
+
+}  // namespace
+}  // namespace heddle::cuda

@@ -1,0 +1,118 @@
+// cudart: memory of devices and pinned memory of the host.
+#include <algorithm>
+#include <string>
+
+#include "process.h"
+
+namespace standin = heddle::cuda::standin;
+using standin::Block;
+using standin::CallKind;
+using standin::HostBlock;
+using standin::Job;
+using standin::Lock;
+using standin::Process;
+using standin::Rule;
+using standin::Stream;
+using standin::this_thread;
+
+cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    *total = process.settings.memory_bytes;
+    *available = *total - std::min<size_t>(*total, process.memory.bytes_on(this_thread().device));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    *attributes = {};
+    attributes->type = cudaMemoryTypeUnregistered;
+    attributes->device = -1;
+    if (const Block* const block = process.memory.block_at(pointer)) {
+      attributes->type = cudaMemoryTypeDevice;
+      attributes->device = block->device;
+      attributes->devicePointer = const_cast<void*>(pointer);
+    } else if (process.memory.host_block_at(pointer)) {
+      attributes->type = cudaMemoryTypeHost;
+      attributes->devicePointer = attributes->hostPointer = const_cast<void*>(pointer);
+    }
+    return cudaSuccess;
+  });
+}
+
+// "Inserts an allocation operation into hStream. A pointer to the allocated memory is returned immediately in *dptr. The allocation must
+// not be accessed until the allocation operation completes. The allocation comes from the memory pool associated with the stream's device."
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t handle) {
+  return standin::api(__func__, CallKind::work, [&](Process& process, Lock&) {
+    const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaMallocAsync");
+    if (!stream) return cudaErrorInvalidResourceHandle;
+    process.run.note(Rule::allocates, "cudaMallocAsync");
+    if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
+    Block* const block = process.memory.allocate(stream->device, bytes, process.settings.memory_bytes);
+    if (!block) return cudaErrorMemoryAllocation;
+    block->allocated = process.engine.enqueue(*stream, Job::Kind::memory, nullptr);
+    return *pointer = block->data, cudaSuccess;
+  });
+}
+
+// "Inserts a free operation into hStream. The allocation must not be accessed after stream execution reaches the free. After this API
+// returns, accessing the memory from any subsequent work launched on the GPU [...] results in undefined behavior."
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaFreeAsync");
+    if (!stream) return cudaErrorInvalidResourceHandle;
+    process.run.note(Rule::allocates, "cudaFreeAsync");
+    const Block* const block = process.memory.block_at(pointer);
+    if (!block || block->data != pointer) return process.rules.add(Rule::free_unknown, "cudaFreeAsync"), cudaErrorInvalidValue;
+    if (!block->uses.within(stream->before, process.engine.known_to_host())) process.rules.add(Rule::free_in_use, "cudaFreeAsync");
+    process.engine.enqueue(*stream, Job::Kind::memory, [storage = process.memory.release(*block)] { return cudaSuccess; });
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    if ((flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) != 0) return cudaErrorInvalidValue;
+    process.run.note(Rule::allocates, "cudaHostAlloc");
+    if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
+    const HostBlock* const block = process.memory.allocate_host(bytes);
+    if (!block) return cudaErrorMemoryAllocation;
+    return *pointer = block->data, cudaSuccess;
+  });
+}
+
+// "Frees the memory space pointed to by hostPtr, which must have been returned by a previous call to cudaMallocHost() or cudaHostAlloc()."
+cudaError_t cudaFreeHost(void* pointer) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    process.run.note(Rule::allocates, "cudaFreeHost");
+    const HostBlock* const block = process.memory.host_block_at(pointer);
+    if (!block || block->data != pointer || block->registered)
+      return process.rules.add(Rule::free_unknown, "cudaFreeHost"), cudaErrorInvalidValue;
+    if (!block->uses.within({}, process.engine.known_to_host())) process.rules.add(Rule::host_freed_in_use, "cudaFreeHost");
+    return process.memory.release_host(*block), cudaSuccess;
+  });
+}
+
+// By bytes, not by pages: what is beside it on a page may be registered too.
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    if (!pointer || bytes == 0 || (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped)) != 0) return cudaErrorInvalidValue;
+    process.run.note(Rule::allocates, "cudaHostRegister");
+    if (process.memory.overlaps_host(pointer, bytes)) return cudaErrorHostMemoryAlreadyRegistered;
+    return process.memory.register_host(pointer, bytes), cudaSuccess;
+  });
+}
+
+// "The base address must be the same one specified to cudaHostRegister()." Memory of cudaHostAlloc is no valid argument.
+cudaError_t cudaHostUnregister(void* pointer) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    process.run.note(Rule::allocates, "cudaHostUnregister");
+    const HostBlock* const block = process.memory.host_block_at(pointer);
+    if (!block || block->data != pointer || !block->registered) {
+      process.rules.add(Rule::host_unregistered, "cudaHostUnregister");
+      return block ? cudaErrorInvalidValue : cudaErrorHostMemoryNotRegistered;
+    }
+    if (!block->uses.within({}, process.engine.known_to_host())) process.rules.add(Rule::host_freed_in_use, "cudaHostUnregister");
+    return process.memory.release_host(*block), cudaSuccess;
+  });
+}

@@ -1,0 +1,140 @@
+// NVRTC: sources are compiled for the host by the emulated grid (grid/grid.h); a "cubin" names the library that came of it.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "cubin.h"
+#include "process.h"
+
+namespace standin = heddle::cuda::standin;
+using standin::Lock;
+using standin::Process;
+using standin::Rule;
+using standin::Source;
+
+namespace {
+
+// The frame of each function: body(process) gives its answer.
+template <class Body>
+nvrtcResult nvrtc(const char* name, const Body& body) {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  ++process.calls.made;
+  if (process.calls.on) process.calls.names.push_back(name);
+  return body(process);
+}
+
+// body(source), of a program that there is.
+template <class Body>
+nvrtcResult with_source(const char* name, nvrtcProgram program, const Body& body) {
+  return nvrtc(name, [&](Process& process) {
+    const std::shared_ptr<Source> source = process.programs.find(program);
+    if (!source) return process.rules.add(Rule::unknown_program, name), NVRTC_ERROR_INVALID_PROGRAM;
+    return body(*source);
+  });
+}
+
+bool begins_with(const std::string& text, const char* beginning) {
+  return text.rfind(beginning, 0) == 0;
+}
+
+// False: NVRTC knows no such option, or the stand-in does not act by it.
+bool read_options(int count, const char* const* options, std::string* architecture) {
+  for (int i = 0; i < count; ++i) {
+    const std::string option = options[i];
+    const std::string is = "--gpu-architecture=";
+    if (begins_with(option, is.c_str())) {
+      *architecture = option.substr(is.size());
+      continue;
+    }
+    // Whether products and sums are contracted is left to the compiler: here they never are.
+    if (option != "--fmad=true" && option != "--fmad=false" && option != "--std=c++17" && option != "--disable-warnings") return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// A number that no NVRTC has: what is compiled here is not to be taken for its work.
+nvrtcResult nvrtcVersion(int* major, int* minor) {
+  return nvrtc(__func__, [&](Process&) { return *major = 0, *minor = 1, NVRTC_SUCCESS; });
+}
+
+const char* nvrtcGetErrorString(nvrtcResult result) {
+  switch (result) {
+#define HEDDLE_NVRTC_RESULT(name) \
+  case name:                      \
+    return #name;
+    HEDDLE_NVRTC_RESULT(NVRTC_SUCCESS)
+    HEDDLE_NVRTC_RESULT(NVRTC_ERROR_INVALID_INPUT)
+    HEDDLE_NVRTC_RESULT(NVRTC_ERROR_INVALID_PROGRAM)
+    HEDDLE_NVRTC_RESULT(NVRTC_ERROR_INVALID_OPTION)
+    HEDDLE_NVRTC_RESULT(NVRTC_ERROR_COMPILATION)
+#undef HEDDLE_NVRTC_RESULT
+    default:
+      return "NVRTC_ERROR unknown";
+  }
+}
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char*, int headers, const char* const*, const char* const*) {
+  return nvrtc(__func__, [&](Process& process) {
+    if (!text || headers != 0) return NVRTC_ERROR_INVALID_INPUT;
+    auto source = std::make_shared<Source>();
+    source->text = text;
+    return *program = process.programs.add(std::move(source)), NVRTC_SUCCESS;
+  });
+}
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
+  return with_source(__func__, *program, [&](const Source&) {
+    Process::get().programs.remove(*program);
+    return *program = nullptr, NVRTC_SUCCESS;
+  });
+}
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* const* options) {
+  static std::mutex& one_at_a_time = *new std::mutex();
+  std::string architecture, text, folder, error;
+  const nvrtcResult asked = with_source(__func__, program, [&](const Source& source) {
+    text = source.text;
+    folder = Process::get().settings.cache;
+    return read_options(count, options, &architecture) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
+  });
+  if (asked != NVRTC_SUCCESS) return asked;
+  const std::lock_guard<std::mutex> alone(one_at_a_time);
+  std::string file;
+  const auto module = heddle::cuda::grid::Module::compile(text, folder, &error, &file);
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  const std::shared_ptr<Source> source = process.programs.find(program);
+  if (!source) return process.rules.add(Rule::unknown_program, __func__), NVRTC_ERROR_INVALID_PROGRAM;
+  source->log = error;
+  if (!module) return NVRTC_ERROR_COMPILATION;
+  source->cubin = standin::write_cubin(architecture, file) + '\0';
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* bytes) {
+  return with_source(__func__, program, [&](const Source& source) { return *bytes = source.log.size() + 1, NVRTC_SUCCESS; });
+}
+
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
+  return with_source(__func__, program, [&](const Source& source) {
+    std::memcpy(log, source.log.c_str(), source.log.size() + 1);
+    return NVRTC_SUCCESS;
+  });
+}
+
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* bytes) {
+  return with_source(__func__, program, [&](const Source& source) {
+    *bytes = source.cubin.size();
+    return source.cubin.empty() ? NVRTC_ERROR_INVALID_PROGRAM : NVRTC_SUCCESS;
+  });
+}
+
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
+  return with_source(__func__, program, [&](const Source& source) {
+    std::copy(source.cubin.begin(), source.cubin.end(), cubin);
+    return source.cubin.empty() ? NVRTC_ERROR_INVALID_PROGRAM : NVRTC_SUCCESS;
+  });
+}

@@ -1,0 +1,114 @@
+#include "process.h"
+
+#include <cstdio>
+
+namespace heddle::cuda::standin {
+
+Process& Process::get() {
+  static Process& process = *new Process();  // other threads use it until the process ends
+  return process;
+}
+
+ThreadState& this_thread() {
+  static thread_local ThreadState state;
+  return state;
+}
+
+// "This leaves the process in an inconsistent state and any further CUDA work will return the same error" (Runtime API,
+// cudaErrorIllegalAddress).
+cudaError_t begin_call(Process& process, const char* name, CallKind kind) {
+  ++process.calls.made;
+  if (process.calls.on) process.calls.names.push_back(name);
+  const cudaError_t lost = process.engine.lost();
+  ThreadState& thread = this_thread();
+  if (lost != cudaSuccess && thread.told && thread.resets == process.resets && kind == CallKind::work)
+    process.rules.add(Rule::sticky, name);
+  return lost;
+}
+
+cudaError_t end_call(Process& process, cudaError_t error) {
+  ThreadState& thread = this_thread();
+  if (process.engine.lost() != cudaSuccess) {
+    error = process.engine.lost();
+    thread.told = true;
+    thread.resets = process.resets;
+  }
+  if (error != cudaSuccess) thread.last_error = error;
+  return error;
+}
+
+std::shared_ptr<Stream> Process::stream_of(cudaStream_t handle, const char* call) {
+  if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
+    rules.add(Rule::default_stream, call);
+    std::shared_ptr<Stream>& stream = default_streams[this_thread().device];
+    if (!stream) stream = engine.make_stream(this_thread().device, true, true);
+    return stream;
+  }
+  std::shared_ptr<Stream> stream = streams.find(handle);
+  if (!stream) rules.add(Rule::unknown_stream, call);
+  return stream;
+}
+
+std::shared_ptr<Event> Process::event_of(cudaEvent_t handle, const char* call) {
+  std::shared_ptr<Event> event = events.find(handle);
+  if (!event) rules.add(Rule::unknown_event, call);
+  return event;
+}
+
+void Process::use(Block& block, const Stream& stream, const char* call) {
+  if (!stream.before.covers(block.allocated) && !engine.known_to_host().covers(block.allocated))
+    rules.add(Rule::used_before_allocated, call);
+  block.uses.add(stream.place());
+}
+
+void Process::wait_on_host(Lock& lock, const Stream& stream, const char* call) {
+  run.note(Rule::synchronises, call);
+  engine.wait_on_host(lock, stream);
+}
+
+void Process::report_leaks() {
+  const auto left = [&](size_t number, const char* what) {
+    if (number > 0) rules.add(Rule::leak, std::to_string(number) + " " + what);
+  };
+  left(memory.blocks(), "pieces of device memory");
+  left(memory.host_blocks(), "pieces of host memory");
+  left(streams.size(), "streams");
+  left(events.size(), "events");
+  left(libraries.size(), "libraries");
+  left(programs.size(), "programs of NVRTC's");
+}
+
+void Process::reset(Lock& lock) {
+  engine.reset(lock);
+  ++resets;
+  rules.take();
+  run.end();
+  faults = {};
+  for (auto& [device, stream] : default_streams) engine.let_go(stream);
+  default_streams.clear();
+  streams.remove_if([&](const std::shared_ptr<Stream>& stream) { return engine.let_go(stream), true; });
+  events.clear();
+  kernels.clear();
+  libraries.clear();
+  programs.clear();
+  memory.clear();
+  peers.clear();
+}
+
+namespace {
+
+// When the process ends, or the library is closed.
+[[gnu::destructor]] void say_what_was_broken() {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  if (process.engine.lost() == cudaSuccess) process.report_leaks();
+  for (const std::string& line : process.rules.take()) {
+    const std::string name = line.substr(0, line.find(':'));
+    for (const RuleText& text : rule_texts())
+      if (name == text.name) std::fprintf(stderr, "cuda stand-in: %s (%s; %s)\n", line.c_str(), text.what, text.source);
+  }
+}
+
+}  // namespace
+
+}  // namespace heddle::cuda::standin

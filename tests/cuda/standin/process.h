@@ -1,0 +1,160 @@
+// All that the stand-in knows, once for the process, under one lock; and how each function of NVIDIA's begins and ends here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine.h"
+#include "exports.h"
+#include "grid/grid.h"
+#include "memory.h"
+#include "rules.h"
+#include "settings.h"
+
+namespace heddle::cuda::standin {
+
+// Objects by handles that are no addresses and are never given out again, so that a stale one is known as such.
+template <class Handle, class T>
+class Table {
+ public:
+  explicit Table(uintptr_t first) : next_(first) {}
+  Handle add(std::shared_ptr<T> object) {
+    const uintptr_t number = next_ += 64;
+    objects_[number] = std::move(object);
+    return reinterpret_cast<Handle>(number);
+  }
+  // Null: there is none by that handle.
+  std::shared_ptr<T> find(Handle handle) const {
+    const auto found = objects_.find(reinterpret_cast<uintptr_t>(handle));
+    return found == objects_.end() ? nullptr : found->second;
+  }
+  void remove(Handle handle) { objects_.erase(reinterpret_cast<uintptr_t>(handle)); }
+  template <class Predicate>
+  void remove_if(const Predicate& predicate) {
+    std::erase_if(objects_, [&](const auto& entry) { return predicate(entry.second); });
+  }
+  size_t size() const { return objects_.size(); }
+  void clear() { objects_.clear(); }
+
+ private:
+  uintptr_t next_;
+  std::map<uintptr_t, std::shared_ptr<T>> objects_;
+};
+
+struct Library {
+  std::shared_ptr<grid::Module> module;
+};
+struct Kernel {
+  std::string name;
+  std::shared_ptr<grid::Module> module;
+  std::shared_ptr<Library> library;
+  uint64_t parameter_bytes = 0;
+};
+
+// A program of NVRTC's.
+struct Source {
+  std::string text, log;
+  std::string cubin;  // with its last zero; empty: not compiled
+};
+
+// Names of the calls that are made, in order.
+struct CallLog {
+  uint64_t made = 0;  // since the stand-in was loaded
+  bool on = false;
+  std::vector<const char*> names;   // while it is on
+  std::vector<std::string> ranges;  // of NVTX then: what begins by its name, what ends as "end"
+};
+
+// What may not happen between the first and the last launch of a run.
+class RunWindow {
+ public:
+  void begin() { *this = {}, runs_ = true; }
+  void end() { *this = {}; }
+  // What was noted behind the first launch stands before another.
+  void launch(BrokenRules& rules) {
+    for (const auto& [rule, by] : since_) rules.add(rule, by);
+    since_.clear();
+    launched_ = runs_;
+  }
+  void note(Rule rule, const char* call) {
+    if (launched_) since_.emplace_back(rule, call);
+  }
+
+ private:
+  bool runs_ = false, launched_ = false;
+  std::vector<std::pair<Rule, std::string>> since_;
+};
+
+// Told by a test. 0: none.
+struct Faults {
+  uint64_t launch = 0;  // the so-manieth launch from now on fails when the device comes to it
+  cudaError_t launch_error = cudaErrorIllegalAddress;
+  uint64_t allocation = 0;  // the so-manieth allocation from now on finds no memory
+  // Whether it is that one's turn.
+  static bool strikes(uint64_t& left) { return left > 0 && --left == 0; }
+};
+
+struct Process {
+  static Process& get();
+
+  std::mutex mutex;  // of all that follows
+  Settings settings = Settings::read();
+  BrokenRules rules;
+  CallLog calls;
+  RunWindow run;
+  Faults faults;
+  Memory memory;
+  Engine engine{mutex};
+  Table<cudaStream_t, Stream> streams{0x51000000};
+  Table<cudaEvent_t, Event> events{0x52000000};
+  Table<cudaLibrary_t, Library> libraries{0x53000000};
+  Table<cudaKernel_t, Kernel> kernels{0x54000000};
+  Table<nvrtcProgram, Source> programs{0x55000000};
+  std::map<int, std::shared_ptr<Stream>> default_streams;  // by device
+  std::map<std::pair<int, int>, bool> peers;               // device, and whose memory it may use
+  uint64_t resets = 0;
+
+  // The stream, or null: the rule is broken that there is one. The default stream of the current device for CUDA's own handles.
+  std::shared_ptr<Stream> stream_of(cudaStream_t handle, const char* call);
+  std::shared_ptr<Event> event_of(cudaEvent_t handle, const char* call);
+  // Work of the stream at `place` reads or writes the block.
+  void use(Block& block, const Stream& stream, const char* call);
+  // That the host waits here.
+  void wait_on_host(Lock& lock, const Stream& stream, const char* call);
+  // "leak: 2 streams", one for each kind of thing that is left.
+  void report_leaks();
+  // For tests: as if just loaded, but for what was logged.
+  void reset(Lock& lock);
+};
+
+// Of the calling thread.
+struct ThreadState {
+  int device = 0;
+  cudaError_t last_error = cudaSuccess;
+  // It was told that there is no going on, since the last reset.
+  bool told = false;
+  uint64_t resets = 0;
+};
+ThreadState& this_thread();
+
+// What a call is for. Work may not be given any more by a thread that knows of an error after which there is no going on.
+enum class CallKind : uint8_t { work, other };
+
+// Counts and logs; cudaSuccess, or what every call answers by now.
+cudaError_t begin_call(Process& process, const char* name, CallKind kind);
+cudaError_t end_call(Process& process, cudaError_t error);
+
+// The frame of each function of the runtime: body(process, lock) gives its answer.
+template <class Body>
+cudaError_t api(const char* name, CallKind kind, const Body& body) {
+  Process& process = Process::get();
+  Lock lock(process.mutex);
+  const cudaError_t before = begin_call(process, name, kind);
+  return end_call(process, before != cudaSuccess ? before : body(process, lock));
+}
+
+}  // namespace heddle::cuda::standin
