@@ -26,6 +26,8 @@
 #include "heddle/expression.h"
 #include "heddle/op.h"
 #include "pointwise/pointwise_instructions.h"
+#include "shared/pointwise_region.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 
@@ -46,9 +48,6 @@ struct Source {
   int64_t row_stride;
   int64_t column_stride;
 };
-
-// The region of a broadcasting operation: the output's storage order, dimensions merged where every input allows; see pointwise_region.h.
-struct Region;
 
 class Program {
  public:
