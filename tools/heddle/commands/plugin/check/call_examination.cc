@@ -141,13 +141,13 @@ Finding CallExamination::over_other_bytes() {
 
 // Other tiles, threads, seeds.
 Finding CallExamination::by_others() {
-  for (const uint64_t split : {uint64_t{7}, uint64_t{4}}) {
+  for (const auto& [split, threads] : {std::pair<uint64_t, uint32_t>(7, 2), {4, 7}}) {
     OperatorCall other = call_;
     other.split_seed = split;
     Finding found = plainly(other, "tiles", "gives other bits when its tiles are split", "when its tiles are split");
     if (!found.ok()) return found;
     const int64_t tiles = tiles_;
-    other.conditions.max_threads = split == 7 ? 2 : 7;
+    other.conditions.max_threads = threads;
     found = plainly(other, "threads", "gives other bits when it may have more threads", "when it may have more threads");
     if (found.ok() && tiles_ != tiles)
       found = {
