@@ -101,7 +101,8 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
       if (wanted[i] && outputs[i].dtype == DType::none) return refusal;
       heddle_type type = {};
       type.rank = rank;
-      if (says && wanted[i]) static_cast<void>(declared.follow(i, of_all, &type).ok());
+      // What does not follow is refused in the run, by the extents that it finds.
+      if (says && wanted[i] && !declared.follow(i, of_all, &type).ok()) type.rank = rank;
       outputs[i].shape = Shape(type.dims, type.rank);
     }
   }
