@@ -26,7 +26,17 @@ Status OneCall::pad() {
 }
 
 // As resolve does for the nodes of a net.
-Status OneCall::check_required_attributes() const {
+Status OneCall::take_attributes() {
+  node.attributes = call.attributes;
+  for (Attribute& attribute : node.attributes) {
+    const int index = node.schema->attribute_index(attribute.name);
+    if (index < 0) return {Code::unknown_attribute, fmt::format("attribute {} is unknown", quoted(attribute.name))};
+    const heddle_attribute_type wanted = node.schema->op->attributes[index]->type;
+    if (!fit_attribute(wanted, &attribute.value))
+      return {Code::attribute_mismatch, fmt::format("attribute {} is {}, must be {}", quoted(attribute.name),
+                                                    attribute_type_name(attribute_type(attribute.value)), attribute_type_name(wanted))};
+  }
+  table = AttributeTable(*node.schema, node.attributes);
   for (uint32_t i = 0; i < table.size(); ++i)
     if (node.schema->op->attributes[i]->required && !table.data()[i])
       return {Code::attribute_mismatch,
@@ -35,8 +45,7 @@ Status OneCall::check_required_attributes() const {
 }
 
 Status OneCall::infer() {
-  table = AttributeTable(*node.schema, call.attributes);
-  HEDDLE_CHECK(check_required_attributes());
+  HEDDLE_CHECK(take_attributes());
   if (call.conditions.rows_beyond > 0) HEDDLE_CHECK(pad());
   input_views.reserve(call.inputs.size());
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -89,7 +98,6 @@ const KernelEntry* OneCall::select() {
     return ValueId(net.types.size() - 1);
   };
   node.name = call.type;
-  node.attributes = call.attributes;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const auto& blob = i == 0 && padded_ ? padded_ : call.inputs[i];
     node.inputs.push_back(blob ? add({blob->dtype, blob->shape}) : ValueId());

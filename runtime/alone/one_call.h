@@ -85,7 +85,7 @@ struct OneCall {
   Status run();
 
  private:
-  Status check_required_attributes() const;
+  Status take_attributes();
   Status pad();
   void bound();
   // What prepare is told, until the next call of this.
@@ -94,6 +94,7 @@ struct OneCall {
   Status collect(const RunCall& run);
 
   std::shared_ptr<const Blob> padded_;  // input 0 with rows beyond its extent
+  std::vector<Attribute> attributes_;   // that the table refers to
   int64_t true_rows_ = 0;
   std::vector<heddle_tensor> blind_;
   std::vector<const heddle_tensor*> blind_inputs_, const_outputs_;

@@ -17,7 +17,9 @@ heddle_status OneCall::run_ranges(RunCall& run, heddle_run_context& c, std::dequ
   } else {
     std::mt19937_64 random(call.split_seed);
     for (int64_t begin = 0; begin < made.tiles;) {
-      const int64_t until = std::min<int64_t>(made.tiles, begin + 1 + static_cast<int64_t>(random() % 3));
+      // Two tiles or more are never left in one piece.
+      const int64_t most = begin == 0 && made.tiles > 1 ? made.tiles - 1 : made.tiles;
+      const int64_t until = std::min<int64_t>(most, begin + 1 + static_cast<int64_t>(random() % 3));
       ranges.emplace_back(begin, until);
       begin = until;
     }

@@ -26,7 +26,7 @@ struct OperatorCall {
   std::vector<std::shared_ptr<const Blob>> inputs;  // null: absent
   size_t output_count = 1;
   bool constant_inputs = false;  // inputs are presented as constants, so that kernels may prepack them
-  uint64_t split_seed = 0;       // 0: all tiles in one call; else random ranges in random order (7: the first four alone)
+  uint64_t split_seed = 0;       // 0: all tiles in one call; else random ranges, two or more of several tiles, in random order
   uint64_t random_seed = 0;
   uint64_t step = 0;
   int64_t limit_bytes = int64_t{16} << 30;   // for all outputs, and for scratch; more is Code::limit_exceeded

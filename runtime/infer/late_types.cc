@@ -60,11 +60,17 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
     views[i] = tensor_view(net.type(node.inputs[i]).dtype, shapes[i], known ? const_cast<std::byte*>(known->data) : nullptr);
     inputs[i] = &views[i];
   };
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i].valid()) see(i, known_before_run(net.type(node.inputs[i])));
+  // What inputs of a rank that is certain say of the others; that of a dynamic one may be a guess as well.
   const DeclaredDims& declared = node.schema->declared_dims;
   DeclaredDims::Bound bound;
-  HEDDLE_CHECK(declared.match(inputs, &bound));
+  std::vector<const heddle_tensor*> certain(inputs);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].valid()) continue;
+    see(i, known_before_run(net.type(node.inputs[i])));
+    if (!net.type(node.inputs[i]).dynamic) certain[i] = inputs[i];
+  }
+  HEDDLE_CHECK(infer_dtypes(*node.schema, inputs, outputs));
+  HEDDLE_CHECK(declared.match(certain, &bound));
   Status refusal;
   bool fits = false;
   for (const int64_t extent : likely_extents(net, node)) {
@@ -86,11 +92,17 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
   if (!fits) {
     // The extents of the run may be right all the same.
     HEDDLE_CHECK(infer_dtypes(*node.schema, inputs, outputs));
+    const int rank = !node.inputs.empty() && node.inputs[0].valid() ? shapes[0].rank() : 0;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i].valid()) see(i, known_before_run(net.type(node.inputs[i])));
+    DeclaredDims::Bound of_all;
+    const bool says = declared.match(inputs, &of_all).ok();
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (wanted[i] && outputs[i].dtype == DType::none) return refusal;
       heddle_type type = {};
-      type.rank = !node.inputs.empty() && node.inputs[0].valid() ? shapes[0].rank() : 0;
-      if (wanted[i]) HEDDLE_CHECK(declared.follow(i, bound, &type));
+      type.rank = rank;
+      // What does not follow is refused in the run, by the extents that it finds.
+      if (says && wanted[i] && !declared.follow(i, of_all, &type).ok()) type.rank = rank;
       outputs[i].shape = Shape(type.dims, type.rank);
     }
   }

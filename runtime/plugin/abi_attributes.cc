@@ -85,6 +85,24 @@ AttributeTable::AttributeTable(const OperatorSchema& schema, const std::vector<A
     if (const int index = schema.attribute_index(attribute.name); index >= 0) pointers_[static_cast<size_t>(index)] = add(attribute);
 }
 
+bool fit_attribute(heddle_attribute_type wanted, AttributeValue* value) {
+  if (attribute_type(*value) == wanted) return true;
+  if (wanted == HEDDLE_ATTRIBUTE_FLOAT && std::holds_alternative<int64_t>(*value)) {
+    *value = static_cast<double>(std::get<int64_t>(*value));
+    return true;
+  }
+  const auto* const ints = std::get_if<std::vector<int64_t>>(value);
+  if (wanted == HEDDLE_ATTRIBUTE_FLOATS && ints) {
+    *value = std::vector<double>(ints->begin(), ints->end());
+    return true;
+  }
+  if (wanted == HEDDLE_ATTRIBUTE_STRINGS && ints && ints->empty()) {
+    *value = std::vector<std::string>();
+    return true;
+  }
+  return false;
+}
+
 std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& a) {
   switch (a.type) {
     case HEDDLE_ATTRIBUTE_INT:

@@ -47,6 +47,10 @@ heddle_attribute_type attribute_type(const AttributeValue& value);
 // "int", "list of floats", ...
 const char* attribute_type_name(heddle_attribute_type type);
 
+// Makes a value of the type: with the conversions that text forms need, an integer for a number, an empty list for one of others. False:
+// it is of another type.
+bool fit_attribute(heddle_attribute_type wanted, AttributeValue* value);
+
 // A row-major view of host memory; `shape` and `data` stay owned by the caller.
 inline heddle_tensor tensor_view(DType dtype, const Shape& shape, void* data) {
   heddle_tensor t = {};

@@ -156,9 +156,11 @@ void DeclaredDims::fill(size_t index, const Bound& bound, Shape* shape) const {
     if (axis < shape->rank() && (*shape)[axis] < 0) (*shape)[axis] = extent;
     ++axis;
   };
+  const int beyond = shape->rank() - port->least_rank;
+  const bool rest_known = bound.rest_said_by != no_input && bound.rest.rank() == beyond;
   for (const Dim& dim : port->dims) {
     if (dim.kind == Dim::Kind::rest)
-      for (int i = 0; i < bound.rest.rank(); ++i) say(bound.rest[i]);
+      for (int i = 0; i < beyond; ++i) say(rest_known ? bound.rest[i] : -1);
     else
       say(dim.kind == Dim::Kind::named ? bound.extents[dim.name] : dim.kind == Dim::Kind::fixed ? dim.extent : -1);
   }
@@ -180,15 +182,15 @@ Status DeclaredDims::follow(size_t output, const Bound& bound, heddle_type* type
   return {};
 }
 
-Status DeclaredDims::check_output(size_t output, const Bound& bound, const Shape& shape) const {
+Status DeclaredDims::check_output(size_t output, const Bound& bound, const TensorType& type) const {
   if (!output_port(output)) return {};
   const Port& port = *output_port(output);
   heddle_type declared = {};
   HEDDLE_CHECK(follow(output, bound, &declared));
   Shape expected(declared.dims, declared.rank);
-  if (join_unknown(&expected, shape)) return {};
+  if (!type.dynamic && join_unknown(&expected, type.shape)) return {};
   return {Code::shape_mismatch, fmt::format("the operator gives output {} the dims {}, and declares it as {}", quoted(port.declared->name),
-                                            shape.text(), text(port))};
+                                            type.dynamic ? "that the run finds" : type.shape.text(), text(port))};
 }
 
 Shape DeclaredDims::shape_of(const Port& port, std::span<const int64_t> extents, const Shape& rest) {

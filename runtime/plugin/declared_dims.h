@@ -11,6 +11,7 @@
 #include "heddle/abi.h"
 #include "heddle/status.h"
 #include "heddle/tensor.h"
+#include "net/typed_net.h"
 
 namespace heddle {
 
@@ -54,8 +55,9 @@ class DeclaredDims {
   // The dims of an output from what the inputs bound; `type` stays as it is where the output's port says nothing. Code::shape_mismatch:
   // the inputs that would say it are absent.
   Status follow(size_t output, const Bound& bound, heddle_type* type) const;
-  // Code::shape_mismatch where a shape rule gave an output other dims than it is declared with: a mistake of the operator.
-  Status check_output(size_t output, const Bound& bound, const Shape& shape) const;
+  // Code::shape_mismatch where a shape rule gave an output other dims than it is declared with, or says that the run alone knows them: a
+  // mistake of the operator.
+  Status check_output(size_t output, const Bound& bound, const TensorType& type) const;
   // Extents of an input that are not known, where a number or another input says them.
   void fill(size_t input, const Bound& bound, Shape* shape) const;
   // The dims that a port has where names and "..." stand for these, and each "*" for 3.

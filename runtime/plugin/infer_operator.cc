@@ -197,7 +197,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
     // Success with an impossible type is a mistake of the operator, not of the net: `end` tells them apart.
     if (end && !makes_sense(types[i])) end->answer = HEDDLE_ERROR_INTERNAL;
     HEDDLE_CHECK(from_abi(types[i], &outputs[i]));
-    Status other = declared.check_output(i, bound, outputs[i].shape);
+    Status other = declared.check_output(i, bound, outputs[i]);
     if (end && !other.ok()) end->answer = HEDDLE_ERROR_INTERNAL;
     HEDDLE_CHECK(std::move(other));
   }

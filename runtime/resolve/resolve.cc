@@ -110,25 +110,6 @@ void Resolver::check_arity(const Net& net, const Node& node) {
   }
 }
 
-// The one conversion that text forms need: "1" for a number.
-bool widen(AttributeValue& value, heddle_attribute_type wanted) {
-  if (wanted == HEDDLE_ATTRIBUTE_FLOAT && std::holds_alternative<int64_t>(value)) {
-    value = static_cast<double>(std::get<int64_t>(value));
-    return true;
-  }
-  if (wanted == HEDDLE_ATTRIBUTE_FLOATS && std::holds_alternative<std::vector<int64_t>>(value)) {
-    const auto& ints = std::get<std::vector<int64_t>>(value);
-    value = std::vector<double>(ints.begin(), ints.end());
-    return true;
-  }
-  const bool empty_list = std::holds_alternative<std::vector<int64_t>>(value) && std::get<std::vector<int64_t>>(value).empty();
-  if (wanted == HEDDLE_ATTRIBUTE_STRINGS && empty_list) {
-    value = std::vector<std::string>();
-    return true;
-  }
-  return false;
-}
-
 void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
   const OperatorSchema& schema = *node.schema;
   std::vector<char> given(schema.op->attribute_count, 0);
@@ -146,7 +127,7 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
       report(net, node, {Code::duplicate_name, fmt::format("attribute {} is given twice", quoted(attribute.name)), "keep one of the two"});
     const heddle_attribute_type wanted = schema.op->attributes[index]->type;
     const heddle_attribute_type type = attribute_type(attribute.value);
-    if (type != wanted && !widen(attribute.value, wanted))
+    if (!fit_attribute(wanted, &attribute.value))
       report(net, node,
              {Code::attribute_mismatch, fmt::format("attribute {} is {}, must be {}", quoted(attribute.name), attribute_type_name(type),
                                                     attribute_type_name(wanted))});

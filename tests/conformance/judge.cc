@@ -25,12 +25,14 @@ bool agrees(DType dtype, Number got, Number expected, Number scale, const Tolera
   if (std::isnan(got) || std::isnan(near)) return std::isnan(got) && std::isnan(near);
   if (got == near) return got != 0 || !tolerance.signed_zeros || std::signbit(got) == std::signbit(near);
   if (!is_floating(dtype) || tolerance.ulps == 0 || std::isinf(expected)) return false;
-  // An infinity that stands for a number just beyond the largest one is as far away as that number.
-  const auto finite = [&](Number x) { return std::isinf(x) ? std::copysign(beyond_of(dtype), x) : x; };
+  // What is beyond the largest number, and the infinity that stands for it, is as far away as the next number would be.
+  const Number beyond = beyond_of(dtype), wanted = std::clamp(expected, -beyond, beyond);
+  const auto finite = [&](Number x) { return std::isinf(x) ? std::copysign(beyond, x) : x; };
   const Number unit = std::ldexp(Number{1}, 1 - digits_of(dtype));
-  const Number allowed = static_cast<Number>(tolerance.ulps) * (unit * std::max(std::fabs(expected), scale) + least_of(dtype)) +
-                         std::fabs(finite(near) - expected);
-  return !std::isinf(scale) && std::fabs(finite(got) - expected) <= allowed;
+  const Number allowed =
+      static_cast<Number>(tolerance.ulps) * (unit * std::max(std::fabs(wanted), std::min(scale, beyond)) + least_of(dtype)) +
+      std::fabs(finite(near) - wanted);
+  return !std::isinf(scale) && std::fabs(finite(got) - wanted) <= allowed;
 }
 
 std::string text(Number value) {

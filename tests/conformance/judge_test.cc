@@ -36,6 +36,13 @@ TEST(Judge, EitherSideOfTheLargestNumberWillDoForWhatLiesBesideIt) {
   EXPECT_FALSE(takes(DType::f16, inf, 65519, 0));
 }
 
+TEST(Judge, WhatIsFarBeyondTheLargestNumberIsInfinity) {
+  EXPECT_TRUE(takes(DType::f16, inf, 4.85e8L, 1));
+  for (const Number got : {0.0L, -5.0L, 60000.0L, static_cast<Number>(-inf)}) EXPECT_FALSE(takes(DType::f16, got, 4.85e8L, 1));
+  for (const Number got : {0.0L, -3e38L, static_cast<Number>(-inf)}) EXPECT_FALSE(takes(DType::f32, got, 1.3e52L, 2));
+  EXPECT_FALSE(takes(DType::f32, 0, 1.3e52L, 2, 1e60L));
+}
+
 TEST(Judge, ErrorsAreOfTheNumberOrItsScale) {
   const Number unit = 0x1p-23L;
   EXPECT_TRUE(takes(DType::f32, 1 + unit, 1, 1));

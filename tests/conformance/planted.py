@@ -65,9 +65,10 @@ def kernel_lines(path):
     for number, line in enumerate(path.read_text().splitlines()):
         if line.startswith("void add_"):
             return
-        if re.match(r"(Status|void|double|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line):
-            in_rule = True
-        if line == "}":
+        rule = re.match(r"( *)(?:static |inline )*(?:Status|void|double|std::vector<\w+>) \w*(infer|cost|extents|formats|subnets)\w*\(", line)
+        if rule and not line.rstrip().endswith("}"):
+            in_rule, end = True, rule.group(1) + "}"
+        if in_rule and line == end:
             in_rule = False
         if not in_rule and not skip.search(line):
             yield number, line

@@ -189,7 +189,9 @@ Row conv_transpose() {
               {Kind::strided, "T[1,2,5,4], T[2,3,3,2]; strides=[2,3], output_shape=[8,9], auto_pad=\"SAME_UPPER\""},
               {Kind::strided, "T[1,2,5,4], T[2,3,4,4]; strides=[2,3], output_shape=[9,10], output_padding=[1,2], auto_pad=\"SAME_LOWER\""},
               {Kind::strided, "T[1,2,3,3], T[2,1,3,3]; strides=[3,2], output_shape=[10,8]"},
-              {Kind::strided, "f32[1,2,7], f32[2,3,2]; strides=[4], auto_pad=\"SAME_UPPER\""}});
+              {Kind::strided, "f32[1,2,7], f32[2,3,2]; strides=[4], auto_pad=\"SAME_UPPER\""},
+              // So much that it is divided by rows.
+              {Kind::large, "f32[1,64,49,51], f32[64,64,9,9]; strides=[2,1]"}});
 }
 
 }  // namespace

@@ -47,7 +47,9 @@ std::vector<Numbers> layer_normalization(const Call& call) {
     const Normalized n = centred(x.values[at], moments[row], 1 / inverse.values[row], x.dtype);
     store(y, at, scaled(n, parameter(call, 1, position, 1), parameter(call, 2, position, 0)));
   }
-  if (x.size() == 0) return {y, {}, {}};  // the mean of nothing is undefined
+  if (x.size() == 0)  // the mean of nothing
+    for (Numbers* statistic : {&mean, &inverse})
+      std::fill(statistic->values.begin(), statistic->values.end(), std::numeric_limits<Number>::quiet_NaN());
   return {y, mean, inverse};
 }
 

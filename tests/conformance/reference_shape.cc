@@ -50,6 +50,7 @@ Row eye_like() {
                              {Kind::large, "T[301,357]; k=-1"},
                              {Kind::large, "f64[857,301]; k=3"},
                              {Kind::large, "u8[1301,1357]; k=3"}};
+  cases.push_back({Kind::large, "f32[1000,1000]; k=715"});  // the second of seven tiles begins with a one
   for (const auto& [number, dtype] : onnx_dtypes()) cases.push_back({Kind::odd, "T[9,5]; k=-2, dtype=" + std::to_string(number)});
   return {.type = "EyeLike",
           .reference =

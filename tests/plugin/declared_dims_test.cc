@@ -3,13 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <numeric>
 #include <optional>
 
 #include "alone/operator_runner.h"
-#include "heddle/session.h"
 #include "plugins.h"
+#include "session/session_impl.h"
 
 namespace heddle {
 namespace {
@@ -182,33 +183,106 @@ TEST(DeclaredDims, AShapeRuleThatSaysOtherwiseIsAMistakeOfTheOperator) {
   EXPECT_FALSE(end.refused());
 }
 
-// The boxes' shape is an input of the net, so nothing of it is known when the net is compiled but its rank.
+TEST(DeclaredDims, ADynamicOutputOrAScalarRuleBesideDimsIsAMistakeToo) {
+  for (const auto& [type, dims] : {std::pair("Found", "the dims that the run finds"), std::pair("OneForAll", "the dims [],")}) {
+    CallEnd end;
+    OperatorCall wrong;
+    wrong.domain = "liars";
+    wrong.type = type;
+    wrong.inputs = {ones({3})};
+    const auto result = run_operator(*registry().snapshot(), wrong, &end);
+    EXPECT_NE(result.status().text().find(dims), std::string::npos) << type << ": " << result.status().text();
+    EXPECT_FALSE(end.refused()) << type;
+  }
+}
+
+// ---------------------------------------------------------------- in nets
+
+// x [24] under a shape that the run draws: all that is known before it is the rank, of `shape`; then the nodes.
+Result<Session> open_drawn(const std::vector<int>& shape, const std::string& nodes, const std::string& inputs = "",
+                           const std::string& values = "") {
+  const std::string rank = std::to_string(shape.size());
+  std::string list;
+  for (const int extent : shape) list += (list.empty() ? "" : ", ") + std::to_string(extent);
+  const std::string net = R"({"heddle": 1, "name": "drawn", "inputs": ["x")" + inputs + R"(], "outputs": ["y"], "values": [
+    {"name": "x", "kind": "input", "dtype": "f32", "dims": [24]})" +
+                          values + R"(,
+    {"name": "extents", "kind": "constant", "dtype": "i64", "dims": [)" +
+                          rank + R"(], "data": [)" + list + R"(]}], "nodes": [
+    {"name": "drawn", "type": "RandomUniform", "inputs": [], "outputs": ["u"], "attributes": {"shape": {"ints": [)" +
+                          rank +
+                          R"(]}, "low": {"float": 1.1}, "high": {"float": 1.9}}},
+    {"name": "ones", "type": "Cast", "inputs": ["u"], "outputs": ["one"], "attributes": {"to": {"int": 7}}},
+    {"name": "shape", "type": "Mul", "inputs": ["one", "extents"], "outputs": ["shape"]},
+    {"name": "reshaped", "type": "Reshape", "inputs": ["x", "shape"], "outputs": ["r"]}, )" +
+                          nodes + "]}";
+  static const Runtime& runtime = *[] {
+    RuntimeOptions options;
+    options.default_plugins = false;
+    options.threads = 1;
+    options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("dims")};
+    return new Runtime(*Runtime::create(options));
+  }();
+  return runtime.open_bytes(net.data(), net.size(), "");
+}
+Result<std::vector<Tensor>> run_drawn(Session& session, const Shape& more = {}) {
+  static std::vector<float> x = [] {
+    std::vector<float> numbers(64);
+    std::iota(numbers.begin(), numbers.end(), 0.0f);
+    return numbers;
+  }();
+  std::vector<TensorView> inputs = {TensorView{DType::f32, {24}, x.data()}};
+  if (more.rank() > 0) inputs.push_back(TensorView{DType::f32, more, x.data()});
+  return session.run(inputs);
+}
+bool is_late(Session& session, const std::string& node) {
+  const auto& steps = Internals::of(session).plans.front()->plan->steps;
+  return std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.name == node && step.late; });
+}
+const std::string area = R"({"name": "area", "domain": "dims", "type": "Area", "inputs": [")";
+
+// A transpose of other ranks than 1 would be refused when the net is compiled.
 TEST(DeclaredDims, OutputsOfDynamicInputsHaveTheRankThatIsDeclared) {
-  const std::string net = R"({"heddle": 1, "name": "boxes", "inputs": ["x", "shape"], "outputs": ["y"], "values": [
-    {"name": "x", "kind": "input", "dtype": "f32", "dims": [24]}, {"name": "shape", "kind": "input", "dtype": "i64", "dims": [2]}],
-    "nodes": [{"name": "reshaped", "type": "Reshape", "inputs": ["x", "shape"], "outputs": ["boxes"]},
-              {"name": "area", "domain": "dims", "type": "Area", "inputs": ["boxes"], "outputs": ["areas"]},
-              {"name": "transposed", "type": "Transpose", "inputs": ["areas"], "outputs": ["y"], "attributes": {"perm": {"ints": [0]}}}]})";
-  RuntimeOptions options;
-  options.default_plugins = false;
-  options.threads = 1;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", test_plugin("dims")};
-  auto runtime = Runtime::create(options);
-  ASSERT_TRUE(runtime.ok()) << runtime.status().text();
-  auto session = runtime->open_bytes(net.data(), net.size(), "");
+  const std::string nodes = area + R"(r"], "outputs": ["a"]},
+    {"name": "transposed", "type": "Transpose", "inputs": ["a"], "outputs": ["y"], "attributes": {"perm": {"ints": [0]}}})";
+  auto session = open_drawn({6, 4}, nodes);
   ASSERT_TRUE(session.ok()) << session.status().text();
-  std::vector<float> x(24);
-  std::iota(x.begin(), x.end(), 0.0f);
-  std::vector<int64_t> shape = {6, 4};
-  const auto run = [&] { return session->run({TensorView{DType::f32, {24}, x.data()}, TensorView{DType::i64, {2}, shape.data()}}); };
-  const auto areas = run();
+  const auto areas = run_drawn(*session);
   ASSERT_TRUE(areas.ok()) << areas.status().text();
   EXPECT_EQ((*areas)[0].shape(), (Shape{6}));
-  shape = {4, 6};
-  const auto refused = run();
+  EXPECT_TRUE(is_late(*session, "area"));
+  session = open_drawn({4, 6}, nodes);
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const auto refused = run_drawn(*session);
   EXPECT_NE(refused.status().text().find(R"(input "boxes" is [4, 6], declared as [B, 4])"), std::string::npos) << refused.status().text();
-  shape = {6, 4};
-  EXPECT_TRUE(run().ok());
+}
+
+// Squeeze without axes: the rank is not known before the run, and what is assumed meanwhile refuses nothing.
+TEST(DeclaredDims, ARankThatIsAGuessRefusesNothing) {
+  const std::string squeezed = R"({"name": "squeezed", "type": "Squeeze", "inputs": ["r"], "outputs": ["s"]}, )";
+  auto session = open_drawn({1, 6, 4}, squeezed + area + R"(s"], "outputs": ["y"]})");
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  auto result = run_drawn(*session);
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  EXPECT_EQ((*result)[0].shape(), (Shape{6}));
+  session =
+      open_drawn({1, 24}, squeezed + R"({"name": "affine", "domain": "dims", "type": "Affine", "inputs": ["m", "s"], "outputs": ["y"]})",
+                 R"(, "m")", R"(, {"name": "m", "kind": "input", "dtype": "f32", "dims": [2, 24]})");
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  result = run_drawn(*session, Shape{2, 24});
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  EXPECT_EQ((*result)[0].shape(), (Shape{2, 24}));
+}
+
+// The static matrix says K: with any other extent the product is asked for nothing that fits.
+TEST(DeclaredDims, ExtentsThatOtherInputsSayAreTaken) {
+  auto session = open_drawn({4, 6}, R"({"name": "product", "domain": "dims", "type": "Product", "inputs": ["r", "m"], "outputs": ["p"]},
+    {"name": "transposed", "type": "Transpose", "inputs": ["p"], "outputs": ["y"], "attributes": {"perm": {"ints": [1, 0]}}})",
+                            R"(, "m")", R"(, {"name": "m", "kind": "input", "dtype": "f32", "dims": [6, 5]})");
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const auto result = run_drawn(*session, Shape{6, 5});
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  EXPECT_EQ((*result)[0].shape(), (Shape{5, 4}));
 }
 
 }  // namespace

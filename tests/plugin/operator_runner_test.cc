@@ -55,6 +55,13 @@ TEST(OperatorRunner, RefusesACallWithoutARequiredAttribute) {
   EXPECT_EQ(status.code(), Code::attribute_mismatch);
   EXPECT_NE(status.text().find("attribute \"bounds\" is missing and has no default"), std::string::npos) << status.text();
   EXPECT_TRUE(end.refused());
+  call.attributes = {{"bounds", std::string("wide")}};
+  EXPECT_NE(run_operator(*registry.snapshot(), call).status().text().find("attribute \"bounds\" is a string, must be a list of numbers"),
+            std::string::npos);
+  call.attributes = {{"boundaries", std::vector<double>{0.5}}};
+  EXPECT_NE(run_operator(*registry.snapshot(), call).status().text().find("attribute \"boundaries\" is unknown"), std::string::npos);
+  call.attributes = {{"bounds", std::vector<int64_t>{1}}};
+  EXPECT_TRUE(run_operator(*registry.snapshot(), call).ok()) << "integers will do";
   call.attributes = {{"bounds", std::vector<double>{0.5}}};
   EXPECT_TRUE(run_operator(*registry.snapshot(), call).ok());
 }

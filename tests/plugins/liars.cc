@@ -137,6 +137,27 @@ Status infer_transposed(InferContext& c) {
   return {};
 }
 
+Status infer_found(InferContext& c) {
+  c.set_dynamic(0, 1);
+  return {};
+}
+
+// Another sum where it may have two threads.
+struct TwoThreads {
+  Status create(const CreateContext& c) {
+    parts_ = c.max_threads() == 2 ? 2 : 1;
+    return {};
+  }
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const heddle_tensor& x = *c.inputs[0];
+    const auto* const from = static_cast<const float*>(x.data);
+    auto* const to = static_cast<float*>(c.outputs[0]->data);
+    for (int64_t i = 0; i < x.element_count; ++i) to[i] = parts_ == 2 ? from[i] * 1.5f : from[i];
+    return {};
+  }
+  int parts_ = 1;
+};
+
 Op product_operator(const char* name) {
   Op op(name, "liars");
   op.in("a", dtypes<float>()).in("b", dtypes<float>()).out("y", same_as("a"), dtypes<float>());
@@ -172,5 +193,8 @@ HEDDLE_PLUGIN("liars", "1.0", plugin) {
   plugin.add(
       Op("Equal", "liars").in("a", f32).in("b", f32).out("y", same_as("a"), f32).pointwise("a * b").cpu<product>().equals_pointwise());
   plugin.add(Op("Transposed", "liars").in("x", f32).dims("N C").out("y", {}, f32).dims("N C").infer(infer_transposed).cpu<mirrored>());
+  plugin.add(Op("OneForAll", "liars").in("x", f32).dims("N").out("y", scalar(), f32).dims("N").cpu<mirrored>());
+  plugin.add(Op("Found", "liars").in("x", f32).dims("N").out("y", {}, f32).dims("N").infer(infer_found).cpu<mirrored>());
+  plugin.add(Op("TwoThreads", "liars").in("x", f32).out("y", same_as("x"), f32).cpu<TwoThreads>());
   plugin.add(Op("Choosy", "liars").in("x", f32).out("y", {}, f32).infer(infer_choosy).cpu<mirrored>());
 }

@@ -230,8 +230,7 @@ class Scan {
     Frame frame(area, data, *this);
     for (uint32_t i = ports_.states; i < context.input_count; ++i) frame.inputs[i] = context.inputs[i];
     for (uint32_t i = 0; i < ports_.states; ++i)
-      for (uint32_t half = 0; half < 2; ++half)
-        frame.views[2 * i + half] = view_of(context.inputs[i]->dtype, frame.states[2 * i + half], dims_of(*context.inputs[i]));
+      for (uint32_t half = 0; half < 2; ++half) frame.views[2 * i + half] = state_view(context, frame, i, half);
     if (!context.resumed) *frame.iteration = 0;
     if (std::count(found_.begin(), found_.end(), 1) == 0) return run_trips(context, frame, nullptr);
     Kept<std::vector<FoundStack>> stacks(context, frame.stacks, spare_);
@@ -269,6 +268,9 @@ class Scan {
     void** slices;
   };
 
+  static heddle_tensor state_view(const RunContext& context, const Frame& frame, uint32_t state, int64_t half) {
+    return view_of(context.inputs[state]->dtype, frame.states[2 * state + half], dims_of(*context.inputs[state]));
+  }
   // `stacks`: by scan output, used where the body tells its extents.
   Status run_trips(const RunContext& context, const Frame& frame, FoundStack* stacks) const {
     const int64_t length = scanned_[0].length;
@@ -283,7 +285,9 @@ class Scan {
     for (; iteration < length; ++iteration, under_way = false) {
       for (uint32_t i = 0; i < ports_.states; ++i) {
         frame.inputs[i] = before(i);
-        frame.outputs[i] = &frame.views[2 * i + iteration % 2];
+        heddle_tensor& view = frame.views[2 * i + iteration % 2];
+        view = state_view(context, frame, i, iteration % 2);  // of no bytes the host has filled it, with a place that is gone by now
+        frame.outputs[i] = &view;
       }
       for (uint32_t i = 0; i < ports_.scanned; ++i) HEDDLE_PLUGIN_CHECK(read_slice(context, frame, i, iteration, !under_way));
       for (uint32_t i = 0; i < ports_.scans; ++i) place_slice(context, frame, i, iteration);

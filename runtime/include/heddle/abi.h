@@ -303,7 +303,8 @@ typedef struct heddle_port {
   int32_t index_bound_axis; /* ... along this axis (or the attribute "axis" when -1) */
   /* Null, or what its dims are, as words between spaces: a name for an extent, the same wherever an operator says it; a number; "*" for any
      extent; "..." for any number of dims, once in a port and the same dims in all. "" is a scalar. The host compares inputs with it before
-     infer, each value of a variadic port alike, and gives outputs the dims that follow; infer may not give them others. "... M K" and
+     infer, bounded ones at their bounds and again at what a run finds (HEDDLE_KERNEL_READS_EXTENTS kernels compare those), each value of a
+     variadic port alike, and gives outputs the dims that follow; infer may not give them others. "... M K" and
      "... K N" make "... M N". What an output is made of stands in an input that is there: a call without that input is refused. */
   const char* dims;
 } heddle_port;

@@ -215,6 +215,7 @@ class Builder {
 
   static Status apply(const ShapeRule& rule, const Op& o, uint32_t output, InferContext& context) {
     if (rule.kind == ShapeRule::same) context.set_dims(output, context.dims(static_cast<uint32_t>(Op::index(o.inputs_, rule.port))));
+    if (rule.kind == ShapeRule::rank_0) context.set_dims(output, Dims());
     if (rule.kind != ShapeRule::broadcast_all) return {};
     std::vector<int64_t> dims;
     for (uint32_t k = 0; k < context.input_count(); ++k)

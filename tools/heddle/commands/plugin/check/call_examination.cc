@@ -141,13 +141,13 @@ Finding CallExamination::over_other_bytes() {
 
 // Other tiles, threads, seeds.
 Finding CallExamination::by_others() {
-  for (const uint64_t split : {uint64_t{7}, uint64_t{4}}) {
+  for (const auto& [split, threads] : {std::pair<uint64_t, uint32_t>(7, 2), {4, 7}}) {
     OperatorCall other = call_;
     other.split_seed = split;
     Finding found = plainly(other, "tiles", "gives other bits when its tiles are split", "when its tiles are split");
     if (!found.ok()) return found;
     const int64_t tiles = tiles_;
-    other.conditions.max_threads = split == 3 ? 2 : 7;
+    other.conditions.max_threads = threads;
     found = plainly(other, "threads", "gives other bits when it may have more threads", "when it may have more threads");
     if (found.ok() && tiles_ != tiles)
       found = {
@@ -345,7 +345,7 @@ Finding compare_with_example(const OperatorCase& example, const Blobs& outputs) 
       return {"shape", fmt::format("output {} is {}, its example says {}", o, got.shape.text(), said.shape.text())};
     if (!said.content) continue;
     const auto view = [](const Blob& blob) { return TensorView{blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)}; };
-    const double relative = got.dtype == DType::bf16 ? 1e-2 : got.dtype == DType::f16 ? 2e-3 : 1e-5;
+    const double relative = precision_of(got.dtype);
     const Comparison c = compare(view(got), view(*said.content), relative, relative / 10);
     if (!c.equal) return {example.is_example() ? "value" : "dtype", fmt::format("output {} is not what its example says: {}", o, c.reason)};
   }

@@ -60,6 +60,7 @@ class IndexExamination {
 
 // Whether another index within the bound gives something else there, or fails.
 bool IndexExamination::reads(size_t input, int64_t bound, Place place) const {
+  if (bound <= 1) return reads_indices(registry_, schema_, call_, input);  // there is no other index
   for (const int64_t other : {int64_t{0}, bound / 2, bound - 1}) {
     OperatorCall called = call_;
     called.inputs[input] = with_index(*call_.inputs[input], other, place);

@@ -281,22 +281,41 @@ bool same_inputs_but_for_dtypes(const std::vector<std::shared_ptr<const Blob>>& 
                     [](const auto& x, const auto& y) { return x && y ? x->shape == y->shape && same_numbers(*x, *y) : x == y; });
 }
 
+// Beyond what the coarser of the dtypes rounds away.
 bool other_outputs(const std::vector<ExampleTensor>& a, const std::vector<ExampleTensor>& b) {
-  for (size_t o = 0; o < std::min(a.size(), b.size()); ++o)
-    if (a[o].content && b[o].content && (a[o].shape != b[o].shape || !same_numbers(*a[o].content, *b[o].content))) return true;
+  const auto wide = [](const ExampleTensor& tensor) { return converted(*tensor.content, DType::f64); };
+  const auto view = [](const Blob& blob) { return TensorView{blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)}; };
+  for (size_t o = 0; o < std::min(a.size(), b.size()); ++o) {
+    if (!a[o].content || !b[o].content) continue;
+    const double relative = std::max(precision_of(a[o].content->dtype), precision_of(b[o].content->dtype));
+    if (a[o].shape != b[o].shape || !compare(view(*wide(a[o])), view(*wide(b[o])), relative, relative / 10).equal) return true;
+  }
   return false;
+}
+
+enum Domain : uint8_t { reals, integers, booleans };
+Domain domain_of(DType dtype) {
+  return is_float(dtype) ? reals : dtype == DType::boolean ? booleans : integers;
 }
 
 }  // namespace
 
-bool depends_on_dtype(const std::vector<OperatorCase>& examples) {
+double precision_of(DType dtype) {
+  return dtype == DType::bf16 ? 1e-2 : dtype == DType::f16 ? 2e-3 : 1e-5;
+}
+
+DtypeDependence::DtypeDependence(const std::vector<OperatorCase>& examples) {
   for (const OperatorCase& a : examples)
     for (const OperatorCase& b : examples)
       if (!a.call.inputs.empty() && !b.call.inputs.empty() && a.call.inputs[0] && b.call.inputs[0] &&
           a.call.inputs[0]->dtype != b.call.inputs[0]->dtype && same_attributes(a.call, b.call) &&
           same_inputs_but_for_dtypes(a.call.inputs, b.call.inputs) && other_outputs(a.expected, b.expected))
-        return true;
-  return false;
+        depends_[domain_of(a.call.inputs[0]->dtype)][domain_of(b.call.inputs[0]->dtype)] = true;
+  of_bytes_ = depends_[reals][reals] || depends_[integers][integers];
+}
+
+bool DtypeDependence::between(DType a, DType b) const {
+  return of_bytes_ || depends_[domain_of(a)][domain_of(b)];
 }
 
 // ---------------------------------------------------------------- coverage

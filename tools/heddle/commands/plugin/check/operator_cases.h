@@ -38,8 +38,19 @@ std::vector<OperatorCase> whole_number_cases(const OperatorSchema& schema, uint6
 // can't be had.
 bool in_dtype(const OperatorSchema& schema, uint32_t port, DType dtype, OperatorCase& of);
 
-// Whether two examples say that equal numbers in other dtypes give other ones, as an operator of bytes does.
-bool depends_on_dtype(const std::vector<OperatorCase>& examples);
+// How much of a value an example's elements may be off, by the rounding of the dtype.
+double precision_of(DType dtype);
+
+// Whether examples say that equal numbers in another dtype of the first input give other ones: between two sorts of dtypes, as a division
+// does of integers and reals; of one sort, as an operator of bytes does, and then of all.
+class DtypeDependence {
+ public:
+  explicit DtypeDependence(const std::vector<OperatorCase>& examples);
+  bool between(DType a, DType b) const;
+
+ private:
+  bool depends_[3][3] = {}, of_bytes_ = false;
+};
 
 // What the declaration allows and no call has shown so far.
 class Coverage {
