@@ -1,7 +1,7 @@
 // The CUDA plugin: GPUs as devices, and kernels for them. It calls nothing of NVIDIA's before a device is asked for. docs/cuda.md.
-#include "device/device.h"
+#include "device/cuda_device.h"
 #include "heddle/op.h"
-#include "kernels/families.h"
+#include "kernels/gpu_families.h"
 
 HEDDLE_PLUGIN("cuda", "1.0", plugin) {
   static heddle_device_backend backend;

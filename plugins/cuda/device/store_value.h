@@ -2,7 +2,7 @@
 // no host memory has to stay.
 #pragma once
 
-#include "device/device.h"
+#include "device/cuda_device.h"
 
 namespace heddle::cuda {
 

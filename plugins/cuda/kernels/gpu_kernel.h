@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "device/device.h"
+#include "device/cuda_device.h"
 #include "device/trace_range.h"
 #include "heddle/op.h"
 #include "library/program.h"

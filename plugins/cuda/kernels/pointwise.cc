@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "generate/pointwise_source.h"
-#include "kernels/families.h"
+#include "kernels/gpu_families.h"
 #include "kernels/gpu_kernel.h"
 #include "pointwise/pointwise_region.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "device/device.h"
+#include "device/cuda_device.h"
 #include "heddle/op.h"
 
 namespace heddle::cuda {
