@@ -278,7 +278,7 @@ Staging& staging_of(Device& device, cudaStream_t stream) {
 }
 
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
-  constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/staging.h)
+  constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/pinned_staging.h)
   switch (asked.kind) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
       return store_value(device, stream, asked.destination, asked.source, asked.bytes);

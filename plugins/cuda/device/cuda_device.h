@@ -8,8 +8,8 @@
 
 #include "device/errors.h"
 #include "device/loss.h"
+#include "device/pinned_staging.h"
 #include "device/poller.h"
-#include "device/staging.h"
 #include "heddle/op.h"
 #include "library/api.h"
 

@@ -33,12 +33,8 @@ struct boolean {
 
 // ---------------------------------------------------------------- conversions
 
-HEDDLE_INLINE float float_of(u32 bits) {
-  return __uint_as_float(bits);
-}
-HEDDLE_INLINE u32 bits_of(float x) {
-  return __float_as_uint(x);
-}
+HEDDLE_INLINE float float_of(u32 bits) { return __uint_as_float(bits); }
+HEDDLE_INLINE u32 bits_of(float x) { return __float_as_uint(x); }
 HEDDLE_INLINE float widened(f16 x) {
 #ifdef __CUDA_ARCH__
   float y;
@@ -67,9 +63,7 @@ HEDDLE_INLINE f16 narrowed_f16(float x) {
 #endif
   return y;
 }
-HEDDLE_INLINE float widened(bf16 x) {
-  return float_of((u32)x.bits << 16);
-}
+HEDDLE_INLINE float widened(bf16 x) { return float_of((u32)x.bits << 16); }
 HEDDLE_INLINE bf16 narrowed_bf16(float x) {
   const u32 bits = bits_of(x);
   bf16 y;
@@ -88,16 +82,16 @@ HEDDLE_INLINE float odd_float(double x) {
 // As the type that is computed in; what lies in memory is one of the types on the right.
 template <class C>
 struct To;
-#define HEDDLE_TO(C)                                                              \
-  template <>                                                                     \
-  struct To<C> {                                                                  \
-    HEDDLE_INLINE_MEMBER C from(f16 x) { return (C)widened(x); }                  \
-    HEDDLE_INLINE_MEMBER C from(bf16 x) { return (C)widened(x); }                 \
-    HEDDLE_INLINE_MEMBER C from(boolean x) { return (C)x.byte; }                  \
-    template <class T>                                                            \
-    HEDDLE_INLINE_MEMBER C from(T x) {                                            \
-      return (C)x;                                                                \
-    }                                                                             \
+#define HEDDLE_TO(C)                                              \
+  template <>                                                     \
+  struct To<C> {                                                  \
+    HEDDLE_INLINE_MEMBER C from(f16 x) { return (C)widened(x); }  \
+    HEDDLE_INLINE_MEMBER C from(bf16 x) { return (C)widened(x); } \
+    HEDDLE_INLINE_MEMBER C from(boolean x) { return (C)x.byte; }  \
+    template <class T>                                            \
+    HEDDLE_INLINE_MEMBER C from(T x) {                            \
+      return (C)x;                                                \
+    }                                                             \
   };
 #define HEDDLE_INLINE_MEMBER static __device__ __forceinline__
 HEDDLE_TO(float)
@@ -114,21 +108,11 @@ struct Stored {
     return (T)x;
   }
 };
-HEDDLE_INLINE float single(float x) {
-  return x;
-}
-HEDDLE_INLINE float single(double x) {
-  return odd_float(x);
-}
-HEDDLE_INLINE float single(i32 x) {
-  return odd_float((double)x);
-}
-HEDDLE_INLINE float single(i64 x) {
-  return odd_float((double)x);
-}
-HEDDLE_INLINE float single(u64 x) {
-  return odd_float((double)x);
-}
+HEDDLE_INLINE float single(float x) { return x; }
+HEDDLE_INLINE float single(double x) { return odd_float(x); }
+HEDDLE_INLINE float single(i32 x) { return odd_float((double)x); }
+HEDDLE_INLINE float single(i64 x) { return odd_float((double)x); }
+HEDDLE_INLINE float single(u64 x) { return odd_float((double)x); }
 template <>
 struct Stored<f16> {
   template <class C>
@@ -156,21 +140,11 @@ struct Stored<boolean> {
 // ---------------------------------------------------------------- operations
 
 // Behind an operation on narrow integers.
-HEDDLE_INLINE i32 wrap_i8(i32 x) {
-  return (i32)(i8)x;
-}
-HEDDLE_INLINE i32 wrap_i16(i32 x) {
-  return (i32)(i16)x;
-}
-HEDDLE_INLINE i32 wrap_u8(i32 x) {
-  return x & 0xff;
-}
-HEDDLE_INLINE i32 wrap_u16(i32 x) {
-  return x & 0xffff;
-}
-HEDDLE_INLINE i64 wrap_u32(i64 x) {
-  return x & 0xffffffffll;
-}
+HEDDLE_INLINE i32 wrap_i8(i32 x) { return (i32)(i8)x; }
+HEDDLE_INLINE i32 wrap_i16(i32 x) { return (i32)(i16)x; }
+HEDDLE_INLINE i32 wrap_u8(i32 x) { return x & 0xff; }
+HEDDLE_INLINE i32 wrap_u16(i32 x) { return x & 0xffff; }
+HEDDLE_INLINE i64 wrap_u32(i64 x) { return x & 0xffffffffll; }
 
 // Sums of integers wrap: computed in the unsigned type of the width.
 HEDDLE_INLINE float op_add(float a, float b) { return a + b; }
@@ -251,79 +225,131 @@ HEDDLE_INLINE T op_pow(T base, T exponent) {
 }
 // A NaN on either side is the result.
 template <class T>
-HEDDLE_INLINE T op_min(T a, T b) { return (a < b) | (a != a) ? a : b; }
+HEDDLE_INLINE T op_min(T a, T b) {
+  return (a < b) | (a != a) ? a : b;
+}
 template <class T>
-HEDDLE_INLINE T op_max(T a, T b) { return (a > b) | (a != a) ? a : b; }
+HEDDLE_INLINE T op_max(T a, T b) {
+  return (a > b) | (a != a) ? a : b;
+}
 template <class T>
-HEDDLE_INLINE T op_lt(T a, T b) { return (T)(a < b); }
+HEDDLE_INLINE T op_lt(T a, T b) {
+  return (T)(a < b);
+}
 template <class T>
-HEDDLE_INLINE T op_le(T a, T b) { return (T)(a <= b); }
+HEDDLE_INLINE T op_le(T a, T b) {
+  return (T)(a <= b);
+}
 template <class T>
-HEDDLE_INLINE T op_gt(T a, T b) { return (T)(a > b); }
+HEDDLE_INLINE T op_gt(T a, T b) {
+  return (T)(a > b);
+}
 template <class T>
-HEDDLE_INLINE T op_ge(T a, T b) { return (T)(a >= b); }
+HEDDLE_INLINE T op_ge(T a, T b) {
+  return (T)(a >= b);
+}
 template <class T>
-HEDDLE_INLINE T op_eq(T a, T b) { return (T)(a == b); }
+HEDDLE_INLINE T op_eq(T a, T b) {
+  return (T)(a == b);
+}
 template <class T>
-HEDDLE_INLINE T op_ne(T a, T b) { return (T)(a != b); }
+HEDDLE_INLINE T op_ne(T a, T b) {
+  return (T)(a != b);
+}
 template <class T>
-HEDDLE_INLINE T op_and(T a, T b) { return (T)((a != (T)0) & (b != (T)0)); }
+HEDDLE_INLINE T op_and(T a, T b) {
+  return (T)((a != (T)0) & (b != (T)0));
+}
 template <class T>
-HEDDLE_INLINE T op_or(T a, T b) { return (T)((a != (T)0) | (b != (T)0)); }
+HEDDLE_INLINE T op_or(T a, T b) {
+  return (T)((a != (T)0) | (b != (T)0));
+}
 template <class T>
-HEDDLE_INLINE T op_xor(T a, T b) { return (T)((a != (T)0) != (b != (T)0)); }
+HEDDLE_INLINE T op_xor(T a, T b) {
+  return (T)((a != (T)0) != (b != (T)0));
+}
 template <class T>
-HEDDLE_INLINE T op_not(T a) { return (T)(a == (T)0); }
+HEDDLE_INLINE T op_not(T a) {
+  return (T)(a == (T)0);
+}
 template <class T>
-HEDDLE_INLINE T op_bit_and(T a, T b) { return a & b; }
+HEDDLE_INLINE T op_bit_and(T a, T b) {
+  return a & b;
+}
 template <class T>
-HEDDLE_INLINE T op_bit_or(T a, T b) { return a | b; }
+HEDDLE_INLINE T op_bit_or(T a, T b) {
+  return a | b;
+}
 template <class T>
-HEDDLE_INLINE T op_bit_xor(T a, T b) { return a ^ b; }
+HEDDLE_INLINE T op_bit_xor(T a, T b) {
+  return a ^ b;
+}
 template <class T>
-HEDDLE_INLINE T op_bit_not(T a) { return ~a; }
+HEDDLE_INLINE T op_bit_not(T a) {
+  return ~a;
+}
 // Shifts of the width or more give 0.
 HEDDLE_INLINE i32 op_shift_left(i32 a, i32 b) { return b < 0 || b >= 32 ? 0 : (i32)((u32)a << b); }
 HEDDLE_INLINE i64 op_shift_left(i64 a, i64 b) { return b < 0 || b >= 64 ? 0 : (i64)((u64)a << b); }
 HEDDLE_INLINE u64 op_shift_left(u64 a, u64 b) { return b >= 64 ? 0 : a << b; }
 template <class T>
-HEDDLE_INLINE T op_shift_right(T a, T b) { return b < (T)0 || b >= (T)(8 * sizeof(T)) ? (T)0 : a >> b; }
+HEDDLE_INLINE T op_shift_right(T a, T b) {
+  return b < (T)0 || b >= (T)(8 * sizeof(T)) ? (T)0 : a >> b;
+}
 
 HEDDLE_INLINE float op_neg(float a) { return -a; }
 HEDDLE_INLINE double op_neg(double a) { return -a; }
 template <class T>
-HEDDLE_INLINE T op_neg(T a) { return op_sub((T)0, a); }
+HEDDLE_INLINE T op_neg(T a) {
+  return op_sub((T)0, a);
+}
 HEDDLE_INLINE float op_abs(float a) { return fabsf(a); }
 HEDDLE_INLINE double op_abs(double a) { return fabs(a); }
 template <class T>
-HEDDLE_INLINE T op_abs(T a) { return a < (T)0 ? op_sub((T)0, a) : a; }
+HEDDLE_INLINE T op_abs(T a) {
+  return a < (T)0 ? op_sub((T)0, a) : a;
+}
 template <class T>
-HEDDLE_INLINE T op_sign(T a) { return a > (T)0 ? (T)1 : a < (T)0 ? (T)-1 : a != a ? a : (T)0; }
+HEDDLE_INLINE T op_sign(T a) {
+  return a > (T)0 ? (T)1 : a < (T)0 ? (T)-1 : a != a ? a : (T)0;
+}
 HEDDLE_INLINE float op_floor(float a) { return floorf(a); }
 HEDDLE_INLINE double op_floor(double a) { return floor(a); }
 template <class T>
-HEDDLE_INLINE T op_floor(T a) { return a; }
+HEDDLE_INLINE T op_floor(T a) {
+  return a;
+}
 HEDDLE_INLINE float op_ceil(float a) { return ceilf(a); }
 HEDDLE_INLINE double op_ceil(double a) { return ceil(a); }
 template <class T>
-HEDDLE_INLINE T op_ceil(T a) { return a; }
+HEDDLE_INLINE T op_ceil(T a) {
+  return a;
+}
 HEDDLE_INLINE float op_round(float a) { return rintf(a); }
 HEDDLE_INLINE double op_round(double a) { return rint(a); }
 template <class T>
-HEDDLE_INLINE T op_round(T a) { return a; }
+HEDDLE_INLINE T op_round(T a) {
+  return a;
+}
 template <class T>
-HEDDLE_INLINE T op_isnan(T a) { return (T)(a != a); }
+HEDDLE_INLINE T op_isnan(T a) {
+  return (T)(a != a);
+}
 HEDDLE_INLINE float op_isinf(float a) { return (float)(fabsf(a) == __int_as_float(0x7f800000)); }
 HEDDLE_INLINE double op_isinf(double a) { return (double)(fabs(a) == __longlong_as_double(0x7ff0000000000000ll)); }
 template <class T>
-HEDDLE_INLINE T op_select(T condition, T a, T b) { return condition != (T)0 ? a : b; }
+HEDDLE_INLINE T op_select(T condition, T a, T b) {
+  return condition != (T)0 ? a : b;
+}
 
 HEDDLE_INLINE float op_sqrt(float a) { return sqrtf(a); }
 HEDDLE_INLINE double op_sqrt(double a) { return sqrt(a); }
 HEDDLE_INLINE float op_rsqrt(float a) { return 1.0f / sqrtf(a); }
 HEDDLE_INLINE double op_rsqrt(double a) { return 1.0 / sqrt(a); }
 template <class T>
-HEDDLE_INLINE T op_reciprocal(T a) { return (T)1 / a; }
+HEDDLE_INLINE T op_reciprocal(T a) {
+  return (T)1 / a;
+}
 HEDDLE_INLINE float op_sigmoid(float a) {
   const float e = expf(-fabsf(a));
   return a < 0 ? e / (1 + e) : 1 / (1 + e);
@@ -332,7 +358,7 @@ HEDDLE_INLINE double op_sigmoid(double a) {
   const double e = exp(-fabs(a));
   return a < 0 ? e / (1 + e) : 1 / (1 + e);
 }
-#define HEDDLE_FUNCTION(name)                                        \
+#define HEDDLE_FUNCTION(name)                                   \
   HEDDLE_INLINE float op_##name(float a) { return name##f(a); } \
   HEDDLE_INLINE double op_##name(double a) { return name(a); }
 HEDDLE_FUNCTION(exp)

@@ -12,19 +12,45 @@ double exp(double), log(double), tanh(double), erf(double), sin(double), cos(dou
     pow(double, double);
 }
 #define HEDDLE_BUILTIN(name) __builtin_##name
-static inline float sqrtf(float x) { return __builtin_sqrtf(x); }
-static inline double sqrt(double x) { return __builtin_sqrt(x); }
-static inline float fabsf(float x) { return __builtin_fabsf(x); }
-static inline double fabs(double x) { return __builtin_fabs(x); }
-static inline float floorf(float x) { return __builtin_floorf(x); }
-static inline double floor(double x) { return __builtin_floor(x); }
-static inline float ceilf(float x) { return __builtin_ceilf(x); }
-static inline double ceil(double x) { return __builtin_ceil(x); }
-static inline float rintf(float x) { return __builtin_rintf(x); }
-static inline double rint(double x) { return __builtin_rint(x); }
-static inline float copysignf(float x, float y) { return __builtin_copysignf(x, y); }
-static inline double copysign(double x, double y) { return __builtin_copysign(x, y); }
-static inline float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+static inline float sqrtf(float x) {
+  return __builtin_sqrtf(x);
+}
+static inline double sqrt(double x) {
+  return __builtin_sqrt(x);
+}
+static inline float fabsf(float x) {
+  return __builtin_fabsf(x);
+}
+static inline double fabs(double x) {
+  return __builtin_fabs(x);
+}
+static inline float floorf(float x) {
+  return __builtin_floorf(x);
+}
+static inline double floor(double x) {
+  return __builtin_floor(x);
+}
+static inline float ceilf(float x) {
+  return __builtin_ceilf(x);
+}
+static inline double ceil(double x) {
+  return __builtin_ceil(x);
+}
+static inline float rintf(float x) {
+  return __builtin_rintf(x);
+}
+static inline double rint(double x) {
+  return __builtin_rint(x);
+}
+static inline float copysignf(float x, float y) {
+  return __builtin_copysignf(x, y);
+}
+static inline double copysign(double x, double y) {
+  return __builtin_copysign(x, y);
+}
+static inline float fmaf(float x, float y, float z) {
+  return __builtin_fmaf(x, y, z);
+}
 
 template <class To, class From>
 static inline To heddle_bits(From from) {
@@ -32,12 +58,24 @@ static inline To heddle_bits(From from) {
   __builtin_memcpy(&to, &from, sizeof(to));
   return to;
 }
-static inline float __uint_as_float(unsigned int x) { return heddle_bits<float>(x); }
-static inline unsigned int __float_as_uint(float x) { return heddle_bits<unsigned int>(x); }
-static inline float __int_as_float(int x) { return heddle_bits<float>(x); }
-static inline int __float_as_int(float x) { return heddle_bits<int>(x); }
-static inline double __longlong_as_double(long long x) { return heddle_bits<double>(x); }
-static inline long long __double_as_longlong(double x) { return heddle_bits<long long>(x); }
+static inline float __uint_as_float(unsigned int x) {
+  return heddle_bits<float>(x);
+}
+static inline unsigned int __float_as_uint(float x) {
+  return heddle_bits<unsigned int>(x);
+}
+static inline float __int_as_float(int x) {
+  return heddle_bits<float>(x);
+}
+static inline int __float_as_int(float x) {
+  return heddle_bits<int>(x);
+}
+static inline double __longlong_as_double(long long x) {
+  return heddle_bits<double>(x);
+}
+static inline long long __double_as_longlong(double x) {
+  return heddle_bits<long long>(x);
+}
 static inline unsigned int __umulhi(unsigned int x, unsigned int y) {
   return (unsigned int)(((unsigned long long)x * y) >> 32);
 }
@@ -96,12 +134,15 @@ static inline T __shfl_down_sync(unsigned int, T value, unsigned int delta, int 
 }
 
 // A kernel's entry takes the bytes of its parameters; a second symbol says whether its threads work together.
-#define HEDDLE_ENTRY(name, Type, p, together)                                                                                \
-  static void name##_body(const Type& p);                                                                                    \
-  extern "C" __attribute__((visibility("default"))) void name(const void* parameters) { name##_body(*(const Type*)parameters); } \
-  extern "C" __attribute__((visibility("default"))) const int name##_together = together;                                    \
-  extern "C" __attribute__((visibility("default"))) const unsigned long long name##_bytes = sizeof(Type);                    \
+#define HEDDLE_ENTRY(name, Type, p, together)                                                             \
+  static void name##_body(const Type& p);                                                                 \
+  extern "C" __attribute__((visibility("default"))) void name(const void* parameters) {                   \
+    name##_body(*(const Type*)parameters);                                                                \
+  }                                                                                                       \
+  extern "C" __attribute__((visibility("default"))) const int name##_together = together;                 \
+  extern "C" __attribute__((visibility("default"))) const unsigned long long name##_bytes = sizeof(Type); \
   static void name##_body(const Type& p)
 #define HEDDLE_KERNEL(name, Type, p) HEDDLE_ENTRY(name, Type, p, 0)
 #define HEDDLE_BLOCK_KERNEL(name, Type, p) HEDDLE_ENTRY(name, Type, p, 1)
-#define HEDDLE_SHARED(Type, name, count) Type* const name = (Type*)heddle_grid_now->shared(heddle_grid_now, __COUNTER__, sizeof(Type) * (count))
+#define HEDDLE_SHARED(Type, name, count) \
+  Type* const name = (Type*)heddle_grid_now->shared(heddle_grid_now, __COUNTER__, sizeof(Type) * (count))

@@ -1,4 +1,4 @@
-#include "device/staging.h"
+#include "device/pinned_staging.h"
 
 #include <algorithm>
 #include <cstring>
