@@ -7,7 +7,7 @@
 #include <string>
 
 #include "device/errors.h"
-#include "device/loss.h"
+#include "device/device_loss.h"
 #include "device/pinned_staging.h"
 #include "device/poller.h"
 #include "heddle/op.h"
@@ -25,7 +25,7 @@ struct Device {
   int multiprocessors = 0;
   std::string description;
   cudaStream_t memory_stream = nullptr;  // of allocations, which are waited for
-  Loss loss;
+  DeviceLoss loss;
   Poller poller{index, loss};
   std::shared_ptr<const Program> store_program;  // store_value.h
   cudaKernel_t store_kernel = nullptr;

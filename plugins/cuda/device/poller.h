@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/loss.h"
+#include "device/device_loss.h"
 #include "heddle/device_plugin.h"
 #include "heddle/op.h"
 #include "library/api.h"
@@ -19,7 +19,7 @@ namespace heddle::cuda {
 class Poller {
  public:
   // `loss` is told when the device is lost, and outlives this.
-  Poller(int device, Loss& loss) : device_(device), loss_(loss) {}
+  Poller(int device, DeviceLoss& loss) : device_(device), loss_(loss) {}
   // Waits until nothing is asked for any more; events are destroyed.
   ~Poller();
   // Before events are asked for: there are as many as this, so that calling back makes none. Those that are made later stay too.
@@ -46,7 +46,7 @@ class Poller {
   bool look(std::unique_lock<std::mutex>& lock);
 
   const int device_;
-  Loss& loss_;
+  DeviceLoss& loss_;
   std::mutex mutex_;
   std::condition_variable asked_, called_;
   std::map<cudaStream_t, std::deque<Waiting>> waiting_;

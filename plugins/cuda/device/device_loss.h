@@ -7,7 +7,7 @@
 
 namespace heddle::cuda {
 
-class Loss {
+class DeviceLoss {
  public:
   // The first cause stays.
   void happened(const std::string& cause) {
