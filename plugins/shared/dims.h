@@ -19,6 +19,9 @@ inline std::vector<int64_t> vector_of(Dims dims) {
 inline Dims dims_of(const heddle_tensor& tensor) {
   return {tensor.dims, tensor.rank};
 }
+inline Dims dims_of(const heddle_type& type) {
+  return {type.dims, type.rank};
+}
 inline Dims dims_of(const std::vector<int64_t>& dims) {
   return {dims.data(), static_cast<int>(dims.size())};
 }

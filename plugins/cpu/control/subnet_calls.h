@@ -30,9 +30,6 @@ bool same_static(const heddle_type& type, heddle_dtype dtype, Dims dims);
 inline bool is_static(const heddle_type& type) {
   return !(type.flags & HEDDLE_TYPE_DYNAMIC) && type.bounded_axis < 0;
 }
-inline Dims dims_of(const heddle_type& type) {
-  return {type.dims, type.rank};
-}
 // Outputs of unknown extents keep dtype and rank.
 void set_type(InferContext& context, uint32_t output, const heddle_type& type);
 
