@@ -24,29 +24,10 @@ struct GemmAttributes {
   GemmAttributes() = default;
   explicit GemmAttributes(const Attributes& a)
       : alpha(a.f("alpha", 1)), beta(a.f("beta", 1)), transpose_a(a.i("transA") != 0), transpose_b(a.i("transB") != 0) {}
+  Status resolve(Dims a, Dims b, MatMulProblem* problem) const { return resolve_gemm(transpose_a, transpose_b, a, b, problem); }
   double alpha = 1, beta = 1;
   bool transpose_a = false, transpose_b = false;
 };
-
-Status resolve_gemm(const GemmAttributes& attributes, Dims a, Dims b, MatMulProblem* problem) {
-  const char* operands[] = {"A", "B"};
-  const Dims dims[] = {a, b};
-  for (int i = 0; i < 2; ++i)
-    if (dims[i].rank != 2) return invalid(std::string(operands[i]) + " is " + dims_text(dims[i]) + ", expected a matrix");
-  *problem = {};
-  problem->rows = a[attributes.transpose_a ? 1 : 0];
-  problem->depth = a[attributes.transpose_a ? 0 : 1];
-  problem->columns = b[attributes.transpose_b ? 0 : 1];
-  const int64_t b_depth = b[attributes.transpose_b ? 1 : 0];
-  if (problem->depth != b_depth)
-    return invalid("A is " + dims_text(a) + (attributes.transpose_a ? " transposed" : "") + " and B is " + dims_text(b) +
-                   (attributes.transpose_b ? " transposed" : "") + ": expected as many columns of A (" + std::to_string(problem->depth) +
-                   ") as rows of B (" + std::to_string(b_depth) + ")");
-  problem->a = attributes.transpose_a ? MatrixStrides{1, a[1], {}} : MatrixStrides{a[1], 1, {}};
-  problem->b = attributes.transpose_b ? MatrixStrides{1, b[1], {}} : MatrixStrides{b[1], 1, {}};
-  problem->y = {problem->columns, 1, {}};
-  return {};
-}
 
 // How c broadcasts to [rows, columns].
 Status kind_of_c(Dims c, const MatMulProblem& problem, int32_t* kind) {
@@ -70,8 +51,9 @@ std::string number_text(double value) {
 }
 
 Status infer_gemm(InferContext& context) {
+  const GemmAttributes attributes(context.attributes);
   MatMulProblem problem;
-  HEDDLE_PLUGIN_CHECK(resolve_gemm(GemmAttributes(context.attributes), context.dims(0), context.dims(1), &problem));
+  HEDDLE_PLUGIN_CHECK(attributes.resolve(context.dims(0), context.dims(1), &problem));
   int32_t kind = 0;
   if (context.has_input(2)) HEDDLE_PLUGIN_CHECK(kind_of_c(context.dims(2), problem, &kind));
   context.set_dims(0, std::vector<int64_t>{problem.rows, problem.columns});
@@ -99,7 +81,7 @@ class Gemm {
   }
   Status prepare(PrepareContext& context) {
     MatMulProblem problem;
-    HEDDLE_PLUGIN_CHECK(resolve_gemm(attributes_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem));
+    HEDDLE_PLUGIN_CHECK(attributes_.resolve(dims_of(*context.input(0)), dims_of(*context.input(1)), &problem));
     onednn::Epilogue epilogue;
     if (attributes_.alpha != 1)
       HEDDLE_PLUGIN_CHECK(
@@ -135,7 +117,7 @@ class PlainGemm {
     return {};
   }
   Status prepare(PrepareContext& context) {
-    HEDDLE_PLUGIN_CHECK(resolve_gemm(attributes_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem_));
+    HEDDLE_PLUGIN_CHECK(attributes_.resolve(dims_of(*context.input(0)), dims_of(*context.input(1)), &problem_));
     const double products =
         static_cast<double>(context.output(0)->element_count) * static_cast<double>(std::max<int64_t>(1, problem_.depth));
     tiling_.plan(context, products, 1.0, problem_.flops());

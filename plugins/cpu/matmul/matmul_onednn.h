@@ -1,7 +1,7 @@
 // The oneDNN primitive of one shape of matrix-product tiles.
 #pragma once
 
-#include "matmul/matmul_problem.h"
+#include "matmul/matmul_tiles.h"
 #include "onednn/onednn_guard.h"
 
 namespace heddle::cpu {

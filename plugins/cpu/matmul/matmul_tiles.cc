@@ -1,5 +1,5 @@
-// Shapes and tiles of matrix products. See matmul_problem.h.
-#include "matmul/matmul_problem.h"
+// Tiles of matrix products. See matmul_tiles.h.
+#include "matmul/matmul_tiles.h"
 
 #include <algorithm>
 
@@ -13,30 +13,6 @@ namespace {
 
 constexpr int64_t column_unit = 16;      // oneDNN's kernels work on groups of 16 columns
 constexpr double flops_per_byte = 10.0;  // reading b takes as long as so many operations on each byte
-
-Status does_not_fit(Dims a, Dims b, const std::string& why) {
-  return invalid("A is " + dims_text(a) + " and B is " + dims_text(b) + ": " + why);
-}
-
-// Dims of a row-major operand aligned to `rank` batch dims; missing ones are 1.
-void batch_strides(Dims dims, int matrix_rank, size_t rank, MatrixStrides* strides) {
-  strides->batch.assign(rank, 0);
-  const int own = dims.rank - matrix_rank;
-  int64_t stride = dims.count(own, dims.rank);
-  for (int i = own - 1; i >= 0; --i) {
-    if (dims[i] != 1) strides->batch[rank - static_cast<size_t>(own - i)] = stride;
-    stride *= dims[i];
-  }
-}
-
-// True when dimension i + 1 of the operand continues dimension i.
-bool merges(const MatrixStrides& strides, const std::vector<int64_t>& batch, size_t i) {
-  return strides.batch[i] == strides.batch[i + 1] * batch[i + 1];
-}
-
-bool continues_into_rows(const MatMulProblem& problem, const MatrixStrides& strides) {
-  return problem.batch.size() == 1 && strides.batch[0] == problem.rows * strides.row;
-}
 
 std::vector<MatMulTile> divide_one_image(const MatMulProblem& problem, int64_t first_image, int64_t blocks, bool constant_b) {
   std::vector<MatMulTile> tiles;
@@ -59,60 +35,6 @@ std::vector<MatMulTile> divide_one_image(const MatMulProblem& problem, int64_t f
   }
   return tiles;
 }
-
-}  // namespace
-
-Status resolve_matmul(Dims a, Dims b, MatMulProblem* problem, std::vector<int64_t>* y_dims) {
-  if (a.rank == 0 || b.rank == 0) return does_not_fit(a, b, "neither may be a scalar");
-  *problem = {};
-  problem->rows = a.rank == 1 ? 1 : a[-2];
-  problem->depth = a[-1];
-  problem->columns = b.rank == 1 ? 1 : b[-1];
-  const int64_t b_depth = b.rank == 1 ? b[0] : b[-2];
-  if (problem->depth != b_depth)
-    return does_not_fit(
-        a, b, "expected as many columns of A (" + std::to_string(problem->depth) + ") as rows of B (" + std::to_string(b_depth) + ")");
-  const int a_matrix = std::min(a.rank, 2), b_matrix = std::min(b.rank, 2);
-  if (!broadcast_dims(problem->batch, {a.data, a.rank - a_matrix}) || !broadcast_dims(problem->batch, {b.data, b.rank - b_matrix}))
-    return does_not_fit(a, b, "the batch dimensions do not broadcast");
-  const size_t rank = problem->batch.size();
-  problem->a.row = problem->depth;
-  problem->b.row = problem->columns;
-  problem->y.row = problem->columns;
-  batch_strides(a, a_matrix, rank, &problem->a);
-  batch_strides(b, b_matrix, rank, &problem->b);
-  *y_dims = problem->batch;
-  y_dims->push_back(problem->rows);
-  y_dims->push_back(problem->columns);
-  batch_strides(dims_of(*y_dims), 2, rank, &problem->y);
-  if (b.rank == 1) y_dims->pop_back();
-  if (a.rank == 1) y_dims->erase(y_dims->end() - (b.rank == 1 ? 1 : 2));
-  return {};
-}
-
-void simplify(MatMulProblem* problem) {
-  for (size_t i = problem->batch.size(); i-- > 0;) {
-    if (problem->batch[i] != 1) continue;
-    problem->batch.erase(problem->batch.begin() + static_cast<std::ptrdiff_t>(i));
-    for (MatrixStrides* s : {&problem->a, &problem->b, &problem->y}) s->batch.erase(s->batch.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  for (size_t i = problem->batch.size(); i-- > 1;) {
-    bool all = true;
-    for (const MatrixStrides* s : {&problem->a, &problem->b, &problem->y}) all = all && merges(*s, problem->batch, i - 1);
-    if (!all) continue;
-    problem->batch[i - 1] *= problem->batch[i];
-    problem->batch.erase(problem->batch.begin() + static_cast<std::ptrdiff_t>(i));
-    for (MatrixStrides* s : {&problem->a, &problem->b, &problem->y}) s->batch.erase(s->batch.begin() + static_cast<std::ptrdiff_t>(i - 1));
-  }
-  if (problem->batch.size() == 1 && problem->b.batch[0] == 0 && continues_into_rows(*problem, problem->a) &&
-      continues_into_rows(*problem, problem->y)) {
-    problem->rows *= problem->batch[0];
-    problem->batch.clear();
-    for (MatrixStrides* s : {&problem->a, &problem->b, &problem->y}) s->batch.clear();
-  }
-}
-
-namespace {
 
 // Bytes of a, b and y that a tile touches.
 double touched_bytes(const MatMulProblem& problem, const MatMulTile& tile) {
@@ -200,15 +122,6 @@ std::vector<MatMulTile> divide_matmul(const MatMulProblem& problem, bool constan
 
 bool may_be_one_tile(const MatMulProblem& problem) {
   return within_marks(problem, {{0, problem.images(), 0, problem.rows, 0, problem.columns}});
-}
-
-int64_t image_offset(const MatMulProblem& problem, const MatrixStrides& strides, int64_t image) {
-  int64_t offset = 0;
-  for (size_t i = problem.batch.size(); i-- > 0;) {
-    offset += image % problem.batch[i] * strides.batch[i];
-    image /= problem.batch[i];
-  }
-  return offset;
 }
 
 }  // namespace heddle::cpu
