@@ -86,6 +86,11 @@ std::string describe(const Device& d) {
   return text;
 }
 
+bool is_on(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value && std::string(value) == "1";
+}
+
 heddle_status open(int32_t index, void** handle, const heddle_call* call) {
   auto made = std::make_unique<Device>(index);
   const Status status = [&]() -> Status {
@@ -94,8 +99,8 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
     made->major = made->properties.major;
     made->minor = made->properties.minor;
     made->multiprocessors = made->properties.multiProcessorCount;
-    const char* const blocking = std::getenv("HEDDLE_CUDA_BLOCKING");
-    made->blocking = blocking && std::string(blocking) == "1";
+    made->blocking = is_on("HEDDLE_CUDA_BLOCKING");
+    made->tf32 = is_on("HEDDLE_CUDA_TF32");
     HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made->memory_stream, cudaStreamNonBlocking, 0);
     return prepare_store_value(*made);
   }();

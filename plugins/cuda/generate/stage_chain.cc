@@ -9,6 +9,24 @@ namespace heddle::cuda {
 using plugin::CreateContext;
 using plugin::Status;
 
+Status append_stage(const std::string& text, int operand, expression::Program* program, int* value) {
+  expression::Program own;
+  own.inputs = {"acc", "operand"};
+  std::string error;
+  if (!expression::parse(text, {}, own, error) || own.inputs.size() > 2)
+    return plugin::invalid("epilogue \"" + text + "\": " + (error.empty() ? "it names an unknown value" : error));
+  const std::vector<int> bind = {*value, operand};
+  for (const expression::Instruction& instruction : own.code)
+    if (instruction.op == expression::Opcode::input && bind[static_cast<size_t>(instruction.a)] < 0)
+      return plugin::invalid("epilogue \"" + text + "\" has no operand");
+  *value = expression::append(*program, own, bind);
+  return {};
+}
+
+void end_program(expression::Program* program, int value) {
+  if (static_cast<size_t>(value) + 1 != program->code.size()) program->code.push_back(program->code[static_cast<size_t>(value)]);
+}
+
 Status stage_chain(const CreateContext& context, Chain* chain) {
   *chain = {};
   if (context.stage_count() == 0) return {};
@@ -17,13 +35,7 @@ Status stage_chain(const CreateContext& context, Chain* chain) {
   int value = whole.input("acc");
   for (uint32_t i = 0; i < context.stage_count(); ++i) {
     const heddle_epilogue_stage& stage = context.stage(i);
-    expression::Program own;
-    own.inputs = {"acc", "operand"};
-    std::string error;
-    if (!expression::parse(stage.expression, {}, own, error) || own.inputs.size() > 2)
-      return plugin::invalid("epilogue \"" + std::string(stage.expression) +
-                             "\": " + (error.empty() ? "it names an unknown value" : error));
-    std::vector<int> bind = {value, -1};
+    int operand = -1;
     if (stage.operand_input >= 0) {
       const auto input = static_cast<uint32_t>(stage.operand_input);
       const bool scalar = stage.operand_kind == HEDDLE_OPERAND_SCALAR;
@@ -31,14 +43,11 @@ Status stage_chain(const CreateContext& context, Chain* chain) {
         return plugin::unsupported("an operand of an epilogue that is neither of the output's shape nor of one element");
       if (!context.input(input)) return plugin::invalid("an epilogue names input " + std::to_string(input) + ", which is absent");
       chain->operands.push_back({input, context.input(input)->dtype, scalar});
-      bind[1] = whole.input("operand" + std::to_string(chain->operands.size()));
+      operand = whole.input("operand" + std::to_string(chain->operands.size()));
     }
-    for (const expression::Instruction& instruction : own.code)
-      if (instruction.op == expression::Opcode::input && bind[static_cast<size_t>(instruction.a)] < 0)
-        return plugin::invalid("epilogue \"" + std::string(stage.expression) + "\" has no operand");
-    value = expression::append(whole, own, bind);
+    HEDDLE_PLUGIN_CHECK(append_stage(stage.expression, operand, &whole, &value));
   }
-  if (static_cast<size_t>(value) + 1 != whole.code.size()) whole.code.push_back(whole.code[static_cast<size_t>(value)]);
+  end_program(&whole, value);
   std::string text;
   return ChainText(*chain, "behind").function(context.output(0)->dtype, &text);
 }

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "generate/chain.h"
 #include "heddle/op.h"
 
 namespace heddle::cuda {
+
+// Appends one stage's text, of "acc" and "operand", to a program whose value so far is *value. `operand`: the instruction that stands for
+// its operand; -1: it has none. Errors: a text that can not be read, or that names an operand where there is none.
+plugin::Status append_stage(const std::string& text, int operand, expression::Program* program, int* value);
+// When nothing stands behind the value that the program is for.
+void end_program(expression::Program* program, int value);
 
 // Errors: unsupported, of operands that are neither of the output's shape nor of one element, and of operations that the output's dtype
 // does not have.

@@ -1,4 +1,4 @@
-// What kernels of this plugin have in common: the device they are for, programs that are compiled in prepare, launches.
+// What kernels of this plugin have in common: the device they are for, and launches.
 #pragma once
 
 #include <algorithm>
@@ -16,30 +16,8 @@ namespace heddle::cuda {
 using namespace heddle::plugin;
 
 class GpuKernel {
- protected:
-  // In create.
-  Status on(const CreateContext& context) {
-    const heddle_create_context& c = *context.raw();
-    device_ = static_cast<Device*>(c.device_handle);
-    trace_name_ = std::string(c.node_name ? c.node_name : "") + " (" + c.op->name + ")";
-    return device_ ? Status() : invalid("a kernel for \"cuda\" is created without a device");
-  }
-  Device& device() const { return *device_; }
-  // In prepare: one source, one entry. `contract` as Program::make says.
-  Status compile(const std::string& source, const char* entry, bool contract = false) {
-    HEDDLE_PLUGIN_CHECK(Program::make(*device_, source, contract, &program_));
-    return program_->kernel(entry, &kernel_);
-  }
+ public:
   // In run. Nothing is launched for no blocks.
-  template <class Parameters>
-  Status start(const RunContext& context, Launch shape, const Parameters& parameters) const {
-    return start_bytes(context, shape, &parameters);
-  }
-  // The same of parameters that are no struct here: as many bytes as the kernel's is long.
-  Status start_bytes(const RunContext& context, Launch shape, const void* parameters) const {
-    return start_kernel(context, kernel_, shape, parameters);
-  }
-  // The same of a kernel of another program.
   Status start_kernel(const RunContext& context, cudaKernel_t kernel, Launch shape, const void* parameters) const {
     if (shape.blocks == 0) return {};
     const TraceRange range(trace_name_);
@@ -52,11 +30,20 @@ class GpuKernel {
     return static_cast<unsigned int>(std::min<int64_t>(wanted, int64_t{32} * std::max(device_->multiprocessors, 1)));
   }
 
+ protected:
+  // In create.
+  Status on(const CreateContext& context) {
+    const heddle_create_context& c = *context.raw();
+    device_ = static_cast<Device*>(c.device_handle);
+    trace_name_ = std::string(c.node_name ? c.node_name : "") + " (" + c.op->name + ")";
+    return device_ ? Status() : invalid("a kernel for \"cuda\" is created without a device");
+  }
+  Device& device() const { return *device_; }
+  const std::string& trace_name() const { return trace_name_; }
+
  private:
   Device* device_ = nullptr;
   std::string trace_name_;  // "conv1 (Conv)"
-  std::shared_ptr<const Program> program_;
-  cudaKernel_t kernel_ = nullptr;
 };
 
 }  // namespace heddle::cuda

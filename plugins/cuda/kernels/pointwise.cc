@@ -1,29 +1,18 @@
 // heddle::Pointwise on a GPU, and so every operator of any plugin that has a pointwise text and no kernel of its own for "cuda".
-#include <cstring>
-#include <vector>
+#include <string>
 
-#include "generate/pointwise_source.h"
 #include "kernels/kernel_families.h"
-#include "kernels/gpu_kernel.h"
-#include "shared/pointwise_region.h"
+#include "kernels/pointwise_launch.h"
 
 namespace heddle::cuda {
 namespace {
-
-using operators::Region;
-
-constexpr size_t most_parameter_bytes = 4000;  // CUDA takes 4 KiB everywhere
 
 class Pointwise : public GpuKernel {
  public:
   Status create(const CreateContext& context) {
     HEDDLE_PLUGIN_CHECK(on(context));
     const std::string text = context.attributes.s("program");
-    for (uint32_t i = 0; i < context.input_count(); ++i) {
-      program_.inputs.push_back("x" + std::to_string(i));
-      shape_.inputs.push_back(context.input(i)->dtype);
-    }
-    shape_.output = context.output(0)->dtype;
+    for (uint32_t i = 0; i < context.input_count(); ++i) program_.inputs.push_back("x" + std::to_string(i));
     std::string error;
     if (!expression::parse(text, {}, program_, error)) return invalid("program \"" + text + "\": " + error);
     expression::prune(program_);
@@ -31,88 +20,22 @@ class Pointwise : public GpuKernel {
   }
 
   Status prepare(PrepareContext& context) {
-    const heddle_tensor& y = *context.output(0);
-    const size_t n = shape_.inputs.size();
-    std::vector<Region::Input> storage(2 * n);
-    Region region;
-    HEDDLE_PLUGIN_CHECK(operators::make_region(y, context.inputs(), static_cast<uint32_t>(n), storage.data(), &region));
-    choose(region, context);
-    fill(region);
-    if (words_.size() * sizeof(int64_t) > most_parameter_bytes)
-      return unsupported("a program of " + std::to_string(n) + " inputs, whose addresses and strides are more than a launch takes");
-    std::string source;
-    HEDDLE_PLUGIN_CHECK(pointwise_source(program_, shape_, "heddle_pointwise", &source));
-    HEDDLE_PLUGIN_CHECK(compile(source, "heddle_pointwise"));
+    HEDDLE_PLUGIN_CHECK(launch_.prepare(device(), program_, *context.output(0), context.inputs()));
     context.set_tiles(1);
     return {};
   }
 
   Status run(const RunContext& context, int64_t, int64_t) const {
-    if (words_[count_at_] == 0) return {};
-    int64_t words[most_parameter_bytes / sizeof(int64_t)];
-    std::memcpy(words, words_.data(), words_.size() * sizeof(int64_t));
-    words[0] = address(context.outputs[0]->data);
-    for (size_t i = 0; i < shape_.inputs.size(); ++i) words[1 + i] = address(context.inputs[i]->data);
-    return launch_words(context, words);
+    const void* inputs[most_inputs];
+    for (size_t i = 0; i < program_.inputs.size(); ++i) inputs[i] = context.inputs[i]->data;
+    return launch_.start(*this, context, context.outputs[0]->data, inputs);
   }
 
  private:
-  static int64_t address(const void* pointer) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(pointer)); }
-  Status launch_words(const RunContext& context, const int64_t* words) const {
-    const int64_t groups = words[count_at_] / shape_.width + (words[count_at_] % shape_.width > 0 ? 1 : 0);
-    return start_bytes(context, {blocks_for(groups, pointwise_threads), pointwise_threads}, words);
-  }
-
-  // How inputs go with the output, and how many elements a thread takes at once: 16 bytes of the widest, where rows are whole groups. What
-  // a plan gives is aligned to 64 bytes.
-  void choose(const Region& region, PrepareContext&) {
-    const size_t n = shape_.inputs.size();
-    size_t widest = byte_width(shape_.output);
-    for (const heddle_dtype dtype : shape_.inputs) widest = std::max(widest, byte_width(dtype));
-    shape_.width = static_cast<int>(16 / widest);
-    shape_.access.assign(n, Access::linear);
-    shape_.rank = 0;
-    const int64_t inner = region.dims[region.rank - 1];
-    for (size_t i = 0; i < n; ++i) {
-      const Region::Input& input = region.inputs[i];
-      if (input.linear) continue;
-      if (input.scalar) {
-        shape_.access[i] = Access::scalar;
-        continue;
-      }
-      const int64_t stride = input.strides[region.rank - 1];
-      shape_.access[i] = stride == 0 ? Access::repeated : stride == 1 ? Access::rows : Access::strided;
-      shape_.rank = region.rank;
-    }
-    // Each group in one row, and each row of an input that is read by groups begins at a whole one.
-    while (shape_.rank > 0 && shape_.width > 1 && !rows_are_groups(region, inner)) shape_.width /= 2;
-    shape_.wide_index = region.element_count > (int64_t{1} << 31) - 1;
-    for (size_t i = 0; i < n; ++i)
-      for (int k = 0; k < region.rank; ++k)
-        shape_.wide_index = shape_.wide_index || region.inputs[i].strides[k] * region.dims[k] > (int64_t{1} << 31) - 1;
-  }
-  bool rows_are_groups(const Region& region, int64_t inner) const {
-    if (inner % shape_.width != 0) return false;
-    for (size_t i = 0; i < shape_.inputs.size(); ++i)
-      for (int k = 0; k + 1 < region.rank && shape_.access[i] == Access::rows; ++k)
-        if (region.inputs[i].strides[k] % shape_.width != 0) return false;
-    return true;
-  }
-
-  // The kernel's parameters, addresses aside.
-  void fill(const Region& region) {
-    words_.assign(1 + shape_.inputs.size(), 0);
-    count_at_ = words_.size();
-    words_.push_back(region.element_count);
-    for (int k = 0; k < shape_.rank; ++k) words_.push_back(region.dims[k]);
-    for (size_t i = 0; i < shape_.inputs.size(); ++i)
-      for (int k = 0; k < shape_.rank && shape_.access[i] >= Access::repeated; ++k) words_.push_back(region.inputs[i].strides[k]);
-  }
+  static constexpr size_t most_inputs = 500;  // more addresses than a launch takes
 
   expression::Program program_;
-  PointwiseShape shape_;
-  std::vector<int64_t> words_;
-  size_t count_at_ = 0;
+  PointwiseLaunch launch_;
 };
 
 }  // namespace

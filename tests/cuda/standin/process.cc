@@ -76,6 +76,8 @@ void Process::report_leaks() {
   left(events.size(), "events");
   left(libraries.size(), "libraries");
   left(programs.size(), "programs of NVRTC's");
+  left(lt_handles.size(), "handles of cuBLASLt's");
+  left(static_cast<size_t>(lt_objects), "descriptions of cuBLASLt's");
 }
 
 void Process::reset(Lock& lock) {
@@ -91,6 +93,8 @@ void Process::reset(Lock& lock) {
   kernels.clear();
   libraries.clear();
   programs.clear();
+  lt_handles.clear();
+  lt_objects = 0;
   memory.clear();
   peers.clear();
 }

@@ -114,6 +114,8 @@ struct Process {
   Table<cudaLibrary_t, Library> libraries{0x53000000};
   Table<cudaKernel_t, Kernel> kernels{0x54000000};
   Table<nvrtcProgram, Source> programs{0x55000000};
+  Table<cublasLtHandle_t, int> lt_handles{0x56000000};  // the device that each is for
+  int64_t lt_objects = 0;                               // descriptions, layouts and preferences that were made and not destroyed
   std::map<int, std::shared_ptr<Stream>> default_streams;  // by device
   std::map<std::pair<int, int>, bool> peers;               // device, and whose memory it may use
   uint64_t resets = 0;

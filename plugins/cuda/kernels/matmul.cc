@@ -1,0 +1,83 @@
+// MatMul and Gemm.
+#include <string>
+
+#include "kernels/kernel_families.h"
+#include "kernels/product_kernel.h"
+
+namespace heddle::cuda {
+namespace {
+
+using operators::dims_of;
+using operators::MatMulProblem;
+
+constexpr heddle_dtype_set product_dtypes = dtypes<f16, bf16, float, double>();
+
+class MatMul : public ProductKernel {
+ public:
+  Status create(const CreateContext& context) { return begin(context); }
+  Status prepare(PrepareContext& context) {
+    MatMulProblem problem;
+    std::vector<int64_t> dims;
+    HEDDLE_PLUGIN_CHECK(operators::resolve_matmul(dims_of(*context.input(0)), dims_of(*context.input(1)), &problem, &dims));
+    return plan(context, std::move(problem), fused());
+  }
+  static bool accepts_epilogue(const CreateContext& context) {
+    const heddle_type *a = context.input(0), *b = context.input(1);
+    // The last dimension of y is the matrix's columns only when b has some.
+    return a && b && a->rank >= 2 && b->rank >= 2 && ProductKernel::accepts_epilogue(context);
+  }
+};
+
+class Gemm : public ProductKernel {
+ public:
+  Status create(const CreateContext& context) {
+    alpha_ = context.attributes.f("alpha", 1);
+    beta_ = context.attributes.f("beta", 1);
+    transpose_a_ = context.attributes.i("transA") != 0;
+    transpose_b_ = context.attributes.i("transB") != 0;
+    HEDDLE_PLUGIN_CHECK(begin(context));
+    has_c_ = context.input(2) != nullptr && beta_ != 0;
+    // Operands of stages follow the schema's three inputs; without C, input 2 may be one of them.
+    for (const Stage& stage : fused()) has_c_ = has_c_ && stage.input != 2;
+    return {};
+  }
+  Status prepare(PrepareContext& context) {
+    MatMulProblem problem;
+    HEDDLE_PLUGIN_CHECK(
+        operators::resolve_gemm(transpose_a_, transpose_b_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem));
+    std::vector<Stage> stages;
+    int32_t matrix = -1;
+    if (has_c_ && problem.depth > 0 &&
+        operators::vector_of(dims_of(*context.input(2))) == operators::vector_of(dims_of(*context.output(0))))
+      matrix = 2;
+    else if (has_c_)
+      stages.push_back({text_of_c(), 2, kind_of_c(*context.input(2), problem)});
+    stages.insert(stages.end(), fused().begin(), fused().end());
+    return plan(context, std::move(problem), stages, alpha_, matrix, matrix < 0 ? 0 : beta_);
+  }
+
+ private:
+  // C broadcasts along the rows, which cuBLASLt calls a bias, or in another way.
+  static int32_t kind_of_c(const heddle_tensor& c, const MatMulProblem& problem) {
+    const bool is_row = c.rank > 0 && c.dims[c.rank - 1] == problem.columns && c.element_count == problem.columns;
+    return is_row ? HEDDLE_OPERAND_LAST_DIMENSION : HEDDLE_OPERAND_NONE;
+  }
+  std::string text_of_c() const {
+    if (beta_ == 1) return "add(acc, operand)";
+    return "add(acc, mul(operand, " + expression::detail::print_number(beta_) + "))";
+  }
+
+  double alpha_ = 1, beta_ = 1;
+  bool transpose_a_ = false, transpose_b_ = false, has_c_ = false;
+};
+
+}  // namespace
+
+void add_matmul(Builder& plugin) {
+  plugin.resource<ProductLibrary>(ProductLibrary::resource, HEDDLE_SCOPE_DEVICE, 1, "cuda");
+  plugin.add(Op("MatMul", "", 13).kernels_only().kernel<MatMul>("cuda", {product_dtypes, product_dtypes}).kernel_name("cuda:matmul"));
+  plugin.add(
+      Op("Gemm", "", 13).kernels_only().kernel<Gemm>("cuda", {product_dtypes, product_dtypes, product_dtypes}).kernel_name("cuda:gemm"));
+}
+
+}  // namespace heddle::cuda

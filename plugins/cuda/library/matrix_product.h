@@ -1,0 +1,92 @@
+// One product of cuBLASLt's, described and chosen once: cublasLtMatmul with what it does behind the product.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "device/cuda_device.h"
+#include "heddle/op.h"
+
+namespace heddle::cuda {
+
+// "cuda.cublaslt", of each device, version 1. It holds no stream, and any number of threads may use it at once (cuBLAS, Thread Safety).
+class ProductLibrary {
+ public:
+  explicit ProductLibrary(const plugin::ResourceRequest& request);
+  ~ProductLibrary();
+  ProductLibrary(const ProductLibrary&) = delete;
+  ProductLibrary& operator=(const ProductLibrary&) = delete;
+  plugin::Status status() const { return status_; }
+  cublasLtHandle_t handle() const { return handle_; }
+
+  static constexpr const char* resource = "cuda.cublaslt";
+
+ private:
+  cublasLtHandle_t handle_ = nullptr;
+  plugin::Status status_;
+};
+
+enum class ProductActivation : uint8_t { none, relu, gelu };  // gelu: by tanh
+
+// d = activation(alpha a b + beta c + bias), column by column as cuBLASLt has it: a is [m, k], b [k, n], c and d [m, n], bias [m]. All of
+// one dtype, f16, bf16, f32 or f64; the sums of the first three in f32.
+struct ProductShape {
+  struct Matrix {
+    bool transposed = false;  // a and b alone: the memory holds the transposed matrix
+    int64_t leading = 0;      // elements from column to column of what the memory holds
+    int64_t step = 0;         // elements from one of the batch to the next
+  };
+  heddle_dtype dtype = HEDDLE_F32;
+  bool tf32 = false;
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  Matrix a, b, d;  // c lies as d
+  bool has_c = false, has_bias = false;
+  ProductActivation activation = ProductActivation::none;
+  uint32_t alignment = 1;  // bytes, of every address
+};
+
+class MatrixProduct {
+ public:
+  MatrixProduct() = default;
+  MatrixProduct(MatrixProduct&&) = default;
+  MatrixProduct& operator=(MatrixProduct&&) = default;
+
+  // [compile] Chooses an algorithm that gives the same bits in each run and takes at most `budget` bytes of workspace. Unsupported: what
+  // cuBLASLt has none for.
+  plugin::Status choose(Device& device, cublasLtHandle_t handle, const ProductShape& shape, uint64_t budget);
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
+
+  struct Operands {
+    const void *a = nullptr, *b = nullptr, *c = nullptr, *bias = nullptr;
+    void* d = nullptr;
+    double alpha = 1, beta = 0;
+    void* workspace = nullptr;
+  };
+  // [compile] What the bias's address will be in most runs: telling it then costs no call.
+  plugin::Status expect_bias(const void* bias);
+  // [run] Any thread.
+  plugin::Status enqueue(Device& device, cublasLtHandle_t handle, const Operands& operands, cudaStream_t stream) const;
+
+ private:
+  // What cublasLtMatmulDescDestroy and its like are for.
+  struct Destroy {
+    void operator()(cublasLtMatmulDescOpaque_t* description) const;
+    void operator()(cublasLtMatrixLayoutOpaque_t* layout) const;
+    void operator()(cublasLtMatmulPreferenceOpaque_t* preference) const;
+  };
+  using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy>;
+
+  plugin::Status describe(cublasLtMatmulDesc_t description, const void* bias) const;
+  plugin::Status lay_out(const ProductShape::Matrix& matrix, int64_t rows, int64_t columns, Layout* layout) const;
+  plugin::Status prefer(uint64_t budget, cublasLtMatmulPreference_t preference) const;
+
+  ProductShape shape_;
+  std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy> description_;
+  Layout a_, b_, d_;
+  cublasLtMatmulAlgo_t algorithm_ = {};
+  uint64_t workspace_bytes_ = 0;
+  const void* expected_bias_ = nullptr;
+};
+
+}  // namespace heddle::cuda
