@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "support/cpu_api.h"
+#include "shared/api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 constexpr int most_spatial = 3;
 
@@ -43,4 +43,4 @@ Status resolve_window(const WindowAttributes& attributes, Dims x, const std::vec
 // turn the output into the input.
 Status resolve_transposed_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window);
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators
