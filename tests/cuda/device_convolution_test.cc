@@ -215,6 +215,43 @@ TEST_F(CudaConvolution, WhatNoGradientReachesIsSaid) {
   EXPECT_NE(status.text().find("an output that goes 2 beyond what a stride of 1 reaches"), std::string::npos) << status.text();
 }
 
+// A small classifier: convolutions with what is usual behind them, pools of three kinds.
+TEST_F(CudaConvolution, WholeNetsHaveTheHostsResults) {
+  const auto net = [] {
+    NetBuilder b("classifier");
+    using Ints = std::vector<int64_t>;
+    const auto weights = [&](const std::string& name, const Shape& shape) {
+      return b.constant(name, random_tensor(DType::f32, shape, -0.5, 0.5, 20 + b.net().nodes.size()));
+    };
+    const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}};
+    const Attributes halves = {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}};
+    ValueId v = b.input("x", DType::f32, Shape{2, 3, 17, 16});
+    v = b.add1("Relu", "r1", {b.add1("Conv", "c1", {v, weights("w1", Shape{8, 3, 3, 3}), weights("b1", Shape{8})}, padded)});
+    v = b.add1("MaxPool", "p1", {v}, halves);
+    const ValueId inner = b.add1("Conv", "c2", {v, weights("w2", Shape{8, 1, 3, 3})}, {{"group", int64_t{8}}, {"pads", Ints{1, 1, 1, 1}}});
+    const ValueId outer = b.add1("Conv", "c3", {inner, weights("w3", Shape{8, 8, 1, 1}), weights("b3", Shape{8})});
+    v = b.add1("Relu", "r3", {b.add1("Add", "a3", {outer, v})});
+    v = b.add1("AveragePool", "p2", {v}, halves);
+    v = b.add1("ConvTranspose", "c4", {v, weights("w4", Shape{8, 6, 2, 2}), weights("b4", Shape{6})}, {{"strides", Ints{2, 2}}});
+    v = b.add1("Sigmoid", "s4", {v});
+    v = b.add1("LpPool", "p3", {v}, {{"kernel_shape", Ints{2, 2}}});
+    b.output(b.add1("GlobalAveragePool", "g", {v}));
+    return b.finish();
+  };
+  const Case c = {"Conv", Shape{2, 3, 17, 16}, Shape{}, {}};
+  for (const int streams : {1, 2}) {
+    const Runtime runtime = cuda_runtime(streams);
+    auto host = run_net(runtime, c, net(), {});
+    auto there = run_net(runtime, c, net(), on_cuda(streams));
+    ASSERT_TRUE(host.ok() && there.ok()) << host.status().text() << there.status().text();
+    for (const PlanStep& step : there->prepared.plan().steps)
+      EXPECT_TRUE(step.on_device || step.type == "Fence") << step.name << " is on the host";
+    const std::vector<double> expected = numbers(host->output()), got = numbers(there->output());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-4 * std::max(1.0, std::abs(expected[i]))) << i;
+  }
+  EXPECT_EQ(broken(), "");
+}
+
 // Other addresses than before are told; streams have handles of their own.
 TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
   const Runtime runtime = cuda_runtime(2);
