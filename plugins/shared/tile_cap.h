@@ -43,7 +43,7 @@ class CancellationPoll {
     left_ -= operations + 1;  // so that a loop over nothing asks, too
     if (left_ > 0 || stopped_) return stopped_;
     left_ = between;
-    return stopped_ = is_cancelled(context_);
+    return stopped_ = plugin::is_cancelled(context_);
   }
   bool stopped() const { return stopped_; }
   plugin::Status status() const { return stopped_ ? plugin::cancelled() : plugin::Status(); }

@@ -3,6 +3,7 @@
 
 #include "generate/channel_launches.h"
 #include "generate/loss_launches.h"
+#include "generate/pool_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
@@ -114,6 +115,27 @@ TEST(Nvrtc, TakesNormalizationsWithParameters) {
                                  {conformance::zeros(dtype, shape)}));
     }
   }
+  compiles(std::move(cases));
+}
+
+TEST(Nvrtc, TakesPools) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8})
+    for (const PoolKind kind : {PoolKind::max, PoolKind::average, PoolKind::lp}) {
+      if (kind != PoolKind::max && !conformance::is_floating(dtype)) continue;
+      for (const int64_t power : {1, 2, 3}) {
+        auto launches = std::make_unique<PoolLaunches>();
+        launches->kind = kind;
+        launches->power = power;
+        launches->column_major = power == 2;
+        launches->attributes.kernel_shape = {3, 3};
+        std::vector<Numbers> outputs = {conformance::zeros(dtype, Shape{2, 3, 6, 5})};
+        if (kind == PoolKind::max && power > 1) outputs.push_back(conformance::zeros(DType::i64, Shape{2, 3, 6, 5}));
+        cases.push_back(to_compile("pool of " + std::string(to_string(dtype)), std::move(launches), {zeros_of(dtype, Shape{2, 3, 8, 7})},
+                                   std::move(outputs)));
+        cases.back().varies = power == 3;
+      }
+    }
   compiles(std::move(cases));
 }
 

@@ -254,15 +254,6 @@ TEST_F(StandinCalls, NvrtcSaysWhatIsWrongWithASource) {
             cudaErrorNoKernelImageForDevice);
 }
 
-TEST_F(StandinCalls, LibrariesForProductsAndConvolutionsSayThatTheyAreNone) {
-  cublasLtHandle_t products = nullptr;
-  EXPECT_EQ(cuda.cublasLtCreate(&products), CUBLAS_STATUS_NOT_SUPPORTED);
-  EXPECT_STREQ(cuda.cublasLtGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED), "CUBLAS_STATUS_NOT_SUPPORTED: the stand-in has no cuBLASLt");
-  cudnnHandle_t convolutions = nullptr;
-  EXPECT_EQ(cuda.cudnnCreate(&convolutions), CUDNN_STATUS_NOT_SUPPORTED);
-  EXPECT_STREQ(cuda.cudnnGetErrorString(CUDNN_STATUS_NOT_SUPPORTED), "CUDNN_STATUS_NOT_SUPPORTED: the stand-in has no cuDNN");
-}
-
 // Once for each, when the process ends.
 TEST(StandinExit, SaysWhatWasBroken) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -9,7 +9,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "conv/conv_window.h"
+#include "shared/window.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
 

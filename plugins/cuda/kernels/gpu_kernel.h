@@ -23,6 +23,14 @@ class GpuKernel {
     const TraceRange range(trace_name_);
     return launch(*device_, kernel, shape, parameters, static_cast<cudaStream_t>(context.stream));
   }
+  // Zeroes so many bytes.
+  Status fill_zero(const RunContext& context, void* memory, uint64_t bytes) const {
+    const auto stream = static_cast<cudaStream_t>(context.stream);
+    return enqueue_on(*device_, stream, [&]() -> Status {
+      HEDDLE_CUDA_CALL(cudaMemsetAsync, memory, 0, bytes, stream);
+      return {};
+    });
+  }
   // Blocks of `threads` for so many threads' work, each of which takes more than one turn where there would be more than the device
   // runs at once many times over.
   unsigned int blocks_for(int64_t work, unsigned int threads) const {

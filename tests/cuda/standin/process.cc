@@ -78,6 +78,8 @@ void Process::report_leaks() {
   left(programs.size(), "programs of NVRTC's");
   left(lt_handles.size(), "handles of cuBLASLt's");
   left(static_cast<size_t>(lt_objects), "descriptions of cuBLASLt's");
+  left(cudnn_handles.size(), "handles of cuDNN's");
+  left(cudnn_descriptors.size(), "descriptors of cuDNN's");
 }
 
 void Process::reset(Lock& lock) {
@@ -95,6 +97,8 @@ void Process::reset(Lock& lock) {
   programs.clear();
   lt_handles.clear();
   lt_objects = 0;
+  cudnn_handles.clear();
+  cudnn_descriptors.clear();
   memory.clear();
   peers.clear();
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cudnn_objects.h"
 #include "engine.h"
 #include "exports.h"
 #include "grid/grid.h"
@@ -116,6 +117,8 @@ struct Process {
   Table<nvrtcProgram, Source> programs{0x55000000};
   Table<cublasLtHandle_t, int> lt_handles{0x56000000};  // the device that each is for
   int64_t lt_objects = 0;                               // descriptions, layouts and preferences that were made and not destroyed
+  Table<cudnnHandle_t, CudnnHandle> cudnn_handles{0x57000000};
+  Table<cudnnBackendDescriptor_t, BackendDescriptor> cudnn_descriptors{0x58000000};
   std::map<int, std::shared_ptr<Stream>> default_streams;  // by device
   std::map<std::pair<int, int>, bool> peers;               // device, and whose memory it may use
   uint64_t resets = 0;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "support/cpu_api.h"
+#include "shared/api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 constexpr int most_spatial = 3;
 
@@ -38,9 +38,9 @@ struct WindowAttributes {
 };
 
 // The window over input dims `x` = N C S...; `kernel` are its extents. Errors say which attribute is wrong.
-Status resolve_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window);
+plugin::Status resolve_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window);
 // The same for ConvTranspose: window->output is the larger side; kernel, stride, dilation and pads as for the convolution that would
 // turn the output into the input.
-Status resolve_transposed_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window);
+plugin::Status resolve_transposed_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window);
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

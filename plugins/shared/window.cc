@@ -1,12 +1,12 @@
-// Extents and padding of sliding windows. See conv_window.h. Formulas: ONNX Conv-11, ConvTranspose-11, MaxPool-12, AveragePool-19.
-#include "conv/conv_window.h"
+// Extents and padding of sliding windows. See window.h. Formulas: ONNX Conv-11, ConvTranspose-11, MaxPool-12, AveragePool-19.
+#include "shared/window.h"
 
 #include <algorithm>
 
+#include "shared/api.h"
 #include "shared/dims.h"
-#include "support/cpu_api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 namespace {
 
 constexpr int64_t most_extent = int64_t{1} << 31;  // of any number here, so that sums and products stay far from overflow
@@ -148,4 +148,4 @@ Status resolve_transposed_window(const WindowAttributes& attributes, Dims x, con
   return {};
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

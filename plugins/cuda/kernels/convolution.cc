@@ -1,0 +1,289 @@
+// Conv and ConvTranspose by cuDNN's graphs: the convolution, or for a transposed one the gradient of a convolution's data, with as much of
+// bias and fused stages as cuDNN has an engine for. The rest is one pointwise kernel behind it, in the same step, which reads and writes
+// the output in place.
+#include <algorithm>
+#include <memory>
+
+#include "kernels/convolution_stages.h"
+#include "kernels/gpu_kernel.h"
+#include "kernels/kernel_families.h"
+#include "kernels/pointwise_launch.h"
+#include "library/cudnn_handle.h"
+#include "shared/dims.h"
+#include "shared/window.h"
+
+namespace heddle::cuda {
+namespace {
+
+using cudnn::ConvolutionShape;
+using cudnn::PlannedCall;
+using cudnn::TensorShape;
+using operators::dims_of;
+using operators::Window;
+using operators::WindowAttributes;
+
+constexpr uint64_t workspace_alignment = 256;
+
+cudnnDataType_t data_type(heddle_dtype dtype) {
+  return dtype == HEDDLE_F16    ? CUDNN_DATA_HALF
+         : dtype == HEDDLE_BF16 ? CUDNN_DATA_BFLOAT16
+         : dtype == HEDDLE_F64  ? CUDNN_DATA_DOUBLE
+                                : CUDNN_DATA_FLOAT;
+}
+
+// Where cuDNN takes two dimensions of space at least, a third one of extent 1 stands before the only one.
+TensorShape tensor_shape(const int64_t* dims, int rank, bool channels_last, heddle_dtype dtype) {
+  TensorShape shape;
+  shape.dtype = data_type(dtype);
+  for (int i = 0; i < rank; ++i) {
+    if (rank == 3 && i == 2) shape.dims[shape.rank++] = 1;
+    shape.dims[shape.rank++] = dims[i];
+  }
+  cudnn::set_dense_strides(channels_last, &shape);
+  return shape;
+}
+
+TensorShape tensor_shape(const heddle_tensor& tensor) {
+  return tensor_shape(tensor.dims, tensor.rank, tensor.layout.rank != 0, tensor.dtype);
+}
+
+Status check_layout(const heddle_tensor& tensor, const char* what) {
+  const heddle_layout last = channels_last(tensor.rank);
+  const heddle_layout& layout = tensor.layout;
+  if (layout.rank == 0 || (layout.rank == last.rank && std::equal(last.order, last.order + last.rank, layout.order))) return {};
+  return unsupported(std::string(what) + " has a layout other than row-major and channels-last");
+}
+
+class ConvolutionKernel : public GpuKernel {
+ public:
+  explicit ConvolutionKernel(bool transposed) : transposed_(transposed) {}
+  Status create(const CreateContext& context) {
+    HEDDLE_PLUGIN_CHECK(on(context));
+    HEDDLE_PLUGIN_CHECK(cudnn::check_library());
+    attributes_ = WindowAttributes(context.attributes);
+    groups_ = context.attributes.i("group", 1);
+    HEDDLE_PLUGIN_CHECK(convolution_stages(context, &stages_));
+    HEDDLE_PLUGIN_CHECK(planner_.ask(context, cudnn::planner_name));
+    return stream_.ask(context, cudnn::stream_name);
+  }
+  static bool accepts_epilogue(const CreateContext& context) { return takes_convolution_stages(context); }
+  static std::vector<heddle_format> formats(const CreateContext& context);
+
+  Status prepare(PrepareContext& context);
+  Status run(const RunContext& context, int64_t, int64_t) const;
+
+ private:
+  Status read_shapes(PrepareContext& context);
+  Status choose_plan(PrepareContext& context);
+  // The graph of the convolution and the first `count` stages.
+  Status plan_with(PrepareContext& context, size_t count, uint64_t most_workspace);
+  Status prepare_rest(PrepareContext& context);
+
+  const bool transposed_;
+  WindowAttributes attributes_;
+  int64_t groups_ = 1;
+  std::vector<ConvolutionStage> stages_;
+  Needed<cudnn::Planner> planner_;
+  Needed<cudnn::StreamHandle> stream_;
+
+  ConvolutionShape shape_;
+  bool is_empty_ = false;              // the output has no element
+  bool sums_nothing_ = false;          // the input has none: sums are 0
+  std::unique_ptr<PlannedCall> call_;  // null where nothing is summed
+  std::vector<uint32_t> call_inputs_;  // whose addresses stand before the output's
+  size_t done_ = 0;                    // stages of the plan
+  bool has_rest_ = false;
+  std::vector<uint32_t> rest_inputs_;  // behind the output itself
+  PointwiseLaunch rest_;
+};
+
+// For 16-bit numbers engines read channels-last, and transpose what lies otherwise; for the others, whose products no tensor core makes as
+// they are, they read channels in front.
+std::vector<heddle_format> ConvolutionKernel::formats(const CreateContext& context) {
+  heddle_format row_major = {};
+  row_major.struct_size = sizeof(row_major);
+  const heddle_type& x = *context.input(0);
+  const heddle_type& y = *context.output(0);
+  if (x.rank < 3 || x.rank > 5 || ((x.flags | y.flags) & HEDDLE_TYPE_DYNAMIC)) return {row_major};
+  heddle_format last = row_major;
+  last.inputs[0] = last.outputs[0] = channels_last(x.rank);
+  constexpr double transpose_ns = 1000, transpose_ns_per_byte = 0.125;  // as the host weighs copies between layouts, and below them
+  const double elements = static_cast<double>(dims_of(x).count(0, x.rank)) + static_cast<double>(dims_of(y).count(0, y.rank));
+  heddle_format& dear = byte_width(x.dtype) == 2 ? row_major : last;
+  dear.cost_ns = transpose_ns + transpose_ns_per_byte * elements * static_cast<double>(byte_width(x.dtype));
+  return {row_major, last};
+}
+
+Status ConvolutionKernel::read_shapes(PrepareContext& context) {
+  const heddle_tensor& x = *context.input(0);
+  const heddle_tensor& w = *context.input(1);
+  const heddle_tensor& y = *context.output(0);
+  HEDDLE_PLUGIN_CHECK(check_layout(x, "the input"));
+  HEDDLE_PLUGIN_CHECK(check_layout(y, "the output"));
+  const std::vector<int64_t> kernel(w.dims + 2, w.dims + w.rank);
+  Window window;
+  HEDDLE_PLUGIN_CHECK(transposed_ ? operators::resolve_transposed_window(attributes_, dims_of(x), kernel, &window)
+                                  : operators::resolve_window(attributes_, dims_of(x), kernel, &window));
+  shape_ = {};
+  shape_.of_data = transposed_;
+  shape_.compute = x.dtype == HEDDLE_F64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  const int shift = window.spatial == 1 ? 1 : 0;
+  shape_.spatial = window.spatial + shift;
+  for (int i = 0; i < window.spatial; ++i) {
+    const int64_t stride = window.stride[i];
+    shape_.stride[i + shift] = stride;
+    shape_.dilation[i + shift] = window.dilation[i];
+    shape_.pad_begin[i + shift] = window.pad_begin[i];
+    shape_.pad_end[i + shift] = window.pad_end[i];
+    if (!transposed_) continue;
+    // The convolution whose gradient this is has to have as many outputs as there are inputs here.
+    const int64_t wanted = (window.input[i] - 1) * stride + window.reach(i) - window.pad_begin[i];
+    shape_.pad_end[i + shift] = std::max<int64_t>(0, wanted - window.output[i]);
+    if (window.output[i] - wanted >= stride)
+      return unsupported("an output that goes " + std::to_string(window.output[i] - wanted) + " beyond what a stride of " +
+                         std::to_string(stride) + " reaches");
+  }
+  is_empty_ = y.element_count == 0;
+  sums_nothing_ = x.element_count == 0 || w.element_count == 0;
+  return {};
+}
+
+Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint64_t most_workspace) {
+  const heddle_tensor& y = *context.output(0);
+  auto call = std::make_unique<PlannedCall>();
+  std::vector<uint32_t> inputs;
+  cudnn::Graph graph;
+  const auto take = [&](const TensorShape& shape, int64_t* id) -> Status {
+    HEDDLE_PLUGIN_CHECK(graph.add_tensor(shape, id));
+    if (call->count >= PlannedCall::most_tensors) return unsupported("more tensors than one plan takes");
+    call->ids[call->count++] = *id;
+    return {};
+  };
+  int64_t x = 0, w = 0, to = 0, sum = 0;
+  for (const auto& [input, id] : {std::pair(uint32_t{0}, &x), std::pair(uint32_t{1}, &w)}) {
+    HEDDLE_PLUGIN_CHECK(take(tensor_shape(*context.input(input)), id));
+    inputs.push_back(input);
+  }
+  std::vector<int64_t> operands(count, -1);
+  for (size_t i = 0; i < count; ++i) {
+    if (stages_[i].input < 0) continue;
+    const auto input = static_cast<uint32_t>(stages_[i].input);
+    TensorShape operand = tensor_shape(*context.output(0));
+    if (stages_[i].kind == HEDDLE_OPERAND_SAME_SHAPE) {
+      HEDDLE_PLUGIN_CHECK(check_layout(*context.input(input), "a fused operand"));
+      operand = tensor_shape(*context.input(input));
+    } else {
+      for (int k = 0; k < operand.rank; ++k)
+        if (k != 1 || stages_[i].kind == HEDDLE_OPERAND_SCALAR) operand.dims[k] = 1;
+      cudnn::set_dense_strides(y.layout.rank != 0, &operand);
+    }
+    HEDDLE_PLUGIN_CHECK(take(operand, &operands[i]));
+    inputs.push_back(input);
+  }
+  HEDDLE_PLUGIN_CHECK(take(tensor_shape(y), &to));
+  TensorShape between = tensor_shape(y);
+  between.dtype = shape_.compute;
+  between.is_virtual = true;
+  sum = to;
+  if (count > 0) HEDDLE_PLUGIN_CHECK(graph.add_tensor(between, &sum));
+  HEDDLE_PLUGIN_CHECK(transposed_ ? graph.add_convolution(shape_, sum, w, x) : graph.add_convolution(shape_, x, w, sum));
+  if (count > 0) HEDDLE_PLUGIN_CHECK(add_stages(stages_, count, operands, between, sum, to, &graph));
+  cudnn::PlanRules rules;
+  rules.narrows = byte_width(y.dtype) == 2;
+  rules.most_workspace_bytes = most_workspace;
+  HEDDLE_PLUGIN_CHECK(planner_.made()->plan([&](const cudnn::Target& target) -> Status {
+    HEDDLE_CUDA_CALL(cudaSetDevice, device().index);
+    HEDDLE_PLUGIN_CHECK(graph.finish(target));
+    return call->plan.choose(graph, target, rules);
+  }));
+  call->number = cudnn::next_plan_number();
+  call_ = std::move(call);
+  call_inputs_ = std::move(inputs);
+  done_ = count;
+  return {};
+}
+
+// With all stages that cuDNN may have, else with the bias, else alone.
+Status ConvolutionKernel::choose_plan(PrepareContext& context) {
+  const uint64_t budget = context.scratch_budget();
+  const uint64_t most_workspace = budget > workspace_alignment ? budget - workspace_alignment : 0;
+  Status status;
+  size_t last = stages_.size() + 1;
+  for (const size_t count : {stages_of_cudnn(stages_), std::min<size_t>(stages_of_cudnn(stages_), 1), size_t{0}}) {
+    if (count == last) continue;
+    last = count;
+    status = plan_with(context, count, most_workspace);
+    if (status.ok() || status.code != HEDDLE_ERROR_UNSUPPORTED) return status;
+  }
+  return status;
+}
+
+Status ConvolutionKernel::prepare_rest(PrepareContext& context) {
+  rest_inputs_.clear();
+  has_rest_ = done_ < stages_.size();
+  if (!has_rest_) return {};
+  const expression::Program program = rest_of(stages_, done_, &rest_inputs_);
+  const heddle_tensor& y = *context.output(0);
+  // A bias is one number for each channel, whatever its rank.
+  const bool has_bias = done_ == 0 && stages_[0].input == 2 && context.input(2)->rank == 1;
+  std::vector<int64_t> bias_dims(static_cast<size_t>(y.rank), 1);
+  heddle_tensor bias = has_bias ? *context.input(2) : y;
+  if (has_bias) bias_dims[1] = bias.dims[0];
+  bias.rank = y.rank;
+  bias.dims = bias_dims.data();
+  std::vector<const heddle_tensor*> inputs = {&y};
+  for (size_t i = 0; i < rest_inputs_.size(); ++i) inputs.push_back(has_bias && i == 0 ? &bias : context.input(rest_inputs_[i]));
+  return rest_.prepare(device(), program, y, inputs.data());
+}
+
+Status ConvolutionKernel::prepare(PrepareContext& context) {
+  HEDDLE_PLUGIN_CHECK(read_shapes(context));
+  call_ = nullptr;
+  done_ = 0;
+  context.set_tiles(1);
+  if (is_empty_) return {};
+  if (!sums_nothing_) HEDDLE_PLUGIN_CHECK(choose_plan(context));
+  if (call_ && call_->plan.workspace_bytes() > 0) context.set_scratch(call_->plan.workspace_bytes() + workspace_alignment);
+  return prepare_rest(context);
+}
+
+Status ConvolutionKernel::run(const RunContext& context, int64_t, int64_t) const {
+  if (is_empty_) return {};
+  void* const y = context.outputs[0]->data;
+  const TraceRange range(trace_name());
+  if (call_) {
+    void* addresses[PlannedCall::most_tensors];
+    int count = 0;
+    for (const uint32_t input : call_inputs_) addresses[count++] = context.inputs[input]->data;
+    addresses[count++] = y;
+    void* workspace = nullptr;
+    if (call_->plan.workspace_bytes() > 0) {
+      const uintptr_t at = reinterpret_cast<uintptr_t>(context.scratch) + workspace_alignment - 1;
+      workspace = reinterpret_cast<void*>(at / workspace_alignment * workspace_alignment);
+    }
+    HEDDLE_PLUGIN_CHECK(stream_(context)->execute(this, *call_, addresses, workspace));
+  } else {
+    HEDDLE_PLUGIN_CHECK(fill_zero(context, y, context.outputs[0]->byte_size));
+  }
+  if (!has_rest_) return {};
+  const void* inputs[most_convolution_stages + 2] = {y};
+  for (size_t i = 0; i < rest_inputs_.size(); ++i) inputs[i + 1] = context.inputs[rest_inputs_[i]]->data;
+  return rest_.start(*this, context, y, inputs);
+}
+
+template <bool transposed>
+class Convolution : public ConvolutionKernel {
+ public:
+  Convolution() : ConvolutionKernel(transposed) {}
+};
+
+}  // namespace
+
+void add_convolution(Builder& plugin) {
+  plugin.resource<cudnn::Planner, cudnn::Planner>(cudnn::planner_name, HEDDLE_SCOPE_DEVICE, 1, "cuda");
+  plugin.resource<cudnn::StreamHandle, cudnn::StreamHandle>(cudnn::stream_name, HEDDLE_SCOPE_STREAM, 1, "cuda");
+  plugin.add(Op("Conv", "", 11).kernels_only().kernel<Convolution<false>>("cuda").kernel_name("cuda:conv"));
+  plugin.add(Op("ConvTranspose", "", 11).kernels_only().kernel<Convolution<true>>("cuda").kernel_name("cuda:conv_transpose"));
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,82 @@
+// cuDNN's handles, as resources: one of each device that plans are made with, and one of each stream that they are run with.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "device/cuda_device.h"
+#include "library/cudnn_graph.h"
+
+namespace heddle::cuda::cudnn {
+
+inline constexpr const char* planner_name = "cuda.cudnn_planner";
+inline constexpr const char* stream_name = "cuda.cudnn_stream";
+
+// Empty, or why cuDNN is not to be had.
+Status check_library();
+
+// A handle, made with its device current.
+class Handle {
+ public:
+  Handle(Device& device, cudaStream_t stream);  // null: none is set
+  ~Handle();
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  const Status& status() const { return status_; }
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  Device& device_;
+  cudnnHandle_t handle_ = nullptr;
+  Status status_;
+};
+
+// Of device scope. A handle is used by one thread at a time.
+class Planner {
+ public:
+  explicit Planner(const plugin::ResourceRequest& request) : handle_(device_of(request.device_handle()), nullptr) {}
+  const Status& status() const { return handle_.status(); }
+  // `work(target)` plans.
+  template <class Work>
+  Status plan(const Work& work) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return work(Target{handle_.get(), nullptr});
+  }
+
+ private:
+  std::mutex mutex_;
+  Handle handle_;
+};
+
+// A plan as a kernel runs it: its tensors by number, and what tells it from what was planned there before.
+struct PlannedCall {
+  static constexpr int most_tensors = 12;
+  Plan plan;
+  int64_t ids[most_tensors] = {};
+  int count = 0;
+  uint64_t number = 0;
+};
+uint64_t next_plan_number();
+
+// Of stream scope; calls for one stream never overlap.
+class StreamHandle {
+ public:
+  explicit StreamHandle(const plugin::ResourceRequest& request)
+      : device_(device_of(request.device_handle())), stream_(static_cast<cudaStream_t>(request.stream())), handle_(device_, stream_) {}
+  const Status& status() const { return handle_.status(); }
+  // Enqueues the call. What cuDNN is told of addresses is kept by `kernel`: the next run with the same ones is one call of cuDNN's.
+  Status execute(const void* kernel, const PlannedCall& call, void* const* addresses, void* workspace);
+
+ private:
+  struct Bound {
+    uint64_t number = 0;
+    VariantPack pack;
+  };
+  Device& device_;
+  const cudaStream_t stream_;
+  Handle handle_;
+  std::map<const void*, Bound> bound_;  // of a kernel that is gone until another lies there
+};
+
+}  // namespace heddle::cuda::cudnn

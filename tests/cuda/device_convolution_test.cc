@@ -1,0 +1,302 @@
+// Nets with convolutions on the CUDA device, by the stand-in's cuDNN: the host's results, and how many calls of cuDNN's a run takes.
+#include <algorithm>
+#include <cmath>
+
+#include "device_program.h"
+#include "lines.h"
+
+namespace heddle::cuda {
+namespace {
+
+using namespace testing_standin;
+using grid_test::random_tensor;
+using CudaConvolution = StandinTest;
+using Attributes = std::vector<Attribute>;
+
+// One convolution of an input with constant weights, and what stands behind it.
+struct Case {
+  const char* type;
+  Shape x, w;
+  Attributes attributes;
+  bool bias = true;
+  DType dtype = DType::f32;
+  std::vector<std::string> behind = {};
+};
+
+ValueId add_behind(NetBuilder& b, const Case& c, const std::string& what, ValueId v, const Shape& y) {
+  const std::string name = what + std::to_string(b.net().nodes.size());
+  const auto constant = [&](const Shape& shape) { return b.constant(name + "_operand", random_tensor(c.dtype, shape, 0.5, 2, 9)); };
+  Shape channel = y;
+  for (int i = 0; i < channel.rank(); ++i)
+    if (i != 1) channel[i] = 1;
+  if (what == "AddSame") return b.add1("Add", name, {v, constant(y)});
+  if (what == "MulChannel") return b.add1("Mul", name, {constant(channel), v});
+  if (what == "DivScalar") return b.add1("Div", name, {v, constant(Shape{1})});
+  if (what == "SubSame") return b.add1("Sub", name, {constant(y), v});
+  if (what == "Clip") return b.add1("Clip", name, {v, b.constant_float(name + "_low", -1), b.constant_float(name + "_high", 1.5f)});
+  return b.add1(what, name, {v});
+}
+
+Shape output_of(const Runtime& runtime, const Case& c);
+
+Net net_of(const Case& c, const Shape* y) {
+  NetBuilder b("convolution");
+  std::vector<ValueId> inputs = {b.input("x", c.dtype, c.x), b.constant("w", random_tensor(c.dtype, c.w, -1, 1, 2))};
+  const auto* const group =
+      std::find_if(c.attributes.data(), c.attributes.data() + c.attributes.size(), [](const Attribute& a) { return a.name == "group"; });
+  const int64_t groups = group == c.attributes.data() + c.attributes.size() ? 1 : std::get<int64_t>(group->value);
+  const int64_t channels = std::string(c.type) == "Conv" ? c.w[0] : c.w[1] * groups;
+  if (c.bias) inputs.push_back(b.constant("b", random_tensor(c.dtype, Shape{channels}, -2, 2, 3)));
+  ValueId v = b.add1(c.type, "conv", inputs, c.attributes);
+  for (const std::string& what : y ? c.behind : std::vector<std::string>()) v = add_behind(b, c, what, v, *y);
+  b.output(v);
+  return b.finish();
+}
+
+struct Ran {
+  Prepared prepared;
+  std::shared_ptr<const Blob> x;
+  TensorView output() const { return prepared.context.output(0); }
+};
+
+Result<Ran> run_net(const Runtime& runtime, const Case& c, Net net, const SessionOptions& options) {
+  HEDDLE_TRY(Session session, runtime.open(std::move(net), options));
+  HEDDLE_TRY(Context context, session.prepare());
+  Ran ran{{std::move(session), std::move(context), {}}, random_tensor(c.dtype, c.x, -2, 2, 1)};
+  HEDDLE_CHECK(ran.prepared.context.bind_input(0, ran.x->data));
+  HEDDLE_CHECK(ran.prepared.context.run());
+  return ran;
+}
+
+Shape output_of(const Runtime& runtime, const Case& c) {
+  auto host = run_net(runtime, c, net_of(c, nullptr), {});
+  EXPECT_TRUE(host.ok()) << host.status().text();
+  return host.ok() ? Shape(host->output().shape) : Shape{};
+}
+
+std::vector<double> numbers(const TensorView& t) {
+  const grid_test::Elements values = conformance::numbers_of(*Blob::copy_of(t.dtype, Shape(t.shape), t.data)).values;
+  return {values.begin(), values.end()};
+}
+
+// Runs it on both; the device's plan has it there.
+void expect_same(const Runtime& runtime, const Case& c, double tolerance) {
+  const Shape y = output_of(runtime, c);
+  auto host = run_net(runtime, c, net_of(c, &y), {});
+  auto there = run_net(runtime, c, net_of(c, &y), on_cuda());
+  ASSERT_TRUE(host.ok() && there.ok()) << host.status().text() << there.status().text();
+  for (const PlanStep& step : there->prepared.plan().steps)
+    EXPECT_TRUE(step.on_device || step.type == "Fence") << step.name << " is on the host";
+  const std::vector<double> expected = numbers(host->output()), got = numbers(there->output());
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(expected[i]) && std::isnan(got[i])) continue;
+    ASSERT_NEAR(got[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << i;
+  }
+}
+
+const Attributes same_upper = {{"auto_pad", std::string("SAME_UPPER")}, {"strides", std::vector<int64_t>{2, 2}}};
+
+std::vector<Case> cases() {
+  using Ints = std::vector<int64_t>;
+  return {
+      {"Conv", Shape{2, 3, 9, 8}, Shape{5, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {"Conv",
+       Shape{1, 3, 9, 8},
+       Shape{5, 3, 3, 2},
+       {{"pads", Ints{2, 0, 1, 1}}, {"strides", Ints{2, 1}}, {"dilations", Ints{1, 2}}},
+       false},
+      {"Conv", Shape{2, 4, 7, 6}, Shape{6, 2, 2, 3}, {{"group", int64_t{2}}}},
+      {"Conv", Shape{1, 6, 7, 6}, Shape{12, 1, 3, 3}, {{"group", int64_t{6}}, {"pads", Ints{1, 1, 1, 1}}}, false},
+      {"Conv", Shape{2, 3, 7, 6}, Shape{4, 3, 3, 4}, same_upper},
+      {"Conv", Shape{2, 3, 17}, Shape{4, 3, 5}, {{"pads", Ints{2, 1}}, {"strides", Ints{3}}}},
+      {"Conv", Shape{1, 2, 5, 6, 4}, Shape{3, 2, 2, 3, 2}, {{"strides", Ints{1, 2, 1}}, {"pads", Ints{0, 1, 0, 1, 1, 1}}}},
+      {"ConvTranspose", Shape{2, 3, 5, 4}, Shape{3, 2, 3, 3}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 0, 1}}}},
+      {"ConvTranspose",
+       Shape{1, 4, 5, 4},
+       Shape{4, 3, 2, 3},
+       {{"group", int64_t{2}}, {"strides", Ints{3, 2}}, {"output_padding", Ints{2, 1}}}},
+      {"ConvTranspose", Shape{1, 2, 6}, Shape{2, 3, 4}, {{"dilations", Ints{2}}}, false},
+      {"ConvTranspose", Shape{1, 2, 3, 4, 3}, Shape{2, 2, 2, 2, 2}, {{"strides", Ints{2, 1, 2}}}},
+      {"ConvTranspose", Shape{1, 2, 5, 4}, Shape{2, 3, 3, 3}, same_upper},
+  };
+}
+
+TEST_F(CudaConvolution, HasTheHostsResultsInEveryForm) {
+  const Runtime runtime = cuda_runtime();
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    const double tolerance = dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-4 : dtype == DType::f16 ? 2e-3 : 1.6e-2;
+    for (Case c : cases()) {
+      SCOPED_TRACE(std::string(c.type) + " of " + ::testing::PrintToString(std::vector<int64_t>(c.x.begin(), c.x.end())) + " by " +
+                   ::testing::PrintToString(std::vector<int64_t>(c.w.begin(), c.w.end())) + ", " + to_string(dtype));
+      c.dtype = dtype;
+      expect_same(runtime, c, tolerance);
+    }
+  }
+  EXPECT_EQ(broken(), "");
+}
+
+const Case plain = {"Conv", Shape{2, 3, 9, 8}, Shape{5, 3, 3, 3}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}};
+
+// Steps of the plan, and launches of kernels of our own beside cuDNN's.
+struct Count {
+  size_t steps = 0;
+  int64_t launches = 0, executions = 0;
+};
+Count count_of(const Standin& cuda, const Runtime& runtime, const Case& c) {
+  const Shape y = output_of(runtime, c);
+  auto there = run_net(runtime, c, net_of(c, &y), on_cuda());
+  EXPECT_TRUE(there.ok()) << there.status().text();
+  if (!there.ok()) return {};
+  cuda.log(1);
+  EXPECT_TRUE(there->prepared.context.run().ok());
+  const std::string calls = "," + std::string(cuda.logged()) + ",";
+  cuda.log(0);
+  const auto times = [&](const std::string& name) {
+    int64_t n = 0;
+    for (size_t at = calls.find("," + name + ","); at != std::string::npos; at = calls.find("," + name + ",", at + 1)) ++n;
+    return n;
+  };
+  Count count;
+  for (const PlanStep& step : there->prepared.plan().steps) count.steps += step.type == "Conv" || step.type == "Pointwise" ? 1 : 0;
+  count.launches = times("cudaLaunchKernelExC");
+  count.executions = times("cudnnBackendExecute");
+  EXPECT_EQ(times("cudnnBackendCreateDescriptor"), 0) << "addresses are those of the run before";
+  return count;
+}
+
+TEST_F(CudaConvolution, WhatCudnnHasIsPartOfItsGraphAndTheRestOneKernel) {
+  const Runtime runtime = cuda_runtime();
+  const std::vector<std::pair<std::vector<std::string>, int64_t>> all = {
+      {{}, 0},
+      {{"Relu"}, 0},
+      {{"Clip"}, 0},
+      {{"AddSame", "Relu"}, 0},
+      {{"MulChannel", "Sigmoid"}, 0},
+      {{"Tanh"}, 0},
+      {{"DivScalar"}, 1},
+      {{"SubSame", "Relu"}, 1},
+      {{"Relu", "Exp", "AddSame"}, 1},
+      {{"Softplus"}, 1},
+  };
+  for (const auto& [behind, launches] : all)
+    for (const bool bias : {true, false}) {
+      SCOPED_TRACE(::testing::PrintToString(behind) + (bias ? " and a bias" : ""));
+      Case c = plain;
+      c.behind = behind;
+      c.bias = bias;
+      expect_same(runtime, c, 1e-4);
+      const Count count = count_of(cuda, runtime, c);
+      EXPECT_EQ(count.steps, 1u) << "one step has it all";
+      EXPECT_EQ(count.executions, 1);
+      EXPECT_EQ(count.launches, launches);
+    }
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaConvolution, OfNoChannelsIsItsBias) {
+  Case c = plain;
+  c.x = Shape{2, 0, 9, 8};
+  c.w = Shape{5, 0, 3, 3};
+  c.behind = {"Relu"};
+  expect_same(cuda_runtime(), c, 0);
+  c.x = Shape{0, 3, 9, 8};
+  c.w = plain.w;
+  expect_same(cuda_runtime(), c, 0);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaConvolution, WhatNoGradientReachesIsSaid) {
+  const Case c = {"ConvTranspose",
+                  Shape{1, 2, 4},
+                  Shape{2, 3, 2},
+                  {{"dilations", std::vector<int64_t>{3}}, {"output_padding", std::vector<int64_t>{2}}}};
+  const Status status = run_net(cuda_runtime(), c, net_of(c, nullptr), on_cuda()).status();
+  EXPECT_NE(status.text().find("an output that goes 2 beyond what a stride of 1 reaches"), std::string::npos) << status.text();
+}
+
+// A small classifier: convolutions with what is usual behind them, pools of three kinds.
+TEST_F(CudaConvolution, WholeNetsHaveTheHostsResults) {
+  const auto net = [] {
+    NetBuilder b("classifier");
+    using Ints = std::vector<int64_t>;
+    const auto weights = [&](const std::string& name, const Shape& shape) {
+      return b.constant(name, random_tensor(DType::f32, shape, -0.5, 0.5, 20 + b.net().nodes.size()));
+    };
+    const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}};
+    const Attributes halves = {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}};
+    ValueId v = b.input("x", DType::f32, Shape{2, 3, 17, 16});
+    v = b.add1("Relu", "r1", {b.add1("Conv", "c1", {v, weights("w1", Shape{8, 3, 3, 3}), weights("b1", Shape{8})}, padded)});
+    v = b.add1("MaxPool", "p1", {v}, halves);
+    const ValueId inner = b.add1("Conv", "c2", {v, weights("w2", Shape{8, 1, 3, 3})}, {{"group", int64_t{8}}, {"pads", Ints{1, 1, 1, 1}}});
+    const ValueId outer = b.add1("Conv", "c3", {inner, weights("w3", Shape{8, 8, 1, 1}), weights("b3", Shape{8})});
+    v = b.add1("Relu", "r3", {b.add1("Add", "a3", {outer, v})});
+    v = b.add1("AveragePool", "p2", {v}, halves);
+    v = b.add1("ConvTranspose", "c4", {v, weights("w4", Shape{8, 6, 2, 2}), weights("b4", Shape{6})}, {{"strides", Ints{2, 2}}});
+    v = b.add1("Sigmoid", "s4", {v});
+    v = b.add1("LpPool", "p3", {v}, {{"kernel_shape", Ints{2, 2}}});
+    b.output(b.add1("GlobalAveragePool", "g", {v}));
+    return b.finish();
+  };
+  const Case c = {"Conv", Shape{2, 3, 17, 16}, Shape{}, {}};
+  for (const int streams : {1, 2}) {
+    const Runtime runtime = cuda_runtime(streams);
+    auto host = run_net(runtime, c, net(), {});
+    auto there = run_net(runtime, c, net(), on_cuda(streams));
+    ASSERT_TRUE(host.ok() && there.ok()) << host.status().text() << there.status().text();
+    for (const PlanStep& step : there->prepared.plan().steps)
+      EXPECT_TRUE(step.on_device || step.type == "Fence") << step.name << " is on the host";
+    const std::vector<double> expected = numbers(host->output()), got = numbers(there->output());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-4 * std::max(1.0, std::abs(expected[i]))) << i;
+  }
+  EXPECT_EQ(broken(), "");
+}
+
+// Other addresses than before are told; streams have handles of their own.
+TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
+  const Runtime runtime = cuda_runtime(2);
+  const auto net = [] {
+    NetBuilder b("two");
+    const ValueId x = b.input("x", DType::f32, Shape{1, 3, 8, 8});
+    for (const char* name : {"left", "right"}) {
+      ValueId v = b.add1("Conv", name, {x, b.constant(std::string(name) + "_w", random_tensor(DType::f32, Shape{4, 3, 3, 3}, -1, 1, 5))});
+      b.output(b.add1("Conv", std::string(name) + "2",
+                      {v, b.constant(std::string(name) + "_w2", random_tensor(DType::f32, Shape{2, 4, 1, 1}, -1, 1, 6))}));
+    }
+    return b.finish();
+  };
+  for (int seed = 0; seed <= 4; ++seed) {
+    const StandinSetting drawn("SEED", std::to_string(seed));
+    const Runtime again = cuda_runtime(2);
+    auto host = prepare(again, net(), {});
+    auto there = prepare(again, net(), on_cuda(2));
+    ASSERT_TRUE(host.ok() && there.ok()) << there.status().text();
+    for (uint64_t run = 0; run < 3; ++run) {
+      const auto x = random_tensor(DType::f32, Shape{1, 3, 8, 8}, -2, 2, 10 + run);
+      ASSERT_TRUE(host->context.bind_input(0, x->data).ok() && there->context.bind_input(0, x->data).ok());
+      ASSERT_TRUE(host->context.run().ok());
+      const Status status = there->context.run();
+      ASSERT_TRUE(status.ok()) << status.text();
+      for (size_t i = 0; i < 2; ++i) {
+        const std::vector<double> expected = numbers(host->context.output(i)), got = numbers(there->context.output(i));
+        for (size_t k = 0; k < got.size(); ++k) ASSERT_NEAR(got[k], expected[k], 1e-4 * std::max(1.0, std::abs(expected[k])));
+      }
+    }
+  }
+  cuda.look_for_leaks();
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaConvolution, ARunWaitsForNothingAndAllocatesNothing) {
+  auto there = run_net(cuda_runtime(), plain, net_of(plain, nullptr), on_cuda());
+  ASSERT_TRUE(there.ok()) << there.status().text();
+  for (int run = 0; run < 3; ++run) {
+    cuda.run(1);
+    ASSERT_TRUE(there->prepared.context.run().ok());
+    cuda.run(0);
+    EXPECT_EQ(broken(), "");
+  }
+}
+
+}  // namespace
+}  // namespace heddle::cuda
