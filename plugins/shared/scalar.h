@@ -68,6 +68,22 @@ bool ordered_less(T a, T b) {
   return a < b;
 }
 
+// One, as bytes of a dtype.
+inline uint64_t one_of(heddle_dtype dtype) {
+  switch (dtype) {
+    case HEDDLE_F16:
+      return 0x3C00;
+    case HEDDLE_BF16:
+      return 0x3F80;
+    case HEDDLE_F32:
+      return 0x3F800000;
+    case HEDDLE_F64:
+      return 0x3FF0000000000000;
+    default:
+      return 1;
+  }
+}
+
 // Element `i` of a numeric tensor as a number; large 64-bit integers round.
 inline double number_at(const heddle_tensor& tensor, int64_t i) {
   return with_dtype(tensor.dtype, [&](auto tag) {

@@ -3,6 +3,7 @@
 
 #include "families.h"
 #include "shared/axes.h"
+#include "shared/boxes.h"
 #include "shared/computed_extents.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
@@ -21,34 +22,23 @@ class Parts {
   int64_t units() const { return units_; }
   // `part` lies at `offset` of `whole` along `axis`; `into_whole` says which way the bytes go.
   void add(const heddle_tensor& whole, const heddle_tensor& part, int axis, int64_t offset, bool into_whole) {
-    const auto width = static_cast<int64_t>(byte_width(whole.dtype));
-    int64_t whole_strides[HEDDLE_MAX_RANK], part_strides[HEDDLE_MAX_RANK];
-    strides_of(whole, whole_strides);
-    strides_of(part, part_strides);
-    Part p{StridedCopy(width), offset * whole_strides[axis] * width, units_};
-    for (int d = 0; d < part.rank; ++d) {
-      const int64_t from = (into_whole ? part_strides : whole_strides)[d] * width;
-      const int64_t to = (into_whole ? whole_strides : part_strides)[d] * width;
-      p.copy.add(part.dims[d], from, to);
-    }
-    p.copy.finish();
+    const Part p{StridedCopy(part_box(whole, part, axis, offset, into_whole)), units_};
     units_ += p.copy.units();
     parts_.push_back(p);
   }
-  // Calls visit(part index, byte offset in the whole, copy, first, last) for what lies in [first, last) of the units.
+  // Calls visit(part index, copy, first, last) for what lies in [first, last) of the units.
   template <class Visit>
   void visit(Tiling::Range range, Visit&& visit) const {
     for (size_t i = 0; i < parts_.size(); ++i) {
       const Part& p = parts_[i];
       const int64_t first = std::max(range.first, p.first_unit), last = std::min(range.last, p.first_unit + p.copy.units());
-      if (first < last) visit(i, p.offset, p.copy, first - p.first_unit, last - p.first_unit);
+      if (first < last) visit(i, p.copy, first - p.first_unit, last - p.first_unit);
     }
   }
 
  private:
   struct Part {
     StridedCopy copy;
-    int64_t offset;  // bytes
     int64_t first_unit;
   };
   std::vector<Part> parts_;
@@ -96,10 +86,9 @@ class Concat {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     char* whole = static_cast<char*>(context.outputs[0]->data);
-    parts_.visit(tiling_.range(parts_.units(), begin, end),
-                 [&](size_t i, int64_t offset, const StridedCopy& copy, int64_t first, int64_t last) {
-                   copy.run(context.inputs[i]->data, whole + offset, first, last);
-                 });
+    parts_.visit(tiling_.range(parts_.units(), begin, end), [&](size_t i, const StridedCopy& copy, int64_t first, int64_t last) {
+      copy.run(context.inputs[i]->data, whole, first, last);
+    });
     return {};
   }
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, context.input_count(), 1); }
@@ -185,10 +174,9 @@ class Split {
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     if (varies_) HEDDLE_PLUGIN_CHECK(check_sizes(context));
     const char* whole = static_cast<const char*>(context.inputs[0]->data);
-    parts_.visit(tiling_.range(parts_.units(), begin, end),
-                 [&](size_t i, int64_t offset, const StridedCopy& copy, int64_t first, int64_t last) {
-                   copy.run(whole + offset, context.outputs[positions_[i]]->data, first, last);
-                 });
+    parts_.visit(tiling_.range(parts_.units(), begin, end), [&](size_t i, const StridedCopy& copy, int64_t first, int64_t last) {
+      copy.run(whole, context.outputs[positions_[i]]->data, first, last);
+    });
     return {};
   }
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, context.output_count()); }

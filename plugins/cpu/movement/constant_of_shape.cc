@@ -6,20 +6,12 @@
 #include "shared/axes.h"
 #include "shared/computed_extents.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/shape_rules.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {
-
-Status constant_extents(const heddle_tensor& shape, Extents* to) {
-  for (int64_t i = 0; i < shape.element_count; ++i) {
-    const int64_t dim = integer_at(shape, i);
-    if (dim < 0) return invalid("the shape has the extent " + std::to_string(dim) + ", expected 0 or more");
-    to->push(dim);
-  }
-  return {};
-}
 
 Status infer_constant_of_shape(InferContext& context) {
   const heddle_tensor* value = context.attributes.tensor("value");

@@ -1,5 +1,6 @@
 // DepthToSpace and SpaceToDepth: blocks of channels against blocks of pixels, [N, C, H, W], in row-major or channels-last order.
 #include "families.h"
+#include "shared/boxes.h"
 #include "shared/dense_layouts.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
@@ -39,7 +40,6 @@ Status infer_space_to_depth(InferContext& context) {
   return {};
 }
 
-// The deep tensor's channel is (row of block, column of block, channel), or (channel, row, column) in mode CRD.
 template <bool to_space>
 class Blocks : public CopyKernel {
  public:
@@ -49,27 +49,8 @@ class Blocks : public CopyKernel {
     return {};
   }
   Status prepare(PrepareContext& context) {
-    const heddle_tensor &x = *context.input(0), &y = *context.output(0);
-    const heddle_tensor &deep = to_space ? x : y, &wide = to_space ? y : x;
-    const auto width = static_cast<int64_t>(byte_width(x.dtype));
-    int64_t d[HEDDLE_MAX_RANK], w[HEDDLE_MAX_RANK];
-    strides_of(deep, d);
-    strides_of(wide, w);
-    const int64_t channels = wide.dims[1];
-    const int64_t channel_stride = channel_first_ ? d[1] * block_ * block_ : d[1];
-    const int64_t column_stride = channel_first_ ? d[1] : d[1] * channels;
-    copy_ = StridedCopy(width);
-    const auto add = [&](int64_t extent, int64_t deep_stride, int64_t wide_stride) {
-      const int64_t source = to_space ? deep_stride : wide_stride, target = to_space ? wide_stride : deep_stride;
-      copy_.add(extent, source * width, target * width);
-    };
-    add(deep.dims[0], d[0], w[0]);
-    add(channels, channel_stride, w[1]);
-    add(deep.dims[2], d[2], w[2] * block_);
-    add(block_, column_stride * block_, w[2]);
-    add(deep.dims[3], d[3], w[3] * block_);
-    add(block_, column_stride, w[3]);
-    copy_.finish();
+    const heddle_tensor& y = *context.output(0);
+    copy_ = StridedCopy(blocks_box(*context.input(0), y, to_space, block_, channel_first_));
     tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size), 2.0);
     return {};
   }

@@ -3,30 +3,16 @@
 
 #include "families.h"
 #include "shared/axes.h"
+#include "shared/boxes.h"
 #include "shared/computed_extents.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/shape_rules.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {
-
-// The input's extents broadcast together with `shape`.
-Status expand_extents(Dims from, const heddle_tensor& shape, Extents* to) {
-  const int wanted = static_cast<int>(shape.element_count);
-  for (int i = 0; i < wanted; ++i)
-    if (integer_at(shape, i) < 0) return invalid("shape has the extent " + std::to_string(integer_at(shape, i)) + ", expected 0 or more");
-  to->rank = std::max(from.rank, wanted);
-  for (int i = 1; i <= to->rank; ++i) {  // from the last one on
-    const int64_t have = i <= from.rank ? from[-i] : 1, want = i <= wanted ? integer_at(shape, wanted - i) : 1;
-    if (have != want && have != 1 && want != 1)
-      return invalid("input " + dims_text(from) + " does not broadcast to shape: dimension " + std::to_string(to->rank - i) + " is " +
-                     std::to_string(have) + " and " + std::to_string(want));
-    to->values[to->rank - i] = have == 1 ? want : have;
-  }
-  return {};
-}
 
 Status infer_expand(InferContext& context) {
   const Dims from = context.dims(0), operand = context.dims(1);
@@ -37,16 +23,6 @@ Status infer_expand(InferContext& context) {
   Extents to;
   HEDDLE_PLUGIN_CHECK(expand_extents(from, context.input(1), &to));
   context.set_dims(0, to.dims());
-  return {};
-}
-
-Status tile_extents(Dims from, const heddle_tensor& repeats, Extents* to) {
-  for (int i = 0; i < from.rank; ++i) {
-    int64_t dim = integer_at(repeats, i);
-    if (dim < 0) return invalid("repeats has " + std::to_string(dim) + " for axis " + std::to_string(i) + ", expected 0 or more");
-    if (__builtin_mul_overflow(dim, from[i], &dim)) return invalid("the extent of axis " + std::to_string(i) + " overflows");
-    to->push(dim);
-  }
   return {};
 }
 
@@ -76,18 +52,8 @@ class Repeat : public CopyKernel {
  public:
   Status prepare(PrepareContext& context) {
     varies_ = varies(context, {1});
-    const heddle_tensor &x = *context.input(0), &y = *context.output(0);
-    const auto width = static_cast<int64_t>(byte_width(x.dtype));
-    copy_ = StridedCopy(width);
-    int64_t source = width, target = width;
-    for (int i = y.rank - 1, j = x.rank - 1; i >= 0; --i, --j) {
-      const int64_t extent = j >= 0 ? x.dims[j] : 1;
-      copy_.add(extent, source, target);
-      if (extent > 0) copy_.add(y.dims[i] / extent, 0, target * extent);
-      source *= extent;
-      target *= y.dims[i];
-    }
-    copy_.finish();
+    const heddle_tensor& y = *context.output(0);
+    copy_ = StridedCopy(repeated_box(*context.input(0), y));
     tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size));
     return {};
   }

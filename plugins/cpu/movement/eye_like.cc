@@ -4,6 +4,7 @@
 #include "families.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/onnx_dtype.h"
+#include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 
@@ -18,22 +19,6 @@ Status infer_eye_like(InferContext& context) {
   context.set_dtype(0, dtype);
   context.set_dims(0, dims);
   return {};
-}
-
-// One, as bytes of a dtype.
-uint64_t one_of(heddle_dtype dtype) {
-  switch (dtype) {
-    case HEDDLE_F16:
-      return 0x3C00;
-    case HEDDLE_BF16:
-      return 0x3F80;
-    case HEDDLE_F32:
-      return 0x3F800000;
-    case HEDDLE_F64:
-      return 0x3FF0000000000000;
-    default:
-      return 1;
-  }
 }
 
 class EyeLike {

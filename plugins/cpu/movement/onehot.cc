@@ -7,20 +7,13 @@
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/scalar.h"
+#include "shared/shape_rules.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {
-
-// The extents of `indices` with `depth` before `axis`.
-Status one_hot_extents(Dims indices, int axis, const heddle_tensor& operand, Extents* to) {
-  const double depth = number_at(operand, 0);
-  if (!(depth >= 0 && depth <= 4e18)) return invalid("depth is not a number of elements");
-  for (int i = 0; i <= indices.rank; ++i) to->push(i == axis ? static_cast<int64_t>(depth) : indices[i < axis ? i : i - 1]);
-  return {};
-}
 
 Status infer_one_hot(InferContext& context) {
   const Dims indices = context.dims(0);

@@ -1,10 +1,10 @@
 // Range: numbers at equal distances.
-#include <cmath>
 #include <type_traits>
 
 #include "families.h"
 #include "shared/computed_extents.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/shape_rules.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 
@@ -12,24 +12,6 @@ namespace heddle::cpu {
 namespace {
 
 constexpr heddle_dtype_set range_dtypes = dtypes<float, double, int16_t, int32_t, int64_t>();
-
-template <class T>
-Status range_count(T start, T limit, T delta, int64_t* count) {
-  if (delta == T(0)) return invalid("delta is 0");
-  if constexpr (std::is_floating_point_v<T>) {
-    const double steps = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
-    if (!(steps < 4e18)) return invalid("the range has more elements than fit into memory, or no end");
-    *count = steps > 0 ? static_cast<int64_t>(steps) : 0;
-  } else {
-    const bool empty = delta > 0 ? limit <= start : limit >= start;
-    const auto low = static_cast<uint64_t>(delta > 0 ? start : limit), high = static_cast<uint64_t>(delta > 0 ? limit : start);
-    const uint64_t stride = delta > 0 ? static_cast<uint64_t>(delta) : 0 - static_cast<uint64_t>(delta);
-    const uint64_t steps = empty ? 0 : (high - low - 1) / stride + 1;
-    if (steps > INT64_MAX / 8) return invalid("the range has more elements than fit into memory");
-    *count = static_cast<int64_t>(steps);
-  }
-  return {};
-}
 
 Status infer_range(InferContext& context) {
   const heddle_dtype dtype = context.input(0).dtype;

@@ -9,6 +9,7 @@
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/scalar.h"
+#include "shared/scatter_reduction.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -16,43 +17,25 @@
 namespace heddle::cpu {
 namespace {
 
-enum class Reduction : uint8_t { none, add, mul, max, min };
-
-Status parse_reduction(const Attributes& attributes, Reduction* reduction) {
-  static constexpr const char* names[] = {"none", "add", "mul", "max", "min"};
-  const std::string text = attributes.s("reduction");
-  for (int i = 0; i < 5; ++i)
-    if (text == names[i]) return *reduction = static_cast<Reduction>(i), Status();
-  return invalid("reduction is \"" + text + "\", expected none, add, mul, max or min");
-}
-
-// Of bools the sum is whether any is true, the product whether all are.
-Status reduction_of(const CreateContext& context, Reduction* reduction) {
-  HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, reduction));
-  if (context.input(0)->dtype == HEDDLE_BOOL && *reduction == Reduction::add) *reduction = Reduction::max;
-  if (context.input(0)->dtype == HEDDLE_BOOL && *reduction == Reduction::mul) *reduction = Reduction::min;
-  return {};
-}
-
 // y[i] = reduction(y[i], update[i]) for n elements.
 template <class T>
-void combine(T* y, const T* update, int64_t n, Reduction reduction) {
+void combine(T* y, const T* update, int64_t n, ScatterReduction reduction) {
   for (int64_t i = 0; i < n; ++i) {
     const Arithmetic<T> a = to_arithmetic(y[i]), b = to_arithmetic(update[i]);
     switch (reduction) {
-      case Reduction::none:
+      case ScatterReduction::none:
         y[i] = update[i];
         break;
-      case Reduction::add:
+      case ScatterReduction::add:
         y[i] = from_arithmetic<T>(wrapping_add(a, b));
         break;
-      case Reduction::mul:
+      case ScatterReduction::mul:
         y[i] = from_arithmetic<T>(wrapping_mul(a, b));
         break;
-      case Reduction::max:
+      case ScatterReduction::max:
         y[i] = b > a || is_nan(b) ? update[i] : y[i];
         break;
-      case Reduction::min:
+      case ScatterReduction::min:
         y[i] = b < a || is_nan(b) ? update[i] : y[i];
         break;
     }
@@ -62,7 +45,7 @@ void combine(T* y, const T* update, int64_t n, Reduction reduction) {
 // ---------------------------------------------------------------- ScatterElements
 
 Status infer_scatter_elements(InferContext& context) {
-  Reduction reduction;
+  ScatterReduction reduction;
   HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, &reduction));
   const Dims data = context.dims(0), indices = context.dims(1), updates = context.dims(2);
   int axis = 0;
@@ -128,7 +111,7 @@ class ScatterElements {
     return poll.status();
   }
   int axis_ = 0;
-  Reduction reduction_ = Reduction::none;
+  ScatterReduction reduction_ = ScatterReduction::none;
   Tiling tiling_;
 };
 
@@ -149,7 +132,7 @@ Status ScatterElements::run(const RunContext& context, int64_t begin, int64_t en
 // ---------------------------------------------------------------- ScatterND
 
 Status infer_scatter_nd(InferContext& context) {
-  Reduction reduction;
+  ScatterReduction reduction;
   HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, &reduction));
   const Dims data = context.dims(0), indices = context.dims(1), updates = context.dims(2);
   if (data.rank < 1 || indices.rank < 1) return invalid("data and indices need at least one dimension");
@@ -200,7 +183,7 @@ class ScatterND {
   }
   int depth_ = 1;
   int64_t slice_ = 1, slices_ = 1;
-  Reduction reduction_ = Reduction::none;
+  ScatterReduction reduction_ = ScatterReduction::none;
   Tiling tiling_;
 };
 

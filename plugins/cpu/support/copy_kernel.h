@@ -12,13 +12,13 @@ namespace heddle::cpu {
 // A derived class plans copy_ and tiling_ in prepare. Read-only while running: any threads may run disjoint tiles.
 class CopyKernel {
  public:
-  Status run(const RunContext& context, int64_t begin, int64_t end) const { return run_copy(context, copy_, 0, begin, end); }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const { return run_copy(context, copy_, begin, end); }
 
  protected:
-  // The share of tiles [begin, end) of `copy`, whose source begins `offset` bytes behind the input's first element.
-  Status run_copy(const RunContext& context, const StridedCopy& copy, int64_t offset, int64_t begin, int64_t end) const {
+  // The share of tiles [begin, end) of `copy`.
+  Status run_copy(const RunContext& context, const StridedCopy& copy, int64_t begin, int64_t end) const {
     const Tiling::Range units = tiling_.range(copy.units(), begin, end);
-    copy.run(static_cast<const char*>(context.inputs[0]->data) + offset, context.outputs[0]->data, units.first, units.last);
+    copy.run(context.inputs[0]->data, context.outputs[0]->data, units.first, units.last);
     return {};
   }
 

@@ -97,104 +97,74 @@ void with_wide(int64_t width, F&& f) {
 
 }  // namespace
 
-void StridedCopy::add(int64_t extent, int64_t source_stride, int64_t target_stride) {
-  dims_[rank_++] = {extent, source_stride, target_stride};
-}
-
 void StridedCopy::finish() {
-  for (int i = 0; i < rank_; ++i)
-    if (dims_[i].extent == 0) {
-      units_ = 0;
-      return;
-    }
-  merge();
+  units_ = 0;
+  if (box_.is_empty()) return;
+  box_.merge();
   widen();
   pick_inner();
   divide();
 }
 
-void StridedCopy::merge() {
-  int kept = 0;
-  for (int i = 0; i < rank_; ++i)
-    if (dims_[i].extent != 1) dims_[kept++] = dims_[i];
-  // Loops may be in any order: the target's own, outermost first. Insertion keeps equal ones in order and, unlike std::stable_sort,
-  // allocates nothing: kernels make copies while they run.
-  for (int i = 1; i < kept; ++i)
-    for (int k = i; k > 0 && dims_[k - 1].target < dims_[k].target; --k) std::swap(dims_[k - 1], dims_[k]);
-  rank_ = 0;
-  for (int i = 0; i < kept; ++i) {
-    const Dimension d = dims_[i];
-    if (rank_ > 0) {
-      Dimension& outer = dims_[rank_ - 1];
-      if (outer.source == d.source * d.extent && outer.target == d.target * d.extent) {
-        outer = {outer.extent * d.extent, d.source, d.target};
-        continue;
-      }
-    }
-    dims_[rank_++] = d;
-  }
-  if (rank_ == 0) dims_[rank_++] = {1, width_, width_};
-}
-
 // A short contiguous last dimension is one wider element.
 void StridedCopy::widen() {
-  if (rank_ < 2) return;
-  const Dimension last = dims_[rank_ - 1];
-  const int64_t bytes = last.extent * width_;
-  if (last.source != width_ || last.target != width_ || (bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16)) return;
-  width_ = bytes;
-  --rank_;
+  if (box_.rank < 2) return;
+  const Dimension last = box_.dims[box_.rank - 1];
+  const int64_t bytes = last.extent * box_.width;
+  if (last.source != box_.width || last.target != box_.width || (bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16)) return;
+  box_.width = bytes;
+  --box_.rank;
 }
 
 void StridedCopy::pick_inner() {
-  Dimension& last = dims_[rank_ - 1];
-  if (last.target == width_ && last.source == width_) {
+  Dimension& last = box_.dims[box_.rank - 1];
+  if (last.target == box_.width && last.source == box_.width) {
     inner_ = Inner::rows;
-  } else if (last.target == width_ && last.source == 0) {
+  } else if (last.target == box_.width && last.source == 0) {
     inner_ = Inner::fill;
   } else {
     inner_ = Inner::elements;
-    for (int i = 0; i + 1 < rank_; ++i) {
-      if (last.target != width_ || dims_[i].source != width_ || last.extent < 2) continue;
-      std::rotate(dims_ + i, dims_ + i + 1, dims_ + rank_ - 1);  // goes next to the last
+    for (int i = 0; i + 1 < box_.rank; ++i) {
+      if (last.target != box_.width || box_.dims[i].source != box_.width || last.extent < 2) continue;
+      std::rotate(box_.dims + i, box_.dims + i + 1, box_.dims + box_.rank - 1);  // goes next to the last
       inner_ = Inner::transpose;
       break;
     }
   }
-  if (rank_ == 1) {
-    dims_[1] = dims_[0];
-    dims_[0] = {1, 0, 0};
-    rank_ = 2;
+  if (box_.rank == 1) {
+    box_.dims[1] = box_.dims[0];
+    box_.dims[0] = {1, 0, 0};
+    box_.rank = 2;
   }
 }
 
 void StridedCopy::divide() {
-  const int64_t rows = dims_[rank_ - 2].extent, columns = dims_[rank_ - 1].extent;
-  const int64_t wanted = std::max<int64_t>(1, unit_bytes / width_);
+  const int64_t rows = box_.dims[box_.rank - 2].extent, columns = box_.dims[box_.rank - 1].extent;
+  const int64_t wanted = std::max<int64_t>(1, unit_bytes / box_.width);
   column_block_ = std::min(columns, inner_ == Inner::transpose ? std::min<int64_t>(wanted, 128) : wanted);
   row_block_ = std::clamp<int64_t>(wanted / column_block_, 1, rows);
   if (inner_ == Inner::transpose) row_block_ = std::min<int64_t>(rows, std::max<int64_t>(row_block_ / 4 * 4, 4));
   units_ = ((rows + row_block_ - 1) / row_block_) * ((columns + column_block_ - 1) / column_block_);
-  for (int i = 0; i + 2 < rank_; ++i) units_ *= dims_[i].extent;
+  for (int i = 0; i + 2 < box_.rank; ++i) units_ *= box_.dims[i].extent;
 }
 
 void StridedCopy::copy_block(const char* source, char* target, int64_t rows, int64_t columns) const {
-  const Dimension& row = dims_[rank_ - 2];
-  const Dimension& column = dims_[rank_ - 1];
+  const Dimension& row = box_.dims[box_.rank - 2];
+  const Dimension& column = box_.dims[box_.rank - 1];
   switch (inner_) {
     case Inner::rows:
       for (int64_t r = 0; r < rows; ++r)
-        std::memcpy(target + r * row.target, source + r * row.source, static_cast<size_t>(columns * width_));
+        std::memcpy(target + r * row.target, source + r * row.source, static_cast<size_t>(columns * box_.width));
       return;
     case Inner::fill:
-      return with_wide(width_,
+      return with_wide(box_.width,
                        [&](auto tag) { fill_rows<typename decltype(tag)::type>(source, target, rows, row.source, row.target, columns); });
     case Inner::transpose:
-      return with_wide(width_, [&](auto tag) {
+      return with_wide(box_.width, [&](auto tag) {
         transpose_block<typename decltype(tag)::type>(source, target, rows, row.target, columns, column.source);
       });
     case Inner::elements:
-      return with_wide(width_, [&](auto tag) {
+      return with_wide(box_.width, [&](auto tag) {
         copy_elements<typename decltype(tag)::type>(source, target, rows, row.source, row.target, columns, column.source, column.target);
       });
   }
@@ -202,21 +172,21 @@ void StridedCopy::copy_block(const char* source, char* target, int64_t rows, int
 
 void StridedCopy::run(const void* source_data, void* target_data, int64_t first, int64_t last) const {
   if (first >= last) return;
-  const auto* source = static_cast<const char*>(source_data);
-  auto* target = static_cast<char*>(target_data);
-  const Dimension& row = dims_[rank_ - 2];
-  const Dimension& column = dims_[rank_ - 1];
+  const auto* source = static_cast<const char*>(source_data) + box_.source_first;
+  auto* target = static_cast<char*>(target_data) + box_.target_first;
+  const Dimension& row = box_.dims[box_.rank - 2];
+  const Dimension& column = box_.dims[box_.rank - 1];
   const int64_t row_blocks = (row.extent + row_block_ - 1) / row_block_;
   const int64_t column_blocks = (column.extent + column_block_ - 1) / column_block_;
   // The position of `first`, then an odometer: column blocks turn fastest, then row blocks, then the outer dimensions from the inside.
   int64_t column_index = first % column_blocks, row_index = first / column_blocks % row_blocks;
   int64_t rest = first / column_blocks / row_blocks;
-  int64_t outer[capacity];
-  for (int i = rank_ - 3; i >= 0; --i) {
-    outer[i] = rest % dims_[i].extent;
-    rest /= dims_[i].extent;
-    source += outer[i] * dims_[i].source;
-    target += outer[i] * dims_[i].target;
+  int64_t outer[operators::Box::capacity];
+  for (int i = box_.rank - 3; i >= 0; --i) {
+    outer[i] = rest % box_.dims[i].extent;
+    rest /= box_.dims[i].extent;
+    source += outer[i] * box_.dims[i].source;
+    target += outer[i] * box_.dims[i].target;
   }
   for (int64_t unit = first; unit < last; ++unit) {
     const int64_t r = row_index * row_block_, c = column_index * column_block_;
@@ -226,12 +196,12 @@ void StridedCopy::run(const void* source_data, void* target_data, int64_t first,
     column_index = 0;
     if (++row_index < row_blocks) continue;
     row_index = 0;
-    for (int i = rank_ - 3; i >= 0; --i) {
-      source += dims_[i].source;
-      target += dims_[i].target;
-      if (++outer[i] < dims_[i].extent) break;
-      source -= dims_[i].extent * dims_[i].source;
-      target -= dims_[i].extent * dims_[i].target;
+    for (int i = box_.rank - 3; i >= 0; --i) {
+      source += box_.dims[i].source;
+      target += box_.dims[i].target;
+      if (++outer[i] < box_.dims[i].extent) break;
+      source -= box_.dims[i].extent * box_.dims[i].source;
+      target -= box_.dims[i].extent * box_.dims[i].target;
       outer[i] = 0;
     }
   }

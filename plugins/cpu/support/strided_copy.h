@@ -7,15 +7,17 @@
 
 #include <cstdint>
 
+#include "shared/box.h"
+
 namespace heddle::cpu {
 
 class StridedCopy {
  public:
-  static constexpr int capacity = 20;  // dimensions before merging
-
-  explicit StridedCopy(int64_t element_bytes = 1) : width_(element_bytes) {}
+  explicit StridedCopy(int64_t element_bytes = 1) : box_(element_bytes) {}
+  // Finished.
+  explicit StridedCopy(const operators::Box& box) : box_(box) { finish(); }
   // Another dimension, in any order: `extent` steps of so many bytes in the source and in the target (there more than 0).
-  void add(int64_t extent, int64_t source_stride, int64_t target_stride);
+  void add(int64_t extent, int64_t source_stride, int64_t target_stride) { box_.add(extent, source_stride, target_stride); }
   // Sorts and merges dimensions, picks the inner loop and divides the work; call once after the last add.
   void finish();
   // About 32 KiB each, 0 when a dimension is empty.
@@ -25,18 +27,13 @@ class StridedCopy {
 
  private:
   enum class Inner : uint8_t { rows, fill, transpose, elements };
-  struct Dimension {
-    int64_t extent, source, target;  // strides in bytes
-  };
-  void merge();
+  using Dimension = operators::Box::Dimension;
   void widen();
   void pick_inner();
   void divide();
   void copy_block(const char* source, char* target, int64_t rows, int64_t columns) const;
 
-  Dimension dims_[capacity] = {};
-  int rank_ = 0;
-  int64_t width_ = 1;
+  operators::Box box_;
   Inner inner_ = Inner::rows;
   int64_t row_block_ = 1, column_block_ = 1;  // of the last two dimensions
   int64_t units_ = 0;

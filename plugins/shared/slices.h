@@ -1,0 +1,19 @@
+// What Slice reads: its operands, and the box (shared/box.h) that they mean. Inputs are data, starts, ends, axes and steps. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "shared/box.h"
+#include "shared/computed_extents.h"
+
+namespace heddle::operators {
+
+constexpr uint32_t slice_starts = 1, slice_ends = 2, slice_axes = 3, slice_steps = 4;
+
+// The content of the operands has to be readable. Errors name the operand.
+Status slice_extents(const heddle_tensor* const* inputs, uint32_t input_count, Extents* to);
+Status sliced_box(const heddle_tensor* const* inputs, uint32_t input_count, const heddle_tensor& y, Box* box);
+// In run: whether the operands lead to the extents of `y`.
+Status check_slices(const heddle_tensor* const* inputs, uint32_t input_count, const heddle_tensor& y);
+
+}  // namespace heddle::operators
