@@ -1,0 +1,51 @@
+#include "generate/move/move_source.h"
+
+namespace heddle::cuda {
+
+const char* unit_type(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return "u8";
+    case 2:
+      return "u16";
+    case 4:
+      return "u32";
+    case 8:
+      return "u64";
+    default:
+      return "Bits16";
+  }
+}
+
+// n / d is (n * factor / 2^32 + n) >> shift for all n below 2^31 (Granlund and Montgomery, 1994).
+int64_t divider_of(int64_t divisor, bool wide) {
+  divisor = std::max<int64_t>(divisor, 1);
+  if (wide) return divisor;
+  int shift = 0;
+  while ((int64_t{1} << shift) < divisor) ++shift;
+  const auto d = static_cast<uint64_t>(divisor);
+  const uint64_t factor = (((uint64_t{1} << shift) - d) << 32) / d + 1;
+  return static_cast<int64_t>(static_cast<uint64_t>(shift) << 32 | (factor & 0xffffffffu));
+}
+
+void write_walk(ParameterWriter& writer, const int64_t* extents, int rank, bool wide) {
+  int64_t dividers[2 * HEDDLE_MAX_RANK];
+  for (int d = 0; d < rank; ++d) dividers[d] = divider_of(extents[d], wide);
+  writer.numbers("extents", extents, rank);
+  writer.numbers("dividers", dividers, rank);
+}
+
+void MoveText::write(KernelSource* source) const {
+  const std::string name = source->prefix + scope + "_scope";
+  source->text += "namespace " + name + " {\ntypedef " + (wide ? "u64" : "u32") + " Index;\n" + types + "struct Parameters {\n" + members +
+                  "};\nstruct F {\n  typedef " + name + "::Index Index;\n" + functions + "};\n";
+  for (const Kernel& kernel : kernels_) {
+    const std::string entry = source->entry(scope + "_" + kernel.name);
+    source->text += (kernel.together ? "HEDDLE_BOUNDED_KERNEL(" + entry + ", Parameters, p, " + std::to_string(kernel.threads) + ")"
+                                     : "HEDDLE_KERNEL(" + entry + ", Parameters, p)") +
+                    " {\n  " + kernel.body + "(p);\n}\n";
+  }
+  source->text += "}\n";
+}
+
+}  // namespace heddle::cuda

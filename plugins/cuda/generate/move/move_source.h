@@ -1,0 +1,58 @@
+// What the sources of kernels that move elements (text/move.cuh) have in common: units, dividers, and the text around a kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "generate/launch_plan.h"
+#include "shared/api.h"
+
+namespace heddle::cuda {
+
+constexpr unsigned int move_threads = 256;
+constexpr int64_t widest_unit = 16;  // bytes that a thread moves at once
+
+// The integer type of a unit of so many bytes.
+const char* unit_type(int64_t bytes);
+// The largest unit that both amounts of bytes are multiples of.
+inline int64_t common_unit(int64_t unit, int64_t bytes) {
+  while (bytes % unit != 0) unit /= 2;
+  return unit;
+}
+// The word by which text/move.cuh divides positions: `wide` where they may be 2^31 or more.
+int64_t divider_of(int64_t divisor, bool wide);
+// Extents of a walk through dimensions (offset_of), and what it divides by. Of as many as `rank` says.
+void write_walk(ParameterWriter& writer, const int64_t* extents, int rank, bool wide);
+
+// One namespace of a source: types, parameters, the struct F, and kernels that call functions of text/ with it.
+struct MoveText {
+  std::string scope;      // "box"
+  std::string types;      // typedefs behind Index
+  std::string members;    // of the parameters
+  std::string functions;  // of F, constants among them
+  bool wide = false;
+
+  void type(const char* name, const std::string& is) { types += "typedef " + is + " " + name + ";\n"; }
+  void constant(const char* name, int64_t value) {
+    functions += std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
+  }
+  // `body` as "copy_box<F>"; `together`: its threads work together.
+  void kernel(const char* name, std::string body, unsigned int threads = move_threads, bool together = false) {
+    kernels_.push_back({name, std::move(body), threads, together});
+  }
+  void write(KernelSource* source) const;
+
+ private:
+  struct Kernel {
+    const char* name;
+    std::string body;
+    unsigned int threads;
+    bool together;
+  };
+  std::vector<Kernel> kernels_;
+};
+
+}  // namespace heddle::cuda

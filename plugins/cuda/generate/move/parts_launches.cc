@@ -1,0 +1,166 @@
+#include "generate/move/parts_launches.h"
+
+#include <algorithm>
+
+#include "generate/move/move_source.h"
+#include "shared/axes.h"
+#include "shared/computed_extents.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+
+namespace heddle::cuda {
+namespace {
+
+using plugin::Status;
+
+constexpr int64_t units_of_a_block = 4 * move_threads;
+constexpr uint32_t most_launches = 26;
+
+}  // namespace
+
+void PartsLaunches::look(const heddle_tensor& tensor, int64_t* outer, int64_t* inner, int64_t* extent) const {
+  *outer = 1;
+  *inner = static_cast<int64_t>(plugin::byte_width(tensor.dtype));
+  *extent = tensor.dims[at_];
+  bool behind = false;
+  for (int i = 0; i < tensor.rank; ++i) {
+    const int d = tensor.layout.rank == tensor.rank ? tensor.layout.order[i] : i;
+    if (d == at_)
+      behind = true;
+    else
+      *(behind ? inner : outer) *= tensor.dims[d];
+  }
+}
+
+Status PartsLaunches::check_sizes(const Operands& operands) const {
+  const heddle_tensor* const sizes = into_whole ? nullptr : operands.input(1);
+  if (!sizes || !varies_) return {};
+  const heddle_tensor& x = *operands.input(0);
+  for (uint32_t i = 0; i < operands.output_count; ++i) {
+    if (!operands.output(i)) continue;
+    HEDDLE_PLUGIN_CHECK(operators::check_planned({{"split", sizes}}, *operands.output(i), [&](operators::Extents* to) -> Status {
+      if (sizes->element_count != operands.output_count)
+        return plugin::invalid("there are " + std::to_string(operands.output_count) + " outputs");
+      for (int d = 0; d < x.rank; ++d) to->push(d == at_ ? operators::integer_at(*sizes, i) : x.dims[d]);
+      return {};
+    }));
+  }
+  return {};
+}
+
+int64_t PartsLaunches::extent_of_absent(const Operands& operands, uint32_t i, int64_t offset) const {
+  if (const heddle_tensor* sizes = operands.input(1)) return operators::integer_at(*sizes, i);
+  const int64_t extent = operands.input(0)->dims[at_], count = operands.output_count;
+  return std::clamp<int64_t>(extent - offset, 0, (extent + count - 1) / count);
+}
+
+void PartsLaunches::parameters(const Launch& launch, ParameterWriter& writer) const {
+  writer.address(into_whole ? "" : "const ", "T", "whole", into_whole ? Address::output : Address::input, 0);
+  for (uint32_t i = 0; i < launch.count; ++i)
+    writer.address_of_many(into_whole ? "const " : "", "T", "part", i, into_whole ? Address::input : Address::output, launch.ports[i]);
+  const int count = static_cast<int>(launch.count);
+  writer.numbers("block", launch.block, count);
+  writer.numbers("row", launch.row, count);
+  writer.numbers("divider", launch.divider, count);
+  writer.numbers("units", launch.units, count);
+  writer.numbers("offset", launch.offset, count);
+  writer.number("blocks", launch.blocks);
+  writer.number("whole_row", launch.whole_row);
+}
+
+Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
+  const heddle_tensor& whole = into_whole ? *operands.output(0) : *operands.input(0);
+  varies_ = varies || (!into_whole && !operands.is_constant(1));
+  if (!operators::normalize_axis(axis, whole.rank, &at_)) return operators::axis_outside("axis", axis, whole.rank);
+  if (operands.writes_nothing() && !varies_) return {};
+  wide_ = varies_ || is_wide(whole.element_count);
+  const uint32_t ports = port_count(operands);
+  if (ports > most_launches * most_together)
+    return plugin::unsupported(std::to_string(ports) + " parts, expected at most " + std::to_string(most_launches * most_together));
+  unit_ = varies_ ? static_cast<int64_t>(plugin::byte_width(whole.dtype)) : widest_unit;
+  uint32_t parts = 0;
+  for (uint32_t i = 0; i < ports; ++i) {
+    const heddle_tensor* const tensor = part(operands, i);
+    if (!into_whole && !tensor && varies_ && operands.input(1))
+      return plugin::unsupported("Split with sizes known only while running needs all of its outputs");
+    int64_t outer = 0, inner = 0, extent = 0;
+    if (tensor) look(*tensor, &outer, &inner, &extent);
+    // Offsets are sums of rows of what is there; of what is absent they are multiples of one step along the axis.
+    if (tensor && !varies_) unit_ = common_unit(unit_, inner * extent);
+    if (!tensor && !varies_) {
+      look(whole, &outer, &inner, &extent);
+      unit_ = common_unit(unit_, inner);
+    }
+    parts += tensor ? 1 : 0;
+  }
+  Launch launch;
+  launch.count = std::min(parts, most_together);
+  std::fill(launch.ports, launch.ports + most_together, 0);
+  MoveText text;
+  text.scope = "parts";
+  text.wide = wide_;
+  text.type("T", unit_type(unit_));
+  text.constant("PARTS", launch.count);
+  ParameterWriter writer(&text.members, nullptr);
+  parameters(launch, writer);
+  text.functions +=
+      "  template <class P>\n  HEDDLE_INLINE_MEMBER void copy(const P& p, int part, Index at, Index whole) {\n    switch (part) {\n";
+  for (uint32_t i = 0; i < launch.count; ++i) {
+    const std::string one = "p.part" + std::to_string(i) + "[at]", all = "p.whole[whole]";
+    text.functions +=
+        "      case " + std::to_string(i) + ":\n        " + (into_whole ? all + " = " + one : one + " = " + all) + ";\n        break;\n";
+  }
+  text.functions += "    }\n  }\n";
+  text.kernel("copy", "copy_parts<F>");
+  source->use("move");
+  text.write(source);
+  return {};
+}
+
+Status PartsLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
+  if (operands.writes_nothing()) return {};
+  HEDDLE_PLUGIN_CHECK(check_sizes(operands));
+  const heddle_tensor& whole = into_whole ? *operands.output(0) : *operands.input(0);
+  int64_t outer = 0, inner = 0, extent = 0, offset = 0;
+  look(whole, &outer, &inner, &extent);
+  uint32_t there = 0;
+  for (uint32_t i = 0; i < port_count(operands); ++i) there += part(operands, i) ? 1 : 0;
+  const uint32_t together = std::min(there, most_together);
+  Launch launch;
+  launch.whole_row = extent * inner / unit_;
+  const auto add = [&] {
+    if (launch.blocks > 0) {
+      // What the last launch has no parts for begins behind its blocks.
+      for (; launch.count < together; ++launch.count) {
+        launch.ports[launch.count] = launch.ports[0];
+        launch.block[launch.count] = launch.blocks;
+        launch.row[launch.count] = launch.units[launch.count] = launch.offset[launch.count] = 0;
+        launch.divider[launch.count] = divider_of(1, wide_);
+      }
+      ParameterWriter writer(nullptr, &plan->add(0, move_threads, launch.blocks));
+      parameters(launch, writer);
+    }
+    launch.count = 0;
+    launch.blocks = 0;
+  };
+  for (uint32_t i = 0; i < port_count(operands); ++i) {
+    const heddle_tensor* const tensor = part(operands, i);
+    const int64_t steps = tensor ? tensor->dims[at_] : extent_of_absent(operands, i, offset);
+    if (tensor) {
+      const uint32_t n = launch.count++;
+      launch.ports[n] = i;
+      launch.row[n] = steps * inner / unit_;
+      launch.divider[n] = divider_of(launch.row[n], wide_);
+      launch.units[n] = outer * launch.row[n];
+      launch.offset[n] = offset * inner / unit_;
+      launch.block[n] = launch.blocks;
+      launch.blocks += blocks_of(launch.units[n], units_of_a_block);
+      if (launch.count == together) add();
+    }
+    offset += steps;
+  }
+  if (launch.count > 0) add();
+  return {};
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,45 @@
+// Concat and Split: parts of a whole along an axis, many of them in one launch (text/move.cuh).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "generate/launch_plan.h"
+
+namespace heddle::cuda {
+
+class PartsLaunches : public Launches {
+ public:
+  bool into_whole = true;  // before choose(): Concat
+  int64_t axis = 0;
+
+  // Split: the sizes, if any, are input 1, on the host.
+  plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
+  plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
+  bool varies() const final { return varies_; }
+
+ private:
+  static constexpr uint32_t most_together = 16;  // parts of one launch
+  // A launch: parts that follow each other, behind those before.
+  struct Launch {
+    uint32_t count = 0;
+    uint32_t ports[most_together];
+    int64_t block[most_together] = {}, row[most_together] = {}, divider[most_together] = {}, units[most_together] = {},
+            offset[most_together] = {};
+    int64_t blocks = 0, whole_row = 0;
+  };
+  uint32_t port_count(const Operands& operands) const { return into_whole ? operands.input_count : operands.output_count; }
+  const heddle_tensor* part(const Operands& operands, uint32_t i) const { return into_whole ? operands.input(i) : operands.output(i); }
+  plugin::Status check_sizes(const Operands& operands) const;
+  // What stands behind the axis, in bytes of one step along it, and what is in front.
+  void look(const heddle_tensor& tensor, int64_t* outer, int64_t* inner, int64_t* extent) const;
+  void parameters(const Launch& launch, ParameterWriter& writer) const;
+  // Where an output is absent: how much of the axis it would have had.
+  int64_t extent_of_absent(const Operands& operands, uint32_t i, int64_t offset) const;
+
+  bool varies_ = false, wide_ = false;
+  int64_t unit_ = 1;
+  int at_ = 0;
+};
+
+}  // namespace heddle::cuda

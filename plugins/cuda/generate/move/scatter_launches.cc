@@ -1,0 +1,194 @@
+#include "generate/move/scatter_launches.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "generate/dtype_names.h"
+#include "shared/axes.h"
+#include "shared/dense_layouts.h"
+#include "shared/dims.h"
+
+namespace heddle::cuda {
+namespace {
+
+using operators::Dims;
+using operators::dims_of;
+using operators::ScatterReduction;
+using plugin::Status;
+
+constexpr int64_t entries = 2048;  // that a block sorts
+constexpr unsigned int sort_threads = entries / 2;
+
+}  // namespace
+
+void ScatterLaunches::copy_parameters(const Operands& operands, ParameterWriter& writer) {
+  writer.address("", "u8", "y", Address::output, 0);
+  writer.address("const ", "u8", "x", Address::input, 0);
+  writer.number("bytes", static_cast<int64_t>(operands.output(0)->byte_size));
+}
+
+void ScatterLaunches::write_copy(const Operands& operands, KernelSource* source) const {
+  MoveText text;
+  text.scope = "data";
+  text.wide = wide_ || is_wide(static_cast<int64_t>(operands.output(0)->byte_size));
+  ParameterWriter writer(&text.members, nullptr);
+  copy_parameters(operands, writer);
+  text.kernel("copy", "copy_bytes<Index>");
+  text.write(source);
+}
+
+void ScatterLaunches::all_parameters(const Operands& operands, const Numbers& n, ParameterWriter& writer) const {
+  const char* const type = stored_type(operands.output(0)->dtype);
+  writer.address("", type, "y", Address::output, 0);
+  writer.address("const ", stored_type(operands.input(1)->dtype), "indices", Address::input, 1);
+  writer.address("const ", type, "updates", Address::input, 2);
+  parameters(operands, n, writer);
+  if (lines_) return;
+  writer.address("const ", "E", "from", Address::scratch, 0, n.from);
+  writer.address("", "E", "to", Address::scratch, 0, n.to);
+  writer.number("count", n.count);
+  writer.number("slice", n.slice);
+  writer.number("slice_divider", divider_of(n.slice, wide_));
+  writer.number("stride", n.stride);
+  writer.number("run", n.run);
+  writer.number("rows", int64_t{1});
+  writer.number("inner", int64_t{1});
+}
+
+Status ScatterLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
+  if (operands.writes_nothing() && !varies) return {};
+  const heddle_tensor& y = *operands.output(0);
+  Numbers n;
+  HEDDLE_PLUGIN_CHECK(look(operands, &n));
+  wide_ = varies || is_wide(y.element_count) || is_wide(n.stride) || is_wide(operands.input(1)->element_count) ||
+          is_wide(operands.input(2)->element_count);
+  lines_ = by_lines(operands, n);
+  for (const char* const name : {"block", "sort", "move", "pick", "scatter"}) source->use(name);
+  write_copy(operands, source);
+  MoveText text;
+  text.scope = "scatter";
+  text.wide = wide_;
+  text.type("E", wide_ ? "LongEntry" : "ShortEntry");
+  ParameterWriter writer(&text.members, nullptr);
+  all_parameters(operands, n, writer);
+  const std::string type = stored_type(y.dtype), C = compute_type(y.dtype), scope = source->prefix + "scatter_scope";
+  text.functions = "  typedef " + scope + "::E E;\n  typedef " + type + " S;\n";
+  text.constant("ENTRIES", entries);
+  text.constant("THREADS", sort_threads);
+  text.functions += "  HEDDLE_INLINE_MEMBER S combined([[maybe_unused]] S old, S update) { return " +
+                    (reduction == ScatterReduction::none
+                         ? std::string("update")
+                         : "combination<" + std::to_string(static_cast<int>(reduction)) + ", S, " + C + ">(old, update)") +
+                    "; }\n";
+  functions(operands, &text);
+  if (lines_) {
+    text.kernel("lines", "scatter_lines<F>");
+  } else {
+    text.functions += "  HEDDLE_INLINE_MEMBER E entry(const Parameters& p, Index, Index update) { return scatter_entry<F>(p, update); }\n";
+    text.kernel("sort", "sort_blocks<F>", sort_threads, true);
+    text.kernel("merge", "merge_runs<F>");
+    text.kernel("apply", "scatter_sorted<F>");
+  }
+  text.write(source);
+  return {};
+}
+
+Status ScatterLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
+  if (operands.writes_nothing()) return {};
+  Numbers n;
+  HEDDLE_PLUGIN_CHECK(look(operands, &n));
+  {
+    ParameterWriter writer(
+        nullptr, &plan->add(0, move_threads, blocks_of(static_cast<int64_t>(operands.output(0)->byte_size), int64_t{16} * move_threads)));
+    copy_parameters(operands, writer);
+  }
+  const auto add = [&](uint32_t kernel, unsigned int threads, int64_t blocks) {
+    ParameterWriter writer(nullptr, &plan->add(kernel, threads, blocks));
+    all_parameters(operands, n, writer);
+  };
+  if (lines_) {
+    add(1, move_threads, blocks_of(n.lines, move_threads));
+    return {};
+  }
+  if (n.count == 0) return {};
+  n.to = plan->take(static_cast<uint64_t>(n.stride * entry_bytes()));
+  if (n.stride > entries) n.from = plan->take(static_cast<uint64_t>(n.stride * entry_bytes()));
+  add(1, sort_threads, n.stride / entries);
+  for (n.run = entries; n.run < n.stride; n.run *= 2) {
+    std::swap(n.from, n.to);
+    add(2, move_threads, blocks_of(n.stride, move_threads));
+  }
+  n.from = n.to;
+  add(3, move_threads, blocks_of(n.count * n.slice, move_threads));
+  return {};
+}
+
+// ---------------------------------------------------------------- ScatterElements
+
+Status ScatterElementsLaunches::look(const Operands& operands, Numbers* n) const {
+  const heddle_tensor& indices = *operands.input(1);
+  int at = 0;
+  if (!operators::normalize_axis(axis, indices.rank, &at)) return operators::axis_outside("axis", axis, indices.rank);
+  n->count = indices.element_count;
+  n->stride = blocks_of(n->count, entries) * entries;
+  n->lines = n->count == 0 ? 0 : n->count / indices.dims[at];
+  return {};
+}
+
+// Short lines, or as many as keep a device busy.
+bool ScatterElementsLaunches::by_lines(const Operands& operands, const Numbers& n) const {
+  int at = 0;
+  operators::normalize_axis(axis, operands.input(1)->rank, &at);
+  return operands.input(1)->dims[at] <= 32 || n.lines >= 4096;
+}
+
+void ScatterElementsLaunches::functions(const Operands& operands, MoveText* text) const {
+  text->constant("RANK", operands.input(1)->rank);
+  text->functions +=
+      "  HEDDLE_INLINE_MEMBER bool target(const Parameters& p, Index update, Index& to) { return element_target<F>(p, update, to); }\n";
+}
+
+void ScatterElementsLaunches::parameters(const Operands& operands, const Numbers& n, ParameterWriter& writer) const {
+  const heddle_tensor &data = *operands.input(0), &indices = *operands.input(1);
+  int at = 0;
+  operators::normalize_axis(axis, data.rank, &at);
+  int64_t extents[HEDDLE_MAX_RANK], strides[HEDDLE_MAX_RANK], update_strides[HEDDLE_MAX_RANK];
+  operators::dense_strides(dims_of(data), strides);
+  operators::dense_strides(dims_of(indices), update_strides);
+  std::copy_n(indices.dims, indices.rank, extents);
+  writer.number("bound", data.dims[at]);
+  writer.number("axis_stride", strides[at]);
+  strides[at] = 0;
+  if (lines_) {
+    writer.number("lines", n.lines);
+    writer.number("axis_count", extents[at]);
+    writer.number("axis_update_stride", update_strides[at]);
+    extents[at] = 1;
+    writer.numbers("update_strides", update_strides, indices.rank);
+  }
+  write_walk(writer, extents, indices.rank, wide_);
+  writer.numbers("strides", strides, data.rank);
+}
+
+// ---------------------------------------------------------------- ScatterND
+
+Status ScatterNDLaunches::look(const Operands& operands, Numbers* n) const {
+  const heddle_tensor &data = *operands.input(0), &indices = *operands.input(1);
+  const int depth = static_cast<int>(dims_of(indices)[-1]);
+  n->count = indices.element_count / std::max(depth, 1);
+  n->slice = dims_of(data).count(depth, data.rank);
+  n->stride = blocks_of(n->count, entries) * entries;
+  return {};
+}
+
+void ScatterNDLaunches::functions(const Operands& operands, MoveText* text) const {
+  text->constant("DEPTH", dims_of(*operands.input(1))[-1]);
+  text->functions +=
+      "  HEDDLE_INLINE_MEMBER bool target(const Parameters& p, Index update, Index& to) { return slice_target<F>(p, update, to); }\n";
+}
+
+void ScatterNDLaunches::parameters(const Operands& operands, const Numbers&, ParameterWriter& writer) const {
+  writer.numbers("bounds", operands.input(0)->dims, static_cast<int>(dims_of(*operands.input(1))[-1]));
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,73 @@
+// Operators that move elements where indices say: Gather, GatherElements, GatherND, ReverseSequence, OneHot, ScatterElements, ScatterND. An
+// index that names nothing, or a length longer than its sequence, which the host refuses, gives zeros where elements are picked, and leaves
+// the update out where they are scattered; nothing out of bounds is read or written.
+#include <memory>
+
+#include "generate/move/pick_launches.h"
+#include "generate/move/scatter_launches.h"
+#include "kernels/kernel_families.h"
+#include "kernels/planned_kernel.h"
+
+namespace heddle::cuda {
+namespace {
+
+template <class Picks>
+class AlongAxis : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) {
+    auto launches = std::make_unique<Picks>();
+    launches->axis = context.attributes.i("axis");
+    return begin(context, std::move(launches));
+  }
+};
+
+class GatherND : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) {
+    auto launches = std::make_unique<GatherNDLaunches>();
+    launches->batch = context.attributes.i("batch_dims");
+    return begin(context, std::move(launches));
+  }
+};
+
+class ReverseSequence : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) {
+    auto launches = std::make_unique<ReverseLaunches>();
+    launches->time_first = context.attributes.i("time_axis") == 0;
+    return begin(context, std::move(launches));
+  }
+};
+
+class ScatterElements : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) {
+    auto launches = std::make_unique<ScatterElementsLaunches>();
+    launches->axis = context.attributes.i("axis");
+    HEDDLE_PLUGIN_CHECK(operators::reduction_of(context, &launches->reduction));
+    return begin(context, std::move(launches));
+  }
+};
+
+class ScatterND : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) {
+    auto launches = std::make_unique<ScatterNDLaunches>();
+    HEDDLE_PLUGIN_CHECK(operators::reduction_of(context, &launches->reduction));
+    return begin(context, std::move(launches));
+  }
+};
+
+}  // namespace
+
+void add_indexing(Builder& plugin) {
+  plugin.add(Op("Gather", "", 13).kernels_only().kernel<AlongAxis<GatherLaunches>>("cuda"));
+  plugin.add(Op("GatherElements", "", 13).kernels_only().kernel<AlongAxis<GatherElementsLaunches>>("cuda"));
+  plugin.add(Op("GatherND", "", 13).kernels_only().kernel<GatherND>("cuda"));
+  plugin.add(Op("ReverseSequence", "", 10).kernels_only().kernel<ReverseSequence>("cuda"));
+  plugin.add(Op("OneHot", "", 11).kernels_only().kernel<AlongAxis<OneHotLaunches>>("cuda"));
+  plugin.add(Op("ScatterElements", "", 18).kernels_only().kernel<ScatterElements>("cuda"));
+  plugin.add(Op("ScatterND", "", 18).kernels_only().kernel<ScatterND>("cuda"));
+}
+
+}  // namespace heddle::cuda
