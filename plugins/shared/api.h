@@ -6,5 +6,6 @@
 namespace heddle::operators {
 
 using namespace heddle::plugin;
+using plugin::Status;  // tests know the runtime's own beside it
 
 }  // namespace heddle::operators

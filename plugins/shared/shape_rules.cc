@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shared/axes.h"
+#include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/scalar.h"
 
@@ -45,6 +47,62 @@ Status constant_extents(const heddle_tensor& shape, Extents* to) {
     if (dim < 0) return invalid("the shape has the extent " + std::to_string(dim) + ", expected 0 or more");
     to->push(dim);
   }
+  return {};
+}
+
+Status reshape_extents(Dims from, const heddle_tensor* operand, bool keeps_zero, Extents* to) {
+  int unknown = -1;
+  int64_t known = 1;
+  bool has_zero = false;
+  for (int i = 0; i < static_cast<int>(operand->element_count); ++i) {
+    int64_t dim = integer_at(*operand, i);
+    if (dim == 0 && !keeps_zero) {
+      if (i >= from.rank)
+        return invalid("shape copies dimension " + std::to_string(i) + " of an input of rank " + std::to_string(from.rank));
+      dim = from[i];
+    } else if (dim == -1) {
+      if (unknown >= 0) return invalid("shape has more than one -1");
+      unknown = i;
+      to->push(-1);
+      continue;
+    } else if (dim < 0) {
+      return invalid("shape has the extent " + std::to_string(dim) + ", expected -1 or more");
+    }
+    to->push(dim);
+    has_zero = has_zero || dim == 0;
+    if (__builtin_mul_overflow(known, dim, &known)) return invalid("shape overflows at the extent " + std::to_string(dim));
+  }
+  const int64_t elements = from.count(0, from.rank);
+  if (unknown >= 0) {
+    if (keeps_zero && has_zero) return invalid("shape has both -1 and 0, which allowzero forbids");
+    if (known == 0 ? elements != 0 : elements % known != 0)
+      return invalid("cannot infer -1: " + std::to_string(elements) + " elements of " + dims_text(from) + " do not divide by " +
+                     std::to_string(known));
+    to->values[unknown] = known == 0 ? 0 : elements / known;
+  } else if (known != elements) {
+    return invalid("input " + dims_text(from) + " has " + std::to_string(elements) + " elements, shape " + dims_text(to->dims()) + " has " +
+                   std::to_string(known));
+  }
+  return {};
+}
+
+Status squeeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
+  uint32_t set = 0;
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, from.rank, &set));
+  for (int i = 0; i < from.rank; ++i) {
+    const bool named = set >> i & 1;
+    if (named && from[i] != 1) return invalid("cannot squeeze axis " + std::to_string(i) + " of " + dims_text(from) + ": it is not 1");
+    if (!named && (axes || from[i] != 1)) to->push(from[i]);
+  }
+  return {};
+}
+
+Status unsqueeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
+  const int rank = from.rank + static_cast<int>(axes->element_count);
+  uint32_t set = 0;
+  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, rank, &set));
+  int next = 0;
+  for (int i = 0; i < rank; ++i) to->push(set >> i & 1 ? 1 : from[next++]);
   return {};
 }
 

@@ -17,6 +17,12 @@ Status tile_extents(Dims from, const heddle_tensor& repeats, Extents* to);
 Status one_hot_extents(Dims indices, int axis, const heddle_tensor& operand, Extents* to);
 Status constant_extents(const heddle_tensor& shape, Extents* to);
 
+// The extents that `operand` asks for (Reshape). `keeps_zero`: 0 is an extent, not a copy of the input's.
+Status reshape_extents(Dims from, const heddle_tensor* operand, bool keeps_zero, Extents* to);
+// Without `axes` (null) all dimensions of one element go.
+Status squeeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to);
+Status unsqueeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to);
+
 // How many numbers Range gives.
 template <class T>
 Status range_count(T start, T limit, T delta, int64_t* count) {

@@ -43,12 +43,14 @@ inline std::shared_ptr<const Blob> small_numbers(DType dtype, const Shape& shape
     const auto number = static_cast<int>(dice() % 25) - 12;
     const auto f = static_cast<float>(number) / 4;
     const auto n = static_cast<int32_t>(number);
+    const auto l = static_cast<int64_t>(number);
     // 1 + a tenth bit upwards, either sign.
     const auto half = static_cast<uint16_t>((number < 0 ? 0x8000 : 0) | (0x3c00 + (dice() % 0x800)));
     const auto yes = static_cast<uint8_t>(number & 1);
     const void* const from = dtype == DType::f32   ? static_cast<const void*>(&f)
                              : dtype == DType::f16 ? static_cast<const void*>(&half)
                              : dtype == DType::i32 ? static_cast<const void*>(&n)
+                             : dtype == DType::i64 ? static_cast<const void*>(&l)
                                                    : static_cast<const void*>(&yes);
     std::memcpy(data + i * byte_width(dtype), from, static_cast<size_t>(byte_width(dtype)));
   }

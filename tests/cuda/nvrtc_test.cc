@@ -3,6 +3,12 @@
 
 #include "generate/channel_launches.h"
 #include "generate/loss_launches.h"
+#include "generate/move/box_launches.h"
+#include "generate/move/fill_launches.h"
+#include "generate/move/parts_launches.h"
+#include "generate/move/pick_launches.h"
+#include "generate/move/scatter_launches.h"
+#include "generate/move/view_launches.h"
 #include "generate/pool_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
@@ -167,6 +173,66 @@ TEST(Nvrtc, TakesScansSortsAndLosses) {
                                  {zeros_of(dtype, Shape{64, 10}), zeros_of(DType::i32, Shape{64}), zeros_of(dtype, Shape{10})}, outputs));
     }
   compiles(std::move(cases));
+}
+
+TEST(Nvrtc, TakesMoves) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::boolean})
+    for (const bool varies : {false, true}) {
+      const auto add = [&](const char* name, std::unique_ptr<Launches> launches, std::vector<Tensor> inputs, const Shape& output) {
+        cases.push_back(to_compile(name, std::move(launches), std::move(inputs), {conformance::zeros(dtype, output)}));
+        cases.back().varies = varies;
+      };
+      const Tensor x = zeros_of(dtype, Shape{40, 33}), wide = zeros_of(dtype, Shape{4, 16, 32});
+      auto transpose = std::make_unique<TransposeLaunches>();
+      transpose->order = {1, 0};
+      add("transpose", std::move(transpose), {x}, Shape{33, 40});
+      transpose = std::make_unique<TransposeLaunches>();
+      transpose->order = {1, 0, 2};
+      add("transpose of rows", std::move(transpose), {wide}, Shape{16, 4, 32});
+      auto concat = std::make_unique<PartsLaunches>();
+      add("concat", std::move(concat), {x, x, x}, Shape{120, 33});
+      auto split = std::make_unique<PartsLaunches>();
+      split->into_whole = false;
+      add("split", std::move(split), {x, integers({40})}, Shape{40, 33});
+      for (const operators::PadMode mode :
+           {operators::PadMode::constant, operators::PadMode::edge, operators::PadMode::reflect, operators::PadMode::wrap}) {
+        auto pad = std::make_unique<PadLaunches>();
+        pad->mode = mode;
+        add("pad", std::move(pad), {wide, integers({1, 0, 0, 1, 0, 0}), zeros_of(dtype, Shape{})}, Shape{6, 16, 32});
+      }
+      add("gather", std::make_unique<GatherLaunches>(), {wide, integers({1, 2})}, Shape{2, 16, 32});
+      add("elements", std::make_unique<GatherElementsLaunches>(), {x, zeros_of(DType::i32, Shape{3, 33})}, Shape{3, 33});
+      add("tuples", std::make_unique<GatherNDLaunches>(), {wide, zeros_of(DType::i64, Shape{5, 2})}, Shape{5, 32});
+      add("reverse", std::make_unique<ReverseLaunches>(), {x, zeros_of(DType::i64, Shape{33})}, Shape{40, 33});
+      add("triangle", std::make_unique<TriluLaunches>(), {x, integers({1})}, Shape{40, 33});
+      add("hot", std::make_unique<OneHotLaunches>(), {zeros_of(DType::f16, Shape{5}), integers({9}), zeros_of(dtype, Shape{2})},
+          Shape{5, 9});
+      add("constant", std::make_unique<ConstantLaunches>(), {integers({40, 33})}, Shape{40, 33});
+      add("eye", std::make_unique<EyeLaunches>(), {x}, Shape{40, 33});
+      add("view", std::make_unique<ViewLaunches>(), {x}, Shape{40 * 33});
+    }
+  for (const DType dtype : {DType::boolean, DType::i8, DType::u64, DType::f16, DType::f32, DType::f64})
+    for (int reduction = 0; reduction < 5; ++reduction) {
+      const bool lines = reduction % 2 == 0;
+      auto elements = std::make_unique<ScatterElementsLaunches>();
+      elements->reduction = static_cast<operators::ScatterReduction>(reduction);
+      const Shape shape{lines ? 9 : 70, 3};
+      cases.push_back(to_compile("scatter of elements", std::move(elements),
+                                 {zeros_of(dtype, Shape{5, 3}), zeros_of(DType::i32, shape), zeros_of(dtype, shape)},
+                                 {conformance::zeros(dtype, Shape{5, 3})}));
+      auto slices = std::make_unique<ScatterNDLaunches>();
+      slices->reduction = static_cast<operators::ScatterReduction>(reduction);
+      cases.push_back(to_compile("scatter of slices", std::move(slices),
+                                 {zeros_of(dtype, Shape{5, 3}), zeros_of(DType::i64, Shape{7, 1}), zeros_of(dtype, Shape{7, 3})},
+                                 {conformance::zeros(dtype, Shape{5, 3})}));
+      cases.back().varies = lines;
+    }
+  for (const DType dtype : {DType::f32, DType::f64, DType::i16, DType::i32, DType::i64})
+    cases.push_back(to_compile("range", std::make_unique<RangeLaunches>(),
+                               {zeros_of(dtype, Shape{}), tensor_of(dtype, Shape{}, {9}), tensor_of(dtype, Shape{}, {1})},
+                               {conformance::zeros(dtype, Shape{9})}));
+  compiles(std::move(cases), 24);
 }
 
 }  // namespace

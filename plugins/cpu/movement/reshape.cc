@@ -7,6 +7,7 @@
 #include "shared/computed_extents.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/shape_rules.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 
@@ -36,43 +37,6 @@ class ViewCopy {
   Tiling tiling_;
 };
 
-// The extents that `operand` asks for. `keeps_zero`: 0 is an extent, not a copy of the input's.
-Status reshape_extents(Dims from, const heddle_tensor* operand, bool keeps_zero, Extents* to) {
-  int unknown = -1;
-  int64_t known = 1;
-  bool has_zero = false;
-  for (int i = 0; i < static_cast<int>(operand->element_count); ++i) {
-    int64_t dim = integer_at(*operand, i);
-    if (dim == 0 && !keeps_zero) {
-      if (i >= from.rank)
-        return invalid("shape copies dimension " + std::to_string(i) + " of an input of rank " + std::to_string(from.rank));
-      dim = from[i];
-    } else if (dim == -1) {
-      if (unknown >= 0) return invalid("shape has more than one -1");
-      unknown = i;
-      to->push(-1);
-      continue;
-    } else if (dim < 0) {
-      return invalid("shape has the extent " + std::to_string(dim) + ", expected -1 or more");
-    }
-    to->push(dim);
-    has_zero = has_zero || dim == 0;
-    if (__builtin_mul_overflow(known, dim, &known)) return invalid("shape overflows at the extent " + std::to_string(dim));
-  }
-  const int64_t elements = from.count(0, from.rank);
-  if (unknown >= 0) {
-    if (keeps_zero && has_zero) return invalid("shape has both -1 and 0, which allowzero forbids");
-    if (known == 0 ? elements != 0 : elements % known != 0)
-      return invalid("cannot infer -1: " + std::to_string(elements) + " elements of " + dims_text(from) + " do not divide by " +
-                     std::to_string(known));
-    to->values[unknown] = known == 0 ? 0 : elements / known;
-  } else if (known != elements) {
-    return invalid("input " + dims_text(from) + " has " + std::to_string(elements) + " elements, shape " + dims_text(to->dims()) + " has " +
-                   std::to_string(known));
-  }
-  return {};
-}
-
 Status infer_reshape(InferContext& context) {
   const Dims operand = context.dims(1);
   if (operand.rank != 1) return not_one_dimensional("shape", operand);
@@ -95,18 +59,6 @@ Status infer_flatten(InferContext& context) {
   return {};
 }
 
-// Without `axes` (null) all dimensions of one element go.
-Status squeeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
-  uint32_t set = 0;
-  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, from.rank, &set));
-  for (int i = 0; i < from.rank; ++i) {
-    const bool named = set >> i & 1;
-    if (named && from[i] != 1) return invalid("cannot squeeze axis " + std::to_string(i) + " of " + dims_text(from) + ": it is not 1");
-    if (!named && (axes || from[i] != 1)) to->push(from[i]);
-  }
-  return {};
-}
-
 Status infer_squeeze(InferContext& context) {
   const Dims from = context.dims(0);
   if (context.has_input(1)) {
@@ -121,15 +73,6 @@ Status infer_squeeze(InferContext& context) {
   Extents to;
   HEDDLE_PLUGIN_CHECK(squeeze_extents(from, context.has_input(1) ? &context.input(1) : nullptr, false, &to));
   context.set_dims(0, to.dims());
-  return {};
-}
-
-Status unsqueeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to) {
-  const int rank = from.rank + static_cast<int>(axes->element_count);
-  uint32_t set = 0;
-  HEDDLE_PLUGIN_CHECK(axis_set("axes", axes, rank, &set));
-  int next = 0;
-  for (int i = 0; i < rank; ++i) to->push(set >> i & 1 ? 1 : from[next++]);
   return {};
 }
 

@@ -82,6 +82,11 @@ struct Operands {
     const heddle_tensor* t = input(i);
     return !t || ((t->flags & HEDDLE_TENSOR_CONSTANT) && (t->data || t->element_count == 0));
   }
+  // Whether the content of input i, on the host, may be read: where it is known only while it runs, that is not so in prepare.
+  bool is_known(uint32_t i) const {
+    const heddle_tensor* t = input(i);
+    return !t || t->data || t->element_count == 0;
+  }
   // Whether no output has an element. Beside an extent of 0 the others may be of any size: nothing is multiplied then.
   bool writes_nothing() const {
     for (uint32_t i = 0; i < output_count; ++i)
@@ -96,7 +101,8 @@ class Launches {
   // Decides how, and writes the source; without entries there is nothing to do. `varies`: runs may have smaller extents than these, or
   // other content of shape operands.
   virtual plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) = 0;
-  // The launches for what choose() saw or, where that varies, for what a run has. Allocates nothing.
+  // The launches for what choose() saw or, where that varies, for what a run has; in prepare content may be missing then, and only the
+  // scratch matters. Allocates nothing.
   virtual plugin::Status plan(const Operands& operands, LaunchPlan* plan) const = 0;
   // Whether plan() has to be asked in each run, although no extent varies.
   virtual bool varies() const { return false; }

@@ -1,10 +1,11 @@
 // Operators that move elements by their positions: Transpose, Reorder, Slice, Expand, Tile, DepthToSpace, SpaceToDepth, Concat, Split, Pad
-// and Trilu.
+// and Trilu; and views where they have to be copies.
 #include <memory>
 
 #include "generate/move/box_launches.h"
 #include "generate/move/parts_launches.h"
 #include "generate/move/pick_launches.h"
+#include "generate/move/view_launches.h"
 #include "kernels/kernel_families.h"
 #include "kernels/planned_kernel.h"
 #include "shared/boxes.h"
@@ -108,6 +109,17 @@ class Trilu : public PlannedKernel {
   }
 };
 
+template <ViewLaunches::Operand operand>
+class View : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) {
+    auto launches = std::make_unique<ViewLaunches>();
+    launches->operand = operand;
+    launches->keeps_zero = context.attributes.declares("allowzero") && context.attributes.i("allowzero") != 0;
+    return begin(context, std::move(launches));
+  }
+};
+
 }  // namespace
 
 void add_movement(Builder& plugin) {
@@ -122,6 +134,12 @@ void add_movement(Builder& plugin) {
   plugin.add(Op("Split", "", 18).kernels_only().kernel<Split>("cuda"));
   plugin.add(Op("Pad", "", 19).kernels_only().kernel<Pad>("cuda"));
   plugin.add(Op("Trilu", "", 14).kernels_only().kernel<Trilu>("cuda"));
+  using Operand = ViewLaunches::Operand;
+  plugin.add(Op("Reshape", "", 14).kernels_only().kernel<View<Operand::shape>>("cuda"));
+  plugin.add(Op("Flatten", "", 13).kernels_only().kernel<View<Operand::none>>("cuda"));
+  plugin.add(Op("Squeeze", "", 13).kernels_only().kernel<View<Operand::squeezed>>("cuda"));
+  plugin.add(Op("Unsqueeze", "", 13).kernels_only().kernel<View<Operand::unsqueezed>>("cuda"));
+  plugin.add(Op("Identity", "", 16).kernels_only().kernel<View<Operand::none>>("cuda"));
 }
 
 }  // namespace heddle::cuda

@@ -126,8 +126,8 @@ Status BoxLaunches::choose(const Operands& operands, bool varies, KernelSource* 
   } else {
     HEDDLE_PLUGIN_CHECK(look(operands, &units));
     unit_ = units.unit;
-    rank_ = units.box.rank;
     tiled_ = units.tiled;
+    rank_ = tiled_ ? std::max(units.box.rank, 3) : units.box.rank;
   }
   MoveText text;
   text.scope = "box";
@@ -150,6 +150,8 @@ Status BoxLaunches::choose(const Operands& operands, bool varies, KernelSource* 
 
 Status BoxLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   if (operands.writes_nothing()) return {};
+  for (uint32_t i = 1; i < operands.input_count; ++i)
+    if (!operands.is_known(i)) return {};
   Units units;
   HEDDLE_PLUGIN_CHECK(look(operands, &units));
   Step& step = plan->add(0, move_threads, 0);

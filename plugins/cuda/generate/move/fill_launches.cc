@@ -36,6 +36,8 @@ Status FillLaunches::choose(const Operands& operands, bool varies, KernelSource*
 
 Status FillLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   if (operands.writes_nothing()) return {};
+  for (uint32_t i = 0; i < host_operands(); ++i)
+    if (!operands.is_known(i)) return {};
   HEDDLE_PLUGIN_CHECK(check(operands));
   const int64_t count = operands.output(0)->element_count;
   ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(count, move_threads)));

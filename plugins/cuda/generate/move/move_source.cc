@@ -48,4 +48,30 @@ void MoveText::write(KernelSource* source) const {
   source->text += "}\n";
 }
 
+namespace {
+
+void copy_parameters(int64_t bytes, ParameterWriter& writer) {
+  writer.address("", "u8", "y", Address::output, 0);
+  writer.address("const ", "u8", "x", Address::input, 0);
+  writer.number("bytes", bytes);
+}
+
+}  // namespace
+
+void write_bytes_copy(KernelSource* source, bool wide) {
+  MoveText text;
+  text.scope = "data";
+  text.wide = wide;
+  ParameterWriter writer(&text.members, nullptr);
+  copy_parameters(0, writer);
+  text.kernel("copy", "copy_bytes<Index>");
+  text.write(source);
+}
+
+void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan) {
+  const auto bytes = static_cast<int64_t>(operands.output(0)->byte_size);
+  ParameterWriter writer(nullptr, &plan->add(kernel, move_threads, blocks_of(bytes, widest_unit * move_threads)));
+  copy_parameters(bytes, writer);
+}
+
 }  // namespace heddle::cuda

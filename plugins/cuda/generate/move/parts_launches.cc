@@ -118,7 +118,7 @@ Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource
 }
 
 Status PartsLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
-  if (operands.writes_nothing()) return {};
+  if (operands.writes_nothing() || (!into_whole && !operands.is_known(1))) return {};
   HEDDLE_PLUGIN_CHECK(check_sizes(operands));
   const heddle_tensor& whole = into_whole ? *operands.output(0) : *operands.input(0);
   int64_t outer = 0, inner = 0, extent = 0, offset = 0;

@@ -37,7 +37,7 @@ Status PickLaunches::choose(const Operands& operands, bool varies, KernelSource*
 }
 
 Status PickLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
-  if (operands.writes_nothing()) return {};
+  if (operands.writes_nothing() || !knows_operands(operands)) return {};
   const int64_t units = static_cast<int64_t>(operands.output(0)->byte_size) / unit_;
   ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(units, move_threads)));
   writer.address("", "T", "y", Address::output, 0);

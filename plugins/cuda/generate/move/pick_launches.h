@@ -29,6 +29,7 @@ class PickLaunches : public Launches {
   virtual int64_t row_bytes(const Operands& operands) const { return width(operands); }
   // What has to be read on the host, and is checked in a run whose content varies.
   virtual bool reads_operands(const Operands&) const { return false; }
+  virtual bool knows_operands(const Operands&) const { return true; }
   virtual std::string nothing(const Operands&) const { return "T()"; }
   virtual uint32_t source_port() const { return 0; }
 
@@ -102,6 +103,7 @@ class OneHotLaunches final : public PickLaunches {
   const char* way() const override { return "Hot"; }
   plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const override;
   bool reads_operands(const Operands& operands) const override { return !operands.is_constant(1); }
+  bool knows_operands(const Operands& operands) const override { return operands.is_known(1); }
   uint32_t source_port() const override { return 2; }
 };
 
@@ -116,6 +118,9 @@ class PadLaunches final : public PickLaunches {
   int64_t row_bytes(const Operands& operands) const override;
   bool reads_operands(const Operands& operands) const override {
     return !operands.is_constant(operators::pads_port) || !operands.is_constant(operators::pad_axes_port);
+  }
+  bool knows_operands(const Operands& operands) const override {
+    return operands.is_known(operators::pads_port) && operands.is_known(operators::pad_axes_port);
   }
   std::string nothing(const Operands& operands) const override;
   plugin::Status look(const Operands& operands, operators::PadPlan* plan) const;

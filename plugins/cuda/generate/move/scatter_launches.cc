@@ -16,26 +16,9 @@ using operators::dims_of;
 using operators::ScatterReduction;
 using plugin::Status;
 
-constexpr int64_t entries = 2048;  // that a block sorts
-constexpr unsigned int sort_threads = entries / 2;
+constexpr int64_t most_entries = 2048;  // that a block sorts
 
 }  // namespace
-
-void ScatterLaunches::copy_parameters(const Operands& operands, ParameterWriter& writer) {
-  writer.address("", "u8", "y", Address::output, 0);
-  writer.address("const ", "u8", "x", Address::input, 0);
-  writer.number("bytes", static_cast<int64_t>(operands.output(0)->byte_size));
-}
-
-void ScatterLaunches::write_copy(const Operands& operands, KernelSource* source) const {
-  MoveText text;
-  text.scope = "data";
-  text.wide = wide_ || is_wide(static_cast<int64_t>(operands.output(0)->byte_size));
-  ParameterWriter writer(&text.members, nullptr);
-  copy_parameters(operands, writer);
-  text.kernel("copy", "copy_bytes<Index>");
-  text.write(source);
-}
 
 void ScatterLaunches::all_parameters(const Operands& operands, const Numbers& n, ParameterWriter& writer) const {
   const char* const type = stored_type(operands.output(0)->dtype);
@@ -60,11 +43,13 @@ Status ScatterLaunches::choose(const Operands& operands, bool varies, KernelSour
   const heddle_tensor& y = *operands.output(0);
   Numbers n;
   HEDDLE_PLUGIN_CHECK(look(operands, &n));
+  entries_ = std::clamp<int64_t>(power_above(n.count), 64, most_entries);
+  divide(&n);
   wide_ = varies || is_wide(y.element_count) || is_wide(n.stride) || is_wide(operands.input(1)->element_count) ||
           is_wide(operands.input(2)->element_count);
   lines_ = by_lines(operands, n);
   for (const char* const name : {"block", "sort", "move", "pick", "scatter"}) source->use(name);
-  write_copy(operands, source);
+  write_bytes_copy(source, wide_ || is_wide(static_cast<int64_t>(y.byte_size)));
   MoveText text;
   text.scope = "scatter";
   text.wide = wide_;
@@ -73,8 +58,8 @@ Status ScatterLaunches::choose(const Operands& operands, bool varies, KernelSour
   all_parameters(operands, n, writer);
   const std::string type = stored_type(y.dtype), C = compute_type(y.dtype), scope = source->prefix + "scatter_scope";
   text.functions = "  typedef " + scope + "::E E;\n  typedef " + type + " S;\n";
-  text.constant("ENTRIES", entries);
-  text.constant("THREADS", sort_threads);
+  text.constant("ENTRIES", entries_);
+  text.constant("THREADS", entries_ / 2);
   text.functions += "  HEDDLE_INLINE_MEMBER S combined([[maybe_unused]] S old, S update) { return " +
                     (reduction == ScatterReduction::none
                          ? std::string("update")
@@ -85,7 +70,7 @@ Status ScatterLaunches::choose(const Operands& operands, bool varies, KernelSour
     text.kernel("lines", "scatter_lines<F>");
   } else {
     text.functions += "  HEDDLE_INLINE_MEMBER E entry(const Parameters& p, Index, Index update) { return scatter_entry<F>(p, update); }\n";
-    text.kernel("sort", "sort_blocks<F>", sort_threads, true);
+    text.kernel("sort", "sort_blocks<F>", static_cast<unsigned int>(entries_ / 2), true);
     text.kernel("merge", "merge_runs<F>");
     text.kernel("apply", "scatter_sorted<F>");
   }
@@ -97,11 +82,8 @@ Status ScatterLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   if (operands.writes_nothing()) return {};
   Numbers n;
   HEDDLE_PLUGIN_CHECK(look(operands, &n));
-  {
-    ParameterWriter writer(
-        nullptr, &plan->add(0, move_threads, blocks_of(static_cast<int64_t>(operands.output(0)->byte_size), int64_t{16} * move_threads)));
-    copy_parameters(operands, writer);
-  }
+  divide(&n);
+  plan_bytes_copy(operands, 0, plan);
   const auto add = [&](uint32_t kernel, unsigned int threads, int64_t blocks) {
     ParameterWriter writer(nullptr, &plan->add(kernel, threads, blocks));
     all_parameters(operands, n, writer);
@@ -112,9 +94,9 @@ Status ScatterLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   }
   if (n.count == 0) return {};
   n.to = plan->take(static_cast<uint64_t>(n.stride * entry_bytes()));
-  if (n.stride > entries) n.from = plan->take(static_cast<uint64_t>(n.stride * entry_bytes()));
-  add(1, sort_threads, n.stride / entries);
-  for (n.run = entries; n.run < n.stride; n.run *= 2) {
+  if (n.stride > entries_) n.from = plan->take(static_cast<uint64_t>(n.stride * entry_bytes()));
+  add(1, static_cast<unsigned int>(entries_ / 2), n.stride / entries_);
+  for (n.run = entries_; n.run < n.stride; n.run *= 2) {
     std::swap(n.from, n.to);
     add(2, move_threads, blocks_of(n.stride, move_threads));
   }
@@ -130,7 +112,6 @@ Status ScatterElementsLaunches::look(const Operands& operands, Numbers* n) const
   int at = 0;
   if (!operators::normalize_axis(axis, indices.rank, &at)) return operators::axis_outside("axis", axis, indices.rank);
   n->count = indices.element_count;
-  n->stride = blocks_of(n->count, entries) * entries;
   n->lines = n->count == 0 ? 0 : n->count / indices.dims[at];
   return {};
 }
@@ -177,7 +158,6 @@ Status ScatterNDLaunches::look(const Operands& operands, Numbers* n) const {
   const int depth = static_cast<int>(dims_of(indices)[-1]);
   n->count = indices.element_count / std::max(depth, 1);
   n->slice = dims_of(data).count(depth, data.rank);
-  n->stride = blocks_of(n->count, entries) * entries;
   return {};
 }
 

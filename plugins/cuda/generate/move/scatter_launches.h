@@ -34,9 +34,11 @@ class ScatterLaunches : public Launches {
 
  private:
   void all_parameters(const Operands& operands, const Numbers& numbers, ParameterWriter& writer) const;
-  static void copy_parameters(const Operands& operands, ParameterWriter& writer);
-  void write_copy(const Operands& operands, KernelSource* source) const;
+  // In blocks that are sorted each.
+  void divide(Numbers* numbers) const { numbers->stride = blocks_of(numbers->count, entries_) * entries_; }
   int64_t entry_bytes() const { return wide_ ? 16 : 8; }
+
+  int64_t entries_ = 0;
 };
 
 class ScatterElementsLaunches final : public ScatterLaunches {
