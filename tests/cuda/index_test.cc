@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/move/box_launches.h"
+#include "generate/move/parts_launches.h"
+#include "generate/move/pick_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
@@ -129,6 +132,48 @@ TEST(Index, Channels) {
   run_last(batch, {x, parameter(0.5), parameter(1), parameter(-2), parameter(1)}, {y});
   if (IsSkipped()) return;
   EXPECT_EQ(elements_of<uint16_t>(*y)[4 * spatial - 1], two);
+}
+
+TEST(Index, SquaresOfTransposes) {
+  TransposeLaunches transpose;
+  transpose.order = {1, 0};
+  const int64_t rows = 4096, columns = beyond / rows;
+  const auto x = sparse_tensor(DType::u8, Shape{rows, columns}), y = sparse_tensor(DType::u8, Shape{columns, rows});
+  if (x) elements_of<uint8_t>(*x)[rows * columns - 1] = 7;
+  if (x) elements_of<uint8_t>(*x)[rows * columns - 1 - columns] = 8;
+  run_last(transpose, {x}, {y}, 1);
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[rows * columns - 1], 7);
+  EXPECT_EQ(elements_of<uint8_t>(*y)[rows * columns - 2], 8);
+}
+
+TEST(Index, StepsOfSlices) {
+  SliceLaunches slice;
+  const auto x = sparse_tensor(DType::u8, Shape{beyond}), y = sparse_tensor(DType::u8, Shape{beyond / 3});
+  if (x) elements_of<uint8_t>(*x)[beyond - 1 - (beyond / 3 - 1) * 3] = 9;
+  run_last(slice, {x, integers({-1}), integers({beyond % 3 - 1 == -1 ? INT64_MIN : beyond % 3 - 1}), integers({0}), integers({-3})}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[beyond / 3 - 1], 9);
+}
+
+TEST(Index, PartsOfConcat) {
+  PartsLaunches concat;
+  const auto x = sparse_tensor(DType::u8, Shape{beyond - 33}), other = sparse_tensor(DType::u8, Shape{33}),
+             y = sparse_tensor(DType::u8, Shape{beyond});
+  if (other) elements_of<uint8_t>(*other)[32] = 5;
+  run_last(concat, {x, other}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[beyond - 1], 5);
+}
+
+TEST(Index, RowsOfGather) {
+  GatherLaunches gather;
+  const int64_t rows = beyond / 48;
+  const auto x = sparse_tensor(DType::u8, Shape{rows, 48}), y = sparse_tensor(DType::u8, Shape{2, 48});
+  if (x) elements_of<uint8_t>(*x)[rows * 48 - 1] = 6;
+  run_last(gather, {x, integers({0, -1})}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[95], 6);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "shared/axes.h"
 #include "shared/computed_extents.h"
 #include "shared/dtype_dispatch.h"
-#include "shared/shape_rules.h"
+#include "shared/extent_rules.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 

@@ -7,7 +7,7 @@
 #include "shared/computed_extents.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
-#include "shared/shape_rules.h"
+#include "shared/extent_rules.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
 

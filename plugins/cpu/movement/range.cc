@@ -4,7 +4,7 @@
 #include "families.h"
 #include "shared/computed_extents.h"
 #include "shared/dtype_dispatch.h"
-#include "shared/shape_rules.h"
+#include "shared/extent_rules.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 

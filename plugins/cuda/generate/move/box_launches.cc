@@ -6,7 +6,7 @@
 #include "shared/boxes.h"
 #include "shared/computed_extents.h"
 #include "shared/dims.h"
-#include "shared/shape_rules.h"
+#include "shared/extent_rules.h"
 #include "shared/slices.h"
 
 namespace heddle::cuda {

@@ -4,8 +4,8 @@
 
 #include "generate/dtype_names.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/extent_rules.h"
 #include "shared/scalar.h"
-#include "shared/shape_rules.h"
 
 namespace heddle::cuda {
 

@@ -6,7 +6,7 @@
 #include "shared/axes.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
-#include "shared/shape_rules.h"
+#include "shared/extent_rules.h"
 
 namespace heddle::cuda {
 

@@ -2,7 +2,7 @@
 
 #include "generate/move/move_source.h"
 #include "shared/dims.h"
-#include "shared/shape_rules.h"
+#include "shared/extent_rules.h"
 
 namespace heddle::cuda {
 

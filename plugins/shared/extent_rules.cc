@@ -1,4 +1,4 @@
-#include "shared/shape_rules.h"
+#include "shared/extent_rules.h"
 
 #include <algorithm>
 
