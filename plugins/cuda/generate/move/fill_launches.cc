@@ -92,17 +92,19 @@ Status RangeLaunches::check(const Operands& operands) const {
 
 void RangeLaunches::parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const {
   const heddle_dtype dtype = operands.output(0)->dtype;
-  for (const auto& [name, port] : {std::pair("start", 0u), std::pair("delta", 2u)}) {
+  const auto write = [&](const char* name, const heddle_tensor& operand) {
     if (dtype == HEDDLE_F32 || dtype == HEDDLE_F64) {
-      writer.number(name, for_text ? 0.0 : operators::number_at(*operands.input(port), 0));
-      continue;
+      writer.number(name, for_text ? 0.0 : operators::number_at(operand, 0));
+      return;
     }
-    writer.number(name, for_text ? int64_t{0} : operators::with_dtype(dtype, [&](auto tag) -> int64_t {
+    writer.number(name, for_text ? int64_t{0} : operators::with_dtype(dtype, [&operand](auto tag) -> int64_t {
                     using N = typename decltype(tag)::type;
-                    if constexpr (std::is_integral_v<N>) return static_cast<int64_t>(*static_cast<const N*>(operands.input(port)->data));
+                    if constexpr (std::is_integral_v<N>) return static_cast<int64_t>(*static_cast<const N*>(operand.data));
                     return 0;
                   }));
-  }
+  };
+  write("start", *operands.input(0));
+  write("delta", *operands.input(2));
 }
 
 }  // namespace heddle::cuda
