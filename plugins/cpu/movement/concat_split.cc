@@ -3,11 +3,11 @@
 
 #include "families.h"
 #include "shared/axes.h"
-#include "shared/boxes.h"
 #include "shared/computed_extents.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/movement/boxes.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/strided_copy.h"

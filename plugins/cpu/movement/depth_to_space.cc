@@ -1,7 +1,7 @@
 // DepthToSpace and SpaceToDepth: blocks of channels against blocks of pixels, [N, C, H, W], in row-major or channels-last order.
 #include "families.h"
-#include "shared/boxes.h"
 #include "shared/dense_layouts.h"
+#include "shared/movement/boxes.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
 

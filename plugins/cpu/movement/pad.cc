@@ -8,7 +8,7 @@
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
-#include "shared/pads.h"
+#include "shared/movement/pads.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"

@@ -1,6 +1,6 @@
 // heddle.Reorder: the same values in another physical layout. The compiler inserts it between operators that want different layouts.
 #include "families.h"
-#include "shared/boxes.h"
+#include "shared/movement/boxes.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
 

@@ -4,7 +4,7 @@
 #include "shared/computed_extents.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
-#include "shared/slices.h"
+#include "shared/movement/slices.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "families.h"
-#include "shared/boxes.h"
+#include "shared/movement/boxes.h"
 #include "shared/tiling.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "shared/box.h"
+#include "shared/movement/box.h"
 
 namespace heddle::cpu {
 

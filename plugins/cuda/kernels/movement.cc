@@ -8,8 +8,8 @@
 #include "generate/move/view_launches.h"
 #include "kernels/kernel_families.h"
 #include "kernels/planned_kernel.h"
-#include "shared/boxes.h"
 #include "shared/dense_layouts.h"
+#include "shared/movement/boxes.h"
 
 namespace heddle::cuda {
 namespace {

@@ -105,7 +105,7 @@ struct Hot {
   }
 };
 
-// Pad: modes are those of shared/pads.h.
+// Pad: modes are those of shared/movement/pads.h.
 template <int MODE>
 HEDDLE_INLINE i64 shown(i64 at, i64 extent) {
   if (at >= 0 && at < extent) return at;

@@ -9,7 +9,7 @@
 #ifndef HEDDLE_SCATTER_CUH
 #define HEDDLE_SCATTER_CUH
 
-// What the new element is: modes are those of shared/scatter_reduction.h.
+// What the new element is: modes are those of shared/movement/scatter_reduction.h.
 template <int MODE, class S, class C>
 HEDDLE_INLINE S combination(S old, S update) {
   const C a = To<C>::from(old), b = To<C>::from(update);

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "generate/move/move_source.h"
-#include "shared/boxes.h"
 #include "shared/computed_extents.h"
 #include "shared/dims.h"
 #include "shared/extent_rules.h"
-#include "shared/slices.h"
+#include "shared/movement/boxes.h"
+#include "shared/movement/slices.h"
 
 namespace heddle::cuda {
 namespace {

@@ -1,12 +1,13 @@
-// Operators that come to one box of elements between two sets of strides (shared/box.h), the target's dense: Transpose, Reorder, Slice,
-// Expand, Tile, DepthToSpace and SpaceToDepth. Two dimensions that change places go through shared memory in squares (text/move.cuh).
+// Operators that come to one box of elements between two sets of strides (shared/movement/box.h), the target's dense: Transpose, Reorder,
+// Slice, Expand, Tile, DepthToSpace and SpaceToDepth. Two dimensions that change places go through shared memory in squares
+// (text/move.cuh).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "generate/launch_plan.h"
-#include "shared/box.h"
+#include "shared/movement/box.h"
 
 namespace heddle::cuda {
 

@@ -8,7 +8,7 @@
 
 #include "generate/launch_plan.h"
 #include "generate/move/move_source.h"
-#include "shared/pads.h"
+#include "shared/movement/pads.h"
 
 namespace heddle::cuda {
 

@@ -8,7 +8,7 @@
 
 #include "generate/launch_plan.h"
 #include "generate/move/move_source.h"
-#include "shared/scatter_reduction.h"
+#include "shared/movement/scatter_reduction.h"
 
 namespace heddle::cuda {
 

@@ -1,10 +1,10 @@
-// What Slice reads: its operands, and the box (shared/box.h) that they mean. Inputs are data, starts, ends, axes and steps. Pure.
+// What Slice reads: its operands, and the box (shared/movement/box.h) that they mean. Inputs are data, starts, ends, axes and steps. Pure.
 #pragma once
 
 #include <cstdint>
 
-#include "shared/box.h"
 #include "shared/computed_extents.h"
+#include "shared/movement/box.h"
 
 namespace heddle::operators {
 

@@ -1,4 +1,4 @@
-#include "shared/boxes.h"
+#include "shared/movement/boxes.h"
 
 #include <numeric>
 #include <string>

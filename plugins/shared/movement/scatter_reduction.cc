@@ -1,4 +1,4 @@
-#include "shared/scatter_reduction.h"
+#include "shared/movement/scatter_reduction.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "shared/box.h"
+#include "shared/movement/box.h"
 
 #include <utility>
 

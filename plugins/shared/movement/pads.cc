@@ -1,4 +1,4 @@
-#include "shared/pads.h"
+#include "shared/movement/pads.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "shared/slices.h"
+#include "shared/movement/slices.h"
 
 #include <algorithm>
 #include <string>

@@ -1,11 +1,11 @@
-// The boxes (shared/box.h) of Transpose, Reorder, Expand, Tile, DepthToSpace, SpaceToDepth and of the parts of Concat and Split, in any
-// physical layout of either side. Pure.
+// The boxes (shared/movement/box.h) of Transpose, Reorder, Expand, Tile, DepthToSpace, SpaceToDepth and of the parts of Concat and Split,
+// in any physical layout of either side. Pure.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "shared/box.h"
+#include "shared/movement/box.h"
 
 namespace heddle::operators {
 
