@@ -73,7 +73,7 @@ TEST(ToolMistakes, ThosePlantedByOthersAreFoundAndNamed) {
     if (line.rfind('#', 0) == 0 || !(words >> file >> type >> number >> mistake)) continue;
     rows[file.substr(0, file.find('.'))][type] = mistake;
   }
-  size_t planted = 0;
+  size_t planted = 0, left_out = 0;
   for (const auto& [plugin, mistakes] : rows) {
     const Json object = heddle_json({"plugin", "check", test_plugin("planted_" + plugin)}, 1);
     const bool sanitized = !object["not_examined"].empty();  // a sanitizer ends the process in its own words
@@ -87,7 +87,10 @@ TEST(ToolMistakes, ThosePlantedByOthersAreFoundAndNamed) {
         EXPECT_EQ(one["status"], "pass") << plugin << ": " << one;
         continue;
       }
-      if (not_examined.contains(row->second)) continue;
+      if (not_examined.contains(row->second)) {
+        ++left_out;  // under a sanitizer
+        continue;
+      }
       EXPECT_EQ(one["status"], "fail") << plugin << " has " << row->second << ": " << one;
       if (!sanitized) {
         EXPECT_EQ(one["mistake"], Json(row->second)) << plugin << ": " << one;
@@ -97,7 +100,8 @@ TEST(ToolMistakes, ThosePlantedByOthersAreFoundAndNamed) {
     for (const auto& [type, mistake] : mistakes) EXPECT_TRUE(seen.contains(type)) << plugin << " has no " << type;
   }
   RecordProperty("planted", static_cast<int>(planted));
-  EXPECT_GE(planted, 150u);
+  EXPECT_GE(planted + left_out, 150u);
+  EXPECT_GE(planted, 130u);
 }
 
 }  // namespace

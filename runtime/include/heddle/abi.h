@@ -374,7 +374,8 @@ typedef struct heddle_gradient_node {
   const heddle_attribute* const* attributes; /* null-terminated list, or null */
 } heddle_gradient_node;
 
-/* Handles with which a gradient callback builds what attributes decide. */
+/* Handles with which a gradient callback builds what attributes decide: one for each port of the operator at least, 0 where the node has
+   nothing there. */
 typedef uint64_t heddle_value_handle; /* 0: absent */
 typedef struct heddle_gradient_builder {
   uint32_t struct_size;

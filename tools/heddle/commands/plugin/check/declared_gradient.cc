@@ -147,8 +147,10 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
   BuilderCall builder;
   builder.registry = &registry;
   const AttributeTable table(schema, call.attributes);
-  std::vector<heddle_value_handle> x, y, dy, dx(call.inputs.size(), 0);
+  // A handle for each port, though the call leaves out the last ones.
+  std::vector<heddle_value_handle> x, y, dy, dx(std::max<size_t>(call.inputs.size(), schema.op->input_count), 0);
   for (const auto& value : call.inputs) x.push_back(builder.add(value));
+  x.resize(dx.size(), 0);
   for (const auto& value : outputs) y.push_back(builder.add(value));
   for (const auto& value : output_gradients) dy.push_back(builder.add(value));
   heddle_gradient_builder& abi = builder.abi;
@@ -182,6 +184,7 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
     }
     result.of_inputs.push_back(dx[i] == 0 ? nullptr : builder.values[dx[i] - 1]);
   }
+  result.of_inputs.resize(call.inputs.size());
   return result;
 }
 
