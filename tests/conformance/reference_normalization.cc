@@ -169,6 +169,8 @@ Row rms() {
       of_rows([](const std::string& x, const std::string& p, const std::string& more) { return "T" + x + ", U" + p + behind(more); });
   cases.push_back({Kind::large, "f32[801,257], f32[257]"});
   for (const char* stash : {"1", "10", "11"}) cases.push_back({Kind::odd, "T[3,5,17] = -9..9, U[17]; stash_type=" + std::string(stash)});
+  // Squares that f32 does not have.
+  cases.push_back({Kind::odd, "f32[2,4] = 1e25 2e25 -1e25 3e25 1 2 3 4, f32[4]; stash_type=11"});
   return {.type = "RMSNormalization", .reference = rms_normalization, .cases = cases, .ulps = 2.5, .ulps_of = halves};
 }
 
