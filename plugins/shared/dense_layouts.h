@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "shared/api.h"
+#include "shared/operator_api.h"
 
 namespace heddle::operators {
 

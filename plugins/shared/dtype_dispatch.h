@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "shared/api.h"
+#include "shared/operator_api.h"
 
 namespace heddle::operators {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "shared/api.h"
+#include "shared/operator_api.h"
 #include "shared/tile_cap.h"
 
 namespace heddle::operators {

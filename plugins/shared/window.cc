@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "shared/api.h"
+#include "shared/operator_api.h"
 #include "shared/dims.h"
 
 namespace heddle::operators {

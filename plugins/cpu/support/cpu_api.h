@@ -1,7 +1,7 @@
 // What operator authors use of Heddle, and what plugins share, in this plugin's own namespace.
 #pragma once
 
-#include "shared/api.h"
+#include "shared/operator_api.h"
 
 namespace heddle::cpu {
 

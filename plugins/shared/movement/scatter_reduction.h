@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shared/api.h"
+#include "shared/operator_api.h"
 
 namespace heddle::operators {
 

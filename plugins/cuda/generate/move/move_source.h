@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "generate/launch_plan.h"
-#include "shared/api.h"
+#include "shared/operator_api.h"
 
 namespace heddle::cuda {
 
