@@ -258,6 +258,7 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
     if (!ended) {
       stream.silent_ = true;
       stream.silent_label_ = job->label;
+      stream.manners.counts.silences.fetch_add(1, std::memory_order_release);
     }
     // Whoever was told may go on before anything else is done.
     if (job->kind == Job::Kind::notify && seed_ != 0 && draw() % 2 == 0) lag(lock);

@@ -28,6 +28,7 @@ typedef struct sim_counts {
   uint64_t calls; /* of the backend by the host, for work: enqueue, synchronize, query */
   uint64_t works, launches, copies, pageable_copies, peer_copies, waits, records, callbacks, synchronizes, queries, allocations;
   uint64_t streams, events; /* that there are now; streams of a program's own, made with create_stream, too */
+  uint64_t silences;        /* works that never end, as they were told */
 } sim_counts;
 
 typedef struct sim_native_table {

@@ -78,6 +78,7 @@ Row matmul() {
                     {Kind::large, "f32[301,67], f32[67,133]"},
                     // Deeper than what a library is asked for: sums of double then.
                     {Kind::large, "f32[16777216], f32[16777216,1]"},
+                    {Kind::large, "f32[1,5000001] = 0..1, f32[5000001,2] = 0..1"},
                     {Kind::large, "f32[7,129], f32[129,3001]"},
                     {Kind::large, "f32[13,45,31], f32[13,31,151]"},
                     {Kind::large, "f32[5,3,45,31], f32[3,31,201]"},

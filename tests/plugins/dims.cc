@@ -13,6 +13,13 @@ Status affine(In<float> x, In<float> scale, OptionalIn<float> shift, Out<float> 
   return {};
 }
 
+// Of x alone. The handles are three, though a node may leave the shift out.
+heddle_status affine_gradient(const heddle_gradient_builder* g) {
+  if (g->input_count != 3) return HEDDLE_ERROR_INVALID;
+  const heddle_value_handle product[] = {g->output_gradients[0], g->inputs[1]};
+  return g->emit(g, "", "Mul", product, 2, g->input_gradients, 1, nullptr, 0);
+}
+
 // The matrix product of every pair.
 Status product(In<float> a, In<float> b, Out<float> c) {
   const int64_t m = a.dims[a.dims.rank - 2], k = a.dims[a.dims.rank - 1], n = b.dims[b.dims.rank - 1];
@@ -34,7 +41,19 @@ Status area(In<float> boxes, Out<float> areas) {
 }  // namespace
 
 HEDDLE_PLUGIN("dims", "1.0", plugin) {
-  plugin.add(Op("Affine", "dims").in("x").dims("N C").in("scale").dims("C").optional("shift").dims("C").out("y").dims("N C").cpu<affine>());
+  plugin.add(Op("Affine", "dims")
+                 .in("x")
+                 .dims("N C")
+                 .in("scale")
+                 .dims("C")
+                 .not_differentiable()
+                 .optional("shift")
+                 .dims("C")
+                 .not_differentiable()
+                 .out("y")
+                 .dims("N C")
+                 .cpu<affine>()
+                 .gradient(affine_gradient));
   plugin.add(Op("Product", "dims").in("a").dims("... M K").in("b").dims("... K N").out("c").dims("... M N").cpu<product>());
   plugin.add(Op("Area", "dims").in("boxes").dims("B 4").out("areas").dims("B").cpu<area>());
 }

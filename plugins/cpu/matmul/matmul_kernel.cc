@@ -19,6 +19,13 @@ namespace {
 constexpr double plain_flops = 4096;    // up to here loops are faster than a call of oneDNN
 constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 constexpr uint64_t alignment = 64;
+constexpr int64_t few_columns = 16;
+
+// Parts of one row's few columns, millions deep: oneDNN adds the terms of a lone column one after the other, and they drown in their sum.
+bool are_narrow(const std::vector<MatMulTile>& tiles, const MatMulProblem& problem) {
+  return std::any_of(tiles.begin(), tiles.end(),
+                     [&](const MatMulTile& tile) { return tile.columns < std::min(few_columns, problem.columns); });
+}
 
 }  // namespace
 
@@ -36,11 +43,14 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   plain_ = problem_.flops() <= plain_flops;
-  by_rows_ = false;
+  by_rows_ = in_double_ = false;
   const std::vector<MatMulTile> whole = {{0, problem_.images(), 0, problem_.rows, 0, problem_.columns}};
   if (plain_) {
     tiles_.push_back({whole[0]});
-  } else if (const std::vector<MatMulTile> tiles = divide_matmul(problem_, constant_b_); !tiles.empty()) {
+  } else if (const std::vector<MatMulTile> tiles = divide_matmul(problem_, constant_b_); are_narrow(tiles, problem_)) {
+    plain_ = in_double_ = true;
+    for (const MatMulTile& tile : tiles) tiles_.push_back({tile});
+  } else if (!tiles.empty()) {
     if (!epilogue_.empty() && is_bias(epilogue_[0], HEDDLE_OPERAND_LAST_DIMENSION)) {
       bias_input_ = epilogue_[0].operand_input;
       first_stage_ = 1;
@@ -50,7 +60,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
     HEDDLE_PLUGIN_CHECK(build(context, tiles, divided));
     if (mixes_implementations() && !divided) HEDDLE_PLUGIN_CHECK(build(context, whole, true));
   } else {
-    by_rows_ = plain_ = true;
+    by_rows_ = plain_ = in_double_ = true;
   }
   stage_offset_ = 0;
   for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->scratch_bytes());
@@ -60,7 +70,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
     row_tiling_.plan(context, problem_.flops(), 1.0);
   else
     context.set_tiles(static_cast<int64_t>(tiles_.size()));
-  context.set_cost_ns(300.0 + problem_.flops() / (by_rows_ ? 1.0 : flops_per_ns));
+  context.set_cost_ns(300.0 + problem_.flops() / (in_double_ ? 1.0 : flops_per_ns));
   return {};
 }
 
@@ -146,24 +156,25 @@ Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile
 }
 
 // In double: sums may be of so many terms that a float stops growing.
-Status MatMulDriver::run_row(const RunContext& context, const MatMulTile& tile, int64_t image) const {
+Status MatMulDriver::run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image) const {
   constexpr int64_t width = 64;
-  const auto* a =
-      static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
+  const auto* a = static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
   const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
-  auto* y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row;
+  auto* y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image);
   CancellationPoll poll(context);
-  for (int64_t first = 0; first < problem_.columns; first += width) {
-    const int64_t n = std::min(width, problem_.columns - first);
-    double sums[width] = {};
-    for (int64_t k = 0; k < problem_.depth; ++k) {
-      if (poll.stops(n)) return cancelled();
-      const double factor = static_cast<double>(a[k * problem_.a.column]);
-      const float* from = b + k * problem_.b.row + first * problem_.b.column;
-      for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);
+  const int64_t end = tile.first_column + tile.columns;
+  for (int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row)
+    for (int64_t first = tile.first_column; first < end; first += width) {
+      const int64_t n = std::min(width, end - first);
+      double sums[width] = {};
+      for (int64_t k = 0; k < problem_.depth; ++k) {
+        if (poll.stops(n)) return cancelled();
+        const double factor = static_cast<double>(a[row * problem_.a.row + k * problem_.a.column]);
+        const float* from = b + k * problem_.b.row + first * problem_.b.column;
+        for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);
+      }
+      for (int64_t j = 0; j < n; ++j) y[row * problem_.y.row + first + j] = static_cast<float>(sums[j]);
     }
-    for (int64_t j = 0; j < n; ++j) y[first + j] = static_cast<float>(sums[j]);
-  }
   return {};
 }
 
@@ -181,7 +192,7 @@ Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& pla
   int64_t images = 1;
   size_t done = first_stage_;
   if (plain_) {
-    HEDDLE_PLUGIN_CHECK(by_rows_ ? run_row(context, tile, image) : run_plain(context, tile, image));
+    HEDDLE_PLUGIN_CHECK(in_double_ ? run_in_double(context, tile, image) : run_plain(context, tile, image));
   } else {
     const MatMulPrimitive& primitive = *primitives_[placed.primitive];
     images = primitive.extents().images;

@@ -35,7 +35,7 @@ class MatMulDriver {
   Status pack(PrepareContext& context, PlacedTile* placed) const;
   Status run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
   Status run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const;
-  Status run_row(const RunContext& context, const MatMulTile& tile, int64_t image) const;
+  Status run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image) const;
   Status run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
   bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
   bool mixes_implementations() const;
@@ -47,6 +47,7 @@ class MatMulDriver {
   const float* b_content_ = nullptr;  // valid in prepare only
   bool plain_ = false;                // loops instead of oneDNN, in one tile
   bool by_rows_ = false;              // loops, in tiles of rows: what oneDNN is not asked for
+  bool in_double_ = false;            // loops whose sums are doubles
   Tiling row_tiling_;
   int32_t bias_input_ = -1;  // of the first stage, when it is the primitives' bias
   size_t first_stage_ = 0;   // behind the bias

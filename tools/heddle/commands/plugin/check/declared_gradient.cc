@@ -184,7 +184,7 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
     }
     result.of_inputs.push_back(dx[i] == 0 ? nullptr : builder.values[dx[i] - 1]);
   }
-  result.of_inputs.resize(call.inputs.size());
+  result.of_inputs.resize(call.inputs.size());  // ports that the call leaves out have no gradient to compare
   return result;
 }
 
