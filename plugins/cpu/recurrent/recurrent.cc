@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "families.h"
-#include "recurrent/recurrent_activation.h"
 #include "shared/dims.h"
+#include "shared/recurrent_activation.h"
+#include "shared/recurrent_shape.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -17,50 +18,10 @@ namespace {
 
 using Kind = RecurrentActivation::Kind;
 
-// Where a tensor of [time, batch, width] or, with layout 1, [batch, time, width] keeps (t, b); and so on for the others.
-struct RecurrentShape {
-  int64_t times = 0, batches = 0, inputs = 0, hidden = 0;
-  int directions = 1;
-  bool batch_first = false;
-  int64_t x(int64_t t, int64_t b) const { return (batch_first ? b * times + t : t * batches + b) * inputs; }
-  int64_t y(int64_t t, int64_t d, int64_t b) const {
-    return (batch_first ? (b * times + t) * directions + d : (t * directions + d) * batches + b) * hidden;
-  }
-  int64_t state(int64_t d, int64_t b) const { return (batch_first ? b * directions + d : d * batches + b) * hidden; }
-};
-
-Status direction_count(const Attributes& attributes, int* directions) {
-  const std::string text = attributes.s("direction");
-  if (text != "forward" && text != "reverse" && text != "bidirectional")
-    return invalid("direction is \"" + text + "\", expected forward, reverse or bidirectional");
-  *directions = text == "bidirectional" ? 2 : 1;
-  return {};
-}
-
-Status read_shape(const Attributes& attributes, Dims x, Dims w, int gates, RecurrentShape* shape) {
-  HEDDLE_PLUGIN_CHECK(direction_count(attributes, &shape->directions));
-  shape->batch_first = attributes.i("layout") != 0;
-  if (x.rank != 3) return invalid("X has shape " + dims_text(x) + ", expected three dimensions");
-  shape->times = x[shape->batch_first ? 1 : 0];
-  shape->batches = x[shape->batch_first ? 0 : 1];
-  shape->inputs = x[2];
-  if (w.rank != 3 || w[0] != shape->directions || w[1] % gates || w[2] != shape->inputs)
-    return invalid("W has shape " + dims_text(w) + ", expected [" + std::to_string(shape->directions) + ", " + std::to_string(gates) +
-                   " * hidden_size, " + std::to_string(shape->inputs) + "]");
-  shape->hidden = w[1] / gates;
-  const int64_t declared = attributes.i("hidden_size", shape->hidden);
-  if (declared != shape->hidden)
-    return invalid("hidden_size is " + std::to_string(declared) + ", W is made for " + std::to_string(shape->hidden));
-  return {};
-}
-
-// Ports that all three share; LSTM has initial_c and P behind them.
-enum Port : uint32_t { port_x, port_w, port_r, port_b, port_lengths, port_h, port_c, port_p };
-
 template <int gates>
 Status infer_recurrent(InferContext& context) {
   RecurrentShape s;
-  HEDDLE_PLUGIN_CHECK(read_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s));
+  HEDDLE_PLUGIN_CHECK(read_recurrent_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s));
   const std::vector<int64_t> state =
       s.batch_first ? std::vector<int64_t>{s.batches, s.directions, s.hidden} : std::vector<int64_t>{s.directions, s.batches, s.hidden};
   const auto expect = [&](uint32_t port, const char* name, const std::vector<int64_t>& dims) -> Status {
@@ -86,7 +47,7 @@ Status infer_recurrent(InferContext& context) {
 template <int gates>
 void recurrent_cost(CostContext& context) {
   RecurrentShape s;
-  if (!read_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s).ok()) return;
+  if (!read_recurrent_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s).ok()) return;
   const auto n = static_cast<double>(s.hidden);
   context.set_flops(2.0 * static_cast<double>(s.times) * static_cast<double>(s.batches) * s.directions * gates * n *
                     (static_cast<double>(s.inputs) + n));
@@ -183,16 +144,15 @@ class Recurrent {
  public:
   Status create(const CreateContext& context) {
     const Attributes& a = context.attributes;
-    HEDDLE_PLUGIN_CHECK(read_shape(a, dims_of(*context.input(port_x)), dims_of(*context.input(port_w)), CellKind::gates, &shape_));
+    HEDDLE_PLUGIN_CHECK(
+        read_recurrent_shape(a, dims_of(*context.input(port_x)), dims_of(*context.input(port_w)), CellKind::gates, &shape_));
     backward_ = a.s("direction") == "reverse";
     clip_ = a.f("clip");
     variant_ = CellKind::variant() && a.i(CellKind::variant()) != 0;
     return parse_activations(a, shape_.directions, CellKind::activations(), &activations_);
   }
   Status prepare(PrepareContext& context) {
-    const Dims x = dims_of(*context.input(port_x));
-    shape_.times = x[shape_.batch_first ? 1 : 0];
-    shape_.batches = x[shape_.batch_first ? 0 : 1];
+    set_sequences(dims_of(*context.input(port_x)), &shape_);
     const int64_t n = shape_.hidden;
     const double products = static_cast<double>(shape_.times) * static_cast<double>(shape_.batches) * shape_.directions * CellKind::gates *
                             static_cast<double>(n) * static_cast<double>(shape_.inputs + n);
@@ -206,8 +166,6 @@ class Recurrent {
   }
 
  private:
-  static Dims dims_of(const heddle_type& type) { return {type.dims, type.rank}; }
-  static Dims dims_of(const heddle_tensor& tensor) { return {tensor.dims, tensor.rank}; }
   template <class T>
   static const T* data_of(const RunContext& context, uint32_t port) {
     return port < context.input_count && context.inputs[port] ? static_cast<const T*>(context.inputs[port]->data) : nullptr;

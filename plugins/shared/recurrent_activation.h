@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "support/cpu_api.h"
+#include "shared/operator_api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 struct RecurrentActivation {
   enum class Kind : uint8_t {
@@ -62,4 +62,4 @@ struct RecurrentActivation {
 Status parse_activations(const Attributes& attributes, int directions, const std::vector<RecurrentActivation::Kind>& defaults,
                          std::vector<RecurrentActivation>* activations);
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

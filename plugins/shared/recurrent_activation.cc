@@ -1,9 +1,9 @@
 // Names and default parameters of the recurrent operators' activation functions (ONNX operator specification, RNN-14).
-#include "recurrent/recurrent_activation.h"
+#include "shared/recurrent_activation.h"
 
 #include <cctype>
 
-namespace heddle::cpu {
+namespace heddle::operators {
 namespace {
 
 struct Known {
@@ -48,4 +48,4 @@ Status parse_activations(const Attributes& attributes, int directions, const std
   return {};
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators
