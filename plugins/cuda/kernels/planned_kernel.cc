@@ -14,6 +14,20 @@ bool has_extents(const heddle_tensor* const* tensors, uint32_t count) {
 
 }  // namespace
 
+Status start_step(const GpuKernel& kernel, const RunContext& context, const Step& step, cudaKernel_t entry) {
+  if (step.blocks == 0) return {};
+  decltype(step.words) words = step.words;
+  for (uint32_t i = 0; i < step.address_count; ++i) {
+    const Address& a = step.addresses[i];
+    const void* const at = a.of == Address::scratch ? static_cast<const char*>(context.scratch) + a.offset
+                           : a.of == Address::input ? context.inputs[a.index]->data
+                                                    : context.outputs[a.index]->data;
+    words[a.word] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at));
+  }
+  const Launch shape = {kernel.blocks_for(step.blocks * step.threads, step.threads), step.threads};
+  return kernel.start_kernel(context, entry, shape, words.data());
+}
+
 Status PlannedKernel::begin(const CreateContext& context, std::unique_ptr<Launches> launches) {
   launches_ = std::move(launches);
   own_inputs_ = own_inputs(context);
@@ -44,29 +58,16 @@ Status PlannedKernel::prepare(PrepareContext& context) {
   return {};
 }
 
-Status PlannedKernel::launch_step(const RunContext& context, const Step& step) const {
-  if (step.blocks == 0) return {};
-  decltype(step.words) words = step.words;
-  for (uint32_t i = 0; i < step.address_count; ++i) {
-    const Address& a = step.addresses[i];
-    const void* const at = a.of == Address::scratch ? static_cast<const char*>(context.scratch) + a.offset
-                           : a.of == Address::input ? context.inputs[a.index]->data
-                                                    : context.outputs[a.index]->data;
-    words[a.word] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at));
-  }
-  const Launch shape = {blocks_for(step.blocks * step.threads, step.threads), step.threads};
-  return start_kernel(context, kernels_[step.kernel], shape, words.data());
-}
-
 Status PlannedKernel::run(const RunContext& context, int64_t, int64_t) const {
   if (!varies_) {
-    for (const Step& step : steps_) HEDDLE_PLUGIN_CHECK(launch_step(context, step));
+    for (const Step& step : steps_) HEDDLE_PLUGIN_CHECK(start_step(*this, context, step, kernels_[step.kernel]));
     return {};
   }
   LaunchPlan plan;
   HEDDLE_PLUGIN_CHECK(launches_->plan({context.inputs, context.outputs, own_inputs_, context.output_count}, &plan));
   if (plan.scratch_bytes > scratch_bytes_) return invalid("extents are larger than those it was prepared for");
-  for (uint32_t i = 0; i < plan.step_count; ++i) HEDDLE_PLUGIN_CHECK(launch_step(context, plan.steps[i]));
+  for (uint32_t i = 0; i < plan.step_count; ++i)
+    HEDDLE_PLUGIN_CHECK(start_step(*this, context, plan.steps[i], kernels_[plan.steps[i].kernel]));
   return {};
 }
 

@@ -10,6 +10,9 @@
 
 namespace heddle::cuda {
 
+// [run] One launch of a plan, whose addresses are those that the run has.
+Status start_step(const GpuKernel& kernel, const RunContext& context, const Step& step, cudaKernel_t entry);
+
 class PlannedKernel : public GpuKernel {
  public:
   Status prepare(PrepareContext& context);
@@ -20,8 +23,6 @@ class PlannedKernel : public GpuKernel {
   Status begin(const CreateContext& context, std::unique_ptr<Launches> launches);
 
  private:
-  Status launch_step(const RunContext& context, const Step& step) const;
-
   std::unique_ptr<Launches> launches_;
   uint32_t own_inputs_ = 0;
   bool varies_ = false;  // planned in each run

@@ -9,9 +9,6 @@ namespace {
 using operators::MatMulProblem;
 using operators::MatrixStrides;
 
-constexpr uint64_t most_workspace = uint64_t{32} << 20;  // what NVIDIA advises for its newest devices (cuBLAS, cublasSetWorkspace)
-constexpr uint64_t workspace_alignment = 256;
-constexpr int64_t given_alignment = 64;  // of what a plan gives
 constexpr size_t most_parts = 4096;
 
 // Texts as the host writes them (expression.h, print).
@@ -44,7 +41,7 @@ ProductShape::Matrix matrix_of(const MatrixStrides& strides, size_t batch_axis) 
 
 // Bytes that every address is a multiple of.
 uint32_t alignment_of(const ProductShape& shape, int64_t element_bytes, const std::vector<int64_t>& offsets) {
-  int64_t bytes = given_alignment;
+  int64_t bytes = MatrixProduct::given_alignment;
   for (const int64_t step : {shape.a.step, shape.b.step, shape.d.step}) bytes = std::gcd(bytes, step * element_bytes);
   for (const int64_t offset : offsets) bytes = std::gcd(bytes, offset * element_bytes);
   return static_cast<uint32_t>(bytes);
@@ -128,11 +125,12 @@ Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const
   shape.has_c = c_ >= 0;
   shape.has_bias = bias_ >= 0;
   HEDDLE_PLUGIN_CHECK(divide(problem, &shape));
-  const uint64_t budget = context.scratch_budget() > workspace_alignment ? context.scratch_budget() - workspace_alignment : 0;
-  HEDDLE_PLUGIN_CHECK(product_.choose(device(), library_.made()->handle(), shape, std::min(budget, most_workspace)));
+  const uint64_t budget =
+      context.scratch_budget() > MatrixProduct::workspace_alignment ? context.scratch_budget() - MatrixProduct::workspace_alignment : 0;
+  HEDDLE_PLUGIN_CHECK(product_.choose(device(), library_.made()->handle(), shape, std::min(budget, MatrixProduct::most_workspace)));
   if (bias_ >= 0 && context.input(static_cast<uint32_t>(bias_))->data)
     HEDDLE_PLUGIN_CHECK(product_.expect_bias(context.input(static_cast<uint32_t>(bias_))->data));
-  if (product_.workspace_bytes() > 0) context.set_scratch(product_.workspace_bytes() + workspace_alignment);
+  if (product_.workspace_bytes() > 0) context.set_scratch(product_.workspace_bytes() + MatrixProduct::workspace_alignment);
   const std::vector<Stage> rest(stages.begin() + static_cast<std::ptrdiff_t>(absorbed), stages.end());
   return tail_.prepare(device(), rest, y, context.inputs());
 }
@@ -154,7 +152,8 @@ Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
   operands.beta = beta_;
   operands.bias = bias_ < 0 ? nullptr : context.inputs[bias_]->data;
   const auto scratch = reinterpret_cast<uintptr_t>(context.scratch);
-  operands.workspace = reinterpret_cast<void*>((scratch + workspace_alignment - 1) / workspace_alignment * workspace_alignment);
+  operands.workspace = reinterpret_cast<void*>((scratch + MatrixProduct::workspace_alignment - 1) / MatrixProduct::workspace_alignment *
+                                               MatrixProduct::workspace_alignment);
   const cublasLtHandle_t handle = library_.made()->handle();
   const TraceRange range(trace_name());
   for (const Part& part : parts_) {

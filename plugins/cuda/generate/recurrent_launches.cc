@@ -1,0 +1,145 @@
+#include "generate/recurrent_launches.h"
+
+#include <algorithm>
+
+#include "generate/dtype_names.h"
+
+namespace heddle::cuda {
+namespace {
+
+using operators::RecurrentActivation;
+
+constexpr unsigned int recurrent_threads = 128;
+
+// In the order of RecurrentActivation::Kind.
+constexpr const char* activation_names[] = {"relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
+                                            "scaled_tanh", "hard_sigmoid", "elu",     "softsign", "softplus"};
+
+std::string constant(const char* type, const char* name, int64_t value) {
+  return std::string("  static constexpr ") + type + " " + name + " = " + std::to_string(value) + ";\n";
+}
+std::string function(const std::string& head, const std::string& body) {
+  return "  HEDDLE_INLINE_MEMBER " + head + " { " + body + " }\n";
+}
+
+}  // namespace
+
+void RecurrentLaunches::place() {
+  LaunchPlan plan;
+  const int64_t units = shape.directions * shape.batches, width = static_cast<int64_t>(plugin::byte_width(dtype_));
+  const auto take = [&](int64_t elements) { return plan.take(static_cast<uint64_t>(elements * width)); };
+  scratch_.projections = take(units * shape.times * gates() * shape.hidden);
+  scratch_.products = take(units * gates() * shape.hidden);
+  scratch_.h = take(units * shape.hidden);
+  scratch_.c = cell == RecurrentCell::lstm ? take(units * shape.hidden) : 0;
+  scratch_.reset = resets_before() ? take(units * shape.hidden) : 0;
+  scratch_.bytes = plan.scratch_bytes;
+}
+
+void RecurrentLaunches::parameters(ParameterWriter& writer) const {
+  const char* const type = stored_type(dtype_);
+  writer.number("step", int64_t{0});
+  writer.number("times", shape.times);
+  writer.number("batches", shape.batches);
+  writer.number("hidden", shape.hidden);
+  writer.number("elements", shape.directions * shape.batches * shape.hidden);
+  writer.number("clip", clip);
+  for (size_t i = 0; i < activations.size(); ++i) {
+    writer.number(("alpha" + std::to_string(i)).c_str(), activations[i].alpha);
+    writer.number(("beta" + std::to_string(i)).c_str(), activations[i].beta);
+  }
+  writer.address("const ", type, "projections", Address::scratch, 0, scratch_.projections);
+  writer.address("", type, "products", Address::scratch, 0, scratch_.products);
+  writer.address("", type, "h", Address::scratch, 0, scratch_.h);
+  if (cell == RecurrentCell::lstm) writer.address("", type, "c", Address::scratch, 0, scratch_.c);
+  if (resets_before()) writer.address("", type, "reset", Address::scratch, 0, scratch_.reset);
+  const auto given = [&](uint32_t port, const char* of, const char* name) {
+    if (has_[port]) writer.address("const ", of, name, Address::input, port);
+  };
+  given(operators::port_b, type, "bias");
+  given(operators::port_lengths, "i32", "lengths");
+  given(operators::port_h, type, "initial_h");
+  given(operators::port_c, type, "initial_c");
+  given(operators::port_p, type, "peepholes");
+  if (y_) writer.address("", type, "y", Address::output, 0);
+  if (y_h_) writer.address("", type, "y_h", Address::output, 1);
+  if (y_c_) writer.address("", type, "y_c", Address::output, 2);
+}
+
+// Function k of a direction, and of two where they differ.
+std::string RecurrentLaunches::activations_text() const {
+  const auto call = [&](size_t i) {
+    const std::string number = std::to_string(i);
+    return std::string("activation_") + activation_names[static_cast<size_t>(activations[i].kind)] + "<C>(x, (C)p.alpha" + number +
+           ", (C)p.beta" + number + ")";
+  };
+  const auto same = [](const RecurrentActivation& a, const RecurrentActivation& b) {
+    return a.kind == b.kind && a.alpha == b.alpha && a.beta == b.beta;
+  };
+  std::string text;
+  for (size_t k = 0; k < functions(); ++k) {
+    const size_t other = functions() + k;
+    const bool alike = shape.directions == 1 || same(activations[k], activations[other]);
+    text += function("C activated" + std::to_string(k) + "(const Parameters& p, Index d, C x)",
+                     "return " + (alike ? call(k) : "d == 0 ? " + call(k) + " : " + call(other)) + ";");
+  }
+  return text;
+}
+
+std::string RecurrentLaunches::members_text() const {
+  const std::string zero = "return (C)0;";
+  const auto reads = [&](const char* name, bool given, const char* member) {
+    return function(std::string("C ") + name + "(const Parameters& p, Index at)",
+                    given ? std::string("return p.") + member + "[at];" : zero);
+  };
+  const auto writes = [&](const char* name, bool asked, const char* member) {
+    return function(std::string("void ") + name + "(const Parameters& p, Index at, C x)",
+                    asked ? std::string("p.") + member + "[at] = x;" : std::string());
+  };
+  return constant("int", "CELL", static_cast<int>(cell)) + constant("int", "GATES", gates()) +
+         constant("int", "DIRECTIONS", shape.directions) + constant("bool", "BATCH_FIRST", shape.batch_first) +
+         constant("bool", "PEEPHOLES", has_[operators::port_p]) + constant("bool", "RESETS_BEFORE", resets_before()) +
+         constant("bool", "INPUT_FORGET", cell == RecurrentCell::lstm && variant) +
+         function("bool backward(Index d)", backward ? "return true;" : "return d == 1;") +
+         function("i64 length(const Parameters& p, Index b)",
+                  has_[operators::port_lengths] ? "return (i64)p.lengths[b];" : "return p.times;") +
+         reads("bias", has_[operators::port_b], "bias") + reads("peephole", has_[operators::port_p], "peepholes") +
+         reads("initial_h", has_[operators::port_h], "initial_h") + reads("initial_c", has_[operators::port_c], "initial_c") +
+         writes("put_y", y_, "y") + writes("put_h", y_h_, "y_h") + writes("put_c", y_c_, "y_c") + activations_text();
+}
+
+void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
+  dtype_ = operands.input(operators::port_x)->dtype;
+  for (uint32_t port = 0; port <= operators::port_p; ++port) has_[port] = operands.input(port) != nullptr;
+  y_ = operands.output(0) != nullptr;
+  y_h_ = operands.output(1) != nullptr;
+  y_c_ = operands.output(2) != nullptr;
+  wide_ = is_wide(shape.directions * shape.batches * std::max<int64_t>(shape.times, 1) * gates() * shape.hidden);
+  place();
+  source->use("recurrent");
+  std::string members;
+  ParameterWriter writer(&members, nullptr);
+  parameters(writer);
+  const std::string scope = source->prefix + "recurrent_scope";
+  source->text += "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " + compute_type(dtype_) +
+                  " C;\nstruct Parameters {\n" + members + "};\nstruct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope +
+                  "::C C;\n" + members_text() + "};\n";
+  const auto add = [&](const char* name) {
+    source->text += "HEDDLE_KERNEL(" + source->entry(std::string("recurrent_") + name) + ", Parameters, p) {\n  recurrent_" + name +
+                    "<F, Parameters>(p);\n}\n";
+  };
+  add("begin");
+  add("step");
+  if (resets_before()) add("reset");
+  source->text += "}\n";
+}
+
+Step RecurrentLaunches::launch(Kernel kernel) const {
+  LaunchPlan plan;
+  Step& step = plan.add(kernel, recurrent_threads, blocks_of(shape.directions * shape.batches * shape.hidden, recurrent_threads));
+  ParameterWriter writer(nullptr, &step);
+  parameters(writer);
+  return step;
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,59 @@
+// RNN, GRU and LSTM as launches between products of matrices (text/recurrent.cuh): what lies where in scratch, and the kernels before the
+// first step, of GRU between the two products of a step, and behind them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generate/launch_plan.h"
+#include "heddle/op.h"
+#include "shared/recurrent_activation.h"
+#include "shared/recurrent_shape.h"
+
+namespace heddle::cuda {
+
+enum class RecurrentCell : uint8_t { rnn, gru, lstm };
+
+class RecurrentLaunches {
+ public:
+  RecurrentCell cell = RecurrentCell::rnn;  // before choose()
+  operators::RecurrentShape shape;
+  bool backward = false;  // of one direction
+  bool variant = false;   // GRU: linear_before_reset; LSTM: input_forget
+  double clip = 0;        // 0: none
+  std::vector<operators::RecurrentActivation> activations;
+
+  int gates() const { return cell == RecurrentCell::rnn ? 1 : cell == RecurrentCell::gru ? 3 : 4; }
+  // Functions of a direction.
+  size_t functions() const { return cell == RecurrentCell::rnn ? 1 : cell == RecurrentCell::gru ? 2 : 3; }
+  // Whether a step has a second product, of GRU's hidden gate, with the state that was reset.
+  bool resets_before() const { return cell == RecurrentCell::gru && !variant; }
+
+  // Entries of the source, as Step::kernel numbers them; `reset` only where resets_before().
+  enum Kernel : uint32_t { begin, step, reset };
+  void choose(const Operands& operands, KernelSource* source);
+  // Of time step 0; of another, at_time() of it.
+  Step launch(Kernel kernel) const;
+  static void at_time(int64_t time, Step* step) { step->words[0] = time; }
+
+  // In scratch, of the values' dtype: [directions, rows of X, gates * hidden], [directions, batches, gates * hidden], and states as
+  // [directions, batches, hidden]. Offsets in bytes, valid behind choose().
+  struct Scratch {
+    uint64_t projections = 0, products = 0, reset = 0, h = 0, c = 0, bytes = 0;
+  };
+  const Scratch& scratch() const { return scratch_; }
+
+ private:
+  void place();
+  void parameters(ParameterWriter& writer) const;
+  std::string members_text() const;
+  std::string activations_text() const;
+
+  heddle_dtype dtype_ = HEDDLE_F32;
+  bool wide_ = false, y_ = false, y_h_ = false, y_c_ = false;
+  bool has_[operators::port_p + 1] = {};
+  Scratch scratch_;
+};
+
+}  // namespace heddle::cuda

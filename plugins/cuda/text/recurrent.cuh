@@ -1,0 +1,170 @@
+// RNN, GRU and LSTM between the products: states before the first step, and what a step makes of its products.
+//
+// Of each step the rows of X are multiplied with W beforehand (p.projections, for all steps, in X's order) and the states with R
+// (p.products). Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. A length that
+// is none of a sequence gives NaN: a kernel has nobody to tell.
+//
+// F is generated (generate/recurrent_launches.cc): types Index and C (a float), CELL and other constants, and
+//   bool backward(Index d)   i64 length(p, Index b)   C bias(p, Index at)   C peephole(p, Index at)   C initial_h(p, Index at)
+//   C initial_c(p, Index at)   C activated0..2(p, Index d, C)   void put_y(p, Index at, C)   void put_h(p, ...)   void put_c(p, ...)
+#ifndef HEDDLE_RECURRENT_CUH
+#define HEDDLE_RECURRENT_CUH
+
+enum RecurrentCell { cell_rnn, cell_gru, cell_lstm };
+
+#define HEDDLE_ACTIVATION(name, value)               \
+  template <class C>                                 \
+  HEDDLE_INLINE C activation_##name(C x, C a, C b) { \
+    return value;                                    \
+  }
+HEDDLE_ACTIVATION(relu, x > 0 ? x : (C)0)
+HEDDLE_ACTIVATION(tanh, op_tanh(x))
+HEDDLE_ACTIVATION(sigmoid, op_sigmoid(x))
+HEDDLE_ACTIVATION(affine, a* x + b)
+HEDDLE_ACTIVATION(leaky_relu, x < 0 ? a * x : x)
+HEDDLE_ACTIVATION(thresholded_relu, x > a ? x : (C)0)
+HEDDLE_ACTIVATION(scaled_tanh, a* op_tanh(b* x))
+HEDDLE_ACTIVATION(hard_sigmoid, op_min(op_max(a* x + b, (C)0), (C)1))
+HEDDLE_ACTIVATION(elu, x < 0 ? a * op_expm1(x) : x)
+HEDDLE_ACTIVATION(softsign, x / (1 + op_abs(x)))
+HEDDLE_ACTIVATION(softplus, x > 20 ? x : op_log1p(op_exp(x)))
+
+HEDDLE_INLINE float not_a_number(float) { return __int_as_float(0x7fc00000); }
+HEDDLE_INLINE double not_a_number(double) { return __longlong_as_double(0x7ff8000000000000ll); }
+
+// Element j of the state of direction d and batch entry b, which is number `at` of all.
+template <class F, class P>
+struct StateElement {
+  typedef typename F::Index Index;
+  typedef typename F::C C;
+  const P& p;
+  Index at, j, b, d;
+  __device__ __forceinline__ StateElement(const P& parameters, Index number) : p(parameters), at(number) {
+    const Index unit = number / (Index)p.hidden;
+    j = number - unit * (Index)p.hidden;
+    d = unit / (Index)p.batches;
+    b = unit - d * (Index)p.batches;
+  }
+  // Where the initial and the last state have it.
+  __device__ __forceinline__ Index outside() const { return F::BATCH_FIRST ? (b * (Index)F::DIRECTIONS + d) * (Index)p.hidden + j : at; }
+  __device__ __forceinline__ Index in_y(Index t) const {
+    const Index row =
+        F::BATCH_FIRST ? (b * (Index)p.times + t) * (Index)F::DIRECTIONS + d : (t * (Index)F::DIRECTIONS + d) * (Index)p.batches + b;
+    return row * (Index)p.hidden + j;
+  }
+  // Its element of gate 0 among the projections of step t, and in the products.
+  __device__ __forceinline__ Index projected(Index t) const {
+    const Index row = F::BATCH_FIRST ? b * (Index)p.times + t : t * (Index)p.batches + b;
+    return (d * (Index)p.times * (Index)p.batches + row) * (Index)(F::GATES * p.hidden) + j;
+  }
+  __device__ __forceinline__ Index multiplied() const { return (d * (Index)p.batches + b) * (Index)(F::GATES * p.hidden) + j; }
+  __device__ __forceinline__ bool has_length() const {
+    const i64 length = F::length(p, b);
+    return length >= 0 && length <= p.times;
+  }
+  __device__ __forceinline__ Index step() const { return (Index)(F::backward(d) ? p.times - 1 - p.step : p.step); }
+  __device__ __forceinline__ C clipped(C x) const {
+    const C most = (C)p.clip;
+    return !(most > 0) ? x : x < -most ? -most : x > most ? most : x;
+  }
+  // X W' and H R' of a gate, each with its bias.
+  __device__ __forceinline__ C from_input(int gate) const {
+    const Index row = (Index)(gate * p.hidden);
+    return p.projections[projected(step()) + row] + F::bias(p, d * (Index)(2 * F::GATES * p.hidden) + row + j);
+  }
+  __device__ __forceinline__ C from_state(int gate) const {
+    const Index row = (Index)(gate * p.hidden);
+    return p.products[multiplied() + row] + F::bias(p, d * (Index)(2 * F::GATES * p.hidden) + (Index)(F::GATES * p.hidden) + row + j);
+  }
+  __device__ __forceinline__ C gate(int number) const { return from_input(number) + from_state(number); }
+  // What a gate sees of the cell; without peepholes nothing, be it infinite.
+  __device__ __forceinline__ C seen(int number, C cell) const {
+    if constexpr (F::PEEPHOLES) return F::peephole(p, d * (Index)(3 * p.hidden) + (Index)(number * p.hidden) + j) * cell;
+    return (C)0;
+  }
+  __device__ __forceinline__ void keep(C h, C c, bool last) const {
+    p.h[at] = h;
+    if constexpr (F::CELL == cell_lstm) p.c[at] = c;
+    if (!last) return;
+    F::put_h(p, outside(), h);
+    F::put_c(p, outside(), c);
+  }
+};
+
+#define HEDDLE_STATE_ELEMENTS(F, P, p, element)                                                                             \
+  for (typename F::Index at = (typename F::Index)blockIdx.x * blockDim.x + threadIdx.x; at < (typename F::Index)p.elements; \
+       at += (typename F::Index)gridDim.x * blockDim.x)                                                                     \
+    if (const StateElement<F, P> element(p, at); true)
+
+template <class F, class P>
+HEDDLE_INLINE void recurrent_begin(const P& p) {
+  typedef typename F::C C;
+  HEDDLE_STATE_ELEMENTS(F, P, p, e) {
+    const bool valid = e.has_length();
+    const C none = not_a_number((C)0);
+    e.keep(valid ? F::initial_h(p, e.outside()) : none, valid ? F::initial_c(p, e.outside()) : none, p.times == 0);
+  }
+}
+
+// GRU whose product of the hidden gate is of r * h: the update gate takes the place of its product.
+template <class F, class P>
+HEDDLE_INLINE void recurrent_reset(const P& p) {
+  typedef typename F::C C;
+  HEDDLE_STATE_ELEMENTS(F, P, p, e) {
+    const C z = F::activated0(p, e.d, e.clipped(e.gate(0))), r = F::activated0(p, e.d, e.clipped(e.gate(1)));
+    p.products[e.multiplied()] = z;
+    p.reset[at] = r * p.h[at];
+  }
+}
+
+template <class F, class P, class E>
+HEDDLE_INLINE typename F::C gru_state(const P& p, const E& e) {
+  typedef typename F::C C;
+  C z, recurrent;
+  if constexpr (F::RESETS_BEFORE) {
+    z = p.products[e.multiplied()];
+    recurrent = e.from_state(2);
+  } else {
+    z = F::activated0(p, e.d, e.clipped(e.gate(0)));
+    recurrent = F::activated0(p, e.d, e.clipped(e.gate(1))) * e.from_state(2);
+  }
+  const C next = F::activated1(p, e.d, e.clipped(e.from_input(2) + recurrent));
+  return (1 - z) * next + z * p.h[e.at];
+}
+
+// Gates: input, output, forget, cell. Answers h.
+template <class F, class P, class E>
+HEDDLE_INLINE typename F::C lstm_state(const P& p, const E& e, typename F::C* c) {
+  typedef typename F::C C;
+  const C before = *c;
+  const C in = F::activated0(p, e.d, e.clipped(e.gate(0) + e.seen(0, before)));
+  C forget;
+  if constexpr (F::INPUT_FORGET)
+    forget = 1 - in;
+  else
+    forget = F::activated0(p, e.d, e.clipped(e.gate(2) + e.seen(2, before)));
+  const C after = forget * before + in * F::activated1(p, e.d, e.clipped(e.gate(3)));
+  *c = after;
+  return F::activated0(p, e.d, e.clipped(e.gate(1) + e.seen(1, after))) * F::activated2(p, e.d, after);
+}
+
+template <class F, class P>
+HEDDLE_INLINE void recurrent_step(const P& p) {
+  typedef typename F::C C;
+  HEDDLE_STATE_ELEMENTS(F, P, p, e) {
+    const typename F::Index t = e.step();
+    C h = p.h[at], c = (C)0, y = (C)0;
+    if constexpr (F::CELL == cell_lstm) c = p.c[at];
+    if ((i64)t < F::length(p, e.b)) {
+      if constexpr (F::CELL == cell_rnn) h = F::activated0(p, e.d, e.clipped(e.gate(0)));
+      if constexpr (F::CELL == cell_gru) h = gru_state<F>(p, e);
+      if constexpr (F::CELL == cell_lstm) h = lstm_state<F>(p, e, &c);
+      y = h;
+    }
+    if (!e.has_length()) h = c = y = not_a_number((C)0);
+    F::put_y(p, e.in_y(t), y);
+    e.keep(h, c, p.step + 1 == p.times);
+  }
+}
+
+#endif

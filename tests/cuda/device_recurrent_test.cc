@@ -1,0 +1,282 @@
+// RNN, GRU and LSTM on the CUDA device, by the stand-in's cuBLASLt and the emulated grid: the host's results, whatever their attributes.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+
+#include "conformance/judge.h"
+#include "device_program.h"
+
+namespace heddle::cuda {
+namespace {
+
+using namespace testing_standin;
+
+// A layer of [time, batch, width], and what it has beside X, W and R.
+struct Layer {
+  std::string type = "LSTM";
+  std::string direction = "forward";
+  DType dtype = DType::f32;
+  int64_t times = 4, batches = 3, inputs = 5, hidden = 6, layout = 0;
+  bool bias = false, states = false, peepholes = false;
+  std::vector<int32_t> lengths = {};  // empty: no sequence_lens
+  bool lengths_are_bound = false;
+  std::vector<bool> outputs = {true, true, true};
+  std::vector<Attribute> attributes = {};
+
+  bool is_lstm() const { return type == "LSTM"; }
+  int64_t gates() const { return type == "RNN" ? 1 : type == "GRU" ? 3 : 4; }
+  int64_t directions() const { return direction == "bidirectional" ? 2 : 1; }
+  std::string text() const {
+    std::ostringstream out;
+    out << type << " " << direction << " " << to_string(dtype) << " [" << times << ", " << batches << ", " << inputs << "] to " << hidden
+        << " layout " << layout << (bias ? " bias" : "") << (states ? " states" : "") << (peepholes ? " peepholes" : "")
+        << (lengths.empty() ? "" : " lengths");
+    for (const Attribute& a : attributes) out << " " << a.name;
+    return out.str();
+  }
+};
+
+// Uniform in [-1, 1].
+std::shared_ptr<const Blob> uniform(DType dtype, const Shape& shape, uint64_t seed) {
+  std::mt19937_64 dice(seed);
+  conformance::Numbers numbers = conformance::zeros(dtype, shape);
+  for (conformance::Number& n : numbers.values) n = static_cast<double>(dice() >> 11) * 0x1p-52 - 1;
+  return conformance::blob_of(numbers);
+}
+
+Net net_of(const Layer& l) {
+  NetBuilder b("layer");
+  const int64_t d = l.directions(), rows = l.gates() * l.hidden;
+  const Shape state = l.layout ? Shape{l.batches, d, l.hidden} : Shape{d, l.batches, l.hidden};
+  std::vector<ValueId> in(l.is_lstm() ? 8 : 6);
+  in[0] = b.input("x", l.dtype, l.layout ? Shape{l.batches, l.times, l.inputs} : Shape{l.times, l.batches, l.inputs});
+  in[1] = b.constant("w", uniform(l.dtype, Shape{d, rows, l.inputs}, 21));
+  in[2] = b.input("r", l.dtype, Shape{d, rows, l.hidden});
+  if (l.bias) in[3] = b.constant("b", uniform(l.dtype, Shape{d, 2 * rows}, 23));
+  if (!l.lengths.empty() && l.lengths_are_bound) in[4] = b.input("lengths", DType::i32, Shape{l.batches});
+  if (!l.lengths.empty() && !l.lengths_are_bound)
+    in[4] = b.constant("lengths", Blob::copy_of(DType::i32, Shape{l.batches}, l.lengths.data()));
+  if (l.states) in[5] = b.input("h", l.dtype, state);
+  if (l.states && l.is_lstm()) in[6] = b.input("c", l.dtype, state);
+  if (l.peepholes) in[7] = b.constant("p", uniform(l.dtype, Shape{d, 3 * l.hidden}, 27));
+  std::vector<Attribute> attributes = l.attributes;
+  attributes.push_back({"direction", l.direction});
+  attributes.push_back({"layout", l.layout});
+  const std::vector<ValueId> out = b.add(l.type, "layer", in, l.is_lstm() ? 3 : 2, attributes);
+  for (size_t i = 0; i < out.size(); ++i)
+    if (l.outputs[i]) b.output(out[i]);
+  return b.finish();
+}
+
+class CudaRecurrent : public StandinTest {
+ protected:
+  using Blobs = std::vector<std::shared_ptr<const Blob>>;
+
+  // Binds numbers and runs; the outputs go to `outputs`.
+  static void run(const Layer& layer, Prepared& prepared, Blobs* outputs) {
+    const std::vector<PortInfo> ports = prepared.session.inputs();
+    prepared.inputs.clear();
+    for (const PortInfo& port : ports)
+      prepared.inputs.push_back(port.dtype == DType::i32 ? Blob::copy_of(DType::i32, port.shape, layer.lengths.data())
+                                                         : uniform(port.dtype, port.shape, prepared.inputs.size() + 1));
+    for (size_t i = 0; i < prepared.inputs.size(); ++i) ASSERT_TRUE(prepared.context.bind_input(i, prepared.inputs[i]->data).ok());
+    const Status status = prepared.context.run();
+    ASSERT_TRUE(status.ok()) << status.text();
+    for (size_t i = 0; i < prepared.context.output_count(); ++i) {
+      const TensorView y = prepared.context.output(i);
+      outputs->push_back(Blob::copy_of(y.dtype, y.shape, y.data));
+    }
+  }
+
+  // Runs on the device alone; `calls`: of a second run.
+  Blobs on_device(const Layer& layer, std::vector<std::string>* calls = nullptr) {
+    Blobs outputs;
+    auto made = testing_standin::prepare(cuda_runtime(), net_of(layer), on_cuda());
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    if (!made.ok()) return outputs;
+    run(layer, *made, &outputs);
+    for (const PlanStep& step : made->plan().steps) EXPECT_TRUE(step.on_device || step.type == "Fence") << step.type;
+    if (calls) {
+      cuda.log(1);
+      EXPECT_TRUE(made->context.run().ok());
+      std::istringstream in(cuda.logged());
+      cuda.log(0);
+      for (std::string call; std::getline(in, call, ',');) calls->push_back(call);
+    }
+    return outputs;
+  }
+
+  // Relative to what states are at most, or larger: products of these numbers are added up in another order.
+  void compare(const Layer& layer, std::vector<std::string>* calls = nullptr) {
+    SCOPED_TRACE(layer.text());
+    auto host = testing_standin::prepare(cuda_runtime(), net_of(layer), {});
+    ASSERT_TRUE(host.ok()) << host.status().text();
+    Blobs expected;
+    ASSERT_NO_FATAL_FAILURE(run(layer, *host, &expected));
+    const Blobs got = on_device(layer, calls);
+    ASSERT_EQ(got.size(), expected.size());
+    const double most = layer.dtype == DType::f64 ? 1e-13 : 1e-5;
+    for (size_t i = 0; i < got.size(); ++i) {
+      const conformance::Numbers a = conformance::numbers_of(*got[i]), b = conformance::numbers_of(*expected[i]);
+      ASSERT_EQ(a.shape, b.shape);
+      size_t wrong = 0;
+      for (size_t k = 0; k < a.values.size(); ++k) wrong += !(std::fabs(a.values[k] - b.values[k]) <= most * (1 + std::fabs(b.values[k])));
+      EXPECT_EQ(wrong, 0u) << "of " << a.values.size() << " of output " << i;
+    }
+    EXPECT_EQ(broken(), "");
+  }
+};
+
+const char* const types[] = {"RNN", "GRU", "LSTM"};
+const char* const all_directions[] = {"forward", "reverse", "bidirectional"};
+
+TEST_F(CudaRecurrent, EveryDirectionAndLayout) {
+  for (const char* type : types)
+    for (const char* direction : all_directions)
+      for (const int64_t layout : {0, 1})
+        for (const bool full : {false, true}) {
+          Layer l{type, direction};
+          l.layout = layout;
+          l.bias = l.states = full;
+          l.peepholes = full && l.is_lstm();
+          if (full) l.lengths = {4, 0, 2};
+          compare(l);
+        }
+}
+
+TEST_F(CudaRecurrent, DoublesAreComputedInDoubles) {
+  for (const char* type : types)
+    for (const char* direction : all_directions) {
+      Layer l{type, direction, DType::f64};
+      l.bias = l.states = true;
+      l.lengths = {1, 4, 3};
+      compare(l);
+    }
+}
+
+TEST_F(CudaRecurrent, VariantsAndClip) {
+  for (const char* direction : all_directions)
+    for (const int64_t layout : {0, 1})
+      for (const double clip : {0.0, 0.5}) {
+        for (const int64_t variant : {0, 1}) {
+          Layer gru{"GRU", direction}, lstm{"LSTM", direction};
+          gru.layout = lstm.layout = layout;
+          gru.bias = gru.states = lstm.bias = lstm.states = lstm.peepholes = true;
+          gru.attributes = {{"linear_before_reset", variant}};
+          lstm.attributes = {{"input_forget", variant}};
+          for (Layer* l : {&gru, &lstm})
+            if (clip > 0) l->attributes.push_back({"clip", clip});
+          compare(gru);
+          compare(lstm);
+        }
+        Layer rnn{"RNN", direction};
+        rnn.layout = layout;
+        if (clip > 0) rnn.attributes = {{"clip", clip}};
+        compare(rnn);
+      }
+}
+
+// Each function in each place, with parameters of its own, and another one for the way back.
+TEST_F(CudaRecurrent, EveryActivation) {
+  const std::vector<std::string> names = {"Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
+                                          "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
+  for (const char* type : types)
+    for (size_t i = 0; i < names.size(); ++i) {
+      Layer l{type, "bidirectional"};
+      l.bias = true;
+      const size_t places = l.type == "RNN" ? 1 : l.type == "GRU" ? 2 : 3;
+      std::vector<std::string> functions;
+      for (size_t k = 0; k < 2 * places; ++k) functions.push_back(names[(i + k) % names.size()]);
+      l.attributes = {{"activations", functions},
+                      {"activation_alpha", std::vector<double>{0.25, 0.5, 0.75}},
+                      {"activation_beta", std::vector<double>{0.5, 0.25}}};
+      compare(l);
+    }
+}
+
+TEST_F(CudaRecurrent, ExtentsOfZeroAndOne) {
+  for (const char* type : types)
+    for (const char* direction : {"forward", "bidirectional"})
+      for (const auto& [times, batches, inputs, hidden] :
+           {std::array<int64_t, 4>{0, 2, 3, 4}, {3, 0, 3, 4}, {3, 2, 0, 4}, {3, 2, 3, 0}, {1, 1, 1, 1}, {2, 1, 130, 67}}) {
+        Layer l{type, direction};
+        l.times = times;
+        l.batches = batches;
+        l.inputs = inputs;
+        l.hidden = hidden;
+        l.states = l.bias = true;
+        compare(l);
+      }
+}
+
+TEST_F(CudaRecurrent, OutputsThatNobodyWants) {
+  for (const char* type : types)
+    for (const std::vector<bool>& outputs : {std::vector<bool>{true, false, false}, {false, true, false}, {false, false, true}}) {
+      Layer l{type};
+      l.outputs = outputs;
+      if (outputs[2] && !l.is_lstm()) continue;
+      compare(l);
+    }
+}
+
+TEST_F(CudaRecurrent, LengthsOfEachRun) {
+  for (const char* type : types)
+    for (const char* direction : all_directions) {
+      Layer l{type, direction};
+      l.lengths = {2, 4, 1};
+      l.lengths_are_bound = true;
+      compare(l);
+    }
+}
+
+// The host refuses; a kernel can tell nobody, and makes numbers of that sequence that nobody takes for results.
+TEST_F(CudaRecurrent, ALengthOfNoSequenceGivesNaN) {
+  for (const char* type : types)
+    for (const int32_t length : {-1, 5}) {
+      Layer l{type, "bidirectional"};
+      l.lengths = {4, length, 2};
+      l.lengths_are_bound = true;
+      const Blobs got = on_device(l);
+      l.lengths[1] = 4;
+      const Blobs valid = on_device(l);
+      ASSERT_EQ(got.size(), valid.size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        const conformance::Numbers a = conformance::numbers_of(*got[i]), b = conformance::numbers_of(*valid[i]);
+        for (size_t k = 0; k < a.values.size(); ++k) {
+          if (k / static_cast<size_t>(l.hidden) % 3 == 1)
+            EXPECT_TRUE(std::isnan(a.values[k])) << type << " output " << i << "[" << k << "]";
+          else
+            EXPECT_EQ(a.values[k], b.values[k]) << type << " output " << i << "[" << k << "]";
+        }
+      }
+      EXPECT_EQ(broken(), "");
+    }
+}
+
+// One product for all of X, and in each step one product and one launch, two of each where GRU resets before; and nothing else.
+TEST_F(CudaRecurrent, CallsOfARun) {
+  for (const char* direction : all_directions)
+    for (const char* type : types)
+      for (const int64_t variant : {0, 1}) {
+        Layer l{type, direction};
+        l.times = 7;
+        if (l.type == "GRU") l.attributes = {{"linear_before_reset", variant}};
+        const int64_t each = l.type == "GRU" && variant == 0 ? 2 : 1;
+        std::vector<std::string> calls;
+        compare(l, &calls);
+        EXPECT_EQ(std::count(calls.begin(), calls.end(), "cublasLtMatmul"), 1 + 7 * each);
+        EXPECT_EQ(std::count(calls.begin(), calls.end(), "cudaLaunchKernelExC"), 1 + 7 * each);
+        for (const std::string& call : calls)
+          EXPECT_TRUE(call.find("Malloc") == std::string::npos && call.find("DeviceSynchronize") == std::string::npos) << call;
+      }
+}
+
+TEST_F(CudaRecurrent, NothingIsLeftBehind) {
+  for (const char* type : types) compare(Layer{type, "bidirectional"});
+  cuda.look_for_leaks();
+  EXPECT_EQ(broken(), "");
+}
+
+}  // namespace
+}  // namespace heddle::cuda
