@@ -10,6 +10,7 @@
 #include "generate/move/scatter_launches.h"
 #include "generate/move/view_launches.h"
 #include "generate/pool_launches.h"
+#include "generate/recurrent_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
@@ -233,6 +234,35 @@ TEST(Nvrtc, TakesMoves) {
                                {zeros_of(dtype, Shape{}), tensor_of(dtype, Shape{}, {9}), tensor_of(dtype, Shape{}, {1})},
                                {conformance::zeros(dtype, Shape{9})}));
   compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesRecurrentCells) {
+  std::string why;
+  const Nvrtc* const compiler = Nvrtc::open(&why);
+  if (!compiler) GTEST_SKIP() << why;
+  using Kind = operators::RecurrentActivation::Kind;
+  std::string text(texts().at("element"));
+  KernelSource all;
+  int number = 0;
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const RecurrentCell cell : {RecurrentCell::rnn, RecurrentCell::gru, RecurrentCell::lstm})
+      for (const int flags : {0, 1, 2, 3}) {  // a variant; everything else that there may be
+        const bool full = flags >= 2;
+        RecurrentLaunches launches;
+        launches.cell = cell;
+        launches.shape = {3, 2, 4, 5, full ? 2 : 1, full};
+        launches.variant = flags % 2 != 0;
+        for (size_t i = 0; i < launches.functions() * static_cast<size_t>(launches.shape.directions); ++i)
+          launches.activations.push_back({static_cast<Kind>((i + static_cast<size_t>(number)) % 11), 1, 0.5});
+        const Tensor any = zeros_of(dtype, Shape{1}), lengths = full ? zeros_of(DType::i32, Shape{1}) : nullptr,
+                     more = full ? any : nullptr;
+        const bool lstm = cell == RecurrentCell::lstm;
+        const Operated operated({any, any, any, more, lengths, more, lstm ? more : nullptr, lstm ? more : nullptr},
+                                {any, more, lstm ? more : nullptr});
+        all.prefix = "k" + std::to_string(number++) + "_";
+        launches.choose(operated.operands(), &all);
+      }
+  EXPECT_EQ(compiler->compile(text + all.text, true), "");
 }
 
 }  // namespace
