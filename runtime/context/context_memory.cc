@@ -16,7 +16,7 @@ Status reserve(Workspace& workspace, const Plan& plan) {
 
 Status reserve_on_devices(Workspace& workspace, const Plan& plan) {
   for (const PlanDevice& planned : plan.devices) {
-    HEDDLE_CHECK(planned.device->usable());
+    HEDDLE_CHECK(planned.device->runs());
     HEDDLE_CHECK(workspace.reserve_on(planned.device, planned.arena_bytes));
     HEDDLE_CHECK(workspace.reserve_queues(planned.device, planned.stream_classes, planned.events));
   }

@@ -82,6 +82,13 @@ Status Device::usable() const {
   return {Code::device_lost, fmt::format("device {} was lost, and what was on it is gone", quoted(name_)), after_loss};
 }
 
+Status Device::runs() const {
+  if (!has(HEDDLE_DEVICE_DESCRIBED)) return usable();
+  return {Code::no_such_device,
+          fmt::format("device {} is not here, it was described: plans are made for it, and nothing runs on it", quoted(name_)),
+          "run where the device is, without a description"};
+}
+
 Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend,
                                              int32_t index) {
   HostCall call;

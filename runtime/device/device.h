@@ -86,6 +86,8 @@ class Device : public std::enable_shared_from_this<Device> {
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   // Errors: device_lost, with how to go on.
   Status usable() const;
+  // Whether work for it comes to anything. Errors: as usable; no_such_device of one that was only described.
+  Status runs() const;
   const heddle_device_properties& properties() const { return properties_; }
   bool has(uint32_t flag) const { return (properties_.flags & flag) != 0; }
   // Whether copies to it may come straight from `source`, and whether its streams may wait for events of `other`.

@@ -55,6 +55,25 @@ Status check_device(const RegistrySnapshot& registry, const std::string& name) {
   return find(registry, name).status();
 }
 
+Status describe_devices(const RegistrySnapshot& registry, const std::string& kind, const std::string& text) {
+  std::shared_ptr<const LoadedPlugin> plugin;
+  const heddle_device_backend* const backend = registry.find_device(kind, &plugin);
+  if (!backend)
+    return {Code::no_such_device, fmt::format("no loaded plugin brings devices of kind {}", quoted(kind)),
+            hint_with("load its plugin with ", option_names::plugins)};
+  if (!backend->describe)
+    return {Code::unsupported, fmt::format("the backend of devices of kind {} takes no description of devices", quoted(kind)),
+            "make plans for those that are here"};
+  HostCall call;
+  try {
+    if (backend->describe(text.data(), text.size(), &call) == HEDDLE_OK) return {};
+  } catch (...) {
+    return {Code::device_failed, fmt::format("the backend of kind {} threw an exception when it was told of devices", quoted(kind))};
+  }
+  return {Code::invalid_argument, fmt::format("devices of kind {} could not be described: {}", quoted(kind), call.reason()),
+          "see docs/cuda.md for a description"};
+}
+
 Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& registry, const std::string& name) {
   // Opening under the lock: two callers at once get one device.
   const std::lock_guard lock(mutex_);

@@ -24,6 +24,11 @@ DeviceCount count_devices(const heddle_device_backend& backend);
 // kind, the backend found none and why, or it has fewer.
 Status check_device(const RegistrySnapshot& registry, const std::string& name);
 
+// Has the backend of that kind offer the devices that `text` tells of, instead of those that are here, for the rest of the process
+// (heddle_device_backend::describe). Errors: no_such_device, no plugin brings the kind; unsupported, its backend knows no such devices;
+// invalid_argument with the backend's reason.
+Status describe_devices(const RegistrySnapshot& registry, const std::string& kind, const std::string& text);
+
 // Thread-safe. A device stays open until the manager is gone or its plugin is dropped, and as long as anything is made on it.
 class DeviceManager {
  public:

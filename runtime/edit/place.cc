@@ -23,10 +23,36 @@ bool has_late_value(const TypedNet& net, const Node& node) {
   return std::any_of(node.inputs.begin(), node.inputs.end(), late) || std::any_of(node.outputs.begin(), node.outputs.end(), unplaced);
 }
 
-Status fallen_back(const Node& node, const CompilationTarget& target) {
+// The types of a node's operands, for a message: f32, i64.
+std::string types_of(const TypedNet& net, const Node& node) {
+  std::vector<std::string> types;
+  for (const std::vector<ValueId>* side : {&node.inputs, &node.outputs})
+    for (const ValueId v : *side) {
+      const std::string type = v.valid() ? to_string(net.type(v).dtype) : "";
+      if (!type.empty() && std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+    }
+  return join(types, ", ");
+}
+
+std::string because(const TypedNet& net, const Node& node, Obstacle obstacle, const std::string& device) {
+  switch (obstacle) {
+    case Obstacle::other_types:
+      return fmt::format("its kernels for {} do not take these types: {}", quoted(device), types_of(net, node));
+    case Obstacle::late_subnets:
+      return "its subnets have extents that are known only while they run";
+    case Obstacle::updating_subnets:
+      return "its subnets update variables";
+    case Obstacle::late_outputs:
+      return fmt::format("the extents of its outputs are found on the host, and {} runs the host's kernel for it", quoted(device));
+    default:
+      return fmt::format("no kernel for it on {}", quoted(device));
+  }
+}
+
+Status fallen_back(const TypedNet& net, const Node& node, Obstacle obstacle, const CompilationTarget& target) {
   const bool asked_for = target.copies == Copies::automatic;  // but not done in silence
   Status status(
-      Code::no_kernel, fmt::format("runs on {}: no kernel for it on {}", quoted(host_name), quoted(target.default_device)),
+      Code::no_kernel, fmt::format("runs on {}: {}", quoted(host_name), because(net, node, obstacle, target.default_device)),
       asked_for ? "load a plugin that has one" : hint_with("load a plugin that has one, or say ", option_names::automatic_copies));
   status.diagnostic().severity = asked_for ? Severity::note : Severity::warning;
   return std::move(status).at(node.name, display_name(node.domain, node.type));
@@ -51,17 +77,19 @@ Status moved(const Net& net, const HostRegion& region, const CompilationTarget& 
 
 }  // namespace
 
-bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
+Obstacle obstacle(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
   const auto untyped = [&](ValueId id) { return id.valid() && net.type(id).dtype == DType::none; };
   if (std::any_of(node.inputs.begin(), node.inputs.end(), untyped) || std::any_of(node.outputs.begin(), node.outputs.end(), untyped))
-    return true;
-  if (node.has_subnet() && has_late_value(net, node)) return false;
+    return Obstacle::none;
+  if (node.has_subnet() && has_late_value(net, node)) return Obstacle::late_subnets;
   const auto updates = [&](ValueId v) { return v.valid() && net.net[v].variable.valid(); };
-  if (node.has_subnet() && std::any_of(node.outputs.begin(), node.outputs.end(), updates)) return false;
-  if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return true;
+  if (node.has_subnet() && std::any_of(node.outputs.begin(), node.outputs.end(), updates)) return Obstacle::updating_subnets;
+  if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return Obstacle::none;
   const KernelEntry* const kernel = KernelCall(net, node, device, 1).find();
-  if (!kernel || !has_late_value(net, node)) return kernel != nullptr;
-  return !(kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS) || !is_launched(*kernel->kernel, device);
+  if (!kernel) return net.registry->has_kernel(*node.schema, device_kind(device)) ? Obstacle::other_types : Obstacle::no_kernel;
+  if (!has_late_value(net, node)) return Obstacle::none;
+  const bool finds_extents = (kernel->kernel->flags & HEDDLE_KERNEL_DYNAMIC_OUTPUTS) != 0;
+  return finds_extents && is_launched(*kernel->kernel, device) ? Obstacle::late_outputs : Obstacle::none;
 }
 
 bool is_known(const TypedNet& net, const Node& node) {
@@ -139,9 +167,11 @@ TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings
     const NodeId id(i);
     const Node& node = editor.node(id);
     const bool known = node.device.empty() && is_known(editor.net(), node);
-    const bool falls_back = !known && fall_back && node.device.empty() && !runs_on(editor.net(), node, everywhere, has_pointwise);
+    const bool may_fall_back = !known && fall_back && node.device.empty();
+    const Obstacle why = may_fall_back ? obstacle(editor.net(), node, everywhere, has_pointwise) : Obstacle::none;
+    const bool falls_back = why != Obstacle::none;
     if (falls_back) {
-      findings.add(fallen_back(node, target).in_net(editor.graph().name));
+      findings.add(fallen_back(editor.net(), node, why, target).in_net(editor.graph().name));
       on_host_alone.push_back(id);
     }
     const DeviceId device = known || falls_back ? host_device : editor.device(full_device_name(node.device, everywhere));

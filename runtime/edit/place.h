@@ -1,6 +1,9 @@
 // Placement: where each operator of a typed net runs. The last step before verify, which judges it.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "base/findings.h"
 #include "device/compilation_target.h"
 #include "heddle/status.h"
@@ -18,9 +21,22 @@ TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings
 // Leaves out of the table those that no operator, input or output is left on; ids are given anew, in that order.
 void drop_unused_devices(TypedNet& net);
 
-// Whether `node` runs on that device: it has a kernel there, becomes part of a Pointwise that has one (`has_pointwise`: runs_pointwise of
-// the device), or runs nothing. Nodes that values without a type belong to run anywhere: what is wrong with them was said.
-bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise);
+// Why an operator does not run on a device.
+enum class Obstacle : uint8_t {
+  none,              // it does
+  no_kernel,         // none of its kernels is for devices of the kind
+  other_types,       // those that are take other types
+  late_subnets,      // it has subnets for extents that are known only while they run
+  updating_subnets,  // what its subnets update are variables
+  late_outputs,      // its kernel is launched, and finds the extents of its outputs
+};
+
+// `node` runs on a device where it has a kernel, where it becomes part of a Pointwise that has one (`has_pointwise`: runs_pointwise of the
+// device), or where it runs nothing. Nodes that values without a type belong to run anywhere: what is wrong with them was said.
+Obstacle obstacle(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise);
+inline bool runs_on(const TypedNet& net, const Node& node, const std::string& device, bool has_pointwise) {
+  return obstacle(net, node, device, has_pointwise) == Obstacle::none;
+}
 
 // Whether its results are known before the run, so that it is folded away.
 bool is_known(const TypedNet& net, const Node& node);

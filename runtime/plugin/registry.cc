@@ -118,6 +118,18 @@ std::string_view RegistrySnapshot::launched_kind(std::string_view kind) const {
   return backend && backend->runs_kernels_of ? backend->runs_kernels_of : "";
 }
 
+bool RegistrySnapshot::has_kernel(const OperatorSchema& schema, std::string_view device_kind) const {
+  const Operator* const op = find(schema.domain, schema.name);
+  if (!op) return false;
+  for (const std::string_view kind : {device_kind, launched_kind(device_kind)}) {
+    const auto it = op->kernels.find(std::string(kind));
+    if (it == op->kernels.end()) continue;
+    if (std::any_of(it->second.begin(), it->second.end(), [&](const KernelEntry* k) { return k->kernel->version == schema.version; }))
+      return true;
+  }
+  return false;
+}
+
 const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
                                                  std::span<const DType> outputs, const KernelEntry* after) const {
   const Operator* op = find(schema.domain, schema.name);

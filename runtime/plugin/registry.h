@@ -28,6 +28,8 @@ class RegistrySnapshot {
   // kind whose kernels it launches.
   const KernelEntry* find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
                                  std::span<const DType> outputs, const KernelEntry* after = nullptr) const;
+  // Whether there is one for any dtypes.
+  bool has_kernel(const OperatorSchema& schema, std::string_view device_kind) const;
   // For a step on a device of that kind; those of wider scopes are for all kinds.
   const heddle_resource* find_resource(std::string_view name, std::string_view device_kind,
                                        std::shared_ptr<const LoadedPlugin>* owner) const;

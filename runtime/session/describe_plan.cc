@@ -77,7 +77,8 @@ PlanInfo::Memory memory_info(const std::string& device, const MemoryReport& memo
           memory.sum_bytes,
           memory.scratch_bytes,
           memory.persistent_bytes,
-          pinned};
+          pinned,
+          {}};
 }
 
 }  // namespace
@@ -89,7 +90,10 @@ std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times
   for (size_t i = 0; i < plan.steps.size(); ++i) info->steps.push_back(step_info(plan, i));
   for (const ValueId id : plan.outputs) info->outputs.push_back(id.index);
   info->memory.push_back(memory_info("cpu", plan.memory, plan.pinned_part()));
-  for (const PlanDevice& device : plan.devices) info->memory.push_back(memory_info(device.device->name(), device.memory, 0));
+  for (const PlanDevice& device : plan.devices) {
+    info->memory.push_back(memory_info(device.device->name(), device.memory, 0));
+    if (device.device->has(HEDDLE_DEVICE_DESCRIBED)) info->memory.back().described = device.device->description();
+  }
   for (const LayoutChange& change : plan.reorders) info->reorders.push_back({change.value, change.from, change.to, change.bytes});
   for (const ValueCopy& copy : plan.copies) info->copies.push_back({copy.value, copy.from, copy.to, copy.bytes});
   info->warnings = plan.warnings;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "device/device_manager.h"
 #include "infer/shape_operands.h"
 #include "load/load.h"
 #include "load/structure.h"
@@ -72,6 +73,7 @@ Result<Runtime> Runtime::create(const RuntimeOptions& options) {
   HEDDLE_CHECK(check_options(options));
   const std::shared_ptr<Impl> impl(new Impl(), [](Impl* made) { delete_unless_forked(made, made->made); });
   HEDDLE_CHECK(load_plugins(impl->registry, options));
+  for (const auto& [kind, text] : options.described_devices) HEDDLE_CHECK(describe_devices(*impl->registry.snapshot(), kind, text));
   if (options.executor) {
     impl->executor = options.executor;
   } else if (options.threads != 1) {

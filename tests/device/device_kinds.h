@@ -46,8 +46,6 @@ struct DeviceKind {
   bool has_faults() const { return has_fault_rules || has_own_operators; }
   // It has kernels for Relu, Add, MatMul, SgdUpdate and AccumulateAdd alone, so that other operators run on the host.
   bool has_few_kernels = false;
-  // It has a kernel for MatMul. Nets of this suite that need none multiply numbers instead.
-  bool has_products = true;
   // It has kernels for SgdUpdate and AccumulateAdd, and for RandomUniformLike.
   bool has_updates = true, has_random_numbers = true;
   // No one else takes memory of it, and what memory_info says is exact.
@@ -99,7 +97,6 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .settings = "HEDDLE_CUDA_STANDIN",
        .said_of_none = "cudaGetDeviceCount: no CUDA-capable device is detected (cudaErrorNoDevice)",
        .can_be_held = true,
-       .has_products = false,
        .has_updates = false,
        .has_random_numbers = false,
        .counts_memory = true,

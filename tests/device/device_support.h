@@ -146,26 +146,18 @@ inline SessionOptions silent(int streams = 1) {
   return options;
 }
 
-// A product with n x n weights: of matrices, or of numbers with n weights where the device has no kernel for those.
-inline const char* product_type() {
-  return kind().has_products ? "MatMul" : "Mul";
-}
-inline Shape weight_shape(int64_t n) {
-  return kind().has_products ? Shape{n, n} : Shape{n};
-}
-
 // x -> product -> Relu on the device, the host in between, two branches that join again on the device.
 inline Net mixed_net(const std::string& device = device_name(0)) {
   NetBuilder b("mixed");
   const ValueId x = b.input("x", DType::f32, Shape{8, 16});
-  const ValueId w = b.constant("w", whole_numbers(weight_shape(16), 1, 3));
-  const ValueId a = on(b, device, b.add1(product_type(), "a", {x, w}));
+  const ValueId w = b.constant("w", whole_numbers(Shape{16, 16}, 1, 3));
+  const ValueId a = on(b, device, b.add1("MatMul", "a", {x, w}));
   const ValueId r = on(b, device, b.add1("Relu", "r", {a}));
   const ValueId left = on(b, device, b.add1("Add", "left", {r, x}));
   const ValueId turned = b.add1("Neg", "turned", {r});
   const ValueId right = on(b, device, b.add1("Add", "right", {turned, a}));
   const ValueId joined = on(b, device, b.add1("Add", "joined", {left, right}));
-  b.output(on(b, device, b.add1(product_type(), "y", {joined, w})));
+  b.output(on(b, device, b.add1("MatMul", "y", {joined, w})));
   b.output(b.add1("Transpose", "z", {left}));
   return b.finish();
 }

@@ -11,7 +11,7 @@ HEDDLE_DEVICE_SUITE(PlacedPorts);
 Net product() {
   NetBuilder b("product");
   const ValueId x = b.input("x", DType::f32, Shape{4, 4});
-  const ValueId y = on(b, device_name(0), b.add1(product_type(), "y", {x, b.constant("w", whole_numbers(Shape{4, 4}, 1, 3))}));
+  const ValueId y = on(b, device_name(0), b.add1("MatMul", "y", {x, b.constant("w", whole_numbers(Shape{4, 4}, 1, 3))}));
   b.output(y);
   b.output(on(b, device_name(0), b.add1("Relu", "z", {y})));
   return b.finish();

@@ -27,7 +27,7 @@ TEST_P(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
   const ValueId x = b.input("x", DType::f32, Shape{4, 4});
   b.output(
       on(b, device_name(1),
-         b.add1("Relu", "y", {on(b, device_name(1), b.add1(product_type(), "m", {x, b.constant("w", whole_numbers({4, 4}, 1, 1))}))})));
+         b.add1("Relu", "y", {on(b, device_name(1), b.add1("MatMul", "m", {x, b.constant("w", whole_numbers({4, 4}, 1, 1))}))})));
   const Runtime runtime = device_runtime();
   SessionOptions options;
   options.copies = Copies::strict;
@@ -80,7 +80,7 @@ TEST_P(DevicePlacement, ShapeOperandsAndHostPortsStayOnTheHost) {
   const ValueId a = on(b, device_name(0), b.add1("Relu", "a", {x}));
   const ValueId shape = b.constant_ints("shape", {8, 4});
   const ValueId r = on(b, device_name(0), b.add1("Reshape", "r", {a, shape}));
-  b.output(on(b, device_name(0), b.add1(product_type(), "y", {r, kind().has_products ? x : r})));
+  b.output(on(b, device_name(0), b.add1("MatMul", "y", {r, x})));
   const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, b.finish(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
@@ -135,7 +135,6 @@ Net fallen_back_net() {
 }
 
 TEST_P(DevicePlacement, WhatOnlyCopiesBetweenFallBacksRunsOnTheHost) {
-  HEDDLE_DEVICE_NEEDS(has_products);
   const Runtime runtime = device_runtime();
   SessionOptions options = silent();
   options.device = device_name(0);

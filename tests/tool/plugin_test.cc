@@ -7,8 +7,9 @@ namespace {
 
 TEST(ToolPlugin, ListTellsWhatCameFromWhere) {
   const Json plugins = heddle_json({"plugin", "list", "--plugin", example_plugin})["plugins"];
-  ASSERT_EQ(plugins.size(), 3u);  // and those that come with Heddle
-  EXPECT_EQ(plugins[0]["name"], "example");
+  std::string names;
+  for (const Json& plugin : plugins) names += plugin["name"].get<std::string>() + " ";
+  ASSERT_EQ(names, "example " + bundled_plugins);
   EXPECT_EQ(plugins[0]["path"], std::filesystem::canonical(example_plugin).string());
   EXPECT_EQ(plugins[0]["operators"], Json::array({{{"name", "example::Scale"}, {"version", 1}}}));
   ASSERT_EQ(plugins[0]["kernels"].size(), 1u);

@@ -36,6 +36,12 @@ using Words = std::vector<std::string>;
 inline const std::string tool_path = HEDDLE_BINARY_DIR "/bin/heddle";
 inline const std::string cpu_plugin = HEDDLE_BINARY_DIR "/lib/cpu.so";
 inline const std::string example_plugin = HEDDLE_BINARY_DIR "/lib/example.so";
+// Names of the plugins that come with Heddle, in the order in which they are loaded, a space behind each.
+#ifdef HEDDLE_WITH_CUDA
+inline const std::string bundled_plugins = "cpu cuda sim ";
+#else
+inline const std::string bundled_plugins = "cpu sim ";
+#endif
 inline std::string test_plugin(const std::string& name) {
   return HEDDLE_BINARY_DIR "/lib/test/" + name + ".so";
 }

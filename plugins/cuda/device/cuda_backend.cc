@@ -76,6 +76,10 @@ std::string version_text(int number) {
 
 std::string describe(const Device& d) {
   const Api& api = Api::get();
+  if (const DeviceDescription* const made_up = api.described)
+    return made_up->name + ", sm_" + std::to_string(d.major) + std::to_string(d.minor) + ", not here: described after " + made_up->source +
+           ", " + made_up->date + "; workspaces of cuBLASLt and cuDNN are budgets of " + std::to_string(made_up->cublaslt_workspace_bytes) +
+           " and " + std::to_string(made_up->cudnn_workspace_bytes) + " bytes";
   int driver = 0, runtime = 0;
   api.cudaDriverGetVersion(&driver);
   api.cudaRuntimeGetVersion(&runtime);
@@ -138,6 +142,7 @@ heddle_status properties(void* handle, heddle_device_properties* p, const heddle
     int least = 0, greatest = 0;  // CUDA's lower numbers go first
     HEDDLE_CUDA_CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest);
     p->flags = HEDDLE_DEVICE_SHARED_EVENTS;
+    if (Api::get().described) p->flags |= HEDDLE_DEVICE_DESCRIBED;
     p->alignment = 256;
     p->stream_classes = 1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE;
     p->lowest_priority = -least;
@@ -354,6 +359,10 @@ uint64_t failed_label(void* handle, void* stream) {
   return std::exchange(device_of(handle).stream_of(static_cast<cudaStream_t>(stream)).failed, UINT64_MAX);
 }
 
+heddle_status describe_devices(const char* text, uint64_t length, const heddle_call* call) {
+  return answer(call, Api::describe({text, length}));
+}
+
 }  // namespace
 
 heddle_device_backend backend(const heddle_host* plugins_host) {
@@ -382,6 +391,7 @@ heddle_device_backend backend(const heddle_host* plugins_host) {
   b.register_host = register_host;
   b.unregister_host = unregister_host;
   b.reaches = reaches;
+  b.describe = describe_devices;
   return b;
 }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -73,13 +74,39 @@ void Api::load() {
 #undef HEDDLE_CUDA_FUNCTION
 }
 
+namespace {
+
+std::mutex choice_mutex;              // of what follows
+bool chosen = false;                  // the table is made, or about to be
+std::string* described_by = nullptr;  // the text
+DeviceDescription description;
+
+}  // namespace
+
 const Api& Api::get() {
   static const Api& api = *[] {
     auto* made = new Api();
-    made->load();
+    const std::lock_guard<std::mutex> lock(choice_mutex);
+    chosen = true;
+    if (described_by)
+      fill(made, description);
+    else
+      made->load();
     return made;
   }();
   return api;
+}
+
+plugin::Status Api::describe(std::string_view text) {
+  const std::lock_guard<std::mutex> lock(choice_mutex);
+  if (described_by && *described_by == text) return {};
+  if (chosen)
+    return plugin::invalid(described_by ? "the process works with another description already"
+                                        : "the process has asked for the devices that are here already");
+  HEDDLE_PLUGIN_CHECK(read_description(text, &description));
+  delete described_by;
+  described_by = new std::string(text);
+  return {};
 }
 
 }  // namespace heddle::cuda

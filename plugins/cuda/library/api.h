@@ -1,6 +1,6 @@
 // The one table through which the plugin calls NVIDIA's libraries. They are found and opened when a device is asked for, never when the
 // plugin is loaded, and the plugin links to none of them: it loads where there is no driver and no toolkit, and says why there is no
-// device. HEDDLE_CUDA_STANDIN names a library that stands in for all of them (tests/cuda/standin).
+// device. HEDDLE_CUDA_STANDIN names a library that stands in for all of them (tests/cuda/standin); library/described.h does for plans.
 #pragma once
 
 #include <cublasLt.h>
@@ -9,6 +9,8 @@
 #include <nvrtc.h>
 
 #include <string>
+
+#include "library/described.h"
 
 namespace heddle::cuda {
 
@@ -32,8 +34,13 @@ struct Api {
     return missing_[3];
   }
 
+  // Of what is not here; null: the libraries are NVIDIA's.
+  const DeviceDescription* described = nullptr;
+
   // Opened on first use and kept while the process lives: NVIDIA's libraries do not survive being closed. Any thread.
   static const Api& get();
+  // From now on get() is the table of library/described.h. Errors: invalid, when it has been another.
+  static plugin::Status describe(std::string_view text);
 
  private:
   void load();

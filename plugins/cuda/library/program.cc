@@ -70,6 +70,8 @@ Status Program::make(const Device& device, const std::string& source, bool contr
   const std::string whole = std::string(texts().at("element")) + source;
   const std::string key =
       architecture + "-" + std::to_string(major) + "." + std::to_string(minor) + (contract ? "-c-" : "-") + hash_text(whole);
+  // Nothing of what is described is launched, and there is no driver to load it.
+  if (api.described) return program->reset(new Program(nullptr)), Status();
   Loaded& all = loaded();
   // One at a time: nets have many nodes of one source, and each is compiled once.
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -90,11 +92,12 @@ Status Program::make(const Device& device, const std::string& source, bool contr
 }
 
 Program::~Program() {
-  Api::get().cudaLibraryUnload(library_);
+  if (library_) Api::get().cudaLibraryUnload(library_);
 }
 
 Status Program::kernel(const char* name, cudaKernel_t* kernel) const {
-  HEDDLE_CUDA_CALL(cudaLibraryGetKernel, kernel, library_, name);
+  *kernel = nullptr;
+  if (library_) HEDDLE_CUDA_CALL(cudaLibraryGetKernel, kernel, library_, name);
   return {};
 }
 

@@ -39,9 +39,10 @@ typedef void (*heddle_stream_callback)(void* user, heddle_status failed, const c
 /* ---------------------------------------------------------------- what a device is like */
 
 enum {
-  HEDDLE_DEVICE_UNIFIED = 1u << 0,        /* the host may read and write its memory while no work of the device does */
-  HEDDLE_DEVICE_SHARED_EVENTS = 1u << 1,  /* its streams may wait for events of other devices of the kind */
-  HEDDLE_DEVICE_DROPS_CALLBACKS = 1u << 2 /* a failed stream may forget its callbacks: the host asks with query */
+  HEDDLE_DEVICE_UNIFIED = 1u << 0,         /* the host may read and write its memory while no work of the device does */
+  HEDDLE_DEVICE_SHARED_EVENTS = 1u << 1,   /* its streams may wait for events of other devices of the kind */
+  HEDDLE_DEVICE_DROPS_CALLBACKS = 1u << 2, /* a failed stream may forget its callbacks: the host asks with query */
+  HEDDLE_DEVICE_DESCRIBED = 1u << 3        /* it is not here, but made up by `describe`: plans are made for it, and nothing runs on it */
 };
 
 /* What a stream is for. */
@@ -163,6 +164,12 @@ typedef struct heddle_device_backend {
   /* The device runs kernels that were written for this kind ("cpu") of operators for which it has none of its own: enqueue takes launches.
      The host creates and prepares them as that kind's, with constants, and packed forms of them, on the host; not asynchronous ones. */
   const char* runs_kernels_of;
+  /* From now on, and for the whole process, the backend offers the devices that `text` tells of, and none that are here: how a text tells
+     is the backend's to say; of no length, it is one that the backend knows itself. Their properties have HEDDLE_DEVICE_DESCRIBED. Memory
+     on them has addresses and no content, what is enqueued is done at once and does nothing, and what only the vendor's libraries would
+     tell are guesses on the large side. Called before anything else. HEDDLE_ERROR_INVALID: the text tells of none, or the backend has been
+     asked for devices that are here. */
+  heddle_status (*describe)(const char* text, uint64_t length, const heddle_call* call);
 } heddle_device_backend;
 
 #ifdef __cplusplus

@@ -72,6 +72,7 @@ struct PlanInfo {
     int64_t scratch_bytes = 0;      // of the largest step, plus thread scratch
     int64_t persistent_bytes = 0;   // constants, packed constants: of the plan, not of a context
     int64_t pinned_bytes = 0;       // of peak_bytes on the host: what devices copy from and to, and staging, where a device pins memory
+    std::string described;          // of a device that is not here: what its backend made up, in words; empty: the device is here
   };
   struct Change {  // of a layout, or of a device
     std::string value, from, to;

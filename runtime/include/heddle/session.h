@@ -45,6 +45,9 @@ struct RuntimeOptions {
   Executor* executor = nullptr;  // the program's own, outliving the runtime; null: one over oneTBB with `threads`
   int threads = 0;               // 1 to most_threads; 0: what affinity and cgroup allow of them; 1: no helper threads at all
   bool pin_threads = false;      // helpers stay pinned to processors: for programs that own the machine
+  // Devices that are not here, by kind ("cuda") and what the backend takes for a description (docs/cuda.md; empty: the one that it has
+  // itself). They are there instead of those that are here, in the whole process: plans are made for them, runs on them are refused.
+  std::vector<std::pair<std::string, std::string>> described_devices;
 };
 
 struct SessionOptions {

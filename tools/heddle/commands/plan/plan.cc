@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/device_name.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "commands/commands.h"
 #include "commands/plan/plan_arguments.h"
@@ -17,12 +19,31 @@
 namespace heddle::tool {
 namespace {
 
+// With --dry the default device's kind is that of devices which are described. `roles` learns what is read.
+Result<RuntimeOptions> options_of(const PlanArguments& o, const SessionOptions& session, const Report& report, FileRoles& roles) {
+  constexpr int64_t most_bytes = 1 << 20;
+  RuntimeOptions options = runtime_options(report.common);
+  if (o.dry.empty()) return options;
+  const std::string kind = device_kind(full_device_name(session.device, host_name));
+  if (is_host(full_device_name(session.device, host_name)))
+    return Status(Code::missing_input, "--dry plans for a device that is not here, and none is named", "say --device cuda:0");
+  std::string text;
+  if (o.dry != own_description) {
+    roles.reads(o.dry);
+    HEDDLE_TRY(const FileBytes file, read_file(o.dry, most_bytes));
+    text.assign(reinterpret_cast<const char*>(file.data.get()), file.size);
+  }
+  options.described_devices.emplace_back(kind, text);
+  return options;
+}
+
 // `roles` learns what is read. `symbols`, when given, takes those of the net, and others are nothing to it: two nets that are compared need
 // not have the same.
 Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const PlanArguments& o, Report& report, FileRoles& roles,
                                                   std::vector<std::string>* symbols) {
-  HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
   HEDDLE_TRY(SessionOptions options, o.session_options());
+  HEDDLE_TRY(const RuntimeOptions runtime_asked, options_of(o, options, report, roles));
+  HEDDLE_TRY(const Runtime runtime, Runtime::create(runtime_asked));
   HEDDLE_TRY(Session session, runtime.open(file, options));
   if (symbols) {
     const std::vector<std::string> names = session.symbols();
@@ -82,6 +103,9 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
   app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
   o->declare(app);
+  app.add_flag(fmt::format("--dry{{{}}}", own_description), o->dry,
+               "for a device of --device's kind that is not here; --dry=FILE: described by it")
+      ->needs(net);
   app.add_option("--buffers", o->buffers, "the offset planner alone: id,lower,upper,size[,alignment]")->type_name("F.csv")->excludes(net);
   app.add_option("--capacity", o->capacity, "bytes that must do")->type_name("SIZE")->needs("--buffers");
   app.add_option("--time-limit", o->time_limit_s, "seconds to search")->check(number_from(1e-9, 1e9))->needs("--buffers");
@@ -95,11 +119,12 @@ Run declare_plan(CLI::App& app) {
 
 }  // namespace
 
-const Command plan_command = {"plan",
-                              "steps, kernels, layouts, memory; or the offset planner alone",
-                              "heddle plan resnet50.heddle --svg plan.svg",
-                              declare_plan,
-                              {{"plan", {"steps", "devices", "copies", "reorders", "captured_segments", "stages_ns", "dot", "diff"}},
-                               {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
+const Command plan_command = {
+    "plan",
+    "steps, kernels, layouts, memory; or the offset planner alone",
+    "heddle plan resnet50.heddle --svg plan.svg",
+    declare_plan,
+    {{"plan", {"steps", "devices", "copies", "host_steps", "reorders", "captured_segments", "stages_ns", "dot", "diff"}},
+     {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
 
 }  // namespace heddle::tool

@@ -5,8 +5,12 @@
 
 namespace heddle::tool {
 
+// The description of devices that a backend has itself.
+constexpr const char* own_description = "its own";
+
 struct PlanArguments : NetOptions {
   std::string svg, diff, buffers, capacity, output;
+  std::string dry;  // empty: not asked for; `own_description`; or a file
   bool dot = false;
   double time_limit_s = 0;
 };

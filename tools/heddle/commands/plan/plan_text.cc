@@ -97,6 +97,61 @@ std::string memory_text(const PlanInfo::Memory& m) {
                      m.pinned_bytes > 0 ? fmt::format(", pinned {}", human_bytes(m.pinned_bytes)) : "");
 }
 
+// Neither computes: what only moves values, and what only marks a point of a stream.
+bool is_transfer(const PlanInfo::Step& step) {
+  return step.type == "heddle::Copy" || step.type == "Copy" || step.type == "Fence" || step.type == "Extents";
+}
+
+// A step that a thread of the host runs, in a plan where steps are on devices too.
+struct HostStep {
+  size_t index = 0;
+  bool between = false;  // behind the first step that computes on a device, and before the last
+  std::string reason;    // what placement said of it; empty: nothing
+};
+
+std::vector<HostStep> host_steps(const PlanInfo& plan) {
+  size_t first = plan.steps.size(), last = 0;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (!plan.steps[i].on_stream || is_transfer(plan.steps[i])) continue;
+    first = std::min(first, i);
+    last = i;
+  }
+  std::vector<HostStep> all;
+  if (first == plan.steps.size()) return all;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (plan.steps[i].on_stream) continue;
+    all.push_back({i, first < i && i < last, {}});
+    for (const Diagnostic& said : plan.warnings)
+      if (said.node == plan.steps[i].name && (said.code == Code::no_kernel || said.code == Code::wrong_device))
+        all.back().reason = said.message;
+  }
+  return all;
+}
+
+Json host_steps_json(const PlanInfo& plan) {
+  Json all = Json::array();
+  for (const HostStep& step : host_steps(plan))
+    all.push_back({{"index", step.index},
+                   {"name", plan.steps[step.index].name},
+                   {"type", plan.steps[step.index].type},
+                   {"between_device_steps", step.between},
+                   {"reason", step.reason.empty() ? Json(nullptr) : Json(step.reason)}});
+  return all;
+}
+
+std::string host_steps_text(const PlanInfo& plan) {
+  if (plan.memory.size() < 2) return {};
+  const std::vector<HostStep> all = host_steps(plan);
+  const auto between = std::count_if(all.begin(), all.end(), [](const HostStep& step) { return step.between; });
+  std::string out = fmt::format("host steps {}, between the first and the last step of a device {}\n", all.size(), between);
+  for (const HostStep& step : all) {
+    const PlanInfo::Step& s = plan.steps[step.index];
+    out += fmt::format("  {} {} {}{}\n", step.index, quoted(s.name), word(s.type),
+                       step.reason.empty() ? "" : ": " + printable_line(step.reason));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string escape_xml(const std::string& text) {
@@ -131,9 +186,11 @@ Json plan_json(const PlanInfo& plan) {
                                              {"sum_bytes", m.sum_bytes},
                                              {"persistent_bytes", m.persistent_bytes},
                                              {"scratch_bytes", m.scratch_bytes},
-                                             {"pinned_bytes", m.pinned_bytes}};
+                                             {"pinned_bytes", m.pinned_bytes},
+                                             {"described", m.described.empty() ? Json(nullptr) : Json(m.described)}};
                                    })},
           {"copies", copies},
+          {"host_steps", host_steps_json(plan)},
           {"reorders", reorders},
           {"captured_segments", Json::array()},
           {"stages_ns",
@@ -172,6 +229,9 @@ std::string plan_text(const PlanInfo& plan) {
     out += fmt::format("reorder {} {} -> {} {}\n", quoted(r.value), r.from, r.to, human_bytes(r.bytes));
   for (const PlanInfo::Change& c : plan.copies)
     out += fmt::format("copy {} {} -> {} {}\n", quoted(c.value), word(c.from), word(c.to), human_bytes(c.bytes));
+  out += host_steps_text(plan);
+  for (const PlanInfo::Memory& memory : plan.memory)
+    if (!memory.described.empty()) out += fmt::format("{} is {}\n", memory.device, printable_line(memory.described));
   for (const PlanInfo::Memory& memory : plan.memory) out += (&memory == &plan.memory[0] ? "" : "\n") + memory_text(memory);
   return out;
 }
