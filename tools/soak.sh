@@ -1,5 +1,6 @@
 #!/bin/bash
-# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels]
+# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels |
+#               --architectures]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -20,6 +21,7 @@
 #                 (tests/device/mutant_test.cc).
 # --kernels       25 (or --cases) bugs, planted by seed into the kernels of a copy of the CPU plugin, one by one: how many of them the conformance suite
 #                 finds, and those that it does not (tests/conformance/planted.py).
+# --architectures every generated CUDA source with NVRTC for sm_80 and sm_100, beside sm_90 of the tests (tests/cuda/nvrtc_test.cc). Needs NVRTC, no GPU.
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,8 +35,8 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels) what=${1#--}; shift ;;
-    *) sed -n '2p' "$0" | cut -c3- >&2; exit 2 ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels | --architectures) what=${1#--}; shift ;;
+    *) sed -n '2,3p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
 mkdir -p build/soak
@@ -58,6 +60,15 @@ case $what in
     filter='*Spread*:*DeviceLate.Random*'
     [ $what = mutants ] && filter='*Mutant*'
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_device_tests --gtest_filter="$filter"
+    ;;
+  architectures)
+    tools/install_packages.sh
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_cuda_tests cpu
+    for architecture in sm_80 sm_100; do
+      echo "soak: $architecture"
+      HEDDLE_TEST_ARCHITECTURE=$architecture build/dev/bin/heddle_cuda_tests --gtest_filter='Nvrtc.*:PointwiseSource.*'
+    done
     ;;
   kernels)
     tools/install_packages.sh

@@ -181,5 +181,27 @@ TEST_F(CudaNets, NoMemoryIsSaidWithNumbersAndLeavesNoErrorBehind) {
   EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess) << "who asks next would take it for his";
 }
 
+// What has no pointwise text, and runs by a program that is made for the call.
+TEST_F(CudaNets, CastsAndFoldsHaveTheHostsBits) {
+  NetBuilder b("casts");
+  const ValueId x = b.input("x", DType::f32, Shape{4, 1, 6}), y = b.input("y", DType::f32, Shape{3, 1}),
+                z = b.input("z", DType::f32, Shape{6});
+  const ValueId h = b.input("h", DType::f16, Shape{5});
+  for (const char* const type : {"Sum", "Mean", "Max", "Min"}) b.output(b.add1(type, std::string("of_three_") + type, {x, y, z}));
+  b.output(b.add1("Max", "of_one", {x}));
+  b.output(b.add1("Cast", "whole", {x}, {{"to", int64_t{7}}}));
+  b.output(b.add1("Cast", "half", {x}, {{"to", int64_t{10}}}));
+  b.output(b.add1("CastLike", "like", {x, h}));
+  b.output(b.add1("Cast", "truth", {x}, {{"to", int64_t{9}}}));
+  const Net net = b.finish();
+  const Runtime runtime = cuda_runtime();
+  auto host = prepare(runtime, net, {}), there = prepare(runtime, net, on_cuda());
+  ASSERT_TRUE(host.ok() && host->context.run().ok()) << host.status().text();
+  ASSERT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();
+  for (const PlanStep& step : there->plan().steps) EXPECT_TRUE(step.on_device || step.type == "Fence") << step.name << " is on the host";
+  EXPECT_EQ(there->outputs(), host->outputs());
+  EXPECT_EQ(broken(), "");
+}
+
 }  // namespace
 }  // namespace heddle::cuda

@@ -1,5 +1,5 @@
-// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for the architecture that Heddle is measured on, with nothing
-// but the library (no driver, no device).
+// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for the architecture that Heddle is measured on, or the one that
+// HEDDLE_TEST_ARCHITECTURE names (tools/soak.sh --architectures), with nothing but the library (no driver, no device).
 //
 //   std::string why;
 //   const Nvrtc* const compiler = Nvrtc::open(&why);
@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,11 @@ class Nvrtc {
   std::string compile(const std::string& text, bool contract = false, std::string* code = nullptr) const {
     Program program = nullptr;
     if (const int failed = create_(&program, text.c_str(), "text.cu", 0, nullptr, nullptr); failed != 0) return error_(failed);
-    // Texts hold functions that not every kernel calls.
-    const char* const options[] = {"--gpu-architecture=sm_90", contract ? "--fmad=true" : "--fmad=false", "--std=c++17",
-                                   "--diag-suppress=177"};
+    // Texts hold functions that not every kernel calls, and templates for signed and unsigned numbers alike.
+    const char* const asked = std::getenv("HEDDLE_TEST_ARCHITECTURE");
+    const std::string architecture = std::string("--gpu-architecture=") + (asked ? asked : "sm_90");
+    const char* const options[] = {architecture.c_str(), contract ? "--fmad=true" : "--fmad=false", "--std=c++17",
+                                   "--diag-suppress=177,186"};
     const int failed = compile_(program, 4, options);
     std::string log = text_of(program, log_size_, log_);
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();

@@ -11,6 +11,7 @@
 #include "generate/dtype_names.h"
 #include "generate/texts.h"
 #include "grid/grid.h"
+#include "nvrtc_check.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::cuda {
@@ -53,6 +54,15 @@ Tensor random_numbers(DType dtype, const Shape& shape, uint64_t seed) {
   return blob;
 }
 
+// With NVIDIA's own compiler, where there is one.
+void expect_nvrtc_takes(const std::string& text) {
+  std::string why;
+  const Nvrtc* const compiler = Nvrtc::open(&why);
+  if (compiler) {
+    EXPECT_EQ(compiler->compile(text), "");
+  }
+}
+
 TEST(PointwiseSource, EveryOperationHasTheHostsResults) {
   std::string text(texts().at("element"));
   struct Made {
@@ -88,6 +98,7 @@ TEST(PointwiseSource, EveryOperationHasTheHostsResults) {
   }
   EXPECT_EQ(refused, 23 * 9 + 6 * 4);  // functions of floats for 9 other dtypes, bits for 4
   std::string error;
+  expect_nvrtc_takes(text);
   const auto module = grid::Module::compile(text, cache, &error);
   ASSERT_NE(module, nullptr) << error.substr(0, 4000);
   for (const Made& m : made) {
@@ -108,6 +119,44 @@ TEST(PointwiseSource, EveryOperationHasTheHostsResults) {
     EXPECT_EQ(conformance::difference({got}, {conformance::numbers_of(*(*expected)[0])}, {4, false}), "")
         << m.program << " of " << to_string(m.dtype);
   }
+}
+
+// Cast and CastLike: from any dtype to any.
+TEST(PointwiseSource, EveryConversionHasTheHostsResults) {
+  std::string text(texts().at("element"));
+  const auto entry = [](DType from, DType to) { return "from_" + std::string(to_string(from)) + "_to_" + std::string(to_string(to)); };
+  expression::Program program;
+  std::string error;
+  ASSERT_TRUE(expression::parse("x0", {}, program, error)) << error;
+  for (const DType from : dtypes)
+    for (const DType to : dtypes) {
+      PointwiseShape shape;
+      shape.inputs = {static_cast<heddle_dtype>(from)};
+      shape.output = static_cast<heddle_dtype>(to);
+      shape.access = {Access::linear};
+      shape.width = 2;
+      shape.converts = true;
+      std::string source;
+      ASSERT_TRUE(pointwise_source(program, shape, entry(from, to), &source).ok());
+      text += source;
+    }
+  expect_nvrtc_takes(text);
+  const auto module = grid::Module::compile(text, cache, &error);
+  ASSERT_NE(module, nullptr) << error.substr(0, 4000);
+  for (const DType from : dtypes)
+    for (const DType to : dtypes) {
+      const Tensor x = random_numbers(from, Shape{1003}, 29), like = random_numbers(to, Shape{1}, 1);
+      const auto expected = run_operator(testing::cpu_registry(), testing::call_of("CastLike", {x, like}));
+      ASSERT_TRUE(expected.ok()) << expected.status().text();
+      std::byte* bytes = nullptr;
+      const auto got = Blob::allocate(to, Shape{1003}, &bytes);
+      Parameters p;
+      p.add(bytes);
+      p.add(x->data);
+      p.add(int64_t{1003});
+      ASSERT_EQ(module->launch(entry(from, to), {2}, {64}, p.data()), "");
+      EXPECT_EQ(conformance::difference({got}, {conformance::numbers_of(*(*expected)[0])}, {0, false}), "") << entry(from, to);
+    }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "families.h"
 #include "pointwise/pointwise.h"
+#include "shared/fold_text.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 
@@ -27,17 +28,6 @@ struct alignas(64) Frame {
 // 16-bit floats are rounded once, when the result is stored. All other types hold every intermediate value as it is.
 heddle_dtype accumulator_of(heddle_dtype dtype) {
   return dtype == HEDDLE_F16 || dtype == HEDDLE_BF16 ? HEDDLE_F32 : dtype;
-}
-
-// The fold of `names` as an expression: statements, then the value and the ending.
-std::string fold_text(const std::vector<std::string>& names, const std::string& function, const std::string& ending) {
-  std::string text, value = names[0];
-  for (size_t i = 1; i < names.size(); ++i) {
-    const std::string next = "t" + std::to_string(i);
-    text += next + " = " + (function == "+" ? value + " + " + names[i] : function + "(" + value + ", " + names[i] + ")") + "; ";
-    value = next;
-  }
-  return text + value + ending;
 }
 
 // Where element 0 would be of an array that begins with element `first`.

@@ -94,8 +94,8 @@ Status pointwise_source(const expression::Program& program, const PointwiseShape
   *text =
       "namespace " + entry + "_scope {\ntypedef " + std::string(shape.wide_index ? "u64" : "u32") + " Index;\n" + parameters_text(shape) +
       function + "template <int W>\nHEDDLE_INLINE void group_at(const Parameters& p, Index first) {\n" + positions_text(shape) + reads +
-      "    Pack<" + stored + ", W> y;\n    for (int e = 0; e < W; ++e) y.element[e] = Stored<" + stored + ">::of(" + call +
-      ");\n    *(Pack<" + stored + ", W>*)(p.y + first) = y;\n}\nHEDDLE_KERNEL(" + entry +
+      "    Pack<" + stored + ", W> y;\n    for (int e = 0; e < W; ++e) y.element[e] = " + (shape.converts ? "Converted<" : "Stored<") +
+      stored + ">::of(" + call + ");\n    *(Pack<" + stored + ", W>*)(p.y + first) = y;\n}\nHEDDLE_KERNEL(" + entry +
       ", Parameters, p) {\n"
       "  const Index groups = (Index)p.count / " +
       width +

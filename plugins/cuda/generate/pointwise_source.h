@@ -27,6 +27,7 @@ struct PointwiseShape {
   int rank = 0;                // of the strides, where an input has some
   int width = 1;               // elements that one thread reads and writes at once
   bool wide_index = false;     // more than 2^31 elements
+  bool converts = false;       // results are stored as Cast does, not as those of arithmetic in the output's dtype
 };
 
 inline constexpr int pointwise_threads = 256;  // of a block

@@ -282,8 +282,8 @@ class Convolution : public ConvolutionKernel {
 void add_convolution(Builder& plugin) {
   plugin.resource<cudnn::Planner, cudnn::Planner>(cudnn::planner_name, HEDDLE_SCOPE_DEVICE, 1, "cuda");
   plugin.resource<cudnn::StreamHandle, cudnn::StreamHandle>(cudnn::stream_name, HEDDLE_SCOPE_STREAM, 1, "cuda");
-  plugin.add(Op("Conv", "", 11).kernels_only().kernel<Convolution<false>>("cuda").kernel_name("cuda:conv"));
-  plugin.add(Op("ConvTranspose", "", 11).kernels_only().kernel<Convolution<true>>("cuda").kernel_name("cuda:conv_transpose"));
+  plugin.add(Op("Conv", "", 11).kernels_only().kernel<Convolution<false>>("cuda").kernel_name("cuda:cudnn_conv"));
+  plugin.add(Op("ConvTranspose", "", 11).kernels_only().kernel<Convolution<true>>("cuda").kernel_name("cuda:cudnn_conv_transpose"));
 }
 
 }  // namespace heddle::cuda

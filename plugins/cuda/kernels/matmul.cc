@@ -75,9 +75,12 @@ class Gemm : public ProductKernel {
 
 void add_matmul(Builder& plugin) {
   plugin.resource<ProductLibrary>(ProductLibrary::resource, HEDDLE_SCOPE_DEVICE, 1, "cuda");
-  plugin.add(Op("MatMul", "", 13).kernels_only().kernel<MatMul>("cuda", {product_dtypes, product_dtypes}).kernel_name("cuda:matmul"));
   plugin.add(
-      Op("Gemm", "", 13).kernels_only().kernel<Gemm>("cuda", {product_dtypes, product_dtypes, product_dtypes}).kernel_name("cuda:gemm"));
+      Op("MatMul", "", 13).kernels_only().kernel<MatMul>("cuda", {product_dtypes, product_dtypes}).kernel_name("cuda:cublaslt_matmul"));
+  plugin.add(Op("Gemm", "", 13)
+                 .kernels_only()
+                 .kernel<Gemm>("cuda", {product_dtypes, product_dtypes, product_dtypes})
+                 .kernel_name("cuda:cublaslt_gemm"));
 }
 
 }  // namespace heddle::cuda

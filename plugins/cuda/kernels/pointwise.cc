@@ -1,26 +1,19 @@
-// heddle::Pointwise on a GPU, and so every operator of any plugin that has a pointwise text and no kernel of its own for "cuda".
+// Pointwise programs on a GPU: heddle::Pointwise, and so every operator of any plugin that has a pointwise text and no kernel of its own
+// for "cuda"; Cast, CastLike, Sum, Mean, Max and Min, which have no such text, by one that is made for each call.
+#include <algorithm>
 #include <string>
 
 #include "kernels/kernel_families.h"
 #include "kernels/pointwise_launch.h"
+#include "shared/fold_text.h"
 
 namespace heddle::cuda {
 namespace {
 
-class Pointwise : public GpuKernel {
+class ProgramKernel : public GpuKernel {
  public:
-  Status create(const CreateContext& context) {
-    HEDDLE_PLUGIN_CHECK(on(context));
-    const std::string text = context.attributes.s("program");
-    for (uint32_t i = 0; i < context.input_count(); ++i) program_.inputs.push_back("x" + std::to_string(i));
-    std::string error;
-    if (!expression::parse(text, {}, program_, error)) return invalid("program \"" + text + "\": " + error);
-    expression::prune(program_);
-    return {};
-  }
-
   Status prepare(PrepareContext& context) {
-    HEDDLE_PLUGIN_CHECK(launch_.prepare(device(), program_, *context.output(0), context.inputs()));
+    HEDDLE_PLUGIN_CHECK(launch_.prepare(device(), program_, *context.output(0), context.inputs(), converts_));
     context.set_tiles(1);
     return {};
   }
@@ -31,17 +24,68 @@ class Pointwise : public GpuKernel {
     return launch_.start(*this, context, context.outputs[0]->data, inputs);
   }
 
+ protected:
+  // Of the first `inputs` inputs, called x0, x1, ...
+  Status create_program(const CreateContext& context, uint32_t inputs, const std::string& text) {
+    HEDDLE_PLUGIN_CHECK(on(context));
+    if (inputs > most_inputs) return unsupported(std::to_string(inputs) + " inputs, whose addresses are more than a launch takes");
+    program_.inputs = names(inputs);
+    std::string error;
+    if (!expression::parse(text, {}, program_, error)) return invalid("program \"" + text + "\": " + error);
+    expression::prune(program_);
+    return {};
+  }
+  static std::vector<std::string> names(uint32_t inputs) {
+    std::vector<std::string> all;
+    for (uint32_t i = 0; i < inputs; ++i) all.push_back("x" + std::to_string(i));
+    return all;
+  }
+  bool converts_ = false;
+
  private:
-  static constexpr size_t most_inputs = 500;  // more addresses than a launch takes
+  static constexpr uint32_t most_inputs = 500;
 
   expression::Program program_;
   PointwiseLaunch launch_;
+};
+
+class Pointwise : public ProgramKernel {
+ public:
+  Status create(const CreateContext& context) { return create_program(context, context.input_count(), context.attributes.s("program")); }
+};
+
+// CastLike too: what its second input holds is never looked at.
+class Cast : public ProgramKernel {
+ public:
+  Status create(const CreateContext& context) {
+    converts_ = true;
+    return create_program(context, 1, "x0");
+  }
+};
+
+enum class Fold : uint8_t { sum, mean, max, min };
+
+template <Fold fold>
+class Folded : public ProgramKernel {
+ public:
+  Status create(const CreateContext& context) {
+    const uint32_t inputs = context.input_count();
+    const char* const function = fold == Fold::max ? "max" : fold == Fold::min ? "min" : "+";
+    const std::string ending = fold == Fold::mean ? " / " + std::to_string(inputs) : "";
+    return create_program(context, inputs, operators::fold_text(names(inputs), function, ending));
+  }
 };
 
 }  // namespace
 
 void add_pointwise(Builder& plugin) {
   plugin.add(Op("Pointwise", "heddle").kernels_only().kernel<Pointwise>("cuda").kernel_name("cuda:pointwise"));
+  plugin.add(Op("Cast", "", 13).kernels_only().kernel<Cast>("cuda"));
+  plugin.add(Op("CastLike", "", 15).kernels_only().kernel<Cast>("cuda"));
+  plugin.add(Op("Sum", "", 13).kernels_only().kernel<Folded<Fold::sum>>("cuda"));
+  plugin.add(Op("Mean", "", 13).kernels_only().kernel<Folded<Fold::mean>>("cuda"));
+  plugin.add(Op("Max", "", 13).kernels_only().kernel<Folded<Fold::max>>("cuda"));
+  plugin.add(Op("Min", "", 13).kernels_only().kernel<Folded<Fold::min>>("cuda"));
 }
 
 }  // namespace heddle::cuda

@@ -15,9 +15,10 @@ int64_t address(const void* pointer) {
 }  // namespace
 
 Status PointwiseLaunch::prepare(const Device& device, const expression::Program& program, const heddle_tensor& output,
-                                const heddle_tensor* const* inputs) {
+                                const heddle_tensor* const* inputs, bool converts) {
   const size_t n = program.inputs.size();
   shape_ = {};
+  shape_.converts = converts;
   shape_.output = output.dtype;
   for (size_t i = 0; i < n; ++i) shape_.inputs.push_back(inputs[i]->dtype);
   std::vector<Region::Input> storage(2 * n);

@@ -13,8 +13,10 @@ namespace heddle::cuda {
 
 class PointwiseLaunch {
  public:
-  // [compile] One tensor for each of the program's inputs. Unsupported: a program whose parameters are more than a launch takes.
-  Status prepare(const Device& device, const expression::Program& program, const heddle_tensor& output, const heddle_tensor* const* inputs);
+  // [compile] One tensor for each of the program's inputs; `converts`: results become the output's dtype as by Cast. Unsupported: a program
+  // whose parameters are more than a launch takes.
+  Status prepare(const Device& device, const expression::Program& program, const heddle_tensor& output, const heddle_tensor* const* inputs,
+                 bool converts = false);
   // [run] The output may lie where an input of its shape and dtype does.
   Status start(const GpuKernel& kernel, const RunContext& context, void* output, const void* const* inputs) const;
 

@@ -111,8 +111,10 @@ struct Stored {
 HEDDLE_INLINE float single(float x) { return x; }
 HEDDLE_INLINE float single(double x) { return odd_float(x); }
 HEDDLE_INLINE float single(i32 x) { return odd_float((double)x); }
-HEDDLE_INLINE float single(i64 x) { return odd_float((double)x); }
-HEDDLE_INLINE float single(u64 x) { return odd_float((double)x); }
+// A double does not hold all of 64 bits: what is lost of them sets the last one that stays.
+HEDDLE_INLINE double odd_double(u64 x) { return x >> 53 == 0 ? (double)x : (double)(x >> 12 | ((x & 0xfffu) != 0 ? 1u : 0u)) * 4096.0; }
+HEDDLE_INLINE float single(u64 x) { return odd_float(odd_double(x)); }
+HEDDLE_INLINE float single(i64 x) { return x < 0 ? -single(0 - (u64)x) : single((u64)x); }
 template <>
 struct Stored<f16> {
   template <class C>
@@ -136,6 +138,32 @@ struct Stored<boolean> {
     return b;
   }
 };
+
+// As what lies in memory, of any number: floats become integers toward zero, no farther than the type goes, and 0 where they are none.
+template <class T>
+struct Converted : Stored<T> {};
+#define HEDDLE_CONVERTED(T, low, end, least, most)                                                       \
+  template <>                                                                                           \
+  struct Converted<T> {                                                                                 \
+    template <class C>                                                                                  \
+    HEDDLE_INLINE_MEMBER T of(C x) {                                                                    \
+      return (T)x;                                                                                      \
+    }                                                                                                   \
+    HEDDLE_INLINE_MEMBER T of(float x) {                                                                \
+      return x != x ? (T)0 : x <= (float)(low) ? (T)(least) : x >= (float)(end) ? (T)(most) : (T)x;     \
+    }                                                                                                   \
+    HEDDLE_INLINE_MEMBER T of(double x) {                                                               \
+      return x != x ? (T)0 : x <= (double)(low) ? (T)(least) : x >= (double)(end) ? (T)(most) : (T)x;   \
+    }                                                                                                   \
+  };
+HEDDLE_CONVERTED(i8, -0x1p7, 0x1p7, -0x80, 0x7f)
+HEDDLE_CONVERTED(i16, -0x1p15, 0x1p15, -0x8000, 0x7fff)
+HEDDLE_CONVERTED(i32, -0x1p31, 0x1p31, -0x7fffffff - 1, 0x7fffffff)
+HEDDLE_CONVERTED(i64, -0x1p63, 0x1p63, -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll)
+HEDDLE_CONVERTED(u8, 0, 0x1p8, 0, 0xffu)
+HEDDLE_CONVERTED(u16, 0, 0x1p16, 0, 0xffffu)
+HEDDLE_CONVERTED(u32, 0, 0x1p32, 0, 0xffffffffu)
+HEDDLE_CONVERTED(u64, 0, 0x1p64, 0, 0xffffffffffffffffull)
 
 // ---------------------------------------------------------------- operations
 

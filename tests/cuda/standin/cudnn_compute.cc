@@ -1,4 +1,5 @@
 // What a graph of cuDNN's computes: plain loops over elements in the order of their dims, sums in double.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -50,9 +51,15 @@ double narrowed(double value) {
   return static_cast<double>(back);
 }
 
-// Places of a convolution's taps: calls body(place in x, place in w, place in y) for each product.
+// Products of a convolution that have one weight and lie in one row of the output: `count` of them, one element on in y and `stride` in x.
+struct Row {
+  size_t x, w, y;  // places of the first
+  size_t count, stride;
+};
+
+// Calls body(Row) for all of a convolution's products.
 template <class Body>
-void for_each_product(const OperationInfo& o, const Body& body) {
+void for_each_row(const OperationInfo& o, const Body& body) {
   const size_t spatial = o.stride.size();
   int64_t ext[3][3];  // of x, w, y; a dimension of extent 1 stands before two
   int64_t stride[3], dilation[3], begin[3];
@@ -69,24 +76,44 @@ void for_each_product(const OperationInfo& o, const Body& body) {
   const int64_t channels = o.x.dims[1], filters = o.y.dims[1], of_group = o.w.dims[1], groups = channels / of_group;
   const auto place = [](const int64_t(&e)[3], int64_t a, int64_t b, int64_t c) { return (a * e[1] + b) * e[2] + c; };
   const auto size = [](const int64_t(&e)[3]) { return e[0] * e[1] * e[2]; };
+  const auto rows_of = [&](int64_t x_image, int64_t y_image, int64_t weights, int64_t tap) {
+    const int64_t t[3] = {tap / ext[1][2] / ext[1][1], tap / ext[1][2] % ext[1][1], tap % ext[1][2]};
+    const int64_t first = t[2] * dilation[2] - begin[2];  // in x, of the first element of an output's row
+    const int64_t from = first >= 0 ? 0 : (-first + stride[2] - 1) / stride[2];
+    const int64_t to = first >= ext[0][2] ? 0 : std::min(ext[2][2], (ext[0][2] - 1 - first) / stride[2] + 1);
+    if (from >= to) return;
+    for (int64_t i = 0; i < ext[2][0]; ++i)
+      for (int64_t j = 0; j < ext[2][1]; ++j) {
+        const int64_t at_i = i * stride[0] - begin[0] + t[0] * dilation[0], at_j = j * stride[1] - begin[1] + t[1] * dilation[1];
+        if (at_i < 0 || at_i >= ext[0][0] || at_j < 0 || at_j >= ext[0][1]) continue;
+        body(Row{static_cast<size_t>(x_image + place(ext[0], at_i, at_j, first + from * stride[2])), static_cast<size_t>(weights + tap),
+                 static_cast<size_t>(y_image + place(ext[2], i, j, from)), static_cast<size_t>(to - from), static_cast<size_t>(stride[2])});
+      }
+  };
   for (int64_t n = 0; n < o.x.dims[0]; ++n)
     for (int64_t f = 0; f < filters; ++f)
-      for (int64_t out = 0; out < size(ext[2]); ++out)
-        for (int64_t c = 0; c < of_group; ++c)
-          for (int64_t tap = 0; tap < size(ext[1]); ++tap) {
-            int64_t at[3], rest_out = out, rest_tap = tap;
-            bool inside = true;
-            for (size_t i = 3; i-- > 0;) {
-              at[i] = rest_out % ext[2][i] * stride[i] - begin[i] + rest_tap % ext[1][i] * dilation[i];
-              rest_out /= ext[2][i];
-              rest_tap /= ext[1][i];
-              inside = inside && at[i] >= 0 && at[i] < ext[0][i];
-            }
-            if (!inside) continue;
-            const int64_t channel = f / (filters / groups) * of_group + c;
-            body((n * channels + channel) * size(ext[0]) + place(ext[0], at[0], at[1], at[2]), (f * of_group + c) * size(ext[1]) + tap,
-                 (n * filters + f) * size(ext[2]) + out);
-          }
+      for (int64_t c = 0; c < of_group; ++c)
+        for (int64_t tap = 0; tap < size(ext[1]); ++tap)
+          rows_of((n * channels + f / (filters / groups) * of_group + c) * size(ext[0]), (n * filters + f) * size(ext[2]),
+                  (f * of_group + c) * size(ext[1]), tap);
+}
+
+[[gnu::optimize("O3")]] void convolve(const OperationInfo& o, const Values& source, const Values& w, Values& result) {
+  const bool forward = o.kind == OperationInfo::Kind::convolution;
+  const double* const from = source.data();
+  double* const to = result.data();
+  for_each_row(o, [&](const Row& row) {
+    const double factor = w[row.w];
+    const double* const read = from + (forward ? row.x : row.y);
+    double* const write = to + (forward ? row.y : row.x);
+    if (row.stride == 1) {
+      for (size_t i = 0; i < row.count; ++i) write[i] += factor * read[i];
+    } else if (forward) {
+      for (size_t i = 0; i < row.count; ++i) write[i] += factor * read[i * row.stride];
+    } else {
+      for (size_t i = 0; i < row.count; ++i) write[i * row.stride] += factor * read[i];
+    }
+  });
 }
 
 double pointwise(const OperationInfo& o, double x, double b) {
@@ -133,21 +160,19 @@ void compute(const GraphInfo& graph, const EngineInfo& engine, const std::map<in
   for (const OperationInfo& o : graph.operations) {
     const TensorInfo& to = o.written();
     Values result(static_cast<size_t>(to.element_count()), 0.0);
-    const auto read = [&](double v, const TensorInfo& t) { return engine.narrows && t.dtype == CUDNN_DATA_FLOAT ? narrowed(v) : v; };
     if (o.kind == OperationInfo::Kind::pointwise) {
       const Values& x = value_of(o.x);
       const Values* const b = o.has_b ? &value_of(o.w) : nullptr;
       for (size_t i = 0; i < result.size(); ++i)
         result[i] = pointwise(o, x[broadcast_place(o.x, to, i)], b ? (*b)[broadcast_place(o.w, to, i)] : 0);
     } else {
-      const bool forward = o.kind == OperationInfo::Kind::convolution;
-      const TensorInfo& from = forward ? o.x : o.y;
-      const Values &w = value_of(o.w), &source = value_of(from);
-      for_each_product(o, [&](int64_t x, int64_t tap, int64_t y) {
-        const double factor = read(w[static_cast<size_t>(tap)], o.w);
-        const auto at = static_cast<size_t>(forward ? x : y);
-        result[static_cast<size_t>(forward ? y : x)] += factor * read(source[at], from);
-      });
+      const TensorInfo& from = o.kind == OperationInfo::Kind::convolution ? o.x : o.y;
+      const auto as_read = [&](const TensorInfo& t) {
+        Values v = value_of(t);
+        if (engine.narrows && t.dtype == CUDNN_DATA_FLOAT) std::transform(v.begin(), v.end(), v.begin(), narrowed);
+        return v;
+      };
+      convolve(o, as_read(from), as_read(o.w), result);
     }
     if (to.dtype == CUDNN_DATA_FLOAT)
       for (double& v : result) v = static_cast<double>(static_cast<float>(v));

@@ -51,6 +51,19 @@ Comparison compare_moments(const TensorView& actual, const TensorView& expected)
   return c;
 }
 
+Tolerance tolerance_for(const TensorView& expected, const Tolerances& given) {
+  constexpr double default_rtol = 1e-3, of_scale = 1e-5, without_scale = 1e-7;
+  Tolerance tolerance = {given.rtol.value_or(default_rtol), given.atol.value_or(without_scale)};
+  if (given.atol || !is_float(expected.dtype)) return tolerance;
+  double largest = 0;
+  for (int64_t i = 0; i < expected.shape.element_count(); ++i) {
+    const double magnitude = std::abs(element(expected, i));
+    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
+  }
+  if (largest > 0) tolerance.atol = of_scale * largest;
+  return tolerance;
+}
+
 Comparison compare(const TensorView& actual, const TensorView& expected, double rtol, double atol) {
   Comparison c;
   const auto differ = [&](const std::string& reason) {

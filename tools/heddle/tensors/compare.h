@@ -1,6 +1,7 @@
 // Comparing tensors and looking for numbers that are none.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,18 @@ struct Comparison {
   double max_rel_error = 0;
   std::string reason;  // of the first difference
 };
+
+// Of floats: |a - e| <= atol + rtol * |e|. What is not said is derived (tolerance_for).
+struct Tolerances {
+  std::optional<double> rtol, atol;
+};
+
+// What outputs of this content are held to: what is given; else rtol 1e-3 and an atol of 1e-5 of the largest finite magnitude expected. An
+// output of zeros has no scale: there the atol is 1e-7, as ONNX's own tests have it.
+struct Tolerance {
+  double rtol = 0, atol = 0;
+};
+Tolerance tolerance_for(const TensorView& expected, const Tolerances& given);
 
 // |a - e| <= atol + rtol * |e| for floats, integers exact, nan equals nan.
 Comparison compare(const TensorView& actual, const TensorView& expected, double rtol, double atol);

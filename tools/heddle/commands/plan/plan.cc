@@ -32,6 +32,7 @@ Result<RuntimeOptions> options_of(const PlanArguments& o, const SessionOptions& 
     roles.reads(o.dry);
     HEDDLE_TRY(const FileBytes file, read_file(o.dry, most_bytes));
     text.assign(reinterpret_cast<const char*>(file.data.get()), file.size);
+    text += '\n';  // an empty file is none, and no text is the backend's own
   }
   options.described_devices.emplace_back(kind, text);
   return options;

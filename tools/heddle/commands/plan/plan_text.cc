@@ -109,6 +109,7 @@ struct HostStep {
   std::string reason;    // what placement said of it; empty: nothing
 };
 
+// None in a plan for the host alone.
 std::vector<HostStep> host_steps(const PlanInfo& plan) {
   size_t first = plan.steps.size(), last = 0;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -117,15 +118,33 @@ std::vector<HostStep> host_steps(const PlanInfo& plan) {
     last = i;
   }
   std::vector<HostStep> all;
-  if (first == plan.steps.size()) return all;
+  bool for_a_device = plan.memory.size() > 1;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (plan.steps[i].on_stream) continue;
     all.push_back({i, first < i && i < last, {}});
+    const std::string& name = plan.steps[i].name;
     for (const Diagnostic& said : plan.warnings)
-      if (said.node == plan.steps[i].name && (said.code == Code::no_kernel || said.code == Code::wrong_device))
+      if ((said.node == name && said.code == Code::no_kernel) ||
+          (said.code == Code::wrong_device && (said.node == name || said.message.find(quoted(name)) != std::string::npos)))
         all.back().reason = said.message;
+    for_a_device = for_a_device || !all.back().reason.empty();
   }
-  return all;
+  return for_a_device ? all : std::vector<HostStep>();
+}
+
+// How many streams and events the steps of each device have.
+std::string queues_text(const PlanInfo& plan) {
+  std::string out;
+  for (size_t d = 1; d < plan.memory.size(); ++d) {
+    uint32_t streams = 0, events = 0;
+    for (const PlanInfo::Step& step : plan.steps) {
+      if (!step.on_stream || step.device != plan.memory[d].device) continue;
+      streams = std::max(streams, step.stream + 1);
+      events += step.records ? 1 : 0;
+    }
+    out += fmt::format("{} streams {} events {}\n", plan.memory[d].device, streams, events);
+  }
+  return out;
 }
 
 Json host_steps_json(const PlanInfo& plan) {
@@ -140,8 +159,8 @@ Json host_steps_json(const PlanInfo& plan) {
 }
 
 std::string host_steps_text(const PlanInfo& plan) {
-  if (plan.memory.size() < 2) return {};
   const std::vector<HostStep> all = host_steps(plan);
+  if (all.empty() && plan.memory.size() < 2) return {};
   const auto between = std::count_if(all.begin(), all.end(), [](const HostStep& step) { return step.between; });
   std::string out = fmt::format("host steps {}, between the first and the last step of a device {}\n", all.size(), between);
   for (const HostStep& step : all) {
@@ -230,6 +249,7 @@ std::string plan_text(const PlanInfo& plan) {
   for (const PlanInfo::Change& c : plan.copies)
     out += fmt::format("copy {} {} -> {} {}\n", quoted(c.value), word(c.from), word(c.to), human_bytes(c.bytes));
   out += host_steps_text(plan);
+  out += queues_text(plan);
   for (const PlanInfo::Memory& memory : plan.memory)
     if (!memory.described.empty()) out += fmt::format("{} is {}\n", memory.device, printable_line(memory.described));
   for (const PlanInfo::Memory& memory : plan.memory) out += (&memory == &plan.memory[0] ? "" : "\n") + memory_text(memory);

@@ -220,7 +220,6 @@ Status Runner::execute() {
 // The same runs on another device, from the same inputs and variables; the last results are compared.
 Status Runner::compare_devices() {
   if (o_.compare_device.empty()) return {};
-  constexpr double rtol = 1e-3, atol = 1e-6;
   HEDDLE_TRY(SessionOptions options, session_options());
   options.device = o_.compare_device;
   options.copies = Copies::automatic;
@@ -234,7 +233,8 @@ Status Runner::compare_devices() {
   Json outputs = Json::object();
   std::vector<std::string> different;
   for (const size_t i : fetched_) {
-    const Comparison c = compare(context.output(i), context_->output(i), rtol, atol);
+    const Tolerance tolerance = tolerance_for(context_->output(i), {});
+    const Comparison c = compare(context.output(i), context_->output(i), tolerance.rtol, tolerance.atol);
     outputs[ports[i].name] = {{"equal", c.equal}, {"max_abs_error", number(c.max_abs_error)}, {"max_rel_error", number(c.max_rel_error)}};
     if (!c.equal) different.push_back(fmt::format("{} ({})", quoted(ports[i].name), c.reason));
   }

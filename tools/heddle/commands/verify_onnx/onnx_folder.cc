@@ -141,19 +141,6 @@ Result<Tolerances> tolerances_beside(const fs::path& folder) {
   return tolerances;
 }
 
-Tolerance tolerance_for(const TensorView& expected, const Tolerances& given) {
-  constexpr double default_rtol = 1e-3, of_scale = 1e-5, without_scale = 1e-7;
-  Tolerance tolerance = {given.rtol.value_or(default_rtol), given.atol.value_or(without_scale)};
-  if (given.atol || !is_float(expected.dtype)) return tolerance;
-  double largest = 0;
-  for (int64_t i = 0; i < expected.shape.element_count(); ++i) {
-    const double magnitude = std::abs(element(expected, i));
-    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
-  }
-  if (largest > 0) tolerance.atol = of_scale * largest;
-  return tolerance;
-}
-
 Json FolderVerdict::json() const {
   const auto or_null = [](const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); };
   return {{"status", status},

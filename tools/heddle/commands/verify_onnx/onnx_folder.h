@@ -9,24 +9,13 @@
 
 #include "common/command.h"
 #include "heddle/limits.h"
+#include "tensors/compare.h"
 
 namespace heddle::tool {
-
-// Of floats: |a - e| <= atol + rtol * |e|. What neither the command line nor the folder says is derived (tolerance_for).
-struct Tolerances {
-  std::optional<double> rtol, atol;
-};
 
 // The tolerances of `folder`/data.json ({"rtol": ..., "atol": ...}, the format of ONNX's backend tests); none where there is no such file.
 // Errors: syntax, file_unreadable.
 Result<Tolerances> tolerances_beside(const std::filesystem::path& folder);
-
-// What outputs of this content are held to: what is given; else rtol 1e-3 and an atol of 1e-5 of the largest finite magnitude expected. An
-// output of zeros has no scale: there the atol is 1e-7, as ONNX's own tests have it.
-struct Tolerance {
-  double rtol = 0, atol = 0;
-};
-Tolerance tolerance_for(const TensorView& expected, const Tolerances& given);
 
 struct FolderVerdict {
   std::string status;  // "pass", "pass-statistical", "fail" or "unsupported"
