@@ -287,6 +287,27 @@ TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
   EXPECT_EQ(broken(), "");
 }
 
+// Without it no bit of an input is dropped.
+TEST_F(CudaConvolution, Tf32IsAnOption) {
+  auto host = run_net(cuda_runtime(), plain, net_of(plain, nullptr), {});
+  ASSERT_TRUE(host.ok()) << host.status().text();
+  const std::vector<double> expected = numbers(host->output());
+  const auto largest_error = [&] {
+    auto there = run_net(cuda_runtime(), plain, net_of(plain, nullptr), on_cuda());
+    EXPECT_TRUE(there.ok()) << there.status().text();
+    double error = 0;
+    const std::vector<double> got = there.ok() ? numbers(there->output()) : expected;
+    for (size_t i = 0; i < got.size(); ++i) error = std::max(error, std::abs(got[i] - expected[i]));
+    return error;
+  };
+  EXPECT_LT(largest_error(), 1e-4);
+  ::setenv("HEDDLE_CUDA_TF32", "1", 1);
+  const double narrowed = largest_error();
+  ::unsetenv("HEDDLE_CUDA_TF32");
+  EXPECT_GT(narrowed, 1e-4);
+  EXPECT_LT(narrowed, 0.1);
+}
+
 TEST_F(CudaConvolution, ARunWaitsForNothingAndAllocatesNothing) {
   auto there = run_net(cuda_runtime(), plain, net_of(plain, nullptr), on_cuda());
   ASSERT_TRUE(there.ok()) << there.status().text();

@@ -80,7 +80,7 @@ Status plan(const Wanted& wanted, const Descriptor& properties) {
   }
   const Target target = {nullptr, &properties};
   PlanRules rules;
-  rules.narrows = wanted.dtype == CUDNN_DATA_HALF || wanted.dtype == CUDNN_DATA_BFLOAT16;
+  rules.converts = rules.tensor_cores = wanted.dtype == CUDNN_DATA_HALF || wanted.dtype == CUDNN_DATA_BFLOAT16;
   rules.most_workspace_bytes = uint64_t{1} << 30;
   HEDDLE_PLUGIN_CHECK(graph.finish(target));
   return plan.choose(graph, target, rules);

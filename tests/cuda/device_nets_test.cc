@@ -1,6 +1,5 @@
 // Whole nets on the CUDA device, on the library that stands in for NVIDIA's: the host's results, and the calls that it takes.
 #include <algorithm>
-#include <sstream>
 
 #include "conformance/judge.h"
 #include "device_program.h"
@@ -10,24 +9,6 @@ namespace {
 
 using namespace testing_standin;
 using CudaNets = StandinTest;
-
-std::vector<std::string> words(const std::string& text) {
-  std::vector<std::string> all;
-  std::istringstream in(text);
-  for (std::string word; std::getline(in, word, ',');) all.push_back(word);
-  return all;
-}
-
-// Of one run, without the questions whether it is done, whose number depends on time.
-std::vector<std::string> calls_of_a_run(const Standin& cuda, Context& context) {
-  cuda.log(1);
-  const Status status = context.run();
-  EXPECT_TRUE(status.ok()) << status.text();
-  std::vector<std::string> calls = words(cuda.logged());
-  cuda.log(0);
-  std::erase_if(calls, [](const std::string& call) { return call == "cudaEventQuery"; });
-  return calls;
-}
 
 TEST_F(CudaNets, PointwiseNetsOfAllKindsOfNumbersHaveTheHostsBits) {
   const Runtime runtime = cuda_runtime(2);

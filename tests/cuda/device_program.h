@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,6 +114,24 @@ inline Net chain_net(int links, const Shape& shape) {
   const ValueId step = b.constant("step", Blob::copy_of(DType::f32, Shape{}, &one));
   for (int i = 0; i < links; ++i) b.output(v = b.add1("Add", "n" + std::to_string(i), {v, step}));
   return b.finish();
+}
+
+inline std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, ',');) all.push_back(word);
+  return all;
+}
+
+// Of one run, without the questions whether it is done, whose number depends on time.
+inline std::vector<std::string> calls_of_a_run(const Standin& cuda, Context& context) {
+  cuda.log(1);
+  const Status status = context.run();
+  EXPECT_TRUE(status.ok()) << status.text();
+  std::vector<std::string> calls = words(cuda.logged());
+  cuda.log(0);
+  std::erase_if(calls, [](const std::string& call) { return call == "cudaEventQuery"; });
+  return calls;
 }
 
 }  // namespace heddle::cuda::testing_standin

@@ -1,5 +1,5 @@
-// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for the architecture that Heddle is measured on, or the one that
-// HEDDLE_TEST_ARCHITECTURE names (tools/soak.sh --architectures), with nothing but the library (no driver, no device).
+// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for the architecture that Heddle is measured on, or the one
+// that HEDDLE_TEST_ARCHITECTURE names (tools/soak.sh --architectures), with nothing but the library (no driver, no device).
 //
 //   std::string why;
 //   const Nvrtc* const compiler = Nvrtc::open(&why);

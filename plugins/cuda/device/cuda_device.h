@@ -29,7 +29,7 @@ struct Device {
   Poller poller{index, loss};
   std::shared_ptr<const Program> store_program;  // store_value.h
   cudaKernel_t store_kernel = nullptr;
-  // HEDDLE_CUDA_TF32=1: products of f32 numbers are of their first 10 bits, with sums in f32 (tensor cores).
+  // HEDDLE_CUDA_TF32=1: products of f32 numbers, in matrices and convolutions, are of their first 10 bits, with sums in f32 (tensor cores).
   bool tf32 = false;
   // HEDDLE_CUDA_BLOCKING=1: work is enqueued and waited for, one piece at a time, so that it is known which failed.
   bool blocking = false;

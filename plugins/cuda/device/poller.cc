@@ -106,18 +106,18 @@ bool Poller::look(std::unique_lock<std::mutex>& lock) {
     for (Waiting first = {}; first_of(stream, &first);) {
       lock.unlock();
       const cudaError_t state = Api::get().cudaEventQuery(first.event);
-      if (state == cudaErrorNotReady) {
-        lock.lock();
-        break;
-      }
+      lock.lock();
+      if (state == cudaErrorNotReady) break;
       any = true;
+      // Whoever is called begins the next run at once, which needs it again.
+      free_events_.push_back(first.event);
+      lock.unlock();
       const std::string text = state == cudaSuccess ? std::string() : error_text("the stream", state);
       if (is_sticky(state)) loss_.happened(text);
       first.callback(first.user, status_of(state), text.data(), text.size());
       lock.lock();
       // It stands there as long as its callback is under way: that is what drain() waits for.
       waiting_[stream].pop_front();
-      free_events_.push_back(first.event);
       called_.notify_all();
     }
   }

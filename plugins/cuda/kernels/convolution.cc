@@ -189,7 +189,8 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
   HEDDLE_PLUGIN_CHECK(transposed_ ? graph.add_convolution(shape_, sum, w, x) : graph.add_convolution(shape_, x, w, sum));
   if (count > 0) HEDDLE_PLUGIN_CHECK(add_stages(stages_, count, operands, between, sum, to, &graph));
   cudnn::PlanRules rules;
-  rules.narrows = byte_width(y.dtype) == 2;
+  rules.converts = byte_width(y.dtype) == 2;
+  rules.tensor_cores = rules.converts || (y.dtype == HEDDLE_F32 && device().tf32);
   rules.most_workspace_bytes = most_workspace;
   HEDDLE_PLUGIN_CHECK(planner_.made()->plan([&](const cudnn::Target& target) -> Status {
     HEDDLE_CUDA_CALL(cudaSetDevice, device().index);

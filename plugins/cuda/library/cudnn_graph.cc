@@ -123,8 +123,9 @@ Status check_notes(const Descriptor& engine, const PlanRules& rules) {
     const cudnnBackendNumericalNote_t note = notes[i];
     const bool never = note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION || note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
                        note == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 || note == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13;
-    const bool narrows = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
-    if (never || (narrows && !rules.narrows)) return plugin::unsupported("cuDNN: an engine whose results are not exact enough");
+    const bool unwanted = (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && !rules.tensor_cores) ||
+                          (note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS && !rules.converts);
+    if (never || unwanted) return plugin::unsupported("cuDNN: an engine whose results are not exact enough");
   }
   return {};
 }

@@ -70,7 +70,8 @@ class Graph {
 
 // Which engines will do.
 struct PlanRules {
-  bool narrows = false;  // inputs may be rounded to fewer bits than they have: tf32
+  bool tensor_cores = false;  // inputs that are f32 may be read with ten bits behind the point: tf32
+  bool converts = false;      // inputs may be converted to a narrower type
   uint64_t most_workspace_bytes = 0;
 };
 

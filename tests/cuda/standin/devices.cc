@@ -86,6 +86,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     process.settings = standin::Settings::read();
     process.engine.set_order(process.settings.seed, process.settings.hold);
+    process.engine.set_idle(process.settings.idle);
     if (!is_device(process, device)) return cudaErrorInvalidDevice;
     return fill(process, device, properties), cudaSuccess;
   });

@@ -69,7 +69,7 @@ Place Engine::enqueue(Stream& stream, Job::Kind kind, std::function<cudaError_t(
   for (const std::shared_ptr<Stream>& other : blocking) wait(stream, other, other->enqueued, other->before);
   Job job;
   job.kind = kind;
-  job.work = std::move(work);
+  if (!idle_ || kind != Job::Kind::work) job.work = std::move(work);
   add(stream, std::move(job));
   const Place place = stream.place();
   for (const std::shared_ptr<Stream>& other : blocking) wait(*other, self, place.sequence, stream.before);

@@ -94,6 +94,8 @@ class Engine {
   cudaError_t lost() const { return lost_; }
   void lose(cudaError_t error);
   void set_order(uint64_t seed, const std::string& hold);
+  // Work that comes is done without doing it.
+  void set_idle(bool idle) { idle_ = idle; }
   // For tests: as if nothing had ever been enqueued. Streams that are there stay.
   void reset(Lock& lock);
 
@@ -118,6 +120,7 @@ class Engine {
   cudaError_t lost_ = cudaSuccess;
   uint64_t seed_ = 0, random_ = 0;
   std::string hold_;
+  bool idle_ = false;
 };
 
 }  // namespace heddle::cuda::standin

@@ -29,6 +29,7 @@ Settings Settings::read() {
   s.memory_bytes = number("HEDDLE_CUDA_STANDIN_MEMORY", s.memory_bytes);
   s.seed = number("HEDDLE_CUDA_STANDIN_SEED", 0);
   s.hold = text("HEDDLE_CUDA_STANDIN_HOLD", "");
+  s.idle = number("HEDDLE_CUDA_STANDIN_IDLE", 0) == 1;
   s.cache = text("HEDDLE_CUDA_STANDIN_CACHE", HEDDLE_CUDA_STANDIN_FOLDER);
   return s;
 }

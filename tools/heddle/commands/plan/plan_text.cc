@@ -164,9 +164,9 @@ std::string host_steps_text(const PlanInfo& plan) {
   const auto between = std::count_if(all.begin(), all.end(), [](const HostStep& step) { return step.between; });
   std::string out = fmt::format("host steps {}, between the first and the last step of a device {}\n", all.size(), between);
   for (const HostStep& step : all) {
+    const std::string reason = step.reason.empty() ? "" : fmt::format(": {}", printable_line(step.reason));
     const PlanInfo::Step& s = plan.steps[step.index];
-    out += fmt::format("  {} {} {}{}\n", step.index, quoted(s.name), word(s.type),
-                       step.reason.empty() ? "" : ": " + printable_line(step.reason));
+    out += fmt::format("  {} {} {}{}\n", step.index, quoted(s.name), word(s.type), reason);
   }
   return out;
 }
