@@ -100,7 +100,7 @@ TEST_P(CudaRecipes, MakesTheSameFewCallsInEveryRun) {
     const auto [at, other] = std::mismatch(calls.begin(), calls.end(), first.begin(), first.end());
     EXPECT_TRUE(at == calls.end() && other == first.end())
         << "run " << i << " makes " << calls.size() << " calls, the first " << first.size() << "; call " << at - calls.begin() << " is "
-        << (at == calls.end() ? "missing" : *at);
+        << (at == calls.end() ? "missing" : *at) << ", the last " << calls.back();
   }
   EXPECT_LE(static_cast<double>(first.size()), GetParam().most_calls_per_step * static_cast<double>(plan.steps.size()))
       << first.size() << " calls of " << plan.steps.size() << " steps";

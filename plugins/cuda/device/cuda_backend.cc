@@ -221,9 +221,22 @@ int32_t reaches(void* handle, void* source) {
 
 // ---------------------------------------------------------------- streams, events
 
+// Who asks to be called back mostly records too, or asks at the end of a stream. A run that asks for more at once makes what it needs,
+// which stays.
+Status reserve_callbacks(Device& device) {
+  constexpr size_t at_once = 4;  // of a stream
+  size_t callbacks = 0;
+  {
+    const std::lock_guard<std::mutex> lock(device.mutex);
+    callbacks = device.events + at_once * (device.streams.size() + 1);  // and the one that is made now
+  }
+  return device.poller.reserve(callbacks);
+}
+
 // A stream that the embedding program made is worked with as it is.
 heddle_status create_stream(void* handle, const heddle_stream_request* request, void** stream, const heddle_call* call) {
   return with_current(handle, call, [&](Device& device) -> Status {
+    HEDDLE_PLUGIN_CHECK(reserve_callbacks(device));
     auto* made = static_cast<cudaStream_t>(request->adopted);
     if (!made) HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made, cudaStreamNonBlocking, -request->priority);
     device.stream_of(made).adopted = request->adopted != nullptr;
@@ -251,13 +264,11 @@ heddle_status create_event(void* handle, void** event, const heddle_call* call) 
     cudaEvent_t made = nullptr;
     HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, &made, cudaEventDisableTiming);
     *event = made;
-    // A run is called back at most as often as it records.
-    size_t events = 0;
     {
       const std::lock_guard<std::mutex> lock(device.mutex);
-      events = ++device.events;
+      ++device.events;
     }
-    return device.poller.reserve(events);
+    return reserve_callbacks(device);
   });
 }
 
