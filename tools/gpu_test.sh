@@ -149,8 +149,9 @@ part_operators() {
     why=$(first_failure "$out/operators/$name.log")
     echo "wrong: $name: ${why:-$(tail -n 1 "$out/operators/$name.log" | cut -c1-300)}"
   done
+  [ -z "$unfinished" ] || echo "not finished: $unfinished"
   echo "without a kernel there: $(sed -n 's/^without //p' "$out/operators.list" | sort | tr '\n' ' ')"
-  say "$right right, $calls calls, $without without a kernel${wrong:+, wrong: $wrong}${unfinished:+, not finished: $unfinished}"
+  say "$right right, $calls calls, $without without a kernel${wrong:+, wrong: $wrong}${unfinished:+, $(wc -w <<<"$unfinished") not finished}"
   [ -z "$wrong" ] && [ -z "$unfinished" ] && [ "$right" -gt 0 ]
 }
 
