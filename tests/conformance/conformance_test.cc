@@ -11,11 +11,13 @@
 #include <set>
 
 #include "base/text.h"
+#include "build_folder.h"
 #include "commands/plugin/check/epilogue_examination.h"
 #include "commands/plugin/check/operator_cases.h"
 #include "commands/plugin/example.h"
 #include "commands/plugin/session_host.h"
 #include "conformance/covered.h"
+#include "conformance/expectation.h"
 #include "conformance/judge.h"
 #include "conformance/reference.h"
 #include "conformance/row_calls.h"
@@ -42,7 +44,7 @@ CallHost& host() {
   static auto& of_sessions = *new tool::SessionHost(registry(), [] {
     RuntimeOptions options;
     options.threads = 1;
-    options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so"};
+    options.plugins = {testing::build_folder() + "/lib/cpu.so"};
     return Runtime::create(options);
   });
   return of_sessions;
@@ -55,16 +57,6 @@ void keep_nets(const OperatorCall& call) {
   static auto& kept = *new std::vector<std::shared_ptr<const Net>>();
   for (const Attribute& a : call.attributes)
     if (const auto* net = std::get_if<std::shared_ptr<const Net>>(&a.value)) kept.push_back(*net);
-}
-
-Call as_reference_sees(const OperatorCall& call) {
-  Call seen;
-  for (const auto& input : call.inputs) seen.inputs.push_back(input ? std::optional(numbers_of(*input)) : std::nullopt);
-  seen.attributes = call.attributes;
-  seen.output_count = call.output_count;
-  seen.seed = call.random_seed;
-  seen.step = call.step;
-  return seen;
 }
 
 // ---------------------------------------------------------------- one call in all ways
@@ -104,17 +96,11 @@ class Examined {
     keep_nets(call_);
     call_.random_seed = 11;
     call_.step = 3;
-    Call seen = as_reference_sees(call_);
     // As many outputs as the reference knows of; first those alone that must be there.
     const size_t required = call_.output_count;
-    seen.output_count = std::max<size_t>(required, schema_.op->output_count);
-    expected_ = row_.reference(seen);
-    const DType dtype = !call_.inputs.empty() && call_.inputs[0] ? call_.inputs[0]->dtype
-                        : expected_.empty()                      ? DType::none
-                                                                 : expected_[0].dtype;
-    const auto own = row_.ulps_of.find(dtype);
-    tolerance_.ulps = own == row_.ulps_of.end() ? row_.ulps : own->second;
-    tolerance_.signed_zeros = row_.signed_zeros;
+    Expectation expected = expectation(row_, schema_, call_);
+    expected_ = std::move(expected.outputs);
+    tolerance_ = expected.tolerance;
     if (required > 0 && expected_.size() > required) HEDDLE_CONFORMS(run(call_, "with the required outputs alone", nullptr));
     call_.output_count = std::max(required, expected_.size());
     HEDDLE_CONFORMS(run(call_, "", &first_));
@@ -132,7 +118,7 @@ class Examined {
     HEDDLE_CONFORMS(is_of_its_kind(kind));
     coverage.ran(call_);
     count_sizes();
-    counts_.dtypes.insert(to_string(dtype));
+    counts_.dtypes.insert(to_string(expected.dtype));
     ++counts_.calls[static_cast<int>(kind)];
     return {};
   }

@@ -14,6 +14,7 @@ namespace {
 class Table : public ::testing::Environment {
  public:
   void TearDown() override {
+    if (covered().empty()) return;
     Covered sum;
     fmt::print("{:34} {:>4} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>6} {:>6}  dtypes\n", "operator", "", "odd", "empty", "bcast",
                "strid", "rank", "large", "layout", "inplac", "fused", "runs");

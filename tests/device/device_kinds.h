@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <cstdlib>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "build_folder.h"
 #ifdef HEDDLE_WITH_CUDA
 #include "cuda/standin_complaints.h"
 #endif
@@ -61,10 +64,29 @@ struct DeviceKind {
   }
 };
 
+#ifdef HEDDLE_WITH_CUDA
+// HEDDLE_TEST_GPU=1: cuda is the machine's own device 0 (tools/gpu_test.sh), as the environment has it, which knows no settings and is
+// shared with others. Else it is on the library that stands in for NVIDIA's (tests/cuda/standin), which knows no operators: it takes no
+// faults by operator or step, and has no clock.
+inline DeviceKind cuda_kind() {
+  const std::string& built = testing::build_folder();
+  DeviceKind kind = { const char* const gpu = std::getenv("HEDDLE_TEST_GPU");
+  if (gpu && gpu == std::string_view("1")) return kind;
+  kind.devices = 2;
+  kind.memory_bytes = int64_t{4} << 30;
+  kind.environment = {{"HEDDLE_CUDA_STANDIN", built + "/lib/test/cuda_standin.so"}, {"HEDDLE_CUDA_CACHE", "off"}};
+  kind.has_settings = kind.can_be_held = kind.counts_memory = true;
+  kind.settings = "HEDDLE_CUDA_STANDIN";
+  kind.said_of_none = "cudaGetDeviceCount: no CUDA-capable device is detected (cudaErrorNoDevice)";
+  kind.complaints = testing_standin::complaints;
+  return kind;
+}
+#endif
+
 inline const std::vector<DeviceKind>& device_kinds() {
   static const std::vector<DeviceKind> kinds = {
       {.name = "bare",
-       .library = HEDDLE_BINARY_DIR "/lib/test/bare.so",
+       .library = testing::build_folder() + "/lib/test/bare.so",
        .devices = 2,
        .memory_bytes = int64_t{4} << 30,
        .has_settings = true,
@@ -75,7 +97,7 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .has_few_kernels = true,
        .counts_memory = true},
       {.name = "sim",
-       .library = HEDDLE_BINARY_DIR "/lib/sim.so",
+       .library = testing::build_folder() + "/lib/sim.so",
        .devices = 2,
        .memory_bytes = int64_t{4} << 30,
        .has_settings = true,
@@ -86,21 +108,7 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .has_clock = true,
        .counts_memory = true},
 #ifdef HEDDLE_WITH_CUDA
-      // On the library that stands in for NVIDIA's (tests/cuda/standin), which knows no operators: it takes no faults by operator or step,
-      // and has no clock.
-      {.name = "cuda",
-       .library = HEDDLE_BINARY_DIR "/lib/cuda.so",
-       .devices = 2,
-       .memory_bytes = int64_t{4} << 30,
-       .environment = {{"HEDDLE_CUDA_STANDIN", HEDDLE_BINARY_DIR "/lib/test/cuda_standin.so"}, {"HEDDLE_CUDA_CACHE", "off"}},
-       .has_settings = true,
-       .settings = "HEDDLE_CUDA_STANDIN",
-       .said_of_none = "cudaGetDeviceCount: no CUDA-capable device is detected (cudaErrorNoDevice)",
-       .can_be_held = true,
-       .has_updates = false,
-       .has_random_numbers = false,
-       .counts_memory = true,
-       .complaints = testing_standin::complaints},
+      cuda_kind(),
 #endif
   };
   return kinds;

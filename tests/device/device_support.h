@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "build_folder.h"
 #include "device/device_kinds.h"
 #include "load/temporary_folder.h"
 #include "session/session_impl.h"
@@ -87,7 +88,7 @@ class FaultyStep {
 // The cpu plugin, that of the kind under test, and an operator that no device has a kernel for: host_only::Through.
 inline Runtime device_runtime(int threads = 1) {
   RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/host_only.so", kind().library};
+  options.plugins = {testing::build_folder() + "/lib/cpu.so", testing::build_folder() + "/lib/test/host_only.so", kind().library};
   options.default_plugins = false;
   options.threads = threads;
   auto made = Runtime::create(options);

@@ -23,11 +23,10 @@ TEST_P(DevicePlacement, StrictRefusesWhatCrosses) {
 }
 
 TEST_P(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
+  const std::string device = device_name(kind().devices - 1);
   NetBuilder b("device");
   const ValueId x = b.input("x", DType::f32, Shape{4, 4});
-  b.output(
-      on(b, device_name(1),
-         b.add1("Relu", "y", {on(b, device_name(1), b.add1("MatMul", "m", {x, b.constant("w", whole_numbers({4, 4}, 1, 1))}))})));
+  b.output(on(b, device, b.add1("Relu", "y", {on(b, device, b.add1("MatMul", "m", {x, b.constant("w", whole_numbers({4, 4}, 1, 1))}))})));
   const Runtime runtime = device_runtime();
   SessionOptions options;
   options.copies = Copies::strict;
@@ -37,7 +36,7 @@ TEST_P(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
   // The input goes there, the output comes back, the constant is there already.
   ASSERT_EQ(prepared->plan().copies.size(), 2u);
   EXPECT_EQ(prepared->plan().copies[0].from, "cpu:0");
-  EXPECT_EQ(prepared->plan().copies[0].to, device_name(1));
+  EXPECT_EQ(prepared->plan().copies[0].to, device);
   EXPECT_EQ(prepared->plan().copies[1].to, "cpu:0");
   EXPECT_EQ(prepared->plan().copies[1].bytes, 64);
   ASSERT_EQ(prepared->plan().devices.size(), 1u);

@@ -39,8 +39,9 @@ class DeviceTool : public DeviceTest {
 
   // Exit status; stdout as JSON.
   int tool(const std::string& arguments, Json* out) {
-    const std::string line = HEDDLE_BINARY_DIR "/bin/heddle " + arguments + " --json --plugin " HEDDLE_BINARY_DIR "/lib/cpu.so --plugin " +
-                             kind().library + " 2>/dev/null";
+    const std::string& built = testing::build_folder();
+    const std::string line =
+        built + "/bin/heddle " + arguments + " --json --plugin " + built + "/lib/cpu.so --plugin " + kind().library + " 2>/dev/null";
     std::FILE* pipe = ::popen(line.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer;
@@ -228,6 +229,16 @@ TEST_P(DeviceTool, ListsDevicesAndWhyThereAreNone) {
   ASSERT_EQ(tool("devices", &out), 0);
   ASSERT_EQ(reasons().size(), 1u);
   EXPECT_EQ(reasons()[0], said_of_none(none));
+}
+
+TEST_P(DeviceTool, BenchMeasuresOnADevice) {
+  Json out;
+  ASSERT_EQ(tool("bench " + net_ + " --device " + kind().name + " --copies auto --repeat 2 --warmup 1", &out), 0) << out.dump(1);
+  EXPECT_EQ(out["runs"][0]["latency_ns"]["runs"], 2);
+  bool there = false;
+  for (const Json& one : out["operators"]) there = there || one["device"] == device_name(0);
+  EXPECT_TRUE(there) << out.dump(1);
+  EXPECT_EQ(tool("bench " + net_ + " --device " + device_name(kind().devices), &out), 1);
 }
 
 TEST_P(DeviceTool, DumpsWhatLiesOnTheDevice) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "alone/operator_runner.h"
+#include "build_folder.h"
 
 namespace heddle::testing {
 
@@ -21,7 +22,7 @@ inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 inline const Registry& cpu_registry() {
   static const Registry& registry = *[] {
     auto* r = new Registry();
-    const Status loaded = r->load(HEDDLE_BINARY_DIR "/lib/cpu.so");
+    const Status loaded = r->load(build_folder() + "/lib/cpu.so");
     EXPECT_TRUE(loaded.ok()) << loaded.text();
     return r;
   }();

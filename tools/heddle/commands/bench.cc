@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "commands/commands.h"
+#include "common/device_options.h"
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
@@ -21,6 +22,7 @@ struct BenchArguments {
   std::vector<int> threads = {1};
   int repeat = 20, warmup = 5;
   std::vector<std::string> files, shapes, symbols;
+  DeviceOptions devices;
   LimitOptions limits;
 };
 
@@ -35,6 +37,7 @@ Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, i
   c.threads = threads;
   HEDDLE_TRY(const Runtime runtime, make_runtime(c));
   SessionOptions options;
+  o.devices.apply(options);
   HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
   HEDDLE_TRY(options.limits, o.limits.limits());
   HEDDLE_TRY(Session session, runtime.open(o.net, options));
@@ -150,6 +153,7 @@ Run declare_bench(CLI::App& app) {
   app.add_option("--input", o->files, "content of an input, where it matters")->type_name("NAME=FILE");
   app.add_option("--shape", o->shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->devices.declare(app);
   o->limits.declare(app);
   app.add_option("--compare", o->compare, "an older result")->type_name("OLD.json");
   return [o](Report& report) { return report.finish_with(bench(*o, report)); };

@@ -62,7 +62,8 @@ std::string compare_bits(const std::vector<Tensor>& actual, const Blobs& expecte
 
 }  // namespace
 
-std::string DeviceExamination::examine(const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs) {
+Result<std::optional<std::vector<Tensor>>> DeviceExamination::outputs(const OperatorSchema& schema, const OperatorCall& call) {
+  const std::optional<std::vector<Tensor>> not_there;
   std::vector<TensorView> feeds;
   SessionOptions options;
   options.device = device_;
@@ -71,18 +72,26 @@ std::string DeviceExamination::examine(const OperatorSchema& schema, const Opera
   const auto plan = session.ok() ? session->plan(feeds) : Result<std::shared_ptr<const PlanInfo>>(session.status());
   if (!plan.ok()) {
     refusal_ = plan.status().diagnostic().message;
-    return {};
+    refusal_code_ = plan.status().code();
+    return not_there;
   }
   // Views and what is folded leave no step: then the plan has done it all.
   for (const PlanInfo::Step& step : (*plan)->steps)
     if (step.device != device_ && step.type != "Copy" && step.type != "Fence" && step.type != "Extents") {
       refusal_ = fmt::format("the plan runs it on {}", step.device);
-      return {};
+      refusal_code_ = Code::ok;
+      return not_there;
     }
-  const auto actual = session->run(feeds);
-  if (!actual.ok()) return fmt::format("fails on {}: {}", device_, actual.status().text());
+  HEDDLE_TRY(std::vector<Tensor> given, session->run(feeds));
   ran_ = true;
-  const std::string wrong = schema.has_trait(HEDDLE_TRAIT_RANDOM) ? std::string() : compare_bits(*actual, outputs);
+  return std::optional(std::move(given));
+}
+
+std::string DeviceExamination::examine(const OperatorSchema& schema, const OperatorCall& call, const Blobs& expected) {
+  const auto actual = outputs(schema, call);
+  if (!actual.ok()) return fmt::format("fails on {}: {}", device_, actual.status().text());
+  if (!*actual) return {};
+  const std::string wrong = schema.has_trait(HEDDLE_TRAIT_RANDOM) ? std::string() : compare_bits(**actual, expected);
   return wrong.empty() ? wrong : fmt::format("on {} {}", device_, wrong);
 }
 

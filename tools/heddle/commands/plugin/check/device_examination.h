@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,16 +21,22 @@ class DeviceExamination {
   // such a call on the device; else what is wrong.
   std::string examine(const OperatorSchema& schema, const OperatorCall& call, const std::vector<std::shared_ptr<const Blob>>& outputs);
 
+  // What the call gives there, run so, in row-major order. None: no plan puts such a call on the device, and `refusal` says why.
+  Result<std::optional<std::vector<Tensor>>> outputs(const OperatorSchema& schema, const OperatorCall& call);
+
   const std::string& device() const { return device_; }
   bool ran() const { return ran_; }
   // Why it did not, the last time.
   const std::string& refusal() const { return refusal_; }
+  // That of the plan's error; ok: the plan puts it elsewhere.
+  Code refusal_code() const { return refusal_code_; }
 
  private:
   Runtime runtime_;
   const std::string device_;
   bool ran_ = false;
   std::string refusal_;
+  Code refusal_code_ = Code::ok;
 };
 
 }  // namespace heddle::tool

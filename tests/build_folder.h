@@ -1,0 +1,18 @@
+// Where what is tested lies: the build tree, or the folder that HEDDLE_TEST_FOLDER names, laid out like one (tools/bundle.sh), on a machine
+// that has no build tree.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace heddle::testing {
+
+inline const std::string& build_folder() {
+  static const std::string& folder = *new std::string([] {
+    const char* const named = std::getenv("HEDDLE_TEST_FOLDER");
+    return named && *named ? named : HEDDLE_BINARY_DIR;
+  }());
+  return folder;
+}
+
+}  // namespace heddle::testing

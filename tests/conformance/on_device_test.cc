@@ -1,0 +1,134 @@
+// Every operator on a device against the same references, in as many dtypes and shapes: each call as a net of one operator there, with
+// nothing else to copy. HEDDLE_CONFORMANCE_DEVICE names the device ("cuda:0"), whose plugin is lib/<kind>.so of the build folder; without
+// it there is nothing to do.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "build_folder.h"
+#include "commands/plugin/check/device_examination.h"
+#include "commands/plugin/example.h"
+#include "conformance/expectation.h"
+#include "conformance/judge.h"
+#include "conformance/row_calls.h"
+#include "operators/pointwise_support.h"
+
+namespace heddle::conformance {
+namespace {
+
+const std::string device = [] {
+  const char* const named = std::getenv("HEDDLE_CONFORMANCE_DEVICE");
+  return std::string(named ? named : "");
+}();
+const std::string kind = device.substr(0, device.find(':'));
+
+// A device's functions are its maker's. Those of CUDA err by up to 6 units where they compute in f32 and f64 (the CUDA C++ programming
+// guide, mathematical functions); what is exact, or rounded once from something wider, stays so.
+Tolerance tolerance_there(const Expectation& expected) {
+  Tolerance tolerance = expected.tolerance;
+  const bool computes_in_its_own = expected.dtype == DType::f32 || expected.dtype == DType::f64;
+  if (tolerance.ulps > 0 && computes_in_its_own) tolerance.ulps = std::max(tolerance.ulps, 8.0);
+  return tolerance;
+}
+
+const Result<Runtime>& runtime() {
+  static const Result<Runtime> one = [] {
+    RuntimeOptions options;
+    options.threads = 1;
+    options.plugins = {testing::build_folder() + "/lib/cpu.so", testing::build_folder() + "/lib/" + kind + ".so"};
+    options.default_plugins = false;
+    return Runtime::create(options);
+  }();
+  return one;
+}
+
+std::vector<std::shared_ptr<const Blob>> blobs_of(const std::vector<Tensor>& tensors) {
+  std::vector<std::shared_ptr<const Blob>> blobs;
+  for (const Tensor& t : tensors) blobs.push_back(Blob::copy_of(t.dtype(), t.shape(), t.data()));
+  return blobs;
+}
+
+// What came of an operator's calls.
+struct Outcome {
+  int right = 0;                            // judged, and what the reference says
+  std::vector<std::string> wrong;           // judged, and something else; or neither judged nor refused
+  int without_kernel = 0;                   // in these dtypes
+  std::map<std::string, int> refused = {};  // by the reason
+};
+
+class OnDevice : public ::testing::TestWithParam<size_t> {
+ protected:
+  static void count_refusal(const std::string& text, const tool::DeviceExamination& there, Outcome* outcome) {
+    switch (there.refusal_code()) {
+      case Code::no_kernel:
+        ++outcome->without_kernel;
+        break;
+      case Code::ok:           // the plan has it elsewhere
+      case Code::unsupported:  // the kernel does not take this call
+        ++outcome->refused[there.refusal()];
+        break;
+      default:
+        outcome->wrong.push_back(text + ": " + there.refusal());
+    }
+  }
+  void try_call(const Row& row, const OperatorSchema& schema, const std::string& text, tool::DeviceExamination& there, Outcome* outcome) {
+    auto example = tool::parse_example(schema, text, 1);
+    ASSERT_TRUE(example.ok()) << example.status().text();
+    OperatorCall call = std::move(example->call);
+    Expectation expected = expectation(row, schema, call);
+    call.output_count = std::max(call.output_count, expected.outputs.size());
+    if (schema.has_trait(HEDDLE_TRAIT_RANDOM)) {
+      // A session draws by a seed of its own: the same numbers on the host, which are held against the reference elsewhere.
+      const auto host = tool::DeviceExamination(*runtime(), "cpu:0").outputs(schema, call);
+      ASSERT_TRUE(host.ok() && *host) << text;
+      expected.outputs.clear();
+      for (const auto& blob : blobs_of(**host)) expected.outputs.push_back(numbers_of(*blob));
+    }
+    const auto outputs = there.outputs(schema, call);
+    if (!outputs.ok()) {
+      outcome->wrong.push_back(text + ": " + outputs.status().text());
+    } else if (!*outputs) {
+      count_refusal(text, there, outcome);
+    } else {
+      const std::string other = difference(blobs_of(**outputs), expected.outputs, tolerance_there(expected));
+      if (other.empty())
+        ++outcome->right;
+      else
+        outcome->wrong.push_back(text + ": " + other);
+    }
+  }
+};
+
+TEST_P(OnDevice, AgreesWithItsReference) {
+  const Row& row = rows()[GetParam()];
+  const auto registry = testing::cpu_registry().snapshot();
+  const OperatorSchema* const schema = registry->find_operator(row.domain, row.type);
+  ASSERT_NE(schema, nullptr) << row.type;
+  ASSERT_TRUE(runtime().ok()) << runtime().status().text();
+  tool::DeviceExamination there(*runtime(), device);
+  Outcome outcome;
+  for (const Case& one : row.cases)
+    for (const std::string& text : calls_of(*registry, *schema, one.call)) try_call(row, *schema, text, there, &outcome);
+  const auto judged = outcome.right + static_cast<int>(outcome.wrong.size());
+  fmt::print("{} on {}: {} calls judged, {} wrong, {} without a kernel\n", row.type, device, judged, outcome.wrong.size(),
+             outcome.without_kernel);
+  for (const auto& [why, count] : outcome.refused) fmt::print("{} calls refused: {}\n", count, why);
+  for (size_t i = 0; i < outcome.wrong.size() && i < 5; ++i) ADD_FAILURE() << outcome.wrong[i];
+  if (judged == 0) GTEST_SKIP() << (outcome.refused.empty() ? "it has no kernel there" : outcome.refused.begin()->first);
+}
+
+std::string name_of(const ::testing::TestParamInfo<size_t>& info) {
+  const Row& row = rows()[info.param];
+  return row.domain.empty() ? row.type : row.domain + "_" + row.type;
+}
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnDevice);
+INSTANTIATE_TEST_SUITE_P(Operators, OnDevice, ::testing::Range(size_t{0}, device.empty() ? size_t{0} : rows().size()), name_of);
+
+}  // namespace
+}  // namespace heddle::conformance
