@@ -104,6 +104,29 @@ TEST_F(CudaProducts, MatMulOfAllShapesAndDtypes) {
     }
 }
 
+TEST_F(CudaProducts, SumsOfProducts) {
+  const std::pair<const char*, std::vector<Shape>> equations[] = {
+      {"ij,jk->ik", {Shape{3, 5}, Shape{5, 7}}},
+      {"...ij,...kj->...ki", {Shape{2, 1, 3, 5}, Shape{4, 7, 5}}},
+      {"ii->i", {Shape{5, 5}}},
+      {"i,i->", {Shape{300}, Shape{300}}},
+      {"a,b,a->ab", {Shape{2}, Shape{3}, Shape{2}}},
+      {"ij->ji", {Shape{3, 5}}},
+      {"ij,jk->ik", {Shape{3, 0}, Shape{0, 7}}},
+      {"ij,jk->ik", {Shape{0, 5}, Shape{5, 7}}},
+  };
+  for (const DType dtype : floats)
+    for (const auto& [equation, shapes] : equations) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + equation);
+      const Result result = compare([&, equation = equation, shapes = shapes](NetBuilder& net) {
+        std::vector<ValueId> inputs;
+        for (const Shape& shape : shapes) inputs.push_back(net.input("x" + std::to_string(inputs.size()), dtype, shape));
+        net.output(net.add1("Einsum", "y", inputs, {{"equation", std::string(equation)}}));
+      });
+      EXPECT_EQ(result.host_steps, 0);
+    }
+}
+
 TEST_F(CudaProducts, GemmWithEveryC) {
   for (const DType dtype : floats)
     for (const Shape& c : {Shape{3, 7}, Shape{7}, Shape{1, 7}, Shape{3, 1}, Shape{1}, Shape{}})

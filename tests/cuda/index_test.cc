@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/einsum_launches.h"
 #include "generate/grid_sample_launches.h"
 #include "generate/move/box_launches.h"
 #include "generate/move/parts_launches.h"
@@ -225,6 +226,19 @@ TEST(Index, AlignedRegions) {
   if (IsSkipped()) return;
   EXPECT_EQ(elements_of<uint16_t>(*y)[channels * 64 - 1], two);
   EXPECT_EQ(elements_of<uint16_t>(*y)[channels * 64 - 2], 0);
+}
+
+TEST(Index, SumsOfProducts) {
+  EinsumLaunches outer;
+  outer.equation = "ij,kj->ik";
+  const int64_t rows = beyond / 4;
+  const auto x = sparse_tensor(DType::f16, Shape{rows, 2}), y = sparse_tensor(DType::f16, Shape{rows, 4});
+  if (x) elements_of<uint16_t>(*x)[rows * 2 - 1] = two;
+  run_last(outer, {x, tensor_of(DType::f16, Shape{4, 2}, {1, 1, 1, 1, 1, 1, 1, 0.5L})}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 1], one);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 2], two);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 5], 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/einsum_launches.h"
 #include "generate/grid_sample_launches.h"
 #include "generate/loss_launches.h"
 #include "generate/move/box_launches.h"
@@ -288,6 +289,22 @@ TEST(Nvrtc, TakesGridSamplesAndAlignedRegions) {
                                  {conformance::zeros(dtype, Shape{5, 3, 2, 2})}));
       cases.back().varies = flags == 3;
     }
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesSumsOfProducts) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : number_kinds)
+    for (const int64_t depth : {5, 300, 1 << 16})
+      for (const char* const equation : {"aij,jk->ik", "j...j,jk->...k"}) {
+        auto launches = std::make_unique<EinsumLaunches>();
+        launches->equation = equation;
+        const Shape x = equation[0] == 'a' ? Shape{3, 2, depth} : Shape{5, 2, 5};
+        const Shape y{equation[0] == 'a' ? depth : 5, 3};
+        cases.push_back(to_compile(equation + std::string(" of ") + to_string(dtype), std::move(launches),
+                                   {zeros_of(dtype, x), zeros_of(dtype, y)}, {conformance::zeros(dtype, Shape{2, 3})}));
+        cases.back().varies = depth == 5;
+      }
   compiles(std::move(cases), 24);
 }
 

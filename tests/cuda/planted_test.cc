@@ -2,6 +2,7 @@
 // or does not end.
 #include <gtest/gtest.h>
 
+#include "generate/einsum_launches.h"
 #include "generate/grid_sample_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/resize_launches.h"
@@ -163,6 +164,16 @@ TEST(Planted, AnotherRow) {
                 integers({0})};
   is_found(std::move(one), {room(DType::f32, Shape{1, 1, 3, 3})},
            {"another row", "at(down.second, across.first, ", "at(down.first, across.first, "});
+}
+
+TEST(Planted, APartThatIsAddedTwice) {
+  GridCase one;
+  auto launches = std::make_unique<EinsumLaunches>();
+  launches->equation = "i,i->";
+  one.launches = std::move(launches);
+  one.inputs = {random_tensor(DType::f32, Shape{40000}, 1, 2, 1), random_tensor(DType::f32, Shape{40000}, 1, 2, 2)};
+  is_found(std::move(one), {room(DType::f32, Shape{})},
+           {"a part that is added twice", "const Index end = first + (Index)p.part,", "const Index end = first + (Index)p.part + 1,"});
 }
 
 }  // namespace

@@ -8,12 +8,12 @@ struct GroupedSum {
   C total = 0, group = 0;
   int groups = 0, terms = 0;
   __device__ __forceinline__ void add(C x) {
-    group = terms == 0 ? x : group + x;
+    group = terms == 0 ? x : op_add(group, x);
     if (++terms == 64) close();
   }
   __device__ __forceinline__ void close() {
     if (terms == 0) return;
-    total = groups == 0 ? group : total + group;
+    total = groups == 0 ? group : op_add(total, group);
     groups = 1;
     terms = 0;
   }
