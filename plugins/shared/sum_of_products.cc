@@ -93,6 +93,27 @@ Status number_labels(const Term& term, int operand, std::string* labels, Equatio
   return {};
 }
 
+// Labels that are in the same operands, as dimensions of a matrix product. Strides of 0 where they are not.
+struct ProductDim {
+  int64_t extent, left, right, y;
+};
+using ProductDims = std::vector<ProductDim>;
+
+// Neighbours with a common step everywhere are one.
+void join(ProductDims* dims) {
+  for (size_t i = dims->size(); i-- > 1;) {
+    ProductDim &outer = (*dims)[i - 1], &inner = (*dims)[i];
+    if (outer.left != inner.left * inner.extent || outer.right != inner.right * inner.extent || outer.y != inner.y * inner.extent) continue;
+    outer = {outer.extent * inner.extent, inner.left, inner.right, inner.y};
+    dims->erase(dims->begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// Whether a matrix of such strides lies in columns or rows that do not overlap.
+bool is_matrix(int64_t rows, int64_t row, int64_t columns, int64_t column) {
+  return column == 1 ? row >= columns : row == 1 && column >= rows;
+}
+
 }  // namespace
 
 Status parse_equation(const std::string& equation, const std::vector<Dims>& operands, EquationLabels* parsed) {
@@ -152,6 +173,51 @@ Status make_sum_of_products(const std::string& equation, const std::vector<Dims>
   EquationLabels parsed;
   HEDDLE_PLUGIN_CHECK(parse_equation(equation, operands, &parsed));
   return make_sum_of_products(parsed, operands.data(), sum);
+}
+
+bool is_matrix_product(const SumOfProducts& sum, MatMulProblem* problem, bool* swapped) {
+  if (sum.operand_count != 2) return false;
+  int64_t y[most_einsum_labels] = {};
+  dense_strides({sum.extents, sum.output_rank}, y);
+  // What is nearest in the output has to be a column.
+  int last = sum.output_rank - 1;
+  while (last >= 0 && sum.extents[last] == 1) --last;
+  if (last < 0) return false;
+  *swapped = sum.strides[1][last] == 0;
+  const int64_t *const left = sum.strides[*swapped ? 1 : 0], *const right = sum.strides[*swapped ? 0 : 1];
+  ProductDims batch, rows, columns, depth;
+  for (int d = 0; d < sum.label_count; ++d) {
+    if (sum.extents[d] == 0) return false;
+    if (sum.extents[d] == 1) continue;
+    const bool both = left[d] != 0 && right[d] != 0, is_summed = d >= sum.output_rank;
+    if (is_summed && !both) return false;
+    ProductDims& group = is_summed ? depth : both ? batch : left[d] != 0 ? rows : columns;
+    group.push_back({sum.extents[d], left[d], right[d], y[d]});
+  }
+  std::sort(depth.begin(), depth.end(), [](const ProductDim& a, const ProductDim& b) { return a.left > b.left; });
+  for (ProductDims* dims : {&rows, &columns, &depth}) join(dims);
+  // The same matrix times several ones, where those have no common step.
+  for (ProductDims* dims : {&rows, &columns})
+    for (; dims->size() > 1; dims->erase(dims->begin())) batch.push_back(dims->front());
+  join(&batch);
+  if (rows.size() != 1 || columns.size() != 1 || depth.size() != 1 || columns[0].y != 1) return false;
+  const ProductDim &row = rows[0], &column = columns[0], &sums = depth[0];
+  if (!is_matrix(row.extent, row.left, sums.extent, sums.left) || !is_matrix(sums.extent, sums.right, column.extent, column.right))
+    return false;
+  *problem = {};
+  problem->rows = row.extent;
+  problem->columns = column.extent;
+  problem->depth = sums.extent;
+  problem->a = {row.left, sums.left, {}};
+  problem->b = {sums.right, column.right, {}};
+  problem->y = {row.y, 1, {}};
+  for (const ProductDim& dim : batch) {
+    problem->batch.push_back(dim.extent);
+    problem->a.batch.push_back(dim.left);
+    problem->b.batch.push_back(dim.right);
+    problem->y.batch.push_back(dim.y);
+  }
+  return true;
 }
 
 }  // namespace heddle::operators

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/matmul_problem.h"
 #include "shared/operator_api.h"
 
 namespace heddle::operators {
@@ -33,5 +34,9 @@ struct SumOfProducts {
 // The first allocates nothing.
 Status make_sum_of_products(const EquationLabels& equation, const Dims* operands, SumOfProducts* sum);
 Status make_sum_of_products(const std::string& equation, const std::vector<Dims>& operands, SumOfProducts* sum);
+
+// Whether the sum is a product of two matrices, or a batch of them, that lie row by row or column by column. `swapped`: operand 1 is the
+// one on the left.
+bool is_matrix_product(const SumOfProducts& sum, MatMulProblem* problem, bool* swapped);
 
 }  // namespace heddle::operators
