@@ -104,6 +104,66 @@ TEST_F(CudaProducts, MatMulOfAllShapesAndDtypes) {
     }
 }
 
+TEST_F(CudaProducts, SumsOfProducts) {
+  const std::pair<const char*, std::vector<Shape>> equations[] = {
+      {"ij,jk->ik", {Shape{3, 5}, Shape{5, 7}}},
+      {"...ij,...kj->...ki", {Shape{2, 1, 3, 5}, Shape{4, 7, 5}}},
+      {"ii->i", {Shape{5, 5}}},
+      {"i,i->", {Shape{300}, Shape{300}}},
+      {"a,b,a->ab", {Shape{2}, Shape{3}, Shape{2}}},
+      {"ij->ji", {Shape{3, 5}}},
+      {"ij,jk->ik", {Shape{3, 0}, Shape{0, 7}}},
+      {"ij,jk->ik", {Shape{0, 5}, Shape{5, 7}}},
+  };
+  for (const DType dtype : floats)
+    for (const auto& [equation, shapes] : equations) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + equation);
+      const Result result = compare([&, equation = equation, shapes = shapes](NetBuilder& net) {
+        std::vector<ValueId> inputs;
+        for (const Shape& shape : shapes) inputs.push_back(net.input("x" + std::to_string(inputs.size()), dtype, shape));
+        net.output(net.add1("Einsum", "y", inputs, {{"equation", std::string(equation)}}));
+      });
+      EXPECT_EQ(result.host_steps, 0);
+    }
+}
+
+// Which of them are products of matrices, in how many calls.
+TEST_F(CudaProducts, SumsThatAreMatrixProducts) {
+  struct Case {
+    const char* equation;
+    Shape a, b;
+    int64_t products;  // 0: it is left to a kernel of this plugin
+  };
+  const Case cases[] = {
+      {"ij,jk->ik", {17, 33}, {33, 9}, 1},
+      {"ji,jk->ik", {33, 17}, {33, 9}, 1},
+      {"ij,kj->ik", {17, 33}, {9, 33}, 1},
+      {"ij,jk->ki", {17, 33}, {33, 9}, 1},
+      {"ji,kj->ki", {33, 17}, {9, 33}, 1},
+      {"bhqd,bhkd->bhqk", {2, 3, 5, 8}, {2, 3, 7, 8}, 1},
+      {"bqhd,bkhd->bhqk", {2, 5, 3, 8}, {2, 7, 3, 8}, 2},  // heads within rows
+      {"bhqk,bkhd->bqhd", {2, 3, 5, 7}, {2, 7, 3, 8}, 2},
+      {"bhc,kh->bkc", {5, 8, 16}, {64, 8}, 1},   // one matrix times several
+      {"abc,cbd->ad", {4, 3, 5}, {5, 3, 6}, 0},  // sums in another order
+      {"abc,bcd->ad", {4, 3, 5}, {3, 5, 6}, 1},  // and in the same
+      {"ab,ab->ab", {4, 3}, {4, 3}, 0},
+      {"ij,jk->ijk", {4, 3}, {3, 5}, 0},
+      {"iij,jk->ik", {4, 4, 3}, {3, 5}, 1},  // a diagonal has a step
+      {"ij,kj->i", {4, 3}, {5, 3}, 0},
+      {"ij,j->i", {4, 3}, {3}, 0},
+  };
+  for (const DType dtype : floats)
+    for (const Case& one : cases) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + one.equation);
+      const Result result = compare([&](NetBuilder& net) {
+        net.output(net.add1("Einsum", "y", {net.input("a", dtype, one.a), net.input("b", dtype, one.b)},
+                            {{"equation", std::string(one.equation)}}));
+      });
+      EXPECT_EQ(result.host_steps, 0);
+      EXPECT_EQ(count(result, "cublasLtMatmul"), one.products);
+    }
+}
+
 TEST_F(CudaProducts, GemmWithEveryC) {
   for (const DType dtype : floats)
     for (const Shape& c : {Shape{3, 7}, Shape{7}, Shape{1, 7}, Shape{3, 1}, Shape{1}, Shape{}})

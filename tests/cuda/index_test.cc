@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/einsum_launches.h"
+#include "generate/grid_sample_launches.h"
 #include "generate/move/box_launches.h"
 #include "generate/move/parts_launches.h"
 #include "generate/move/pick_launches.h"
 #include "generate/reduce/reduce_launches.h"
+#include "generate/resize_launches.h"
+#include "generate/roi_align_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
 #include "generate/topk_launches.h"
@@ -174,6 +178,67 @@ TEST(Index, RowsOfGather) {
   run_last(gather, {x, integers({0, -1})}, {y});
   if (IsSkipped()) return;
   EXPECT_EQ(elements_of<uint8_t>(*y)[95], 6);
+}
+
+TEST(Index, PickedByResize) {
+  ResizeLaunches nearest;
+  const int64_t rows = beyond / 65536;
+  const auto x = sparse_tensor(DType::u8, Shape{rows, 32768}), y = sparse_tensor(DType::u8, Shape{rows, 65536});
+  if (x) elements_of<uint8_t>(*x)[rows * 32768 - 1] = 77;
+  run_last(nearest, {x, integers({}), integers({}), integers({rows, 65536})}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[rows * 65536 - 1], 77);
+  EXPECT_EQ(elements_of<uint8_t>(*y)[rows * 65536 - 3], 0);
+}
+
+// Tables are filled by the first launch, all of whose blocks are among its last.
+TEST(Index, SummedByResize) {
+  ResizeLaunches linear;
+  linear.node.options.interpolation = operators::Interpolation::linear;
+  const int64_t rows = beyond / 512;
+  const auto x = sparse_tensor(DType::u8, Shape{rows, 256}), y = sparse_tensor(DType::u8, Shape{rows, 512});
+  if (x) elements_of<uint8_t>(*x)[rows * 256 - 1] = 80;
+  run_last(linear, {x, integers({}), integers({}), integers({rows, 512})}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[rows * 512 - 1], 80);
+  EXPECT_EQ(elements_of<uint8_t>(*y)[rows * 512 - 2], 60);
+  EXPECT_EQ(elements_of<uint8_t>(*y)[rows * 512 - 3], 20);
+}
+
+TEST(Index, SamplesOfAGrid) {
+  GridSampleLaunches linear;
+  const int64_t channels = beyond / 64;
+  const auto x = sparse_tensor(DType::f16, Shape{1, channels, 64}), y = sparse_tensor(DType::f16, Shape{1, channels, 64});
+  if (x) elements_of<uint16_t>(*x)[channels * 64 - 1] = two;
+  run_last(linear, {x, random_tensor(DType::f32, Shape{1, 64, 1}, 63.0 / 64, 63.0 / 64, 1)}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint16_t>(*y)[channels * 64 - 1], two);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[(channels - 1) * 64], two);
+}
+
+TEST(Index, AlignedRegions) {
+  RoiAlignLaunches means;
+  means.options.sampling_ratio = 1;
+  const int64_t channels = beyond / 64;
+  const auto x = sparse_tensor(DType::f16, Shape{2, channels, 8, 8}), y = sparse_tensor(DType::f16, Shape{1, channels, 8, 8});
+  if (x) elements_of<uint16_t>(*x)[2 * channels * 64 - 1] = two;
+  run_last(means, {x, tensor_of(DType::f16, Shape{1, 4}, {0, 0, 8, 8}), integers({1})}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint16_t>(*y)[channels * 64 - 1], two);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[channels * 64 - 2], 0);
+}
+
+TEST(Index, SumsOfProducts) {
+  EinsumLaunches outer;
+  outer.equation = "ij,kj->ik";
+  const int64_t rows = beyond / 4;
+  const auto x = sparse_tensor(DType::f16, Shape{rows, 2}), y = sparse_tensor(DType::f16, Shape{rows, 4});
+  if (x) elements_of<uint16_t>(*x)[rows * 2 - 1] = two;
+  run_last(outer, {x, tensor_of(DType::f16, Shape{4, 2}, {1, 1, 1, 1, 1, 1, 1, 0.5L})}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 1], one);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 2], two);
+  EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 5], 0);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/einsum_launches.h"
+#include "generate/grid_sample_launches.h"
 #include "generate/loss_launches.h"
 #include "generate/move/box_launches.h"
 #include "generate/move/fill_launches.h"
@@ -12,6 +14,8 @@
 #include "generate/pool_launches.h"
 #include "generate/recurrent_launches.h"
 #include "generate/reduce/reduce_launches.h"
+#include "generate/resize_launches.h"
+#include "generate/roi_align_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
 #include "generate/topk_launches.h"
@@ -233,6 +237,74 @@ TEST(Nvrtc, TakesMoves) {
     cases.push_back(to_compile("range", std::make_unique<RangeLaunches>(),
                                {zeros_of(dtype, Shape{}), tensor_of(dtype, Shape{}, {9}), tensor_of(dtype, Shape{}, {1})},
                                {conformance::zeros(dtype, Shape{9})}));
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesResizes) {
+  std::vector<GridCase> cases;
+  const std::vector<float> scales = {1, 1.5f, 1, 2};
+  const Tensor given = Blob::copy_of(DType::f32, Shape{4}, scales.data());
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8,
+                            DType::u16, DType::u32, DType::u64, DType::boolean})
+    for (const auto mode : {operators::Interpolation::nearest, operators::Interpolation::linear, operators::Interpolation::cubic})
+      for (int coordinates = 0; coordinates < 6; ++coordinates) {
+        auto launches = std::make_unique<ResizeLaunches>();
+        launches->node.options.interpolation = mode;
+        launches->node.options.coordinates = static_cast<operators::Coordinates>(coordinates);
+        launches->node.options.rounding = static_cast<operators::NearestRounding>(coordinates % 5);
+        launches->node.options.antialias = coordinates % 2 == 0;
+        launches->node.options.exclude_outside = coordinates % 3 == 0;
+        const Tensor roi = coordinates == 5 ? zeros_of(float_kinds[static_cast<size_t>(mode)], Shape{8}) : nullptr;
+        cases.push_back(to_compile("resize of " + std::string(to_string(dtype)), std::move(launches),
+                                   {zeros_of(dtype, Shape{1, 4, 3, 3}), roi, given}, {conformance::zeros(dtype, Shape{1, 6, 3, 6})}));
+        cases.back().varies = coordinates == 4;
+      }
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesGridSamplesAndAlignedRegions) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : float_kinds)
+    for (int axes = 1; axes <= 3; ++axes)
+      for (int k = 0; k < 9; ++k) {
+        auto launches = std::make_unique<GridSampleLaunches>();
+        launches->options = {static_cast<operators::SampleInterpolation>(k % 3), static_cast<operators::SamplePadding>(k / 3), k % 2 == 0};
+        Shape x{2, 3}, grid{2};
+        for (int i = 0; i < axes; ++i) {
+          x.push_back(4);
+          grid.push_back(4);
+        }
+        grid.push_back(axes);
+        cases.push_back(to_compile("samples of " + std::string(to_string(dtype)) + x.text(), std::move(launches),
+                                   {zeros_of(dtype, x), zeros_of(float_kinds[(k + axes) % 4], grid)}, {conformance::zeros(dtype, x)}));
+        cases.back().varies = k == 4;
+      }
+  for (const DType dtype : float_kinds)
+    for (const int flags : {0, 1, 2, 3}) {
+      auto launches = std::make_unique<RoiAlignLaunches>();
+      launches->options.takes_max = flags % 2 != 0;
+      launches->options.half_pixel = flags >= 2;
+      cases.push_back(to_compile("regions of " + std::string(to_string(dtype)), std::move(launches),
+                                 {zeros_of(dtype, Shape{2, 3, 4, 4}), zeros_of(dtype, Shape{5, 4}), zeros_of(DType::i64, Shape{5})},
+                                 {conformance::zeros(dtype, Shape{5, 3, 2, 2})}));
+      cases.back().varies = flags == 3;
+    }
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesSumsOfProducts) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : number_kinds)
+    for (const int64_t depth : {5, 300, 1 << 16})
+      for (const char* const equation : {"aij,jk->ik", "j...j,jk->...k"}) {
+        auto launches = std::make_unique<EinsumLaunches>();
+        launches->equation = equation;
+        const Shape x = equation[0] == 'a' ? Shape{3, 2, depth} : Shape{5, 2, 5};
+        const Shape y{equation[0] == 'a' ? depth : 5, 3};
+        cases.push_back(to_compile(equation + std::string(" of ") + to_string(dtype), std::move(launches),
+                                   {zeros_of(dtype, x), zeros_of(dtype, y)}, {conformance::zeros(dtype, Shape{2, 3})}));
+        cases.back().varies = depth == 5;
+      }
   compiles(std::move(cases), 24);
 }
 

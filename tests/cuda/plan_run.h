@@ -55,6 +55,7 @@ struct GridCase {
   std::vector<conformance::Numbers> expected;  // an output of dtype none is not asked for
   double ulps = 4;
   heddle_layout layout = {};  // of input 0, and of output 0 where it has the same shape
+  bool resized = false;       // output 0 has the layout, whatever its shape
   bool varies = false;
   // The host's operator that does the same; no type: it has none.
   std::string host;
@@ -77,7 +78,7 @@ class Operated {
       blobs_.push_back(want.dtype == DType::none ? nullptr : Blob::allocate(want.dtype, want.shape, &data));
       if (data) std::memset(data, 0xa5, static_cast<size_t>(blobs_.back()->bytes));
     }
-    view(one.inputs, one.layout);
+    view(one.inputs, one.layout, one.resized);
   }
   // Of memory that is given.
   Operated(const std::vector<Tensor>& inputs, std::vector<Tensor> outputs) : blobs_(std::move(outputs)) { view(inputs, {}); }
@@ -88,12 +89,13 @@ class Operated {
   const std::vector<Tensor>& outputs() const { return blobs_; }
 
  private:
-  void view(const std::vector<Tensor>& inputs, const heddle_layout& layout) {
+  void view(const std::vector<Tensor>& inputs, const heddle_layout& layout, bool resized = false) {
     const auto add = [&](const Tensor& tensor, bool laid_out, std::vector<View>* views) {
       views->push_back(tensor ? View(*tensor, laid_out ? layout : heddle_layout{}) : View());
     };
     for (const Tensor& input : inputs) add(input, inputs_.empty(), &inputs_);
-    for (const Tensor& output : blobs_) add(output, outputs_.empty() && output && output->shape == inputs[0]->shape, &outputs_);
+    for (const Tensor& output : blobs_)
+      add(output, outputs_.empty() && output && (resized || output->shape == inputs[0]->shape), &outputs_);
     for (size_t i = 0; i < inputs.size(); ++i) in_.push_back(inputs[i] ? inputs_[i].get() : nullptr);
     for (size_t i = 0; i < blobs_.size(); ++i) out_.push_back(blobs_[i] ? outputs_[i].get() : nullptr);
   }
@@ -184,7 +186,8 @@ inline void run_case(const GridCase& one, const grid::Module& module, const Kern
       EXPECT_TRUE(!got[i] || std::memcmp(got[i]->data, first[i]->data, static_cast<size_t>(got[i]->bytes)) == 0)
           << one.name << ": output " << i << " has other bits in order " << static_cast<int>(order);
     if (first.empty()) first = got;
-    if (one.layout.rank > 0 && got[0] && got[0]->shape == one.inputs[0]->shape) got[0] = conformance::row_major(got[0], one.layout);
+    if (one.layout.rank > 0 && got[0] && (one.resized || got[0]->shape == one.inputs[0]->shape))
+      got[0] = conformance::row_major(got[0], one.layout);
     EXPECT_EQ(difference_of(got, one.expected, within(one.ulps)), "") << one.name << ", order " << static_cast<int>(order);
     if (of_host.empty()) continue;
     EXPECT_EQ(difference_of(got, of_host, within(one.host_ulps)), "") << one.name << ", beside the host's " << one.host;

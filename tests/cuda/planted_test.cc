@@ -2,7 +2,11 @@
 // or does not end.
 #include <gtest/gtest.h>
 
+#include "generate/einsum_launches.h"
+#include "generate/grid_sample_launches.h"
 #include "generate/reduce/reduce_launches.h"
+#include "generate/resize_launches.h"
+#include "generate/roi_align_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
 #include "lines.h"
@@ -131,6 +135,45 @@ TEST(Planted, AWrongDtypeOfAccumulators) {
   const Tensor x = tensor_of(DType::f32, Shape{1, 4}, {1e30L, 1e-30L, 1e30L, 1e-30L});
   is_found(reduction_of(ReduceKind::product, x, 1), {room(DType::f32, Shape{1})},
            {"a wrong dtype of accumulators", "typedef double A;", "typedef float A;"});
+}
+
+TEST(Planted, ATapThatIsLeftOut) {
+  GridCase one;
+  auto launches = std::make_unique<ResizeLaunches>();
+  launches->node.options.interpolation = operators::Interpolation::linear;
+  one.launches = std::move(launches);
+  one.inputs = {random_tensor(DType::f32, Shape{3, 8}, 1, 2, 1), nullptr, nullptr, integers({3, 11})};
+  is_found(std::move(one), {room(DType::f32, Shape{3, 11})},
+           {"a tap that is left out", "const i64 first = (i64)floor(at) + 1 - taps / 2;", "const i64 first = (i64)floor(at) - taps / 2;"});
+}
+
+TEST(Planted, APositionInFloatWhereTheHostHasDouble) {
+  GridCase one;
+  one.launches = std::make_unique<GridSampleLaunches>();
+  one.inputs = {random_tensor(DType::f64, Shape{1, 1, 9}, 1, 2, 1), random_tensor(DType::f64, Shape{1, 20, 1}, -1, 1, 2)};
+  is_found(std::move(one), {room(DType::f64, Shape{1, 1, 20})},
+           {"a position in float", "void find(double coordinate, i64 extent)", "void find(float coordinate, i64 extent)"});
+}
+
+TEST(Planted, AnotherRow) {
+  GridCase one;
+  auto launches = std::make_unique<RoiAlignLaunches>();
+  launches->options.sampling_ratio = 2;
+  one.launches = std::move(launches);
+  one.inputs = {random_tensor(DType::f32, Shape{1, 1, 9, 9}, 1, 2, 1), tensor_of(DType::f32, Shape{1, 4}, {1, 1, 6.5L, 7.25L}),
+                integers({0})};
+  is_found(std::move(one), {room(DType::f32, Shape{1, 1, 3, 3})},
+           {"another row", "at(down.second, across.first, ", "at(down.first, across.first, "});
+}
+
+TEST(Planted, APartThatIsAddedTwice) {
+  GridCase one;
+  auto launches = std::make_unique<EinsumLaunches>();
+  launches->equation = "i,i->";
+  one.launches = std::move(launches);
+  one.inputs = {random_tensor(DType::f32, Shape{40000}, 1, 2, 1), random_tensor(DType::f32, Shape{40000}, 1, 2, 2)};
+  is_found(std::move(one), {room(DType::f32, Shape{})},
+           {"a part that is added twice", "const Index end = first + (Index)p.part,", "const Index end = first + (Index)p.part + 1,"});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "families.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/grid_options.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
@@ -16,41 +17,13 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr int most_axes = 3;
-
-enum class SampleInterpolation : uint8_t { nearest, linear, cubic };
-enum class Padding : uint8_t { zeros, border, reflection };
-
-struct GridOptions {
-  SampleInterpolation interpolation = SampleInterpolation::linear;
-  Padding padding = Padding::zeros;
-  bool align_corners = false;
-};
-
-Status parse_options(const Attributes& attributes, GridOptions* options) {
-  const std::string mode = attributes.s("mode"), padding = attributes.s("padding_mode");
-  options->align_corners = attributes.i("align_corners") != 0;
-  if (mode == "nearest")
-    options->interpolation = SampleInterpolation::nearest;
-  else if (mode == "cubic")
-    options->interpolation = SampleInterpolation::cubic;
-  else if (mode != "linear")
-    return invalid("mode is \"" + mode + "\", expected linear, nearest or cubic");
-  if (padding == "border")
-    options->padding = Padding::border;
-  else if (padding == "reflection")
-    options->padding = Padding::reflection;
-  else if (padding != "zeros")
-    return invalid("padding_mode is \"" + padding + "\", expected zeros, border or reflection");
-  return {};
-}
-
 Status infer_grid_sample(InferContext& context) {
   GridOptions options;
-  HEDDLE_PLUGIN_CHECK(parse_options(context.attributes, &options));
+  HEDDLE_PLUGIN_CHECK(parse_grid_options(context.attributes, &options));
   const Dims x = context.dims(0), grid = context.dims(1);
   const int axes = x.rank - 2;
-  if (axes < 1 || axes > most_axes) return unsupported("GridSample of an input " + dims_text(x) + ": one to three spatial axes are done");
+  if (axes < 1 || axes > most_grid_axes)
+    return unsupported("GridSample of an input " + dims_text(x) + ": one to three spatial axes are done");
   if (grid.rank != x.rank || grid[0] != x[0] || grid[-1] != axes)
     return invalid("grid has shape " + dims_text(grid) + ", expected [" + std::to_string(x[0]) + ", extents..., " + std::to_string(axes) +
                    "]");
@@ -87,8 +60,8 @@ Taps find_taps(const GridOptions& options, double coordinate, int64_t extent) {
   if (options.interpolation == SampleInterpolation::nearest) x = std::nearbyint(x);
   // A cubic interpolation keeps its place outside the border: each of its taps is brought inside (as in PyTorch), not the coordinate.
   if (options.interpolation != SampleInterpolation::cubic) {
-    if (options.padding == Padding::border) x = std::clamp(x, 0.0, length - 1);
-    if (options.padding == Padding::reflection && (x < low || x > high)) x = reflect(x, low, high);
+    if (options.padding == SamplePadding::border) x = std::clamp(x, 0.0, length - 1);
+    if (options.padding == SamplePadding::reflection && (x < low || x > high)) x = reflect(x, low, high);
   }
   const double below = std::floor(x), rest = x - below;
   Taps taps;
@@ -108,9 +81,9 @@ Taps find_taps(const GridOptions& options, double coordinate, int64_t extent) {
   for (int t = 0; t < taps.count; ++t) {
     int64_t p = first + t;
     if (p < 0 || p >= extent) {
-      if (options.padding == Padding::zeros) p = -1;
-      if (options.padding == Padding::border) p = std::clamp<int64_t>(p, 0, extent - 1);
-      if (options.padding == Padding::reflection)
+      if (options.padding == SamplePadding::zeros) p = -1;
+      if (options.padding == SamplePadding::border) p = std::clamp<int64_t>(p, 0, extent - 1);
+      if (options.padding == SamplePadding::reflection)
         p = std::clamp<int64_t>(static_cast<int64_t>(reflect(static_cast<double>(p), low, high)), 0, extent - 1);
     }
     taps.positions[t] = p;
@@ -120,7 +93,7 @@ Taps find_taps(const GridOptions& options, double coordinate, int64_t extent) {
 
 class GridSample {
  public:
-  Status create(const CreateContext& context) { return parse_options(context.attributes, &options_); }
+  Status create(const CreateContext& context) { return parse_grid_options(context.attributes, &options_); }
   Status prepare(PrepareContext& context) {
     tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size),
                  options_.interpolation == SampleInterpolation::cubic ? 64.0 : 16.0);

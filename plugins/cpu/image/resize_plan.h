@@ -1,30 +1,12 @@
-// What one Resize computes, resolved from attributes and operands: the extents and scales of all axes, and their tables of taps in the
-// order in which memory is walked.
+// What one Resize computes: the tables of taps of all axes, in the order in which memory is walked.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "image/resize_axis.h"
+#include "shared/resize_node.h"
+#include "support/cpu_api.h"
 
 namespace heddle::cpu {
-
-// The attributes of a node.
-struct ResizeNode {
-  ResizeOptions options;
-  enum class Policy : uint8_t { stretch, not_larger, not_smaller } policy = Policy::stretch;
-  std::vector<int64_t> axes;  // empty: all
-};
-Status parse_resize(const Attributes& attributes, ResizeNode* node);
-
-// The operands whose content is readable; null: absent.
-struct ResizeOperands {
-  const heddle_tensor *roi = nullptr, *scales = nullptr, *sizes = nullptr;
-};
-ResizeOperands resize_operands(const heddle_tensor* const* inputs, uint32_t count);
-
-// Extents and scales of every axis of an input of `dims`; untouched axes keep scale 1.
-Status resolve_axes(const ResizeNode& node, Dims dims, const ResizeOperands& operands, ResizeAxis* axes);
 
 // Axes in physical order, outermost first. Trailing axes that keep their elements form one block; the axis before is the column.
 struct ResizePlan {

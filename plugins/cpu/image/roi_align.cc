@@ -8,15 +8,13 @@
 #include "families.h"
 #include "shared/axes.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/roi_options.h"
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {
-
-// Along one dimension of a bin, so that a region of absurd size ends.
-constexpr int64_t most_samples = 4096;
 
 // X [N, C, H, W], rois [R, 4] as x1 y1 x2 y2, batch_indices [R] -> [R, C, height, width]
 Status infer_roi_align(InferContext& context) {
@@ -31,8 +29,8 @@ Status infer_roi_align(InferContext& context) {
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     return invalid("coordinate_transformation_mode is \"" + coordinates + "\", expected half_pixel or output_half_pixel");
   if (a.i("output_height") < 1 || a.i("output_width") < 1) return invalid("output_height and output_width must be positive");
-  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > most_samples)
-    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(most_samples));
+  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > most_roi_samples)
+    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(most_roi_samples));
   context.set_dims(0, std::vector<int64_t>{rois[0], x[1], a.i("output_height"), a.i("output_width")});
   return {};
 }
@@ -49,17 +47,13 @@ void roi_align_cost(CostContext& context) {
 class RoiAlign {
  public:
   Status create(const CreateContext& context) {
-    const Attributes& a = context.attributes;
-    takes_max_ = a.s("mode") == "max";
-    half_pixel_ = a.s("coordinate_transformation_mode") == "half_pixel";
-    sampling_ratio_ = a.i("sampling_ratio");
-    spatial_scale_ = a.f("spatial_scale");
+    options_ = RoiOptions(context.attributes);
     return {};
   }
   Status prepare(PrepareContext& context) {
     const heddle_tensor& y = *context.output(0);
     tiling_.plan(context, static_cast<double>(y.byte_size), 64.0,
-                 sample_operations(sampling_ratio_) * static_cast<double>(y.element_count));
+                 sample_operations(options_.sampling_ratio) * static_cast<double>(y.element_count));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -72,21 +66,25 @@ class RoiAlign {
     int64_t samples_down, samples_across;  // of one bin
   };
   Region region_of(const heddle_tensor& rois, int64_t r, int64_t height, int64_t width) const {
-    const double shift = half_pixel_ ? 0.5 : 0;
+    const double shift = options_.half_pixel ? 0.5 : 0;
     double edges[4];
-    for (int i = 0; i < 4; ++i) edges[i] = number_at(rois, r * 4 + i) * spatial_scale_ - shift;
+    for (int i = 0; i < 4; ++i) edges[i] = number_at(rois, r * 4 + i) * options_.spatial_scale - shift;
     double across = edges[2] - edges[0], down = edges[3] - edges[1];
-    if (!half_pixel_) across = std::max(across, 1.0), down = std::max(down, 1.0);
-    Region region = {edges[1],        edges[0],       down / static_cast<double>(height), across / static_cast<double>(width),
-                     sampling_ratio_, sampling_ratio_};
-    if (sampling_ratio_ == 0) {
+    if (!options_.half_pixel) across = std::max(across, 1.0), down = std::max(down, 1.0);
+    Region region = {edges[1],
+                     edges[0],
+                     down / static_cast<double>(height),
+                     across / static_cast<double>(width),
+                     options_.sampling_ratio,
+                     options_.sampling_ratio};
+    if (options_.sampling_ratio == 0) {
       region.samples_down = sample_count(region.bin_height);
       region.samples_across = sample_count(region.bin_width);
     }
     return region;
   }
   static int64_t sample_count(double bin) {
-    return static_cast<int64_t>(std::clamp<double>(std::ceil(std::isnan(bin) ? 0 : bin), 0, most_samples));
+    return static_cast<int64_t>(std::clamp<double>(std::ceil(std::isnan(bin) ? 0 : bin), 0, most_roi_samples));
   }
 
   template <class T>
@@ -127,7 +125,7 @@ class RoiAlign {
       }
     }
     if (down * across == 0) return 0;
-    return takes_max_ ? most : sum / static_cast<double>(down * across);
+    return options_.takes_max ? most : sum / static_cast<double>(down * across);
   }
 
   // The weighted values of the four pixels around a point: their sum, and the largest one.
@@ -149,9 +147,7 @@ class RoiAlign {
     return {a + b + c + d, std::max(std::max(a, b), std::max(c, d))};
   }
 
-  bool takes_max_ = false, half_pixel_ = true;
-  int64_t sampling_ratio_ = 0;
-  double spatial_scale_ = 1;
+  RoiOptions options_;
   Tiling tiling_;
 };
 

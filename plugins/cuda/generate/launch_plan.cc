@@ -1,8 +1,7 @@
 #include "generate/launch_plan.h"
 
-#include <cstring>
-
 #include "generate/texts.h"
+#include "shared/scalar.h"
 
 namespace heddle::cuda {
 
@@ -33,14 +32,17 @@ void ParameterWriter::number(const char* name, int64_t value) {
 
 void ParameterWriter::number(const char* name, double value) {
   if (text_) *text_ += std::string("  double ") + name + ";\n";
-  int64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (step_) word(bits);
+  if (step_) word(operators::bits_as<int64_t>(value));
 }
 
 void ParameterWriter::numbers(const char* name, const int64_t* values, int count) {
   if (text_) *text_ += std::string("  i64 ") + name + "[" + std::to_string(count) + "];\n";
   for (int i = 0; step_ && i < count; ++i) word(values[i]);
+}
+
+void ParameterWriter::numbers(const char* name, const double* values, int count) {
+  if (text_) *text_ += std::string("  double ") + name + "[" + std::to_string(count) + "];\n";
+  for (int i = 0; step_ && i < count; ++i) word(operators::bits_as<int64_t>(values[i]));
 }
 
 }  // namespace heddle::cuda

@@ -122,6 +122,7 @@ class ParameterWriter {
   void number(const char* name, int64_t value);
   void number(const char* name, double value);
   void numbers(const char* name, const int64_t* values, int count);
+  void numbers(const char* name, const double* values, int count);
 
  private:
   void word(int64_t value) { step_->words[step_->word_count++] = value; }

@@ -90,6 +90,7 @@ Status PoolLaunches::choose(const Operands& operands, bool varies, KernelSource*
   ParameterWriter writer(&list, nullptr);
   parameters({}, 0, 0, writer);
   const std::string entry = source->entry("pool"), scope = entry + "_scope";
+  source->use("grouped_sum");
   source->use("pool");
   source->text += "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " + compute_type(dtype_) +
                   " C;\nstruct Parameters {\n" + list + "};\nstruct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope +

@@ -157,8 +157,8 @@ Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
   const cublasLtHandle_t handle = library_.made()->handle();
   const TraceRange range(trace_name());
   for (const Part& part : parts_) {
-    operands.a = at(context.inputs[1]->data, part.b);
-    operands.b = at(context.inputs[0]->data, part.a);
+    operands.a = at(context.inputs[swapped_ ? 0 : 1]->data, part.b);
+    operands.b = at(context.inputs[swapped_ ? 1 : 0]->data, part.a);
     operands.c = c_ < 0 ? nullptr : at(context.inputs[c_]->data, part.y);
     operands.d = const_cast<char*>(at(y.data, part.y));
     HEDDLE_PLUGIN_CHECK(product_.enqueue(device(), handle, operands, stream));

@@ -26,6 +26,8 @@ class ProductKernel : public GpuKernel {
   Status plan(PrepareContext& context, operators::MatMulProblem problem, const std::vector<Stage>& stages, double alpha = 1, int32_t c = -1,
               double beta = 0);
   const std::vector<Stage>& fused() const { return fused_; }
+  // Before plan(): input 1 is the matrix on the left.
+  void swap_inputs(bool swapped) { swapped_ = swapped; }
 
  private:
   // Elements from the beginnings of a, b and y.
@@ -42,6 +44,7 @@ class ProductKernel : public GpuKernel {
   std::vector<Part> parts_;  // empty: no products, the output is zeros
   double alpha_ = 1, beta_ = 0;
   int32_t c_ = -1, bias_ = -1;
+  bool swapped_ = false;
 };
 
 }  // namespace heddle::cuda

@@ -6,23 +6,6 @@
 #ifndef HEDDLE_POOL_CUH
 #define HEDDLE_POOL_CUH
 
-// Sums groups of 64 taps, and adds these up: long windows lose less.
-template <class C>
-struct GroupedSum {
-  C total = 0, group = 0;
-  int groups = 0, taps = 0;
-  __device__ __forceinline__ void add(C x) {
-    group = taps == 0 ? x : group + x;
-    if (++taps == 64) close();
-  }
-  __device__ __forceinline__ void close() {
-    if (taps == 0) return;
-    total = groups == 0 ? group : total + group;
-    groups = 1;
-    taps = 0;
-  }
-};
-
 // Taps of one axis: [first, last) lie in the input, [0, padded) in the input or the padding around it.
 struct PoolTaps {
   i64 origin, first, last, padded;

@@ -1,11 +1,11 @@
 // Coordinates and weights of Resize. An axis has few positions: weights are computed in double. Nearest positions are computed in float, as
 // scales are given and as onnxruntime does it: 11 / 1.1f is 10 there, and a little less in double, which floor would make 9.
-#include "image/resize_axis.h"
+#include "shared/resize_axis.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace heddle::cpu {
+namespace heddle::operators {
 namespace {
 
 template <class E, size_t n>
@@ -138,4 +138,4 @@ void fill_taps(const ResizeOptions& options, const ResizeAxis& axis, int64_t tap
   }
 }
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

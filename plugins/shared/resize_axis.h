@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "support/cpu_api.h"
+#include "shared/operator_api.h"
 
-namespace heddle::cpu {
+namespace heddle::operators {
 
 enum class Interpolation : uint8_t { nearest, linear, cubic };
 enum class Coordinates : uint8_t {
@@ -32,10 +32,11 @@ struct ResizeOptions {
 Status parse_resize_options(const Attributes& attributes, ResizeOptions* options);
 
 // One axis: `output` positions of an axis of `input`, at `scale` (output per input), cropped to [start, end] of it in
-// tf_crop_and_resize.
+// tf_crop_and_resize, where entry `roi_entry` of the first half of the roi is the start.
 struct ResizeAxis {
   int64_t input = 1, output = 1;
   double scale = 1, start = 0, end = 1;
+  int roi_entry = -1;
 };
 
 // Weights per output position; the same for all positions of an axis.
@@ -43,4 +44,4 @@ int64_t tap_count(const ResizeOptions& options, const ResizeAxis& axis);
 // Fills positions[output][taps] (in [0, input)) and weights[output][taps]. A position outside a cropped input has positions of -1.
 void fill_taps(const ResizeOptions& options, const ResizeAxis& axis, int64_t taps, int32_t* positions, double* weights);
 
-}  // namespace heddle::cpu
+}  // namespace heddle::operators

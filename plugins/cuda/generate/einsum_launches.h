@@ -1,0 +1,37 @@
+// Einsum as launches (text/einsum.cuh).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "generate/launch_plan.h"
+#include "shared/sum_of_products.h"
+
+namespace heddle::cuda {
+
+class EinsumLaunches : public Launches {
+ public:
+  std::string equation;  // before choose()
+
+  plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
+  plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
+
+ private:
+  // Labels as kernels walk them: none of one position, and neighbours that all operands have a common stride of are one.
+  struct Walk {
+    int outer = 0, inner = 0;
+    int64_t extents[operators::most_einsum_labels] = {};
+    int64_t strides[operators::most_einsum_operands][operators::most_einsum_labels] = {};
+    int64_t summed = 1, part = 0, parts = 1;
+    int labels() const { return outer + inner; }
+  };
+  plugin::Status look(const Operands& operands, Walk* walk) const;
+  void parameters(const Walk& walk, const Operands& operands, ParameterWriter& writer) const;
+  std::string members(const Operands& operands) const;
+
+  operators::EquationLabels labels_;
+  heddle_dtype dtype_ = HEDDLE_DTYPE_NONE;
+  bool varies_ = false, blocks_ = false, divided_ = false;
+};
+
+}  // namespace heddle::cuda
