@@ -70,7 +70,8 @@ struct DeviceKind {
 // faults by operator or step, and has no clock.
 inline DeviceKind cuda_kind() {
   const std::string& built = testing::build_folder();
-  DeviceKind kind = { const char* const gpu = std::getenv("HEDDLE_TEST_GPU");
+  DeviceKind kind = {.name = "cuda", .library = built + "/lib/cuda.so", .has_updates = false, .has_random_numbers = false};
+  const char* const gpu = std::getenv("HEDDLE_TEST_GPU");
   if (gpu && gpu == std::string_view("1")) return kind;
   kind.devices = 2;
   kind.memory_bytes = int64_t{4} << 30;
