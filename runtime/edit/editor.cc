@@ -167,7 +167,12 @@ void Editor::set_output(size_t index, ValueId to) {
   ++uses_[to.index];
   const std::vector<ValueId>& outputs = net_.net.outputs;
   output_[from.index] = std::find(outputs.begin(), outputs.end(), from) != outputs.end();
-  if (!std::exchange(output_[to.index], 1)) std::swap(net_.net[from].name, net_.net[to].name);
+  if (std::exchange(output_[to.index], 1)) return;
+  // An input that is an output too keeps its name as the one, and gives it as the other.
+  if (net_.net[from].kind == Value::Kind::input)
+    net_.net[to].name = net_.net[from].name;
+  else
+    std::swap(net_.net[from].name, net_.net[to].name);
 }
 
 void Editor::make_constant(ValueId id, std::shared_ptr<const Blob> blob) {

@@ -12,6 +12,7 @@
 #include "edit/editor.h"
 #include "edit/host_regions.h"
 #include "plugin/kernel_call.h"
+#include "plugin/pointwise_lowering.h"
 
 namespace heddle {
 namespace {
@@ -84,7 +85,7 @@ Obstacle obstacle(const TypedNet& net, const Node& node, const std::string& devi
   if (node.has_subnet() && has_late_value(net, node)) return Obstacle::late_subnets;
   const auto updates = [&](ValueId v) { return v.valid() && net.net[v].variable.valid(); };
   if (node.has_subnet() && std::any_of(node.outputs.begin(), node.outputs.end(), updates)) return Obstacle::updating_subnets;
-  if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && node.schema->op->pointwise)) return Obstacle::none;
+  if (is_copy(node) || node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (has_pointwise && becomes_pointwise(net, node))) return Obstacle::none;
   const KernelEntry* const kernel = KernelCall(net, node, device, 1).find();
   if (!kernel) return net.registry->has_kernel(*node.schema, device_kind(device)) ? Obstacle::other_types : Obstacle::no_kernel;
   if (!has_late_value(net, node)) return Obstacle::none;

@@ -63,4 +63,16 @@ Result<std::string> pointwise_program(const OperatorSchema& schema, const std::v
   return expression::print(program);
 }
 
+bool becomes_pointwise(const TypedNet& net, const Node& node) {
+  if (!node.schema->op->pointwise || node.outputs.size() != 1) return false;
+  DType arithmetic = DType::none;
+  for (const ValueId input : node.inputs) {
+    const DType dtype = input.valid() ? net.type(input).dtype : DType::none;
+    if (dtype == DType::none || dtype == DType::boolean) continue;
+    if (arithmetic != DType::none && arithmetic != dtype) return false;
+    arithmetic = dtype;
+  }
+  return true;
+}
+
 }  // namespace heddle

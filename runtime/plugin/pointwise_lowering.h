@@ -6,6 +6,7 @@
 
 #include "heddle/status.h"
 #include "net/net.h"
+#include "net/typed_net.h"
 #include "plugin/schema.h"
 
 namespace heddle {
@@ -15,5 +16,9 @@ namespace heddle {
 // attribute.
 Result<std::string> pointwise_program(const OperatorSchema& schema, const std::vector<Attribute>& attributes,
                                       const std::vector<bool>& present);
+
+// Whether heddle::Pointwise can do what the node does: its operator has an expression, and its inputs that are not bool have one dtype, in
+// which that is computed. (Pow of an f32 by an i64 has an expression, and kernels of its own.)
+bool becomes_pointwise(const TypedNet& net, const Node& node);
 
 }  // namespace heddle

@@ -84,6 +84,15 @@ int64_t bytes_of_output(const Plan& plan, size_t i) {
   return value.place.kind == MemoryPlace::Kind::unplanned ? -1 : value.type.byte_size();
 }
 
+Status check_address(const Plan& plan, ValueId value, const void* data) {
+  const PlanValue& v = plan.values[value.index];
+  if (v.place.device == 0 || reinterpret_cast<uintptr_t>(data) % arena_alignment == 0) return {};  // the way of every run
+  return {Code::invalid_argument,
+          fmt::format("{} lies on {}, where what is bound to it is to begin at a multiple of {} bytes", quoted(v.name),
+                      quoted(plan.devices[v.place.device - 1u].device->name()), arena_alignment),
+          "give it memory of its own"};
+}
+
 Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes) {
   const int64_t most = bytes_of_output(plan, i);
   if (most >= 0 && (bytes < 0 || bytes >= most)) return {};  // the way of every run: nothing is allocated
@@ -183,6 +192,8 @@ TensorView Context::output(size_t i) const {
 
 Status Context::bind_input(size_t i, const void* data) {
   if (i >= input_count()) return {Code::invalid_argument, fmt::format("the net has {} inputs, there is no input {}", input_count(), i)};
+  const Plan& plan = *state_->entry->plan;
+  HEDDLE_CHECK(check_address(plan, plan.inputs[i], data));
   state_->execution->bind_input(i, data);
   return {};
 }
@@ -194,7 +205,9 @@ int64_t Context::output_bytes(size_t i) const {
 
 Status Context::bind_output(size_t i, void* data, int64_t bytes) {
   if (i >= output_count()) return {Code::invalid_argument, fmt::format("the net has {} outputs, there is no output {}", output_count(), i)};
-  if (data) HEDDLE_CHECK(check_output_buffer(*state_->entry->plan, i, bytes));
+  const Plan& plan = *state_->entry->plan;
+  if (data) HEDDLE_CHECK(check_output_buffer(plan, i, bytes));
+  HEDDLE_CHECK(check_address(plan, plan.outputs[i], data));
   state_->execution->bind_output(i, data);
   return {};
 }

@@ -297,11 +297,15 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
     return {Code::invalid_argument, fmt::format("the net has {} outputs, {} are asked for", entry->plan->outputs.size(), output_count)};
   const ExecutionLoan execution(*impl_, *entry);
   HEDDLE_CHECK(execution.status());
-  for (size_t i = 0; i < input_count; ++i) execution->bind_input(i, inputs[i].data);
+  for (size_t i = 0; i < input_count; ++i) {
+    HEDDLE_CHECK(check_address(*entry->plan, entry->plan->inputs[i], inputs[i].data));
+    execution->bind_input(i, inputs[i].data);
+  }
   for (size_t i = 0; i < output_count; ++i) {
     // A view without a type says nothing of its buffer.
     const int64_t bytes = outputs[i].dtype == DType::none ? -1 : outputs[i].byte_size();
     if (outputs[i].data) HEDDLE_CHECK(check_output_buffer(*entry->plan, i, bytes));
+    HEDDLE_CHECK(check_address(*entry->plan, entry->plan->outputs[i], outputs[i].data));
     execution->bind_output(i, outputs[i].data);
   }
   std::optional<Observation> observation;  // most runs have none

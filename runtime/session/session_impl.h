@@ -86,6 +86,8 @@ struct Session::Impl {
   Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count, const Interruption* interruption);
 };
 
+// Whether what is bound to an input or output lies as kernels of its device are promised (heddle_tensor::space).
+Status check_address(const Plan& plan, ValueId value, const void* data);
 // The most bytes that output `i` takes; -1: there is no bound.
 int64_t bytes_of_output(const Plan& plan, size_t i);
 // Whether a caller's buffer can be bound to it; `bytes`: what it holds, -1: as much as is needed.

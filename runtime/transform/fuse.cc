@@ -201,6 +201,23 @@ Chain absorb(const Editor& editor, const Node& node, const std::vector<Chain>& c
   return chain;
 }
 
+// `node`'s program as it is, over those of its inputs that are there.
+Chain lowered(const Node& node) {
+  Program own;
+  Chain chain;
+  if (!program_of(node, own)) return chain;
+  std::vector<int> bind(node.inputs.size(), -1);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].valid()) continue;
+    bind[i] = chain.program.input(fmt::format("x{}", chain.inputs.size()));
+    chain.inputs.push_back(node.inputs[i]);
+  }
+  const int result = expression::append(chain.program, own, bind);
+  if (result != static_cast<int>(chain.program.code.size()) - 1)
+    chain.program.code.push_back(chain.program.code[static_cast<size_t>(result)]);
+  return chain;
+}
+
 }  // namespace
 
 Result<TypedNet> fuse_epilogues(TypedNet net) {
@@ -258,12 +275,9 @@ Result<TypedNet> fuse_pointwise(TypedNet net, bool chains) {
         if (!pinned) found[i] = std::move(chain);
         continue;
       }
-      chain = Chain();
-      Program own;
-      if (!program_of(node, own)) continue;
-      if (std::any_of(node.inputs.begin(), node.inputs.end(), [](ValueId v) { return !v.valid(); })) continue;
-      chain.program = own;
-      chain.inputs = node.inputs;
+      if (!is_pointwise_node(node) && !becomes_pointwise(editor.net(), node)) continue;
+      chain = lowered(node);
+      if (chain.inputs.empty()) continue;
       chain.fusible = editor.net().type(node.outputs[0]).dtype == DType::f32 && one_dtype(editor.net(), node) &&
                       !editor.net().type(node.outputs[0]).late();
       if (chain.fusible) {

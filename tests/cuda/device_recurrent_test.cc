@@ -116,7 +116,7 @@ class CudaRecurrent : public StandinTest {
     ASSERT_NO_FATAL_FAILURE(run(layer, *host, &expected));
     const Blobs got = on_device(layer, calls);
     ASSERT_EQ(got.size(), expected.size());
-    const double most = layer.dtype == DType::f64 ? 1e-13 : 1e-5;
+    const double most = (layer.dtype == DType::f64 ? 1e-13 : 1e-5) * static_cast<double>(1 + layer.hidden / 8);
     for (size_t i = 0; i < got.size(); ++i) {
       const conformance::Numbers a = conformance::numbers_of(*got[i]), b = conformance::numbers_of(*expected[i]);
       ASSERT_EQ(a.shape, b.shape);
@@ -254,15 +254,36 @@ TEST_F(CudaRecurrent, ALengthOfNoSequenceGivesNaN) {
     }
 }
 
-// One product for all of X, and in each step one product and one launch, two of each where GRU resets before; and nothing else.
+// R of more than a block reads in each step.
+constexpr int64_t large = 520;
+
+TEST_F(CudaRecurrent, LargeWeightsAreMultipliedInEachStep) {
+  for (const char* type : types)
+    for (const char* direction : all_directions)
+      for (const int64_t variant : {0, 1}) {
+        Layer l{type, direction};
+        l.times = 3;
+        l.hidden = large;
+        l.layout = variant;
+        l.bias = l.states = true;
+        l.peepholes = l.is_lstm();
+        l.lengths = {3, 1, 2};
+        if (l.type == "GRU") l.attributes = {{"linear_before_reset", variant}};
+        compare(l);
+      }
+}
+
+// One product for all of X and one launch for all steps; where R is large, in each step one product and one launch, two of each where GRU
+// resets before. And nothing else.
 TEST_F(CudaRecurrent, CallsOfARun) {
   for (const char* direction : all_directions)
     for (const char* type : types)
-      for (const int64_t variant : {0, 1}) {
+      for (const auto& [variant, hidden] : {std::array<int64_t, 2>{0, 6}, {1, 6}, {0, large}, {1, large}}) {
         Layer l{type, direction};
         l.times = 7;
+        l.hidden = hidden;
         if (l.type == "GRU") l.attributes = {{"linear_before_reset", variant}};
-        const int64_t each = l.type == "GRU" && variant == 0 ? 2 : 1;
+        const int64_t each = hidden < large ? 0 : l.type == "GRU" && variant == 0 ? 2 : 1;
         std::vector<std::string> calls;
         compare(l, &calls);
         EXPECT_EQ(std::count(calls.begin(), calls.end(), "cublasLtMatmul"), 1 + 7 * each);

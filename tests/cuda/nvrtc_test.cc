@@ -318,11 +318,11 @@ TEST(Nvrtc, TakesRecurrentCells) {
   int number = 0;
   for (const DType dtype : {DType::f32, DType::f64})
     for (const RecurrentCell cell : {RecurrentCell::rnn, RecurrentCell::gru, RecurrentCell::lstm})
-      for (const int flags : {0, 1, 2, 3}) {  // a variant; everything else that there may be
-        const bool full = flags >= 2;
+      for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {  // a variant; everything else that there may be; products in each step
+        const bool full = flags / 2 % 2 != 0;
         RecurrentLaunches launches;
         launches.cell = cell;
-        launches.shape = {3, 2, 4, 5, full ? 2 : 1, full};
+        launches.shape = {3, 2, 4, flags < 4 ? 5 : 600, full ? 2 : 1, full};
         launches.variant = flags % 2 != 0;
         for (size_t i = 0; i < launches.functions() * static_cast<size_t>(launches.shape.directions); ++i)
           launches.activations.push_back({static_cast<Kind>((i + static_cast<size_t>(number)) % 11), 1, 0.5});

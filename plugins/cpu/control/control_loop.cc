@@ -155,6 +155,7 @@ class Loop {
     ScratchArea area, data;
     Frame frame(area, ports_);
     for (uint32_t i = 0; planned_ && i < ports_.carried; ++i) frame.take_buffers(data, i, context.input(first_carried + i)->byte_size);
+    for (uint32_t i = 0; planned_ && i < ports_.scans; ++i) frame.take_row(data, i, context.output(ports_.carried + i));
     context.set_scratch(area.used());
     context.set_data_scratch(data.used());
     return {};
@@ -207,12 +208,19 @@ class Loop {
       outputs = area.take<heddle_tensor*>(out);
       results = views ? views + in : nullptr;
       carried = area.take<heddle_tensor>(2 * ports.carried);
+      rows = area.take<void*>(ports.scans);
     }
     void take_buffers(ScratchArea& area, uint32_t i, uint64_t bytes) const {
       for (uint32_t half = 0; half < 2; ++half) {
         void* data = area.take<char>(bytes);
         if (data) carried[2 * i + half].data = data;
       }
+    }
+    // Where the body writes a row of scan output i that it can not write where it belongs; null: it writes it there.
+    void take_row(ScratchArea& area, uint32_t i, const heddle_tensor* stack) const {
+      const int64_t bytes = stack && stack->dims[0] > 0 ? static_cast<int64_t>(stack->byte_size) / stack->dims[0] : 0;
+      void* const row = stack && !lies_well(*stack, bytes) ? area.take<char>(static_cast<uint64_t>(bytes)) : nullptr;
+      if (rows) rows[i] = row;
     }
     Trip* trip;
     Grown** grown;
@@ -221,6 +229,7 @@ class Loop {
     const heddle_tensor** inputs;  // of the body
     heddle_tensor** outputs;       // of the body
     heddle_tensor* carried;        // two views of each carried value
+    void** rows;                   // by scan output, as take_row says
   };
   Status run_planned(const RunContext& context, const Frame& frame) const {
     Trip& trip = *frame.trip;
@@ -229,6 +238,7 @@ class Loop {
       for (uint32_t half = 0; half < 2; ++half) frame.carried[2 * i + half] = without_flags(*context.inputs[first_carried + i]);
       frame.take_buffers(data, i, context.inputs[first_carried + i]->byte_size);
     }
+    for (uint32_t i = 0; i < ports_.scans; ++i) frame.take_row(data, i, context.outputs[ports_.carried + i]);
     frame.outputs[0] = &frame.results[0];
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
     // What the last iteration left, turn about.
@@ -244,6 +254,7 @@ class Loop {
       for (uint32_t i = 0; i < ports_.scans; ++i) place_scan(context, frame, i, trip.iteration);
       HEDDLE_PLUGIN_CHECK(body_.run(context, trip.iteration, {frame.inputs, inputs}, {frame.outputs, outputs}));
       HEDDLE_PLUGIN_CHECK(trip.goes_by(frame.results[0]));
+      for (uint32_t i = 0; i < ports_.scans; ++i) HEDDLE_PLUGIN_CHECK(keep_scan(context, frame, i, trip.iteration));
     }
     for (uint32_t i = 0; i < ports_.carried; ++i)
       if (const heddle_tensor* y = context.outputs[i]) HEDDLE_PLUGIN_CHECK(move(context, y->data, before(i)->data, y->byte_size));
@@ -271,7 +282,13 @@ class Loop {
     if (!stack) return;
     heddle_tensor& slice = frame.results[1 + ports_.carried + i];
     slice = row_of(*stack, iteration);
+    if (frame.rows[i]) slice.data = frame.rows[i];
     frame.outputs[1 + ports_.carried + i] = &slice;
+  }
+  Status keep_scan(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
+    if (!frame.rows[i]) return {};
+    const heddle_tensor row = row_of(*context.outputs[ports_.carried + i], iteration);
+    return move(context, row.data, frame.rows[i], row.byte_size);
   }
 
   Status run_dynamic(const RunContext& context, const Frame& frame, Grown& grown) const {

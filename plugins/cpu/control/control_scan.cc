@@ -2,7 +2,8 @@
 //
 // Inputs: states..., scanned..., captures...; body: states..., a slice of each scanned..., captures... -> states..., scan outputs....
 // States keep their extents and live in two halves of the step's scratch, turn about; slices along the first axis are read and written in
-// place, those along another axis go through scratch. Scan outputs whose extents the body finds out get memory with their first slice.
+// place where kernels can have them there, others go through scratch. Scan outputs whose extents the body finds out get memory with their
+// first slice.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -134,6 +135,7 @@ struct Sliced {
     dense_strides(heddle::cpu::dims_of(dims), part);
     stride = whole[axis] * width;
     bytes = count_of(dims) * width;
+    in_place = axis == 0 && lies_well(tensor, bytes);
     copy = StridedCopy(width);
     for (int i = 0, j = 0; i < tensor.rank; ++i) {
       if (i == axis) continue;
@@ -144,7 +146,6 @@ struct Sliced {
     copy.finish();
   }
   int64_t offset(int64_t iteration) const { return (backward ? length - 1 - iteration : iteration) * stride; }
-  bool in_place() const { return axis == 0; }
   // The slice of an iteration, from `whole` to `slice` or the other way. What lies on a device is moved run by run.
   Status copy_slice(const RunContext& context, char* whole, char* slice, int64_t iteration, bool gathers) const {
     char* const at = whole + offset(iteration);
@@ -160,7 +161,7 @@ struct Sliced {
   }
 
   int axis = 0;
-  bool backward = false;
+  bool backward = false, in_place = true;
   std::vector<int64_t> dims;
   int64_t length = 0, stride = 0, bytes = 0;  // stride between slices and size of one, in bytes
   heddle_dtype dtype = HEDDLE_DTYPE_NONE;
@@ -255,7 +256,7 @@ class Scan {
       for (uint32_t i = 0; i < p.scanned; ++i) keep(slices, i, data.take<char>(buffer_bytes(scan.scanned_[i])));
       for (uint32_t i = 0; i < p.scans; ++i) keep(slices, p.scanned + i, data.take<char>(buffer_bytes(scan.scans_[i])));
     }
-    static uint64_t buffer_bytes(const Sliced& sliced) { return sliced.in_place() ? 0 : static_cast<uint64_t>(sliced.bytes); }
+    static uint64_t buffer_bytes(const Sliced& sliced) { return sliced.in_place ? 0 : static_cast<uint64_t>(sliced.bytes); }
     static void keep(void** list, uint32_t i, void* at) {
       if (list) list[i] = at;
     }
@@ -311,8 +312,8 @@ class Scan {
   Status read_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration, bool copies) const {
     const Sliced& sliced = scanned_[i];
     auto* const whole = static_cast<char*>(context.inputs[ports_.states + i]->data);
-    void* const data = sliced.in_place() ? whole + sliced.offset(iteration) : frame.slices[i];
-    if (!sliced.in_place() && copies) HEDDLE_PLUGIN_CHECK(sliced.copy_slice(context, whole, static_cast<char*>(data), iteration, true));
+    void* const data = sliced.in_place ? whole + sliced.offset(iteration) : frame.slices[i];
+    if (!sliced.in_place && copies) HEDDLE_PLUGIN_CHECK(sliced.copy_slice(context, whole, static_cast<char*>(data), iteration, true));
     heddle_tensor& view = frame.views[2 * ports_.states + i];
     view = view_of(sliced.dtype, data, dims_of(sliced.dims));
     frame.inputs[ports_.states + i] = &view;
@@ -329,7 +330,7 @@ class Scan {
       frame.outputs[ports_.states + i] = &slice;
       return;
     }
-    void* data = sliced.in_place() ? static_cast<char*>(stack->data) + sliced.offset(iteration) : frame.slices[ports_.scanned + i];
+    void* data = sliced.in_place ? static_cast<char*>(stack->data) + sliced.offset(iteration) : frame.slices[ports_.scanned + i];
     heddle_tensor& view = frame.views[2 * ports_.states + ports_.scanned + i];
     view = view_of(sliced.dtype, data, dims_of(sliced.dims));
     frame.outputs[ports_.states + i] = &view;
@@ -337,7 +338,7 @@ class Scan {
   Status write_slice(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
     const Sliced& sliced = scans_[i];
     const heddle_tensor* stack = context.outputs[ports_.states + i];
-    if (!stack || sliced.in_place()) return {};
+    if (!stack || sliced.in_place) return {};
     return sliced.copy_slice(context, static_cast<char*>(stack->data), static_cast<char*>(frame.slices[ports_.scanned + i]), iteration,
                              false);
   }

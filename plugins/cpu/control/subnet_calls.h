@@ -36,6 +36,12 @@ void set_type(InferContext& context, uint32_t output, const heddle_type& type);
 // Memory of the host for a dynamic output, with the dims of `result`, filled with its bytes.
 Status give_output(const RunContext& context, uint32_t output, const heddle_tensor& result);
 
+// Whether a subnet reads and writes parts of `bytes` each where they lie in a tensor. Kernels of devices are promised that tensors begin at
+// multiples of 64 bytes; those of the host are not.
+inline bool lies_well(const heddle_tensor& whole, int64_t bytes) {
+  return whole.space == HEDDLE_SPACE_HOST || bytes % 64 == 0;
+}
+
 // Hands out parts of the step's scratch; measured by the same calls in prepare with a null base.
 class ScratchArea {
  public:

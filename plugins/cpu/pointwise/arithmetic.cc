@@ -1,17 +1,10 @@
 // Arithmetic of two inputs: Add, Sub, Mul, Div, Mod and Pow.
 #include "families.h"
 #include "pointwise/elementwise.h"
+#include "shared/pow_arithmetic.h"
 
 namespace heddle::cpu {
 namespace {
-
-// Base and exponent may differ in dtype; the result has the base's. Mixed integers and floats are computed in f64.
-heddle_dtype pow_arithmetic(heddle_dtype base, heddle_dtype exponent) {
-  const auto is_float = [](heddle_dtype d) { return (float_dtypes & HEDDLE_DTYPE_BIT(d)) != 0; };
-  if (base == exponent) return base;
-  if (is_float(base)) return exponent == HEDDLE_F64 ? HEDDLE_F64 : base;
-  return is_float(exponent) ? HEDDLE_F64 : HEDDLE_I64;
-}
 
 class Pow : public PointwiseKernel {
  public:

@@ -76,8 +76,8 @@ bool is_pack(Access access) {
 }  // namespace
 
 Status pointwise_source(const expression::Program& program, const PointwiseShape& shape, const std::string& entry, std::string* text) {
-  heddle_dtype arithmetic = HEDDLE_DTYPE_NONE;
-  HEDDLE_PLUGIN_CHECK(arithmetic_of(shape.inputs, shape.output, &arithmetic));
+  heddle_dtype arithmetic = shape.arithmetic;
+  if (arithmetic == HEDDLE_DTYPE_NONE) HEDDLE_PLUGIN_CHECK(arithmetic_of(shape.inputs, shape.output, &arithmetic));
   std::string function;
   HEDDLE_PLUGIN_CHECK(element_function(program, arithmetic, "element", &function));
   const std::string compute = compute_type(arithmetic), stored = stored_type(shape.output);

@@ -23,11 +23,12 @@ enum class Access : uint8_t {
 struct PointwiseShape {
   std::vector<heddle_dtype> inputs;
   heddle_dtype output = HEDDLE_DTYPE_NONE;
-  std::vector<Access> access;  // beside inputs
-  int rank = 0;                // of the strides, where an input has some
-  int width = 1;               // elements that one thread reads and writes at once
-  bool wide_index = false;     // more than 2^31 elements
-  bool converts = false;       // results are stored as Cast does, not as those of arithmetic in the output's dtype
+  std::vector<Access> access;                   // beside inputs
+  int rank = 0;                                 // of the strides, where an input has some
+  int width = 1;                                // elements that one thread reads and writes at once
+  bool wide_index = false;                      // more than 2^31 elements
+  heddle_dtype arithmetic = HEDDLE_DTYPE_NONE;  // that is computed in; none: that of the inputs that are not bool, of which there is one
+  bool converts = false;                        // results are stored as Cast does, not as those of arithmetic in the output's dtype
 };
 
 inline constexpr int pointwise_threads = 256;  // of a block

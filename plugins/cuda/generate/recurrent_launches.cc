@@ -9,7 +9,11 @@ namespace {
 
 using operators::RecurrentActivation;
 
-constexpr unsigned int recurrent_threads = 128;
+constexpr unsigned int recurrent_threads = 128, walk_threads = 512;
+constexpr int64_t most_hidden = 1024;  // whose state a block holds
+// Of the R of one direction, which a block reads in each step, and of what all blocks read in one. Beyond it more blocks read faster than
+// two launches take.
+constexpr int64_t most_walked_bytes = int64_t{1} << 20, most_read_bytes = int64_t{16} << 20;
 
 // In the order of RecurrentActivation::Kind.
 constexpr const char* activation_names[] = {"relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
@@ -23,6 +27,11 @@ std::string function(const std::string& head, const std::string& body) {
 }
 
 }  // namespace
+
+bool RecurrentLaunches::walks() const {
+  const int64_t bytes = gates() * shape.hidden * shape.hidden * static_cast<int64_t>(plugin::byte_width(dtype_));
+  return shape.hidden <= most_hidden && bytes <= most_walked_bytes && bytes * shape.directions * shape.batches <= most_read_bytes;
+}
 
 void RecurrentLaunches::place() {
   LaunchPlan plan;
@@ -48,6 +57,7 @@ void RecurrentLaunches::parameters(ParameterWriter& writer) const {
     writer.number(("alpha" + std::to_string(i)).c_str(), activations[i].alpha);
     writer.number(("beta" + std::to_string(i)).c_str(), activations[i].beta);
   }
+  if (walks()) writer.address("const ", type, "weights", Address::input, operators::port_r);
   writer.address("const ", type, "projections", Address::scratch, 0, scratch_.projections);
   writer.address("", type, "products", Address::scratch, 0, scratch_.products);
   writer.address("", type, "h", Address::scratch, 0, scratch_.h);
@@ -96,7 +106,7 @@ std::string RecurrentLaunches::members_text() const {
     return function(std::string("void ") + name + "(const Parameters& p, Index at, C x)",
                     asked ? std::string("p.") + member + "[at] = x;" : std::string());
   };
-  return constant("int", "CELL", static_cast<int>(cell)) + constant("int", "GATES", gates()) +
+  return constant("int", "CELL", static_cast<int>(cell)) + constant("int", "MOST_HIDDEN", most_hidden) + constant("int", "GATES", gates()) +
          constant("int", "DIRECTIONS", shape.directions) + constant("bool", "BATCH_FIRST", shape.batch_first) +
          constant("bool", "PEEPHOLES", has_[operators::port_p]) + constant("bool", "RESETS_BEFORE", resets_before()) +
          constant("bool", "INPUT_FORGET", cell == RecurrentCell::lstm && variant) +
@@ -116,6 +126,7 @@ void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
   y_c_ = operands.output(2) != nullptr;
   wide_ = is_wide(shape.directions * shape.batches * std::max<int64_t>(shape.times, 1) * gates() * shape.hidden);
   place();
+  source->use("block");
   source->use("recurrent");
   std::string members;
   ParameterWriter writer(&members, nullptr);
@@ -128,15 +139,22 @@ void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
     source->text += "HEDDLE_KERNEL(" + source->entry(std::string("recurrent_") + name) + ", Parameters, p) {\n  recurrent_" + name +
                     "<F, Parameters>(p);\n}\n";
   };
-  add("begin");
-  add("step");
-  if (resets_before()) add("reset");
+  if (walks()) {
+    source->text += "HEDDLE_BOUNDED_KERNEL(" + source->entry("recurrent_walk") + ", Parameters, p, " + std::to_string(walk_threads) +
+                    ") {\n  recurrent_walk<F, Parameters>(p);\n}\n";
+  } else {
+    add("begin");
+    add("step");
+    if (resets_before()) add("reset");
+  }
   source->text += "}\n";
 }
 
 Step RecurrentLaunches::launch(Kernel kernel) const {
   LaunchPlan plan;
-  Step& step = plan.add(kernel, recurrent_threads, blocks_of(shape.directions * shape.batches * shape.hidden, recurrent_threads));
+  const int64_t units = shape.directions * shape.batches;
+  Step& step = walks() ? plan.add(kernel, walk_threads, static_cast<unsigned int>(units))
+                       : plan.add(kernel, recurrent_threads, blocks_of(units * shape.hidden, recurrent_threads));
   ParameterWriter writer(nullptr, &step);
   parameters(writer);
   return step;

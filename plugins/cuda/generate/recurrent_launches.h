@@ -1,5 +1,5 @@
 // RNN, GRU and LSTM as launches between products of matrices (text/recurrent.cuh): what lies where in scratch, and the kernels before the
-// first step, of GRU between the two products of a step, and behind them.
+// first step, of GRU between the two products of a step, and behind them; or one that does all steps.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,12 @@ class RecurrentLaunches {
   // Whether a step has a second product, of GRU's hidden gate, with the state that was reset.
   bool resets_before() const { return cell == RecurrentCell::gru && !variant; }
 
-  // Entries of the source, as Step::kernel numbers them; `reset` only where resets_before().
+  // Whether one launch does all steps: R is so small that a block reads it in each.
+  bool walks() const;
+
+  // Entries of the source, as Step::kernel numbers them; `reset` only where resets_before(). Where walks() there is one, `walk`.
   enum Kernel : uint32_t { begin, step, reset };
+  static constexpr Kernel walk = begin;
   void choose(const Operands& operands, KernelSource* source);
   // Of time step 0; of another, at_time() of it.
   Step launch(Kernel kernel) const;

@@ -47,20 +47,18 @@ class Gemm : public ProductKernel {
         operators::resolve_gemm(transpose_a_, transpose_b_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem));
     std::vector<Stage> stages;
     int32_t matrix = -1;
-    if (has_c_ && problem.depth > 0 &&
-        operators::vector_of(dims_of(*context.input(2))) == operators::vector_of(dims_of(*context.output(0))))
-      matrix = 2;
+    // A row is a bias to cuBLASLt. Where nothing is multiplied, C alone is left.
+    if (has_c_ && (problem.depth == 0 || (beta_ == 1 && is_row(*context.input(2), problem))))
+      stages.push_back({text_of_c(), 2, is_row(*context.input(2), problem) ? HEDDLE_OPERAND_LAST_DIMENSION : HEDDLE_OPERAND_NONE});
     else if (has_c_)
-      stages.push_back({text_of_c(), 2, kind_of_c(*context.input(2), problem)});
+      matrix = 2;
     stages.insert(stages.end(), fused().begin(), fused().end());
     return plan(context, std::move(problem), stages, alpha_, matrix, matrix < 0 ? 0 : beta_);
   }
 
  private:
-  // C broadcasts along the rows, which cuBLASLt calls a bias, or in another way.
-  static int32_t kind_of_c(const heddle_tensor& c, const MatMulProblem& problem) {
-    const bool is_row = c.rank > 0 && c.dims[c.rank - 1] == problem.columns && c.element_count == problem.columns;
-    return is_row ? HEDDLE_OPERAND_LAST_DIMENSION : HEDDLE_OPERAND_NONE;
+  static bool is_row(const heddle_tensor& c, const MatMulProblem& problem) {
+    return c.rank > 0 && c.dims[c.rank - 1] == problem.columns && c.element_count == problem.columns;
   }
   std::string text_of_c() const {
     if (beta_ == 1) return "add(acc, operand)";

@@ -6,6 +6,7 @@
 #include "kernels/kernel_families.h"
 #include "kernels/pointwise_launch.h"
 #include "shared/fold_text.h"
+#include "shared/pow_arithmetic.h"
 
 namespace heddle::cuda {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 class ProgramKernel : public GpuKernel {
  public:
   Status prepare(PrepareContext& context) {
-    HEDDLE_PLUGIN_CHECK(launch_.prepare(device(), program_, *context.output(0), context.inputs(), converts_));
+    HEDDLE_PLUGIN_CHECK(launch_.prepare(device(), program_, *context.output(0), context.inputs(), conversion_));
     context.set_tiles(1);
     return {};
   }
@@ -40,7 +41,7 @@ class ProgramKernel : public GpuKernel {
     for (uint32_t i = 0; i < inputs; ++i) all.push_back("x" + std::to_string(i));
     return all;
   }
-  bool converts_ = false;
+  PointwiseLaunch::Conversion conversion_;
 
  private:
   static constexpr uint32_t most_inputs = 500;
@@ -58,8 +59,16 @@ class Pointwise : public ProgramKernel {
 class Cast : public ProgramKernel {
  public:
   Status create(const CreateContext& context) {
-    converts_ = true;
+    conversion_.converts = true;
     return create_program(context, 1, "x0");
+  }
+};
+
+class Pow : public ProgramKernel {
+ public:
+  Status create(const CreateContext& context) {
+    conversion_ = {operators::pow_arithmetic(context.input(0)->dtype, context.input(1)->dtype), true};
+    return create_program(context, 2, "pow(x0, x1)");
   }
 };
 
@@ -82,6 +91,7 @@ void add_pointwise(Builder& plugin) {
   plugin.add(Op("Pointwise", "heddle").kernels_only().kernel<Pointwise>("cuda").kernel_name("cuda:pointwise"));
   plugin.add(Op("Cast", "", 13).kernels_only().kernel<Cast>("cuda"));
   plugin.add(Op("CastLike", "", 15).kernels_only().kernel<Cast>("cuda"));
+  plugin.add(Op("Pow", "", 15).kernels_only().kernel<Pow>("cuda").equals_pointwise());
   plugin.add(Op("Sum", "", 13).kernels_only().kernel<Folded<Fold::sum>>("cuda"));
   plugin.add(Op("Mean", "", 13).kernels_only().kernel<Folded<Fold::mean>>("cuda"));
   plugin.add(Op("Max", "", 13).kernels_only().kernel<Folded<Fold::max>>("cuda"));

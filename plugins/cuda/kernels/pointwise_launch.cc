@@ -15,10 +15,11 @@ int64_t address(const void* pointer) {
 }  // namespace
 
 Status PointwiseLaunch::prepare(const Device& device, const expression::Program& program, const heddle_tensor& output,
-                                const heddle_tensor* const* inputs, bool converts) {
+                                const heddle_tensor* const* inputs, const Conversion& conversion) {
   const size_t n = program.inputs.size();
   shape_ = {};
-  shape_.converts = converts;
+  shape_.arithmetic = conversion.arithmetic;
+  shape_.converts = conversion.converts;
   shape_.output = output.dtype;
   for (size_t i = 0; i < n; ++i) shape_.inputs.push_back(inputs[i]->dtype);
   std::vector<Region::Input> storage(2 * n);

@@ -13,10 +13,19 @@ namespace heddle::cuda {
 
 class PointwiseLaunch {
  public:
-  // [compile] One tensor for each of the program's inputs; `converts`: results become the output's dtype as by Cast. Unsupported: a program
-  // whose parameters are more than a launch takes.
+  // How numbers of other dtypes go through the program: what it is computed in (none: the inputs' own), and whether results become the
+  // output's dtype as by Cast.
+  struct Conversion {
+    heddle_dtype arithmetic = HEDDLE_DTYPE_NONE;
+    bool converts = false;
+  };
+  // [compile] One tensor for each of the program's inputs. Unsupported: a program whose parameters are more than a launch takes.
   Status prepare(const Device& device, const expression::Program& program, const heddle_tensor& output, const heddle_tensor* const* inputs,
-                 bool converts = false);
+                 const Conversion& conversion);
+  Status prepare(const Device& device, const expression::Program& program, const heddle_tensor& output,
+                 const heddle_tensor* const* inputs) {
+    return prepare(device, program, output, inputs, {});
+  }
   // [run] The output may lie where an input of its shape and dtype does.
   Status start(const GpuKernel& kernel, const RunContext& context, void* output, const void* const* inputs) const;
 

@@ -109,11 +109,13 @@ Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const
   beta_ = beta;
   c_ = c;
   bias_ = -1;
+  spreads_c_ = false;
   if (y.element_count == 0) return {};
   if (problem.depth == 0) {
     if (c >= 0) return unsupported("a product of no depth beside a matrix");
     return tail_.prepare(device(), stages, y, context.inputs());
   }
+  if (c >= 0) HEDDLE_PLUGIN_CHECK(prepare_spread(*context.input(static_cast<uint32_t>(c)), y));
   simplify(&problem);
   ProductShape shape;
   shape.dtype = y.dtype;
@@ -133,6 +135,17 @@ Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const
   if (product_.workspace_bytes() > 0) context.set_scratch(product_.workspace_bytes() + MatrixProduct::workspace_alignment);
   const std::vector<Stage> rest(stages.begin() + static_cast<std::ptrdiff_t>(absorbed), stages.end());
   return tail_.prepare(device(), rest, y, context.inputs());
+}
+
+Status ProductKernel::prepare_spread(const heddle_tensor& c, const heddle_tensor& y) {
+  spreads_c_ = operators::vector_of(operators::dims_of(c)) != operators::vector_of(operators::dims_of(y));
+  if (!spreads_c_) return {};
+  expression::Program program;
+  program.inputs = {"x0"};
+  std::string error;
+  if (!expression::parse("x0", {}, program, error)) return invalid(error);
+  const heddle_tensor* const inputs[] = {&c};
+  return spread_.prepare(device(), program, y, inputs);
 }
 
 Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
@@ -156,10 +169,12 @@ Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
                                                MatrixProduct::workspace_alignment);
   const cublasLtHandle_t handle = library_.made()->handle();
   const TraceRange range(trace_name());
+  const void* const c = c_ < 0 ? nullptr : spreads_c_ ? y.data : context.inputs[c_]->data;
+  if (spreads_c_ && !parts_.empty()) HEDDLE_PLUGIN_CHECK(spread_.start(*this, context, y.data, &context.inputs[c_]->data));
   for (const Part& part : parts_) {
     operands.a = at(context.inputs[swapped_ ? 0 : 1]->data, part.b);
     operands.b = at(context.inputs[swapped_ ? 1 : 0]->data, part.a);
-    operands.c = c_ < 0 ? nullptr : at(context.inputs[c_]->data, part.y);
+    operands.c = c ? at(c, part.y) : nullptr;
     operands.d = const_cast<char*>(at(y.data, part.y));
     HEDDLE_PLUGIN_CHECK(product_.enqueue(device(), handle, operands, stream));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/gpu_kernel.h"
+#include "kernels/pointwise_launch.h"
 #include "kernels/stage_tail.h"
 #include "library/matrix_product.h"
 #include "shared/matmul_problem.h"
@@ -22,7 +23,8 @@ class ProductKernel : public GpuKernel {
  protected:
   // In create.
   Status begin(const CreateContext& context);
-  // In prepare: activation(alpha a b + beta c), `stages` behind it. `c`: the input of the output's shape; -1: none.
+  // In prepare: activation(alpha a b + beta c), `stages` behind it. `c`: an input that broadcasts to the output; -1: none. Of another shape
+  // than the output's it is spread over that first, so that the sum is rounded once.
   Status plan(PrepareContext& context, operators::MatMulProblem problem, const std::vector<Stage>& stages, double alpha = 1, int32_t c = -1,
               double beta = 0);
   const std::vector<Stage>& fused() const { return fused_; }
@@ -35,16 +37,18 @@ class ProductKernel : public GpuKernel {
     int64_t a = 0, b = 0, y = 0;
   };
   size_t absorb(const std::vector<Stage>& stages, ProductShape* shape);
+  Status prepare_spread(const heddle_tensor& c, const heddle_tensor& y);
   Status divide(const operators::MatMulProblem& problem, ProductShape* shape);
 
   std::vector<Stage> fused_;
   Needed<ProductLibrary> library_;
   MatrixProduct product_;
   StageTail tail_;
+  PointwiseLaunch spread_;   // of c
   std::vector<Part> parts_;  // empty: no products, the output is zeros
   double alpha_ = 1, beta_ = 0;
   int32_t c_ = -1, bias_ = -1;
-  bool swapped_ = false;
+  bool swapped_ = false, spreads_c_ = false;
 };
 
 }  // namespace heddle::cuda

@@ -1,4 +1,5 @@
-// RNN, GRU and LSTM: X of all steps times W as one product, and in each step the states times R and a launch that makes new states of both.
+// RNN, GRU and LSTM: X of all steps times W as one product, and in each step the states times R and a launch that makes new states of both;
+// or, where R is small, one launch for all steps.
 //
 // The directions are a batch of their products. The product of a step does not add to what X gave, although cuBLASLt could: the rows of a
 // step of two directions have no common distance, and the launch behind it reads both.
@@ -127,7 +128,7 @@ Status RecurrentKernel::choose_products(uint64_t budget) {
     shape.b.step = 0;  // every direction reads the same X
     HEDDLE_PLUGIN_CHECK(choose(shape, &input_));
   }
-  if (s.times == 0) return {};
+  if (s.times == 0 || launches_.walks()) return {};
   HEDDLE_PLUGIN_CHECK(choose(product(launches_.resets_before() ? 2 * s.hidden : width, s.batches, s.hidden, width), &state_));
   if (!launches_.resets_before()) return {};
   ProductShape shape = product(s.hidden, s.batches, s.hidden, width);
@@ -192,7 +193,7 @@ Status RecurrentKernel::run(const RunContext& context, int64_t, int64_t) const {
   MatrixProduct::Operands operands;
   operands.workspace = reinterpret_cast<void*>((behind + MatrixProduct::workspace_alignment - 1) / MatrixProduct::workspace_alignment *
                                                MatrixProduct::workspace_alignment);
-  HEDDLE_PLUGIN_CHECK(start_step(*this, context, steps_[Kernel::begin], kernels_[Kernel::begin]));
+  if (!launches_.walks()) HEDDLE_PLUGIN_CHECK(start_step(*this, context, steps_[Kernel::begin], kernels_[Kernel::begin]));
   if (multiplies_input_) {
     MatrixProduct::Operands of_input = operands;
     of_input.a = context.inputs[operators::port_w]->data;
@@ -202,6 +203,7 @@ Status RecurrentKernel::run(const RunContext& context, int64_t, int64_t) const {
   } else if (s.times > 0) {
     HEDDLE_PLUGIN_CHECK(fill_zero(context, scratch + at.projections, at.products - at.projections));
   }
+  if (launches_.walks()) return start_step(*this, context, steps_[RecurrentLaunches::walk], kernels_[RecurrentLaunches::walk]);
   for (int64_t time = 0; time < s.times; ++time) {
     if (is_cancelled(context)) return cancelled();
     HEDDLE_PLUGIN_CHECK(step(context, time, operands));

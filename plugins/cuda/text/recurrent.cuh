@@ -1,7 +1,7 @@
-// RNN, GRU and LSTM between the products: states before the first step, and what a step makes of its products.
+// RNN, GRU and LSTM behind the product of X and W: states before the first step, and what a step makes of its products.
 //
-// Of each step the rows of X are multiplied with W beforehand (p.projections, for all steps, in X's order) and the states with R
-// (p.products). Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. A length that
+// The rows of X are multiplied with W beforehand (p.projections, for all steps, in X's order). The states are multiplied with R (p.products)
+// by others in each step, or, where R is small, by a block that walks through all steps of a direction and batch entry. Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. A length that
 // is none of a sequence gives NaN: a kernel has nobody to tell.
 //
 // F is generated (generate/recurrent_launches.cc): types Index and C (a float), CELL and other constants, and
@@ -96,25 +96,31 @@ struct StateElement {
        at += (typename F::Index)gridDim.x * blockDim.x)                                                                     \
     if (const StateElement<F, P> element(p, at); true)
 
-template <class F, class P>
-HEDDLE_INLINE void recurrent_begin(const P& p) {
+template <class F, class E>
+HEDDLE_INLINE void begin_at(const E& e) {
   typedef typename F::C C;
-  HEDDLE_STATE_ELEMENTS(F, P, p, e) {
-    const bool valid = e.has_length();
-    const C none = not_a_number((C)0);
-    e.keep(valid ? F::initial_h(p, e.outside()) : none, valid ? F::initial_c(p, e.outside()) : none, p.times == 0);
-  }
+  const bool valid = e.has_length();
+  const C none = not_a_number((C)0);
+  e.keep(valid ? F::initial_h(e.p, e.outside()) : none, valid ? F::initial_c(e.p, e.outside()) : none, e.p.times == 0);
 }
 
-// GRU whose product of the hidden gate is of r * h: the update gate takes the place of its product.
+template <class F, class P>
+HEDDLE_INLINE void recurrent_begin(const P& p) {
+  HEDDLE_STATE_ELEMENTS(F, P, p, e) begin_at<F>(e);
+}
+
+// GRU whose product of the hidden gate is of r * h: the update gate takes the place of its product. Answers r * h.
+template <class F, class P, class E>
+HEDDLE_INLINE typename F::C reset_at(const P& p, const E& e) {
+  typedef typename F::C C;
+  const C z = F::activated0(p, e.d, e.clipped(e.gate(0))), r = F::activated0(p, e.d, e.clipped(e.gate(1)));
+  p.products[e.multiplied()] = z;
+  return r * p.h[e.at];
+}
+
 template <class F, class P>
 HEDDLE_INLINE void recurrent_reset(const P& p) {
-  typedef typename F::C C;
-  HEDDLE_STATE_ELEMENTS(F, P, p, e) {
-    const C z = F::activated0(p, e.d, e.clipped(e.gate(0))), r = F::activated0(p, e.d, e.clipped(e.gate(1)));
-    p.products[e.multiplied()] = z;
-    p.reset[at] = r * p.h[at];
-  }
+  HEDDLE_STATE_ELEMENTS(F, P, p, e) p.reset[at] = reset_at<F>(p, e);
 }
 
 template <class F, class P, class E>
@@ -148,22 +154,70 @@ HEDDLE_INLINE typename F::C lstm_state(const P& p, const E& e, typename F::C* c)
   return F::activated0(p, e.d, e.clipped(e.gate(1) + e.seen(1, after))) * F::activated2(p, e.d, after);
 }
 
+template <class F, class P, class E>
+HEDDLE_INLINE void step_at(const P& p, const E& e) {
+  typedef typename F::C C;
+  const typename F::Index t = e.step();
+  C h = p.h[e.at], c = (C)0, y = (C)0;
+  if constexpr (F::CELL == cell_lstm) c = p.c[e.at];
+  if ((i64)t < F::length(p, e.b)) {
+    if constexpr (F::CELL == cell_rnn) h = F::activated0(p, e.d, e.clipped(e.gate(0)));
+    if constexpr (F::CELL == cell_gru) h = gru_state<F>(p, e);
+    if constexpr (F::CELL == cell_lstm) h = lstm_state<F>(p, e, &c);
+    y = h;
+  }
+  if (!e.has_length()) h = c = y = not_a_number((C)0);
+  F::put_y(p, e.in_y(t), y);
+  e.keep(h, c, p.step + 1 == p.times);
+}
+
 template <class F, class P>
 HEDDLE_INLINE void recurrent_step(const P& p) {
+  HEDDLE_STATE_ELEMENTS(F, P, p, e) step_at<F>(p, e);
+}
+
+struct ProductSum {
+  template <class C>
+  HEDDLE_INLINE_MEMBER C combine(C a, C b) {
+    return a + b;
+  }
+};
+
+// `state` times the rows of R of gates [first, last), each by a warp, for unit d * batches + b.
+template <class F, class P>
+HEDDLE_INLINE void multiply_rows(const P& p, typename F::Index unit, const typename F::C* state, int first, int last) {
+  typedef typename F::Index Index;
   typedef typename F::C C;
-  HEDDLE_STATE_ELEMENTS(F, P, p, e) {
-    const typename F::Index t = e.step();
-    C h = p.h[at], c = (C)0, y = (C)0;
-    if constexpr (F::CELL == cell_lstm) c = p.c[at];
-    if ((i64)t < F::length(p, e.b)) {
-      if constexpr (F::CELL == cell_rnn) h = F::activated0(p, e.d, e.clipped(e.gate(0)));
-      if constexpr (F::CELL == cell_gru) h = gru_state<F>(p, e);
-      if constexpr (F::CELL == cell_lstm) h = lstm_state<F>(p, e, &c);
-      y = h;
+  const Index hidden = (Index)p.hidden, rows = (Index)F::GATES * hidden, d = unit / (Index)p.batches;
+  for (Index row = (Index)first * hidden + threadIdx.x / 32; row < (Index)last * hidden; row += blockDim.x / 32) {
+    C sum = (C)0;
+    for (Index k = threadIdx.x % 32; k < hidden; k += 32) sum += p.weights[(d * rows + row) * hidden + k] * state[k];
+    sum = across_lanes<ProductSum, 32>(sum);
+    if (threadIdx.x % 32 == 0) p.products[unit * rows + row] = sum;
+  }
+}
+
+// All steps of a direction and batch entry by one block.
+template <class F, class P>
+HEDDLE_INLINE void recurrent_walk(const P& p) {
+  typedef typename F::Index Index;
+  typedef typename F::C C;
+  HEDDLE_SHARED(C, state, F::MOST_HIDDEN);
+  const Index hidden = (Index)p.hidden, unit = (Index)blockIdx.x, first = unit * hidden;
+  P now = p;
+  for (Index j = threadIdx.x; j < hidden; j += blockDim.x) begin_at<F>(StateElement<F, P>(p, first + j));
+  for (now.step = 0; now.step < p.times; ++now.step) {
+    for (Index j = threadIdx.x; j < hidden; j += blockDim.x) state[j] = p.h[first + j];  // this thread's own
+    __syncthreads();
+    multiply_rows<F>(p, unit, state, 0, F::RESETS_BEFORE ? 2 : F::GATES);
+    __syncthreads();
+    if constexpr (F::RESETS_BEFORE) {
+      for (Index j = threadIdx.x; j < hidden; j += blockDim.x) state[j] = reset_at<F>(now, StateElement<F, P>(now, first + j));
+      __syncthreads();
+      multiply_rows<F>(p, unit, state, 2, 3);
+      __syncthreads();
     }
-    if (!e.has_length()) h = c = y = not_a_number((C)0);
-    F::put_y(p, e.in_y(t), y);
-    e.keep(h, c, p.step + 1 == p.times);
+    for (Index j = threadIdx.x; j < hidden; j += blockDim.x) step_at<F>(now, StateElement<F, P>(now, first + j));
   }
 }
 

@@ -127,7 +127,7 @@ typedef struct heddle_tensor {
   uint64_t byte_size;
   int64_t* extent;     /* bounded values: slot for the true extent along extent_axis, in the value's memory space; else null */
   int32_t extent_axis; /* -1: no bounded axis */
-  uint32_t space;      /* HEDDLE_SPACE_*; the same from prepare on */
+  uint32_t space;      /* HEDDLE_SPACE_*; the same from prepare on. On a device it begins at a multiple of 64 bytes */
   heddle_layout layout;
 } heddle_tensor;
 

@@ -122,7 +122,8 @@ class HEDDLE_API Context {
   // dtype, true shape and bytes (on a device: SessionOptions::placed_ports) after a run; data null before the first unless bound, and when
   // shared memory has moved since. An output that is a variable: as it was at the end of the run.
   TensorView output(size_t i) const;
-  // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy, but for a device. An input whose
+  // The caller's row-major bytes, as many as the type says; must stay valid until rebound. No copy, but for a device. What lies on a device
+  // (SessionOptions::placed_ports) begins at a multiple of 64 bytes, else: invalid_argument. An input whose
   // content decides shapes keeps the content that the context was prepared for.
   Status bind_input(size_t i, const void* data);
   // Where output i is to be left; null: in the context's own memory, valid until its next run. No copy for outputs that lie in the arena
