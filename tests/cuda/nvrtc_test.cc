@@ -10,6 +10,7 @@
 #include "generate/move/scatter_launches.h"
 #include "generate/move/view_launches.h"
 #include "generate/pool_launches.h"
+#include "generate/random_launches.h"
 #include "generate/recurrent_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
@@ -233,6 +234,31 @@ TEST(Nvrtc, TakesMoves) {
     cases.push_back(to_compile("range", std::make_unique<RangeLaunches>(),
                                {zeros_of(dtype, Shape{}), tensor_of(dtype, Shape{}, {9}), tensor_of(dtype, Shape{}, {1})},
                                {conformance::zeros(dtype, Shape{9})}));
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesRandomNumbers) {
+  std::vector<GridCase> cases;
+  const auto add = [&](const char* name, std::unique_ptr<Launches> launches, std::vector<Tensor> inputs, std::vector<Numbers> outputs) {
+    cases.push_back(to_compile(name, std::move(launches), std::move(inputs), std::move(outputs)));
+    cases.back().varies = cases.size() % 2 == 0;
+  };
+  const Shape shape{40, 33};
+  for (const DType dtype : float_kinds) {
+    const Tensor x = zeros_of(dtype, shape), scalar = zeros_of(DType::f16, Shape{}), yes = tensor_of(DType::boolean, Shape{}, {1});
+    for (const bool normal : {false, true}) {
+      auto numbers = std::make_unique<NumbersLaunches>();
+      numbers->numbers.normal = normal;
+      add("numbers", std::move(numbers), {x}, {conformance::zeros(dtype, shape)});
+    }
+    for (const DType to : {DType::boolean, DType::f16, DType::f32, DType::i64})
+      add("choices", std::make_unique<BernoulliLaunches>(), {x}, {conformance::zeros(to, shape)});
+    for (const DType to : {DType::i32, DType::i64})
+      add("classes", std::make_unique<MultinomialLaunches>(), {x}, {conformance::zeros(to, Shape{40, 3})});
+    add("dropout", std::make_unique<DropoutLaunches>(), {x}, {conformance::zeros(dtype, shape)});
+    add("dropout with mask", std::make_unique<DropoutLaunches>(), {x, scalar, yes},
+        {conformance::zeros(dtype, shape), conformance::zeros(DType::boolean, shape)});
+  }
   compiles(std::move(cases), 24);
 }
 

@@ -2,6 +2,7 @@
 // or does not end.
 #include <gtest/gtest.h>
 
+#include "generate/random_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
@@ -131,6 +132,36 @@ TEST(Planted, AWrongDtypeOfAccumulators) {
   const Tensor x = tensor_of(DType::f32, Shape{1, 4}, {1e30L, 1e-30L, 1e30L, 1e-30L});
   is_found(reduction_of(ReduceKind::product, x, 1), {room(DType::f32, Shape{1})},
            {"a wrong dtype of accumulators", "typedef double A;", "typedef float A;"});
+}
+
+// Of an output like the input.
+GridCase numbers_like(const Tensor& x, double low, double high) {
+  auto launches = std::make_unique<NumbersLaunches>();
+  launches->numbers = {false, low, high - low, high};
+  GridCase one;
+  one.launches = std::move(launches);
+  one.inputs = {x};
+  return one;
+}
+
+TEST(Planted, NumbersOfAThreadAndNotOfAnElement) {
+  const Tensor x = room(DType::f32, Shape{5000});
+  is_found(numbers_like(x, 0, 1), {room(DType::f32, x->shape)},
+           {"numbers of a thread", "philox.block(block);\n    double x[N];", "philox.block(threadIdx.x);\n    double x[N];"});
+}
+
+TEST(Planted, ANumberThatIsRoundedToItsBound) {
+  const Tensor x = room(DType::f32, Shape{70000});
+  is_found(numbers_like(x, 0.5, 1), {room(DType::bf16, x->shape)},
+           {"a number that is its bound", "before<typename F::Bits>(value) : value", "value : value"});
+}
+
+TEST(Planted, AMissingBarrierBeforeClassesAreDrawn) {
+  GridCase classes;
+  classes.launches = std::make_unique<MultinomialLaunches>();
+  classes.inputs = {random_tensor(DType::f32, Shape{5, 3000}, -1, 1, 1)};
+  is_found(std::move(classes), {room(DType::i32, Shape{5, 300})},
+           {"a missing barrier before classes are drawn", "__syncthreads();\n    const double whole", "const double whole"});
 }
 
 }  // namespace
