@@ -10,6 +10,7 @@
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
 #include "generate/topk_launches.h"
+#include "generate/update_launches.h"
 #include "heddle/op/philox.h"
 #include "lines.h"
 #include "sparse.h"
@@ -223,6 +224,21 @@ TEST(Index, ClassesOfRows) {
   run_last(multinomial, {x}, {y});
   if (IsSkipped()) return;
   EXPECT_EQ(elements_of<int32_t>(*y)[rows - 1], 37);
+}
+
+TEST(Index, Updates) {
+  constexpr int64_t count = beyond + 16;
+  for (const Update of : {Update::assign, Update::accumulate}) {
+    UpdateLaunches update(of);
+    const auto x = sparse_tensor(DType::u8, Shape{count}), value = sparse_tensor(DType::u8, Shape{count});
+    if (x) elements_of<uint8_t>(*x)[count - 1] = 5;
+    if (value) elements_of<uint8_t>(*value)[count - 1] = 3;
+    if (value) elements_of<uint8_t>(*value)[count - 2] = 4;
+    run_last(update, {x, value}, {x});
+    if (IsSkipped()) return;
+    EXPECT_EQ(elements_of<uint8_t>(*x)[count - 1], of == Update::assign ? 3 : 8);
+    EXPECT_EQ(elements_of<uint8_t>(*x)[count - 2], 4);
+  }
 }
 
 }  // namespace

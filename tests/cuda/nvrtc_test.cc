@@ -16,6 +16,7 @@
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
 #include "generate/topk_launches.h"
+#include "generate/update_launches.h"
 #include "lines.h"
 #include "nvrtc_check.h"
 
@@ -237,7 +238,7 @@ TEST(Nvrtc, TakesMoves) {
   compiles(std::move(cases), 24);
 }
 
-TEST(Nvrtc, TakesRandomNumbers) {
+TEST(Nvrtc, TakesRandomNumbersAndUpdates) {
   std::vector<GridCase> cases;
   const auto add = [&](const char* name, std::unique_ptr<Launches> launches, std::vector<Tensor> inputs, std::vector<Numbers> outputs) {
     cases.push_back(to_compile(name, std::move(launches), std::move(inputs), std::move(outputs)));
@@ -258,7 +259,15 @@ TEST(Nvrtc, TakesRandomNumbers) {
     add("dropout", std::make_unique<DropoutLaunches>(), {x}, {conformance::zeros(dtype, shape)});
     add("dropout with mask", std::make_unique<DropoutLaunches>(), {x, scalar, yes},
         {conformance::zeros(dtype, shape), conformance::zeros(DType::boolean, shape)});
+    add("descent", std::make_unique<UpdateLaunches>(Update::sgd), {x, x, scalar}, {conformance::zeros(dtype, shape)});
   }
+  for (const DType dtype : number_kinds)
+    for (const Update of : {Update::assign, Update::accumulate}) {
+      const Tensor x = zeros_of(dtype, shape);
+      add("update", std::make_unique<UpdateLaunches>(of), {x, x}, {conformance::zeros(dtype, shape)});
+    }
+  add("increment", std::make_unique<UpdateLaunches>(Update::increment), {zeros_of(DType::i64, Shape{})},
+      {conformance::zeros(DType::i64, Shape{})});
   compiles(std::move(cases), 24);
 }
 

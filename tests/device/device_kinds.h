@@ -100,8 +100,6 @@ inline const std::vector<DeviceKind>& device_kinds() {
        .said_of_none = "cudaGetDeviceCount: no CUDA-capable device is detected (cudaErrorNoDevice)",
        .can_be_held = true,
        .has_products = false,
-       .has_updates = false,
-       .has_random_numbers = false,
        .counts_memory = true,
        .complaints = testing_standin::complaints},
 #endif
