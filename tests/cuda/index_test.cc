@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/compact_launches.h"
 #include "generate/move/box_launches.h"
 #include "generate/move/parts_launches.h"
 #include "generate/move/pick_launches.h"
@@ -239,6 +240,22 @@ TEST(Index, Updates) {
     EXPECT_EQ(elements_of<uint8_t>(*x)[count - 1], of == Update::assign ? 3 : 8);
     EXPECT_EQ(elements_of<uint8_t>(*x)[count - 2], 4);
   }
+}
+
+TEST(Index, RowsThatAreChosen) {
+  CompressLaunches compress;
+  compress.flat = false;
+  compress.axis = 1;
+  const int64_t before = beyond / 64;
+  const auto x = sparse_tensor(DType::u8, Shape{before, 64}), y = sparse_tensor(DType::u8, Shape{before, 2});
+  const Tensor condition = random_tensor(DType::boolean, Shape{64}, 0, 1, 1);
+  for (const int64_t chosen : {5, 63}) elements_of<uint8_t>(*condition)[chosen] = 1;
+  if (x) elements_of<uint8_t>(*x)[beyond - 1] = 7;
+  if (x) elements_of<uint8_t>(*x)[beyond - 64 + 5] = 6;
+  run_last(compress, {x, condition}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[2 * before - 1], 7);
+  EXPECT_EQ(elements_of<uint8_t>(*y)[2 * before - 2], 6);
 }
 
 }  // namespace

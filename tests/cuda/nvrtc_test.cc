@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/compact_launches.h"
 #include "generate/loss_launches.h"
 #include "generate/move/box_launches.h"
 #include "generate/move/fill_launches.h"
@@ -268,6 +269,21 @@ TEST(Nvrtc, TakesRandomNumbersAndUpdates) {
     }
   add("increment", std::make_unique<UpdateLaunches>(Update::increment), {zeros_of(DType::i64, Shape{})},
       {conformance::zeros(DType::i64, Shape{})});
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesCompactions) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : {DType::boolean, DType::f16, DType::f32, DType::i64, DType::f64})
+    for (const bool varies : {false, true}) {
+      const Tensor x = zeros_of(dtype, Shape{40, 33}), condition = zeros_of(DType::boolean, Shape{33});
+      cases.push_back(to_compile("places", std::make_unique<NonZeroLaunches>(), {x}, {conformance::zeros(DType::i64, Shape{2, 40 * 33})}));
+      cases.back().varies = varies;
+      auto compress = std::make_unique<CompressLaunches>();
+      compress->flat = varies;
+      cases.push_back(to_compile("chosen", std::move(compress), {x, condition}, {conformance::zeros(dtype, Shape{33, 33})}));
+      cases.back().varies = varies;
+    }
   compiles(std::move(cases), 24);
 }
 
