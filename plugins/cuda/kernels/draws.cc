@@ -40,7 +40,7 @@ class Dropout : public PlannedKernel {
 
 }  // namespace
 
-void add_random(Builder& plugin) {
+void add_draws(Builder& plugin) {
   plugin.add(Op("RandomNormal", "", 1).kernels_only().kernel<Numbers<true>>("cuda"));
   plugin.add(Op("RandomNormalLike", "", 1).kernels_only().kernel<Numbers<true>>("cuda"));
   plugin.add(Op("RandomUniform", "", 1).kernels_only().kernel<Numbers<false>>("cuda"));
