@@ -2,17 +2,21 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/compact_launches.h"
 #include "generate/einsum_launches.h"
 #include "generate/grid_sample_launches.h"
 #include "generate/move/box_launches.h"
 #include "generate/move/parts_launches.h"
 #include "generate/move/pick_launches.h"
+#include "generate/random_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/resize_launches.h"
 #include "generate/roi_align_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
 #include "generate/topk_launches.h"
+#include "generate/update_launches.h"
+#include "heddle/op/philox.h"
 #include "lines.h"
 #include "sparse.h"
 
@@ -239,6 +243,84 @@ TEST(Index, SumsOfProducts) {
   EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 1], one);
   EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 2], two);
   EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 5], 0);
+}
+
+// Of the state that run_last() has.
+uint32_t word_at(int64_t element) {
+  return plugin::Philox(heddle_run_state{}, 0).block(static_cast<uint64_t>(element / 4))[static_cast<size_t>(element % 4)];
+}
+
+TEST(Index, RandomNumbers) {
+  NumbersLaunches uniform;
+  uniform.numbers = {false, 0, 1, std::nan("")};
+  const auto y = sparse_tensor(DType::f32, Shape{beyond + 1});
+  run_last(uniform, {y}, {y});
+  if (IsSkipped()) return;
+  for (int64_t i = beyond - 5; i <= beyond; ++i) EXPECT_EQ(elements_of<float>(*y)[i], plugin::unit_float(word_at(i))) << i;
+}
+
+TEST(Index, Choices) {
+  BernoulliLaunches bernoulli;
+  const auto x = sparse_tensor(DType::f16, Shape{beyond + 1}), y = sparse_tensor(DType::u8, Shape{beyond + 1});
+  for (int64_t i = beyond - 30; x && i <= beyond; ++i) elements_of<uint16_t>(*x)[i] = half;
+  run_last(bernoulli, {x}, {y});
+  if (IsSkipped()) return;
+  for (int64_t i = beyond - 30; i <= beyond; ++i) EXPECT_EQ(elements_of<uint8_t>(*y)[i], word_at(i) >> 31 ? 0 : 1) << i;
+}
+
+TEST(Index, Dropout) {
+  DropoutLaunches dropout;
+  const auto x = sparse_tensor(DType::f16, Shape{beyond + 1}), y = sparse_tensor(DType::f16, Shape{beyond + 1}),
+             mask = sparse_tensor(DType::boolean, Shape{beyond + 1});
+  for (int64_t i = beyond - 30; x && i <= beyond; ++i) elements_of<uint16_t>(*x)[i] = one;
+  run_last(dropout, {x, tensor_of(DType::f32, Shape{}, {0.5L}), tensor_of(DType::boolean, Shape{}, {1})}, {y, mask});
+  if (IsSkipped()) return;
+  for (int64_t i = beyond - 30; i <= beyond; ++i) {
+    EXPECT_EQ(elements_of<uint8_t>(*mask)[i], word_at(i) >> 31) << i;
+    EXPECT_EQ(elements_of<uint16_t>(*y)[i], word_at(i) >> 31 ? two : uint16_t{0}) << i;
+  }
+}
+
+// As many rows as the last blocks end with.
+TEST(Index, ClassesOfRows) {
+  MultinomialLaunches multinomial;
+  const int64_t rows = (int64_t{1} << 25) + (int64_t{1} << 17);
+  const auto x = sparse_tensor(DType::f16, Shape{rows, 64}), y = sparse_tensor(DType::i32, Shape{rows, 1});
+  for (int64_t c = 0; x && c < 64; ++c) elements_of<uint16_t>(*x)[(rows - 1) * 64 + c] = c == 37 ? one : uint16_t{0xfc00};  // -inf
+  run_last(multinomial, {x}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<int32_t>(*y)[rows - 1], 37);
+}
+
+TEST(Index, Updates) {
+  constexpr int64_t count = beyond + 16;
+  for (const Update of : {Update::assign, Update::accumulate}) {
+    UpdateLaunches update(of);
+    const auto x = sparse_tensor(DType::u8, Shape{count}), value = sparse_tensor(DType::u8, Shape{count});
+    if (x) elements_of<uint8_t>(*x)[count - 1] = 5;
+    if (value) elements_of<uint8_t>(*value)[count - 1] = 3;
+    if (value) elements_of<uint8_t>(*value)[count - 2] = 4;
+    run_last(update, {x, value}, {x});
+    if (IsSkipped()) return;
+    EXPECT_EQ(elements_of<uint8_t>(*x)[count - 1], of == Update::assign ? 3 : 8);
+    EXPECT_EQ(elements_of<uint8_t>(*x)[count - 2], 4);
+  }
+}
+
+TEST(Index, RowsThatAreChosen) {
+  CompressLaunches compress;
+  compress.flat = false;
+  compress.axis = 1;
+  const int64_t before = beyond / 64;
+  const auto x = sparse_tensor(DType::u8, Shape{before, 64}), y = sparse_tensor(DType::u8, Shape{before, 2});
+  const Tensor condition = random_tensor(DType::boolean, Shape{64}, 0, 1, 1);
+  for (const int64_t chosen : {5, 63}) elements_of<uint8_t>(*condition)[chosen] = 1;
+  if (x) elements_of<uint8_t>(*x)[beyond - 1] = 7;
+  if (x) elements_of<uint8_t>(*x)[beyond - 64 + 5] = 6;
+  run_last(compress, {x, condition}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[2 * before - 1], 7);
+  EXPECT_EQ(elements_of<uint8_t>(*y)[2 * before - 2], 6);
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ inline uint32_t run_move(const MoveCase& one, const std::vector<Tensor>& wanted,
     const auto plan = std::make_unique<LaunchPlan>();
     const plugin::Status planned = one.launches->plan(moved.operands(), plan.get());
     EXPECT_TRUE(planned.ok()) << one.name() << ": " << planned.text;
-    EXPECT_EQ(launch_plan(module, source, *plan, moved.operands(), order), "") << one.name();
+    EXPECT_EQ(launch_plan(module, source, *plan, moved.operands(), order, UINT64_MAX, {{one.call.random_seed, one.call.step, 0}, 0}), "")
+        << one.name();
     launches = plan->step_count;
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (!moved.outputs()[i]) continue;

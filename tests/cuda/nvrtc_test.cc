@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
+#include "generate/compact_launches.h"
 #include "generate/einsum_launches.h"
 #include "generate/grid_sample_launches.h"
 #include "generate/loss_launches.h"
@@ -12,6 +13,7 @@
 #include "generate/move/scatter_launches.h"
 #include "generate/move/view_launches.h"
 #include "generate/pool_launches.h"
+#include "generate/random_launches.h"
 #include "generate/recurrent_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/resize_launches.h"
@@ -19,6 +21,7 @@
 #include "generate/rows/row_launches.h"
 #include "generate/scan_launches.h"
 #include "generate/topk_launches.h"
+#include "generate/update_launches.h"
 #include "lines.h"
 #include "nvrtc_check.h"
 
@@ -288,6 +291,54 @@ TEST(Nvrtc, TakesGridSamplesAndAlignedRegions) {
                                  {zeros_of(dtype, Shape{2, 3, 4, 4}), zeros_of(dtype, Shape{5, 4}), zeros_of(DType::i64, Shape{5})},
                                  {conformance::zeros(dtype, Shape{5, 3, 2, 2})}));
       cases.back().varies = flags == 3;
+    }
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesRandomNumbersAndUpdates) {
+  std::vector<GridCase> cases;
+  const auto add = [&](const char* name, std::unique_ptr<Launches> launches, std::vector<Tensor> inputs, std::vector<Numbers> outputs) {
+    cases.push_back(to_compile(name, std::move(launches), std::move(inputs), std::move(outputs)));
+    cases.back().varies = cases.size() % 2 == 0;
+  };
+  const Shape shape{40, 33};
+  for (const DType dtype : float_kinds) {
+    const Tensor x = zeros_of(dtype, shape), scalar = zeros_of(DType::f16, Shape{}), yes = tensor_of(DType::boolean, Shape{}, {1});
+    for (const bool normal : {false, true}) {
+      auto numbers = std::make_unique<NumbersLaunches>();
+      numbers->numbers.normal = normal;
+      add("numbers", std::move(numbers), {x}, {conformance::zeros(dtype, shape)});
+    }
+    for (const DType to : {DType::boolean, DType::f16, DType::f32, DType::i64})
+      add("choices", std::make_unique<BernoulliLaunches>(), {x}, {conformance::zeros(to, shape)});
+    for (const DType to : {DType::i32, DType::i64})
+      add("classes", std::make_unique<MultinomialLaunches>(), {x}, {conformance::zeros(to, Shape{40, 3})});
+    add("dropout", std::make_unique<DropoutLaunches>(), {x}, {conformance::zeros(dtype, shape)});
+    add("dropout with mask", std::make_unique<DropoutLaunches>(), {x, scalar, yes},
+        {conformance::zeros(dtype, shape), conformance::zeros(DType::boolean, shape)});
+    add("descent", std::make_unique<UpdateLaunches>(Update::sgd), {x, x, scalar}, {conformance::zeros(dtype, shape)});
+  }
+  for (const DType dtype : number_kinds)
+    for (const Update of : {Update::assign, Update::accumulate}) {
+      const Tensor x = zeros_of(dtype, shape);
+      add("update", std::make_unique<UpdateLaunches>(of), {x, x}, {conformance::zeros(dtype, shape)});
+    }
+  add("increment", std::make_unique<UpdateLaunches>(Update::increment), {zeros_of(DType::i64, Shape{})},
+      {conformance::zeros(DType::i64, Shape{})});
+  compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesCompactions) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : {DType::boolean, DType::f16, DType::f32, DType::i64, DType::f64})
+    for (const bool varies : {false, true}) {
+      const Tensor x = zeros_of(dtype, Shape{40, 33}), condition = zeros_of(DType::boolean, Shape{33});
+      cases.push_back(to_compile("places", std::make_unique<NonZeroLaunches>(), {x}, {conformance::zeros(DType::i64, Shape{2, 40 * 33})}));
+      cases.back().varies = varies;
+      auto compress = std::make_unique<CompressLaunches>();
+      compress->flat = varies;
+      cases.push_back(to_compile("chosen", std::move(compress), {x, condition}, {conformance::zeros(dtype, Shape{33, 33})}));
+      cases.back().varies = varies;
     }
   compiles(std::move(cases), 24);
 }

@@ -104,10 +104,17 @@ class Operated {
   std::vector<const heddle_tensor*> in_, out_;
 };
 
+// What random numbers depend on beside the element.
+struct Draw {
+  heddle_run_state state = {};
+  uint32_t stream = 0;
+};
+
 // Empty, or what went wrong. As kernels/planned_kernel.h does it, with memory of the host; scratch is of its own and holds nothing. Of
 // grids of more than `last` blocks only so many run, the last.
 inline std::string launch_plan(const grid::Module& module, const KernelSource& source, const LaunchPlan& plan, const Operands& operands,
-                               grid::Order order, uint64_t last = UINT64_MAX) {
+                               grid::Order order, uint64_t last = UINT64_MAX, const Draw& draw = {}) {
+  const auto word_of = [](const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address)); };
   const auto scratch = std::make_unique<unsigned char[]>(plan.scratch_bytes);
   std::memset(scratch.get(), 0xff, plan.scratch_bytes);
   for (uint32_t i = 0; i < plan.step_count; ++i) {
@@ -116,10 +123,12 @@ inline std::string launch_plan(const grid::Module& module, const KernelSource& s
     std::array<int64_t, std::tuple_size_v<decltype(step.words)>> words = step.words;
     for (uint32_t k = 0; k < step.address_count; ++k) {
       const Address& a = step.addresses[k];
-      const unsigned char* at = a.of == Address::scratch ? scratch.get() + a.offset
-                                : a.of == Address::input ? static_cast<const unsigned char*>(operands.inputs[a.index]->data)
-                                                         : static_cast<const unsigned char*>(operands.outputs[a.index]->data);
-      words[a.word] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at));
+      words[a.word] = a.of == Address::input           ? word_of(operands.inputs[a.index]->data)
+                      : a.of == Address::output        ? word_of(operands.outputs[a.index]->data)
+                      : a.of == Address::extent        ? word_of(operands.outputs[a.index]->extent)
+                      : a.of == Address::run_state     ? word_of(&draw.state)
+                      : a.of == Address::random_stream ? int64_t{draw.stream}
+                                                       : word_of(scratch.get() + a.offset);
     }
     const std::string& entry = source.entries[step.kernel];
     if (module.parameter_bytes(entry) != step.word_count * sizeof(int64_t))

@@ -4,6 +4,7 @@
 
 #include "generate/einsum_launches.h"
 #include "generate/grid_sample_launches.h"
+#include "generate/random_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/resize_launches.h"
 #include "generate/roi_align_launches.h"
@@ -174,6 +175,36 @@ TEST(Planted, APartThatIsAddedTwice) {
   one.inputs = {random_tensor(DType::f32, Shape{40000}, 1, 2, 1), random_tensor(DType::f32, Shape{40000}, 1, 2, 2)};
   is_found(std::move(one), {room(DType::f32, Shape{})},
            {"a part that is added twice", "const Index end = first + (Index)p.part,", "const Index end = first + (Index)p.part + 1,"});
+}
+
+// Of an output like the input.
+GridCase numbers_like(const Tensor& x, double low, double high) {
+  auto launches = std::make_unique<NumbersLaunches>();
+  launches->numbers = {false, low, high - low, high};
+  GridCase one;
+  one.launches = std::move(launches);
+  one.inputs = {x};
+  return one;
+}
+
+TEST(Planted, NumbersOfAThreadAndNotOfAnElement) {
+  const Tensor x = room(DType::f32, Shape{5000});
+  is_found(numbers_like(x, 0, 1), {room(DType::f32, x->shape)},
+           {"numbers of a thread", "philox.block(block);\n    double x[N];", "philox.block(threadIdx.x);\n    double x[N];"});
+}
+
+TEST(Planted, ANumberThatIsRoundedToItsBound) {
+  const Tensor x = room(DType::f32, Shape{70000});
+  is_found(numbers_like(x, 0.5, 1), {room(DType::bf16, x->shape)},
+           {"a number that is its bound", "before<typename F::Bits>(value) : value", "value : value"});
+}
+
+TEST(Planted, AMissingBarrierBeforeClassesAreDrawn) {
+  GridCase classes;
+  classes.launches = std::make_unique<MultinomialLaunches>();
+  classes.inputs = {random_tensor(DType::f32, Shape{5, 3000}, -1, 1, 1)};
+  is_found(std::move(classes), {room(DType::i32, Shape{5, 300})},
+           {"a missing barrier before classes are drawn", "__syncthreads();\n    const double whole", "const double whole"});
 }
 
 }  // namespace

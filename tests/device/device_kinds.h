@@ -70,7 +70,7 @@ struct DeviceKind {
 // faults by operator or step, and has no clock.
 inline DeviceKind cuda_kind() {
   const std::string& built = testing::build_folder();
-  DeviceKind kind = {.name = "cuda", .library = built + "/lib/cuda.so", .has_updates = false, .has_random_numbers = false};
+  DeviceKind kind = {.name = "cuda", .library = built + "/lib/cuda.so"};
   const char* const gpu = std::getenv("HEDDLE_TEST_GPU");
   if (gpu && gpu == std::string_view("1")) return kind;
   kind.devices = 2;

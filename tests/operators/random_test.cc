@@ -3,19 +3,19 @@
 
 #include <cmath>
 
+#include "heddle/op/philox.h"
 #include "operators/pointwise_support.h"
-#include "random/generator.h"
 
 namespace heddle::testing {
 namespace {
 
 // The known answers of Random123's distribution (kat_vectors, philox4x32 10).
 TEST(Philox, GivesThePublishedNumbers) {
-  using Block = cpu::Philox::Block;
-  EXPECT_EQ(cpu::Philox::rounds({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  EXPECT_EQ(cpu::Philox::rounds({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
+  using Block = plugin::Philox::Block;
+  EXPECT_EQ(plugin::Philox::rounds({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(plugin::Philox::rounds({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
             (Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-  EXPECT_EQ(cpu::Philox::rounds({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+  EXPECT_EQ(plugin::Philox::rounds({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "families.h"
-#include "random/generator.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/random_numbers.h"
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -27,8 +27,7 @@ Status infer_dropout(InferContext& context) {
 class Dropout {
  public:
   Status create(const CreateContext& context) {
-    has_seed_ = context.attributes.has("seed");
-    seed_ = static_cast<uint64_t>(context.attributes.i("seed"));
+    seed_ = Seed::from_integer(context.attributes);
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -42,13 +41,12 @@ class Dropout {
     auto* mask = context.output_count > 1 && context.outputs[1] ? static_cast<uint8_t*>(context.outputs[1]->data) : nullptr;
     const double ratio = operand(ratio_port) ? number_at(*operand(ratio_port), 0) : 0.5;
     const bool training = operand(training_port) && *static_cast<const uint8_t*>(operand(training_port)->data) != 0;
-    if (!(ratio >= 0 && ratio < 1)) return invalid("ratio is " + std::to_string(ratio) + ", expected a number in [0, 1)");
+    HEDDLE_PLUGIN_CHECK(check_dropout_ratio(ratio));
     const Tiling::Range blocks = tiling_.range((x.element_count + 3) / 4, begin, end);
     const int64_t first = blocks.first * 4, last = std::min(blocks.last * 4, x.element_count);
     if (first >= last) return {};
     if (training && ratio > 0) {
-      const heddle_run_state& state = *context.run_state;
-      const Philox philox(has_seed_ ? seed_ : state.seed, context.random_stream, state.step, state.trip);
+      const Philox philox = seed_.generator(context);
       with_dtype(x.dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         drop(philox, ratio, static_cast<const T*>(x.data), static_cast<T*>(y.data), mask, first, last);
@@ -78,8 +76,7 @@ class Dropout {
       }
     }
   }
-  bool has_seed_ = false;
-  uint64_t seed_ = 0;
+  Seed seed_;
   Tiling tiling_;
 };
 

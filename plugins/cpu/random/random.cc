@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "families.h"
-#include "random/generator.h"
 #include "shared/axes.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/onnx_dtype.h"
+#include "shared/random_numbers.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
@@ -18,21 +18,6 @@
 
 namespace heddle::cpu {
 namespace {
-
-// The seed of a node: ONNX's float attribute when given, else the run's.
-class Seed {
- public:
-  Seed() = default;
-  explicit Seed(const Attributes& attributes) : own_(attributes.has("seed")), value_(attributes.f("seed")) {}
-  Philox generator(const RunContext& context) const {
-    const heddle_run_state& state = *context.run_state;
-    return {own_ ? bits_as<uint64_t>(value_) : state.seed, context.random_stream, state.step, state.trip};
-  }
-
- private:
-  bool own_ = false;
-  double value_ = 0;
-};
 
 // ---------------------------------------------------------------- RandomNormal, RandomUniform
 
@@ -69,12 +54,8 @@ template <bool normal>
 class Random {
  public:
   Status create(const CreateContext& context) {
-    const Attributes& a = context.attributes;
-    seed_ = Seed(a);
-    // A normal is mean + scale * z, a uniform low + (high - low) * u.
-    offset_ = normal ? a.f("mean") : a.f("low");
-    factor_ = normal ? a.f("scale") : a.f("high") - a.f("low");
-    bound_ = !normal && factor_ > 0 ? a.f("high") : std::nan("");
+    seed_ = Seed::from_float(context.attributes);
+    numbers_ = random_numbers(context.attributes, normal);
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -93,9 +74,9 @@ class Random {
         fill<per_block>(philox.block(static_cast<uint64_t>(block)), values);
         const int64_t first = block * per_block, count = std::min<int64_t>(per_block, y.element_count - first);
         for (int64_t i = 0; i < count; ++i) {
-          const T value = from_arithmetic<T>(offset_ + factor_ * values[i]);
+          const T value = from_arithmetic<T>(numbers_.offset + numbers_.factor * values[i]);
           // Uniform numbers are below their bound; those next to it may have been rounded up to it.
-          static_cast<T*>(y.data)[first + i] = static_cast<double>(to_arithmetic(value)) >= bound_ ? before(value) : value;
+          static_cast<T*>(y.data)[first + i] = static_cast<double>(to_arithmetic(value)) >= numbers_.bound ? before(value) : value;
         }
       }
     });
@@ -119,8 +100,7 @@ class Random {
     }
   }
   Seed seed_;
-  double offset_ = 0, factor_ = 1;
-  double bound_ = 0;  // nan: none
+  RandomNumbers numbers_;
   Tiling tiling_;
 };
 
@@ -137,7 +117,7 @@ Status infer_bernoulli(InferContext& context) {
 class Bernoulli {
  public:
   Status create(const CreateContext& context) {
-    seed_ = Seed(context.attributes);
+    seed_ = Seed::from_float(context.attributes);
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -185,7 +165,7 @@ Status infer_multinomial(InferContext& context) {
 class Multinomial {
  public:
   Status create(const CreateContext& context) {
-    seed_ = Seed(context.attributes);
+    seed_ = Seed::from_float(context.attributes);
     return {};
   }
   Status prepare(PrepareContext& context) {

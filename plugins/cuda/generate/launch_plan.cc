@@ -12,9 +12,18 @@ void KernelSource::use(const char* name) {
 
 void ParameterWriter::address(const char* before, const char* type, const char* name, Address::Of of, uint32_t index, uint64_t offset) {
   if (text_) *text_ += std::string("  ") + before + type + "* " + name + ";\n";
-  if (!step_) return;
+  if (step_) place(of, index, offset);
+}
+
+void ParameterWriter::place(Address::Of of, uint32_t index, uint64_t offset) {
   step_->addresses[step_->address_count++] = {of, static_cast<uint16_t>(step_->word_count), index, offset};
   word(0);
+}
+
+void ParameterWriter::random_state() {
+  address("const ", "RunState", "state", Address::run_state, 0);
+  if (text_) *text_ += "  i64 stream;\n";
+  if (step_) place(Address::random_stream, 0, 0);
 }
 
 void ParameterWriter::address_of_many(const char* before, const char* type, const char* name, size_t number, Address::Of of,

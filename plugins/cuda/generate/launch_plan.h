@@ -12,9 +12,10 @@
 
 namespace heddle::cuda {
 
-// Where an address among a kernel's parameters comes from. `offset` in bytes, of scratch alone.
+// Where an address among a kernel's parameters comes from, or the one number that only a run knows, `random_stream`. `offset` in bytes, of
+// scratch alone. `extent`: the slot of a bounded output; null where it has none. `run_state`: heddle_run_state, on the device.
 struct Address {
-  enum Of : uint8_t { input, output, scratch };
+  enum Of : uint8_t { input, output, scratch, extent, run_state, random_stream };
   Of of = input;
   uint16_t word = 0;
   uint32_t index = 0;
@@ -74,6 +75,7 @@ struct Operands {
   const heddle_tensor* const* inputs = nullptr;
   const heddle_tensor* const* outputs = nullptr;
   uint32_t input_count = 0, output_count = 0;
+  const void* const* host_data = nullptr;  // heddle_prepare_context::host_data
 
   const heddle_tensor* input(uint32_t i) const { return i < input_count ? inputs[i] : nullptr; }
   const heddle_tensor* output(uint32_t i) const { return i < output_count ? outputs[i] : nullptr; }
@@ -81,6 +83,11 @@ struct Operands {
   bool is_constant(uint32_t i) const {
     const heddle_tensor* t = input(i);
     return !t || ((t->flags & HEDDLE_TENSOR_CONSTANT) && (t->data || t->element_count == 0));
+  }
+  // In choose, the bytes of a constant that may lie on the device; null: input i is none.
+  const void* constant_bytes(uint32_t i) const {
+    if (host_data) return input(i) ? host_data[i] : nullptr;
+    return input(i) && is_constant(i) && inputs[i]->space == HEDDLE_SPACE_HOST ? inputs[i]->data : nullptr;
   }
   // Whether the content of input i, on the host, may be read: where it is known only while it runs, that is not so in prepare.
   bool is_known(uint32_t i) const {
@@ -119,12 +126,15 @@ class ParameterWriter {
   void address(const char* before, const char* type, const char* name, Address::Of of, uint32_t index, uint64_t offset = 0);
   // The same of one of several: "name" and its number.
   void address_of_many(const char* before, const char* type, const char* name, size_t number, Address::Of of, uint32_t index);
+  // What text/random.cuh makes its numbers of: the state of the run and the node's stream.
+  void random_state();
   void number(const char* name, int64_t value);
   void number(const char* name, double value);
   void numbers(const char* name, const int64_t* values, int count);
   void numbers(const char* name, const double* values, int count);
 
  private:
+  void place(Address::Of of, uint32_t index, uint64_t offset);
   void word(int64_t value) { step_->words[step_->word_count++] = value; }
   std::string* text_;
   Step* step_;

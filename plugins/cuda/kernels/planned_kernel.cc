@@ -12,18 +12,33 @@ bool has_extents(const heddle_tensor* const* tensors, uint32_t count) {
   return std::any_of(tensors, tensors + count, [](const heddle_tensor* t) { return t && t->extent; });
 }
 
+int64_t word_of(const void* address) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
+}
+
+int64_t word_of(const Address& a, const RunContext& context) {
+  switch (a.of) {
+    case Address::input:
+      return word_of(context.inputs[a.index]->data);
+    case Address::output:
+      return word_of(context.outputs[a.index]->data);
+    case Address::extent:
+      return word_of(context.outputs[a.index]->extent);
+    case Address::run_state:
+      return word_of(context.run_state);
+    case Address::random_stream:
+      return context.random_stream;
+    default:
+      return word_of(static_cast<const char*>(context.scratch) + a.offset);
+  }
+}
+
 }  // namespace
 
 Status start_step(const GpuKernel& kernel, const RunContext& context, const Step& step, cudaKernel_t entry) {
   if (step.blocks == 0) return {};
   decltype(step.words) words = step.words;
-  for (uint32_t i = 0; i < step.address_count; ++i) {
-    const Address& a = step.addresses[i];
-    const void* const at = a.of == Address::scratch ? static_cast<const char*>(context.scratch) + a.offset
-                           : a.of == Address::input ? context.inputs[a.index]->data
-                                                    : context.outputs[a.index]->data;
-    words[a.word] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at));
-  }
+  for (uint32_t i = 0; i < step.address_count; ++i) words[step.addresses[i].word] = word_of(step.addresses[i], context);
   const Launch shape = {kernel.blocks_for(step.blocks * step.threads, step.threads), step.threads};
   return kernel.start_kernel(context, entry, shape, words.data());
 }
@@ -36,7 +51,7 @@ Status PlannedKernel::begin(const CreateContext& context, std::unique_ptr<Launch
 
 Status PlannedKernel::prepare(PrepareContext& context) {
   const heddle_prepare_context& raw = *context.raw();
-  const Operands operands = {raw.inputs, raw.outputs, own_inputs_, raw.output_count};
+  const Operands operands = {raw.inputs, raw.outputs, own_inputs_, raw.output_count, raw.host_data};
   varies_ = has_extents(raw.inputs, raw.input_count);
   KernelSource source;
   HEDDLE_PLUGIN_CHECK(launches_->choose(operands, varies_, &source));
@@ -64,7 +79,7 @@ Status PlannedKernel::run(const RunContext& context, int64_t, int64_t) const {
     return {};
   }
   LaunchPlan plan;
-  HEDDLE_PLUGIN_CHECK(launches_->plan({context.inputs, context.outputs, own_inputs_, context.output_count}, &plan));
+  HEDDLE_PLUGIN_CHECK(launches_->plan({context.inputs, context.outputs, own_inputs_, context.output_count, nullptr}, &plan));
   if (plan.scratch_bytes > scratch_bytes_) return invalid("extents are larger than those it was prepared for");
   for (uint32_t i = 0; i < plan.step_count; ++i)
     HEDDLE_PLUGIN_CHECK(start_step(*this, context, plan.steps[i], kernels_[plan.steps[i].kernel]));

@@ -50,9 +50,9 @@ void MoveText::write(KernelSource* source) const {
 
 namespace {
 
-void copy_parameters(int64_t bytes, ParameterWriter& writer) {
+void copy_parameters(uint32_t input, int64_t bytes, ParameterWriter& writer) {
   writer.address("", "u8", "y", Address::output, 0);
-  writer.address("const ", "u8", "x", Address::input, 0);
+  writer.address("const ", "u8", "x", Address::input, input);
   writer.number("bytes", bytes);
 }
 
@@ -63,15 +63,15 @@ void write_bytes_copy(KernelSource* source, bool wide) {
   text.scope = "data";
   text.wide = wide;
   ParameterWriter writer(&text.members, nullptr);
-  copy_parameters(0, writer);
+  copy_parameters(0, 0, writer);
   text.kernel("copy", "copy_bytes<Index>");
   text.write(source);
 }
 
-void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan) {
+void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan, uint32_t input) {
   const auto bytes = static_cast<int64_t>(operands.output(0)->byte_size);
   ParameterWriter writer(nullptr, &plan->add(kernel, move_threads, blocks_of(bytes, widest_unit * move_threads)));
-  copy_parameters(bytes, writer);
+  copy_parameters(input, bytes, writer);
 }
 
 }  // namespace heddle::cuda

@@ -55,8 +55,8 @@ struct MoveText {
   std::vector<Kernel> kernels_;
 };
 
-// A kernel that copies input 0 to output 0, which are equally large, and does nothing where both are the same. Behind "move".
+// A kernel that copies an input to output 0, which are equally large, and does nothing where both are the same. Behind "move".
 void write_bytes_copy(KernelSource* source, bool wide);
-void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan);
+void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan, uint32_t input = 0);
 
 }  // namespace heddle::cuda

@@ -1,0 +1,26 @@
+// SgdUpdate, Assign, AccumulateAdd and StepIncrement.
+#include <memory>
+
+#include "generate/update_launches.h"
+#include "kernels/kernel_families.h"
+#include "kernels/planned_kernel.h"
+
+namespace heddle::cuda {
+namespace {
+
+template <Update of>
+class VariableUpdate : public PlannedKernel {
+ public:
+  Status create(const CreateContext& context) { return begin(context, std::make_unique<UpdateLaunches>(of)); }
+};
+
+}  // namespace
+
+void add_update(Builder& plugin) {
+  plugin.add(Op("SgdUpdate", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::sgd>>("cuda"));
+  plugin.add(Op("Assign", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::assign>>("cuda"));
+  plugin.add(Op("AccumulateAdd", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::accumulate>>("cuda"));
+  plugin.add(Op("StepIncrement", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::increment>>("cuda"));
+}
+
+}  // namespace heddle::cuda
