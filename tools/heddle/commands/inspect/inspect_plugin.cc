@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "common/kernel_json.h"
+#include "commands/plugin/kernel_json.h"
 #include "plugin/search.h"
 
 namespace heddle::tool {

@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "commands/commands.h"
+#include "commands/plugin/kernel_json.h"
 #include "commands/plugin/plugin_commands.h"
-#include "common/kernel_json.h"
 #include "plugin/search.h"
 #include "resolve/rule_reader.h"
 

@@ -93,7 +93,6 @@ constexpr const char* cuda_source_file = R"(// Scale on a GPU, compiled by NVIDI
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 using namespace heddle::plugin;
 
 // x and y may be the same memory: in_place("y", "x").
@@ -120,7 +119,7 @@ Status ScaleOnGpu::run(const RunContext& context, int64_t, int64_t) const {
     scale_elements<<<static_cast<unsigned int>(blocks), threads, 0, stream>>>(x.data, factor_, x.size, y.data);
     error = cudaGetLastError();
   }
-  if (error != cudaSuccess) return {HEDDLE_ERROR_DEVICE, std::string("CUDA: ") + cudaGetErrorString(error)};
+  if (error != cudaSuccess) return {HEDDLE_ERROR_DEVICE, cudaGetErrorString(error)};
   return {};
 }
 )";

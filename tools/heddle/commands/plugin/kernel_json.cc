@@ -1,4 +1,4 @@
-#include "common/kernel_json.h"
+#include "commands/plugin/kernel_json.h"
 
 namespace heddle::tool {
 
