@@ -5,6 +5,7 @@
 // shape, such as relax.json.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
