@@ -36,6 +36,25 @@ TEST_F(StandinCalls, NewMemoryHoldsNothing) {
   for (const unsigned char byte : here) EXPECT_EQ(byte, 0xff);
 }
 
+TEST_F(StandinCalls, MemoryThatIsNoStreamsIsThereForAll) {
+  cudaStream_t stream = nullptr;
+  void* memory = nullptr;
+  EXPECT_EQ(cuda.cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cuda.cudaMalloc(&memory, 16), cudaSuccess);
+  EXPECT_EQ(cuda.cudaMemsetAsync(memory, 0, 16, stream), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(cuda.cudaFree(memory), cudaSuccess);
+  EXPECT_EQ(broken(), "free_in_use: cudaFree") << "whether it happens to be done by now does not matter";
+  ASSERT_EQ(cuda.cudaMalloc(&memory, 16), cudaSuccess);
+  EXPECT_EQ(cuda.cudaMemsetAsync(memory, 0, 16, stream), cudaSuccess);
+  EXPECT_EQ(cuda.cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cuda.cudaFree(memory), cudaSuccess);
+  EXPECT_EQ(cuda.cudaFree(nullptr), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(cuda.cudaFree(memory), cudaErrorInvalidValue);
+  EXPECT_EQ(broken(), "free_unknown: cudaFree");
+}
+
 TEST_F(StandinCalls, AnEventIsWhatItWasWhenItWasWaitedFor) {
   const cudaStream_t first = make_stream(cuda), second = make_stream(cuda);
   const cudaEvent_t event = make_event(cuda);

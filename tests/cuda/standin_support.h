@@ -25,6 +25,12 @@ struct Standin {
   HEDDLE_STANDIN_FUNCTIONS(HEDDLE_STANDIN_POINTER)
 #undef HEDDLE_STANDIN_POINTER
 
+  // What the plugin has no use for, and embedding programs do.
+#define HEDDLE_EMBEDDERS_FUNCTIONS(function) function(cudaMalloc) function(cudaFree) function(cudaStreamCreateWithFlags)
+#define HEDDLE_EMBEDDERS_POINTER(name) decltype(&::name) name = nullptr;
+  HEDDLE_EMBEDDERS_FUNCTIONS(HEDDLE_EMBEDDERS_POINTER)
+#undef HEDDLE_EMBEDDERS_POINTER
+
   // The plugin, which is told the same file, has the same one.
   static const Standin& get() {
     static const Standin& loaded = *new Standin();
@@ -44,6 +50,9 @@ struct Standin {
 #define HEDDLE_CUDA_FUNCTION(where, name) name = reinterpret_cast<decltype(name)>(dlsym(library, HEDDLE_SYMBOL_OF(name)));
 #include "library/functions.inc"
 #undef HEDDLE_CUDA_FUNCTION
+#define HEDDLE_EMBEDDERS_LOADED(name) name = reinterpret_cast<decltype(name)>(dlsym(library, #name));
+    HEDDLE_EMBEDDERS_FUNCTIONS(HEDDLE_EMBEDDERS_LOADED)
+#undef HEDDLE_EMBEDDERS_LOADED
 #define HEDDLE_STANDIN_LOADED(name) name = reinterpret_cast<decltype(name)>(dlsym(library, "heddle_standin_" #name));
     HEDDLE_STANDIN_FUNCTIONS(HEDDLE_STANDIN_LOADED)
 #undef HEDDLE_STANDIN_LOADED

@@ -49,8 +49,6 @@ struct DeviceKind {
   bool has_faults() const { return has_fault_rules || has_own_operators; }
   // It has kernels for Relu, Add, MatMul, SgdUpdate and AccumulateAdd alone, so that other operators run on the host.
   bool has_few_kernels = false;
-  // It has kernels for SgdUpdate and AccumulateAdd, and for RandomUniformLike.
-  bool has_updates = true, has_random_numbers = true;
   // No one else takes memory of it, and what memory_info says is exact.
   bool counts_memory = false;
   // What was done with it since the last test that must not be, one a line; null: it does not look.

@@ -159,7 +159,6 @@ TEST_P(DeviceFailure, CancellingOneContextLeavesAnotherInItsMemoryAlone) {
 
 // Whenever it comes: the updates are all made or none, and what the run answers says which.
 TEST_P(DeviceFailure, ACancelledRunHasMadeItsUpdatesOrNone) {
-  HEDDLE_DEVICE_NEEDS(has_updates);
   NetBuilder b("updates");
   const std::string device = device_name(0);
   ValueId x = b.input("x", DType::f32, Shape{4});

@@ -161,7 +161,7 @@ std::vector<Misplacement> of_variables(const std::string& d0, const std::string&
          });
        },
        {crossing("first", d0, "w", host), crossing("second", d1, "w", host)}}};
-  if (kind().has_updates) all.insert(all.end(), of_updates.begin(), of_updates.end());
+  all.insert(all.end(), of_updates.begin(), of_updates.end());
   return all;
 }
 
@@ -272,7 +272,7 @@ TEST_P(DeviceMisplacement, IsRefusedBeforeAnythingRuns) {
     const std::vector<TensorView> inputs(session->inputs().size(), TensorView{DType::f32, Shape{4}, const_cast<float*>(numbers.data())});
     EXPECT_EQ(session->run(inputs).status().code(), refused.code());
   }
-  EXPECT_EQ(cells.size(), 5u * 4u - (kind().has_updates ? 0 : 1));
+  EXPECT_EQ(cells.size(), 5u * 4u);
 }
 
 // What copies mend is taken with copies; everything else is refused whatever may be copied.
@@ -362,7 +362,6 @@ TEST_P(DeviceMisplacement, EverythingIsToldAtOnce) {
                                 inside("if/inner1", nowhere),
                                 {Code::wrong_device, "twice", {"\"w\"", "\"" + d0 + "\"", "\"" + d1 + "\""}, "on one device"},
                                 no_kernel("no kernel", d0)};
-  if (!kind().has_updates) wanted.insert(wanted.end(), {no_kernel("once", d0), no_kernel("twice", d1)});
   auto session = device_runtime().open(b.finish(), strict());
   ASSERT_TRUE(session.ok()) << session.status().text();
   expect_found(errors(session->check()), wanted);

@@ -216,7 +216,6 @@ Net counting_net() {
 
 TEST_P(Unanswered, VariablesThatTheDeviceMayStillWriteAreNobodyElses) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
-  HEDDLE_DEVICE_NEEDS(has_updates);
   const Gate gate;
   const Runtime runtime = device_runtime(1);
   SessionOptions early = silent();
@@ -244,7 +243,6 @@ TEST_P(Unanswered, VariablesThatTheDeviceMayStillWriteAreNobodyElses) {
 // Copies between the host's and the device's bytes of a variable wait for the device as well.
 TEST_P(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
-  HEDDLE_DEVICE_NEEDS(has_updates);
   const Gate gate;
   const Runtime runtime = device_runtime(1);
   auto prepared = prepare(runtime, counting_net(), silent());
@@ -284,7 +282,6 @@ TEST_P(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
 // What a given-up copy keeps goes once the device has answered: the variables that it read from hold their device.
 TEST_P(Unanswered, AGivenUpCopyKeepsNothingForGood) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
-  HEDDLE_DEVICE_NEEDS(has_updates);
   const Gate gate;
   Runtime runtime = device_runtime(1);
   {

@@ -29,7 +29,6 @@ Net counting_net(const std::string& device, const FaultyStep* faulty = nullptr) 
 }
 
 TEST_P(DeviceVariables, LiveWhereTheyAreUpdated) {
-  HEDDLE_DEVICE_NEEDS(has_updates);
   const Runtime runtime = device_runtime(2);
   auto prepared = prepare(runtime, counting_net(device_name(0)), silent(2));
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
@@ -64,7 +63,6 @@ TEST_P(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
 }
 
 TEST_P(DeviceVariables, TheRateOfAnUpdateIsATensorThere) {
-  HEDDLE_DEVICE_NEEDS(has_updates);
   NetBuilder b("sgd");
   const ValueId g = b.input("g", DType::f32, Shape{4}), rate = b.input("rate", DType::f32, Shape{});
   const ValueId w = b.variable("w", whole_numbers(Shape{4}, 7, 0));
@@ -114,8 +112,6 @@ TEST_P(DeviceVariables, WhatIsReadWhenAStepIsEnqueuedIsShown) {
 
 // The same numbers as on the host, of each step and seed; the counter is counted on the device, and nothing of it comes to the host.
 TEST_P(DeviceVariables, RandomNumbersAreDrawnWhereTheNodeIs) {
-  HEDDLE_DEVICE_NEEDS(has_updates);
-  HEDDLE_DEVICE_NEEDS(has_random_numbers);
   const auto drawn = [&](const std::string& device) {
     NetBuilder b("draws");
     const ValueId x = b.input("x", DType::f32, Shape{70});
@@ -147,7 +143,6 @@ TEST_P(DeviceVariables, RandomNumbersAreDrawnWhereTheNodeIs) {
 }
 
 TEST_P(DeviceVariables, AStepCounterThatIsCountedThereIsReadHereWhereAStepDrawsHere) {
-  HEDDLE_DEVICE_NEEDS(has_updates);
   NetBuilder b("steps");
   const ValueId x = b.input("x", DType::f32, Shape{64});
   const int64_t zero = 0, one = 1;

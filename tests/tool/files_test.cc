@@ -172,6 +172,49 @@ TEST(ToolInspect, TellsWhatOperatorsOfAPluginTake) {
   EXPECT_EQ(codes(heddle_json({"inspect", cpu_plugin, "--operator", "Lop"}, 2)), Words{"unknown-name"});
 }
 
+// The plugin alone would be refused: nobody declares what its kernels are for.
+TEST(ToolInspect, ShowsKernelsForOperatorsOfOthers) {
+  const Json plugin = heddle_json({"inspect", test_plugin("bare")})["plugin"];
+  EXPECT_EQ(plugin["devices"], Json::array({"bare"}));
+  std::map<std::string, Json> kernels;
+  for (const Json& kernel : plugin["kernels"]) kernels[kernel["name"]] = kernel;
+  EXPECT_EQ(kernels["bare:relu"], Json({{"name", "bare:relu"},
+                                        {"operator", "Relu"},
+                                        {"device", "bare"},
+                                        {"version", 14},
+                                        {"types", Json::array({Json::array({"f32"})})}}));
+  EXPECT_EQ(kernels["bare:uniform"]["types"][0].size(), 13u) << "as the operator says";
+  EXPECT_EQ(kernels["bare:shift"]["operator"], "bare::Shift");
+  const std::string said = heddle({"inspect", test_plugin("bare")}).out;
+  for (const char* line :
+       {", devices bare\n", "  Relu 14, an operator of \"cpu\"\n    kernel    bare:relu on bare, X: f32\n",
+        "    kernel    bare:accumulate on bare, variable: f32, value: f32\n    kernel    bare:count on bare, variable: i64, value: i64\n",
+        "    gradient  none\n    kernel    bare:shift on bare, x: f32, k: f32, table: f32\n"})
+    EXPECT_NE(said.find(line), std::string::npos) << line << "is not in\n" << said;
+  const Json relu = heddle_json({"inspect", test_plugin("bare"), "--operator", "Relu"})["plugin"];
+  EXPECT_EQ(relu["kernels"], Json::array({kernels["bare:relu"]}));
+  EXPECT_TRUE(relu["operators"].empty());
+  EXPECT_EQ(codes(heddle_json({"inspect", test_plugin("bare"), "--operator", "Sigmoid"}, 2)), Words{"unknown-name"});
+  // Without the plugins that declare the operators it stays refused.
+  const TemporaryFolder empty;
+  const Outcome refused = Tool({"inspect", test_plugin("bare")}).set("HEDDLE_PLUGIN_DIR", empty.path().string()).run();
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_NE(refused.err.find("an operator nobody declares"), std::string::npos) << refused.err;
+}
+
+#ifdef HEDDLE_WITH_CUDA
+TEST(ToolInspect, ShowsAnotherBuildOfAPluginThatIsLoadedByDefault) {
+  const TemporaryFolder folder;
+  const std::filesystem::path copy = folder / "mine.so";
+  const std::string bundled = HEDDLE_BINARY_DIR "/lib/cuda.so";
+  std::filesystem::copy_file(bundled, copy);
+  const Json plugin = heddle_json({"inspect", copy.string()})["plugin"];
+  EXPECT_EQ(plugin, heddle_json({"inspect", bundled})["plugin"]);
+  EXPECT_EQ(plugin["devices"], Json::array({"cuda"}));
+  EXPECT_GT(plugin["kernels"].size(), 50u);
+}
+#endif
+
 TEST(ToolInspect, VerifyFindsDamage) {
   const TemporaryFolder folder;
   const std::string net = (folder / "n.heddle").string(), weights = (folder / "n.safetensors").string();

@@ -198,6 +198,23 @@ TEST(ToolPlugin, NewWritesAProject) {
   EXPECT_EQ(Tool({"plugin", "new", "../mine"}).in(folder.path()).run().status, 2);
 }
 
+// What it is worth package.new_plugin_cuda tries.
+TEST(ToolPlugin, NewWithCudaWritesAKernelForGpus) {
+  const TemporaryFolder folder;
+  const Outcome outcome = Tool({"plugin", "new", "mine", "--cuda", "--json"}).in(folder.path()).run();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(checked_object(outcome, "plugin_new.json")["files"],
+            Json::array({"mine/CMakeLists.txt", "mine/mine.cc", "mine/README.md", "mine/mine_cuda.h", "mine/mine_cuda.cu"}));
+  ASSERT_EQ(Tool({"plugin", "new", "plain"}).in(folder.path()).run().status, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "mine"))
+    EXPECT_EQ(read_text(entry.path()).find('@'), std::string::npos) << entry.path() << " has a mark that nothing took the place of";
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "plain")) {
+    const std::string text = read_text(entry.path());
+    EXPECT_EQ(text.find('@'), std::string::npos) << entry.path();
+    EXPECT_EQ(text.find("cuda"), std::string::npos) << entry.path();
+  }
+}
+
 TEST(ToolPlugin, RunComputesOneOperator) {
   const TemporaryFolder folder;
   write_text(folder / "x.npy", npy("2, 2,", {1, -2, 3, -4}));

@@ -70,6 +70,30 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
   });
 }
 
+// Memory of embedding programs: it is there when the call returns, for all streams.
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    process.run.note(Rule::allocates, "cudaMalloc");
+    if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
+    Block* const block = process.memory.allocate(this_thread().device, bytes, process.settings.memory_bytes);
+    if (!block) return cudaErrorMemoryAllocation;
+    process.engine.known(block->allocated);
+    return *pointer = block->data, cudaSuccess;
+  });
+}
+
+// "If devPtr is 0, no operation is performed." Work that may still use it has to be known to be done: nothing says that this call waits.
+cudaError_t cudaFree(void* pointer) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    if (!pointer) return cudaSuccess;
+    process.run.note(Rule::allocates, "cudaFree");
+    const Block* const block = process.memory.block_at(pointer);
+    if (!block || block->data != pointer) return process.rules.add(Rule::free_unknown, "cudaFree"), cudaErrorInvalidValue;
+    if (!block->uses.within({}, process.engine.known_to_host())) process.rules.add(Rule::free_in_use, "cudaFree");
+    return process.memory.release(*block), cudaSuccess;
+  });
+}
+
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     if ((flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) != 0) return cudaErrorInvalidValue;

@@ -18,6 +18,11 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* handle, unsigned int flag
   });
 }
 
+// The plugin does not make its streams so, embedding programs do.
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned int flags) {
+  return cudaStreamCreateWithPriority(handle, flags, 0);
+}
+
 // "In case the device is still doing work in the stream stream when cudaStreamDestroy() is called, the function will return immediately and
 // the resources associated with stream will be released automatically once the device has completed all work in stream."
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {

@@ -3,21 +3,20 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
-#include "plugin/registry.h"
+#include "commands/plugin/kernel_json.h"
+#include "plugin/search.h"
 
 namespace heddle::tool {
 namespace {
 
-constexpr heddle_dtype_set every_dtype = ((1u << HEDDLE_DTYPE_COUNT) - 1u) & ~1u;
-
-std::vector<std::string> dtypes_of(heddle_dtype_set set) {
-  std::vector<std::string> list;
-  for (int d = 1; d < HEDDLE_DTYPE_COUNT; ++d)
-    if (set >> d & 1) list.push_back(to_string(static_cast<DType>(d)));
-  return list;
+std::string dtypes_text(const Json& dtypes) {
+  constexpr size_t all = HEDDLE_DTYPE_COUNT - 1;
+  return dtypes.size() == all ? "any dtype" : join(dtypes.get<std::vector<std::string>>(), " ");
 }
 
 std::vector<std::string> traits_of(uint32_t traits) {
@@ -57,7 +56,7 @@ Json name_of(const heddle_operator& op, int32_t input) {
 Json port_json(const heddle_operator& op, const heddle_port& port, bool is_output) {
   const auto has = [&](uint32_t flag) { return (port.flags & flag) != 0; };
   Json json = {{"name", port.name},
-               {"dtypes", dtypes_of(port.dtypes)},
+               {"dtypes", dtypes_json(port.dtypes)},
                {"type_variable", port.type_variable ? Json(port.type_variable) : Json(nullptr)},
                {"dims", port.dims ? Json(port.dims) : Json(nullptr)},
                {"optional", has(HEDDLE_PORT_OPTIONAL)},
@@ -77,7 +76,7 @@ Json port_json(const heddle_operator& op, const heddle_port& port, bool is_outpu
 
 std::string port_text(const Json& port, const heddle_port& declared) {
   std::vector<std::string> parts;
-  parts.push_back(declared.dtypes == every_dtype ? "any dtype" : join(dtypes_of(declared.dtypes), " "));
+  parts.push_back(dtypes_text(port["dtypes"]));
   const bool one_dtype = (declared.dtypes & (declared.dtypes - 1)) == 0;
   if (port["type_variable"].is_string() && !one_dtype) parts[0] += fmt::format(" ({})", port["type_variable"].get<std::string>());
   if (declared.dims) parts[0] += fmt::format(" [{}]", declared.dims);
@@ -192,10 +191,15 @@ Json operator_json(const OperatorSchema& schema) {
           {"examples", examples}};
 }
 
-void describe(const Json& json, const heddle_operator& op, Report& report) {
+// Of an operator or its kernels: what it is, and what there is to say of it.
+void say_part(const Report& report, const char* what, const std::string& text) {
+  report.say(fmt::format("    {:<9} {}", what, on_one_line(text)));
+}
+
+void describe(const Json& json, const heddle_operator& op, const Report& report) {
   const std::string doc = json["doc"];
   report.say(fmt::format("  {} {}{}{}", json["name"].get<std::string>(), json["version"].get<int>(), doc.empty() ? "" : "  ", doc));
-  const auto line = [&](const char* what, const std::string& text) { report.say(fmt::format("    {:<9} {}", what, on_one_line(text))); };
+  const auto line = [&](const char* what, const std::string& text) { say_part(report, what, text); };
   for (uint32_t i = 0; i < op.input_count; ++i)
     line("input", fmt::format("{}: {}", op.inputs[i]->name, port_text(json["inputs"][i], *op.inputs[i])));
   for (uint32_t i = 0; i < op.output_count; ++i)
@@ -208,25 +212,110 @@ void describe(const Json& json, const heddle_operator& op, Report& report) {
     line("example", fmt::format("{}{}", op.examples[i]->text, op.examples[i]->source ? fmt::format("  ({})", op.examples[i]->source) : ""));
 }
 
+// ---------------------------------------------------------------- kernels
+
+std::string kernel_text(const Json& kernel, const OperatorSchema& schema) {
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < kernel["types"].size(); ++i)
+    inputs.push_back(fmt::format("{}: {}", schema.op->inputs[i]->name, dtypes_text(kernel["types"][i])));
+  return fmt::format("{} on {}{}{}", word(kernel["name"].get<std::string>()), word(kernel["device"].get<std::string>()),
+                     inputs.empty() ? "" : ", ", join(inputs, ", "));
+}
+
+// An operator of another plugin's stands before the kernels for it.
+class KernelLines {
+ public:
+  KernelLines(const RegistrySnapshot& registry, const LoadedPlugin& plugin) : registry_(registry) {
+    for (const KernelEntry& entry : plugin.kernels) {
+      const heddle_kernel& kernel = *entry.kernel;
+      const OperatorSchema* const schema = registry.find_operator(kernel.domain ? kernel.domain : "", kernel.operator_name, kernel.version);
+      by_operator_[schema].push_back(&entry);
+      if (schema->plugin != &plugin && by_operator_[schema].size() == 1) others_.push_back(schema);
+    }
+  }
+  // Operators of other plugins that this one has kernels for.
+  const std::vector<const OperatorSchema*>& others() const { return others_; }
+  // Appends them to `list`.
+  void describe(const OperatorSchema& schema, Report& report, Json& list) const {
+    const auto found = by_operator_.find(&schema);
+    if (found == by_operator_.end()) return;
+    for (const KernelEntry* const entry : found->second) {
+      list.push_back(kernel_json(registry_, *entry));
+      say_part(report, "kernel", kernel_text(list.back(), schema));
+    }
+  }
+
+ private:
+  const RegistrySnapshot& registry_;
+  std::map<const OperatorSchema*, std::vector<const KernelEntry*>> by_operator_;
+  std::vector<const OperatorSchema*> others_;
+};
+
+// ---------------------------------------------------------------- loading
+
+// Kernels for operators of others need the plugins that declare them: those that every command loads. What is loaded by that name already
+// is another build of the plugin, which this one takes the place of.
+Status load_beside_others(Registry& registry, const std::string& file, const CommonOptions& common) {
+  HEDDLE_CHECK(load_plugins(registry, runtime_options(common)));
+  HEDDLE_TRY(const std::unique_ptr<Library> library, Library::open(file));
+  const auto loaded = registry.snapshot();
+  for (const auto& other : loaded->plugins())
+    if (other->name == library->plugin().name && other->library->path() != library->path()) HEDDLE_CHECK(registry.unload(other->name));
+  return registry.load(file);
+}
+
+Result<std::shared_ptr<const RegistrySnapshot>> load_inspected(const std::string& file, const CommonOptions& common) {
+  Registry alone;
+  const Status status = alone.load(file);
+  if (status.ok()) return alone.snapshot();
+  if (status.code() != Code::plugin_invalid) return status;
+  Registry beside_others;
+  HEDDLE_CHECK(load_beside_others(beside_others, file, common));
+  return beside_others.snapshot();
+}
+
+const LoadedPlugin* plugin_of(const RegistrySnapshot& registry, const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(file, error);
+  for (const auto& plugin : registry.plugins())
+    if (plugin->library->path() == path) return plugin.get();
+  return nullptr;
+}
+
 }  // namespace
 
 Status inspect_plugin(const std::string& file, const std::string& only, Report& report) {
-  Registry registry;
-  HEDDLE_CHECK(registry.load(file));
-  const LoadedPlugin& plugin = *registry.snapshot()->plugins()[0];
-  report.say(fmt::format("plugin {} {}: {} operators, {} kernels", quoted(plugin.name), word(plugin.version), plugin.operators.size(),
-                         plugin.kernels.size()));
-  Json operators = Json::array();
+  HEDDLE_TRY(const auto registry, load_inspected(file, report.common));
+  const LoadedPlugin* const found = plugin_of(*registry, file);
+  if (!found) return {Code::plugin_unreadable, fmt::format("{} is another file than it was a moment ago", quoted(file)), "try again"};
+  const LoadedPlugin& plugin = *found;
+  const heddle_plugin& tables = plugin.library->plugin();
+  std::vector<std::string> devices;
+  for (uint32_t i = 0; i < tables.device_count; ++i) devices.emplace_back(tables.devices[i]->kind);
+  report.say(fmt::format("plugin {} {}: {} operators, {} kernels{}", quoted(plugin.name), word(plugin.version), plugin.operators.size(),
+                         plugin.kernels.size(), devices.empty() ? "" : fmt::format(", devices {}", join(devices, ", "))));
+  const KernelLines kernel_lines(*registry, plugin);
+  Json operators = Json::array(), kernels = Json::array();
   std::vector<std::string> names;
-  for (const OperatorSchema& schema : plugin.operators) {
+  const auto wanted = [&](const OperatorSchema& schema) {
     names.push_back(display_name(schema.domain, schema.name));
-    if (!only.empty() && only != schema.name && only != names.back()) continue;
+    return only.empty() || only == schema.name || only == names.back();
+  };
+  for (const OperatorSchema& schema : plugin.operators) {
+    if (!wanted(schema)) continue;
     operators.push_back(operator_json(schema));
     describe(operators.back(), *schema.op, report);
+    kernel_lines.describe(schema, report, kernels);
   }
-  if (!only.empty() && operators.empty())
+  for (const OperatorSchema* const schema : kernel_lines.others()) {
+    if (!wanted(*schema)) continue;
+    report.say(fmt::format("  {} {}, an operator of {}", names.back(), schema->version, quoted(schema->plugin->name)));
+    kernel_lines.describe(*schema, report, kernels);
+  }
+  if (!only.empty() && operators.empty() && kernels.empty())
     return {Code::unknown_name, fmt::format("{} has no operator {}", quoted(file), quoted(only)), suggestion(only, names)};
-  report.json["plugin"] = {{"name", plugin.name}, {"version", plugin.version}, {"operators", operators}};
+  report.json["plugin"] = {
+      {"name", plugin.name}, {"version", plugin.version}, {"operators", operators}, {"kernels", kernels}, {"devices", devices}};
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "commands/commands.h"
+#include "commands/plugin/kernel_json.h"
 #include "commands/plugin/plugin_commands.h"
 #include "plugin/search.h"
 #include "resolve/rule_reader.h"
@@ -10,32 +11,10 @@
 namespace heddle::tool {
 namespace {
 
-Json dtypes_json(heddle_dtype_set set) {
-  Json list = Json::array();
-  for (int d = 1; d < 32; ++d)
-    if (set >> d & 1) list.push_back(to_string(static_cast<DType>(d)));
-  return list;
-}
-
-// What each input of the kernel may be: as the kernel says, else as the operator does.
-Json types_json(const RegistrySnapshot& registry, const heddle_kernel& kernel) {
-  Json types = Json::array();
-  const OperatorSchema* schema = registry.find_operator(kernel.domain ? kernel.domain : "", kernel.operator_name, kernel.version);
-  for (uint32_t i = 0; schema && i < schema->op->input_count; ++i)
-    types.push_back(dtypes_json(kernel.input_dtypes && i < kernel.input_dtype_count ? kernel.input_dtypes[i] & schema->op->inputs[i]->dtypes
-                                                                                    : schema->op->inputs[i]->dtypes));
-  return types;
-}
-
 Json plugin_json(const RegistrySnapshot& registry, const LoadedPlugin& plugin) {
   Json operators = Json::array(), kernels = Json::array(), devices = Json::array();
   for (const OperatorSchema& s : plugin.operators) operators.push_back({{"name", display_name(s.domain, s.name)}, {"version", s.version}});
-  for (const KernelEntry& k : plugin.kernels)
-    kernels.push_back({{"name", k.name},
-                       {"operator", display_name(k.kernel->domain ? k.kernel->domain : "", k.kernel->operator_name)},
-                       {"device", k.kernel->device_kind},
-                       {"version", k.kernel->version},
-                       {"types", types_json(registry, *k.kernel)}});
+  for (const KernelEntry& k : plugin.kernels) kernels.push_back(kernel_json(registry, k));
   const heddle_plugin& tables = plugin.library->plugin();
   for (uint32_t i = 0; i < tables.device_count; ++i) devices.push_back(tables.devices[i]->kind);
   return {{"name", plugin.name},

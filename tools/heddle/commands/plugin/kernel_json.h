@@ -1,0 +1,14 @@
+// A kernel of a plugin as the object of a command shows it.
+#pragma once
+
+#include "common/command.h"
+#include "plugin/registry.h"
+
+namespace heddle::tool {
+
+// Names of the dtypes in a set.
+Json dtypes_json(heddle_dtype_set set);
+// Name, operator with version, device kind, and what each input may be: as the kernel says, else as its operator in `registry` does.
+Json kernel_json(const RegistrySnapshot& registry, const KernelEntry& kernel);
+
+}  // namespace heddle::tool
