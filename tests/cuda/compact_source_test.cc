@@ -1,7 +1,7 @@
 // Generated kernels of Compress and NonZero, on the emulated grid, beside the host's operators: the same elements, and as many.
 #include <gtest/gtest.h>
 
-#include "generate/compact_launches.h"
+#include "generate/select/compact_launches.h"
 #include "move_run.h"
 
 namespace heddle::cuda::grid_test {

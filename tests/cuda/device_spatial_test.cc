@@ -50,7 +50,7 @@ class CudaSpatial : public StandinTest {
   }
 };
 
-std::shared_ptr<const Blob> floats(const std::vector<float>& values) {
+std::shared_ptr<const Blob> blob_of_floats(const std::vector<float>& values) {
   return Blob::copy_of(DType::f32, Shape{static_cast<int64_t>(values.size())}, values.data());
 }
 
@@ -59,7 +59,7 @@ TEST_F(CudaSpatial, Resizes) {
   const ValueId none;
   for (const DType dtype : {DType::f32, DType::f16, DType::i32}) {
     const std::string of = std::string(" of ") + to_string(dtype);
-    const ValueId x = b.input("x" + of, dtype, Shape{2, 3, 5, 7}), scales = b.constant("scales" + of, floats({1, 1, 2, 1.3f}));
+    const ValueId x = b.input("x" + of, dtype, Shape{2, 3, 5, 7}), scales = b.constant("scales" + of, blob_of_floats({1, 1, 2, 1.3f}));
     for (const char* const mode : {"nearest", "linear", "cubic"}) {
       const std::string name = mode + of;
       b.output(b.add1("Resize", name, {x, none, scales}, {{"mode", std::string(mode)}}));
@@ -78,7 +78,7 @@ TEST_F(CudaSpatial, Resizes) {
 TEST_F(CudaSpatial, CropsOfARun) {
   NetBuilder b("crops");
   const ValueId x = b.input("x", DType::f32, Shape{2, 3, 5, 7}), half = b.input("half", DType::f32, Shape{8});
-  const ValueId roi = b.add1("Add", "roi", {half, b.constant("rest", floats({0, 0, 0.25f, 0.1f, 0, 1, 1, 0.75f}))});
+  const ValueId roi = b.add1("Add", "roi", {half, b.constant("rest", blob_of_floats({0, 0, 0.25f, 0.1f, 0, 1, 1, 0.75f}))});
   b.output(roi);
   for (const char* const mode : {"nearest", "linear", "cubic"})
     b.output(b.add1("Resize", mode, {x, roi, ValueId(), b.constant_ints(std::string("to ") + mode, {2, 3, 9, 4})},
@@ -107,7 +107,7 @@ TEST_F(CudaSpatial, Samples) {
 TEST_F(CudaSpatial, Regions) {
   NetBuilder b("regions");
   const ValueId x = b.input("x", DType::f32, Shape{2, 3, 9, 8}), moved = b.input("moved", DType::f32, Shape{3, 4});
-  const ValueId rois = b.add1("Add", "rois", {moved, b.constant("edges", floats({1, 2, 6, 7}))});
+  const ValueId rois = b.add1("Add", "rois", {moved, b.constant("edges", blob_of_floats({1, 2, 6, 7}))});
   const ValueId batches = b.constant_ints("batches", {1, 0, 1});
   for (const char* const mode : {"avg", "max"})
     for (const int64_t ratio : {0, 2})

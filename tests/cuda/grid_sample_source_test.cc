@@ -1,7 +1,7 @@
 // GridSample on the emulated grid, beside the host's.
 #include <gtest/gtest.h>
 
-#include "generate/grid_sample_launches.h"
+#include "generate/image/grid_sample_launches.h"
 #include "lines.h"
 
 namespace heddle::cuda::grid_test {

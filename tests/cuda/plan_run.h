@@ -110,7 +110,7 @@ struct Draw {
   uint32_t stream = 0;
 };
 
-// Empty, or what went wrong. As kernels/planned_kernel.h does it, with memory of the host; scratch is of its own and holds nothing. Of
+// Empty, or what went wrong. As kernels/common/planned_kernel.h does it, with memory of the host; scratch is of its own and holds nothing. Of
 // grids of more than `last` blocks only so many run, the last.
 inline std::string launch_plan(const grid::Module& module, const KernelSource& source, const LaunchPlan& plan, const Operands& operands,
                                grid::Order order, uint64_t last = UINT64_MAX, const Draw& draw = {}) {

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "generate/einsum_launches.h"
-#include "generate/grid_sample_launches.h"
+#include "generate/image/grid_sample_launches.h"
+#include "generate/image/resize_launches.h"
+#include "generate/image/roi_align_launches.h"
 #include "generate/random_launches.h"
 #include "generate/reduce/reduce_launches.h"
-#include "generate/resize_launches.h"
-#include "generate/roi_align_launches.h"
 #include "generate/rows/row_launches.h"
-#include "generate/scan_launches.h"
+#include "generate/select/scan_launches.h"
 #include "lines.h"
 #include "sparse.h"
 

@@ -1,7 +1,7 @@
 // MaxPool, AveragePool and LpPool on the emulated grid, beside the host's.
 #include <gtest/gtest.h>
 
-#include "generate/pool_launches.h"
+#include "generate/image/pool_launches.h"
 #include "lines.h"
 
 namespace heddle::cuda::grid_test {

@@ -1,7 +1,7 @@
 // Resize on the emulated grid, beside the host's: its bits.
 #include <gtest/gtest.h>
 
-#include "generate/resize_launches.h"
+#include "generate/image/resize_launches.h"
 #include "lines.h"
 
 namespace heddle::cuda::grid_test {

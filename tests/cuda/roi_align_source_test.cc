@@ -1,7 +1,7 @@
 // RoiAlign on the emulated grid, beside the host's.
 #include <gtest/gtest.h>
 
-#include "generate/roi_align_launches.h"
+#include "generate/image/roi_align_launches.h"
 #include "lines.h"
 
 namespace heddle::cuda::grid_test {

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "generate/reduce/reduce_launches.h"
-#include "generate/scan_launches.h"
-#include "generate/topk_launches.h"
+#include "generate/select/scan_launches.h"
+#include "generate/select/topk_launches.h"
 #include "lines.h"
 
 namespace heddle::cuda::grid_test {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "shared/image/window.h"
 #include "shared/tile_cap.h"
-#include "shared/window.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "shared/window.h"
+#include "shared/image/window.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {

@@ -8,7 +8,7 @@
 #include "families.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
-#include "shared/grid_options.h"
+#include "shared/image/grid_options.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shared/resize_node.h"
+#include "shared/image/resize_node.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {

@@ -8,7 +8,7 @@
 #include "families.h"
 #include "shared/axes.h"
 #include "shared/dtype_dispatch.h"
-#include "shared/roi_options.h"
+#include "shared/image/roi_options.h"
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"

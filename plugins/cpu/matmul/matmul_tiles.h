@@ -1,9 +1,9 @@
-// The division of a batch of matrix products (shared/matmul_problem.h) into tiles. Pure.
+// The division of a batch of matrix products (shared/products/matmul_problem.h) into tiles. Pure.
 #pragma once
 
 #include <vector>
 
-#include "shared/matmul_problem.h"
+#include "shared/products/matmul_problem.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {

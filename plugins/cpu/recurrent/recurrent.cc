@@ -7,8 +7,8 @@
 
 #include "families.h"
 #include "shared/dims.h"
-#include "shared/recurrent_activation.h"
-#include "shared/recurrent_shape.h"
+#include "shared/recurrent/recurrent_activation.h"
+#include "shared/recurrent/recurrent_shape.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"

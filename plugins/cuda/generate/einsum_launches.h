@@ -5,7 +5,7 @@
 #include <string>
 
 #include "generate/launch_plan.h"
-#include "shared/sum_of_products.h"
+#include "shared/products/sum_of_products.h"
 
 namespace heddle::cuda {
 

@@ -8,8 +8,8 @@
 
 #include "generate/launch_plan.h"
 #include "heddle/op.h"
-#include "shared/recurrent_activation.h"
-#include "shared/recurrent_shape.h"
+#include "shared/recurrent/recurrent_activation.h"
+#include "shared/recurrent/recurrent_shape.h"
 
 namespace heddle::cuda {
 

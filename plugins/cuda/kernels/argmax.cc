@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "generate/reduce/reduce_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 
 namespace heddle::cuda {
 namespace {

@@ -1,9 +1,9 @@
 // Compress and NonZero.
 #include <memory>
 
-#include "generate/compact_launches.h"
+#include "generate/select/compact_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 
 namespace heddle::cuda {
 namespace {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/convolution_stages.h"
-#include "kernels/gpu_kernel.h"
+#include "kernels/common/convolution_stages.h"
+#include "kernels/common/gpu_kernel.h"
+#include "kernels/common/pointwise_launch.h"
 #include "kernels/kernel_families.h"
-#include "kernels/pointwise_launch.h"
 #include "library/cudnn_handle.h"
 #include "shared/dims.h"
-#include "shared/window.h"
+#include "shared/image/window.h"
 
 namespace heddle::cuda {
 namespace {

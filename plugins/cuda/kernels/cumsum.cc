@@ -1,9 +1,9 @@
 // CumSum.
 #include <memory>
 
-#include "generate/scan_launches.h"
+#include "generate/select/scan_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 
 namespace heddle::cuda {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "generate/einsum_launches.h"
+#include "kernels/common/planned_kernel.h"
+#include "kernels/common/product_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
-#include "kernels/product_kernel.h"
 
 namespace heddle::cuda {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "generate/move/fill_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 
 namespace heddle::cuda {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "generate/move/pick_launches.h"
 #include "generate/move/scatter_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 
 namespace heddle::cuda {
 namespace {

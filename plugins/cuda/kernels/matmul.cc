@@ -1,8 +1,8 @@
 // MatMul and Gemm.
 #include <string>
 
+#include "kernels/common/product_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/product_kernel.h"
 
 namespace heddle::cuda {
 namespace {

@@ -6,8 +6,8 @@
 #include "generate/move/parts_launches.h"
 #include "generate/move/pick_launches.h"
 #include "generate/move/view_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 #include "shared/dense_layouts.h"
 #include "shared/movement/boxes.h"
 

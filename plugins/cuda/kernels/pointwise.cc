@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/common/pointwise_launch.h"
 #include "kernels/kernel_families.h"
-#include "kernels/pointwise_launch.h"
 #include "shared/fold_text.h"
 #include "shared/pow_arithmetic.h"
 

@@ -1,9 +1,9 @@
 // MaxPool, AveragePool and LpPool. Their global forms are reductions (kernels/reduce.cc).
 #include <memory>
 
-#include "generate/pool_launches.h"
+#include "generate/image/pool_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 #include "shared/dense_layouts.h"
 
 namespace heddle::cuda {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "generate/recurrent_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 #include "library/matrix_product.h"
 
 namespace heddle::cuda {

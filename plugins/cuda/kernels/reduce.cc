@@ -3,8 +3,8 @@
 
 #include "generate/reduce/reduce_launches.h"
 #include "generate/stage_chain.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 #include "shared/dense_layouts.h"
 
 namespace heddle::cuda {

@@ -1,11 +1,11 @@
 // Resize, GridSample and RoiAlign.
 #include <memory>
 
-#include "generate/grid_sample_launches.h"
-#include "generate/resize_launches.h"
-#include "generate/roi_align_launches.h"
+#include "generate/image/grid_sample_launches.h"
+#include "generate/image/resize_launches.h"
+#include "generate/image/roi_align_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 #include "shared/dense_layouts.h"
 
 namespace heddle::cuda {

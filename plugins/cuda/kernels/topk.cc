@@ -1,9 +1,9 @@
 // TopK.
 #include <memory>
 
-#include "generate/topk_launches.h"
+#include "generate/select/topk_launches.h"
+#include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
-#include "kernels/planned_kernel.h"
 
 namespace heddle::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Positions that hold something, and how many there are: counted in parts, of which each begins where those before it end. The number goes
 // to the slot of the output's extent; nothing waits for it.
 //
-// F is generated (generate/compact_launches.cc): types Index and T (a unit), sizes as constants, and
+// F is generated (generate/select/compact_launches.cc): types Index and T (a unit), sizes as constants, and
 //   bool holds(p, Index i)   void put(p, Index i, bool holds, i64 place, i64 total)
 #ifndef HEDDLE_COMPACT_CUH
 #define HEDDLE_COMPACT_CUH

@@ -1,8 +1,8 @@
 // GridSample: elements around the positions of a grid, weighted. One thread for one position and some channels, so that what is found for
 // the position serves them all. Positions and weights along an axis are computed as the host does it, in double. Behind "cubic".
 //
-// F is generated (generate/grid_sample_launches.cc): types Index, T and C, AXES, what the attributes say in the order of
-// shared/grid_options.h (INTERPOLATION, PADDING), and ALIGNS (corners).
+// F is generated (generate/image/grid_sample_launches.cc): types Index, T and C, AXES, what the attributes say in the order of
+// shared/image/grid_options.h (INTERPOLATION, PADDING), and ALIGNS (corners).
 #ifndef HEDDLE_GRID_SAMPLE_CUH
 #define HEDDLE_GRID_SAMPLE_CUH
 

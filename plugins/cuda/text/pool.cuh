@@ -1,7 +1,7 @@
 // Pools over windows: one thread for each element of the output, which goes through the taps of its window as the host does, in row-major
 // order of the window.
 //
-// F is generated (generate/pool_launches.cc): types Index (of elements), C and T, what kind of pool it is, and
+// F is generated (generate/image/pool_launches.cc): types Index (of elements), C and T, what kind of pool it is, and
 //   F::MAX, F::AVERAGE, F::LAST (channels last), F::INDICES, F::LOWEST (what any number exceeds)   void store(p, Index at, C value)
 #ifndef HEDDLE_POOL_CUH
 #define HEDDLE_POOL_CUH

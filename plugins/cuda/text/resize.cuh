@@ -1,11 +1,11 @@
 // Resize: elements that are picked, or sums of the elements around a place.
 //
 // Axes stand in the order of memory; behind the last one are blocks of elements that keep their order. An axis of no taps keeps its
-// positions. Where a place is and what counts there is computed as the host does it (shared/resize_axis.cc): what picks computes it for
+// positions. Where a place is and what counts there is computed as the host does it (shared/image/resize_axis.cc): what picks computes it for
 // each element, what sums has it in tables, which another kernel fills first. Behind "move" and "cubic".
 //
-// F is generated (generate/resize_launches.cc): types Index, T and C (sums, a float), RANK, what the attributes say in the order of
-// shared/resize_axis.h (INTERPOLATION, COORDINATES, ROUNDING), ANTIALIAS, EXCLUDES, and
+// F is generated (generate/image/resize_launches.cc): types Index, T and C (sums, a float), RANK, what the attributes say in the order of
+// shared/image/resize_axis.h (INTERPOLATION, COORDINATES, ROUNDING), ANTIALIAS, EXCLUDES, and
 //   i64 taps(p, axis)   T stored(C value)   double roi(p, i64 entry)
 #ifndef HEDDLE_RESIZE_CUH
 #define HEDDLE_RESIZE_CUH

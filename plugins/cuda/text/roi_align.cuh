@@ -2,7 +2,7 @@
 // does it, in double. A region of a batch entry that there is not, which the host refuses and a kernel has nobody to tell, is zero.
 // Behind "grouped_sum".
 //
-// F is generated (generate/roi_align_launches.cc): types Index, T and C, MAX and HALF_PIXEL.
+// F is generated (generate/image/roi_align_launches.cc): types Index, T and C, MAX and HALF_PIXEL.
 #ifndef HEDDLE_ROI_ALIGN_CUH
 #define HEDDLE_ROI_ALIGN_CUH
 

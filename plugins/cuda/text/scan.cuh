@@ -1,7 +1,7 @@
 // Sums of all elements up to each one, along lines of elements that lie p.inner apart. Long lines are divided in parts: their sums first,
 // what comes before each part then, and the elements last.
 //
-// F is generated (generate/scan_launches.cc): types Index and C, sizes and flags as constants, and
+// F is generated (generate/select/scan_launches.cc): types Index and C, sizes and flags as constants, and
 //   void load<W>(p, Index at, C (&x)[W])   void store<W>(p, Index at, const C (&y)[W])
 #ifndef HEDDLE_SCAN_CUH
 #define HEDDLE_SCAN_CUH

@@ -1,7 +1,7 @@
 // The first elements of rows in an order, and where they were (TopK). An entry is a key, whose unsigned order is the elements' (or its
 // reverse), and a position: no two are equal, so that any sort gives the same. Rows of elements that lie p.inner apart.
 //
-// F is generated (generate/topk_launches.cc): types Index and E, sizes and flags as constants, and
+// F is generated (generate/select/topk_launches.cc): types Index and E, sizes and flags as constants, and
 //   E entry(p, Index at, Index position)   void put(p, Index begin, Index to, E)
 #ifndef HEDDLE_SORT_CUH
 #define HEDDLE_SORT_CUH

@@ -1,0 +1,89 @@
+#include "kernels/common/planned_kernel.h"
+
+#include <algorithm>
+
+#include "generate/stage_chain.h"
+
+namespace heddle::cuda {
+namespace {
+
+// Whether runs may have smaller extents than prepare sees.
+bool has_extents(const heddle_tensor* const* tensors, uint32_t count) {
+  return std::any_of(tensors, tensors + count, [](const heddle_tensor* t) { return t && t->extent; });
+}
+
+int64_t word_of(const void* address) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
+}
+
+int64_t word_of(const Address& a, const RunContext& context) {
+  switch (a.of) {
+    case Address::input:
+      return word_of(context.inputs[a.index]->data);
+    case Address::output:
+      return word_of(context.outputs[a.index]->data);
+    case Address::extent:
+      return word_of(context.outputs[a.index]->extent);
+    case Address::run_state:
+      return word_of(context.run_state);
+    case Address::random_stream:
+      return context.random_stream;
+    default:
+      return word_of(static_cast<const char*>(context.scratch) + a.offset);
+  }
+}
+
+}  // namespace
+
+Status start_step(const GpuKernel& kernel, const RunContext& context, const Step& step, cudaKernel_t entry) {
+  if (step.blocks == 0) return {};
+  decltype(step.words) words = step.words;
+  for (uint32_t i = 0; i < step.address_count; ++i) words[step.addresses[i].word] = word_of(step.addresses[i], context);
+  const Launch shape = {kernel.blocks_for(step.blocks * step.threads, step.threads), step.threads};
+  return kernel.start_kernel(context, entry, shape, words.data());
+}
+
+Status PlannedKernel::begin(const CreateContext& context, std::unique_ptr<Launches> launches) {
+  launches_ = std::move(launches);
+  own_inputs_ = own_inputs(context);
+  return on(context);
+}
+
+Status PlannedKernel::prepare(PrepareContext& context) {
+  const heddle_prepare_context& raw = *context.raw();
+  const Operands operands = {raw.inputs, raw.outputs, own_inputs_, raw.output_count, raw.host_data};
+  varies_ = has_extents(raw.inputs, raw.input_count);
+  KernelSource source;
+  HEDDLE_PLUGIN_CHECK(launches_->choose(operands, varies_, &source));
+  varies_ = varies_ || launches_->varies();
+  kernels_.assign(source.entries.size(), nullptr);
+  program_ = nullptr;
+  if (!kernels_.empty()) HEDDLE_PLUGIN_CHECK(Program::make(device(), source.text, source.contract, &program_));
+  for (size_t i = 0; i < kernels_.size(); ++i) HEDDLE_PLUGIN_CHECK(program_->kernel(source.entries[i].c_str(), &kernels_[i]));
+  const auto plan = std::make_unique<LaunchPlan>();
+  HEDDLE_PLUGIN_CHECK(launches_->plan(operands, plan.get()));
+  scratch_bytes_ = plan->scratch_bytes;
+  if (scratch_bytes_ > context.scratch_budget())
+    return unsupported("it needs " + std::to_string(scratch_bytes_) + " bytes of scratch, of which it may have " +
+                       std::to_string(context.scratch_budget()));
+  steps_.assign(plan->steps.begin(), plan->steps.begin() + plan->step_count);
+  if (!varies_) context.reads_on_host({});
+  context.set_scratch(scratch_bytes_);
+  context.set_tiles(1);
+  return {};
+}
+
+Status PlannedKernel::run(const RunContext& context, int64_t, int64_t) const {
+  if (!varies_) {
+    for (const Step& step : steps_) HEDDLE_PLUGIN_CHECK(start_step(*this, context, step, kernels_[step.kernel]));
+    return {};
+  }
+  LaunchPlan plan;
+  HEDDLE_PLUGIN_CHECK(launches_->plan({context.inputs, context.outputs, own_inputs_, context.output_count, nullptr}, &plan));
+  if (plan.scratch_bytes > scratch_bytes_) return invalid("extents are larger than those it was prepared for");
+  for (uint32_t i = 0; i < plan.step_count; ++i)
+    HEDDLE_PLUGIN_CHECK(start_step(*this, context, plan.steps[i], kernels_[plan.steps[i].kernel]));
+  return {};
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,35 @@
+// A kernel whose work a Launches says (generate/launch_plan.h): compiled and planned in prepare, launched in run.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "generate/launch_plan.h"
+#include "kernels/common/gpu_kernel.h"
+
+namespace heddle::cuda {
+
+// [run] One launch of a plan, whose addresses are those that the run has.
+Status start_step(const GpuKernel& kernel, const RunContext& context, const Step& step, cudaKernel_t entry);
+
+class PlannedKernel : public GpuKernel {
+ public:
+  Status prepare(PrepareContext& context);
+  Status run(const RunContext& context, int64_t, int64_t) const;
+
+ protected:
+  // In create. Inputs of fused stages stand behind the node's own.
+  Status begin(const CreateContext& context, std::unique_ptr<Launches> launches);
+
+ private:
+  std::unique_ptr<Launches> launches_;
+  uint32_t own_inputs_ = 0;
+  bool varies_ = false;  // planned in each run
+  uint64_t scratch_bytes_ = 0;
+  std::vector<Step> steps_;
+  std::shared_ptr<const Program> program_;
+  std::vector<cudaKernel_t> kernels_;
+};
+
+}  // namespace heddle::cuda

@@ -1,0 +1,54 @@
+// What MatMul and Gemm have in common: matrix products by cuBLASLt with what stands behind them.
+//
+// A sum with a matrix of the output's shape, a bias along its columns, and ReLU or GELU (by tanh) are done by cuBLASLt; what follows is
+// one launch over the output. Batches that have no common step are several calls.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/common/gpu_kernel.h"
+#include "kernels/common/pointwise_launch.h"
+#include "kernels/common/stage_tail.h"
+#include "library/matrix_product.h"
+#include "shared/products/matmul_problem.h"
+
+namespace heddle::cuda {
+
+class ProductKernel : public GpuKernel {
+ public:
+  Status run(const RunContext& context, int64_t, int64_t) const;
+  static bool accepts_epilogue(const CreateContext& context);
+
+ protected:
+  // In create.
+  Status begin(const CreateContext& context);
+  // In prepare: activation(alpha a b + beta c), `stages` behind it. `c`: an input that broadcasts to the output; -1: none. Of another shape
+  // than the output's it is spread over that first, so that the sum is rounded once.
+  Status plan(PrepareContext& context, operators::MatMulProblem problem, const std::vector<Stage>& stages, double alpha = 1, int32_t c = -1,
+              double beta = 0);
+  const std::vector<Stage>& fused() const { return fused_; }
+  // Before plan(): input 1 is the matrix on the left.
+  void swap_inputs(bool swapped) { swapped_ = swapped; }
+
+ private:
+  // Elements from the beginnings of a, b and y.
+  struct Part {
+    int64_t a = 0, b = 0, y = 0;
+  };
+  size_t absorb(const std::vector<Stage>& stages, ProductShape* shape);
+  Status prepare_spread(const heddle_tensor& c, const heddle_tensor& y);
+  Status divide(const operators::MatMulProblem& problem, ProductShape* shape);
+
+  std::vector<Stage> fused_;
+  Needed<ProductLibrary> library_;
+  MatrixProduct product_;
+  StageTail tail_;
+  PointwiseLaunch spread_;   // of c
+  std::vector<Part> parts_;  // empty: no products, the output is zeros
+  double alpha_ = 1, beta_ = 0;
+  int32_t c_ = -1, bias_ = -1;
+  bool swapped_ = false, spreads_c_ = false;
+};
+
+}  // namespace heddle::cuda

@@ -1,0 +1,42 @@
+// What an equation of Einsum means for operands of given extents. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/operator_api.h"
+#include "shared/products/matmul_problem.h"
+
+namespace heddle::operators {
+
+constexpr int most_einsum_labels = 16, most_einsum_operands = 8;
+
+// Which labels the dimensions of the operands have. Those of the output come first, then the summed ones.
+struct EquationLabels {
+  int label_count = 0, output_rank = 0, operand_count = 0;
+  int8_t labels[most_einsum_operands][HEDDLE_MAX_RANK] = {};
+};
+Status parse_equation(const std::string& equation, const std::vector<Dims>& operands, EquationLabels* parsed);
+
+// The equation against the operands' dims.
+struct SumOfProducts {
+  int label_count = 0, output_rank = 0, operand_count = 0;
+  int64_t extents[most_einsum_labels] = {};
+  int64_t strides[most_einsum_operands][most_einsum_labels] = {};  // in elements
+  double products() const {
+    double n = 1;
+    for (int i = 0; i < label_count; ++i) n *= static_cast<double>(extents[i]);
+    return n;
+  }
+};
+
+// The first allocates nothing.
+Status make_sum_of_products(const EquationLabels& equation, const Dims* operands, SumOfProducts* sum);
+Status make_sum_of_products(const std::string& equation, const std::vector<Dims>& operands, SumOfProducts* sum);
+
+// Whether the sum is a product of two matrices, or a batch of them, that lie row by row or column by column. `swapped`: operand 1 is the
+// one on the left.
+bool is_matrix_product(const SumOfProducts& sum, MatMulProblem* problem, bool* swapped);
+
+}  // namespace heddle::operators
