@@ -86,6 +86,10 @@ class Engine {
   void record(const std::shared_ptr<Stream>& stream, Event& event);
   // The host waits. The places are known to be done then.
   void wait_on_host(Lock& lock, const Stream& stream);
+  // Until nothing is under way or may begin. The host knows no more than before.
+  void settle(Lock& lock) {
+    changed_.wait(lock, [&] { return !working_ && (held() || !any_jobs()); });
+  }
   void known(const Clock& before) { known_.merge(before); }
   void known(Place place) { known_.add(place); }
   const Clock& known_to_host() const { return known_; }

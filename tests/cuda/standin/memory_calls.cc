@@ -84,12 +84,15 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 
 // "If devPtr is 0, no operation is performed." Work that may still use it has to be known to be done: nothing says that this call waits.
 cudaError_t cudaFree(void* pointer) {
-  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock& lock) {
     if (!pointer) return cudaSuccess;
     process.run.note(Rule::allocates, "cudaFree");
     const Block* const block = process.memory.block_at(pointer);
     if (!block || block->data != pointer) return process.rules.add(Rule::free_unknown, "cudaFree"), cudaErrorInvalidValue;
-    if (!block->uses.within({}, process.engine.known_to_host())) process.rules.add(Rule::free_in_use, "cudaFree");
+    if (!block->uses.within({}, process.engine.known_to_host())) {
+      process.rules.add(Rule::free_in_use, "cudaFree");
+      process.engine.settle(lock);  // what broke the rule is told, and does no harm
+    }
     return process.memory.release(*block), cudaSuccess;
   });
 }
