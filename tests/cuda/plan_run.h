@@ -110,8 +110,8 @@ struct Draw {
   uint32_t stream = 0;
 };
 
-// Empty, or what went wrong. As kernels/common/planned_kernel.h does it, with memory of the host; scratch is of its own and holds nothing. Of
-// grids of more than `last` blocks only so many run, the last.
+// Empty, or what went wrong. As kernels/common/planned_kernel.h does it, with memory of the host; scratch is of its own and holds nothing.
+// Of grids of more than `last` blocks only so many run, the last.
 inline std::string launch_plan(const grid::Module& module, const KernelSource& source, const LaunchPlan& plan, const Operands& operands,
                                grid::Order order, uint64_t last = UINT64_MAX, const Draw& draw = {}) {
   const auto word_of = [](const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address)); };

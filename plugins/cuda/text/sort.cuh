@@ -17,15 +17,9 @@ HEDDLE_INLINE u64 key_of(double x) {
   const u64 bits = (u64)__double_as_longlong(x == 0 ? 0.0 : x);
   return (bits >> 63) != 0 ? ~bits : bits | 1ull << 63;
 }
-HEDDLE_INLINE u32 key_of(i32 x) {
-  return (u32)x ^ 0x80000000u;
-}
-HEDDLE_INLINE u64 key_of(i64 x) {
-  return (u64)x ^ 1ull << 63;
-}
-HEDDLE_INLINE u64 key_of(u64 x) {
-  return x;
-}
+HEDDLE_INLINE u32 key_of(i32 x) { return (u32)x ^ 0x80000000u; }
+HEDDLE_INLINE u64 key_of(i64 x) { return (u64)x ^ 1ull << 63; }
+HEDDLE_INLINE u64 key_of(u64 x) { return x; }
 
 // Keys of 32 bits with positions of as many, and of 64.
 struct ShortEntry {
@@ -34,31 +28,15 @@ struct ShortEntry {
 struct LongEntry {
   u64 key, position;
 };
-HEDDLE_INLINE ShortEntry entry_of(u32 key, u64 position) {
-  return {(u64)key << 32 | position};
-}
-HEDDLE_INLINE LongEntry entry_of(u64 key, u64 position) {
-  return {key, position};
-}
-HEDDLE_INLINE u64 position_of(ShortEntry e) {
-  return e.word & 0xffffffffull;
-}
-HEDDLE_INLINE u64 position_of(LongEntry e) {
-  return e.position;
-}
-HEDDLE_INLINE bool is_before(ShortEntry a, ShortEntry b) {
-  return a.word < b.word;
-}
-HEDDLE_INLINE bool is_before(LongEntry a, LongEntry b) {
-  return a.key != b.key ? a.key < b.key : a.position < b.position;
-}
+HEDDLE_INLINE ShortEntry entry_of(u32 key, u64 position) { return {(u64)key << 32 | position}; }
+HEDDLE_INLINE LongEntry entry_of(u64 key, u64 position) { return {key, position}; }
+HEDDLE_INLINE u64 position_of(ShortEntry e) { return e.word & 0xffffffffull; }
+HEDDLE_INLINE u64 position_of(LongEntry e) { return e.position; }
+HEDDLE_INLINE bool is_before(ShortEntry a, ShortEntry b) { return a.word < b.word; }
+HEDDLE_INLINE bool is_before(LongEntry a, LongEntry b) { return a.key != b.key ? a.key < b.key : a.position < b.position; }
 // Behind all others.
-HEDDLE_INLINE void clear(ShortEntry& e) {
-  e.word = ~0ull;
-}
-HEDDLE_INLINE void clear(LongEntry& e) {
-  e.key = e.position = ~0ull;
-}
+HEDDLE_INLINE void clear(ShortEntry& e) { e.word = ~0ull; }
+HEDDLE_INLINE void clear(LongEntry& e) { e.key = e.position = ~0ull; }
 
 // Sorts each SEGMENT of ENTRIES in shared memory (bitonic), both powers of two. All threads of a block.
 template <int THREADS, int ENTRIES, int SEGMENT, class E>
