@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/device_name.h"
 #include "base/text.h"
 #include "device/device_manager.h"
 #include "infer/shape_operands.h"
@@ -148,6 +149,18 @@ std::vector<PluginInfo> Runtime::plugins() const {
   const auto snapshot = impl_->registry.snapshot();
   for (const auto& plugin : snapshot->plugins()) plugins.push_back({plugin->name, plugin->version, plugin->library->path().string()});
   return plugins;
+}
+Result<DeviceInfo> Runtime::device_info(const std::string& device) const {
+  HEDDLE_CHECK(impl_->made.check());
+  const std::string name = full_device_name(device, host_name);
+  if (is_host(name)) return Status(Code::no_such_device, "the host is no device of a backend's", "name one of another kind, as in cuda:0");
+  HEDDLE_TRY(const std::shared_ptr<Device> opened, impl_->devices.open(*impl_->registry.snapshot(), name));
+  DeviceInfo info;
+  info.name = name;
+  info.description = opened->description();
+  info.described = opened->has(HEDDLE_DEVICE_DESCRIBED);
+  HEDDLE_CHECK(opened->memory_info(&info.free_bytes, &info.total_bytes));
+  return info;
 }
 int Runtime::threads() const {
   return impl_->threads;

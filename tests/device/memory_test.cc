@@ -49,6 +49,31 @@ int64_t planned_on_device(const Context& context) {
   return Internals::execution(const_cast<Context&>(context)).plan().devices[0].arena_bytes;
 }
 
+// Of more than 32 bits tell, and less by what a context holds.
+TEST_P(DeviceMemory, IsToldInBytes) {
+  HEDDLE_DEVICE_NEEDS(has_settings);
+  HEDDLE_DEVICE_NEEDS(counts_memory);
+  const DeviceSetting memory("MEMORY", std::to_string(int64_t{40} << 30));
+  const Runtime runtime = device_runtime();
+  const auto before = runtime.device_info(kind().name);
+  ASSERT_TRUE(before.ok()) << before.status().text();
+  EXPECT_EQ(before->name, device_name(0));
+  EXPECT_EQ(before->total_bytes, int64_t{40} << 30);
+  EXPECT_EQ(before->free_bytes, before->total_bytes);
+  EXPECT_FALSE(before->description.empty());
+  EXPECT_FALSE(before->described);
+  {
+    const Chain net(runtime, 5000);
+    auto context = Session(net.session).prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    const auto held = runtime.device_info(device_name(0));
+    ASSERT_TRUE(held.ok());
+    EXPECT_LE(held->free_bytes, before->free_bytes - planned_on_device(*context));
+  }
+  EXPECT_EQ(runtime.device_info("nowhere:0").status().code(), Code::no_such_device);
+  EXPECT_EQ(runtime.device_info("cpu").status().code(), Code::no_such_device);
+}
+
 TEST_P(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
   const Runtime runtime = device_runtime();
   const Chain small(runtime, 100), large(runtime, 5000);

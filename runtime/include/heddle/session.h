@@ -232,6 +232,15 @@ struct PluginInfo {
 
 // Plugins, devices and threads. A handle: copies are the same runtime, which lives as long as a session of it. Thread-safe. In a child
 // forked from the process that made it every call that returns a Status or a Result is Code::forked.
+// A device as its backend tells of it.
+struct DeviceInfo {
+  std::string name;         // "cuda:0"
+  std::string description;  // one line for people
+  int64_t free_bytes = 0;   // of its memory, now: others may take of it
+  int64_t total_bytes = 0;
+  bool described = false;  // it is not here: RuntimeOptions::described_devices
+};
+
 class HEDDLE_API Runtime {
  public:
   // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration; what is wrong with a plugin's rewrite rules, naming rule
@@ -251,6 +260,9 @@ class HEDDLE_API Runtime {
   // need its operators); forked.
   Status unload_plugin(const std::string& name);
   std::vector<PluginInfo> plugins() const;
+  // "kind" or "kind:index" of a device beside the host, which is opened for it. Any thread. Errors: no_such_device with the reason,
+  // device_failed, device_lost.
+  Result<DeviceInfo> device_info(const std::string& device) const;
   // Frees run memory that is idle, until about `keep_bytes` are held. It also goes with the last session.
   void trim(int64_t keep_bytes = 0);
   // That a run may use, the calling one included.
