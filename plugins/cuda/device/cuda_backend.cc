@@ -367,7 +367,10 @@ heddle_status query(void* handle, void* stream, const heddle_call* call) {
 
 // CUDA does not say what failed. With HEDDLE_CUDA_BLOCKING one thing at a time is under way.
 uint64_t failed_label(void* handle, void* stream) {
-  return std::exchange(device_of(handle).stream_of(static_cast<cudaStream_t>(stream)).failed, UINT64_MAX);
+  Device& device = device_of(handle);
+  // The poller may have seen the failure before whoever waits for the work has.
+  const std::lock_guard<std::recursive_mutex> alone(device.one_at_a_time);
+  return std::exchange(device.stream_of(static_cast<cudaStream_t>(stream)).failed, UINT64_MAX);
 }
 
 heddle_status describe_devices(const char* text, uint64_t length, const heddle_call* call) {

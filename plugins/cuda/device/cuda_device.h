@@ -5,9 +5,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
-#include "device/errors.h"
 #include "device/device_loss.h"
+#include "device/errors.h"
 #include "device/pinned_staging.h"
 #include "device/poller.h"
 #include "heddle/op.h"
@@ -34,6 +35,7 @@ struct Device {
   // HEDDLE_CUDA_BLOCKING=1: work is enqueued and waited for, one piece at a time, so that it is known which failed.
   bool blocking = false;
   std::recursive_mutex one_at_a_time;  // then
+  bool has_failed = false;             // then: what fails now follows from what failed before. Under one_at_a_time
 
   // What a stream is worked with. Calls for one stream never overlap.
   struct Stream {
@@ -61,7 +63,7 @@ plugin::Status enqueue_on(Device& device, cudaStream_t stream, const Work& work)
   if (!status.ok()) return status;
   const cudaError_t error = Api::get().cudaStreamSynchronize(stream);
   if (error == cudaSuccess) return {};
-  if (!device.loss) device.stream_of(stream).failed = device.stream_of(stream).label;  // else it follows from what failed before
+  if (!std::exchange(device.has_failed, true)) device.stream_of(stream).failed = device.stream_of(stream).label;
   return failed("cudaStreamSynchronize", error);
 }
 
