@@ -242,5 +242,27 @@ TEST_F(CudaLibrary, ARunWaitsForTheProgramsStream) {
   EXPECT_EQ(broken(), "");
 }
 
+// Two contexts follow one stream at once: neither destroys it.
+TEST_F(CudaLibrary, AStreamIsFollowedByTwoContexts) {
+  cudaStream_t own = nullptr;
+  ASSERT_EQ(cuda.cudaStreamCreateWithPriority(&own, cudaStreamNonBlocking, 0), cudaSuccess);
+  {
+    const Runtime runtime = cuda_runtime();
+    auto first = prepare(runtime, chain_net(1, Shape{32}), on_cuda()), second = prepare(runtime, chain_net(1, Shape{32}), on_cuda());
+    ASSERT_TRUE(first.ok() && second.ok());
+    RunOptions run;
+    const CallerStream stream{"cuda:0", own};
+    run.streams = &stream;
+    run.stream_count = 1;
+    for (Prepared* one : {&*first, &*second}) {
+      const Status status = one->context.run(run);
+      ASSERT_TRUE(status.ok()) << status.text();
+    }
+  }
+  EXPECT_EQ(cuda.cudaStreamSynchronize(own), cudaSuccess);
+  EXPECT_EQ(cuda.cudaStreamDestroy(own), cudaSuccess) << "it is still the program's";
+  EXPECT_EQ(broken(), "");
+}
+
 }  // namespace
 }  // namespace heddle::cuda

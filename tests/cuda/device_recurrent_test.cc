@@ -259,6 +259,18 @@ TEST_F(CudaRecurrent, ALengthOfNoSequenceGivesNaN) {
     }
 }
 
+// Of more batch entries than there are blocks at once.
+TEST_F(CudaRecurrent, ManyBatchEntries) {
+  for (const char* type : types) {
+    Layer l{type, "bidirectional"};
+    l.times = 2;
+    l.batches = 150;
+    l.hidden = 3;
+    l.bias = l.states = true;
+    compare(l);
+  }
+}
+
 // R of more than a block reads in each step.
 constexpr int64_t large = 520;
 

@@ -239,7 +239,7 @@ heddle_status create_stream(void* handle, const heddle_stream_request* request, 
     HEDDLE_PLUGIN_CHECK(reserve_callbacks(device));
     auto* made = static_cast<cudaStream_t>(request->adopted);
     if (!made) HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made, cudaStreamNonBlocking, -request->priority);
-    device.stream_of(made).adopted = request->adopted != nullptr;
+    device.know(made, request->adopted != nullptr);
     *stream = made;
     return {};
   });
@@ -249,14 +249,10 @@ void destroy_stream(void* handle, void* stream) {
   Device& device = device_of(handle);
   auto* const s = static_cast<cudaStream_t>(stream);
   device.poller.forget(s);
-  const bool adopted = device.stream_of(s).adopted;
-  if (!adopted && !device.loss) {
-    Api::get().cudaSetDevice(device.index);
-    Api::get().cudaStreamSynchronize(s);
-    Api::get().cudaStreamDestroy(s);
-  }
-  const std::lock_guard<std::mutex> lock(device.mutex);
-  device.streams.erase(s);
+  if (!device.let_go(s) || device.loss) return;
+  Api::get().cudaSetDevice(device.index);
+  Api::get().cudaStreamSynchronize(s);
+  Api::get().cudaStreamDestroy(s);
 }
 
 heddle_status create_event(void* handle, void** event, const heddle_call* call) {
@@ -350,6 +346,8 @@ heddle_status synchronize(void* handle, void* stream, const heddle_call* call) {
     const cudaError_t state = Api::get().cudaStreamSynchronize(s);
     device.poller.drain(s);
     if (state != cudaSuccess) return failed("cudaStreamSynchronize", state);
+    const std::lock_guard<std::recursive_mutex> alone(device.one_at_a_time);
+    device.has_failed = false;
     return {};
   });
 }

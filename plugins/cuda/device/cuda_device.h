@@ -39,7 +39,8 @@ struct Device {
 
   // What a stream is worked with. Calls for one stream never overlap.
   struct Stream {
-    bool adopted = false;              // the embedding program's
+    bool made = false;                 // by this plugin, which destroys it
+    int adopted = 0;                   // by so many contexts, as the embedding program's. Both: CUDA gives addresses again
     uint64_t label = UINT64_MAX;       // of what is enqueued now, while `blocking`
     uint64_t failed = UINT64_MAX;      // of what failed
     std::unique_ptr<Staging> staging;  // where memory of the host's was not pinned
@@ -51,6 +52,21 @@ struct Device {
   Stream& stream_of(cudaStream_t stream) {
     const std::lock_guard<std::mutex> lock(mutex);
     return streams[stream];
+  }
+  void know(cudaStream_t stream, bool adopted) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    Stream& known = streams[stream];
+    adopted ? void(++known.adopted) : void(known.made = true);
+  }
+  // One who knows it is gone. Whether it is to be destroyed.
+  bool let_go(cudaStream_t stream) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = streams.find(stream);
+    if (found == streams.end()) return false;
+    if (found->second.adopted > 0 && (--found->second.adopted > 0 || found->second.made)) return false;
+    const bool made = found->second.made;
+    streams.erase(found);
+    return made;
   }
 };
 

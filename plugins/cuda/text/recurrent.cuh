@@ -197,27 +197,30 @@ HEDDLE_INLINE void multiply_rows(const P& p, typename F::Index unit, const typen
   }
 }
 
-// All steps of a direction and batch entry by one block.
+// All steps of a direction and batch entry by one block, of one after the other where there are more of those than blocks.
 template <class F, class P>
 HEDDLE_INLINE void recurrent_walk(const P& p) {
   typedef typename F::Index Index;
   typedef typename F::C C;
   HEDDLE_SHARED(C, state, F::MOST_HIDDEN);
-  const Index hidden = (Index)p.hidden, unit = (Index)blockIdx.x, first = unit * hidden;
-  P now = p;
-  for (Index j = threadIdx.x; j < hidden; j += blockDim.x) begin_at<F>(StateElement<F, P>(p, first + j));
-  for (now.step = 0; now.step < p.times; ++now.step) {
-    for (Index j = threadIdx.x; j < hidden; j += blockDim.x) state[j] = p.h[first + j];  // this thread's own
-    __syncthreads();
-    multiply_rows<F>(p, unit, state, 0, F::RESETS_BEFORE ? 2 : F::GATES);
-    __syncthreads();
-    if constexpr (F::RESETS_BEFORE) {
-      for (Index j = threadIdx.x; j < hidden; j += blockDim.x) state[j] = reset_at<F>(now, StateElement<F, P>(now, first + j));
+  const Index hidden = (Index)p.hidden, units = (Index)F::DIRECTIONS * (Index)p.batches;
+  for (Index unit = (Index)blockIdx.x; unit < units; unit += (Index)gridDim.x) {
+    const Index first = unit * hidden;
+    P now = p;
+    for (Index j = threadIdx.x; j < hidden; j += blockDim.x) begin_at<F>(StateElement<F, P>(p, first + j));
+    for (now.step = 0; now.step < p.times; ++now.step) {
+      for (Index j = threadIdx.x; j < hidden; j += blockDim.x) state[j] = p.h[first + j];  // this thread's own
       __syncthreads();
-      multiply_rows<F>(p, unit, state, 2, 3);
+      multiply_rows<F>(p, unit, state, 0, F::RESETS_BEFORE ? 2 : F::GATES);
       __syncthreads();
+      if constexpr (F::RESETS_BEFORE) {
+        for (Index j = threadIdx.x; j < hidden; j += blockDim.x) state[j] = reset_at<F>(now, StateElement<F, P>(now, first + j));
+        __syncthreads();
+        multiply_rows<F>(p, unit, state, 2, 3);
+        __syncthreads();
+      }
+      for (Index j = threadIdx.x; j < hidden; j += blockDim.x) step_at<F>(now, StateElement<F, P>(now, first + j));
     }
-    for (Index j = threadIdx.x; j < hidden; j += blockDim.x) step_at<F>(now, StateElement<F, P>(now, first + j));
   }
 }
 
