@@ -77,6 +77,14 @@ TEST(ToolPlanDry, AFileDescribesAnother) {
   EXPECT_EQ(codes(heddle_json(with({"plan", folder.net(), "--dry=" + folder.file("tiny.json")}, on_cuda), 4)), Words{"out-of-memory"});
 }
 
+TEST(ToolPlanDry, APlanThatDoesNotFitIsWarnedOf) {
+  const NetFolder folder(product());
+  write_text(folder / "tiny.json", description("memory_bytes", "600"));
+  const Json plan = heddle_json(with({"plan", folder.net(), "--dry=" + folder.file("tiny.json")}, on_cuda));
+  ASSERT_EQ(codes(plan), Words{"out-of-memory"}) << plan["diagnostics"];
+  EXPECT_EQ(plan["diagnostics"][0]["severity"], "warning");
+}
+
 TEST(ToolPlanDry, WhatIsNoDescriptionIsNamed) {
   const NetFolder folder(product());
   const auto refused = [&](const std::string& text, const std::string& word) {
@@ -96,7 +104,9 @@ TEST(ToolPlanDry, WhatIsNoDescriptionIsNamed) {
                                                        {"stream_priorities", "{}"},
                                                        {"workspace_bytes", "7"},
                                                        {"source", "\"\""},
-                                                       {"date", "null"}};
+                                                       {"date", "null"},
+                                                       {"compute_capability", "\"9.0abc\""},
+                                                       {"name", "\"x\\u0000y\""}};
   for (const auto& [key, value] : wrong) refused(description(key, value), key == std::string("workspace_bytes") ? "cublaslt" : key);
   EXPECT_EQ(codes(heddle_json(with({"plan", folder.net(), "--dry=" + folder.file("none.json")}, on_cuda), 3)), Words{"file-not-found"});
 }

@@ -36,8 +36,11 @@ Status read_number(const Json& from, const char* key, Number least, Number most,
 }
 
 Status read_text(const Json& from, const char* key, std::string* text) {
-  if (!from.contains(key) || !from[key].is_string() || from[key].get<std::string>().empty()) return wrong(key, "a text");
-  *text = from[key].get<std::string>();
+  constexpr size_t most = 1000;
+  const std::string given = from.contains(key) && from[key].is_string() ? from[key].get<std::string>() : std::string();
+  const bool is_line = std::none_of(given.begin(), given.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
+  if (given.empty() || given.size() > most || !is_line) return wrong(key, "a line of text");
+  *text = given;
   return {};
 }
 
@@ -52,7 +55,9 @@ Status read_description(std::string_view text, DeviceDescription* description) {
   HEDDLE_PLUGIN_CHECK(read_text(file, "name", &d.name));
   HEDDLE_PLUGIN_CHECK(read_number(file, "devices", 1, 64, &d.devices));
   HEDDLE_PLUGIN_CHECK(read_text(file, "compute_capability", &capability));
-  if (std::sscanf(capability.c_str(), "%2d.%1d", &d.major, &d.minor) != 2 || d.major < 5)
+  int end = 0;
+  const bool is_version = std::sscanf(capability.c_str(), "%2d.%1d%n", &d.major, &d.minor, &end) == 2;
+  if (!is_version || static_cast<size_t>(end) != capability.size() || d.major < 5 || d.major > 20)
     return wrong("compute_capability", "as in \"9.0\"");
   HEDDLE_PLUGIN_CHECK(read_number(file, "multiprocessors", 1, 4096, &d.multiprocessors));
   HEDDLE_PLUGIN_CHECK(read_number<uint64_t>(file, "memory_bytes", 1, uint64_t{1} << 46, &d.memory_bytes));

@@ -96,9 +96,9 @@ void write_cached(const std::string& key, const std::string& code) {
   ::mkdir(folder.c_str(), 0700);
   const std::string file = file_of(key);
   if (file.empty()) return;
-  const std::string own = file + "." + std::to_string(::getpid());
+  std::string own = file + ".XXXXXX";
   {
-    const Descriptor out(::open(own.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    const Descriptor out(::mkostemp(own.data(), O_CLOEXEC));
     if (out.get() < 0) return;
     if (!write_all(out.get(), hash_text(code)) || !write_all(out.get(), code)) {
       ::unlink(own.c_str());

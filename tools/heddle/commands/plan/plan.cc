@@ -38,6 +38,19 @@ Result<RuntimeOptions> options_of(const PlanArguments& o, const SessionOptions& 
   return options;
 }
 
+// Where no memory is there that could run out.
+Status warn_of_memory(const Runtime& runtime, const PlanInfo::Memory& memory, Report& report) {
+  HEDDLE_TRY(const DeviceInfo info, runtime.device_info(memory.device));
+  if (memory.peak_bytes <= info.free_bytes) return {};
+  Status status(Code::out_of_memory,
+                fmt::format("a context needs {} bytes on {}, where {} of {} are free beside the constants", memory.peak_bytes,
+                            quoted(memory.device), info.free_bytes, info.total_bytes),
+                "use smaller inputs");
+  status.diagnostic().severity = Severity::warning;
+  report.diagnose(status.diagnostic());
+  return {};
+}
+
 // `roles` learns what is read. `symbols`, when given, takes those of the net, and others are nothing to it: two nets that are compared need
 // not have the same.
 Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const PlanArguments& o, Report& report, FileRoles& roles,
@@ -65,6 +78,8 @@ Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const
   HEDDLE_TRY(const auto inputs, make_inputs(session.inputs(), request));
   HEDDLE_TRY(auto plan, session.plan(views_of(inputs)));
   for (const Diagnostic& warning : plan->warnings) report.diagnose(warning);
+  for (const PlanInfo::Memory& memory : plan->memory)
+    if (!memory.described.empty()) HEDDLE_CHECK(warn_of_memory(runtime, memory, report));
   return plan;
 }
 
