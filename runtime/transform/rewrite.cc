@@ -14,13 +14,13 @@
 namespace heddle {
 namespace {
 
-// Whether what was added has kernels on the device it was put on. On the host a missing one is compile's to tell.
+// Whether what was added has kernels on the device it was put on: a plugin of a device brings rules for that device.
 bool run_where_they_are(const Editor& editor, const std::vector<NodeId>& added) {
   const TypedNet& net = editor.net();
   return std::all_of(added.begin(), added.end(), [&](NodeId id) {
     const Node& node = editor.node(id);
     const std::string& device = net.device_of(node);
-    return node.placed == host_device || runs_on(net, node, device, runs_pointwise(net, device));
+    return runs_on(net, node, device, runs_pointwise(net, device));
   });
 }
 

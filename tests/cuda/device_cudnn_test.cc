@@ -86,6 +86,34 @@ Status plan(const Wanted& wanted, const Descriptor& properties) {
   return plan.choose(graph, target, rules);
 }
 
+// cuDNN takes the graph. Its engines for it are compiled where there is a driver, which is not so here.
+Status describe_attention(cudnnDataType_t dtype, bool splits_heads) {
+  Graph graph;
+  const auto tensor = [&](int64_t rows, int64_t columns, int64_t* id) {
+    TensorShape shape;
+    shape.rank = 4;
+    shape.dtype = dtype;
+    const int64_t dims[] = {2, 12, rows, columns}, merged[] = {rows * 12 * columns, columns, 12 * columns, 1},
+                  apart[] = {12 * rows * columns, rows * columns, columns, 1};
+    std::copy_n(dims, 4, shape.dims);
+    std::copy_n(splits_heads ? merged : apart, 4, shape.strides);
+    return graph.add_tensor(shape, id);
+  };
+  int64_t query = 0, key = 0, value = 0, factor = 0, output = 0;
+  HEDDLE_PLUGIN_CHECK(tensor(7, 64, &query));
+  HEDDLE_PLUGIN_CHECK(tensor(13, 64, &key));
+  HEDDLE_PLUGIN_CHECK(tensor(13, 32, &value));
+  TensorShape one;
+  one.rank = 4;
+  std::fill_n(one.dims, 4, 1);
+  std::fill_n(one.strides, 4, 1);
+  one.is_by_value = true;
+  HEDDLE_PLUGIN_CHECK(graph.add_tensor(one, &factor));
+  HEDDLE_PLUGIN_CHECK(tensor(7, 32, &output));
+  HEDDLE_PLUGIN_CHECK(graph.add_attention(query, key, value, factor, output));
+  return graph.finish({});
+}
+
 std::string name_of(const Wanted& wanted) {
   return "dtype " + std::to_string(wanted.dtype) + (wanted.channels_last ? ", channels last" : ", channels first") + ", " +
          std::to_string(wanted.groups) + " groups, " + std::to_string(wanted.spatial) + " dimensions, " + std::to_string(wanted.fused) +
@@ -100,6 +128,11 @@ std::string try_all() {
   Status status = h100_properties(&properties);
   if (!status.ok()) return "missing: plans without a device: " + status.text;
   std::string wrong;
+  for (const cudnnDataType_t dtype : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16})
+    for (const bool splits_heads : {false, true}) {
+      status = describe_attention(dtype, splits_heads);
+      if (!status.ok()) wrong += "attention: " + status.text + "\n";
+    }
   for (const cudnnDataType_t dtype : {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_DOUBLE})
     for (const bool last : {false, true})
       for (const bool of_data : {false, true})

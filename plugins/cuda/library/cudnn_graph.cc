@@ -24,8 +24,10 @@ Status Graph::add_tensor(const TensorShape& shape, int64_t* id) {
   HEDDLE_CUDNN_SET(tensor, TENSOR_DIMENSIONS, INT64, shape.rank, shape.dims);
   HEDDLE_CUDNN_SET(tensor, TENSOR_STRIDES, INT64, shape.rank, shape.strides);
   HEDDLE_CUDNN_SET(tensor, TENSOR_UNIQUE_ID, INT64, 1, id);
-  HEDDLE_CUDNN_SET(tensor, TENSOR_BYTE_ALIGNMENT, INT64, 1, &tensor_alignment);
+  const int64_t alignment = shape.is_by_value ? int64_t{sizeof(float)} : tensor_alignment;
+  HEDDLE_CUDNN_SET(tensor, TENSOR_BYTE_ALIGNMENT, INT64, 1, &alignment);
   if (shape.is_virtual) HEDDLE_CUDNN_SET(tensor, TENSOR_IS_VIRTUAL, BOOLEAN, 1, &shape.is_virtual);
+  if (shape.is_by_value) HEDDLE_CUDNN_SET(tensor, TENSOR_IS_BY_VALUE, BOOLEAN, 1, &shape.is_by_value);
   HEDDLE_PLUGIN_CHECK(tensor.finalize());
   tensors_.push_back(std::move(tensor));
   return {};
@@ -97,6 +99,25 @@ Status Graph::add_pointwise(const PointwiseShape& shape, int64_t x, int64_t b, i
   details_.push_back(std::move(pointwise));
   operations_.push_back(std::move(operation));
   return {};
+}
+
+Status Graph::add_attention(int64_t query, int64_t key, int64_t value, int64_t factor, int64_t output) {
+#if CUDNN_VERSION >= 91301
+  if (Api::get().cudnnGetVersion() < 91301) return plugin::unsupported("cuDNN: attention is there from 9.13.1 on");
+  Descriptor operation;
+  HEDDLE_PLUGIN_CHECK(Descriptor::make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, "attention", &operation));
+  HEDDLE_CUDNN_SET_DESCRIPTOR(operation, OPERATION_SDPA_FWD_QDESC, tensor(query));
+  HEDDLE_CUDNN_SET_DESCRIPTOR(operation, OPERATION_SDPA_FWD_KDESC, tensor(key));
+  HEDDLE_CUDNN_SET_DESCRIPTOR(operation, OPERATION_SDPA_FWD_VDESC, tensor(value));
+  HEDDLE_CUDNN_SET_DESCRIPTOR(operation, OPERATION_SDPA_FWD_SCALEDESC, tensor(factor));
+  HEDDLE_CUDNN_SET_DESCRIPTOR(operation, OPERATION_SDPA_FWD_ODESC, tensor(output));
+  HEDDLE_PLUGIN_CHECK(operation.finalize());
+  operations_.push_back(std::move(operation));
+  return {};
+#else
+  static_cast<void>(query + key + value + factor + output);
+  return plugin::unsupported("cuDNN: this plugin was built with headers older than 9.13.1, which have no attention");
+#endif
 }
 
 Status Graph::finish(const Target& target) {

@@ -29,7 +29,8 @@ struct TensorShape {
   int64_t dims[most_dims] = {};
   int64_t strides[most_dims] = {};  // in elements
   cudnnDataType_t dtype = CUDNN_DATA_FLOAT;
-  bool is_virtual = false;  // between two operations, never in memory
+  bool is_virtual = false;   // between two operations, never in memory
+  bool is_by_value = false;  // one number on the host, read when the plan is executed
 };
 
 // Strides of a dense tensor, batch outermost and channels innermost or behind the batch.
@@ -58,6 +59,8 @@ class Graph {
   Status add_convolution(const ConvolutionShape& shape, int64_t x, int64_t w, int64_t y);
   // Without a second operand `b` is -1.
   Status add_pointwise(const PointwiseShape& shape, int64_t x, int64_t b, int64_t y);
+  // output = softmax(factor query key^T) value; dims are batch, head, row, column. `factor`: one f32.
+  Status add_attention(int64_t query, int64_t key, int64_t value, int64_t factor, int64_t output);
   Status finish(const Target& target);
   const Descriptor& descriptor() const { return graph_; }
 

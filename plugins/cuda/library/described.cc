@@ -196,6 +196,7 @@ void fill_cublaslt(Api& api) {
 
 void fill_cudnn(Api& api) {
   api.cudnnGetErrorString = [](cudnnStatus_t) { return "it is not here"; };
+  api.cudnnGetVersion = [] { return size_t{CUDNN_VERSION}; };
   api.cudnnCreate = [](cudnnHandle_t* handle) { return *handle = new_handle<cudnnHandle_t>(), CUDNN_STATUS_SUCCESS; };
   api.cudnnBackendCreateDescriptor = [](cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t* made) {
     return *made = new_handle<cudnnBackendDescriptor_t>(), CUDNN_STATUS_SUCCESS;

@@ -109,6 +109,8 @@ cudnnStatus_t bind_tensor(Process& process, const char* call, const TensorInfo& 
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(tensor.alignment) != 0)
     return broken(process, Rule::cudnn_alignment, call, name, CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
   Block* const block = process.memory.block_at(data);
+  if (tensor.is_by_value)
+    return block ? broken(process, Rule::cudnn_memory, call, name + " is by value", CUDNN_STATUS_EXECUTION_FAILED) : CUDNN_STATUS_SUCCESS;
   if (!block || block->device != device || data + tensor.bytes() > block->data + block->bytes)
     return broken(process, Rule::cudnn_memory, call, name, CUDNN_STATUS_EXECUTION_FAILED);
   binding.blocks.push_back(block);

@@ -116,6 +116,25 @@ void for_each_row(const OperationInfo& o, const Body& body) {
   });
 }
 
+// softmax(factor query key^T) value, row by row.
+void attend(const OperationInfo& o, const Values& query, const Values& key, const Values& value, double factor, Values& result) {
+  const auto images = static_cast<size_t>(o.x.dims[0] * o.x.dims[1]), rows = static_cast<size_t>(o.x.dims[2]),
+             keys = static_cast<size_t>(o.w.dims[2]), depth = static_cast<size_t>(o.x.dims[3]), width = static_cast<size_t>(o.y.dims[3]);
+  Values weights(keys);
+  for (size_t row = 0; row < images * rows; ++row) {
+    const size_t image = row / rows;
+    for (size_t k = 0; k < keys; ++k) {
+      weights[k] = 0;
+      for (size_t c = 0; c < depth; ++c) weights[k] += factor * query[row * depth + c] * key[(image * keys + k) * depth + c];
+    }
+    const double most = *std::max_element(weights.begin(), weights.end());
+    double sum = 0;
+    for (double& weight : weights) sum += weight = std::exp(weight - most);
+    for (size_t c = 0; c < width; ++c)
+      for (size_t k = 0; k < keys; ++k) result[row * width + c] += weights[k] / sum * value[(image * keys + k) * width + c];
+  }
+}
+
 double pointwise(const OperationInfo& o, double x, double b) {
   switch (o.mode) {
     case CUDNN_POINTWISE_ADD:
@@ -165,6 +184,8 @@ void compute(const GraphInfo& graph, const EngineInfo& engine, const std::map<in
       const Values* const b = o.has_b ? &value_of(o.w) : nullptr;
       for (size_t i = 0; i < result.size(); ++i)
         result[i] = pointwise(o, x[broadcast_place(o.x, to, i)], b ? (*b)[broadcast_place(o.w, to, i)] : 0);
+    } else if (o.kind == OperationInfo::Kind::attention) {
+      attend(o, value_of(o.x), value_of(o.w), value_of(o.value), o.has_factor ? value_of(o.factor)[0] : 1, result);
     } else {
       const TensorInfo& from = o.kind == OperationInfo::Kind::convolution ? o.x : o.y;
       const auto as_read = [&](const TensorInfo& t) {

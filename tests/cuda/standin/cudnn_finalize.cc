@@ -23,6 +23,8 @@ CudnnProblem finalize_tensor(BackendDescriptor& d) {
   t.strides = d.integers(CUDNN_ATTR_TENSOR_STRIDES);
   t.dtype = d.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   t.is_virtual = d.has(CUDNN_ATTR_TENSOR_IS_VIRTUAL) && d.value<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+  t.is_by_value = d.has(CUDNN_ATTR_TENSOR_IS_BY_VALUE) && d.value<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE);
+  if (t.is_by_value && t.is_virtual) return bad_shapes("a tensor by value that is virtual");
   if (t.dims.size() != t.strides.size()) return bad_shapes("a tensor of other numbers of dims and strides");
   for (const int64_t n : t.dims)
     if (n < 1) return bad_shapes("a tensor without elements");
@@ -104,6 +106,30 @@ CudnnProblem finalize_pointwise_operation(BackendDescriptor& d) {
   return {};
 }
 
+// Dims are batch, head, row, column.
+CudnnProblem finalize_attention(BackendDescriptor& d) {
+  OperationInfo& o = d.operation;
+  o.kind = OperationInfo::Kind::attention;
+  o.x = d.descriptor(CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC).tensor;
+  o.w = d.descriptor(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC).tensor;
+  o.value = d.descriptor(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC).tensor;
+  o.y = d.descriptor(CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC).tensor;
+  o.has_factor = d.has(CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC);
+  if (o.has_factor) o.factor = d.descriptor(CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC).tensor;
+  for (const TensorInfo* t : {&o.x, &o.w, &o.value, &o.y})
+    if (t->dims.size() != 4) return bad_shapes("attention between tensors of other ranks than four");
+  const auto is = [](const TensorInfo& t, int64_t batch, int64_t heads, int64_t rows, int64_t columns) {
+    return t.dims == std::vector<int64_t>{batch, heads, rows, columns};
+  };
+  const int64_t batch = o.x.dims[0], heads = o.x.dims[1];
+  if (!is(o.w, batch, heads, o.w.dims[2], o.x.dims[3]) || !is(o.value, batch, heads, o.w.dims[2], o.value.dims[3]) ||
+      !is(o.y, batch, heads, o.x.dims[2], o.value.dims[3]))
+    return bad_shapes("attention between tensors whose extents do not go together");
+  if (o.has_factor && (o.factor.element_count() != 1 || o.factor.dtype != CUDNN_DATA_FLOAT))
+    return bad_shapes("attention with a scale that is not one f32");
+  return {};
+}
+
 CudnnProblem bad_graph(const std::string& text) {
   return {CUDNN_STATUS_BAD_PARAM, Rule::cudnn_graph, text};
 }
@@ -134,6 +160,16 @@ CudnnProblem finalize_graph(BackendDescriptor& d) {
 // more memory than there is, and then what will do.
 CudnnProblem finalize_heuristics(BackendDescriptor& d) {
   d.graph = d.descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).graph;
+  if (const OperationInfo& first = d.graph->operations[0]; first.kind == OperationInfo::Kind::attention) {
+    // As cuDNN's documentation has it: "Scaled Dot Product Attention", limits of the head's width and of layouts.
+    const bool halves = first.x.dtype == CUDNN_DATA_HALF || first.x.dtype == CUDNN_DATA_BFLOAT16;
+    bool fits = halves && d.graph->operations.size() == 1;
+    for (const TensorInfo* t : {&first.x, &first.w, &first.value, &first.y})
+      fits = fits && t->dtype == first.x.dtype && t->dims[3] % 8 == 0 && t->dims[3] <= 256 && t->strides[3] == 1;
+    if (!fits) return {CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, {}, "no engine has this attention"};
+    d.engines = {{1, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 4096, true, false}};
+    return {};
+  }
   for (size_t i = 1; i < d.graph->operations.size(); ++i) {
     const cudnnPointwiseMode_t mode = d.graph->operations[i].mode;
     // As cuDNN 9.19 has nothing behind a gradient of data (device_cudnn_test.cc asks it).
@@ -186,6 +222,8 @@ CudnnProblem finalize(BackendDescriptor& d) {
       return finalize_convolution_operation(d);
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
       return finalize_pointwise_operation(d);
+    case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
+      return finalize_attention(d);
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return finalize_graph(d);
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
@@ -212,6 +250,8 @@ uint64_t TensorInfo::bytes() const {
 }
 
 std::vector<const TensorInfo*> OperationInfo::read() const {
+  if (kind == Kind::attention && has_factor) return {&x, &w, &value, &factor};
+  if (kind == Kind::attention) return {&x, &w, &value};
   if (kind == Kind::gradient_of_data) return {&w, &y};
   if (kind == Kind::convolution || has_b) return {&x, &w};
   return {&x};

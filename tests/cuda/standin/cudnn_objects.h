@@ -25,15 +25,18 @@ struct TensorInfo {
   std::vector<int64_t> dims, strides;
   cudnnDataType_t dtype = CUDNN_DATA_FLOAT;
   bool is_virtual = false;
+  bool is_by_value = false;  // lies on the host
   int64_t element_count() const;
   // From the first to behind the last one.
   uint64_t bytes() const;
 };
 
 struct OperationInfo {
-  enum class Kind : uint8_t { convolution, gradient_of_data, pointwise };
+  enum class Kind : uint8_t { convolution, gradient_of_data, pointwise, attention };
   Kind kind = Kind::pointwise;
-  TensorInfo x, w, y;  // of a gradient: w and y are read, x is written
+  TensorInfo x, w, y;        // of a gradient: w and y are read, x is written; of attention: query, key, output
+  TensorInfo value, factor;  // of attention
+  bool has_factor = false;
   std::vector<int64_t> stride, dilation, pad_begin, pad_end;
   cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
   bool has_b = false;  // then it is w

@@ -1,0 +1,34 @@
+// What both kernels of cuda::Attention have in common: the node's shapes, where its elements lie, and its scale.
+#pragma once
+
+#include <cstdint>
+
+#include "heddle/op.h"
+
+namespace heddle::cuda {
+
+// softmax(scale query key^T) value, for each head of each sequence.
+struct AttentionProblem {
+  int64_t batch = 0, heads = 0;
+  int64_t queries = 0, keys = 0;  // rows
+  int64_t depth = 0, width = 0;   // columns of query and key, and of value and output
+  int64_t heads_axis = 1;         // 1: [batch, heads, rows, columns]; 2: [batch, rows, heads, columns]
+  int64_t scores() const { return batch * heads * queries * keys; }
+
+  // Elements from one to the next, of a tensor with so many rows and columns.
+  struct Strides {
+    int64_t batch = 0, head = 0, row = 0;
+  };
+  Strides strides(int64_t rows, int64_t columns) const {
+    if (heads_axis == 1) return {heads * rows * columns, rows * columns, columns};
+    return {rows * heads * columns, columns, heads * columns};
+  }
+};
+
+// From dims, each of rank 4. Errors: extents that do not go together.
+plugin::Status resolve_attention(int64_t heads_axis, plugin::Dims query, plugin::Dims key, plugin::Dims value, AttentionProblem* problem);
+
+// What scores are multiplied with, from the scale's content (input 3; null: there is none, and it is 1). `divides`: by its inverse.
+double read_scale(const void* content, heddle_dtype dtype, bool divides);
+
+}  // namespace heddle::cuda
