@@ -1,5 +1,6 @@
 // Whole nets on the CUDA device, on the library that stands in for NVIDIA's: the host's results, and the calls that it takes.
 #include <algorithm>
+#include <cmath>
 
 #include "conformance/judge.h"
 #include "device_program.h"
@@ -181,6 +182,35 @@ TEST_F(CudaNets, CastsAndFoldsHaveTheHostsBits) {
   ASSERT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();
   for (const PlanStep& step : there->plan().steps) EXPECT_TRUE(step.on_device || step.type == "Fence") << step.name << " is on the host";
   EXPECT_EQ(there->outputs(), host->outputs());
+  EXPECT_EQ(broken(), "");
+}
+
+// Pow of a base and an exponent whose dtypes differ, and what it leaves of them.
+template <class Base, class Exponent>
+void check_powers(DType base_dtype, const std::vector<Base>& bases, DType exponent_dtype, const std::vector<Exponent>& exponents) {
+  const Shape shape{static_cast<int64_t>(bases.size())};
+  NetBuilder b("powers");
+  b.output(b.add1("Pow", "powers", {b.input("base", base_dtype, shape), b.input("exponent", exponent_dtype, shape)}));
+  auto there = prepare(cuda_runtime(), b.finish(), on_cuda());
+  ASSERT_TRUE(there.ok()) << there.status().text();
+  for (const PlanStep& step : there->plan().steps) EXPECT_TRUE(step.on_device || step.type == "Fence") << step.name << " is on the host";
+  ASSERT_TRUE(there->context.bind_input(0, bases.data()).ok() && there->context.bind_input(1, exponents.data()).ok());
+  const Status status = there->context.run();
+  ASSERT_TRUE(status.ok()) << status.text();
+  const TensorView powers = there->context.output(0);
+  ASSERT_EQ(powers.dtype, base_dtype);
+  for (size_t i = 0; i < bases.size(); ++i) {
+    const auto expected = static_cast<Base>(std::pow(static_cast<double>(bases[i]), static_cast<double>(exponents[i])));
+    EXPECT_EQ(static_cast<const Base*>(powers.data)[i], expected) << +bases[i] << " ^ " << +exponents[i];
+  }
+}
+
+TEST_F(CudaNets, PowersOfTwoDtypesHaveAKernelOfTheirOwn) {
+  const std::vector<float> bases = {1.5f, -2, 0.25f, 3, -0.5f, 7, -0.0f, 2};
+  check_powers<float, int32_t>(DType::f32, bases, DType::i32, {2, 3, -2, 0, 5, 1, 3, 100});
+  check_powers<float, int64_t>(DType::f32, bases, DType::i64, {2, 3, -2, 0, 5, 1, 3, -140});
+  // In f64, and toward zero to integers; 46340^2 and 3^19 have no neighbour in f32.
+  check_powers<int32_t, float>(DType::i32, {2, 9, -3, 10, -2, 46340, 3, 5}, DType::f32, {3, 0.5f, 2, -1, 5, 2, 19, 2.5f});
   EXPECT_EQ(broken(), "");
 }
 

@@ -1,4 +1,6 @@
 // Inputs and outputs of a net that lie on a device: nothing crosses to the host for them.
+#include <set>
+
 #include "device_support.h"
 
 namespace heddle {
@@ -86,6 +88,37 @@ TEST_P(PlacedPorts, WhatIsHandedThroughIsCopiedOnTheDevice) {
   ASSERT_TRUE(context->bind_output(0, to.memory.get()).ok());
   ASSERT_TRUE(context->run().ok());
   EXPECT_EQ(to.content(), from.content());
+}
+
+// Kernels read and write 16 bytes at once, whatever a value's size.
+TEST_P(PlacedPorts, AddressesAreMultiplesOf64) {
+  NetBuilder b("odd");
+  const ValueId x = b.input("x", DType::f32, Shape{3, 3});
+  std::vector<std::pair<std::string, std::string>> ports;
+  for (int i = 0; i < 5; ++i) {
+    const std::string number = std::to_string(i);
+    const ValueId w = b.constant("w" + number, whole_numbers(Shape{3, 2 * i + 1}, i, 3));
+    b.output(on(b, device_name(0), b.add1("MatMul", "y" + number, {x, w})));
+    ports.emplace_back("y" + number, device_name(0));
+  }
+  auto prepared = prepare(device_runtime(2), b.finish(), placed(ports));
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const Status status = prepared->context.run();
+  ASSERT_TRUE(status.ok()) << status.text();
+  std::set<const void*> addresses;
+  for (uint32_t i = 0; i < prepared->plan().values.size(); ++i) {
+    const PlanValue& value = prepared->plan().values[i];
+    if (value.place.device == 0 || value.place.kind == MemoryPlace::Kind::none) continue;
+    const void* const at = Internals::execution(prepared->context).view(ValueId{i}).data;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(at) % 64, 0u) << value.name;
+    addresses.insert(at);
+  }
+  EXPECT_GE(addresses.size(), 11u) << "x, five constants and five products lie apart";
+  // What is bound has to begin at one too.
+  const OnDevice y(prepared->plan().devices[0].device);
+  const Status bound = prepared->context.bind_output(0, static_cast<char*>(y.memory.get()) + 16);
+  EXPECT_EQ(bound.code(), Code::invalid_argument);
+  EXPECT_NE(bound.text().find("begin at a multiple of 64 bytes"), std::string::npos) << bound.text();
 }
 
 TEST_P(PlacedPorts, MistakesAreNamed) {

@@ -6,6 +6,7 @@
 #include "pointwise/pointwise_compiler.h"
 #include "pointwise/pointwise_frame.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/opcode_ranges.h"
 #include "support/cpu_api.h"
 #include "vector/convert.h"
 
@@ -47,23 +48,6 @@ int wrap_of(heddle_dtype arithmetic) {
       return wrap_u32;
     default:
       return -1;
-  }
-}
-// Operations whose result can leave the range of its operands.
-bool may_overflow(Opcode op) {
-  switch (op) {
-    case Opcode::add:
-    case Opcode::sub:
-    case Opcode::mul:
-    case Opcode::div:
-    case Opcode::pow:
-    case Opcode::shift_left:
-    case Opcode::neg:
-    case Opcode::abs:
-    case Opcode::bit_not:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -190,7 +174,7 @@ Status Program::Compiler::lower_operation(Opcode op, const int* operands, int co
   *value = add_step(function, operands, count, cost_of(op, program_.compute_dtype_));
   if (values_[static_cast<size_t>(*value)].kind == Value::step) values_[static_cast<size_t>(*value)].op = op;
   const int wrap = wrap_of(arithmetic_);
-  if (wrap >= 0 && may_overflow(op)) *value = add_step(set_->extensions[wrap], value, 1, 0.04);
+  if (wrap >= 0 && operators::may_overflow(op)) *value = add_step(set_->extensions[wrap], value, 1, 0.04);
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generate/dtype_names.h"
+#include "generate/kernel_text.h"
 
 namespace heddle::cuda {
 
@@ -50,18 +51,15 @@ Status ChannelLaunches::choose(const Operands& operands, bool varies, KernelSour
   while (n.count % width_ != 0) width_ /= 2;
   one_channel_ = n.inner % width_ == 0;
   wide_ = varies || is_wide(x.element_count);
-  std::string chains, list;
-  HEDDLE_PLUGIN_CHECK(chain.function(dtype_, &chains));
-  ParameterWriter writer(&list, nullptr);
-  all_parameters({}, writer);
-  const std::string entry = source->entry("channels"), scope = entry + "_scope", C = compute_type(dtype_);
-  source->use("channels");
-  source->text += "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " + C + " C;\nstruct Parameters {\n" +
-                  list + "};\n" + chains + "struct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope +
-                  "::C C;\n  static constexpr int WIDTH = " + std::to_string(width_) +
-                  ";\n  static constexpr bool ONE_CHANNEL = " + (one_channel_ ? "true" : "false") + ";\n" + load_member(dtype_, nothing) +
-                  store_member(dtype_, chain) + members() + "};\nHEDDLE_KERNEL(" + entry + ", Parameters, p) {\n  " + walk() +
-                  "<F>(p);\n}\n}\n";
+  KernelText text("channels", wide_);
+  HEDDLE_PLUGIN_CHECK(chain.function(dtype_, &text.helpers));
+  text.type("C", compute_type(dtype_));
+  text.constant("WIDTH", width_);
+  text.constant("ONE_CHANNEL", one_channel_);
+  text.functions += load_member(dtype_, nothing) + store_member(dtype_, chain) + members();
+  all_parameters({}, text.parameters);
+  text.kernel("", std::string(walk()) + "<F>");
+  text.write({"channels"}, source);
   return {};
 }
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "generate/dtype_names.h"
-#include "generate/move/move_source.h"
 #include "shared/dims.h"
 
 namespace heddle::cuda {
@@ -66,15 +65,14 @@ void EinsumLaunches::parameters(const Walk& walk, const Operands& operands, Para
   writer.numbers("strides", strides, labels * static_cast<int>(operands.input_count));
 }
 
-std::string EinsumLaunches::members(const Operands& operands) const {
-  const std::string T = stored_type(dtype_);
-  std::string text = "  HEDDLE_INLINE_MEMBER C factor(const Parameters& p, int operand, i64 at) {\n";
+void EinsumLaunches::functions(const Operands& operands, KernelText* text) const {
+  std::string factor;
   for (uint32_t i = 1; i < operands.input_count; ++i) {
     const std::string number = std::to_string(i);
-    text += "    if (operand == " + number + ") return To<C>::from(p.x" + number + "[at]);\n";
+    factor += "if (operand == " + number + ") return To<C>::from(p.x" + number + "[at]); ";
   }
-  text += "    return To<C>::from(p.x0[at]);\n  }\n";
-  return text + "  HEDDLE_INLINE_MEMBER void store(const Parameters& p, Index at, C value) { p.y[at] = Stored<" + T + ">::of(value); }\n";
+  text->function("C factor(const Parameters& p, int operand, i64 at)", factor + "return To<C>::from(p.x0[at]);");
+  text->function("void store(const Parameters& p, Index at, C value)", "p.y[at] = Stored<T>::of(value);");
 }
 
 Status EinsumLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
@@ -94,29 +92,22 @@ Status EinsumLaunches::choose(const Operands& operands, bool varies, KernelSourc
                                " different dimensions");
   blocks_ = !varies && walk.summed >= long_sum && y.element_count < enough_sums;
   divided_ = blocks_ && walk.summed >= 2 * least_part && y.element_count <= enough_parts / 2;
-  const std::string scope = source->prefix + "einsum_scope";
-  MoveText text;
-  text.scope = "einsum";
-  text.wide = varies || is_wide(y.element_count) || is_wide(walk.summed);
+  KernelText text("einsum", varies || is_wide(y.element_count) || is_wide(walk.summed));
   text.type("T", stored_type(dtype_));
   text.type("C", compute_type(dtype_));
-  text.functions = "  typedef " + scope + "::C C;\n" + members(operands);
+  functions(operands, &text);
   text.constant("OPERANDS", operands.input_count);
   text.constant("OUTER", walk.outer);
   text.constant("INNER", walk.inner);
   text.constant("THREADS", block_threads);
-  text.constant("DIVIDED", divided_ ? 1 : 0);
-  ParameterWriter writer(&text.members, nullptr);
-  parameters(walk, operands, writer);
+  text.constant("DIVIDED", divided_);
+  parameters(walk, operands, text.parameters);
   if (blocks_)
-    text.kernel("blocks", "einsum_blocks<F>", block_threads, true);
+    text.block_kernel("blocks", "einsum_blocks<F>", block_threads);
   else
     text.kernel("threads", "einsum_threads<F>");
   if (divided_) text.kernel("parts", "einsum_parts<F>");
-  source->use("block");
-  source->use("grouped_sum");
-  source->use("einsum");
-  text.write(source);
+  text.write({"block", "grouped_sum", "einsum"}, source);
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "generate/launch_plan.h"
+#include "generate/kernel_text.h"
 #include "shared/products/sum_of_products.h"
 
 namespace heddle::cuda {
@@ -27,7 +27,7 @@ class EinsumLaunches : public Launches {
   };
   plugin::Status look(const Operands& operands, Walk* walk) const;
   void parameters(const Walk& walk, const Operands& operands, ParameterWriter& writer) const;
-  std::string members(const Operands& operands) const;
+  void functions(const Operands& operands, KernelText* text) const;
 
   operators::EquationLabels labels_;
   heddle_dtype dtype_ = HEDDLE_DTYPE_NONE;

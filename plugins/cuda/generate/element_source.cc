@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "generate/dtype_names.h"
+#include "shared/opcode_ranges.h"
 
 namespace heddle::cuda {
 namespace {
@@ -52,23 +53,6 @@ bool of_floats(Opcode op) {
 bool of_integers(Opcode op) {
   return op == Opcode::bit_and || op == Opcode::bit_or || op == Opcode::bit_xor || op == Opcode::bit_not || op == Opcode::shift_left ||
          op == Opcode::shift_right;
-}
-// Operations whose result can leave the range of their operands.
-bool may_overflow(Opcode op) {
-  switch (op) {
-    case Opcode::add:
-    case Opcode::sub:
-    case Opcode::mul:
-    case Opcode::div:
-    case Opcode::pow:
-    case Opcode::shift_left:
-    case Opcode::neg:
-    case Opcode::abs:
-    case Opcode::bit_not:
-      return true;
-    default:
-      return false;
-  }
 }
 
 std::string hexadecimal(uint64_t bits) {
@@ -136,7 +120,7 @@ Status element_function(const expression::Program& program, heddle_dtype arithme
       for (const int32_t operand : {instruction.a, instruction.b, instruction.c})
         if (operand >= 0) value += (value.back() == '(' ? "t" : ", t") + std::to_string(operand);
       value += ")";
-      if (wrap && may_overflow(instruction.op)) value = std::string(wrap) + "(" + value + ")";
+      if (wrap && operators::may_overflow(instruction.op)) value = std::string(wrap) + "(" + value + ")";
     }
     body += "  const " + type + " t" + std::to_string(k) + " = " + value + ";\n";
   }

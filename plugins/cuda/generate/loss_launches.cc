@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generate/dtype_names.h"
+#include "generate/kernel_text.h"
 
 namespace heddle::cuda {
 namespace {
@@ -30,31 +31,22 @@ void LossLaunches::parameters(const Numbers& n, ParameterWriter& writer) const {
   writer.number("part", n.part);
 }
 
-std::string LossLaunches::text(KernelSource* source) const {
-  std::string members;
-  ParameterWriter writer(&members, nullptr);
-  parameters({}, writer);
-  const std::string C = compute_type(dtype_), Y = stored_type(dtype_), scope = source->prefix + "loss_scope";
-  const std::string S = (dtype_ == HEDDLE_F32 ? "Compensated<" : "Plain<") + C + ">";
-  const auto constant = [](const char* type, const char* name, int value) {
-    return std::string("  static constexpr ") + type + " " + name + " = " + std::to_string(value) + ";\n";
-  };
-  std::string text =
-      "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " + C + " C;\ntypedef " + S +
-      " S;\nstruct Parameters {\n" + members + "};\nstruct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope +
-      "::C C;\n  typedef " + scope + "::S S;\n" + constant("bool", "SOFTMAX", softmax) + constant("bool", "IGNORES", has_ignored) +
-      constant("bool", "MEAN", reduction == LossReduction::mean) + constant("int", "THREADS", loss_threads) +
-      "  HEDDLE_INLINE_MEMBER C weight(const Parameters& p, i64 label) { return " + (weights_ ? "To<C>::from(p.weights[label])" : "(C)1") +
-      "; }\n  HEDDLE_INLINE_MEMBER C score(const Parameters& p, Index at) { return To<C>::from(p.x[at]); }\n"
-      "  HEDDLE_INLINE_MEMBER void store(const Parameters& p, Index at, C loss) { p.y[at] = Stored<" +
-      Y + ">::of(loss); }\n};\n";
-  const auto add = [&](const char* name, const char* body) {
-    text += "HEDDLE_BOUNDED_KERNEL(" + source->entry(name) + ", Parameters, p, " + std::to_string(loss_threads) + ") {\n  " + body +
-            "<F>(p);\n}\n";
-  };
-  if (reduction != LossReduction::none) add("parts", "loss_parts");
-  add("loss", reduction == LossReduction::none ? "loss_each" : "loss_total");
-  return text + "}\n";
+void LossLaunches::write(KernelSource* source) const {
+  KernelText text("loss", wide_);
+  text.type("C", compute_type(dtype_));
+  text.type("S", dtype_ == HEDDLE_F32 ? "Compensated<C>" : "Plain<C>");
+  text.constant("SOFTMAX", softmax);
+  text.constant("IGNORES", has_ignored);
+  text.constant("MEAN", reduction == LossReduction::mean);
+  text.constant("THREADS", loss_threads);
+  text.function("C weight(const Parameters& p, i64 label)", weights_ ? "return To<C>::from(p.weights[label]);" : "return (C)1;");
+  text.function("C score(const Parameters& p, Index at)", "return To<C>::from(p.x[at]);");
+  text.function("void store(const Parameters& p, Index at, C loss)",
+                std::string("p.y[at] = Stored<") + stored_type(dtype_) + ">::of(loss);");
+  parameters({}, text.parameters);
+  if (reduction != LossReduction::none) text.block_kernel("parts", "loss_parts<F>", loss_threads);
+  text.block_kernel("", reduction == LossReduction::none ? "loss_each<F>" : "loss_total<F>", loss_threads);
+  text.write({"block", "folds", "loss"}, source);
 }
 
 Status LossLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
@@ -76,9 +68,7 @@ Status LossLaunches::choose(const Operands& operands, bool varies, KernelSource*
     }
   }
   kernel_ = static_cast<uint32_t>(source->entries.size());
-  if (!operands.output(0)) return {};
-  for (const char* const name : {"block", "folds", "loss"}) source->use(name);
-  source->text += text(source);
+  if (operands.output(0)) write(source);
   return {};
 }
 

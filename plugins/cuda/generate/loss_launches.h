@@ -29,7 +29,7 @@ class LossLaunches : public Launches {
     uint64_t known = 0, partial = 0;
   };
   void parameters(const Numbers& numbers, ParameterWriter& writer) const;
-  std::string text(KernelSource* source) const;
+  void write(KernelSource* source) const;
 
   heddle_dtype dtype_ = HEDDLE_DTYPE_NONE, labels_ = HEDDLE_I64;
   bool wide_ = false, weights_ = false;

@@ -27,15 +27,11 @@ Status DrawLaunches::choose(const Operands& operands, bool varies, KernelSource*
   if (operands.writes_nothing() && !varies) return {};
   const heddle_tensor& y = *operands.output(0);
   const heddle_tensor* const x = operands.input(0);
-  MoveText text;
-  text.scope = "draw";
-  text.wide = varies || is_wide(y.element_count) || (x && is_wide(x->element_count));
-  ParameterWriter writer(&text.members, nullptr);
+  KernelText text("draw", varies || is_wide(y.element_count) || (x && is_wide(x->element_count)));
   describe(operands, &text);
-  parameters(operands, writer);
+  parameters(operands, text.parameters);
   source->contract = false;
-  for (const char* const name : {"block", "some", "random"}) source->use(name);
-  text.write(source);
+  text.write({"block", "some", "random"}, source);
   return {};
 }
 
@@ -60,17 +56,15 @@ void add_state(const operators::Seed& seed, ParameterWriter& writer) {
   writer.number("seed", static_cast<int64_t>(seed.own()));
 }
 
-std::string type_of(const char* name, const std::string& is) {
-  return "  typedef " + is + " " + name + ";\n";
-}
-
 }  // namespace
 
 // ---------------------------------------------------------------- RandomNormal, RandomUniform
 
-void NumbersLaunches::describe(const Operands& operands, MoveText* text) const {
+void NumbersLaunches::describe(const Operands& operands, KernelText* text) const {
   const heddle_tensor& y = *operands.output(0);
-  text->functions = type_of("T", stored_type(y.dtype)) + type_of("R", compute_type(y.dtype)) + type_of("Bits", unit_type(width(y)));
+  text->type("T", stored_type(y.dtype));
+  text->type("R", compute_type(y.dtype));
+  text->type("Bits", unit_type(width(y)));
   text->constant("NORMAL", numbers.normal);
   text->kernel("numbers", "draw_numbers<F>");
 }
@@ -87,8 +81,9 @@ void NumbersLaunches::parameters(const Operands& operands, ParameterWriter& writ
 
 // ---------------------------------------------------------------- Bernoulli
 
-void BernoulliLaunches::describe(const Operands& operands, MoveText* text) const {
-  text->functions = type_of("T", unit_type(width(*operands.output(0)))) + type_of("X", stored_type(operands.input(0)->dtype));
+void BernoulliLaunches::describe(const Operands& operands, KernelText* text) const {
+  text->type("T", unit_type(width(*operands.output(0))));
+  text->type("X", stored_type(operands.input(0)->dtype));
   text->kernel("choices", "draw_choices<F>");
 }
 
@@ -103,10 +98,10 @@ void BernoulliLaunches::parameters(const Operands& operands, ParameterWriter& wr
 
 // ---------------------------------------------------------------- Multinomial
 
-void MultinomialLaunches::describe(const Operands& operands, MoveText* text) const {
-  text->functions = type_of("T", stored_type(operands.output(0)->dtype));
+void MultinomialLaunches::describe(const Operands& operands, KernelText* text) const {
+  text->type("T", stored_type(operands.output(0)->dtype));
   text->constant("THREADS", move_threads);
-  text->kernel("classes", "draw_classes<F>", move_threads, true);
+  text->block_kernel("classes", "draw_classes<F>", move_threads);
 }
 
 // A block has sums of its own. So much scratch that fewer rows, or classes, need no more.
@@ -139,16 +134,16 @@ Status DropoutLaunches::check(const Operands& operands) const {
   return operators::check_dropout_ratio(operators::number_at(ratio, 0));
 }
 
-void DropoutLaunches::describe(const Operands& operands, MoveText* text) const {
+void DropoutLaunches::describe(const Operands& operands, KernelText* text) const {
   const heddle_tensor& y = *operands.output(0);
-  text->functions = type_of("T", stored_type(y.dtype)) + type_of("C", compute_type(y.dtype));
+  text->type("T", stored_type(y.dtype));
+  text->type("C", compute_type(y.dtype));
   text->constant("MASK", operands.output(1) != nullptr);
   const auto* const known = static_cast<const uint8_t*>(operands.constant_bytes(training_port));
   const bool never = !operands.input(training_port) || (known && *known == 0);
-  text->functions += std::string("  HEDDLE_INLINE_MEMBER double ratio([[maybe_unused]] const Parameters& p) { return ") +
-                     (operands.input(ratio_port) ? "To<double>::from(p.ratio[0])" : "0.5") + "; }\n" +
-                     "  HEDDLE_INLINE_MEMBER bool trains([[maybe_unused]] const Parameters& p) { return " +
-                     (never ? "false" : "p.training[0].byte != 0") + "; }\n";
+  text->function("double ratio([[maybe_unused]] const Parameters& p)",
+                 operands.input(ratio_port) ? "return To<double>::from(p.ratio[0]);" : "return 0.5;");
+  text->function("bool trains([[maybe_unused]] const Parameters& p)", never ? "return false;" : "return p.training[0].byte != 0;");
   text->kernel("dropout", "drop_out<F>");
 }
 

@@ -20,7 +20,7 @@ class DrawLaunches : public Launches {
 
  protected:
   // Types and constants.
-  virtual void describe(const Operands& operands, MoveText* text) const = 0;
+  virtual void describe(const Operands& operands, KernelText* text) const = 0;
   // In choose, of what may be read there.
   virtual plugin::Status check(const Operands&) const { return {}; }
   // Elements that a block of the generator has numbers for.
@@ -38,23 +38,23 @@ class NumbersLaunches final : public DrawLaunches {
 
  private:
   int64_t numbers_per_block(const Operands& operands) const override { return operands.output(0)->dtype == HEDDLE_F64 ? 2 : 4; }
-  void describe(const Operands& operands, MoveText* text) const override;
+  void describe(const Operands& operands, KernelText* text) const override;
   void parameters(const Operands& operands, ParameterWriter& writer) const override;
 };
 
 class BernoulliLaunches final : public DrawLaunches {
-  void describe(const Operands& operands, MoveText* text) const override;
+  void describe(const Operands& operands, KernelText* text) const override;
   void parameters(const Operands& operands, ParameterWriter& writer) const override;
 };
 
 class MultinomialLaunches final : public DrawLaunches {
-  void describe(const Operands& operands, MoveText* text) const override;
+  void describe(const Operands& operands, KernelText* text) const override;
   int64_t divide(const Operands& operands, LaunchPlan* plan) const override;
   void parameters(const Operands& operands, ParameterWriter& writer) const override;
 };
 
 class DropoutLaunches final : public DrawLaunches {
-  void describe(const Operands& operands, MoveText* text) const override;
+  void describe(const Operands& operands, KernelText* text) const override;
   plugin::Status check(const Operands& operands) const override;
   void parameters(const Operands& operands, ParameterWriter& writer) const override;
 };

@@ -19,13 +19,6 @@ constexpr int64_t most_walked_bytes = int64_t{1} << 20, most_read_bytes = int64_
 constexpr const char* activation_names[] = {"relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
                                             "scaled_tanh", "hard_sigmoid", "elu",     "softsign", "softplus"};
 
-std::string constant(const char* type, const char* name, int64_t value) {
-  return std::string("  static constexpr ") + type + " " + name + " = " + std::to_string(value) + ";\n";
-}
-std::string function(const std::string& head, const std::string& body) {
-  return "  HEDDLE_INLINE_MEMBER " + head + " { " + body + " }\n";
-}
-
 }  // namespace
 
 bool RecurrentLaunches::walks() const {
@@ -77,7 +70,7 @@ void RecurrentLaunches::parameters(ParameterWriter& writer) const {
 }
 
 // Function k of a direction, and of two where they differ.
-std::string RecurrentLaunches::activations_text() const {
+void RecurrentLaunches::activation_functions(KernelText* text) const {
   const auto call = [&](size_t i) {
     const std::string number = std::to_string(i);
     return std::string("activation_") + activation_names[static_cast<size_t>(activations[i].kind)] + "<C>(x, (C)p.alpha" + number +
@@ -86,36 +79,43 @@ std::string RecurrentLaunches::activations_text() const {
   const auto same = [](const RecurrentActivation& a, const RecurrentActivation& b) {
     return a.kind == b.kind && a.alpha == b.alpha && a.beta == b.beta;
   };
-  std::string text;
   for (size_t k = 0; k < functions(); ++k) {
     const size_t other = functions() + k;
     const bool alike = shape.directions == 1 || same(activations[k], activations[other]);
-    text += function("C activated" + std::to_string(k) + "(const Parameters& p, Index d, C x)",
-                     "return " + (alike ? call(k) : "d == 0 ? " + call(k) + " : " + call(other)) + ";");
+    text->function("C activated" + std::to_string(k) + "(const Parameters& p, Index d, C x)",
+                   "return " + (alike ? call(k) : "d == 0 ? " + call(k) + " : " + call(other)) + ";");
   }
-  return text;
 }
 
-std::string RecurrentLaunches::members_text() const {
-  const std::string zero = "return (C)0;";
-  const auto reads = [&](const char* name, bool given, const char* member) {
-    return function(std::string("C ") + name + "(const Parameters& p, Index at)",
-                    given ? std::string("return p.") + member + "[at];" : zero);
+void RecurrentLaunches::members(KernelText* text) const {
+  const auto reads = [&](const char* name, uint32_t port, const char* member) {
+    text->function(std::string("C ") + name + "(const Parameters& p, Index at)",
+                   has_[port] ? std::string("return p.") + member + "[at];" : "return (C)0;");
   };
   const auto writes = [&](const char* name, bool asked, const char* member) {
-    return function(std::string("void ") + name + "(const Parameters& p, Index at, C x)",
-                    asked ? std::string("p.") + member + "[at] = x;" : std::string());
+    text->function(std::string("void ") + name + "(const Parameters& p, Index at, C x)",
+                   asked ? std::string("p.") + member + "[at] = x;" : "");
   };
-  return constant("int", "CELL", static_cast<int>(cell)) + constant("int", "MOST_HIDDEN", most_hidden) + constant("int", "GATES", gates()) +
-         constant("int", "DIRECTIONS", shape.directions) + constant("bool", "BATCH_FIRST", shape.batch_first) +
-         constant("bool", "PEEPHOLES", has_[operators::port_p]) + constant("bool", "RESETS_BEFORE", resets_before()) +
-         constant("bool", "INPUT_FORGET", cell == RecurrentCell::lstm && variant) +
-         function("bool backward(Index d)", backward ? "return true;" : "return d == 1;") +
-         function("i64 length(const Parameters& p, Index b)",
-                  has_[operators::port_lengths] ? "return (i64)p.lengths[b];" : "return p.times;") +
-         reads("bias", has_[operators::port_b], "bias") + reads("peephole", has_[operators::port_p], "peepholes") +
-         reads("initial_h", has_[operators::port_h], "initial_h") + reads("initial_c", has_[operators::port_c], "initial_c") +
-         writes("put_y", y_, "y") + writes("put_h", y_h_, "y_h") + writes("put_c", y_c_, "y_c") + activations_text();
+  text->type("C", compute_type(dtype_));
+  text->constant("CELL", static_cast<int>(cell));
+  text->constant("MOST_HIDDEN", most_hidden);
+  text->constant("GATES", gates());
+  text->constant("DIRECTIONS", shape.directions);
+  text->constant("BATCH_FIRST", shape.batch_first);
+  text->constant("PEEPHOLES", has_[operators::port_p]);
+  text->constant("RESETS_BEFORE", resets_before());
+  text->constant("INPUT_FORGET", cell == RecurrentCell::lstm && variant);
+  text->function("bool backward(Index d)", backward ? "return true;" : "return d == 1;");
+  text->function("i64 length(const Parameters& p, Index b)",
+                 has_[operators::port_lengths] ? "return (i64)p.lengths[b];" : "return p.times;");
+  reads("bias", operators::port_b, "bias");
+  reads("peephole", operators::port_p, "peepholes");
+  reads("initial_h", operators::port_h, "initial_h");
+  reads("initial_c", operators::port_c, "initial_c");
+  writes("put_y", y_, "y");
+  writes("put_h", y_h_, "y_h");
+  writes("put_c", y_c_, "y_c");
+  activation_functions(text);
 }
 
 void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
@@ -126,28 +126,17 @@ void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
   y_c_ = operands.output(2) != nullptr;
   wide_ = is_wide(shape.directions * shape.batches * std::max<int64_t>(shape.times, 1) * gates() * shape.hidden);
   place();
-  source->use("block");
-  source->use("recurrent");
-  std::string members;
-  ParameterWriter writer(&members, nullptr);
-  parameters(writer);
-  const std::string scope = source->prefix + "recurrent_scope";
-  source->text += "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " + compute_type(dtype_) +
-                  " C;\nstruct Parameters {\n" + members + "};\nstruct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope +
-                  "::C C;\n" + members_text() + "};\n";
-  const auto add = [&](const char* name) {
-    source->text += "HEDDLE_KERNEL(" + source->entry(std::string("recurrent_") + name) + ", Parameters, p) {\n  recurrent_" + name +
-                    "<F, Parameters>(p);\n}\n";
-  };
+  KernelText text("recurrent", wide_);
+  members(&text);
+  parameters(text.parameters);
   if (walks()) {
-    source->text += "HEDDLE_BOUNDED_KERNEL(" + source->entry("recurrent_walk") + ", Parameters, p, " + std::to_string(walk_threads) +
-                    ") {\n  recurrent_walk<F, Parameters>(p);\n}\n";
+    text.block_kernel("walk", "recurrent_walk<F, Parameters>", walk_threads);
   } else {
-    add("begin");
-    add("step");
-    if (resets_before()) add("reset");
+    text.kernel("begin", "recurrent_begin<F, Parameters>");
+    text.kernel("step", "recurrent_step<F, Parameters>");
+    if (resets_before()) text.kernel("reset", "recurrent_reset<F, Parameters>");
   }
-  source->text += "}\n";
+  text.write({"block", "recurrent"}, source);
 }
 
 Step RecurrentLaunches::launch(Kernel kernel) const {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "generate/launch_plan.h"
+#include "generate/kernel_text.h"
 #include "heddle/op.h"
 #include "shared/recurrent/recurrent_activation.h"
 #include "shared/recurrent/recurrent_shape.h"
@@ -51,8 +51,8 @@ class RecurrentLaunches {
  private:
   void place();
   void parameters(ParameterWriter& writer) const;
-  std::string members_text() const;
-  std::string activations_text() const;
+  void members(KernelText* text) const;
+  void activation_functions(KernelText* text) const;
 
   heddle_dtype dtype_ = HEDDLE_F32;
   bool wide_ = false, y_ = false, y_h_ = false, y_c_ = false;

@@ -12,30 +12,24 @@ Status UpdateLaunches::choose(const Operands& operands, bool varies, KernelSourc
   const heddle_tensor& y = *operands.output(0);
   if (operands.writes_nothing() && !varies) return {};
   if (of_ == Update::assign) {
-    source->use("move");
     write_bytes_copy(source, varies || is_wide(static_cast<int64_t>(y.byte_size)));
     return {};
   }
-  MoveText text;
-  text.scope = "update";
-  text.wide = varies || is_wide(y.element_count);
-  ParameterWriter writer(&text.members, nullptr);
-  parameters(operands, writer);
+  KernelText text("update", varies || is_wide(y.element_count));
+  parameters(operands, text.parameters);
   if (of_ == Update::increment) {
     text.kernel("update", "count_on");
   } else {
     const bool sgd = of_ == Update::sgd;
-    text.functions = std::string("  typedef ") + stored_type(y.dtype) + " T;\n  typedef " + compute_type(y.dtype) + " C;\n" +
-                     "  HEDDLE_INLINE_MEMBER C amount([[maybe_unused]] const Parameters& p) { return " +
-                     (sgd ? "(C)To<double>::from(p.rate[0])" : "(C)1") + "; }\n" +
-                     "  HEDDLE_INLINE_MEMBER C next(C variable, C value, [[maybe_unused]] C amount) { return " +
-                     (sgd ? "op_sub(variable, op_mul(amount, value))" : "op_add(variable, value)") + "; }\n";
+    text.type("T", stored_type(y.dtype));
+    text.type("C", compute_type(y.dtype));
+    text.function("C amount([[maybe_unused]] const Parameters& p)", sgd ? "return (C)To<double>::from(p.rate[0]);" : "return (C)1;");
+    text.function("C next(C variable, C value, [[maybe_unused]] C amount)",
+                  sgd ? "return op_sub(variable, op_mul(amount, value));" : "return op_add(variable, value);");
     text.kernel("update", "update<F>");
   }
   source->contract = false;
-  source->use("some");
-  source->use("update");
-  text.write(source);
+  text.write({"some", "update"}, source);
   return {};
 }
 

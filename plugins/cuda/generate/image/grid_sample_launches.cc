@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "generate/dtype_names.h"
-#include "generate/move/move_source.h"
+#include "generate/kernel_text.h"
 #include "shared/dims.h"
 
 namespace heddle::cuda {
@@ -39,23 +39,17 @@ Status GridSampleLaunches::choose(const Operands& operands, bool varies, KernelS
   dtype_ = x.dtype;
   grid_dtype_ = operands.input(1)->dtype;
   axes_ = x.rank - 2;
-  MoveText text;
-  text.scope = "sample";
-  text.wide = varies || is_wide(y.element_count);
+  KernelText text("sample", varies || is_wide(y.element_count));
   text.type("T", stored_type(dtype_));
   text.type("C", compute_type(dtype_));
-  text.functions = "  typedef " + source->prefix + "sample_scope::T T;\n  typedef " + source->prefix + "sample_scope::C C;\n";
   text.constant("AXES", axes_);
   text.constant("INTERPOLATION", static_cast<int64_t>(options.interpolation));
   text.constant("PADDING", static_cast<int64_t>(options.padding));
-  text.constant("ALIGNS", options.align_corners ? 1 : 0);
-  ParameterWriter writer(&text.members, nullptr);
-  parameters({}, writer);
+  text.constant("ALIGNS", options.align_corners);
+  parameters({}, text.parameters);
   text.kernel("grid", "grid_sample<F>");
   source->contract = false;  // the host's positions
-  source->use("cubic");
-  source->use("grid_sample");
-  text.write(source);
+  text.write({"cubic", "grid_sample"}, source);
   return {};
 }
 

@@ -23,10 +23,6 @@ const char* lowest_text(heddle_dtype dtype) {
   }
 }
 
-const char* flag(bool set) {
-  return set ? "true" : "false";
-}
-
 }  // namespace
 
 void PoolLaunches::parameters(const Window& window, int64_t count, int64_t channels, ParameterWriter& writer) const {
@@ -54,25 +50,21 @@ void PoolLaunches::parameters(const Window& window, int64_t count, int64_t chann
   writer.number("power", power);
 }
 
-std::string PoolLaunches::members() const {
-  const std::string T = stored_type(dtype_);
-  std::string text = "  HEDDLE_INLINE_MEMBER C lowest() { return " + std::string(lowest_text(dtype_)) +
-                     "; }\n  HEDDLE_INLINE_MEMBER void store(const Parameters& p, Index at, C value) { p.y[at] = Stored<" + T +
-                     ">::of(value); }\n";
-  text += "  HEDDLE_INLINE_MEMBER void store_index(const Parameters& p, Index at, i64 index) {" +
-          std::string(indices_ ? " p.indices[at] = index; " : "") + "}\n";
-  text += "  HEDDLE_INLINE_MEMBER i64 index_of(const Parameters& p, i64 pixel) { return " +
-          std::string(column_major ? "column_major(p, pixel)" : "pixel") + "; }\n";
-  const std::string powered = kind != PoolKind::lp ? "x"
-                              : power == 1         ? "op_abs(x)"
-                              : power == 2         ? "x * x"
-                                                   : "op_pow(op_abs(x), (C)p.power)";
-  text += "  HEDDLE_INLINE_MEMBER C powered(const Parameters& p, C x) { return " + powered + "; }\n";
-  const std::string finished = kind == PoolKind::max || (kind == PoolKind::lp && power == 1) ? "x"
-                               : kind == PoolKind::average                                   ? "divisor > 1 ? x / (C)divisor : x"
-                               : power == 2                                                  ? "op_sqrt(x)"
-                                                                                             : "op_pow(x, (C)1 / (C)p.power)";
-  return text + "  HEDDLE_INLINE_MEMBER C finished(const Parameters& p, C x, double divisor) { return " + finished + "; }\n";
+void PoolLaunches::functions(KernelText* text) const {
+  text->function("C lowest()", std::string("return ") + lowest_text(dtype_) + ";");
+  text->function("void store(const Parameters& p, Index at, C value)",
+                 std::string("p.y[at] = Stored<") + stored_type(dtype_) + ">::of(value);");
+  text->function("void store_index(const Parameters& p, Index at, i64 index)", indices_ ? "p.indices[at] = index;" : "");
+  text->function("i64 index_of(const Parameters& p, i64 pixel)", column_major ? "return column_major(p, pixel);" : "return pixel;");
+  text->function("C powered(const Parameters& p, C x)", kind != PoolKind::lp ? "return x;"
+                                                        : power == 1         ? "return op_abs(x);"
+                                                        : power == 2         ? "return x * x;"
+                                                                             : "return op_pow(op_abs(x), (C)p.power);");
+  text->function("C finished(const Parameters& p, C x, double divisor)",
+                 kind == PoolKind::max || (kind == PoolKind::lp && power == 1) ? "return x;"
+                 : kind == PoolKind::average                                   ? "return divisor > 1 ? x / (C)divisor : x;"
+                 : power == 2                                                  ? "return op_sqrt(x);"
+                                                                               : "return op_pow(x, (C)1 / (C)p.power);");
 }
 
 Status PoolLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
@@ -86,17 +78,15 @@ Status PoolLaunches::choose(const Operands& operands, bool varies, KernelSource*
   if (last_ && indices_) return plugin::unsupported("indices of channels-last images");
   wide_ = varies || is_wide(y.element_count);
   source->contract = false;  // the host's bits
-  std::string list;
-  ParameterWriter writer(&list, nullptr);
-  parameters({}, 0, 0, writer);
-  const std::string entry = source->entry("pool"), scope = entry + "_scope";
-  source->use("grouped_sum");
-  source->use("pool");
-  source->text += "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " + compute_type(dtype_) +
-                  " C;\nstruct Parameters {\n" + list + "};\nstruct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope +
-                  "::C C;\n  static constexpr bool MAX = " + flag(kind == PoolKind::max) + ", LAST = " + flag(last_) +
-                  ", INDICES = " + flag(indices_) + ";\n" + members() + "};\nHEDDLE_KERNEL(" + entry +
-                  ", Parameters, p) {\n  pool_all<F>(p);\n}\n}\n";
+  KernelText text("pool", wide_);
+  text.type("C", compute_type(dtype_));
+  text.constant("MAX", kind == PoolKind::max);
+  text.constant("LAST", last_);
+  text.constant("INDICES", indices_);
+  functions(&text);
+  parameters({}, 0, 0, text.parameters);
+  text.kernel("", "pool_all<F>");
+  text.write({"grouped_sum", "pool"}, source);
   return {};
 }
 

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "generate/launch_plan.h"
+#include "generate/kernel_text.h"
 #include "heddle/op.h"
 #include "shared/image/window.h"
 
@@ -25,7 +24,7 @@ class PoolLaunches : public Launches {
 
  private:
   void parameters(const operators::Window& window, int64_t count, int64_t channels, ParameterWriter& writer) const;
-  std::string members() const;
+  void functions(KernelText* text) const;
 
   heddle_dtype dtype_ = HEDDLE_DTYPE_NONE;
   bool indices_ = false, last_ = false, wide_ = false;

@@ -51,16 +51,11 @@ Limits limits_of(heddle_dtype dtype) {
 
 // To integers the nearest one, ties to the even one; beyond the type's range its limit.
 std::string stored_text(heddle_dtype dtype) {
-  const std::string T = stored_type(dtype), head = "  HEDDLE_INLINE_MEMBER T stored(C value) {\n";
-  if (is_float(dtype)) return head + "    return Stored<" + T + ">::of(value);\n  }\n";
+  const auto stored = [](const std::string& number) { return "return Stored<T>::of(" + number + ");"; };
+  if (is_float(dtype)) return stored("value");
   const Limits limits = limits_of(dtype);
-  const auto limit = [&](const char* number) { return "return Stored<" + T + ">::of(" + number + ");\n"; };
-  return head + "    if (value != value) " + limit("0") + "    if (!(value > (C)(" + limits.least + "))) " + limit(limits.least) +
-         "    if (value >= (C)(" + limits.most + ")) " + limit(limits.most) + "    return Stored<" + T + ">::of(rint(value));\n  }\n";
-}
-
-std::string constant(const char* name, int64_t value) {
-  return std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
+  return "if (value != value) " + stored("0") + " if (!(value > (C)(" + limits.least + "))) " + stored(limits.least) +
+         " if (value >= (C)(" + limits.most + ")) " + stored(limits.most) + " " + stored("rint(value)");
 }
 
 }  // namespace
@@ -170,13 +165,18 @@ void ResizeLaunches::parameters(const Walk& walk, int64_t count, uint64_t weight
   writer.numbers("scale", walk.scale, walk.rank);
 }
 
-std::string ResizeLaunches::members(const Walk& walk) const {
+void ResizeLaunches::members(const Walk& walk, KernelText* text) const {
   const operators::ResizeOptions& options = node.options;
-  std::string text = constant("RANK", walk.rank) + constant("INTERPOLATION", static_cast<int>(options.interpolation)) +
-                     constant("COORDINATES", static_cast<int>(options.coordinates)) +
-                     constant("ROUNDING", static_cast<int>(options.rounding)) + constant("ANTIALIAS", options.antialias ? 1 : 0) +
-                     constant("EXCLUDES", options.exclude_outside ? 1 : 0) + stored_text(dtype_);
-  if (crops()) text += "  HEDDLE_INLINE_MEMBER double roi(const Parameters& p, i64 entry) { return To<double>::from(p.roi[entry]); }\n";
+  text->type("T", stored_type(dtype_));
+  text->type("C", sum_type(dtype_));
+  text->constant("RANK", walk.rank);
+  text->constant("INTERPOLATION", static_cast<int>(options.interpolation));
+  text->constant("COORDINATES", static_cast<int>(options.coordinates));
+  text->constant("ROUNDING", static_cast<int>(options.rounding));
+  text->constant("ANTIALIAS", options.antialias);
+  text->constant("EXCLUDES", options.exclude_outside);
+  text->function("T stored(C value)", stored_text(dtype_));
+  if (crops()) text->function("double roi(const Parameters& p, i64 entry)", "return To<double>::from(p.roi[entry]);");
   // Where nothing varies they are constants, but for kernels that are as wide as the scale of their axis says.
   std::string taps = "p.taps[axis]";
   if (!varies_ && !options.antialias) {
@@ -184,7 +184,7 @@ std::string ResizeLaunches::members(const Walk& walk) const {
     for (int i = 0; i < walk.rank; ++i)
       if (walk.taps[i] > 0) taps = "axis == " + std::to_string(i) + " ? " + std::to_string(walk.taps[i]) + " : " + taps;
   }
-  return text + "  HEDDLE_INLINE_MEMBER i64 taps(const Parameters& p, int axis) { return " + taps + "; }\n";
+  text->function("i64 taps(const Parameters& p, int axis)", "return " + taps + ";");
 }
 
 Status ResizeLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
@@ -203,15 +203,9 @@ Status ResizeLaunches::choose(const Operands& operands, bool varies, KernelSourc
   else
     HEDDLE_PLUGIN_CHECK(look(operands, &walk));
   source->contract = false;  // the host's positions
-  MoveText text;
-  text.scope = "resize";
-  text.wide = wide_;
-  text.type("T", stored_type(dtype_));
-  text.type("C", sum_type(dtype_));
-  text.functions =
-      "  typedef " + source->prefix + "resize_scope::T T;\n  typedef " + source->prefix + "resize_scope::C C;\n" + members(walk);
-  ParameterWriter writer(&text.members, nullptr);
-  parameters(walk, 0, 0, 0, writer);
+  KernelText text("resize", wide_);
+  members(walk, &text);
+  parameters(walk, 0, 0, 0, text.parameters);
   picked_ = 0;
   if (!is_nearest() && (varies_ || walk.places > 0)) {
     text.kernel("tables", "resize_tables<F>");
@@ -219,10 +213,7 @@ Status ResizeLaunches::choose(const Operands& operands, bool varies, KernelSourc
     picked_ = 2;
   }
   if (is_nearest() || varies_ || walk.places == 0) text.kernel("picked", "resize_picked<F>");
-  source->use("move");
-  source->use("cubic");
-  source->use("resize");
-  text.write(source);
+  text.write({"move", "cubic", "resize"}, source);
   return {};
 }
 

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "generate/launch_plan.h"
+#include "generate/kernel_text.h"
 #include "shared/image/resize_node.h"
 
 namespace heddle::cuda {
@@ -36,7 +35,7 @@ class ResizeLaunches : public Launches {
   plugin::Status look(const Operands& operands, Walk* walk) const;
   void walk_axes(const operators::ResizeAxis* axes, const heddle_tensor& x, Walk* walk) const;
   void parameters(const Walk& walk, int64_t count, uint64_t weights, uint64_t positions, ParameterWriter& writer) const;
-  std::string members(const Walk& walk) const;
+  void members(const Walk& walk, KernelText* text) const;
   bool crops() const { return node.options.coordinates == operators::Coordinates::tf_crop_and_resize; }
   bool is_nearest() const { return node.options.interpolation == operators::Interpolation::nearest; }
   uint64_t take_tables(int64_t weights, LaunchPlan* plan, uint64_t* positions) const;

@@ -1,7 +1,7 @@
 #include "generate/image/roi_align_launches.h"
 
 #include "generate/dtype_names.h"
-#include "generate/move/move_source.h"
+#include "generate/kernel_text.h"
 
 namespace heddle::cuda {
 
@@ -34,22 +34,16 @@ void RoiAlignLaunches::parameters(const Operands& operands, ParameterWriter& wri
 Status RoiAlignLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
   if (operands.writes_nothing() && !varies) return {};
   dtype_ = operands.input(0)->dtype;
-  MoveText text;
-  text.scope = "roi";
-  text.wide = varies || is_wide(operands.output(0)->element_count);
+  KernelText text("roi", varies || is_wide(operands.output(0)->element_count));
   text.type("T", stored_type(dtype_));
   text.type("C", compute_type(dtype_));
-  text.functions = "  typedef " + source->prefix + "roi_scope::T T;\n  typedef " + source->prefix +
-                   "roi_scope::C C;\n  HEDDLE_INLINE_MEMBER C lowest() { return -(C)float_of(0x7f800000u); }\n";
-  text.constant("MAX", options.takes_max ? 1 : 0);
-  text.constant("HALF_PIXEL", options.half_pixel ? 1 : 0);
-  ParameterWriter writer(&text.members, nullptr);
-  parameters(operands, writer);
+  text.function("C lowest()", "return -(C)float_of(0x7f800000u);");
+  text.constant("MAX", options.takes_max);
+  text.constant("HALF_PIXEL", options.half_pixel);
+  parameters(operands, text.parameters);
   text.kernel("align", "roi_align<F>");
   source->contract = false;  // the host's places
-  source->use("grouped_sum");
-  source->use("roi_align");
-  text.write(source);
+  text.write({"grouped_sum", "roi_align"}, source);
   return {};
 }
 

@@ -129,22 +129,19 @@ Status BoxLaunches::choose(const Operands& operands, bool varies, KernelSource* 
     tiled_ = units.tiled;
     rank_ = tiled_ ? std::max(units.box.rank, 3) : units.box.rank;
   }
-  MoveText text;
-  text.scope = "box";
-  text.wide = wide_;
+  KernelText text("box", wide_);
   text.type("T", unit_type(unit_));
-  text.functions = "  typedef " + std::string(unit_type(unit_)) + " T;\n";
   text.constant("RANK", tiled_ ? rank_ - 2 : rank_);
   text.constant("SIDE", side_of(unit_));
   text.constant("THREADS", move_threads);
-  ParameterWriter writer(&text.members, nullptr);
   int64_t blocks = 0;
   if (units.box.rank == 0) units.box.add(1, 1, 1);
-  parameters(units, writer, &blocks);
-  text.kernel("copy", tiled_ ? "copy_tiles<F>" : "copy_box<F>", move_threads, tiled_);
-  source->use("block");
-  source->use("move");
-  text.write(source);
+  parameters(units, text.parameters, &blocks);
+  if (tiled_)
+    text.block_kernel("copy", "copy_tiles<F>", move_threads);
+  else
+    text.kernel("copy", "copy_box<F>");
+  text.write({"block", "move"}, source);
   return {};
 }
 

@@ -17,20 +17,13 @@ Status FillLaunches::choose(const Operands& operands, bool varies, KernelSource*
   if (operands.writes_nothing() && !varies_) return {};
   const heddle_tensor& y = *operands.output(0);
   wide_ = varies_ || is_wide(y.element_count);
-  MoveText text;
-  text.scope = "fill";
-  text.wide = wide_;
+  KernelText text("fill", wide_);
   text.type("T", counts() ? stored_type(y.dtype) : unit_type(static_cast<int64_t>(plugin::byte_width(y.dtype))));
-  text.functions = "  typedef " + std::string(source->prefix) + "fill_scope::T T;\n";
   text.constant("FLOATS", y.dtype == HEDDLE_F32 || y.dtype == HEDDLE_F64);
-  text.members = "  T* y;\n  i64 count;\n";
-  ParameterWriter writer(&text.members, nullptr);
-  parameters(operands, true, writer);
+  all_parameters(operands, true, text.parameters);
   text.kernel("fill", kernel());
   source->contract = false;
-  source->use("move");
-  source->use("fill");
-  text.write(source);
+  text.write({"move", "fill"}, source);
   return {};
 }
 
@@ -41,10 +34,14 @@ Status FillLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   HEDDLE_PLUGIN_CHECK(check(operands));
   const int64_t count = operands.output(0)->element_count;
   ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(count, move_threads)));
-  writer.address("", "T", "y", Address::output, 0);
-  writer.number("count", count);
-  parameters(operands, false, writer);
+  all_parameters(operands, false, writer);
   return {};
+}
+
+void FillLaunches::all_parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const {
+  writer.address("", "T", "y", Address::output, 0);
+  writer.number("count", operands.output(0)->element_count);
+  parameters(operands, for_text, writer);
 }
 
 // ---------------------------------------------------------------- ConstantOfShape

@@ -23,6 +23,9 @@ class FillLaunches : public Launches {
   virtual uint32_t host_operands() const { return 0; }
 
   bool varies_ = false, wide_ = false;
+
+ private:
+  void all_parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const;
 };
 
 class ConstantLaunches final : public FillLaunches {

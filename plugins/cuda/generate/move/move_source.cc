@@ -35,19 +35,6 @@ void write_walk(ParameterWriter& writer, const int64_t* extents, int rank, bool 
   writer.numbers("dividers", dividers, rank);
 }
 
-void MoveText::write(KernelSource* source) const {
-  const std::string name = source->prefix + scope + "_scope";
-  source->text += "namespace " + name + " {\ntypedef " + (wide ? "u64" : "u32") + " Index;\n" + types + "struct Parameters {\n" + members +
-                  "};\nstruct F {\n  typedef " + name + "::Index Index;\n" + functions + "};\n";
-  for (const Kernel& kernel : kernels_) {
-    const std::string entry = source->entry(scope + "_" + kernel.name);
-    source->text += (kernel.together ? "HEDDLE_BOUNDED_KERNEL(" + entry + ", Parameters, p, " + std::to_string(kernel.threads) + ")"
-                                     : "HEDDLE_KERNEL(" + entry + ", Parameters, p)") +
-                    " {\n  " + kernel.body + "(p);\n}\n";
-  }
-  source->text += "}\n";
-}
-
 namespace {
 
 void copy_parameters(uint32_t input, int64_t bytes, ParameterWriter& writer) {
@@ -59,13 +46,10 @@ void copy_parameters(uint32_t input, int64_t bytes, ParameterWriter& writer) {
 }  // namespace
 
 void write_bytes_copy(KernelSource* source, bool wide) {
-  MoveText text;
-  text.scope = "data";
-  text.wide = wide;
-  ParameterWriter writer(&text.members, nullptr);
-  copy_parameters(0, 0, writer);
+  KernelText text("data", wide);
+  copy_parameters(0, 0, text.parameters);
   text.kernel("copy", "copy_bytes<Index>");
-  text.write(source);
+  text.write({"move"}, source);
 }
 
 void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan, uint32_t input) {

@@ -1,13 +1,10 @@
-// What the sources of kernels that move elements (text/move.cuh) have in common: units, dividers, and the text around a kernel.
+// What the sources of kernels that move elements (text/move.cuh) have in common: units and dividers.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "generate/launch_plan.h"
+#include "generate/kernel_text.h"
 #include "shared/operator_api.h"
 
 namespace heddle::cuda {
@@ -27,35 +24,7 @@ int64_t divider_of(int64_t divisor, bool wide);
 // Extents of a walk through dimensions (offset_of), and what it divides by. Of as many as `rank` says.
 void write_walk(ParameterWriter& writer, const int64_t* extents, int rank, bool wide);
 
-// One namespace of a source: types, parameters, the struct F, and kernels that call functions of text/ with it.
-struct MoveText {
-  std::string scope;      // "box"
-  std::string types;      // typedefs behind Index
-  std::string members;    // of the parameters
-  std::string functions;  // of F, constants among them
-  bool wide = false;
-
-  void type(const char* name, const std::string& is) { types += "typedef " + is + " " + name + ";\n"; }
-  void constant(const char* name, int64_t value) {
-    functions += std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
-  }
-  // `body` as "copy_box<F>"; `together`: its threads work together.
-  void kernel(const char* name, std::string body, unsigned int threads = move_threads, bool together = false) {
-    kernels_.push_back({name, std::move(body), threads, together});
-  }
-  void write(KernelSource* source) const;
-
- private:
-  struct Kernel {
-    const char* name;
-    std::string body;
-    unsigned int threads;
-    bool together;
-  };
-  std::vector<Kernel> kernels_;
-};
-
-// A kernel that copies an input to output 0, which are equally large, and does nothing where both are the same. Behind "move".
+// A kernel that copies an input to output 0, which are equally large, and does nothing where both are the same.
 void write_bytes_copy(KernelSource* source, bool wide);
 void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan, uint32_t input = 0);
 

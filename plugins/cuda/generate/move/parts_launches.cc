@@ -96,13 +96,10 @@ Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource
   Launch launch;
   launch.count = std::min(parts, most_together);
   std::fill(launch.ports, launch.ports + most_together, 0);
-  MoveText text;
-  text.scope = "parts";
-  text.wide = wide_;
+  KernelText text("parts", wide_);
   text.type("T", unit_type(unit_));
   text.constant("PARTS", launch.count);
-  ParameterWriter writer(&text.members, nullptr);
-  parameters(launch, writer);
+  parameters(launch, text.parameters);
   text.functions +=
       "  template <class P>\n  HEDDLE_INLINE_MEMBER void copy(const P& p, int part, Index at, Index whole) {\n    switch (part) {\n";
   for (uint32_t i = 0; i < launch.count; ++i) {
@@ -112,8 +109,7 @@ Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource
   }
   text.functions += "    }\n  }\n";
   text.kernel("copy", "copy_parts<F>");
-  source->use("move");
-  text.write(source);
+  text.write({"move"}, source);
   return {};
 }
 

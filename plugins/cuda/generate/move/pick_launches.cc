@@ -20,30 +20,27 @@ Status PickLaunches::choose(const Operands& operands, bool varies, KernelSource*
   const heddle_tensor &x = *operands.input(0), &y = *operands.output(0);
   wide_ = varies_ || is_wide(x.element_count) || is_wide(y.element_count);
   unit_ = varies_ ? width(operands) : common_unit(widest_unit, row_bytes(operands));
-  MoveText text;
-  text.scope = "pick";
-  text.wide = wide_;
+  KernelText text("pick", wide_);
   text.type("T", unit_type(unit_));
-  text.members = "  T* y;\n  const T* x;\n  i64 count;\n";
-  ParameterWriter writer(&text.members, nullptr);
-  HEDDLE_PLUGIN_CHECK(parameters(operands, true, writer));
-  text.functions = "  HEDDLE_INLINE_MEMBER T nothing(const Parameters& p) { return " + nothing(operands) + "; }\n";
+  HEDDLE_PLUGIN_CHECK(all_parameters(operands, true, text.parameters));
+  text.function("T nothing(const Parameters& p)", "return " + nothing(operands) + ";");
   functions(operands, &text);
   text.kernel("pick", std::string("pick<") + way() + ", F>");
-  source->use("move");
-  source->use("pick");
-  text.write(source);
+  text.write({"move", "pick"}, source);
   return {};
 }
 
 Status PickLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   if (operands.writes_nothing() || !knows_operands(operands)) return {};
-  const int64_t units = static_cast<int64_t>(operands.output(0)->byte_size) / unit_;
-  ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(units, move_threads)));
+  ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(units(operands), move_threads)));
+  return all_parameters(operands, false, writer);
+}
+
+Status PickLaunches::all_parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const {
   writer.address("", "T", "y", Address::output, 0);
   writer.address("const ", "T", "x", Address::input, source_port());
-  writer.number("count", units);
-  return parameters(operands, false, writer);
+  writer.number("count", units(operands));
+  return parameters(operands, for_text, writer);
 }
 
 // ---------------------------------------------------------------- Gather
@@ -72,7 +69,7 @@ int64_t GatherNDLaunches::row_bytes(const Operands& operands) const {
   return data.count(static_cast<int>(batch + indices[-1]), data.rank) * width(operands);
 }
 
-void GatherNDLaunches::functions(const Operands& operands, MoveText* text) const {
+void GatherNDLaunches::functions(const Operands& operands, KernelText* text) const {
   text->constant("DEPTH", dims_of(*operands.input(1))[-1]);
 }
 
@@ -89,7 +86,7 @@ Status GatherNDLaunches::parameters(const Operands& operands, bool, ParameterWri
 
 // ---------------------------------------------------------------- GatherElements
 
-void GatherElementsLaunches::functions(const Operands& operands, MoveText* text) const {
+void GatherElementsLaunches::functions(const Operands& operands, KernelText* text) const {
   text->constant("RANK", operands.input(0)->rank);
 }
 
@@ -115,7 +112,7 @@ int64_t ReverseLaunches::row_bytes(const Operands& operands) const {
   return dims.count(2, dims.rank) * width(operands);
 }
 
-void ReverseLaunches::functions(const Operands&, MoveText* text) const {
+void ReverseLaunches::functions(const Operands&, KernelText* text) const {
   text->constant("TIME_FIRST", time_first);
 }
 
@@ -130,10 +127,9 @@ Status ReverseLaunches::parameters(const Operands& operands, bool, ParameterWrit
 
 // ---------------------------------------------------------------- Trilu
 
-void TriluLaunches::functions(const Operands& operands, MoveText* text) const {
+void TriluLaunches::functions(const Operands& operands, KernelText* text) const {
   text->constant("UPPER", upper);
-  text->functions +=
-      std::string("  HEDDLE_INLINE_MEMBER i64 diagonal(const Parameters& p) { return ") + (operands.input(1) ? "*p.k" : "0") + "; }\n";
+  text->function("i64 diagonal(const Parameters& p)", operands.input(1) ? "return *p.k;" : "return 0;");
 }
 
 Status TriluLaunches::parameters(const Operands& operands, bool, ParameterWriter& writer) const {
@@ -182,7 +178,7 @@ std::string PadLaunches::nothing(const Operands& operands) const {
   return operands.input(operators::pad_value_port) ? "repeated<T>(*p.value)" : "T()";
 }
 
-void PadLaunches::functions(const Operands& operands, MoveText* text) const {
+void PadLaunches::functions(const Operands& operands, KernelText* text) const {
   text->constant("RANK", std::max(1, operands.input(0)->rank));
   text->constant("MODE", static_cast<int64_t>(mode));
 }

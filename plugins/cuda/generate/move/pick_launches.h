@@ -24,7 +24,7 @@ class PickLaunches : public Launches {
   // Parameters behind y, x and count. For the text alone (content of operands may be missing) their values do not matter.
   virtual plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const = 0;
   // Members of F behind nothing(), constants among them.
-  virtual void functions(const Operands&, MoveText*) const {}
+  virtual void functions(const Operands&, KernelText*) const {}
   // Bytes that are picked together.
   virtual int64_t row_bytes(const Operands& operands) const { return width(operands); }
   // What has to be read on the host, and is checked in a run whose content varies.
@@ -41,6 +41,10 @@ class PickLaunches : public Launches {
   }
   int64_t unit_ = 1;
   bool varies_ = false, wide_ = false;
+
+ private:
+  int64_t units(const Operands& operands) const { return static_cast<int64_t>(operands.output(0)->byte_size) / unit_; }
+  plugin::Status all_parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const;
 };
 
 class GatherLaunches final : public PickLaunches {
@@ -60,7 +64,7 @@ class GatherNDLaunches final : public PickLaunches {
  private:
   const char* way() const override { return "Tuples"; }
   plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const override;
-  void functions(const Operands& operands, MoveText* text) const override;
+  void functions(const Operands& operands, KernelText* text) const override;
   int64_t row_bytes(const Operands& operands) const override;
 };
 
@@ -71,7 +75,7 @@ class GatherElementsLaunches final : public PickLaunches {
  private:
   const char* way() const override { return "Elements"; }
   plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const override;
-  void functions(const Operands& operands, MoveText* text) const override;
+  void functions(const Operands& operands, KernelText* text) const override;
 };
 
 class ReverseLaunches final : public PickLaunches {
@@ -81,7 +85,7 @@ class ReverseLaunches final : public PickLaunches {
  private:
   const char* way() const override { return "Reversed"; }
   plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const override;
-  void functions(const Operands& operands, MoveText* text) const override;
+  void functions(const Operands& operands, KernelText* text) const override;
   int64_t row_bytes(const Operands& operands) const override;
 };
 
@@ -92,7 +96,7 @@ class TriluLaunches final : public PickLaunches {
  private:
   const char* way() const override { return "Triangle"; }
   plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const override;
-  void functions(const Operands& operands, MoveText* text) const override;
+  void functions(const Operands& operands, KernelText* text) const override;
 };
 
 class OneHotLaunches final : public PickLaunches {
@@ -114,7 +118,7 @@ class PadLaunches final : public PickLaunches {
  private:
   const char* way() const override { return "Padded"; }
   plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const override;
-  void functions(const Operands& operands, MoveText* text) const override;
+  void functions(const Operands& operands, KernelText* text) const override;
   int64_t row_bytes(const Operands& operands) const override;
   bool reads_operands(const Operands& operands) const override {
     return !operands.is_constant(operators::pads_port) || !operands.is_constant(operators::pad_axes_port);

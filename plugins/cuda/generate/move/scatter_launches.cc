@@ -48,33 +48,27 @@ Status ScatterLaunches::choose(const Operands& operands, bool varies, KernelSour
   wide_ = varies || is_wide(y.element_count) || is_wide(n.stride) || is_wide(operands.input(1)->element_count) ||
           is_wide(operands.input(2)->element_count);
   lines_ = by_lines(operands, n);
-  for (const char* const name : {"block", "sort", "move", "pick", "scatter"}) source->use(name);
   write_bytes_copy(source, wide_ || is_wide(static_cast<int64_t>(y.byte_size)));
-  MoveText text;
-  text.scope = "scatter";
-  text.wide = wide_;
+  KernelText text("scatter", wide_);
   text.type("E", wide_ ? "LongEntry" : "ShortEntry");
-  ParameterWriter writer(&text.members, nullptr);
-  all_parameters(operands, n, writer);
-  const std::string type = stored_type(y.dtype), C = compute_type(y.dtype), scope = source->prefix + "scatter_scope";
-  text.functions = "  typedef " + scope + "::E E;\n  typedef " + type + " S;\n";
+  text.type("S", stored_type(y.dtype));
+  all_parameters(operands, n, text.parameters);
   text.constant("ENTRIES", entries_);
   text.constant("THREADS", entries_ / 2);
-  text.functions += "  HEDDLE_INLINE_MEMBER S combined([[maybe_unused]] S old, S update) { return " +
-                    (reduction == ScatterReduction::none
-                         ? std::string("update")
-                         : "combination<" + std::to_string(static_cast<int>(reduction)) + ", S, " + C + ">(old, update)") +
-                    "; }\n";
+  text.function("S combined([[maybe_unused]] S old, S update)", reduction == ScatterReduction::none
+                                                                    ? "return update;"
+                                                                    : "return combination<" + std::to_string(static_cast<int>(reduction)) +
+                                                                          ", S, " + compute_type(y.dtype) + ">(old, update);");
   functions(operands, &text);
   if (lines_) {
     text.kernel("lines", "scatter_lines<F>");
   } else {
-    text.functions += "  HEDDLE_INLINE_MEMBER E entry(const Parameters& p, Index, Index update) { return scatter_entry<F>(p, update); }\n";
-    text.kernel("sort", "sort_blocks<F>", static_cast<unsigned int>(entries_ / 2), true);
+    text.function("E entry(const Parameters& p, Index, Index update)", "return scatter_entry<F>(p, update);");
+    text.block_kernel("sort", "sort_blocks<F>", entries_ / 2);
     text.kernel("merge", "merge_runs<F>");
     text.kernel("apply", "scatter_sorted<F>");
   }
-  text.write(source);
+  text.write({"block", "sort", "move", "pick", "scatter"}, source);
   return {};
 }
 
@@ -123,10 +117,9 @@ bool ScatterElementsLaunches::by_lines(const Operands& operands, const Numbers& 
   return operands.input(1)->dims[at] <= 32 || n.lines >= 4096;
 }
 
-void ScatterElementsLaunches::functions(const Operands& operands, MoveText* text) const {
+void ScatterElementsLaunches::functions(const Operands& operands, KernelText* text) const {
   text->constant("RANK", operands.input(1)->rank);
-  text->functions +=
-      "  HEDDLE_INLINE_MEMBER bool target(const Parameters& p, Index update, Index& to) { return element_target<F>(p, update, to); }\n";
+  text->function("bool target(const Parameters& p, Index update, Index& to)", "return element_target<F>(p, update, to);");
 }
 
 void ScatterElementsLaunches::parameters(const Operands& operands, const Numbers& n, ParameterWriter& writer) const {
@@ -161,10 +154,9 @@ Status ScatterNDLaunches::look(const Operands& operands, Numbers* n) const {
   return {};
 }
 
-void ScatterNDLaunches::functions(const Operands& operands, MoveText* text) const {
+void ScatterNDLaunches::functions(const Operands& operands, KernelText* text) const {
   text->constant("DEPTH", dims_of(*operands.input(1))[-1]);
-  text->functions +=
-      "  HEDDLE_INLINE_MEMBER bool target(const Parameters& p, Index update, Index& to) { return slice_target<F>(p, update, to); }\n";
+  text->function("bool target(const Parameters& p, Index update, Index& to)", "return slice_target<F>(p, update, to);");
 }
 
 void ScatterNDLaunches::parameters(const Operands& operands, const Numbers&, ParameterWriter& writer) const {

@@ -28,7 +28,7 @@ class ScatterLaunches : public Launches {
   // Whether threads go through lines.
   virtual bool by_lines(const Operands&, const Numbers&) const { return false; }
   virtual void parameters(const Operands& operands, const Numbers& numbers, ParameterWriter& writer) const = 0;
-  virtual void functions(const Operands& operands, MoveText* text) const = 0;
+  virtual void functions(const Operands& operands, KernelText* text) const = 0;
 
   bool wide_ = false, lines_ = false;
 
@@ -49,13 +49,13 @@ class ScatterElementsLaunches final : public ScatterLaunches {
   plugin::Status look(const Operands& operands, Numbers* numbers) const override;
   bool by_lines(const Operands& operands, const Numbers& numbers) const override;
   void parameters(const Operands& operands, const Numbers& numbers, ParameterWriter& writer) const override;
-  void functions(const Operands& operands, MoveText* text) const override;
+  void functions(const Operands& operands, KernelText* text) const override;
 };
 
 class ScatterNDLaunches final : public ScatterLaunches {
   plugin::Status look(const Operands& operands, Numbers* numbers) const override;
   void parameters(const Operands& operands, const Numbers& numbers, ParameterWriter& writer) const override;
-  void functions(const Operands& operands, MoveText* text) const override;
+  void functions(const Operands& operands, KernelText* text) const override;
 };
 
 }  // namespace heddle::cuda

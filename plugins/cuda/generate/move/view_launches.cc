@@ -11,7 +11,6 @@ using plugin::Status;
 Status ViewLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
   varies_ = varies || (operand != Operand::none && !operands.is_constant(1));
   if (operands.writes_nothing() && !varies_) return {};
-  source->use("move");
   write_bytes_copy(source, varies_ || is_wide(static_cast<int64_t>(operands.output(0)->byte_size)));
   return {};
 }

@@ -1,6 +1,7 @@
 #include "generate/reduce/reduce_source.h"
 
 #include "generate/dtype_names.h"
+#include "generate/kernel_text.h"
 #include "generate/reduce/reduce_fold.h"
 
 namespace heddle::cuda {
@@ -33,23 +34,14 @@ heddle_dtype computed_in(const ReduceShape& shape) {
 
 namespace {
 
-// The members of F that are one expression each.
-std::string fold_members(const FoldText& fold, const ReduceShape& shape) {
-  const std::string combine = "    return " + fold.combine + ";\n";
-  return "  HEDDLE_INLINE_MEMBER A start() { return " + fold.start +
-         "; }\n  HEDDLE_INLINE_MEMBER A add(A a, C x, Index position, C shift) {\n    return " + fold.add +
-         ";\n  }\n  HEDDLE_INLINE_MEMBER A combine(A a, A b) {\n" + combine +
-         "  }\n  HEDDLE_INLINE_MEMBER C shift(const Parameters& p, Index output) { return " +
-         (needs_shift(shape.kind) ? "p.shifts[output]" : "(C)0") + "; }\n";
-}
-
-std::string constants(const ReduceGeometry& g) {
-  const auto constant = [](const char* type, const char* name, int value) {
-    return std::string("  static constexpr ") + type + " " + name + " = " + std::to_string(value) + ";\n";
-  };
-  return constant("bool", "SPLIT", g.split) + constant("bool", "LINEAR", g.linear) + constant("int", "WIDTH", g.width) +
-         constant("int", "LANES", g.lanes) + constant("int", "THREADS", g.threads) + constant("int", "KEPT", g.kept) +
-         constant("int", "REDUCED", g.reduced);
+void constants(const ReduceGeometry& g, KernelText* text) {
+  text->constant("SPLIT", g.split);
+  text->constant("LINEAR", g.linear);
+  text->constant("WIDTH", g.width);
+  text->constant("LANES", g.lanes);
+  text->constant("THREADS", g.threads);
+  text->constant("KEPT", g.kept);
+  text->constant("REDUCED", g.reduced);
 }
 
 }  // namespace
@@ -82,35 +74,31 @@ Status reduce_source(const ReduceShape& shape, const std::string& name, KernelSo
   const bool is_real = HEDDLE_DTYPE_BIT(shape.input) & plugin::float_dtypes;
   if (!is_real && of_floats_only(shape.kind)) return plugin::invalid("is not defined for integers");
   const FoldText fold = fold_text(shape);
-  const std::string C = compute_type(computed_in(shape)), entry = source->entry(name);
   const ChainText before(shape.before, "before"), behind(shape.behind, "behind");
-  std::string chains, members;
-  HEDDLE_PLUGIN_CHECK(before.function(shape.input, &chains));
-  if (!shape.behind.empty()) HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &chains));
-  ParameterWriter writer(&members, nullptr);
-  reduce_parameters(shape, {}, writer);
-  const std::string result = is_for_rows(shape.kind) ? fold.result : "";
-  const std::string value =
-      result.empty() ? "Stored<" + std::string(stored_type(shape.output)) + ">::of(" + behind.call(fold.value, shape.output) + ")"
-                     : fold.value;
-  const std::string walk = g.columns ? "reduce_columns" : "reduce_rows";
-  source->use("block");
-  source->use("folds");
-  source->use("reduce");
-  source->text +=
-      "namespace " + entry + "_scope {\ntypedef " + (g.wide ? "u64" : "u32") + " Index;\ntypedef " + C + " C;\ntypedef " + fold.folded +
-      " A;\n" + (result.empty() ? "" : "typedef " + result + " R;\n") + "struct Parameters {\n" + members + "};\n" + chains +
-      "struct F {\n  typedef " + entry + "_scope::Index Index;\n  typedef " + entry + "_scope::C C;\n  typedef " + entry +
-      "_scope::A A;\n" + constants(g) + fold_members(fold, shape) + load_member(shape.input, before) +
-      "  HEDDLE_INLINE_MEMBER void store(const Parameters& p, Index output, Index place, A a) {\n" +
-      (shape.behind.operands.empty() ? "" : "    constexpr int W = 1, e = 0;\n") +
-      (needs_shift(shape.kind) ? "    const C shift = F::shift(p, output);\n" : "") + behind.reads("place") + "    p.y[place] = " + value +
-      ";\n  }\n  HEDDLE_INLINE_MEMBER void keep(const Parameters& p, Index slot, A a) {" + (g.split ? " p.partial[slot] = a; " : "") +
-      "}\n};\nHEDDLE_BOUNDED_KERNEL(" + entry + ", Parameters, p, F::THREADS) {\n  " + walk + "<F>(p);\n}\n";
-  if (g.split)
-    source->text +=
-        "HEDDLE_BOUNDED_KERNEL(" + source->entry(name + "_parts") + ", Parameters, p, F::THREADS) {\n  reduce_parts<F>(p);\n}\n";
-  source->text += "}\n";
+  KernelText text(name, g.wide);
+  HEDDLE_PLUGIN_CHECK(before.function(shape.input, &text.helpers));
+  if (!shape.behind.empty()) HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &text.helpers));
+  text.type("C", compute_type(computed_in(shape)));
+  text.type("A", fold.folded);
+  const bool known = is_for_rows(shape.kind);
+  if (known) text.type("R", fold.result);
+  constants(g, &text);
+  text.function("A start()", "return " + fold.start + ";");
+  text.function("A add(A a, C x, Index position, C shift)", "return " + fold.add + ";");
+  text.function("A combine(A a, A b)", "return " + fold.combine + ";");
+  text.function("C shift(const Parameters& p, Index output)", needs_shift(shape.kind) ? "return p.shifts[output];" : "return (C)0;");
+  text.functions += load_member(shape.input, before);
+  text.function("void store(const Parameters& p, Index output, Index place, A a)",
+                std::string(shape.behind.operands.empty() ? "" : "constexpr int W = 1, e = 0; ") +
+                    (needs_shift(shape.kind) ? "const C shift = F::shift(p, output); " : "") + behind.reads("place") + "p.y[place] = " +
+                    (known ? fold.value
+                           : "Stored<" + std::string(stored_type(shape.output)) + ">::of(" + behind.call(fold.value, shape.output) + ")") +
+                    ";");
+  text.function("void keep(const Parameters& p, Index slot, A a)", g.split ? "p.partial[slot] = a;" : "");
+  reduce_parameters(shape, {}, text.parameters);
+  text.block_kernel("", g.columns ? "reduce_columns<F>" : "reduce_rows<F>", g.threads);
+  if (g.split) text.block_kernel("parts", "reduce_parts<F>", g.threads);
+  text.write({"block", "folds", "reduce"}, source);
   return {};
 }
 

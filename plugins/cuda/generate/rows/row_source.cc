@@ -1,6 +1,7 @@
 #include "generate/rows/row_source.h"
 
 #include "generate/dtype_names.h"
+#include "generate/kernel_text.h"
 
 namespace heddle::cuda {
 
@@ -71,13 +72,16 @@ ParameterText parameter_text(const RowShape& shape, PerRow access, heddle_dtype 
   }
 }
 
-std::string row_constants(const RowShape& shape) {
-  const auto constant = [](const char* name, int value) {
-    return std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
-  };
-  return constant("WIDTH", shape.width) + constant("THREADS", shape.threads) +
-         (shape.held ? constant("LANES", shape.lanes) + constant("HELD", shape.packs) + constant("STRIDED", shape.strided)
-                     : constant("GROUPS", shape.groups));
+void row_constants(const RowShape& shape, KernelText* text) {
+  text->constant("WIDTH", shape.width);
+  text->constant("THREADS", shape.threads);
+  if (!shape.held) {
+    text->constant("GROUPS", shape.groups);
+    return;
+  }
+  text->constant("LANES", shape.lanes);
+  text->constant("HELD", shape.packs);
+  text->constant("STRIDED", shape.strided);
 }
 
 std::string write_text(const RowShape& shape, const ChainText& behind) {
@@ -139,26 +143,21 @@ void row_parameters(const RowShape& shape, const RowNumbers& n, ParameterWriter&
 }
 
 Status row_source(const RowShape& shape, const std::string& name, KernelSource* source) {
-  const std::string C = shape.working == HEDDLE_F64 ? "double" : compute_type(shape.input);
-  const std::string entry = source->entry(name), scope = entry + "_scope";
   const ChainText before(shape.before, "before"), behind(shape.behind, "behind");
-  std::string chains, members;
-  HEDDLE_PLUGIN_CHECK(before.function(shape.input, &chains));
-  HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &chains));
-  ParameterWriter writer(&members, nullptr);
-  row_parameters(shape, {}, writer);
-  const std::string channel =
-      "  HEDDLE_INLINE_MEMBER Index channel_of(const Parameters& p, Index row, Index position) {\n"
-      "    return row % (Index)p.groups * (Index)p.channels + position / (Index)p.spatial;\n  }\n";
-  source->use("block");
-  source->use("folds");
-  source->use("rows");
-  source->text += "namespace " + scope + " {\ntypedef " + (shape.wide ? "u64" : "u32") + " Index;\ntypedef " + C + " C;\ntypedef " +
-                  row_type(shape) + " Kind;\ntypedef Kind::S S;\nstruct Parameters {\n" + members + "};\n" + chains +
-                  "struct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope + "::C C;\n  typedef " + scope +
-                  "::Kind Kind;\n" + row_constants(shape) + load_member(shape.input, before) + (has_channels(shape) ? channel : "") +
-                  write_text(shape, behind) + tell_text(shape) + "};\nHEDDLE_BOUNDED_KERNEL(" + entry +
-                  ", Parameters, p, F::THREADS) {\n  " + (shape.held ? "held_rows" : "apply_elements") + "<F>(p);\n}\n}\n";
+  KernelText text(name, shape.wide);
+  HEDDLE_PLUGIN_CHECK(before.function(shape.input, &text.helpers));
+  HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &text.helpers));
+  text.type("C", shape.working == HEDDLE_F64 ? "double" : compute_type(shape.input));
+  text.type("Kind", row_type(shape));
+  text.type("S", "Kind::S");
+  row_constants(shape, &text);
+  if (has_channels(shape))
+    text.function("Index channel_of(const Parameters& p, Index row, Index position)",
+                  "return row % (Index)p.groups * (Index)p.channels + position / (Index)p.spatial;");
+  text.functions += load_member(shape.input, before) + write_text(shape, behind) + tell_text(shape);
+  row_parameters(shape, {}, text.parameters);
+  text.block_kernel("", shape.held ? "held_rows<F>" : "apply_elements<F>", shape.threads);
+  text.write({"block", "folds", "rows"}, source);
   return {};
 }
 

@@ -36,19 +36,15 @@ void CompactLaunches::all_parameters(const Operands& operands, const Scratch& sc
 
 Status CompactLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
   wide_ = varies || is_wide(operands.input(0)->element_count) || is_wide(positions(operands));
-  MoveText text;
-  text.scope = "compact";
-  text.wide = wide_;
+  KernelText text("compact", wide_);
   text.constant("THREADS", move_threads);
   describe(operands, &text);
-  ParameterWriter writer(&text.members, nullptr);
-  all_parameters(operands, {}, writer);
-  text.kernel("count", "count_parts<F>", move_threads, true);
-  text.kernel("place", "place_parts<F>", move_threads, true);
-  text.kernel("put", "put_parts<F>", move_threads, true);
+  all_parameters(operands, {}, text.parameters);
+  text.block_kernel("count", "count_parts<F>", move_threads);
+  text.block_kernel("place", "place_parts<F>", move_threads);
+  text.block_kernel("put", "put_parts<F>", move_threads);
   if (keeps_places()) text.kernel("copy", "copy_chosen<F>");
-  for (const char* const name : {"block", "move", "compact"}) source->use(name);
-  text.write(source);
+  text.write({"block", "move", "compact"}, source);
   return {};
 }
 
@@ -71,16 +67,15 @@ Status CompactLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
 
 // ---------------------------------------------------------------- NonZero
 
-void NonZeroLaunches::describe(const Operands& operands, MoveText* text) {
+void NonZeroLaunches::describe(const Operands& operands, KernelText* text) {
   const heddle_tensor& x = *operands.input(0);
   text->type("T", unit_type(static_cast<int64_t>(plugin::byte_width(x.dtype))));
   text->constant("RANK", x.rank);
   // All bits but the sign of floats, whose zeros have either.
   const bool floats = (HEDDLE_DTYPE_BIT(x.dtype) & plugin::float_dtypes) != 0;
-  text->functions += std::string("  HEDDLE_INLINE_MEMBER bool holds(const Parameters& p, Index i) { return ") +
-                     (floats ? "(T)(p.x[i] << 1)" : "p.x[i]") + " != 0; }\n" +
-                     "  HEDDLE_INLINE_MEMBER void put(const Parameters& p, Index i, bool holds, i64 place, i64 total) {\n"
-                     "    if (holds) put_coordinates<F>(p, i, place, total);\n  }\n";
+  text->function("bool holds(const Parameters& p, Index i)", floats ? "return (T)(p.x[i] << 1) != 0;" : "return p.x[i] != 0;");
+  text->function("void put(const Parameters& p, Index i, bool holds, i64 place, i64 total)",
+                 "if (holds) put_coordinates<F>(p, i, place, total);");
 }
 
 void NonZeroLaunches::parameters(const Operands& operands, const Scratch&, ParameterWriter& writer) const {
@@ -105,15 +100,14 @@ CompressLaunches::Numbers CompressLaunches::look(const Operands& operands) const
   return {dims[at], row, dims.count(0, at) * positions(operands) * row};
 }
 
-void CompressLaunches::describe(const Operands& operands, MoveText* text) {
+void CompressLaunches::describe(const Operands& operands, KernelText* text) {
   const heddle_tensor& x = *operands.input(0);
   unit_ = 1;
   unit_ = wide_ ? static_cast<int64_t>(plugin::byte_width(x.dtype)) : common_unit(widest_unit, std::max<int64_t>(look(operands).row, 1));
   text->type("T", unit_type(unit_));
-  text->functions +=
-      "  HEDDLE_INLINE_MEMBER bool holds(const Parameters& p, Index i) { return p.condition[i] != 0; }\n"
-      "  HEDDLE_INLINE_MEMBER void put(const Parameters& p, Index i, bool holds, i64 place, i64) {\n"
-      "    p.places[i] = holds && place < p.planned ? (Index)place : ~(Index)0;\n  }\n";
+  text->function("bool holds(const Parameters& p, Index i)", "return p.condition[i] != 0;");
+  text->function("void put(const Parameters& p, Index i, bool holds, i64 place, i64)",
+                 "p.places[i] = holds && place < p.planned ? (Index)place : ~(Index)0;");
 }
 
 void CompressLaunches::parameters(const Operands& operands, const Scratch& scratch, ParameterWriter& writer) const {

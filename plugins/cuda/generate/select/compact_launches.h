@@ -22,7 +22,7 @@ class CompactLaunches : public Launches {
   // Positions that are looked at.
   virtual int64_t positions(const Operands& operands) const = 0;
   virtual bool keeps_places() const { return false; }
-  virtual void describe(const Operands& operands, MoveText* text) = 0;
+  virtual void describe(const Operands& operands, KernelText* text) = 0;
   virtual void parameters(const Operands& operands, const Scratch& scratch, ParameterWriter& writer) const = 0;
   // Work of a kernel behind the three that count, where there is one.
   virtual int64_t units(const Operands&) const { return 0; }
@@ -35,7 +35,7 @@ class CompactLaunches : public Launches {
 
 class NonZeroLaunches final : public CompactLaunches {
   int64_t positions(const Operands& operands) const override { return operands.input(0)->element_count; }
-  void describe(const Operands& operands, MoveText* text) override;
+  void describe(const Operands& operands, KernelText* text) override;
   void parameters(const Operands& operands, const Scratch& scratch, ParameterWriter& writer) const override;
 };
 
@@ -51,7 +51,7 @@ class CompressLaunches final : public CompactLaunches {
   Numbers look(const Operands& operands) const;
   int64_t positions(const Operands& operands) const override { return operands.input(1)->element_count; }
   bool keeps_places() const override { return true; }
-  void describe(const Operands& operands, MoveText* text) override;
+  void describe(const Operands& operands, KernelText* text) override;
   void parameters(const Operands& operands, const Scratch& scratch, ParameterWriter& writer) const override;
   int64_t units(const Operands& operands) const override { return look(operands).units; }
 

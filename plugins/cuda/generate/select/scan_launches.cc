@@ -4,6 +4,7 @@
 
 #include "generate/chain.h"
 #include "generate/dtype_names.h"
+#include "generate/kernel_text.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
@@ -50,32 +51,27 @@ void ScanLaunches::parameters(const Numbers& n, ParameterWriter& writer) const {
   writer.number("part", n.part);
 }
 
-std::string ScanLaunches::text(KernelSource* source) const {
-  std::string members;
-  ParameterWriter writer(&members, nullptr);
-  parameters({}, writer);
+void ScanLaunches::write(KernelSource* source) const {
   const Chain none;
   const ChainText nothing(none, "");
-  const std::string C = compute_type(dtype_), scope = source->prefix + "scan_scope", walk = rows_ ? "scan_rows" : "scan_lines";
-  const auto constant = [](const char* type, const char* name, int value) {
-    return std::string("  static constexpr ") + type + " " + name + " = " + std::to_string(value) + ";\n";
-  };
-  std::string text = "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " + C +
-                     " C;\nstruct Parameters {\n" + members + "};\ntemplate <bool OF_PARTS>\nstruct F {\n  typedef " + scope +
-                     "::Index Index;\n  typedef " + scope + "::C C;\n  static constexpr bool TOTALS = OF_PARTS;\n" +
-                     constant("bool", "CARRIES", split_) + constant("bool", "EXCLUSIVE", exclusive) + constant("bool", "REVERSE", reverse) +
-                     constant("bool", "WHOLE", whole_) + constant("int", "ITEMS", items_) + constant("int", "THREADS", scan_threads) +
-                     load_member(dtype_, nothing) + store_member(dtype_, nothing) + "};\n";
-  const auto add = [&](const char* name, const std::string& body) {
-    text += "HEDDLE_BOUNDED_KERNEL(" + source->entry(name) + ", Parameters, p, " + std::to_string(scan_threads) + ") {\n  " + body +
-            "(p);\n}\n";
-  };
+  const std::string walk = rows_ ? "scan_rows" : "scan_lines";
+  KernelText text("scan", wide_);
+  text.type("C", compute_type(dtype_));
+  text.head = "template <bool OF_PARTS>\n";
+  text.functions = "  static constexpr bool TOTALS = OF_PARTS;\n" + load_member(dtype_, nothing) + store_member(dtype_, nothing);
+  text.constant("CARRIES", split_);
+  text.constant("EXCLUSIVE", exclusive);
+  text.constant("REVERSE", reverse);
+  text.constant("WHOLE", whole_);
+  text.constant("ITEMS", items_);
+  text.constant("THREADS", scan_threads);
+  parameters({}, text.parameters);
   if (split_) {
-    add("totals", walk + "<F<true>>");
-    add("sums", "scan_sums<F<false>>");
+    text.block_kernel("totals", walk + "<F<true>>", scan_threads);
+    text.block_kernel("sums", "scan_sums<F<false>>", scan_threads);
   }
-  add("scan", walk + "<F<false>>");
-  return text + "}\n";
+  text.block_kernel("", walk + "<F<false>>", scan_threads);
+  text.write({"block", "scan"}, source);
 }
 
 Status ScanLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
@@ -93,9 +89,7 @@ Status ScanLaunches::choose(const Operands& operands, bool varies, KernelSource*
     divide(&n);
     split_ = n.parts > 1;
   }
-  source->use("block");
-  source->use("scan");
-  source->text += text(source);
+  write(source);
   return {};
 }
 

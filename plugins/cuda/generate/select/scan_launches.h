@@ -25,7 +25,7 @@ class ScanLaunches : public Launches {
   plugin::Status look(const Operands& operands, Numbers* numbers) const;
   void divide(Numbers* numbers) const;
   void parameters(const Numbers& numbers, ParameterWriter& writer) const;
-  std::string text(KernelSource* source) const;
+  void write(KernelSource* source) const;
 
   heddle_dtype dtype_ = HEDDLE_DTYPE_NONE;
   bool varies_ = false, rows_ = false, split_ = false, wide_ = false, whole_ = false;

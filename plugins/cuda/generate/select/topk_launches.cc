@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generate/dtype_names.h"
+#include "generate/kernel_text.h"
 #include "shared/axes.h"
 #include "shared/computed_extents.h"
 #include "shared/dims.h"
@@ -74,40 +75,33 @@ void TopKLaunches::parameters(const Numbers& n, ParameterWriter& writer) const {
   writer.number("part", n.part);
 }
 
-std::string TopKLaunches::text(KernelSource* source) const {
-  std::string members;
-  ParameterWriter writer(&members, nullptr);
-  parameters({}, writer);
-  const std::string C = compute_type(dtype_), scope = source->prefix + "topk_scope";
-  const auto constant = [](const char* name, int value) {
-    return std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
-  };
-  std::string text = "namespace " + scope + " {\ntypedef " + (wide_ ? "u64" : "u32") + " Index;\ntypedef " +
-                     (short_ ? "ShortEntry" : "LongEntry") + " E;\nstruct Parameters {\n" + members +
-                     "};\ntemplate <bool TO_PARTS, bool OF_PARTS>\nstruct F {\n  typedef " + scope + "::Index Index;\n  typedef " + scope +
-                     "::E E;\n  static constexpr bool PARTS = TO_PARTS, MERGE = OF_PARTS;\n" + constant("ENTRIES", entries_) +
-                     constant("SEGMENT", segment_) + constant("THREADS", entries_ / 2) +
-                     "  HEDDLE_INLINE_MEMBER E entry(const Parameters& p, Index at, Index position) {\n    return entry_of(" +
-                     (largest ? "~" : "") + "key_of(To<" + C +
-                     ">::from(p.x[at])), position);\n  }\n"
-                     "  HEDDLE_INLINE_MEMBER void put(const Parameters& p, Index begin, Index to, E e) {\n" +
-                     (values_ ? "    p.values[to] = p.x[begin + (Index)position_of(e) * (Index)p.inner];\n" : "") +
-                     (indices_ ? "    p.indices[to] = (i64)position_of(e);\n" : "") + "  }\n};\n";
-  const auto add = [&](const char* name, const char* body) {
-    text += "HEDDLE_BOUNDED_KERNEL(" + source->entry(name) + ", Parameters, p, " + std::to_string(entries_ / 2) + ") {\n  " + body +
-            "(p);\n}\n";
-  };
+void TopKLaunches::write(KernelSource* source) const {
+  KernelText text("topk", wide_);
+  text.type("E", short_ ? "ShortEntry" : "LongEntry");
+  text.head = "template <bool TO_PARTS, bool OF_PARTS>\n";
+  text.functions = "  static constexpr bool PARTS = TO_PARTS, MERGE = OF_PARTS;\n";
+  text.constant("ENTRIES", entries_);
+  text.constant("SEGMENT", segment_);
+  text.constant("THREADS", entries_ / 2);
+  text.function(
+      "E entry(const Parameters& p, Index at, Index position)",
+      std::string("return entry_of(") + (largest ? "~" : "") + "key_of(To<" + compute_type(dtype_) + ">::from(p.x[at])), position);");
+  text.function("void put(const Parameters& p, Index begin, Index to, E e)",
+                std::string(values_ ? "p.values[to] = p.x[begin + (Index)position_of(e) * (Index)p.inner]; " : "") +
+                    (indices_ ? "p.indices[to] = (i64)position_of(e);" : ""));
+  parameters({}, text.parameters);
+  const auto add = [&](const char* name, const char* body) { text.block_kernel(name, body, entries_ / 2); };
   if (way_ == Way::merge) {
     add("blocks", "sort_blocks<F<false, false>>");
     add("merge", "merge_runs<F<false, false>>");
-    add("topk", "take_first<F<false, false>>");
+    add("", "take_first<F<false, false>>");
   } else if (split_) {
     add("parts", "select_rows<F<true, false>>");
-    add("topk", "select_rows<F<false, true>>");
+    add("", "select_rows<F<false, true>>");
   } else {
-    add("topk", way_ == Way::sort ? "sort_rows<F<false, false>>" : "select_rows<F<false, false>>");
+    add("", way_ == Way::sort ? "sort_rows<F<false, false>>" : "select_rows<F<false, false>>");
   }
-  return text + "}\n";
+  text.write({"block", "sort"}, source);
 }
 
 Status TopKLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
@@ -127,9 +121,7 @@ Status TopKLaunches::choose(const Operands& operands, bool varies, KernelSource*
   wide_ = varies || is_wide(x.element_count) || is_wide(n.rows * n.stride);
   divide(&n);
   split_ = n.parts > 1;
-  source->use("block");
-  source->use("sort");
-  source->text += text(source);
+  write(source);
   return {};
 }
 

@@ -28,7 +28,7 @@ class TopKLaunches : public Launches {
   plugin::Status look(const Operands& operands, Numbers* numbers) const;
   void divide(Numbers* numbers) const;
   void parameters(const Numbers& numbers, ParameterWriter& writer) const;
-  std::string text(KernelSource* source) const;
+  void write(KernelSource* source) const;
   void plan_merges(Numbers* numbers, LaunchPlan* plan) const;
   int64_t entry_bytes() const { return short_ ? 8 : 16; }
 
