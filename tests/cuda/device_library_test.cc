@@ -127,6 +127,32 @@ TEST_F(CudaCache, WhatIsNotWholeOrNotToBeTrustedIsCompiledAnew) {
   EXPECT_EQ(compiled(), programs);
 }
 
+// What NVRTC compiles for is told by the setting. The device's own architecture is 90.
+TEST_F(CudaCache, ForADeviceThatNvrtcDoesNotKnowItIsThePtxOfTheHighestBelow) {
+  const int64_t programs = compiled();
+  {
+    const StandinSetting older("ARCHITECTURES", "75,80,100");
+    EXPECT_EQ(compiled(), programs) << "another's code is not taken for it";
+    EXPECT_EQ(compiled(), 0) << "PTX is kept too";
+  }
+  EXPECT_EQ(compiled(), 0);
+  int64_t own = 0, ptx = 0;
+  for (const std::filesystem::path& file : files()) {
+    own += file.filename().string().rfind("sm_90-", 0) == 0 ? 1 : 0;
+    ptx += file.filename().string().rfind("compute_80-", 0) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(own, programs);
+  EXPECT_EQ(ptx, programs);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaLibrary, ADeviceBelowAllThatNvrtcCompilesForIsNotOpened) {
+  const StandinSetting newer("ARCHITECTURES", "100,120");
+  const Status status = prepare(cuda_runtime(), chain_net(2, Shape{16}), on_cuda()).status();
+  EXPECT_NE(status.text().find("NVRTC compiles for compute capability 10.0 and above, and the device has 9.0"), std::string::npos)
+      << status.text();
+}
+
 // ---------------------------------------------------------------- copies without a run
 
 std::shared_ptr<Device> opened(const Runtime& runtime) {

@@ -59,7 +59,8 @@ struct Kernel {
 // A program of NVRTC's.
 struct Source {
   std::string text, log;
-  std::string cubin;  // with its last zero; empty: not compiled
+  std::string ptx;    // with its last zero; empty: not compiled
+  std::string cubin;  // the same; empty too where it was compiled for no real architecture
 };
 
 // Names of the calls that are made, in order.
