@@ -182,29 +182,22 @@ void release(void* handle, void* memory) {
 heddle_status allocate_host(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
   return with_current(handle, call, [&](Device&) -> Status {
     HEDDLE_CUDA_CALL(cudaHostAlloc, memory, std::max<uint64_t>(bytes, 1), cudaHostAllocPortable);
-    PinnedMemory::all().add(*memory, bytes);
+    PinnedMemory::all().add_allocated(*memory, bytes);
     return {};
   });
 }
 
 void release_host(void* handle, void* memory) {
-  PinnedMemory::all().remove(memory);
+  PinnedMemory::all().remove_allocated(memory);
   if (!device_of(handle).loss) Api::get().cudaFreeHost(memory);
 }
 
-// What the embedding program has pinned itself is as it should be, and stays its own.
 heddle_status register_host(void* handle, void* memory, uint64_t bytes, const heddle_call* call) {
-  return with_current(handle, call, [&](Device&) -> Status {
-    const cudaError_t error = Api::get().cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
-    if (error == cudaErrorHostMemoryAlreadyRegistered) return Api::get().cudaGetLastError(), Status();
-    if (error != cudaSuccess) return failed("cudaHostRegister", error);
-    PinnedMemory::all().add(memory, bytes);
-    return {};
-  });
+  return with_current(handle, call, [&](Device&) { return PinnedMemory::all().enter(memory, bytes); });
 }
 
 void unregister_host(void* handle, void* memory) {
-  if (PinnedMemory::all().remove(memory) && !device_of(handle).loss) Api::get().cudaHostUnregister(memory);
+  PinnedMemory::all().leave(memory, static_cast<bool>(device_of(handle).loss));
 }
 
 // Asked while plans are made: access is turned on where there is any.
@@ -277,17 +270,6 @@ void destroy_event(void* handle, void* event) {
 
 // ---------------------------------------------------------------- work
 
-// Whether a copy of it is done by the stream alone. What the embedding program has pinned CUDA knows.
-bool is_pinned(const void* memory, uint64_t bytes) {
-  if (PinnedMemory::all().holds(memory, bytes)) return true;
-  for (const void* const end : {memory, static_cast<const void*>(static_cast<const std::byte*>(memory) + bytes - 1)}) {
-    cudaPointerAttributes attributes = {};
-    if (Api::get().cudaPointerGetAttributes(&attributes, end) != cudaSuccess) return Api::get().cudaGetLastError(), false;
-    if (attributes.type != cudaMemoryTypeHost) return false;
-  }
-  return true;
-}
-
 Staging& staging_of(Device& device, cudaStream_t stream) {
   std::unique_ptr<Staging>& staging = device.stream_of(stream).staging;
   if (!staging) staging = std::make_unique<Staging>();
@@ -300,12 +282,12 @@ Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
       return store_value(device, stream, asked.destination, asked.source, asked.bytes);
     case HEDDLE_COPY_HOST_TO_DEVICE:
-      if (asked.bytes > taken_during_the_call && !is_pinned(asked.source, asked.bytes))
+      if (asked.bytes > taken_during_the_call && !PinnedMemory::all().is_pinned(asked.source, asked.bytes))
         return staging_of(device, stream).from_host(stream, asked.destination, asked.source, asked.bytes);
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyHostToDevice, stream);
       return {};
     case HEDDLE_COPY_DEVICE_TO_HOST:
-      if (!is_pinned(asked.destination, asked.bytes))
+      if (!PinnedMemory::all().is_pinned(asked.destination, asked.bytes))
         return staging_of(device, stream).to_host(stream, asked.destination, asked.source, asked.bytes);
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyDeviceToHost, stream);
       return {};
