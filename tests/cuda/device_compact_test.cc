@@ -49,5 +49,30 @@ TEST_F(CudaCompact, ExtentsAreFoundThere) {
   EXPECT_EQ(broken(), "");
 }
 
+// Nothing is chosen, and the extent is said all the same, by kernels whose scratch is not empty.
+TEST_F(CudaCompact, OfNothingIsNothing) {
+  const auto net = [] {
+    NetBuilder b("nothing");
+    const ValueId x = b.input("x", DType::f16, Shape{0}), condition = b.input("condition", DType::boolean, Shape{0});
+    const ValueId rows = b.input("rows", DType::f32, Shape{3, 0});
+    b.output(b.add1("Compress", "some", {x, condition}));
+    b.output(b.add1("Compress", "rows_some", {rows, condition}, {{"axis", int64_t{1}}}));
+    b.output(b.add1("NonZero", "places", {x}));
+    b.output(b.add1("NonZero", "places_of_rows", {rows}));
+    return b.finish();
+  };
+  auto host = prepare(cuda_runtime(), net(), {});
+  auto there = prepare(cuda_runtime(), net(), on_cuda());
+  ASSERT_TRUE(host.ok() && there.ok()) << host.status().text() << there.status().text();
+  for (Prepared* const one : {&*host, &*there}) {
+    const Status status = one->context.run();
+    ASSERT_TRUE(status.ok()) << status.text();
+  }
+  for (const PlanStep& step : there->plan().steps)
+    EXPECT_TRUE(step.on_device || step.type == "Fence" || step.type == "Extents") << step.name << " is on the host";
+  for (size_t i = 0; i < host->context.output_count(); ++i) EXPECT_EQ(there->context.output(i).shape, host->context.output(i).shape) << i;
+  EXPECT_EQ(broken(), "");
+}
+
 }  // namespace
 }  // namespace heddle::cuda

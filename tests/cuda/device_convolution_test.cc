@@ -206,13 +206,40 @@ TEST_F(CudaConvolution, OfNoChannelsIsItsBias) {
   EXPECT_EQ(broken(), "");
 }
 
-TEST_F(CudaConvolution, WhatNoGradientReachesIsSaid) {
-  const Case c = {"ConvTranspose",
-                  Shape{1, 2, 4},
-                  Shape{2, 3, 2},
-                  {{"dilations", std::vector<int64_t>{3}}, {"output_padding", std::vector<int64_t>{2}}}};
-  const Status status = run_net(cuda_runtime(), c, net_of(c, nullptr), on_cuda()).status();
-  EXPECT_NE(status.text().find("an output that goes 2 beyond what a stride of 1 reaches"), std::string::npos) << status.text();
+// Of one, two and three dimensions, of some of them alone, and where no element of the input reaches the output at all.
+TEST_F(CudaConvolution, BeyondWhatAStrideReachesIsTheBias) {
+  using Ints = std::vector<int64_t>;
+  const Case all[] = {
+      {"ConvTranspose", Shape{1, 2, 4}, Shape{2, 3, 2}, {{"dilations", Ints{3}}, {"output_padding", Ints{2}}}},
+      {"ConvTranspose",
+       Shape{2, 4, 5, 4},
+       Shape{4, 3, 3, 2},
+       {{"group", int64_t{2}},
+        {"dilations", Ints{3, 4}},
+        {"strides", Ints{2, 3}},
+        {"output_padding", Ints{2, 3}},
+        {"pads", Ints{1, 0, 0, 2}}}},
+      {"ConvTranspose", Shape{2, 3, 5, 4}, Shape{3, 2, 3, 3}, {{"dilations", Ints{1, 3}}, {"output_padding", Ints{0, 2}}}, false},
+      {"ConvTranspose", Shape{1, 2, 3, 4, 3}, Shape{2, 2, 2, 2, 2}, {{"dilations", Ints{2, 1, 3}}, {"output_padding", Ints{1, 0, 2}}}},
+      {"ConvTranspose", Shape{1, 2, 1}, Shape{2, 3, 1}, {{"dilations", Ints{3}}, {"output_padding", Ints{2}}, {"pads", Ints{1, 0}}}},
+  };
+  const Runtime runtime = cuda_runtime();
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+    for (const std::vector<std::string>& behind : {std::vector<std::string>(), {"Relu", "AddSame"}})
+      for (Case c : all) {
+        SCOPED_TRACE(std::string(to_string(dtype)) + ", " + std::to_string(c.x.rank()) + " dimensions, " +
+                     ::testing::PrintToString(behind));
+        c.dtype = dtype;
+        c.behind = behind;
+        expect_same(runtime, c, dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-4 : dtype == DType::f16 ? 4e-3 : 3.2e-2);
+      }
+  // One call of cuDNN's, and one launch for what stands behind it.
+  Case c = all[1];
+  c.behind = {"Relu", "AddSame"};
+  const Count count = count_of(cuda, runtime, c);
+  EXPECT_EQ(count.executions, 1);
+  EXPECT_EQ(count.launches, 1);
+  EXPECT_EQ(broken(), "");
 }
 
 // A small classifier: convolutions with what is usual behind them, pools of three kinds.
@@ -284,6 +311,40 @@ TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
     }
   }
   cuda.look_for_leaks();
+  EXPECT_EQ(broken(), "");
+}
+
+// Of a length that is found while it runs: cuDNN works in the stream of what stands before and behind it.
+TEST_F(CudaConvolution, OfALengthThatIsFoundHasTheHostsResults) {
+  const auto net = [] {
+    NetBuilder b("found");
+    const ValueId places = b.add1("NonZero", "places", {b.input("x", DType::f32, Shape{1, 64})});
+    const ValueId numbers = b.add1("Cast", "numbers", {places}, {{"to", int64_t{1}}});
+    const int64_t first = 0;
+    const ValueId images = b.add1("Unsqueeze", "images", {numbers, b.constant("axes", Blob::copy_of(DType::i64, Shape{1}, &first))});
+    const ValueId w = b.constant("w", random_tensor(DType::f32, Shape{3, 2, 1}, -1, 1, 2));
+    b.output(b.add1("Neg", "negative", {b.add1("Conv", "conv", {images, w})}));
+    return b.finish();
+  };
+  auto host = prepare(cuda_runtime(), net(), {});
+  ASSERT_TRUE(host.ok()) << host.status().text();
+  for (int seed = 0; seed <= 4; ++seed) {
+    const StandinSetting drawn("SEED", std::to_string(seed));
+    auto there = prepare(cuda_runtime(2), net(), on_cuda(2));
+    ASSERT_TRUE(there.ok()) << there.status().text();
+    for (const int64_t count : {1, 5, 5, 64, 2}) {
+      std::vector<float> x(64, 0);
+      std::fill_n(x.begin(), count, 1.0f);
+      for (Prepared* const one : {&*host, &*there}) {
+        ASSERT_TRUE(one->context.bind_input(0, x.data()).ok());
+        const Status status = one->context.run();
+        ASSERT_TRUE(status.ok()) << status.text();
+      }
+      const std::vector<double> expected = numbers(host->context.output(0)), got = numbers(there->context.output(0));
+      ASSERT_EQ(got.size(), expected.size());
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-3) << i;
+    }
+  }
   EXPECT_EQ(broken(), "");
 }
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -34,6 +35,7 @@ struct Wanted {
   int64_t groups = 1;
   int fused = 0;  // bias, relu
   int spatial = 2;
+  bool is_corner = false;  // what is written has the strides of a larger tensor
 };
 
 TensorShape shape_of(const Wanted& wanted, std::array<int64_t, most_dims> dims, bool channels_last, bool between = false) {
@@ -59,7 +61,12 @@ Status plan(const Wanted& wanted, const Descriptor& properties) {
       true);
   HEDDLE_PLUGIN_CHECK(graph.add_tensor(wanted.of_data ? large : small, &x));
   HEDDLE_PLUGIN_CHECK(graph.add_tensor(filter, &w));
-  HEDDLE_PLUGIN_CHECK(graph.add_tensor(wanted.of_data ? small : large, &y));
+  TensorShape written = wanted.of_data ? small : large;
+  if (wanted.is_corner) {
+    written = shape_of(wanted, {2, 16, 14, 15, 13}, last);
+    for (int i = 2; i < written.rank; ++i) written.dims[i] = 12;
+  }
+  HEDDLE_PLUGIN_CHECK(graph.add_tensor(written, &y));
   sum = y;
   if (wanted.fused > 0) HEDDLE_PLUGIN_CHECK(graph.add_tensor(virtual_one, &sum));
   ConvolutionShape convolution;
@@ -117,7 +124,7 @@ Status describe_attention(cudnnDataType_t dtype, bool splits_heads) {
 std::string name_of(const Wanted& wanted) {
   return "dtype " + std::to_string(wanted.dtype) + (wanted.channels_last ? ", channels last" : ", channels first") + ", " +
          std::to_string(wanted.groups) + " groups, " + std::to_string(wanted.spatial) + " dimensions, " + std::to_string(wanted.fused) +
-         " stages" + (wanted.of_data ? ", of data: " : ": ");
+         " stages" + (wanted.is_corner ? ", into a corner" : "") + (wanted.of_data ? ", of data: " : ": ");
 }
 
 // Lines of what went wrong. It has nothing behind the gradient of data: the kernel plans without stages there.
@@ -138,8 +145,10 @@ std::string try_all() {
       for (const bool of_data : {false, true})
         for (const int64_t groups : {1, 16})
           for (const int spatial : {2, 3})
-            for (const int fused : {0, 1, 2}) {
-              const Wanted wanted = {dtype, last, of_data, groups, fused, spatial};
+            for (const int fused : {-1, 0, 1, 2}) {
+              const bool is_corner = fused < 0;
+              if (is_corner && !of_data) continue;
+              const Wanted wanted = {dtype, last, of_data, groups, std::max(fused, 0), spatial, is_corner};
               status = plan(wanted, properties);
               const bool may_refuse = fused > 0 && of_data && status.code == HEDDLE_ERROR_UNSUPPORTED;
               if (!status.ok() && !may_refuse) wrong += name_of(wanted) + status.text + "\n";

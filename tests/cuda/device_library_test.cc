@@ -127,10 +127,36 @@ TEST_F(CudaCache, WhatIsNotWholeOrNotToBeTrustedIsCompiledAnew) {
   EXPECT_EQ(compiled(), programs);
 }
 
+// What NVRTC compiles for is told by the setting. The device's own architecture is 90.
+TEST_F(CudaCache, ForADeviceThatNvrtcDoesNotKnowItIsThePtxOfTheHighestBelow) {
+  const int64_t programs = compiled();
+  {
+    const StandinSetting older("ARCHITECTURES", "75,80,100");
+    EXPECT_EQ(compiled(), programs) << "another's code is not taken for it";
+    EXPECT_EQ(compiled(), 0) << "PTX is kept too";
+  }
+  EXPECT_EQ(compiled(), 0);
+  int64_t own = 0, ptx = 0;
+  for (const std::filesystem::path& file : files()) {
+    own += file.filename().string().rfind("sm_90-", 0) == 0 ? 1 : 0;
+    ptx += file.filename().string().rfind("compute_80-", 0) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(own, programs);
+  EXPECT_EQ(ptx, programs);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaLibrary, ADeviceBelowAllThatNvrtcCompilesForIsNotOpened) {
+  const StandinSetting newer("ARCHITECTURES", "100,120");
+  const Status status = prepare(cuda_runtime(), chain_net(2, Shape{16}), on_cuda()).status();
+  EXPECT_NE(status.text().find("NVRTC compiles for compute capability 10.0 and above, and the device has 9.0"), std::string::npos)
+      << status.text();
+}
+
 // ---------------------------------------------------------------- copies without a run
 
-std::shared_ptr<Device> opened(const Runtime& runtime) {
-  auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "cuda:0");
+std::shared_ptr<Device> opened(const Runtime& runtime, const std::string& name = "cuda:0") {
+  auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), name);
   EXPECT_TRUE(device.ok()) << device.status().text();
   return *device;
 }
@@ -149,6 +175,33 @@ TEST_F(CudaLibrary, PageableMemoryIsCopiedThroughAPinnedBuffer) {
     EXPECT_TRUE(written.ok() && read.ok()) << written.text() << read.text();
     EXPECT_TRUE(from == to) << bytes;
   }
+  EXPECT_EQ(broken(), "");
+}
+
+// From a thread whose current device is another.
+TEST_F(CudaLibrary, CopiesAreMadeWithTheirDeviceCurrent) {
+  const std::shared_ptr<Device> device = opened(cuda_runtime());
+  auto memory = device->allocate(64);
+  ASSERT_TRUE(memory.ok()) << memory.status().text();
+  char bytes[64] = {};
+  EXPECT_EQ(cuda.cudaSetDevice(1), cudaSuccess);
+  EXPECT_TRUE(device->write(memory->get(), bytes, 64).ok());
+  EXPECT_EQ(cuda.cudaSetDevice(1), cudaSuccess);
+  EXPECT_TRUE(device->read(bytes, memory->get(), 64).ok());
+  EXPECT_EQ(broken(), "");
+}
+
+// What was allocated on the one is there for kernels of the other, and so for copies without the host.
+TEST_F(CudaLibrary, ADeviceThatReachesAnotherHasAccessToItsMemory) {
+  const Runtime runtime = cuda_runtime();
+  const std::shared_ptr<Device> here = opened(runtime), there = opened(runtime, "cuda:1");
+  auto from = there->allocate(128), to = here->allocate(128);
+  ASSERT_TRUE(from.ok() && to.ok());
+  EXPECT_TRUE(here->reaches(*there));
+  const Kernels kernels(cuda, add_one_source);
+  const cudaStream_t stream = make_stream(cuda);
+  EXPECT_EQ(launch(cuda, kernels.get("add_one"), stream, AddOne{from->get(), to->get()}), cudaSuccess);
+  EXPECT_EQ(cuda.cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(broken(), "");
 }
 
@@ -206,6 +259,72 @@ TEST_F(CudaLibrary, MemoryThatTheProgramHasPinnedIsTakenAsItIs) {
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
   EXPECT_EQ(cuda.cudaFreeHost(pinned), cudaSuccess);
   EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+}
+
+cudaMemoryType type_of(const Standin& cuda, const void* memory) {
+  cudaPointerAttributes attributes = {};
+  EXPECT_EQ(cuda.cudaPointerGetAttributes(&attributes, memory), cudaSuccess);
+  return attributes.type;
+}
+
+// As by two contexts that work in one buffer: it stays pinned for the one when the other is gone, whichever goes first.
+TEST_F(CudaLibrary, MemoryThatIsPinnedTwiceIsLetGoWithTheLast) {
+  const std::shared_ptr<Device> device = opened(cuda_runtime());
+  std::vector<char> buffer(8192);
+  for (const size_t first : {0, 1})
+    for (const size_t second_begins : {0, 4096}) {
+      std::array<HostRegistration, 2> pins;
+      auto whole = device->pin(buffer.data(), 8192), again = device->pin(buffer.data() + second_begins, 4096);
+      ASSERT_TRUE(whole.ok() && again.ok()) << whole.status().text() << again.status().text();
+      pins[0] = std::move(*whole);
+      pins[1] = std::move(*again);
+      pins[first] = HostRegistration();
+      EXPECT_EQ(type_of(cuda, buffer.data() + 4096), cudaMemoryTypeHost);
+      pins[1 - first] = HostRegistration();
+      EXPECT_EQ(type_of(cuda, buffer.data() + 4096), cudaMemoryTypeUnregistered);
+    }
+  EXPECT_EQ(broken(), "");
+}
+
+// What goes across the edge of what is pinned is copied through the stream's buffer, although both of its ends are pinned.
+TEST_F(CudaLibrary, MemoryThatIsPinnedInPartsIsCopiedAsPageable) {
+  const std::shared_ptr<Device> device = opened(cuda_runtime());
+  constexpr size_t part = 128 * 1024;
+  std::vector<char> buffer(3 * part);
+  for (size_t i = 0; i < buffer.size(); ++i) buffer[i] = static_cast<char>(i * 31 + i / 251);
+  auto memory = device->allocate(static_cast<int64_t>(buffer.size()));
+  ASSERT_TRUE(memory.ok()) << memory.status().text();
+  const auto copies_through_a_buffer = [&](size_t begin, size_t bytes) {
+    std::vector<char> back(bytes);
+    cuda.log(1);
+    EXPECT_TRUE(device->write(memory->get(), buffer.data() + begin, static_cast<int64_t>(bytes)).ok());
+    const bool staged = std::string(cuda.logged()).find("cudaLaunchHostFunc") != std::string::npos;
+    cuda.log(0);
+    EXPECT_TRUE(device->read(back.data(), memory->get(), static_cast<int64_t>(bytes)).ok());
+    EXPECT_TRUE(std::equal(back.begin(), back.end(), buffer.begin() + static_cast<std::ptrdiff_t>(begin)));
+    return staged;
+  };
+  {
+    auto low = device->pin(buffer.data(), part), high = device->pin(buffer.data() + 2 * part, part);
+    ASSERT_TRUE(low.ok() && high.ok());
+    EXPECT_FALSE(copies_through_a_buffer(0, part));
+    EXPECT_TRUE(copies_through_a_buffer(0, 3 * part));
+    auto across = device->pin(buffer.data() + part / 2, part);
+    ASSERT_TRUE(across.ok()) << across.status().text();
+    EXPECT_TRUE(copies_through_a_buffer(part / 2, part));
+    *across = HostRegistration();
+    EXPECT_FALSE(copies_through_a_buffer(0, part)) << "it is the first one's all the same";
+  }
+  // The same by the embedding program.
+  for (const size_t begin : {size_t{0}, 2 * part})
+    EXPECT_EQ(cuda.cudaHostRegister(buffer.data() + begin, part, cudaHostRegisterPortable), cudaSuccess);
+  EXPECT_FALSE(copies_through_a_buffer(0, part));
+  EXPECT_TRUE(copies_through_a_buffer(0, 3 * part));
+  EXPECT_EQ(cuda.cudaHostRegister(buffer.data() + part, part, cudaHostRegisterPortable), cudaSuccess);
+  for (int time = 0; time < 2; ++time) EXPECT_FALSE(copies_through_a_buffer(0, part));
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(cuda.cudaHostUnregister(buffer.data() + i * part), cudaSuccess);
+  EXPECT_TRUE(copies_through_a_buffer(0, part)) << "pinned no more";
   EXPECT_EQ(broken(), "");
 }
 

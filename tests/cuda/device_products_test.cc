@@ -104,6 +104,37 @@ TEST_F(CudaProducts, MatMulOfAllShapesAndDtypes) {
     }
 }
 
+// More calls than there may be, one for each matrix that is repeated: copies in scratch leave one call. Of both operands, and of one.
+TEST_F(CudaProducts, ManyMatricesWithoutACommonStepAreOneCall) {
+  const std::pair<Shape, Shape> shapes[] = {
+      {{9, 1, 9, 1, 9, 1, 2}, {1, 8, 1, 8, 1, 2, 1}},
+      {{9, 8, 9, 8, 9, 1, 3}, {1, 8, 1, 8, 1, 3, 2}},
+  };
+  for (const DType dtype : floats)
+    for (const auto& [a, b] : shapes) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + a.text() + " " + b.text());
+      const bool both = a[1] == 1;
+      const Result result = compare([&, a = a, b = b](NetBuilder& net) {
+        net.output(net.add1("MatMul", "y", {net.input("a", dtype, a), net.input("b", dtype, b)}));
+      });
+      EXPECT_EQ(result.host_steps, 0);
+      EXPECT_EQ(count(result, "cublasLtMatmul"), 1);
+      EXPECT_EQ(count(result, "cudaLaunchKernelExC"), both ? 2 : 1);
+    }
+}
+
+TEST_F(CudaProducts, WhereThereIsNoRoomForTheirCopiesItIsSaid) {
+  NetBuilder net("products");
+  net.output(net.add1("MatMul", "y",
+                      {net.input("a", DType::f32, Shape{9, 1, 9, 1, 9, 1, 2}), net.input("b", DType::f32, Shape{1, 8, 1, 8, 1, 2, 1})}));
+  SessionOptions options = on_cuda();
+  options.memory_limit = 400'000;  // a copy takes 373248 bytes, the output half of that
+  const Status status = testing_standin::prepare(cuda_runtime(), net.finish(), options).status();
+  EXPECT_NE(status.text().find("a product of 46656 matrices with no common step between them, for which copies of 8 bytes each"),
+            std::string::npos)
+      << status.text();
+}
+
 TEST_F(CudaProducts, SumsOfProducts) {
   const std::pair<const char*, std::vector<Shape>> equations[] = {
       {"ij,jk->ik", {Shape{3, 5}, Shape{5, 7}}},

@@ -42,8 +42,8 @@ heddle_status with_current(void* handle, const heddle_call* call, const F& body)
   });
 }
 
-// Copies, waits and records need no current device (Programming Guide, Stream and Event Behavior); but a thread that has none yet gets the
-// first, and a context of it, by its first call.
+// Waits and records need no current device (Programming Guide, Stream and Event Behavior); but a thread that has none yet gets the first,
+// and a context of it, by its first call.
 Status have_some_device(const Device& device) {
   static thread_local bool has = false;
   if (has) return {};
@@ -182,32 +182,36 @@ void release(void* handle, void* memory) {
 heddle_status allocate_host(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
   return with_current(handle, call, [&](Device&) -> Status {
     HEDDLE_CUDA_CALL(cudaHostAlloc, memory, std::max<uint64_t>(bytes, 1), cudaHostAllocPortable);
-    PinnedMemory::all().add(*memory, bytes);
+    PinnedMemory::all().add_allocated(*memory, bytes);
     return {};
   });
 }
 
 void release_host(void* handle, void* memory) {
-  PinnedMemory::all().remove(memory);
+  PinnedMemory::all().remove_allocated(memory);
   if (!device_of(handle).loss) Api::get().cudaFreeHost(memory);
 }
 
-// What the embedding program has pinned itself is as it should be, and stays its own.
 heddle_status register_host(void* handle, void* memory, uint64_t bytes, const heddle_call* call) {
-  return with_current(handle, call, [&](Device&) -> Status {
-    const cudaError_t error = Api::get().cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
-    if (error == cudaErrorHostMemoryAlreadyRegistered) return Api::get().cudaGetLastError(), Status();
-    if (error != cudaSuccess) return failed("cudaHostRegister", error);
-    PinnedMemory::all().add(memory, bytes);
-    return {};
-  });
+  return with_current(handle, call, [&](Device&) { return PinnedMemory::all().enter(memory, bytes); });
 }
 
 void unregister_host(void* handle, void* memory) {
-  if (PinnedMemory::all().remove(memory) && !device_of(handle).loss) Api::get().cudaHostUnregister(memory);
+  PinnedMemory::all().leave(memory, static_cast<bool>(device_of(handle).loss));
 }
 
-// Asked while plans are made: access is turned on where there is any.
+// What cudaMallocAsync gave on `from` is there for `to`: "memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess"
+// (Programming Guide, Stream Ordered Memory Allocator: Device Accessibility for Multi-GPU Support).
+bool open_pool(int from, int to) {
+  cudaMemPool_t pool = nullptr;
+  cudaMemAccessDesc access = {};
+  access.location.type = cudaMemLocationTypeDevice;
+  access.location.id = to;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  return Api::get().cudaDeviceGetMemPool(&pool, from) == cudaSuccess && Api::get().cudaMemPoolSetAccess(pool, &access, 1) == cudaSuccess;
+}
+
+// Asked while plans are made: access is turned on where there is any, to memory of either kind.
 int32_t reaches(void* handle, void* source) {
   const Api& api = Api::get();
   const int to = device_of(handle).index, from = device_of(source).index;
@@ -215,7 +219,8 @@ int32_t reaches(void* handle, void* source) {
   if (device_of(handle).loss || api.cudaSetDevice(to) != cudaSuccess) return 0;
   const bool direct = api.cudaDeviceCanAccessPeer(&can, to, from) == cudaSuccess && can != 0;
   // Where it is not, and where access is on already, the error is nobody's to see: then the driver copies by the host, in one call.
-  if (!direct || api.cudaDeviceEnablePeerAccess(from, 0) != cudaSuccess) api.cudaGetLastError();
+  if (!direct || !open_pool(from, to)) api.cudaGetLastError();
+  if (direct && api.cudaDeviceEnablePeerAccess(from, 0) != cudaSuccess) api.cudaGetLastError();
   return 1;
 }
 
@@ -277,35 +282,27 @@ void destroy_event(void* handle, void* event) {
 
 // ---------------------------------------------------------------- work
 
-// Whether a copy of it is done by the stream alone. What the embedding program has pinned CUDA knows.
-bool is_pinned(const void* memory, uint64_t bytes) {
-  if (PinnedMemory::all().holds(memory, bytes)) return true;
-  for (const void* const end : {memory, static_cast<const void*>(static_cast<const std::byte*>(memory) + bytes - 1)}) {
-    cudaPointerAttributes attributes = {};
-    if (Api::get().cudaPointerGetAttributes(&attributes, end) != cudaSuccess) return Api::get().cudaGetLastError(), false;
-    if (attributes.type != cudaMemoryTypeHost) return false;
-  }
-  return true;
-}
-
 Staging& staging_of(Device& device, cudaStream_t stream) {
   std::unique_ptr<Staging>& staging = device.stream_of(stream).staging;
   if (!staging) staging = std::make_unique<Staging>();
   return *staging;
 }
 
+// "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
+// current context" (Programming Guide, Stream Ordered Memory Allocator: cudaMemcpyAsync Current Context/Device Sensitivity).
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
+  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/pinned_staging.h)
   switch (asked.kind) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
       return store_value(device, stream, asked.destination, asked.source, asked.bytes);
     case HEDDLE_COPY_HOST_TO_DEVICE:
-      if (asked.bytes > taken_during_the_call && !is_pinned(asked.source, asked.bytes))
+      if (asked.bytes > taken_during_the_call && !PinnedMemory::all().is_pinned(asked.source, asked.bytes))
         return staging_of(device, stream).from_host(stream, asked.destination, asked.source, asked.bytes);
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyHostToDevice, stream);
       return {};
     case HEDDLE_COPY_DEVICE_TO_HOST:
-      if (!is_pinned(asked.destination, asked.bytes))
+      if (!PinnedMemory::all().is_pinned(asked.destination, asked.bytes))
         return staging_of(device, stream).to_host(stream, asked.destination, asked.source, asked.bytes);
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyDeviceToHost, stream);
       return {};

@@ -8,6 +8,8 @@
 namespace heddle::cuda {
 namespace {
 
+constexpr uintptr_t pinned_page = 4096;  // by which memory is pinned, or more
+constexpr size_t most_seen_ranges = 256;
 constexpr uint64_t least_buffer = uint64_t{64} << 10, most_buffer = uint64_t{4} << 20;
 
 }  // namespace
@@ -19,23 +21,96 @@ PinnedMemory& PinnedMemory::all() {
   return memory;
 }
 
-void PinnedMemory::add(const void* memory, uint64_t bytes) {
+void PinnedMemory::add_allocated(const void* memory, uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  bytes_[reinterpret_cast<uintptr_t>(memory)] = bytes;
+  pieces_[reinterpret_cast<uintptr_t>(memory)] = {bytes, 0};
 }
 
-bool PinnedMemory::remove(const void* memory) {
+void PinnedMemory::remove_allocated(const void* memory) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return bytes_.erase(reinterpret_cast<uintptr_t>(memory)) > 0;
+  pieces_.erase(reinterpret_cast<uintptr_t>(memory));
 }
 
-bool PinnedMemory::holds(const void* memory, uint64_t bytes) const {
+plugin::Status PinnedMemory::enter(void* memory, uint64_t bytes) {
   const auto first = reinterpret_cast<uintptr_t>(memory);
+  const std::lock_guard<std::mutex> alone(entering_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto piece = piece_of(first, bytes);
+    if (piece != pieces_.end() && piece->second.users > 0) {
+      ++piece->second.users;
+      entered_.emplace(first, piece->first);
+      return {};
+    }
+  }
+  const cudaError_t error = Api::get().cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
+  const bool is_taken = error == cudaErrorHostMemoryAlreadyRegistered;
+  if (error != cudaSuccess && !is_taken) return failed("cudaHostRegister", error);
+  if (is_taken) Api::get().cudaGetLastError();
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto behind = bytes_.upper_bound(first);
-  if (behind == bytes_.begin()) return false;
-  const auto& [begin, length] = *std::prev(behind);
-  return first - begin <= length && bytes <= length - (first - begin);
+  if (!is_taken) pieces_[first] = {bytes, 1};
+  entered_.emplace(first, is_taken ? 0 : first);
+  return {};
+}
+
+void PinnedMemory::leave(void* memory, bool lost) {
+  const std::lock_guard<std::mutex> alone(entering_);
+  uintptr_t registered = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // Which of several was entered at the address nobody says: first those that hold nothing, so that nothing goes too early.
+    const auto [begin, end] = entered_.equal_range(reinterpret_cast<uintptr_t>(memory));
+    if (begin == end) return;
+    const auto left = std::min_element(begin, end, [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto piece = pieces_.find(left->second);
+    entered_.erase(left);
+    if (piece == pieces_.end() || --piece->second.users > 0) return;
+    registered = piece->first;
+    pieces_.erase(piece);
+  }
+  if (!lost) Api::get().cudaHostUnregister(reinterpret_cast<void*>(registered));
+}
+
+// The one in which all of that lies.
+std::map<uintptr_t, PinnedMemory::Piece>::iterator PinnedMemory::piece_of(uintptr_t first, uint64_t bytes) {
+  const auto behind = pieces_.upper_bound(first);
+  if (behind == pieces_.begin()) return pieces_.end();
+  const auto piece = std::prev(behind);
+  const uint64_t offset = first - piece->first, length = piece->second.bytes;
+  return offset <= length && bytes <= length - offset ? piece : pieces_.end();
+}
+
+bool PinnedMemory::overlaps(uintptr_t first, uint64_t bytes) const {
+  const auto behind = pieces_.lower_bound(first + bytes);
+  if (behind == pieces_.begin()) return false;
+  const auto& [begin, piece] = *std::prev(behind);
+  return begin + piece.bytes > first;
+}
+
+bool PinnedMemory::is_pinned(const void* memory, uint64_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(memory);
+  const std::pair<uintptr_t, uint64_t> range(first, bytes);
+  bool is_seen = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (piece_of(first, bytes) != pieces_.end()) return true;
+    if (overlaps(first, bytes)) return false;
+    is_seen = seen_.count(range) > 0;
+  }
+  const auto knows = [](uintptr_t at) {
+    cudaPointerAttributes attributes = {};
+    const cudaError_t error = Api::get().cudaPointerGetAttributes(&attributes, reinterpret_cast<const void*>(at));
+    if (error != cudaSuccess) Api::get().cudaGetLastError();
+    return error == cudaSuccess && attributes.type == cudaMemoryTypeHost;
+  };
+  bool pinned = knows(first) && knows(first + bytes - 1);
+  for (uintptr_t at = (first / pinned_page + 1) * pinned_page; pinned && !is_seen && at < first + bytes; at += pinned_page)
+    pinned = knows(at);
+  if (pinned == is_seen) return pinned;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (seen_.size() >= most_seen_ranges) seen_.clear();
+  pinned ? void(seen_.insert(range)) : void(seen_.erase(range));
+  return pinned;
 }
 
 // ---------------------------------------------------------------- copies

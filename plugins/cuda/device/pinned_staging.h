@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "heddle/op.h"
@@ -15,19 +17,35 @@
 
 namespace heddle::cuda {
 
-// Host memory that CUDA knows to be pinned, for all devices. Thread-safe.
+// Host memory that CUDA knows to be pinned, for all devices: what was allocated so, and what was registered. CUDA registers a byte once:
+// who asks for what lies within a registration shares it, and it stays until the last of them lets go. What only overlaps with one, or with
+// memory that the embedding program has pinned, stays as it is. Thread-safe.
 class PinnedMemory {
  public:
   static PinnedMemory& all();
-  void add(const void* memory, uint64_t bytes);
-  // False: it was not among them.
-  bool remove(const void* memory);
-  // Whether all of that is.
-  bool holds(const void* memory, uint64_t bytes) const;
+  void add_allocated(const void* memory, uint64_t bytes);
+  void remove_allocated(const void* memory);
+  plugin::Status enter(void* memory, uint64_t bytes);
+  // Of what was entered. `lost`: CUDA is not to be called any more.
+  void leave(void* memory, bool lost);
+  // Whether a copy of it is done by the stream alone: all of it is one piece, of these or of the embedding program's.
+  bool is_pinned(const void* memory, uint64_t bytes);
 
  private:
-  mutable std::mutex mutex_;
-  std::map<uintptr_t, uint64_t> bytes_;
+  struct Piece {
+    uint64_t bytes = 0;
+    uint64_t users = 0;  // that have entered it or a part of it; 0: it was allocated
+  };
+  std::map<uintptr_t, Piece>::iterator piece_of(uintptr_t first, uint64_t bytes);
+  bool overlaps(uintptr_t first, uint64_t bytes) const;
+
+  std::mutex entering_;                // so that registrations and their opposite do not overlap; before mutex_
+  std::mutex mutex_;                   // of what follows
+  std::map<uintptr_t, Piece> pieces_;  // by address
+  // By the address that was entered: that of the piece; 0: CUDA had part of it already, and it is nobody's here.
+  std::multimap<uintptr_t, uintptr_t> entered_;
+  // Memory of the embedding program's of which every page was seen to be pinned. Its ends are looked at again in each copy.
+  std::set<std::pair<uintptr_t, uint64_t>> seen_;
 };
 
 // Of one stream: in its order one buffer serves all copies.

@@ -2,6 +2,7 @@
 // and tested without a toolkit (tests/cuda/plan_run.h); kernels/common/planned_kernel.h runs it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -46,10 +47,11 @@ struct LaunchPlan {
     step.word_count = step.address_count = 0;
     return step;
   }
-  // Offset of so many bytes of scratch.
+  // Offset of so many bytes of scratch. Of no bytes too it is a place of its own: kernels are given its address, which has to lie in the
+  // scratch even where nothing is read or written there.
   uint64_t take(uint64_t bytes) {
     const uint64_t at = scratch_bytes;
-    scratch_bytes = (at + bytes + 63) / 64 * 64;
+    scratch_bytes = (at + std::max<uint64_t>(bytes, 1) + 63) / 64 * 64;
     return at;
   }
 };

@@ -1,6 +1,7 @@
 // Conv and ConvTranspose by cuDNN's graphs: the convolution, or for a transposed one the gradient of a convolution's data, with as much of
 // bias and fused stages as cuDNN has an engine for. The rest is one pointwise kernel behind it, in the same step, which reads and writes
-// the output in place.
+// the output in place. Where an output goes further than any element of the input reaches, cuDNN writes a corner of it, with the strides of
+// the whole, into zeros.
 #include <algorithm>
 #include <memory>
 
@@ -78,6 +79,8 @@ class ConvolutionKernel : public GpuKernel {
   // The graph of the convolution and the first `count` stages.
   Status plan_with(PrepareContext& context, size_t count, uint64_t most_workspace);
   Status prepare_rest(PrepareContext& context);
+  // What cuDNN writes.
+  TensorShape written_shape(const heddle_tensor& y) const;
 
   const bool transposed_;
   WindowAttributes attributes_;
@@ -88,7 +91,9 @@ class ConvolutionKernel : public GpuKernel {
 
   ConvolutionShape shape_;
   bool is_empty_ = false;              // the output has no element
-  bool sums_nothing_ = false;          // the input has none: sums are 0
+  bool sums_nothing_ = false;          // the input has none, or none reaches the output: sums are 0
+  bool is_cut_ = false;                // cuDNN writes a corner of the output alone, of these extents
+  int64_t reached_[3] = {1, 1, 1};     // as shape_ has its dimensions of space
   std::unique_ptr<PlannedCall> call_;  // null where nothing is summed
   std::vector<uint32_t> call_inputs_;  // whose addresses stand before the output's
   size_t done_ = 0;                    // stages of the plan
@@ -129,6 +134,8 @@ Status ConvolutionKernel::read_shapes(PrepareContext& context) {
   shape_.compute = x.dtype == HEDDLE_F64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   const int shift = window.spatial == 1 ? 1 : 0;
   shape_.spatial = window.spatial + shift;
+  is_cut_ = false;
+  bool reaches = true;
   for (int i = 0; i < window.spatial; ++i) {
     const int64_t stride = window.stride[i];
     shape_.stride[i + shift] = stride;
@@ -136,16 +143,23 @@ Status ConvolutionKernel::read_shapes(PrepareContext& context) {
     shape_.pad_begin[i + shift] = window.pad_begin[i];
     shape_.pad_end[i + shift] = window.pad_end[i];
     if (!transposed_) continue;
-    // The convolution whose gradient this is has to have as many outputs as there are inputs here.
+    // The convolution whose gradient this is has to have as many outputs as there are inputs here. Of a larger output it would have more.
     const int64_t wanted = (window.input[i] - 1) * stride + window.reach(i) - window.pad_begin[i];
     shape_.pad_end[i + shift] = std::max<int64_t>(0, wanted - window.output[i]);
-    if (window.output[i] - wanted >= stride)
-      return unsupported("an output that goes " + std::to_string(window.output[i] - wanted) + " beyond what a stride of " +
-                         std::to_string(stride) + " reaches");
+    const bool is_beyond = window.output[i] - wanted >= stride;
+    reached_[i + shift] = is_beyond ? wanted : window.output[i];
+    is_cut_ = is_cut_ || is_beyond;
+    reaches = reaches && wanted > 0;
   }
   is_empty_ = y.element_count == 0;
-  sums_nothing_ = x.element_count == 0 || w.element_count == 0;
+  sums_nothing_ = x.element_count == 0 || w.element_count == 0 || !reaches;
   return {};
+}
+
+TensorShape ConvolutionKernel::written_shape(const heddle_tensor& y) const {
+  TensorShape shape = tensor_shape(y);
+  for (int i = 0; is_cut_ && i < shape_.spatial; ++i) shape.dims[2 + i] = reached_[i];
+  return shape;
 }
 
 Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint64_t most_workspace) {
@@ -180,7 +194,7 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
     HEDDLE_PLUGIN_CHECK(take(operand, &operands[i]));
     inputs.push_back(input);
   }
-  HEDDLE_PLUGIN_CHECK(take(tensor_shape(y), &to));
+  HEDDLE_PLUGIN_CHECK(take(written_shape(y), &to));
   TensorShape between = tensor_shape(y);
   between.dtype = shape_.compute;
   between.is_virtual = true;
@@ -197,20 +211,21 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
     HEDDLE_PLUGIN_CHECK(graph.finish(target));
     return call->plan.choose(graph, target, rules);
   }));
-  call->number = cudnn::next_plan_number();
   call_ = std::move(call);
   call_inputs_ = std::move(inputs);
   done_ = count;
   return {};
 }
 
-// With all stages that cuDNN may have, else with the bias, else alone.
+// With all stages that cuDNN may have, else with the bias, else alone. Behind a corner of the output they are left to the rest, which goes
+// over the whole.
 Status ConvolutionKernel::choose_plan(PrepareContext& context) {
   const uint64_t budget = context.scratch_budget();
   const uint64_t most_workspace = budget > workspace_alignment ? budget - workspace_alignment : 0;
   Status status;
   size_t last = stages_.size() + 1;
-  for (const size_t count : {stages_of_cudnn(stages_), std::min<size_t>(stages_of_cudnn(stages_), 1), size_t{0}}) {
+  const size_t most = is_cut_ ? 0 : stages_of_cudnn(stages_);
+  for (const size_t count : {most, std::min<size_t>(most, 1), size_t{0}}) {
     if (count == last) continue;
     last = count;
     status = plan_with(context, count, most_workspace);
@@ -252,6 +267,7 @@ Status ConvolutionKernel::run(const RunContext& context, int64_t, int64_t) const
   if (is_empty_) return {};
   void* const y = context.outputs[0]->data;
   const TraceRange range(trace_name());
+  if (!call_ || is_cut_) HEDDLE_PLUGIN_CHECK(fill_zero(context, y, context.outputs[0]->byte_size));
   if (call_) {
     void* addresses[PlannedCall::most_tensors];
     int count = 0;
@@ -262,9 +278,7 @@ Status ConvolutionKernel::run(const RunContext& context, int64_t, int64_t) const
       const uintptr_t at = reinterpret_cast<uintptr_t>(context.scratch) + workspace_alignment - 1;
       workspace = reinterpret_cast<void*>(at / workspace_alignment * workspace_alignment);
     }
-    HEDDLE_PLUGIN_CHECK(stream_(context)->execute(this, *call_, addresses, workspace));
-  } else {
-    HEDDLE_PLUGIN_CHECK(fill_zero(context, y, context.outputs[0]->byte_size));
+    HEDDLE_PLUGIN_CHECK(stream_(context)->execute(*call_, addresses, workspace));
   }
   if (!has_rest_) return {};
   const void* inputs[most_convolution_stages + 2] = {y};

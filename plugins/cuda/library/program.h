@@ -1,5 +1,6 @@
-// Program: source in CUDA C++, compiled by NVRTC for one device's architecture and loaded there. Compiled once for each source,
-// architecture and version of NVRTC: what was compiled is kept in the process, and on disk in a folder of the user's own.
+// Program: source in CUDA C++, compiled by NVRTC for one device's architecture and loaded there; where NVRTC does not know the
+// architecture, as that of a newer device, to PTX for the highest below it, of which the driver makes the device's own code. Compiled once
+// for each source, architecture and version of NVRTC: what was compiled is kept in the process, and on disk in a folder of the user's own.
 //
 // HEDDLE_CUDA_CACHE names the folder ("off": none); else it is heddle/cuda in XDG_CACHE_HOME or ~/.cache. A file there is used when it and
 // the folder are the user's own and nobody else may write them, and when its checksum fits; else it is compiled anew.

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -25,6 +26,15 @@ using standin::this_thread;
 namespace {
 
 constexpr uint64_t most_parameter_bytes = 4096;
+constexpr int own_architecture = 90;  // as devices.cc tells
+
+// A cubin is for its architecture alone. Of PTX the driver makes code for a device of its architecture or a later one (Programming Guide,
+// PTX Compatibility).
+bool runs_on(const std::string& architecture) {
+  const std::string ptx = "compute_";
+  if (architecture.rfind(ptx, 0) != 0) return architecture == "sm_" + std::to_string(own_architecture);
+  return std::atoi(architecture.c_str() + ptx.size()) <= own_architecture;
+}
 
 // Of compute capability 9.0, as devices.cc tells.
 bool is_possible(const dim3& grid, const dim3& block) {
@@ -47,8 +57,7 @@ Addresses addresses_in(Process& process, const std::vector<std::byte>& parameter
     std::memcpy(&address, parameters.data() + at, sizeof(address));
     if (Block* const block = process.memory.block_at(address)) {
       found.blocks.push_back(block);
-      const auto peer = process.peers.find({device, block->device});
-      if (block->device != device && (peer == process.peers.end() || !peer->second)) found.broken.push_back(Rule::memory_of_other_device);
+      if (!process.may_use(device, *block)) found.broken.push_back(Rule::memory_of_other_device);
     } else if (HostBlock* const pinned = process.memory.host_block_at(address)) {
       found.pinned.push_back(pinned);
     } else if (standin::is_host_memory(address)) {
@@ -98,7 +107,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJi
     if (jit_options != 0 || library_options != 0) return cudaErrorNotSupported;
     std::string architecture, file, error;
     if (!standin::read_cubin(static_cast<const char*>(code), &architecture, &file)) return cudaErrorInvalidKernelImage;
-    if (architecture != "sm_90") return cudaErrorNoKernelImageForDevice;
+    if (!runs_on(architecture)) return cudaErrorNoKernelImageForDevice;
     auto made = std::make_shared<Library>();
     made->module = heddle::cuda::grid::Module::open(file, &error);
     if (!made->module) return cudaErrorInvalidKernelImage;

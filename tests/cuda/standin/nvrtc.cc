@@ -1,4 +1,5 @@
-// NVRTC: sources are compiled for the host by the emulated grid (grid/grid.h); a "cubin" names the library that came of it.
+// NVRTC: sources are compiled for the host by the emulated grid (grid/grid.h); a "cubin", and as well a "PTX", names the library that came
+// of it.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -38,13 +39,20 @@ bool begins_with(const std::string& text, const char* beginning) {
   return text.rfind(beginning, 0) == 0;
 }
 
-// False: NVRTC knows no such option, or the stand-in does not act by it.
-bool read_options(int count, const char* const* options, std::string* architecture) {
+// "sm_90", and "compute_90", which is for any device of it or above.
+bool is_architecture(const std::string& text, const std::vector<int>& known) {
+  return std::any_of(known.begin(), known.end(),
+                     [&](int number) { return text == "sm_" + std::to_string(number) || text == "compute_" + std::to_string(number); });
+}
+
+// False: NVRTC knows no such option or architecture, or the stand-in does not act by it.
+bool read_options(int count, const char* const* options, const std::vector<int>& known, std::string* architecture) {
   for (int i = 0; i < count; ++i) {
     const std::string option = options[i];
     const std::string is = "--gpu-architecture=";
     if (begins_with(option, is.c_str())) {
       *architecture = option.substr(is.size());
+      if (!is_architecture(*architecture, known)) return false;
       continue;
     }
     // Whether products and sums are contracted is left to the compiler: here they never are.
@@ -58,6 +66,17 @@ bool read_options(int count, const char* const* options, std::string* architectu
 // A number that no NVRTC has: what is compiled here is not to be taken for its work.
 nvrtcResult nvrtcVersion(int* major, int* minor) {
   return nvrtc(__func__, [&](Process&) { return *major = 0, *minor = 1, NVRTC_SUCCESS; });
+}
+
+nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
+  return nvrtc(__func__, [&](Process& process) { return *count = static_cast<int>(process.settings.architectures.size()), NVRTC_SUCCESS; });
+}
+
+nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
+  return nvrtc(__func__, [&](Process& process) {
+    std::copy(process.settings.architectures.begin(), process.settings.architectures.end(), architectures);
+    return NVRTC_SUCCESS;
+  });
 }
 
 const char* nvrtcGetErrorString(nvrtcResult result) {
@@ -98,7 +117,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
   const nvrtcResult asked = with_source(__func__, program, [&](const Source& source) {
     text = source.text;
     folder = Process::get().settings.cache;
-    return read_options(count, options, &architecture) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
+    return read_options(count, options, Process::get().settings.architectures, &architecture) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
   });
   if (asked != NVRTC_SUCCESS) return asked;
   const std::lock_guard<std::mutex> alone(one_at_a_time);
@@ -110,7 +129,8 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
   if (!source) return process.rules.add(Rule::unknown_program, __func__), NVRTC_ERROR_INVALID_PROGRAM;
   source->log = error;
   if (!module) return NVRTC_ERROR_COMPILATION;
-  source->cubin = standin::write_cubin(architecture, file) + '\0';
+  source->ptx = source->cubin = standin::write_cubin(architecture, file) + '\0';
+  if (begins_with(architecture, "compute_")) source->cubin.clear();
   return NVRTC_SUCCESS;
 }
 
@@ -125,10 +145,25 @@ nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
   });
 }
 
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t* bytes) {
+  return with_source(__func__, program, [&](const Source& source) {
+    *bytes = source.ptx.size();
+    return source.ptx.empty() ? NVRTC_ERROR_INVALID_PROGRAM : NVRTC_SUCCESS;
+  });
+}
+
+nvrtcResult nvrtcGetPTX(nvrtcProgram program, char* ptx) {
+  return with_source(__func__, program, [&](const Source& source) {
+    std::copy(source.ptx.begin(), source.ptx.end(), ptx);
+    return source.ptx.empty() ? NVRTC_ERROR_INVALID_PROGRAM : NVRTC_SUCCESS;
+  });
+}
+
+// "The value of cubinSizeRet is set to 0 if the value specified to -arch is a virtual architecture instead of an actual architecture."
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* bytes) {
   return with_source(__func__, program, [&](const Source& source) {
     *bytes = source.cubin.size();
-    return source.cubin.empty() ? NVRTC_ERROR_INVALID_PROGRAM : NVRTC_SUCCESS;
+    return source.ptx.empty() ? NVRTC_ERROR_INVALID_PROGRAM : NVRTC_SUCCESS;
   });
 }
 

@@ -2,18 +2,32 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 namespace heddle::cuda::standin {
 namespace {
 
+uint64_t number_of(const char* name, const std::string& text) {
+  char* end = nullptr;
+  const unsigned long long value = std::strtoull(text.c_str(), &end, 10);
+  if (!text.empty() && *end == '\0') return value;
+  std::fprintf(stderr, "cuda stand-in: %s has \"%s\", which is no number\n", name, text.c_str());
+  std::abort();
+}
+
 uint64_t number(const char* name, uint64_t otherwise) {
   const char* const text = std::getenv(name);
+  return text && *text ? number_of(name, text) : otherwise;
+}
+
+// With commas between them.
+std::vector<int> numbers(const char* name, std::vector<int> otherwise) {
+  const char* const text = std::getenv(name);
   if (!text || !*text) return otherwise;
-  char* end = nullptr;
-  const unsigned long long value = std::strtoull(text, &end, 10);
-  if (*end == '\0') return value;
-  std::fprintf(stderr, "cuda stand-in: %s is \"%s\", which is no number\n", name, text);
-  std::abort();
+  std::vector<int> all;
+  std::istringstream in(text);
+  for (std::string one; std::getline(in, one, ',');) all.push_back(static_cast<int>(number_of(name, one)));
+  return all;
 }
 
 std::string text(const char* name, const char* otherwise) {
@@ -30,6 +44,7 @@ Settings Settings::read() {
   s.seed = number("HEDDLE_CUDA_STANDIN_SEED", 0);
   s.hold = text("HEDDLE_CUDA_STANDIN_HOLD", "");
   s.idle = number("HEDDLE_CUDA_STANDIN_IDLE", 0) == 1;
+  s.architectures = numbers("HEDDLE_CUDA_STANDIN_ARCHITECTURES", s.architectures);
   s.cache = text("HEDDLE_CUDA_STANDIN_CACHE", HEDDLE_CUDA_STANDIN_FOLDER);
   return s;
 }

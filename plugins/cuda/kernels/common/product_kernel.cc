@@ -9,7 +9,7 @@ namespace {
 using operators::MatMulProblem;
 using operators::MatrixStrides;
 
-constexpr size_t most_parts = 4096;
+constexpr int64_t most_parts = 4096;
 
 // Texts as the host writes them (expression.h, print).
 bool is_sum(const Stage& stage, int32_t kind) {
@@ -47,6 +47,57 @@ uint32_t alignment_of(const ProductShape& shape, int64_t element_bytes, const st
   return static_cast<uint32_t>(bytes);
 }
 
+// Calls, of which each goes along the longest dimension of the batch.
+int64_t calls_of(const MatMulProblem& problem) {
+  return problem.batch.empty() ? 1 : problem.images() / *std::max_element(problem.batch.begin(), problem.batch.end());
+}
+
+// Whether each matrix lies as far from the one before it.
+bool has_common_step(const MatrixStrides& strides, const std::vector<int64_t>& batch) {
+  for (size_t i = 1; i < batch.size(); ++i)
+    if (strides.batch[i - 1] != strides.batch[i] * batch[i]) return false;
+  return true;
+}
+
+// Spreads the input over an output that it broadcasts to.
+Status prepare_identity(const Device& device, const heddle_tensor& input, const heddle_tensor& output, PointwiseLaunch* launch) {
+  expression::Program program;
+  program.inputs = {"x0"};
+  std::string error;
+  if (!expression::parse("x0", {}, program, error)) return invalid(error);
+  const heddle_tensor* const inputs[] = {&input};
+  return launch->prepare(device, program, output, inputs);
+}
+
+// One launch that copies each matrix as often as the batch reads it; `strides` become those of the copies.
+Status prepare_copies(const Device& device, heddle_dtype dtype, const std::vector<int64_t>& batch, int64_t rows, int64_t columns,
+                      MatrixStrides* strides, PointwiseLaunch* launch) {
+  std::vector<int64_t> from = batch, to = batch;
+  bool is_dense = strides->row == columns && strides->column == 1;
+  int64_t read = rows * columns, written = read;
+  for (size_t i = batch.size(); i-- > 0;) {
+    if (strides->batch[i] == 0) from[i] = 1;
+    is_dense = is_dense && (from[i] == 1 || strides->batch[i] == read);
+    read *= from[i];
+    strides->batch[i] = written;
+    written *= to[i];
+  }
+  if (!is_dense) return unsupported("matrices that lie in another order than their batch");
+  const auto view = [&](std::vector<int64_t>& dims, int64_t elements) {
+    dims.insert(dims.end(), {rows, columns});
+    heddle_tensor tensor = {};
+    tensor.struct_size = sizeof(tensor);
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<int32_t>(dims.size());
+    tensor.dims = dims.data();
+    tensor.element_count = elements;
+    tensor.byte_size = static_cast<uint64_t>(elements) * byte_width(dtype);
+    return tensor;
+  };
+  const heddle_tensor input = view(from, read), output = view(to, written);
+  return prepare_identity(device, input, output, launch);
+}
+
 }  // namespace
 
 bool ProductKernel::accepts_epilogue(const CreateContext& context) {
@@ -77,6 +128,32 @@ size_t ProductKernel::absorb(const std::vector<Stage>& stages, ProductShape* sha
   return count + (shape->activation != ProductActivation::none ? 1 : 0);
 }
 
+// Where there would be too many calls, copies of the matrices in the order of the batch leave one.
+Status ProductKernel::lay_out(heddle_dtype dtype, uint64_t budget, MatMulProblem* problem) {
+  if (calls_of(*problem) <= most_parts) return {};
+  const auto images = static_cast<uint64_t>(problem->images());
+  struct Matrices {
+    MatrixStrides* strides;
+    int64_t rows, columns;
+  };
+  const Matrices operands[] = {{&problem->a, problem->rows, problem->depth}, {&problem->b, problem->depth, problem->columns}};
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    const auto& [strides, rows, columns] = operands[i];
+    if (has_common_step(*strides, problem->batch)) continue;
+    constexpr uint64_t unit = MatrixProduct::workspace_alignment;
+    const uint64_t matrix = static_cast<uint64_t>(rows * columns) * byte_width(dtype), left = (budget - copied_bytes_) / unit * unit;
+    if (matrix > left / images)
+      return unsupported("a product of " + std::to_string(images) + " matrices with no common step between them, for which copies of " +
+                         std::to_string(matrix) + " bytes each are made in scratch, of which it may have " + std::to_string(budget));
+    copies_[i].is_made = true;
+    copies_[i].offset = copied_bytes_;
+    copied_bytes_ += (matrix * images + unit - 1) / unit * unit;
+    HEDDLE_PLUGIN_CHECK(prepare_copies(device(), dtype, problem->batch, rows, columns, strides, &copies_[i].launch));
+  }
+  simplify(problem);
+  return {};
+}
+
 // One batch dimension goes by steps, the longest; products along the others are calls of their own.
 Status ProductKernel::divide(const MatMulProblem& problem, ProductShape* shape) {
   const auto longest = std::max_element(problem.batch.begin(), problem.batch.end());
@@ -87,7 +164,7 @@ Status ProductKernel::divide(const MatMulProblem& problem, ProductShape* shape) 
   shape->d = matrix_of(problem.y, axis);
   MatMulProblem rest = problem;
   if (!rest.batch.empty()) rest.batch[axis] = 1;
-  if (static_cast<size_t>(rest.images()) > most_parts)
+  if (rest.images() > most_parts)
     return unsupported("a product of " + std::to_string(problem.images()) + " matrices with no common step between them");
   std::vector<int64_t> offsets;
   for (int64_t image = 0; image < rest.images(); ++image) {
@@ -110,13 +187,18 @@ Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const
   c_ = c;
   bias_ = -1;
   spreads_c_ = false;
+  copied_bytes_ = 0;
+  for (Copy& copy : copies_) copy.is_made = false;
   if (y.element_count == 0) return {};
   if (problem.depth == 0) {
     if (c >= 0) return unsupported("a product of no depth beside a matrix");
     return tail_.prepare(device(), stages, y, context.inputs());
   }
   if (c >= 0) HEDDLE_PLUGIN_CHECK(prepare_spread(*context.input(static_cast<uint32_t>(c)), y));
+  const uint64_t budget =
+      context.scratch_budget() > MatrixProduct::workspace_alignment ? context.scratch_budget() - MatrixProduct::workspace_alignment : 0;
   simplify(&problem);
+  HEDDLE_PLUGIN_CHECK(lay_out(y.dtype, budget, &problem));
   ProductShape shape;
   shape.dtype = y.dtype;
   shape.tf32 = device().tf32;
@@ -127,25 +209,19 @@ Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const
   shape.has_c = c_ >= 0;
   shape.has_bias = bias_ >= 0;
   HEDDLE_PLUGIN_CHECK(divide(problem, &shape));
-  const uint64_t budget =
-      context.scratch_budget() > MatrixProduct::workspace_alignment ? context.scratch_budget() - MatrixProduct::workspace_alignment : 0;
-  HEDDLE_PLUGIN_CHECK(product_.choose(device(), library_.made()->handle(), shape, std::min(budget, MatrixProduct::most_workspace)));
+  const uint64_t most_workspace = std::min(budget - copied_bytes_, MatrixProduct::most_workspace);
+  HEDDLE_PLUGIN_CHECK(product_.choose(device(), library_.made()->handle(), shape, most_workspace));
   if (bias_ >= 0 && context.input(static_cast<uint32_t>(bias_))->data)
     HEDDLE_PLUGIN_CHECK(product_.expect_bias(context.input(static_cast<uint32_t>(bias_))->data));
-  if (product_.workspace_bytes() > 0) context.set_scratch(product_.workspace_bytes() + MatrixProduct::workspace_alignment);
+  const uint64_t scratch = copied_bytes_ + product_.workspace_bytes();
+  if (scratch > 0) context.set_scratch(scratch + MatrixProduct::workspace_alignment);
   const std::vector<Stage> rest(stages.begin() + static_cast<std::ptrdiff_t>(absorbed), stages.end());
   return tail_.prepare(device(), rest, y, context.inputs());
 }
 
 Status ProductKernel::prepare_spread(const heddle_tensor& c, const heddle_tensor& y) {
   spreads_c_ = operators::vector_of(operators::dims_of(c)) != operators::vector_of(operators::dims_of(y));
-  if (!spreads_c_) return {};
-  expression::Program program;
-  program.inputs = {"x0"};
-  std::string error;
-  if (!expression::parse("x0", {}, program, error)) return invalid(error);
-  const heddle_tensor* const inputs[] = {&c};
-  return spread_.prepare(device(), program, y, inputs);
+  return spreads_c_ ? prepare_identity(device(), c, y, &spread_) : Status();
 }
 
 Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
@@ -164,16 +240,22 @@ Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
   operands.alpha = alpha_;
   operands.beta = beta_;
   operands.bias = bias_ < 0 ? nullptr : context.inputs[bias_]->data;
-  const auto scratch = reinterpret_cast<uintptr_t>(context.scratch);
-  operands.workspace = reinterpret_cast<void*>((scratch + MatrixProduct::workspace_alignment - 1) / MatrixProduct::workspace_alignment *
-                                               MatrixProduct::workspace_alignment);
+  constexpr uintptr_t unit = MatrixProduct::workspace_alignment;
+  auto* const scratch = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(context.scratch) + unit - 1) / unit * unit);
+  operands.workspace = scratch + copied_bytes_;
   const cublasLtHandle_t handle = library_.made()->handle();
   const TraceRange range(trace_name());
+  std::array<const void*, 2> matrices = {context.inputs[swapped_ ? 1 : 0]->data, context.inputs[swapped_ ? 0 : 1]->data};
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    if (!copies_[i].is_made) continue;
+    HEDDLE_PLUGIN_CHECK(copies_[i].launch.start(*this, context, scratch + copies_[i].offset, &matrices[i]));
+    matrices[i] = scratch + copies_[i].offset;
+  }
   const void* const c = c_ < 0 ? nullptr : spreads_c_ ? y.data : context.inputs[c_]->data;
   if (spreads_c_ && !parts_.empty()) HEDDLE_PLUGIN_CHECK(spread_.start(*this, context, y.data, &context.inputs[c_]->data));
   for (const Part& part : parts_) {
-    operands.a = at(context.inputs[swapped_ ? 0 : 1]->data, part.b);
-    operands.b = at(context.inputs[swapped_ ? 1 : 0]->data, part.a);
+    operands.a = at(matrices[1], part.b);
+    operands.b = at(matrices[0], part.a);
     operands.c = c ? at(c, part.y) : nullptr;
     operands.d = const_cast<char*>(at(y.data, part.y));
     HEDDLE_PLUGIN_CHECK(product_.enqueue(device(), handle, operands, stream));

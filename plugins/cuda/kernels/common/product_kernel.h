@@ -1,9 +1,11 @@
 // What MatMul and Gemm have in common: matrix products by cuBLASLt with what stands behind them.
 //
 // A sum with a matrix of the output's shape, a bias along its columns, and ReLU or GELU (by tanh) are done by cuBLASLt; what follows is
-// one launch over the output. Batches that have no common step are several calls.
+// one launch over the output. Batches that have no common step are several calls; where those would be too many, the matrices that are
+// repeated in them are laid out anew, each as often as it is read, in scratch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -39,12 +41,21 @@ class ProductKernel : public GpuKernel {
   size_t absorb(const std::vector<Stage>& stages, ProductShape* shape);
   Status prepare_spread(const heddle_tensor& c, const heddle_tensor& y);
   Status divide(const operators::MatMulProblem& problem, ProductShape* shape);
+  Status lay_out(heddle_dtype dtype, uint64_t budget, operators::MatMulProblem* problem);
 
   std::vector<Stage> fused_;
   Needed<ProductLibrary> library_;
   MatrixProduct product_;
   StageTail tail_;
-  PointwiseLaunch spread_;   // of c
+  PointwiseLaunch spread_;  // of c
+  // Of a and b: their copies in the scratch, before the workspace.
+  struct Copy {
+    bool is_made = false;
+    uint64_t offset = 0;
+    PointwiseLaunch launch;
+  };
+  std::array<Copy, 2> copies_;
+  uint64_t copied_bytes_ = 0;
   std::vector<Part> parts_;  // empty: no products, the output is zeros
   double alpha_ = 1, beta_ = 0;
   int32_t c_ = -1, bias_ = -1;
