@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/half.h"
 #include "base/text.h"
 #include "edit/editor.h"
 #include "edit/place.h"
@@ -32,6 +33,17 @@ bool has_pointwise_form(const Node& node) {
 // Whether there is anything to fuse: an Editor counts all uses of a net when it begins.
 bool has_pointwise(const TypedNet& net) {
   return std::any_of(net.net.nodes.begin(), net.net.nodes.end(), has_pointwise_form);
+}
+
+// Dtypes that fused programs are made of. Programs compute f16 and bf16 in f32, and round what is stored: fused, once.
+bool is_fused(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+double first_of(const Blob& blob) {
+  if (blob.dtype == DType::f32) return static_cast<double>(*reinterpret_cast<const float*>(blob.data));
+  const uint16_t bits = *reinterpret_cast<const uint16_t*>(blob.data);
+  return static_cast<double>(blob.dtype == DType::f16 ? float_of_f16(bits) : float_of_bf16(bits));
 }
 
 // The node as a program over x0, x1, ... = its inputs; false when it has no pointwise form.
@@ -67,8 +79,8 @@ void inline_scalars(const Editor& editor, const std::vector<ValueId>& inputs, Pr
   literal.assign(inputs.size(), 0);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto blob = editor.constant(inputs[i]);
-    if (!blob || blob->dtype != DType::f32 || blob->shape.element_count() != 1) continue;
-    const auto value = static_cast<double>(*reinterpret_cast<const float*>(blob->data));
+    if (!blob || !is_fused(blob->dtype) || blob->shape.element_count() != 1) continue;
+    const double value = first_of(*blob);
     if (std::isnan(value)) continue;
     for (Instruction& instruction : program.code)
       if (instruction.op == Opcode::input && instruction.a == static_cast<int32_t>(i)) instruction = {Opcode::constant, -1, -1, -1, value};
@@ -108,7 +120,7 @@ bool stage_of(const Editor& editor, const Node& node, const Node& reader, Epilog
   if (reader.outputs.size() != 1 || !reader.epilogue.empty() || reader.placed != node.placed) return false;
   const TensorType& type = net.type(produced);
   const TensorType& result = net.type(reader.outputs[0]);
-  if (type.dtype != DType::f32 || result.dtype != DType::f32 || type.late() || type.shape != result.shape) return false;
+  if (!is_fused(type.dtype) || result.dtype != type.dtype || type.late() || type.shape != result.shape) return false;
   if (std::count(reader.inputs.begin(), reader.inputs.end(), produced) != 1) return false;
   Program program;
   if (!program_of(reader, program) || !one_dtype(net, reader)) return false;
@@ -197,7 +209,7 @@ Chain absorb(const Editor& editor, const Node& node, const std::vector<Chain>& c
   if (result != static_cast<int>(chain.program.code.size()) - 1)
     chain.program.code.push_back(chain.program.code[static_cast<size_t>(result)]);
   // A literal may have been what gave the result its rank.
-  chain.fusible = type.dtype == DType::f32 && broadcast_shape(editor.net(), chain.inputs) == type.shape;
+  chain.fusible = is_fused(type.dtype) && broadcast_shape(editor.net(), chain.inputs) == type.shape;
   return chain;
 }
 
@@ -278,8 +290,8 @@ Result<TypedNet> fuse_pointwise(TypedNet net, bool chains) {
       if (!is_pointwise_node(node) && !becomes_pointwise(editor.net(), node)) continue;
       chain = lowered(node);
       if (chain.inputs.empty()) continue;
-      chain.fusible = editor.net().type(node.outputs[0]).dtype == DType::f32 && one_dtype(editor.net(), node) &&
-                      !editor.net().type(node.outputs[0]).late();
+      chain.fusible =
+          is_fused(editor.net().type(node.outputs[0]).dtype) && one_dtype(editor.net(), node) && !editor.net().type(node.outputs[0]).late();
       if (chain.fusible) {
         absorbed.clear();
         Chain compact = absorb(editor, node, none, absorbed);

@@ -1,4 +1,5 @@
 // fuse_pointwise: chains of pointwise operators become one, and operators without a kernel of their own become a program.
+#include <cstring>
 #include <limits>
 
 #include "stages.h"
@@ -27,6 +28,21 @@ TEST(FusePointwise, AChainBecomesOneOperator) {
   EXPECT_EQ(b.fused(), R"net(chain(x: f32[4, 2], row: f32[2]) -> (scale)
 scale: f32[4, 2] = heddle::Pointwise/1(x, row) program="mul(mul(sigmoid(add(x0, x1)), x0), 2)"
 )net");
+}
+
+// Computed in f32, and rounded where they are stored.
+TEST(FusePointwise, AChainOfNarrowFloatsToo) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    Chain b("narrow", dtype);
+    std::byte* data = nullptr;
+    const auto half = Blob::allocate(dtype, Shape{}, &data);
+    const auto bits = static_cast<uint16_t>(dtype == DType::f16 ? 0x3800 : 0x3f00);
+    std::memcpy(data, &bits, sizeof(bits));
+    b.output(b.add1("Mul", "scale", {b.add1("Exp", "exp", {b.x}), b.constant("half", half)}));
+    const std::string type = std::string(to_string(dtype)) + "[4, 2]";
+    EXPECT_EQ(b.fused(), "narrow(x: " + type + ") -> (scale)\nscale: " + type +
+                             " = heddle::Pointwise/1(x) program=\"mul(exp(x0), 0.5)\"\n");
+  }
 }
 
 TEST(FusePointwise, TwoChainsMeet) {

@@ -60,7 +60,6 @@ Status FusedAttention::choose_plan(const heddle_tensor& output, uint64_t most_wo
     HEDDLE_PLUGIN_CHECK(graph.finish(target));
     return call->plan.choose(graph, target, rules);
   }));
-  call->number = cudnn::next_plan_number();
   call_ = std::move(call);
   return {};
 }
@@ -90,7 +89,7 @@ Status FusedAttention::run(const RunContext& context, int64_t, int64_t) const {
     const uintptr_t at = reinterpret_cast<uintptr_t>(context.scratch) + workspace_alignment - 1;
     workspace = reinterpret_cast<void*>(at / workspace_alignment * workspace_alignment);
   }
-  return stream_(context)->execute(this, *call_, addresses, workspace);
+  return stream_(context)->execute(*call_, addresses, workspace);
 }
 
 }  // namespace heddle::cuda
