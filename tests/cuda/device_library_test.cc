@@ -155,8 +155,8 @@ TEST_F(CudaLibrary, ADeviceBelowAllThatNvrtcCompilesForIsNotOpened) {
 
 // ---------------------------------------------------------------- copies without a run
 
-std::shared_ptr<Device> opened(const Runtime& runtime) {
-  auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "cuda:0");
+std::shared_ptr<Device> opened(const Runtime& runtime, const std::string& name = "cuda:0") {
+  auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), name);
   EXPECT_TRUE(device.ok()) << device.status().text();
   return *device;
 }
@@ -175,6 +175,33 @@ TEST_F(CudaLibrary, PageableMemoryIsCopiedThroughAPinnedBuffer) {
     EXPECT_TRUE(written.ok() && read.ok()) << written.text() << read.text();
     EXPECT_TRUE(from == to) << bytes;
   }
+  EXPECT_EQ(broken(), "");
+}
+
+// From a thread whose current device is another.
+TEST_F(CudaLibrary, CopiesAreMadeWithTheirDeviceCurrent) {
+  const std::shared_ptr<Device> device = opened(cuda_runtime());
+  auto memory = device->allocate(64);
+  ASSERT_TRUE(memory.ok()) << memory.status().text();
+  char bytes[64] = {};
+  EXPECT_EQ(cuda.cudaSetDevice(1), cudaSuccess);
+  EXPECT_TRUE(device->write(memory->get(), bytes, 64).ok());
+  EXPECT_EQ(cuda.cudaSetDevice(1), cudaSuccess);
+  EXPECT_TRUE(device->read(bytes, memory->get(), 64).ok());
+  EXPECT_EQ(broken(), "");
+}
+
+// What was allocated on the one is there for kernels of the other, and so for copies without the host.
+TEST_F(CudaLibrary, ADeviceThatReachesAnotherHasAccessToItsMemory) {
+  const Runtime runtime = cuda_runtime();
+  const std::shared_ptr<Device> here = opened(runtime), there = opened(runtime, "cuda:1");
+  auto from = there->allocate(128), to = here->allocate(128);
+  ASSERT_TRUE(from.ok() && to.ok());
+  EXPECT_TRUE(here->reaches(*there));
+  const Kernels kernels(cuda, add_one_source);
+  const cudaStream_t stream = make_stream(cuda);
+  EXPECT_EQ(launch(cuda, kernels.get("add_one"), stream, AddOne{from->get(), to->get()}), cudaSuccess);
+  EXPECT_EQ(cuda.cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(broken(), "");
 }
 

@@ -106,7 +106,20 @@ TEST_F(StandinRule, memory_of_other_device) {
   const cudaStream_t here = make_stream(cuda), there = make_stream(cuda, 1);
   void* const from = make_memory(cuda, 128, there);
   void* const to = make_memory(cuda, 128, here);
+  // Access to what is allocated, and to what a pool gives, are two things.
+  void* allocated = nullptr;
+  EXPECT_EQ(cuda.cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cuda.cudaMalloc(&allocated, 128), cudaSuccess);
+  EXPECT_EQ(cuda.cudaSetDevice(0), cudaSuccess);
   EXPECT_EQ(cuda.cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+  EXPECT_EQ(launch(cuda, kernels.get("add_one"), here, AddOne{allocated, to}), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+  cudaMemPool_t pool = nullptr;
+  cudaMemAccessDesc access = {};
+  access.location = {cudaMemLocationTypeDevice, 0};
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  EXPECT_EQ(cuda.cudaDeviceGetMemPool(&pool, 1), cudaSuccess);
+  EXPECT_EQ(cuda.cudaMemPoolSetAccess(pool, &access, 1), cudaSuccess);
   EXPECT_EQ(launch(cuda, kernels.get("add_one"), here, AddOne{from, to}), cudaSuccess);
   EXPECT_EQ(cuda.cudaStreamSynchronize(here), cudaSuccess);
   EXPECT_EQ(broken(), "");

@@ -92,6 +92,20 @@ TEST_F(StandinRule, copy_direction) {
   EXPECT_EQ(broken(), "copy_direction: cudaMemcpyAsync");
 }
 
+TEST_F(StandinRule, copy_device) {
+  const cudaStream_t here = make_stream(cuda), there = make_stream(cuda, 1);
+  void* const memory = make_memory(cuda, 64, there);
+  void* const other = make_memory(cuda, 64, here);
+  char host[8] = {};
+  EXPECT_EQ(cuda.cudaMemcpyPeerAsync(other, 0, memory, 1, 64, there), cudaSuccess) << "whose devices are said";
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(cuda.cudaMemcpyAsync(memory, host, 8, cudaMemcpyHostToDevice, there), cudaSuccess);
+  EXPECT_EQ(broken(), "copy_device: cudaMemcpyAsync");
+  EXPECT_EQ(cuda.cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cuda.cudaMemcpyAsync(memory, host, 8, cudaMemcpyHostToDevice, there), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+}
+
 TEST_F(StandinRule, copy_overlap) {
   const cudaStream_t stream = make_stream(cuda);
   auto* const memory = static_cast<char*>(make_memory(cuda, 64, stream));

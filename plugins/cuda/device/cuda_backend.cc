@@ -42,8 +42,8 @@ heddle_status with_current(void* handle, const heddle_call* call, const F& body)
   });
 }
 
-// Copies, waits and records need no current device (Programming Guide, Stream and Event Behavior); but a thread that has none yet gets the
-// first, and a context of it, by its first call.
+// Waits and records need no current device (Programming Guide, Stream and Event Behavior); but a thread that has none yet gets the first,
+// and a context of it, by its first call.
 Status have_some_device(const Device& device) {
   static thread_local bool has = false;
   if (has) return {};
@@ -200,7 +200,18 @@ void unregister_host(void* handle, void* memory) {
   PinnedMemory::all().leave(memory, static_cast<bool>(device_of(handle).loss));
 }
 
-// Asked while plans are made: access is turned on where there is any.
+// What cudaMallocAsync gave on `from` is there for `to`: "memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess"
+// (Programming Guide, Stream Ordered Memory Allocator: Device Accessibility for Multi-GPU Support).
+bool open_pool(int from, int to) {
+  cudaMemPool_t pool = nullptr;
+  cudaMemAccessDesc access = {};
+  access.location.type = cudaMemLocationTypeDevice;
+  access.location.id = to;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  return Api::get().cudaDeviceGetMemPool(&pool, from) == cudaSuccess && Api::get().cudaMemPoolSetAccess(pool, &access, 1) == cudaSuccess;
+}
+
+// Asked while plans are made: access is turned on where there is any, to memory of either kind.
 int32_t reaches(void* handle, void* source) {
   const Api& api = Api::get();
   const int to = device_of(handle).index, from = device_of(source).index;
@@ -208,7 +219,8 @@ int32_t reaches(void* handle, void* source) {
   if (device_of(handle).loss || api.cudaSetDevice(to) != cudaSuccess) return 0;
   const bool direct = api.cudaDeviceCanAccessPeer(&can, to, from) == cudaSuccess && can != 0;
   // Where it is not, and where access is on already, the error is nobody's to see: then the driver copies by the host, in one call.
-  if (!direct || api.cudaDeviceEnablePeerAccess(from, 0) != cudaSuccess) api.cudaGetLastError();
+  if (!direct || !open_pool(from, to)) api.cudaGetLastError();
+  if (direct && api.cudaDeviceEnablePeerAccess(from, 0) != cudaSuccess) api.cudaGetLastError();
   return 1;
 }
 
@@ -278,6 +290,11 @@ Staging& staging_of(Device& device, cudaStream_t stream) {
 
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
   constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/pinned_staging.h)
+  const bool is_between = asked.kind == HEDDLE_COPY_DEVICE_TO_DEVICE && asked.source_device && asked.source_device != &device;
+  // "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
+  // current context. This is not necessary for cudaMemcpyPeerAsync" (Programming Guide, Stream Ordered Memory Allocator: cudaMemcpyAsync
+  // Current Context/Device Sensitivity). A value goes by a launch, which sees to it itself.
+  if (!is_between && asked.kind != HEDDLE_COPY_VALUE_TO_DEVICE) HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   switch (asked.kind) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
       return store_value(device, stream, asked.destination, asked.source, asked.bytes);
@@ -292,7 +309,7 @@ Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyDeviceToHost, stream);
       return {};
     case HEDDLE_COPY_DEVICE_TO_DEVICE:
-      if (asked.source_device && asked.source_device != &device) {
+      if (is_between) {
         HEDDLE_CUDA_CALL(cudaMemcpyPeerAsync, asked.destination, device.index, asked.source, device_of(asked.source_device).index,
                          asked.bytes, stream);
       } else {

@@ -23,6 +23,7 @@ using standin::Lock;
 using standin::Process;
 using standin::Rule;
 using standin::Stream;
+using standin::this_thread;
 
 namespace {
 
@@ -113,6 +114,9 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, size_t bytes,
     const bool inferred = kind == cudaMemcpyDefault;
     const bool to_host = inferred ? !process.memory.block_at(destination) : kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost;
     const bool from_host = inferred ? !process.memory.block_at(source) : kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice;
+    for (const void* const address : {static_cast<const void*>(destination), source})
+      if (const Block* const block = process.memory.block_at(address); block && block->of_pool && stream->device != this_thread().device)
+        process.rules.add(Rule::copy_device, "cudaMemcpyAsync");
     return enqueue_copy(process, lock, *stream, destination, source, bytes, to_host, from_host, "cudaMemcpyAsync");
   });
 }

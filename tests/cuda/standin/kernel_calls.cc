@@ -57,8 +57,7 @@ Addresses addresses_in(Process& process, const std::vector<std::byte>& parameter
     std::memcpy(&address, parameters.data() + at, sizeof(address));
     if (Block* const block = process.memory.block_at(address)) {
       found.blocks.push_back(block);
-      const auto peer = process.peers.find({device, block->device});
-      if (block->device != device && (peer == process.peers.end() || !peer->second)) found.broken.push_back(Rule::memory_of_other_device);
+      if (!process.may_use(device, *block)) found.broken.push_back(Rule::memory_of_other_device);
     } else if (HostBlock* const pinned = process.memory.host_block_at(address)) {
       found.pinned.push_back(pinned);
     } else if (standin::is_host_memory(address)) {

@@ -50,6 +50,7 @@ cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t handle) {
     if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
     Block* const block = process.memory.allocate(stream->device, bytes, process.settings.memory_bytes);
     if (!block) return cudaErrorMemoryAllocation;
+    block->of_pool = true;
     block->allocated = process.engine.enqueue(*stream, Job::Kind::memory, nullptr);
     return *pointer = block->data, cudaSuccess;
   });
@@ -66,6 +67,36 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
     if (!block || block->data != pointer) return process.rules.add(Rule::free_unknown, "cudaFreeAsync"), cudaErrorInvalidValue;
     if (!block->uses.within(stream->before, process.engine.known_to_host())) process.rules.add(Rule::free_in_use, "cudaFreeAsync");
     process.engine.enqueue(*stream, Job::Kind::memory, [storage = process.memory.release(*block)] { return cudaSuccess; });
+    return cudaSuccess;
+  });
+}
+
+namespace {
+
+constexpr uintptr_t first_pool = 0x59000000;  // of device 0; each device has one
+
+}  // namespace
+
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    if (device < 0 || device >= process.settings.devices) return cudaErrorInvalidDevice;
+    *pool = reinterpret_cast<cudaMemPool_t>(first_pool + static_cast<uintptr_t>(device));
+    return cudaSuccess;
+  });
+}
+
+// "cudaMemPoolSetAccess affects all allocations from the memory pool, not just future ones" (Programming Guide, Stream Ordered Memory
+// Allocator).
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* accesses, size_t count) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    const int64_t of = static_cast<int64_t>(reinterpret_cast<uintptr_t>(pool)) - static_cast<int64_t>(first_pool);
+    if (of < 0 || of >= process.settings.devices || !accesses) return cudaErrorInvalidValue;
+    for (size_t i = 0; i < count; ++i) {
+      const cudaMemLocation& location = accesses[i].location;
+      if (location.type != cudaMemLocationTypeDevice || location.id < 0 || location.id >= process.settings.devices)
+        return cudaErrorInvalidDevice;
+      process.pools[{location.id, static_cast<int>(of)}] = accesses[i].flags == cudaMemAccessFlagsProtReadWrite;
+    }
     return cudaSuccess;
   });
 }

@@ -55,6 +55,12 @@ std::shared_ptr<Event> Process::event_of(cudaEvent_t handle, const char* call) {
   return event;
 }
 
+bool Process::may_use(int device, const Block& block) const {
+  const auto& allowed = block.of_pool ? pools : peers;
+  const auto found = allowed.find({device, block.device});
+  return device == block.device || (found != allowed.end() && found->second);
+}
+
 void Process::use(Block& block, const Stream& stream, const char* call) {
   if (!stream.before.covers(block.allocated) && !engine.known_to_host().covers(block.allocated))
     rules.add(Rule::used_before_allocated, call);
@@ -101,6 +107,7 @@ void Process::reset(Lock& lock) {
   cudnn_descriptors.clear();
   memory.clear();
   peers.clear();
+  pools.clear();
 }
 
 namespace {

@@ -121,12 +121,14 @@ struct Process {
   Table<cudnnHandle_t, CudnnHandle> cudnn_handles{0x57000000};
   Table<cudnnBackendDescriptor_t, BackendDescriptor> cudnn_descriptors{0x58000000};
   std::map<int, std::shared_ptr<Stream>> default_streams;  // by device
-  std::map<std::pair<int, int>, bool> peers;               // device, and whose memory it may use
+  std::map<std::pair<int, int>, bool> peers, pools;        // device, and whose memory it may use: of cudaMalloc, of cudaMallocAsync
   uint64_t resets = 0;
 
   // The stream, or null: the rule is broken that there is one. The default stream of the current device for CUDA's own handles.
   std::shared_ptr<Stream> stream_of(cudaStream_t handle, const char* call);
   std::shared_ptr<Event> event_of(cudaEvent_t handle, const char* call);
+  // Whether the device may use the block.
+  bool may_use(int device, const Block& block) const;
   // Work of the stream at `place` reads or writes the block.
   void use(Block& block, const Stream& stream, const char* call);
   // That the host waits here.
