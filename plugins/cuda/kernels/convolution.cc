@@ -211,7 +211,6 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
     HEDDLE_PLUGIN_CHECK(graph.finish(target));
     return call->plan.choose(graph, target, rules);
   }));
-  call->number = cudnn::next_plan_number();
   call_ = std::move(call);
   call_inputs_ = std::move(inputs);
   done_ = count;
@@ -279,7 +278,7 @@ Status ConvolutionKernel::run(const RunContext& context, int64_t, int64_t) const
       const uintptr_t at = reinterpret_cast<uintptr_t>(context.scratch) + workspace_alignment - 1;
       workspace = reinterpret_cast<void*>(at / workspace_alignment * workspace_alignment);
     }
-    HEDDLE_PLUGIN_CHECK(stream_(context)->execute(this, *call_, addresses, workspace));
+    HEDDLE_PLUGIN_CHECK(stream_(context)->execute(*call_, addresses, workspace));
   }
   if (!has_rest_) return {};
   const void* inputs[most_convolution_stages + 2] = {y};

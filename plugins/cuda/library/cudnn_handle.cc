@@ -31,19 +31,21 @@ Handle::~Handle() {
   Api::get().cudnnDestroy(handle_);
 }
 
-uint64_t next_plan_number() {
-  static std::atomic<uint64_t> last{0};
-  return ++last;
+VariantPack& StreamHandle::pack_of(const PlannedCall& call) {
+  const auto known = bound_.find(call.life.get());
+  if (known != bound_.end() && !known->second.life.expired()) return known->second.pack;
+  std::erase_if(bound_, [](const auto& entry) { return entry.second.life.expired(); });
+  Bound& bound = bound_[call.life.get()];
+  bound.life = call.life;
+  return bound.pack;
 }
 
-Status StreamHandle::execute(const void* kernel, const PlannedCall& call, void* const* addresses, void* workspace) {
-  Bound& bound = bound_[kernel];
-  if (bound.number != call.number) bound = {call.number, {}};
-  HEDDLE_PLUGIN_CHECK(bound.pack.bind(call.ids, addresses, call.count, workspace));
+Status StreamHandle::execute(const PlannedCall& call, void* const* addresses, void* workspace) {
+  VariantPack& pack = pack_of(call);
+  HEDDLE_PLUGIN_CHECK(pack.bind(call.ids, addresses, call.count, workspace));
   Status status = enqueue_on(device_, stream_, [&]() -> Status {
     HEDDLE_CUDA_CALL(cudaSetDevice, device_.index);
-    const cudnnStatus_t executed =
-        Api::get().cudnnBackendExecute(handle_.get(), call.plan.descriptor().get(), bound.pack.descriptor().get());
+    const cudnnStatus_t executed = Api::get().cudnnBackendExecute(handle_.get(), call.plan.descriptor().get(), pack.descriptor().get());
     return executed == CUDNN_STATUS_SUCCESS ? Status() : failed("cudnnBackendExecute", executed);
   });
   if (status.code == HEDDLE_ERROR_DEVICE_LOST) device_.loss.happened(status.text);

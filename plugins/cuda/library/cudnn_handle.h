@@ -1,9 +1,10 @@
 // cuDNN's handles, as resources: one of each device that plans are made with, and one of each stream that they are run with.
 #pragma once
 
-#include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <variant>
 
 #include "device/cuda_device.h"
 #include "library/cudnn_graph.h"
@@ -49,15 +50,14 @@ class Planner {
   Handle handle_;
 };
 
-// A plan as a kernel runs it: its tensors by number, and what tells it from what was planned there before.
+// A plan as a kernel runs it: its tensors by number. Where it is bound to addresses is kept by who runs it, as long as it lives.
 struct PlannedCall {
   static constexpr int most_tensors = 12;
   Plan plan;
   int64_t ids[most_tensors] = {};
   int count = 0;
-  uint64_t number = 0;
+  const std::shared_ptr<const std::monostate> life = std::make_shared<const std::monostate>();
 };
-uint64_t next_plan_number();
 
 // Of stream scope; calls for one stream never overlap.
 class StreamHandle {
@@ -65,18 +65,20 @@ class StreamHandle {
   explicit StreamHandle(const plugin::ResourceRequest& request)
       : device_(device_of(request.device_handle())), stream_(static_cast<cudaStream_t>(request.stream())), handle_(device_, stream_) {}
   const Status& status() const { return handle_.status(); }
-  // Enqueues the call. What cuDNN is told of addresses is kept by `kernel`: the next run with the same ones is one call of cuDNN's.
-  Status execute(const void* kernel, const PlannedCall& call, void* const* addresses, void* workspace);
+  // Enqueues the call. What cuDNN is told of its addresses is kept: the next run with the same ones is one call of cuDNN's.
+  Status execute(const PlannedCall& call, void* const* addresses, void* workspace);
 
  private:
   struct Bound {
-    uint64_t number = 0;
+    std::weak_ptr<const std::monostate> life;
     VariantPack pack;
   };
+  VariantPack& pack_of(const PlannedCall& call);
+
   Device& device_;
   const cudaStream_t stream_;
   Handle handle_;
-  std::map<const void*, Bound> bound_;  // of a kernel that is gone until another lies there
+  std::map<const void*, Bound> bound_;  // by the call's life; those of calls that are gone go when another comes
 };
 
 }  // namespace heddle::cuda::cudnn

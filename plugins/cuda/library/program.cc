@@ -113,8 +113,8 @@ Status Program::make(const Device& device, const std::string& source, bool contr
   Loaded& all = loaded();
   // One at a time: nets have many nodes of one source, and each is compiled once.
   const std::lock_guard<std::mutex> lock(all.mutex);
-  std::weak_ptr<const Program>& known = all.programs[{device.index, key}];
-  if ((*program = known.lock())) return {};
+  const auto known = all.programs.find({device.index, key});
+  if (known != all.programs.end() && (*program = known->second.lock())) return {};
   HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   std::string code;
   cudaLibrary_t library = nullptr;
@@ -125,7 +125,9 @@ Status Program::make(const Device& device, const std::string& source, bool contr
     write_cached(key, code);
   }
   program->reset(new Program(library));
-  known = *program;
+  // Whose users are gone by now goes when another comes: there are never many more than were in use at once.
+  std::erase_if(all.programs, [](const auto& entry) { return entry.second.expired(); });
+  all.programs[{device.index, key}] = *program;
   return {};
 }
 
