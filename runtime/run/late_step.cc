@@ -160,7 +160,7 @@ Status LateStep::prepare() {
   if (made_.kernel) {
     Status again = prepare_kernel(made_, request, &services);
     // Bound again too: an earlier bind may have failed behind a kernel that was made.
-    if (again.ok()) return services_.resources.bind(context_.step, resources_.slots, &resource_pointers_);
+    if (again.ok()) return bind_resources();
     if (again.code() != Code::unsupported) return again;
   }
   const KernelCall& call = *kernel_call_;
@@ -178,7 +178,13 @@ Status LateStep::prepare() {
   made_ = {};
   resources_ = {};
   HEDDLE_CHECK(make_kernel(call, *plan_step_.kernel, next, &request, &services, &made_));
-  return services_.resources.bind(context_.step, resources_.slots, &resource_pointers_);
+  return bind_resources();
+}
+
+// Those of the stream that the step is enqueued in.
+Status LateStep::bind_resources() {
+  stream_ = work_ ? context_.abi().stream : nullptr;
+  return services_.resources.bind(context_.step, stream_, resources_.slots, &resource_pointers_);
 }
 
 // A launch has the scratch of its one thread behind the step's; what only moves data has its own on the host.
@@ -208,6 +214,8 @@ Status LateStep::find_extents() {
       if (!work_ || work_->kind != DeviceWork::Kind::copy) HEDDLE_CHECK(prepare());
       HEDDLE_CHECK(grow_scratch());
       ready_ = true;
+    } else if (work_ && stream_ != context_.abi().stream) {  // the context works elsewhere since
+      HEDDLE_CHECK(bind_resources());
     }
     return open();
   } catch (const std::bad_alloc&) {

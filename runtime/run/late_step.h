@@ -69,6 +69,7 @@ class LateStep {
   Status infer_outputs();
   Status place_outputs();
   Status prepare();
+  Status bind_resources();
   bool same_extents();
   const int64_t* extent_of(uint32_t input) const;
   Status check_extents() const;
@@ -101,6 +102,7 @@ class LateStep {
   std::vector<int> ranks_;                   // that it tells
   BoundResources resources_;                 // that the kernel asked for: they go after it
   std::vector<void*> resource_pointers_;
+  void* stream_ = nullptr;  // that they are of
   KernelInstance made_;
   std::vector<Shape> input_shapes_;
   std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed

@@ -78,11 +78,11 @@ std::span<void* const> StepResources::of(uint32_t step) const {
   return pointers_[step];
 }
 
-Status StepResources::bind(uint32_t step, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
+Status StepResources::bind(uint32_t step, void* stream, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
   pointers->clear();
   std::vector<std::shared_ptr<const Resource>> made;
   for (const ResourceSlot& slot : slots) {
-    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, nullptr, of_streams()));
+    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, stream, of_streams()));
     pointers->push_back(object);
     if (slot.made) made.push_back(slot.made);
   }

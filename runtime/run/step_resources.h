@@ -36,8 +36,8 @@ class StepResources {
 
   // By slot; empty: the step needs none.
   std::span<void* const> of(uint32_t step) const;
-  // The same for a step that finds its kernel while it runs: fills `pointers`. Errors: as create.
-  Status bind(uint32_t step, std::span<const ResourceSlot> slots, std::vector<void*>* pointers);
+  // The same for a step that finds its kernel while it runs, on a device in `stream`: fills `pointers`. Errors: as create.
+  Status bind(uint32_t step, void* stream, std::span<const ResourceSlot> slots, std::vector<void*>* pointers);
 
   // Whether any can break; and whether one has. Errors: device_failed.
   bool may_break() const { return may_break_.load(std::memory_order_relaxed); }

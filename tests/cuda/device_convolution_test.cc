@@ -314,6 +314,40 @@ TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
   EXPECT_EQ(broken(), "");
 }
 
+// Of a length that is found while it runs: cuDNN works in the stream of what stands before and behind it.
+TEST_F(CudaConvolution, OfALengthThatIsFoundHasTheHostsResults) {
+  const auto net = [] {
+    NetBuilder b("found");
+    const ValueId places = b.add1("NonZero", "places", {b.input("x", DType::f32, Shape{1, 64})});
+    const ValueId numbers = b.add1("Cast", "numbers", {places}, {{"to", int64_t{1}}});
+    const int64_t first = 0;
+    const ValueId images = b.add1("Unsqueeze", "images", {numbers, b.constant("axes", Blob::copy_of(DType::i64, Shape{1}, &first))});
+    const ValueId w = b.constant("w", random_tensor(DType::f32, Shape{3, 2, 1}, -1, 1, 2));
+    b.output(b.add1("Neg", "negative", {b.add1("Conv", "conv", {images, w})}));
+    return b.finish();
+  };
+  auto host = prepare(cuda_runtime(), net(), {});
+  ASSERT_TRUE(host.ok()) << host.status().text();
+  for (int seed = 0; seed <= 4; ++seed) {
+    const StandinSetting drawn("SEED", std::to_string(seed));
+    auto there = prepare(cuda_runtime(2), net(), on_cuda(2));
+    ASSERT_TRUE(there.ok()) << there.status().text();
+    for (const int64_t count : {1, 5, 5, 64, 2}) {
+      std::vector<float> x(64, 0);
+      std::fill_n(x.begin(), count, 1.0f);
+      for (Prepared* const one : {&*host, &*there}) {
+        ASSERT_TRUE(one->context.bind_input(0, x.data()).ok());
+        const Status status = one->context.run();
+        ASSERT_TRUE(status.ok()) << status.text();
+      }
+      const std::vector<double> expected = numbers(host->context.output(0)), got = numbers(there->context.output(0));
+      ASSERT_EQ(got.size(), expected.size());
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-3) << i;
+    }
+  }
+  EXPECT_EQ(broken(), "");
+}
+
 // Without it no bit of an input is dropped.
 TEST_F(CudaConvolution, Tf32IsAnOption) {
   auto host = run_net(cuda_runtime(), plain, net_of(plain, nullptr), {});
