@@ -293,6 +293,11 @@ Staging& staging_of(Device& device, cudaStream_t stream) {
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
   HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/pinned_staging.h)
+  const bool is_between = asked.kind == HEDDLE_COPY_DEVICE_TO_DEVICE && asked.source_device && asked.source_device != &device;
+  // "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
+  // current context. This is not necessary for cudaMemcpyPeerAsync" (Programming Guide, Stream Ordered Memory Allocator: cudaMemcpyAsync
+  // Current Context/Device Sensitivity). A value goes by a launch, which sees to it itself.
+  if (!is_between && asked.kind != HEDDLE_COPY_VALUE_TO_DEVICE) HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   switch (asked.kind) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
       return store_value(device, stream, asked.destination, asked.source, asked.bytes);
@@ -307,7 +312,7 @@ Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
       HEDDLE_CUDA_CALL(cudaMemcpyAsync, asked.destination, asked.source, asked.bytes, cudaMemcpyDeviceToHost, stream);
       return {};
     case HEDDLE_COPY_DEVICE_TO_DEVICE:
-      if (asked.source_device && asked.source_device != &device) {
+      if (is_between) {
         HEDDLE_CUDA_CALL(cudaMemcpyPeerAsync, asked.destination, device.index, asked.source, device_of(asked.source_device).index,
                          asked.bytes, stream);
       } else {
