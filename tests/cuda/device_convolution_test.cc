@@ -33,7 +33,10 @@ ValueId add_behind(NetBuilder& b, const Case& c, const std::string& what, ValueI
   if (what == "MulChannel") return b.add1("Mul", name, {constant(channel), v});
   if (what == "DivScalar") return b.add1("Div", name, {v, constant(Shape{1})});
   if (what == "SubSame") return b.add1("Sub", name, {constant(y), v});
-  if (what == "Clip") return b.add1("Clip", name, {v, b.constant_float(name + "_low", -1), b.constant_float(name + "_high", 1.5f)});
+  if (what == "Clip")
+    return b.add1("Clip", name,
+                  {v, b.constant(name + "_low", random_tensor(c.dtype, Shape{}, -1, -1, 0)),
+                   b.constant(name + "_high", random_tensor(c.dtype, Shape{}, 1.5, 1.5, 0))});
   return b.add1(what, name, {v});
 }
 
@@ -180,12 +183,13 @@ TEST_F(CudaConvolution, WhatCudnnHasIsPartOfItsGraphAndTheRestOneKernel) {
       {{"Softplus"}, 1},
   };
   for (const auto& [behind, launches] : all)
-    for (const bool bias : {true, false}) {
-      SCOPED_TRACE(::testing::PrintToString(behind) + (bias ? " and a bias" : ""));
+    for (const auto& [bias, dtype] : {std::pair(true, DType::f32), std::pair(false, DType::f32), std::pair(true, DType::f16)}) {
+      SCOPED_TRACE(::testing::PrintToString(behind) + (bias ? " and a bias, " : ", ") + to_string(dtype));
       Case c = plain;
+      c.dtype = dtype;
       c.behind = behind;
       c.bias = bias;
-      expect_same(runtime, c, 1e-4);
+      expect_same(runtime, c, dtype == DType::f32 ? 1e-4 : 2e-3);
       const Count count = count_of(cuda, runtime, c);
       EXPECT_EQ(count.steps, 1u) << "one step has it all";
       EXPECT_EQ(count.executions, 1);

@@ -288,10 +288,7 @@ Staging& staging_of(Device& device, cudaStream_t stream) {
   return *staging;
 }
 
-// "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
-// current context" (Programming Guide, Stream Ordered Memory Allocator: cudaMemcpyAsync Current Context/Device Sensitivity).
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
-  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/pinned_staging.h)
   const bool is_between = asked.kind == HEDDLE_COPY_DEVICE_TO_DEVICE && asked.source_device && asked.source_device != &device;
   // "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
