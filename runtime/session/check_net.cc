@@ -1,5 +1,7 @@
 // What `heddle check` says: the findings of every stage, compile included. Where a net is right so far, the stages themselves are asked;
 // where it is not, what can still be told about the rest of it.
+#include <unordered_set>
+
 #include "base/device_name.h"
 #include "base/text.h"
 #include "device/device_manager.h"
@@ -17,8 +19,11 @@ namespace {
 // Names operators that nothing runs, in subnets too, before compile stops at the first net that has some.
 class KernelCheck {
  public:
-  explicit KernelCheck(const Compilation& c)
-      : compilation_(c), host_(c.target.for_subnets()), has_rules_(c.transforms.apply_rules && !c.registry->rewrite_rules().empty()) {}
+  explicit KernelCheck(const Compilation& c) : compilation_(c), host_(c.target.for_subnets()) {
+    if (!c.transforms.apply_rules) return;
+    for (const auto& rule : c.registry->rewrite_rules())
+      for (const Node& node : rule->pattern.nodes) replaced_.insert(node.schema);
+  }
 
   // `transformed`: the net is as compile gets it. If not, fusing and folding may still do away with operators; what they can't is named.
   void look(const TypedNet& net, bool transformed, Findings& findings) const {
@@ -47,7 +52,7 @@ class KernelCheck {
     for (const Diagnostic& d : c.findings.all()) inside.add(Status(d));
   }
   bool runs(const TypedNet& net, const Node& node, const std::string& device, bool transformed) const {
-    if (!transformed && has_rules_) return true;  // which may replace anything
+    if (!transformed && replaced_.count(node.schema) > 0) return true;  // a rewrite rule may do away with it
     if (node.schema->has_trait(HEDDLE_TRAIT_VIEW) || is_copy(node)) return true;
     if (!is_host(device) && !check_device(*net.registry, device).ok()) return true;  // verify has said that there is no such device
     if (KernelCall(net, node, device, 1).find()) return true;
@@ -56,7 +61,7 @@ class KernelCheck {
 
   const Compilation& compilation_;
   const CompilationTarget host_;
-  const bool has_rules_;
+  std::unordered_set<const OperatorSchema*> replaced_;  // by rewrite rules
 };
 
 // Names of inputs that decide shapes and have no content.

@@ -94,8 +94,14 @@ TEST_P(CudaRecipes, MakesTheSameFewCallsInEveryRun) {
         << "run " << i << " makes " << calls.size() << " calls, the first " << first.size() << "; call " << at - calls.begin() << " is "
         << (at == calls.end() ? "missing" : *at) << ", the last " << calls.back();
   }
-  EXPECT_LE(static_cast<double>(first.size()), 2.5 * static_cast<double>(plan.steps.size()))
-      << first.size() << " calls of " << plan.steps.size() << " steps";
+  // Beside the one call, before a copy, that makes its device current.
+  const size_t counted = first.size() - static_cast<size_t>(std::count(first.begin(), first.end(), "cudaMemcpyAsync"));
+  EXPECT_LE(static_cast<double>(counted), 2.5 * static_cast<double>(plan.steps.size()))
+      << first.size() << " calls of " << plan.steps.size() << " steps: " << ::testing::PrintToString([&] {
+           std::map<std::string, int> counts;
+           for (const std::string& call : first) ++counts[call];
+           return counts;
+         }());
   RecordProperty("calls_per_step", std::to_string(static_cast<double>(first.size()) / static_cast<double>(plan.steps.size())));
   EXPECT_EQ(broken(), "");
 }

@@ -1,6 +1,8 @@
-// Chains of pointwise operators give the same bits as one program and one by one. CTest runs this file once per instruction set
+// Chains of pointwise operators give the same bits as one program and one by one; those of f16 and bf16 as one by one in f32, rounded once
+// at the end. CTest runs this file once per instruction set
 // (CMakeLists.txt beside it).
 #include <cstring>
+#include <tuple>
 
 #include "operators/fusion_support.h"
 #include "small_nets.h"
@@ -15,35 +17,29 @@ enum class Operand { value, first, scalar };
 
 class Chains {
  public:
-  explicit Chains(DType dtype)
-      : dtype_(dtype), operators_(pointwise_operators(*Internals::of(runtime_).registry.snapshot(), dtype)), net_("chains") {
+  explicit Chains(DType dtype) : dtype_(dtype), operators_(pointwise_operators(*Internals::of(runtime_).registry.snapshot(), dtype)) {
     begin();
   }
   const std::vector<PointwiseOperator>& operators() const { return operators_; }
 
   // x through `chain`, each an index of operators(); operators of two take `other` besides, those of three two more.
   void add(const std::vector<size_t>& chain, Operand operand, float scalar = 0) {
-    ValueId value = x_;
     std::string shown;
-    for (const size_t index : chain) {
-      const PointwiseOperator& op = operators_[index];
-      const std::string name = std::to_string(names_.size()) + "_" + std::to_string(shown.size());
-      std::vector<ValueId> inputs = {value};
-      while (inputs.size() < op.inputs) inputs.push_back(inputs.size() == 2 ? high_ : other(operand, op, scalar));
-      if (operand == Operand::first && inputs.size() == 2) std::swap(inputs[0], inputs[1]);
-      value = net_.add1(op.schema->name, name, std::move(inputs), op.attributes, op.schema->domain);
-      shown += " " + op.schema->name;
+    for (const size_t index : chain) shown += " " + operators_[index].schema->name;
+    net_.output(put_into(net_, net_ends_, chain, operand, scalar));
+    if (is_narrow()) {
+      const ValueId wide = put_into(wide_, wide_ends_, chain, operand, scalar);
+      wide_.output(wide_.add1("Cast", std::to_string(names_.size()) + "_narrow", {wide}, {{"to", static_cast<int64_t>(onnx_dtype())}}));
     }
     names_.push_back(shown + (operand == Operand::first    ? ", operand first"
                               : operand == Operand::scalar ? ", with " + hexadecimal(scalar)
                                                            : ""));
-    net_.output(value);
     if (names_.size() == 400) run();
   }
   void run() {
     if (names_.empty()) return;
     const Net net = net_.finish();
-    const auto fused = results(net, true), apart = results(net, false);
+    const auto fused = results(net, true), apart = results(is_narrow() ? wide_.finish() : net, false);
     ASSERT_EQ(fused.size(), names_.size());
     ASSERT_EQ(apart.size(), names_.size());
     for (size_t i = 0; i < fused.size() && differences_ < 30; ++i) {
@@ -62,14 +58,42 @@ class Chains {
   }
 
  private:
+  // What chains begin with and read besides.
+  struct Ends {
+    ValueId x, y, high;
+  };
+  bool is_narrow() const { return dtype_ == DType::f16 || dtype_ == DType::bf16; }
   void begin() {
-    net_ = NetBuilder("chains");
     const auto count = static_cast<int64_t>(special_values().size());
-    x_ = net_.input("x", dtype_, Shape{count, count + 1});
-    y_ = net_.input("y", dtype_, Shape{count, count + 1});
-    high_ = constant("high", 6);
+    const auto inputs = [&](NetBuilder& net) {
+      net = NetBuilder("chains");
+      const ValueId x = net.input("x", dtype_, Shape{count, count + 1});
+      return std::pair(x, net.input("y", dtype_, Shape{count, count + 1}));
+    };
+    std::tie(net_ends_.x, net_ends_.y) = inputs(net_);
+    net_ends_.high = constant(net_, "high", 6);
+    const auto [x, y] = inputs(wide_);
+    wide_ends_.x = wide_.add1("Cast", "wide_x", {x}, {{"to", int64_t{1}}});
+    wide_ends_.y = wide_.add1("Cast", "wide_y", {y}, {{"to", int64_t{1}}});
+    wide_ends_.high = constant(wide_, "high", 6);
   }
-  ValueId constant(const std::string& name, float value) { return net_.constant(name, cast(tensor<float>(Shape{}, {value}))); }
+  ValueId put_into(NetBuilder& net, const Ends& ends, const std::vector<size_t>& chain, Operand operand, float scalar) {
+    ValueId value = ends.x;
+    size_t place = 0;
+    for (const size_t index : chain) {
+      const PointwiseOperator& op = operators_[index];
+      const std::string name = std::to_string(names_.size()) + "_" + std::to_string(place++);
+      std::vector<ValueId> inputs = {value};
+      while (inputs.size() < op.inputs) inputs.push_back(inputs.size() == 2 ? ends.high : other(net, ends, operand, op, scalar));
+      if (operand == Operand::first && inputs.size() == 2) std::swap(inputs[0], inputs[1]);
+      value = net.add1(op.schema->name, name, std::move(inputs), op.attributes, op.schema->domain);
+    }
+    return value;
+  }
+  ValueId constant(NetBuilder& net, const std::string& name, float value) {
+    const Tensor wide = tensor<float>(Shape{}, {value});
+    return net.constant(name, &net == &wide_ ? wide : cast(wide));
+  }
   Tensor cast(const Tensor& values) const {
     if (dtype_ == DType::f32) return values;
     return run1("Cast", {values}, {{"to", static_cast<int64_t>(onnx_dtype())}});
@@ -80,6 +104,8 @@ class Chains {
         return 11;
       case DType::f16:
         return 10;
+      case DType::bf16:
+        return 16;
       case DType::i64:
         return 7;
       case DType::i32:
@@ -90,9 +116,9 @@ class Chains {
         return 1;
     }
   }
-  ValueId other(Operand operand, const PointwiseOperator& op, float scalar) {
-    if (operand == Operand::scalar || op.schema->name == "Clip") return constant("scalar" + std::to_string(constants_++), scalar);
-    return y_;
+  ValueId other(NetBuilder& net, const Ends& ends, Operand operand, const PointwiseOperator& op, float scalar) {
+    if (operand == Operand::scalar || op.schema->name == "Clip") return constant(net, "scalar" + std::to_string(constants_++), scalar);
+    return ends.y;
   }
   std::vector<heddle::Tensor> results(const Net& net, bool fuse) {
     Session session = open(runtime_, net);
@@ -115,14 +141,14 @@ class Chains {
   Runtime runtime_ = runtime();
   DType dtype_;
   std::vector<PointwiseOperator> operators_;
-  NetBuilder net_;
-  ValueId x_, y_, high_;
+  NetBuilder net_{"chains"}, wide_{"chains"};
+  Ends net_ends_, wide_ends_;
   std::vector<std::string> names_;
   size_t constants_ = 0, differences_ = 0;
 };
 
 TEST(FusedChain, OfAnyTwoOperatorsGivesTheSameBits) {
-  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i32, DType::i64, DType::u8}) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
     Chains chains(dtype);
     const size_t count = chains.operators().size();
     EXPECT_GT(count, dtype == DType::f32 ? 45u : 8u) << to_string(dtype);
