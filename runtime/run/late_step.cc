@@ -183,8 +183,9 @@ Status LateStep::prepare() {
 
 // Those of the stream that the step is enqueued in.
 Status LateStep::bind_resources() {
-  stream_ = work_ ? context_.abi().stream : nullptr;
-  return services_.resources.bind(context_.step, stream_, resources_.slots, &resource_pointers_);
+  HEDDLE_CHECK(services_.resources.bind(context_.step, work_ ? context_.abi().stream : nullptr, resources_.slots, &resource_pointers_));
+  bound_ = true;
+  return {};
 }
 
 // A launch has the scratch of its one thread behind the step's; what only moves data has its own on the host.
@@ -214,7 +215,7 @@ Status LateStep::find_extents() {
       if (!work_ || work_->kind != DeviceWork::Kind::copy) HEDDLE_CHECK(prepare());
       HEDDLE_CHECK(grow_scratch());
       ready_ = true;
-    } else if (work_ && stream_ != context_.abi().stream) {  // the context works elsewhere since
+    } else if (work_ && !bound_) {  // the context works elsewhere since
       HEDDLE_CHECK(bind_resources());
     }
     return open();

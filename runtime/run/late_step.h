@@ -37,6 +37,8 @@ class LateStep {
   LateStep(const LateStep&) = delete;
   LateStep& operator=(const LateStep&) = delete;
 
+  // The context works in another workspace since, whose streams have resources of their own. Not while running.
+  void move() { bound_ = false; }
   // From its inputs' true extents on, up to the first tile. Errors: those of inference and of preparing kernels; out_of_memory.
   Status resolve();
   // In which it runs, whatever the extents: a function of the plan.
@@ -102,7 +104,7 @@ class LateStep {
   std::vector<int> ranks_;                   // that it tells
   BoundResources resources_;                 // that the kernel asked for: they go after it
   std::vector<void*> resource_pointers_;
-  void* stream_ = nullptr;  // that they are of
+  bool bound_ = false;  // to those of the workspace that the context works in
   KernelInstance made_;
   std::vector<Shape> input_shapes_;
   std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed

@@ -158,6 +158,8 @@ void StepContexts::move() {
     if (services_.plan.steps[i].data_scratch_bytes > 0) abi_[i].data_scratch = services_.memory.data_scratch(i);
     if (const DeviceWork* work = services_.plan.steps[i].on_device.get()) abi_[i].stream = services_.devices->stream(*work);
   }
+  for (const auto& late : late_)
+    if (late) late->move();
 }
 
 int64_t StepContexts::unplanned_bytes(uint8_t device) const {

@@ -29,6 +29,7 @@ class StreamResources {
 }  // namespace
 
 Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
+  find_late(workspace);
   const auto needs = [](const PlanStep& step) { return step.resources != nullptr; };
   if (std::none_of(plan_.steps.begin(), plan_.steps.end(), needs)) return {};
   pointers_.resize(plan_.steps.size());
@@ -37,7 +38,14 @@ Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
   return follow(devices, workspace);
 }
 
+// Here, where nothing runs: late steps of several threads only read where it is.
+void StepResources::find_late(Workspace& workspace) {
+  const auto is_late = [](const PlanStep& step) { return step.late && step.on_device; };
+  if (std::any_of(plan_.steps.begin(), plan_.steps.end(), is_late)) of_late_streams_ = &StreamResources::in(workspace, plan_.resources);
+}
+
 Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
+  find_late(workspace);
   for (uint32_t i = 0; i < pointers_.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
     const std::vector<ResourceSlot>* const slots = step.resources.get();
@@ -81,8 +89,9 @@ std::span<void* const> StepResources::of(uint32_t step) const {
 Status StepResources::bind(uint32_t step, void* stream, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
   pointers->clear();
   std::vector<std::shared_ptr<const Resource>> made;
+  ResourceTable& of_stream = plan_.steps[step].on_device ? *of_late_streams_ : of_streams();
   for (const ResourceSlot& slot : slots) {
-    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, stream, of_streams()));
+    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, stream, of_stream));
     pointers->push_back(object);
     if (slot.made) made.push_back(slot.made);
   }

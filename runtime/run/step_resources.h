@@ -49,6 +49,7 @@ class StepResources {
 
  private:
   Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream, ResourceTable& of_stream);
+  void find_late(Workspace& workspace);
   void note(const std::shared_ptr<const Resource>& resource);
 
   // Those of stream scope are the outermost run's.
@@ -57,6 +58,7 @@ class StepResources {
   const Plan& plan_;
   StepResources* const outer_;
   ResourceTable of_streams_;
+  ResourceTable* of_late_streams_ = nullptr;  // of the workspace's, for late steps on devices; null: there are none
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
   std::atomic<bool> may_break_{false};
   mutable std::mutex mutex_;  // of what follows: late steps add to it, and subnets

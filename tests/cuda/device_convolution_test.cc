@@ -318,23 +318,25 @@ TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
   EXPECT_EQ(broken(), "");
 }
 
-// Of a length that is found while it runs: cuDNN works in the stream of what stands before and behind it.
+// A convolution of a length that is found while it runs.
+Net found_net() {
+  NetBuilder b("found");
+  const ValueId places = b.add1("NonZero", "places", {b.input("x", DType::f32, Shape{1, 64})});
+  const ValueId numbers = b.add1("Cast", "numbers", {places}, {{"to", int64_t{1}}});
+  const int64_t first = 0;
+  const ValueId images = b.add1("Unsqueeze", "images", {numbers, b.constant("axes", Blob::copy_of(DType::i64, Shape{1}, &first))});
+  const ValueId w = b.constant("w", random_tensor(DType::f32, Shape{3, 2, 1}, -1, 1, 2));
+  b.output(b.add1("Neg", "negative", {b.add1("Conv", "conv", {images, w})}));
+  return b.finish();
+}
+
+// cuDNN works in the stream of what stands before and behind it.
 TEST_F(CudaConvolution, OfALengthThatIsFoundHasTheHostsResults) {
-  const auto net = [] {
-    NetBuilder b("found");
-    const ValueId places = b.add1("NonZero", "places", {b.input("x", DType::f32, Shape{1, 64})});
-    const ValueId numbers = b.add1("Cast", "numbers", {places}, {{"to", int64_t{1}}});
-    const int64_t first = 0;
-    const ValueId images = b.add1("Unsqueeze", "images", {numbers, b.constant("axes", Blob::copy_of(DType::i64, Shape{1}, &first))});
-    const ValueId w = b.constant("w", random_tensor(DType::f32, Shape{3, 2, 1}, -1, 1, 2));
-    b.output(b.add1("Neg", "negative", {b.add1("Conv", "conv", {images, w})}));
-    return b.finish();
-  };
-  auto host = prepare(cuda_runtime(), net(), {});
+  auto host = prepare(cuda_runtime(), found_net(), {});
   ASSERT_TRUE(host.ok()) << host.status().text();
   for (int seed = 0; seed <= 4; ++seed) {
     const StandinSetting drawn("SEED", std::to_string(seed));
-    auto there = prepare(cuda_runtime(2), net(), on_cuda(2));
+    auto there = prepare(cuda_runtime(2), found_net(), on_cuda(2));
     ASSERT_TRUE(there.ok()) << there.status().text();
     for (const int64_t count : {1, 5, 5, 64, 2}) {
       std::vector<float> x(64, 0);
@@ -349,6 +351,31 @@ TEST_F(CudaConvolution, OfALengthThatIsFoundHasTheHostsResults) {
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-3) << i;
     }
   }
+  EXPECT_EQ(broken(), "");
+}
+
+// What a session keeps of its contexts holds no handles of streams that are gone.
+TEST_F(CudaConvolution, HandlesOfFoundLengthsGoWithTheirStreams) {
+  Runtime runtime = cuda_runtime();
+  auto session = runtime.open(found_net(), on_cuda());
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  cuda.log(1);
+  for (int times = 1; times <= 3; ++times) {
+    {
+      auto context = session->prepare();
+      ASSERT_TRUE(context.ok()) << context.status().text();
+      const std::vector<float> x(64, 1);
+      ASSERT_TRUE(context->bind_input(0, x.data()).ok());
+      const Status status = context->run();
+      ASSERT_TRUE(status.ok()) << status.text();
+    }
+    runtime.trim();
+    const std::vector<std::string> calls = words(cuda.logged());
+    const auto made = std::count(calls.begin(), calls.end(), "cudnnCreate"), gone = std::count(calls.begin(), calls.end(), "cudnnDestroy");
+    EXPECT_EQ(made, times + 1) << "that of plans, and one of each stream";
+    EXPECT_EQ(gone, times);
+  }
+  cuda.log(0);
   EXPECT_EQ(broken(), "");
 }
 
