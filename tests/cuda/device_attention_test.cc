@@ -186,6 +186,30 @@ TEST_F(CudaAttention, EmptyOutputs) {
   }
 }
 
+// They are 2^64, which 64 bits count as none.
+TEST_F(CudaAttention, MoreScoresThanCanBeCountedAreRefused) {
+  const StandinSetting large("MEMORY", std::to_string(uint64_t{1} << 40));
+  NetBuilder b("large");
+  const ValueId x = b.input("x", DType::f16, Shape{16, 1, int64_t{1} << 30, 1});
+  b.output(b.add1("Attention", "y", {x, x, x}, {}, "cuda"));
+  SessionOptions options = on_cuda();
+  options.limits.tensor_bytes = options.limits.plan_bytes = int64_t{1} << 40;
+  auto session = cuda_runtime().open(b.finish(), options);
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const Status status = session->plan().status();
+  EXPECT_NE(status.text().find("operations, most of them (8e+18) in operator \"y\""), std::string::npos) << status.text();
+}
+
+TEST_F(CudaAttention, ScoresForWhichThereIsNoRoomAreRefused) {
+  NetBuilder b("rows");
+  const ValueId x = b.input("x", DType::f32, Shape{2, 3, 100, 1});
+  b.output(b.add1("Attention", "y", {x, x, x}, {}, "cuda"));
+  SessionOptions options = on_cuda();
+  options.memory_limit = 200'000;  // scores take 240000 bytes
+  const Status status = testing_standin::prepare(cuda_runtime(), b.finish(), options).status();
+  EXPECT_NE(status.text().find("its scores alone are more than the"), std::string::npos) << status.text();
+}
+
 TEST_F(CudaAttention, ExtentsThatDoNotGoTogether) {
   const Runtime runtime = cuda_runtime();
   const auto refused = [&](const Shape& key, const Shape& value, int64_t heads_axis) {

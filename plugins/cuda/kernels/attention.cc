@@ -41,8 +41,7 @@ Status infer_attention(InferContext& context) {
 void attention_cost(CostContext& context) {
   AttentionProblem problem;
   if (!resolve_attention(context.attributes.i("heads_axis"), context.dims(0), context.dims(1), context.dims(2), &problem).ok()) return;
-  const auto scores = static_cast<double>(problem.scores());
-  context.set_flops(scores * static_cast<double>(2 * problem.depth + 2 * problem.width + 5));
+  context.set_flops(problem.scores() * static_cast<double>(2 * problem.depth + 2 * problem.width + 5));
 }
 
 // ---------------------------------------------------------------- rules

@@ -13,7 +13,10 @@ struct AttentionProblem {
   int64_t queries = 0, keys = 0;  // rows
   int64_t depth = 0, width = 0;   // columns of query and key, and of value and output
   int64_t heads_axis = 1;         // 1: [batch, heads, rows, columns]; 2: [batch, rows, heads, columns]
-  int64_t scores() const { return batch * heads * queries * keys; }
+  // There may be more than 64 bits count, as no tensor of the node has so many elements.
+  double scores() const {
+    return static_cast<double>(batch) * static_cast<double>(heads) * static_cast<double>(queries) * static_cast<double>(keys);
+  }
 
   // Elements from one to the next, of a tensor with so many rows and columns.
   struct Strides {

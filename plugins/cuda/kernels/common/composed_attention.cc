@@ -94,6 +94,9 @@ Status ComposedAttention::prepare(PrepareContext& context) {
   const AttentionProblem& p = problem();
   const heddle_tensor& output = *context.output(0);
   if (output.element_count == 0 || p.keys == 0) return {};
+  const uint64_t budget = context.scratch_budget();
+  if (p.scores() * static_cast<double>(byte_width(output.dtype)) > static_cast<double>(budget))
+    return unsupported("its scores alone are more than the " + std::to_string(budget) + " bytes of scratch that it may have");
   dims_[0] = p.batch * p.heads * p.queries;
   dims_[1] = p.keys;
   scores_ = view_of(output.dtype, nullptr, {dims_, 2});
@@ -103,7 +106,7 @@ Status ComposedAttention::prepare(PrepareContext& context) {
   scales_ = !knows_factor(context);
   if (scales_) HEDDLE_PLUGIN_CHECK(prepare_scaling(*context.input(scale)));
   HEDDLE_PLUGIN_CHECK(prepare_softmax());
-  const uint64_t own = workspace_at_ + MatrixProduct::workspace_alignment, budget = context.scratch_budget();
+  const uint64_t own = workspace_at_ + MatrixProduct::workspace_alignment;
   if (own > budget)
     return unsupported("it needs " + std::to_string(own) + " bytes of scratch, of which it may have " + std::to_string(budget));
   HEDDLE_PLUGIN_CHECK(choose_products(output.dtype, std::min(budget - own, MatrixProduct::most_workspace)));
