@@ -179,6 +179,13 @@ TEST_F(CudaAttention, AScaleThatOnlyTheRunKnows) {
   }
 }
 
+TEST_F(CudaAttention, AScaleThatIsNotPositive) {
+  for (const double scale : {-0.375, 0.0}) {
+    const AttentionCase node = {DType::f16, 2, {}, scale, false, false};
+    EXPECT_EQ(run(composed_net(node), node, on_cuda(), 64), KernelNames{composed_kernel});
+  }
+}
+
 TEST_F(CudaAttention, EmptyOutputs) {
   for (const Extents& e : {Extents{0, 3, 5, 7, 8, 8}, Extents{2, 3, 0, 7, 8, 8}, Extents{2, 3, 5, 7, 8, 0}}) {
     const AttentionCase node = {DType::f16, 1, e, 0.375, false, false};
