@@ -65,6 +65,8 @@ struct Draft {
     const uint32_t storage = storage_of[variable.first.index];
     return storage != UINT32_MAX && storages[storage].place.kind == MemoryPlace::Kind::input;
   }
+  // Of a variable, in the session's store.
+  uint32_t slot_of(VariableId id) const { return options.variable_slots ? options.variable_slots->of[id.index] : id.index; }
   NodeDraft& draft(NodeId id) { return nodes[id.index]; }
   const std::string& device(NodeId id) const { return typed.device_of(node(id)); }
   // 0: the host; d: plan.devices[d - 1].

@@ -169,15 +169,16 @@ Status lay_out(Draft& draft) {
   plan.outputs = draft.typed.net.outputs;
   for (uint32_t i = 0; i < plan.inputs.size(); ++i)
     if (const auto& content = draft.typed.known[plan.inputs[i].index]) plan.known_inputs.push_back({i, content});
+  if (draft.options.variable_slots) plan.variables = draft.options.variable_slots->names;
   for (const Variable& v : draft.typed.net.variables) {
     if (draft.is_input(v)) continue;
-    plan.variables.push_back(v.name);
+    if (!draft.options.variable_slots) plan.variables.push_back(v.name);
     if (const uint8_t device = draft.device_of(v.first); device != 0)
       plan.devices[device - 1u].memory.persistent_bytes += draft.typed.type(v.first).byte_size();
   }
   const ValueId counter = draft.typed.net.step_counter.valid() ? draft.typed.net[draft.typed.net.step_counter].first : ValueId();
   if (counter.valid()) {
-    plan.step_counter = static_cast<int32_t>(draft.typed.net.step_counter.index);
+    plan.step_counter = static_cast<int32_t>(draft.slot_of(draft.typed.net.step_counter));
     plan.step_counter_device = draft.device_of(counter);
   }
   for (const auto& blob : plan.constants)

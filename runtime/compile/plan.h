@@ -11,8 +11,8 @@
 
 #include "base/device_name.h"
 #include "base/limit_names.h"
-#include "device/resources.h"
 #include "device/device.h"
+#include "device/resources.h"
 #include "memory/offsets.h"
 #include "net/typed_net.h"
 #include "plugin/kernel_call.h"

@@ -55,7 +55,7 @@ void Builder::place_sources() {
                              draft_.typed.type(net_.inputs[i]).byte_size()));
   for (size_t i = 0; i < net_.variables.size(); ++i) {
     if (draft_.is_input(net_.variables[i])) continue;
-    join(net_.variables[i].first, add(MemoryPlace::Kind::variable, draft_.device_of(net_.variables[i].first), static_cast<uint32_t>(i),
+    join(net_.variables[i].first, add(MemoryPlace::Kind::variable, draft_.device_of(net_.variables[i].first), draft_.slot_of(VariableId(i)),
                                       draft_.typed.type(net_.variables[i].first).byte_size()));
   }
   for (size_t i = 0; i < net_.values.size(); ++i) {

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/clock.h"
 #include "base/device_name.h"
@@ -91,39 +94,76 @@ Result<Runtime> Runtime::create(const RuntimeOptions& options) {
   return Runtime(std::move(impl));
 }
 
-Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const {
+namespace {
+
+Result<LoadedNet> load_file(const std::string& path, const SessionOptions& options) {
   const uint64_t begin = ticks();
   LoadOptions load;
   load.limits = options.limits;
+  LoadedNet loaded;
+  HEDDLE_TRY(loaded.net, load_net(path, load));
+  loaded.path = path;
+  loaded.folder = std::filesystem::path(path).parent_path().string();
+  loaded.load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  return loaded;
+}
+
+// A net built by hand is checked like a file before it is used: wrong ids given to the builder end in an error, not in reads outside its
+// vectors.
+Result<LoadedNet> check_built(Net net, const SessionOptions& options) {
+  HEDDLE_CHECK(check_whole_net(net, options.limits));
+  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are none to be had: what lacks them is named
+  return LoadedNet{std::move(net), {}, {}, 0};
+}
+
+std::vector<LoadedNet> alone(LoadedNet loaded) {
+  std::vector<LoadedNet> nets;
+  nets.push_back(std::move(loaded));
+  return nets;
+}
+
+}  // namespace
+
+Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const {
   HEDDLE_CHECK(impl_->made.check());
-  HEDDLE_TRY(Net net, load_net(path, load));
-  const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
-  auto session = open_loaded(*this, std::move(net), options);
-  if (session.ok()) {
-    Internals::of(*session).load_times.load_ns = load_ns;
-    Internals::of(*session).path = path;
-    Internals::of(*session).folder = std::filesystem::path(path).parent_path().string();
+  HEDDLE_TRY(LoadedNet loaded, load_file(path, options));
+  return open_loaded(*this, alone(std::move(loaded)), options);
+}
+
+Result<Session> Runtime::open(const std::vector<std::string>& paths, const SessionOptions& options) const {
+  HEDDLE_CHECK(impl_->made.check());
+  std::vector<LoadedNet> nets;
+  for (const std::string& path : paths) {
+    HEDDLE_TRY(LoadedNet loaded, load_file(path, options));
+    nets.push_back(std::move(loaded));
   }
-  return session;
+  return open_loaded(*this, std::move(nets), options);
 }
 
 Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options) const {
   LoadOptions load;
   load.limits = options.limits;
   HEDDLE_CHECK(impl_->made.check());
-  HEDDLE_TRY(Net net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
-  auto session = open_loaded(*this, std::move(net), options);
-  if (session.ok()) Internals::of(*session).folder = folder;
-  return session;
+  LoadedNet loaded;
+  HEDDLE_TRY(loaded.net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
+  loaded.folder = folder;
+  return open_loaded(*this, alone(std::move(loaded)), options);
 }
 
-// A net built by hand is checked like a file before it is used: wrong ids given to the builder end in an error, not in reads outside its
-// vectors.
 Result<Session> Runtime::open(Net&& net, const SessionOptions& options) const {
   HEDDLE_CHECK(impl_->made.check());
-  HEDDLE_CHECK(check_whole_net(net, options.limits));
-  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are none to be had: what lacks them is named
-  return open_loaded(*this, std::move(net), options);
+  HEDDLE_TRY(LoadedNet loaded, check_built(std::move(net), options));
+  return open_loaded(*this, alone(std::move(loaded)), options);
+}
+
+Result<Session> Runtime::open(std::vector<Net>&& nets, const SessionOptions& options) const {
+  HEDDLE_CHECK(impl_->made.check());
+  std::vector<LoadedNet> checked;
+  for (Net& net : nets) {
+    HEDDLE_TRY(LoadedNet loaded, check_built(std::move(net), options));
+    checked.push_back(std::move(loaded));
+  }
+  return open_loaded(*this, std::move(checked), options);
 }
 
 Status Runtime::load_plugin(const std::string& path) {
@@ -166,25 +206,97 @@ int Runtime::threads() const {
   return impl_->threads;
 }
 
-Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options) {
-  HEDDLE_CHECK(check_options(options));
-  const std::shared_ptr<Session::Impl> impl(new Session::Impl(Internals::shared(runtime), options),
-                                            [](Session::Impl* made) { delete_unless_forked(made, made->runtime->made); });
-  impl->registry = impl->runtime->registry.snapshot();
+namespace {
+
+Status check_names(const std::vector<LoadedNet>& nets) {
+  if (nets.empty()) return {Code::invalid_argument, "a session of no net", "give at least one"};
+  for (size_t i = 0; nets.size() > 1 && i < nets.size(); ++i) {
+    const std::string& name = nets[i].net.name;
+    if (name.empty()) return {Code::duplicate_name, fmt::format("net {} of the session has no name", i), "name it"};
+    for (size_t k = 0; k < i; ++k)
+      if (nets[k].net.name == name)
+        return {Code::duplicate_name, fmt::format("two nets of the session are called {}", quoted(name)), "give each its own name"};
+  }
+  return {};
+}
+
+bool has_port(const Net& net, const std::string& name) {
+  const auto is_it = [&](ValueId id) { return net[id].name == name; };
+  return std::any_of(net.inputs.begin(), net.inputs.end(), is_it) || std::any_of(net.outputs.begin(), net.outputs.end(), is_it);
+}
+bool has_symbol(const Net& net, const std::string& name) {
+  const std::vector<std::string> names = symbol_names(net);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Leaves out of a list by name what is another net's. What no net has stays, for each to say so.
+template <class Has, class Second>
+void keep_own(std::vector<std::pair<std::string, Second>>& list, const Net& own, const std::vector<LoadedNet>& nets, const Has& has) {
+  std::erase_if(list, [&](const auto& item) {
+    return !has(own, item.first) && std::any_of(nets.begin(), nets.end(), [&](const LoadedNet& n) { return has(n.net, item.first); });
+  });
+}
+
+// What is the net's own.
+Result<std::unique_ptr<Session::Impl>> open_net(const std::shared_ptr<Runtime::Impl>& runtime, const SessionOptions& options,
+                                                LoadedNet loaded) {
+  auto impl = std::make_unique<Session::Impl>(runtime, options);
+  impl->registry = runtime->registry.snapshot();
   const uint64_t begin = ticks();
-  HEDDLE_TRY(impl->net, resolve(std::move(net), impl->registry, options.limits));
+  HEDDLE_TRY(impl->net, resolve(std::move(loaded.net), impl->registry, options.limits));
+  impl->load_times.load_ns = loaded.load_ns;
   impl->load_times.resolve_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
-  impl->packs = std::make_shared<PackCache>();
-  impl->resources = std::make_shared<ResourceTable>(impl->runtime->resources);
-  HEDDLE_TRY(impl->variables, VariableStore::create(impl->net));
+  impl->path = std::move(loaded.path);
+  impl->folder = std::move(loaded.folder);
   impl->shape_inputs = shape_deciding_inputs(impl->net, options.limits);
-  PipelineOptions& p = impl->pipeline;
-  p.symbols = options.symbols;
-  p.transform.apply_rules = options.rewrite_rules;
-  p.compile.commit_late = options.commit_late;
-  p.compile.packs = impl->packs;
-  p.compile.resources = impl->resources;
-  return Internals::make(impl);
+  return impl;
+}
+
+// Where the store has the variables of `net`.
+std::shared_ptr<const VariableSlots> slots_in(const VariableStore& store, const Net& net) {
+  auto slots = std::make_shared<VariableSlots>();
+  slots->names = store.names();
+  std::unordered_map<std::string_view, uint32_t> known;
+  for (size_t i = 0; i < slots->names.size(); ++i) known.emplace(slots->names[i], static_cast<uint32_t>(i));
+  for (const Variable& variable : net.variables) slots->of.push_back(known.at(variable.name));
+  return slots;
+}
+
+}  // namespace
+
+Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets, const SessionOptions& options) {
+  HEDDLE_CHECK(check_options(options));
+  HEDDLE_CHECK(check_names(nets));
+  const std::shared_ptr<Runtime::Impl>& shared = Internals::shared(runtime);
+  const std::shared_ptr<Model> model(new Model(), [shared](Model* made) { delete_unless_forked(made, shared->made); });
+  std::vector<SessionOptions> own(nets.size(), options);
+  for (size_t i = 0; i < nets.size(); ++i) {
+    keep_own(own[i].placed_ports, nets[i].net, nets, has_port);
+    keep_own(own[i].symbols, nets[i].net, nets, has_symbol);
+  }
+  std::vector<const Net*> resolved;
+  for (size_t i = 0; i < nets.size(); ++i) {
+    HEDDLE_TRY(auto net, open_net(shared, own[i], std::move(nets[i])));
+    net->model = model.get();
+    resolved.push_back(&net->net);
+    model->nets.push_back(std::move(net));
+  }
+  const auto packs = std::make_shared<PackCache>();
+  const auto resources = std::make_shared<ResourceTable>(shared->resources);
+  HEDDLE_TRY(const std::shared_ptr<VariableStore> variables, VariableStore::create(resolved));
+  for (const auto& net : model->nets) {
+    net->packs = packs;
+    net->resources = resources;
+    net->variables = variables;
+    PipelineOptions& p = net->pipeline;
+    p.symbols = net->options.symbols;
+    p.transform.apply_rules = options.rewrite_rules;
+    p.compile.commit_late = options.commit_late;
+    p.compile.packs = packs;
+    p.compile.resources = resources;
+    p.compile.variable_slots = slots_in(*variables, net->net);
+  }
+  return Internals::make({model, model->nets[0].get()});
 }
 
 }  // namespace heddle

@@ -229,6 +229,23 @@ int64_t SharedMemory::bytes() const {
   return workspace_->bytes();
 }
 
+std::vector<std::string> Session::nets() const {
+  std::vector<std::string> names;
+  for (const auto& net : impl_->model->nets) names.push_back(net->net.name);
+  return names;
+}
+
+const std::string& Session::name() const {
+  return impl_->net.name;
+}
+
+Result<Session> Session::net(const std::string& name) const {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  for (const auto& net : impl_->model->nets)
+    if (net->net.name == name) return Session(std::shared_ptr<Impl>(impl_, net.get()));
+  return Status(Code::unknown_name, fmt::format("the session has no net {}", quoted(name)), suggestion(name, nets()));
+}
+
 std::vector<PortInfo> Session::inputs() const {
   std::vector<PortInfo> ports;
   for (const ValueId id : impl_->net.inputs) {
@@ -369,26 +386,26 @@ std::vector<std::string> Session::symbols() const {
 
 std::vector<std::string> Session::files() const {
   std::vector<std::string> files;
-  if (!impl_->path.empty()) files.push_back(impl_->path);
-  for (const std::string& file : referenced_files(impl_->net)) files.push_back((std::filesystem::path(impl_->folder) / file).string());
+  const auto add = [&](std::string file) {
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(std::move(file));
+  };
+  for (const auto& net : impl_->model->nets) {
+    if (!net->path.empty()) add(net->path);
+    for (const std::string& file : referenced_files(net->net)) add((std::filesystem::path(net->folder) / file).string());
+  }
   return files;
 }
 
 std::vector<std::string> Session::variables() const {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < impl_->variables->size(); ++i) names.push_back(impl_->variables->name(i));
-  return names;
+  return impl_->variables->names();
 }
 
 namespace {
 
 Result<size_t> find_variable(const VariableStore& store, const std::string& name) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < store.size(); ++i) {
+  for (size_t i = 0; i < store.size(); ++i)
     if (store.name(i) == name) return i;
-    names.push_back(store.name(i));
-  }
-  return Status(Code::unknown_name, fmt::format("the net has no variable {}", quoted(name)), suggestion(name, names));
+  return Status(Code::unknown_name, fmt::format("the session has no variable {}", quoted(name)), suggestion(name, store.names()));
 }
 
 }  // namespace
@@ -421,16 +438,19 @@ int64_t Session::variable_bytes() const {
 
 void Session::trim(int64_t keep_bytes) {
   if (!impl_->runtime->made.holds()) return;
-  // Destroyed behind the lock, which runs under way do not wait for.
+  // Destroyed behind the locks, which runs under way do not wait for.
   std::vector<std::shared_ptr<PlanEntry>> dropped;
   int64_t held = 0;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    for (const auto& entry : impl_->plans) held += entry->plan->memory.persistent_bytes;
-    while (!impl_->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
-      held -= impl_->plans.back()->plan->memory.persistent_bytes;
-      dropped.push_back(std::move(impl_->plans.back()));
-      impl_->plans.pop_back();
+  for (const auto& net : impl_->model->nets) {
+    const std::lock_guard lock(net->mutex);
+    for (const auto& entry : net->plans) held += entry->plan->memory.persistent_bytes;
+  }
+  for (const auto& net : impl_->model->nets) {
+    const std::lock_guard lock(net->mutex);
+    while (!net->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
+      held -= net->plans.back()->plan->memory.persistent_bytes;
+      dropped.push_back(std::move(net->plans.back()));
+      net->plans.pop_back();
     }
   }
   impl_->runtime->workspaces.trim(keep_bytes - held);

@@ -49,12 +49,16 @@ struct PlanEntry {
   std::shared_ptr<const PlanInfo> described();
 };
 
+struct Model;
+
+// One net of a session; what the nets have in common, each of them holds.
 struct Session::Impl {
   Impl(std::shared_ptr<Runtime::Impl> of, const SessionOptions& asked);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   std::shared_ptr<Runtime::Impl> runtime;
+  Model* model = nullptr;  // owns this; handles share it
   std::shared_ptr<const RegistrySnapshot> registry;
   SessionOptions options;
   CompilationTarget target;  // of every plan
@@ -84,6 +88,11 @@ struct Session::Impl {
   std::shared_ptr<PlanEntry> cached(const TensorView* inputs, size_t count);
   bool matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const;
   Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count, const Interruption* interruption);
+};
+
+// The nets of a session, in the order in which they were opened.
+struct Model {
+  std::vector<std::unique_ptr<Session::Impl>> nets;
 };
 
 // Whether what is bound to an input or output lies as kernels of its device are promised (heddle_tensor::space).
@@ -135,8 +144,15 @@ struct Context::State {
 // A turn in memory that contexts share. Errors: as Context::State::enter.
 Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until = {});
 
-// Opens a net that load has just checked.
-Result<Session> open_loaded(const Runtime& runtime, Net net, const SessionOptions& options);
+// A net that load has just checked, and where it came from.
+struct LoadedNet {
+  Net net;
+  std::string path;    // of its file; empty: from memory
+  std::string folder;  // of its weights
+  int64_t load_ns = 0;
+};
+// A handle on the first of them.
+Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets, const SessionOptions& options);
 // What the library's own code and its tests see of handles.
 struct Internals {
   static Session::Impl& of(const Session& session) { return *session.impl_; }

@@ -5,26 +5,82 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/text.h"
 
 namespace heddle {
 
-Result<std::shared_ptr<VariableStore>> VariableStore::create(const Net& net) {
+namespace {
+
+// A variable as several nets have it.
+struct Shared {
+  const Net* net = nullptr;  // the first that has its content, or has it at all
+  const Variable* variable = nullptr;
+};
+
+Status disagree(Code code, const Net& net, const Variable& variable, const Shared& other, const std::string& what) {
+  return {code,
+          fmt::format("variable {} is {} in net {}, and another in net {}", quoted(variable.name), what, quoted(net.name),
+                      quoted(other.net->name)),
+          "give it another name in one of them"};
+}
+
+std::string type_text(const Blob& blob) {
+  return fmt::format("{}{}", to_string(blob.dtype), blob.shape.text());
+}
+
+// What two nets say of a variable that both have. Content is compared where both have some: a copy that was changed is no longer the same.
+Status check_agreement(const Net& net, const Variable& variable, const Shared& other) {
+  const std::shared_ptr<const Blob>&one = variable.initial.blob, &two = other.variable->initial.blob;
+  if (!one || !two || one == two) return {};
+  if (one->dtype != two->dtype) return disagree(Code::dtype_mismatch, net, variable, other, type_text(*one));
+  if (one->shape != two->shape) return disagree(Code::shape_mismatch, net, variable, other, type_text(*one));
+  if (one->bytes > 0 && std::memcmp(one->data, two->data, static_cast<size_t>(one->bytes)) != 0)
+    return {Code::weights_mismatch,
+            fmt::format("variable {} begins with other numbers in net {} than in net {}", quoted(variable.name), quoted(net.name),
+                        quoted(other.net->name)),
+            "save the nets together, or give it another name in one of them"};
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets) {
+  std::vector<Shared> all;
+  std::unordered_map<std::string_view, size_t> known;
+  for (const Net* net : nets)
+    for (const Variable& variable : net->variables) {
+      const auto [at, is_new] = known.emplace(variable.name, all.size());
+      if (is_new) {
+        all.push_back({net, &variable});
+        continue;
+      }
+      Shared& other = all[at->second];
+      HEDDLE_CHECK(check_agreement(*net, variable, other));
+      if (!other.variable->initial.blob) other = {net, &variable};
+    }
   auto store = std::make_shared<VariableStore>();
-  for (const Variable& variable : net.variables) {
-    const std::shared_ptr<const Blob>& initial = variable.initial.blob;
+  for (const Shared& shared : all) {
+    const std::shared_ptr<const Blob>& initial = shared.variable->initial.blob;
     if (!initial)
-      return Status(Code::weights_missing, fmt::format("variable {} has no initial content", quoted(variable.name)),
+      return Status(Code::weights_missing, fmt::format("variable {} has no initial content", quoted(shared.variable->name)),
                     "load the net with its weights");
     Entry entry;
-    entry.name = variable.name;
+    entry.name = shared.variable->name;
     auto blob = Blob::allocate(initial->dtype, initial->shape, &entry.data);
     if (blob->bytes > 0) std::memcpy(entry.data, initial->data, static_cast<size_t>(blob->bytes));
     entry.blob = std::move(blob);
     store->entries_.push_back(std::move(entry));
   }
   return store;
+}
+
+std::vector<std::string> VariableStore::names() const {
+  std::vector<std::string> names;
+  for (const Entry& e : entries_) names.push_back(e.name);
+  return names;
 }
 
 int64_t VariableStore::bytes() const {

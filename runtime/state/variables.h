@@ -1,4 +1,5 @@
-// VariableStore: the state of a session. Each variable has one buffer for as long as the session lives; runs read and write it in place.
+// VariableStore: the state of a session, which its nets have in common by the names of variables. Each variable has one buffer for as long
+// as the session lives; runs read and write it in place.
 //
 // Runs that only read share the store; a run that updates has it alone; both wait their turn in order of arrival. Failed updates leave
 // marks: a torn variable refuses runs until it is written.
@@ -7,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,10 +22,13 @@ namespace heddle {
 
 class VariableStore : public std::enable_shared_from_this<VariableStore> {
  public:
-  // Buffers for the variables of `net`, filled with their initial content. Code::weights_missing when one has none.
-  static Result<std::shared_ptr<VariableStore>> create(const Net& net);
+  // Buffers for the variables of all `nets`, in the order in which their names come first, filled with the content that the first net has
+  // which has any. Errors: weights_missing when none has; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets, when two
+  // disagree.
+  static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets);
 
   size_t size() const { return entries_.size(); }
+  std::vector<std::string> names() const;
   const std::string& name(size_t i) const { return entries_[i].name; }
   DType dtype(size_t i) const { return entries_[i].blob->dtype; }
   const Shape& shape(size_t i) const { return entries_[i].blob->shape; }

@@ -1,5 +1,6 @@
 #include "fuzz/net_case.h"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 
@@ -107,7 +108,7 @@ Outcome Target::go_on(const LoadedCase& loaded) const {
   const auto plan = build_plan(*resolved, registry_, CompilationTarget("cpu:0", loaded.limits, 2), options, nullptr);
   if (!plan.ok()) return {Stage::build, plan.status()};
   if (!run_) return {Stage::done, {}};
-  const auto variables = VariableStore::create(*resolved);
+  const auto variables = VariableStore::create(std::array<const Net*, 1>{&*resolved});
   Status status = variables.ok() ? run_plan(*plan, *variables) : variables.status();
   return status.ok() ? Outcome{Stage::done, {}} : Outcome{Stage::run, std::move(status)};
 }

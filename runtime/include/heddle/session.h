@@ -172,10 +172,18 @@ class HEDDLE_API SharedMemory {
   std::shared_ptr<class Workspace> workspace_;
 };
 
-// An opened net with its weights, variables and plans. A handle: copies are the same session. Thread-safe. In a child forked from the
-// process that made the runtime every call that returns a Status or a Result is Code::forked.
+// Opened nets with their weights, variables and plans. A handle on one of the nets: copies are the same, and net() gives those on the
+// others. Nets of a session have variables of one name in common (a training net and what it is tested with). Thread-safe. In a child
+// forked from the process that made the runtime every call that returns a Status or a Result is Code::forked.
 class HEDDLE_API Session {
  public:
+  // The session's nets by name, in the order in which they were opened. A session of one net has that.
+  std::vector<std::string> nets() const;
+  // Which of them this handle is on: the first, unless net() gave it.
+  const std::string& name() const;
+  // A handle on another net of the session. Errors: unknown_name.
+  Result<Session> net(const std::string& name) const;
+  // From here on: of the net that the handle is on.
   std::vector<PortInfo> inputs() const;
   std::vector<PortInfo> outputs() const;
   // Compiles (or finds) the plan for these input types; empty: as declared. `inputs[i].data` is read for inputs whose content decides
@@ -204,14 +212,14 @@ class HEDDLE_API Session {
   std::vector<std::string> symbols() const;
   // The files it was read from: the net and its weights; empty when it was opened from memory without weights.
   std::vector<std::string> files() const;
-  // Names of the net's variables. Reading and writing take their turn with runs, in order of arrival, within the deadline of `options`.
-  // Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded; busy (in a
-  // run that holds the variables, or a device still works for one that was given up); device_failed.
+  // Names of the variables, of all nets. Reading and writing take their turn with runs, in order of arrival, within the deadline of
+  // `options`. Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded;
+  // busy (in a run that holds the variables, or a device still works for one that was given up); device_failed.
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
   int64_t variable_bytes() const;
-  // Frees cached plans with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.
+  // Frees cached plans of all nets with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.
   // Never blocks runs under way.
   void trim(int64_t keep_bytes = 0);
 
@@ -254,6 +262,11 @@ class HEDDLE_API Runtime {
   Result<Session> open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options = {}) const;
   // The same of a net in memory that this tree's builders or its importer made (net/net.h, which is not installed).
   Result<Session> open(struct Net&& net, const SessionOptions& options = {}) const;
+  // Nets of several files, or made in memory, as one session; the handle is on the first. Symbols and placed ports of the options are for
+  // those nets that have them. Errors: those of open; duplicate_name (two nets, or one without a name); what VariableStore says of
+  // variables that two nets have in common: dtype_mismatch, shape_mismatch, weights_mismatch.
+  Result<Session> open(const std::vector<std::string>& paths, const SessionOptions& options = {}) const;
+  Result<Session> open(std::vector<struct Net>&& nets, const SessionOptions& options = {}) const;
   // Sessions that are open keep the operators that they had. Errors: as create.
   Status load_plugin(const std::string& path);
   // The plugin's library leaves the process when no session uses it. Errors: unknown_name; busy (kernels or rewrite rules of another plugin
