@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "load/earlier_variables.h"
 #include "load/flatbuffer.h"
 #include "load/structure.h"
 #include "net/literal.h"
@@ -36,6 +37,23 @@ class Decoder {
  public:
   Decoder(const Limits& limits, int64_t payload_bytes) : limits_(limits), budget_(payload_bytes * 16 + 65536) {}
 
+  // All nets of a file.
+  std::vector<Net> decode_file(const file::Net& root) {
+    std::vector<Net> nets(1);
+    const auto count = length(root.nets());
+    if (count > most_nets - 1)
+      fail(nets[0], nullptr, Code::limit_exceeded, fmt::format("the file has {} nets, {} at most may be in one", count + 1, most_nets));
+    if (count > most_nets - 1) return nets;
+    nets.reserve(count + 1);  // earlier_ refers to them
+    decode(root, 0, nets.data());
+    for (uint32_t i = 0; i < count && !stopped_; ++i) {
+      earlier_.add(nets.back());
+      if (length(root.nets()->Get(i)->nets()) > 0)
+        fail(nets.back(), nullptr, Code::file_corrupt, "a net of the file that is not the first one has further nets");
+      decode(*root.nets()->Get(i), 0, &nets.emplace_back());
+    }
+    return nets;
+  }
   void decode(const file::Net& in, int64_t depth, Net* net) {
     text(in.name(), &net->name);
     text(in.doc(), &net->doc);
@@ -54,6 +72,7 @@ class Decoder {
       }
     }
     decode_rest(in, net);
+    if (depth == 0) earlier_.complete(*net);
     if (!stopped_) link_net(*net, depth == 0, limits_, findings_);
   }
   Status status() && { return std::move(findings_).status(); }
@@ -288,13 +307,14 @@ class Decoder {
   const Limits& limits_;
   int64_t budget_;
   int64_t nodes_ = 0;
+  EarlierVariables earlier_;
   bool stopped_ = false;
   Findings findings_;
 };
 
 }  // namespace
 
-Result<Net> net_from_flatbuffer(std::span<const std::byte> payload, const Limits& limits) {
+Result<std::vector<Net>> nets_from_flatbuffer(std::span<const std::byte> payload, const Limits& limits) {
   if (payload.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
     return Status(Code::limit_exceeded,
                   fmt::format("the net has {}; flatbuffers end at 2 GiB", human_bytes(static_cast<int64_t>(payload.size()))));
@@ -312,10 +332,10 @@ Result<Net> net_from_flatbuffer(std::span<const std::byte> payload, const Limits
                     options.max_depth),
         "fetch the file again, or write it with Heddle");
   Decoder decoder(limits, size);
-  Net net;
-  decoder.decode(*file::GetNet(payload.data()), 0, &net);
+  std::vector<Net> nets = decoder.decode_file(*file::GetNet(payload.data()));
   HEDDLE_CHECK(std::move(decoder).status());
-  return net;
+  HEDDLE_CHECK(check_net_names(nets));
+  return nets;
 }
 
 }  // namespace heddle

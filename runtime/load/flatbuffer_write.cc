@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "load/earlier_variables.h"
 #include "load/flatbuffer.h"
 #include "net_generated.h"
 
@@ -22,8 +23,14 @@ class Encoder {
  public:
   explicit Encoder(const ContentReferences& references) : references_(references) {}
 
-  Status run(const Net& net, const std::function<Status(std::span<const std::byte>)>& sink) {
-    file::FinishNetBuffer(builder_, encode(net));
+  Status run(std::span<const Net> nets, const std::function<Status(std::span<const std::byte>)>& sink) {
+    std::vector<Offset<file::Net>> others;
+    for (size_t i = 1; i < nets.size(); ++i) {
+      earlier_.add(nets[i - 1]);
+      others.push_back(encode(nets[i], {}));
+    }
+    earlier_ = {};
+    file::FinishNetBuffer(builder_, encode(nets[0], optional_list(others)));
     if (full_)
       return Status(Code::limit_exceeded, "the net takes more than 2 GiB in its file", "let less content stand inline (inline_bytes)");
     return sink(std::as_bytes(std::span(builder_.GetBufferPointer(), builder_.GetSize())));
@@ -121,7 +128,8 @@ class Encoder {
   Offset<file::Variable> variable(const Variable& v, std::map<std::string, int64_t>& symbols, std::vector<std::string>& symbol_names) {
     const TextOffset name = text(v.name);
     const auto type_offset = type(v.type, symbols, symbol_names);
-    return file::CreateVariable(builder_, name, type_offset, content(v.initial), v.trainable);
+    const auto content_offset = earlier_.have(v) ? file::CreateContent(builder_) : content(v.initial);
+    return file::CreateVariable(builder_, name, type_offset, content_offset, v.trainable);
   }
 
   // Builds what the attribute's value points to, then the attribute itself.
@@ -158,7 +166,7 @@ class Encoder {
       const auto offset = tensor(**v);
       return made(Kind::tensor, [&](Builder& b) { b.add_tensor(offset); });
     }
-    const auto offset = encode(*std::get<std::shared_ptr<const Net>>(a.value));
+    const auto offset = encode(*std::get<std::shared_ptr<const Net>>(a.value), {});
     return made(Kind::subnet, [&](Builder& b) { b.add_subnet(offset); });
   }
   Offset<file::Tensor> tensor(const Blob& blob) {
@@ -202,7 +210,7 @@ class Encoder {
     return optional_list(links);
   }
 
-  Offset<file::Net> encode(const Net& net) {
+  Offset<file::Net> encode(const Net& net, Offset<Vector<Offset<file::Net>>> others) {
     std::map<std::string, int64_t> symbols;
     std::vector<std::string> symbol_names;
     std::vector<Offset<file::Value>> values;
@@ -225,20 +233,21 @@ class Encoder {
     const auto links = sparse_links(net);
     const auto entries = metadata(net);
     return file::CreateNet(builder_, name, doc, sets, symbol_list, value_list, node_list, variable_list, inputs, outputs, links, entries,
-                           net.step_counter.index);
+                           net.step_counter.index, others);
   }
 
   const ContentReferences& references_;
   flatbuffers::FlatBufferBuilder builder_;
   std::map<std::string, TextOffset, std::less<>> shared_;
+  EarlierVariables earlier_;
   bool full_ = false;
 };
 
 }  // namespace
 
-Status net_to_flatbuffer(const Net& net, const ContentReferences& references,
-                         const std::function<Status(std::span<const std::byte>)>& sink) {
-  return Encoder(references).run(net, sink);
+Status nets_to_flatbuffer(std::span<const Net> nets, const ContentReferences& references,
+                          const std::function<Status(std::span<const std::byte>)>& sink) {
+  return Encoder(references).run(nets, sink);
 }
 
 }  // namespace heddle

@@ -2,8 +2,10 @@
 // of a net gives the same binary file, and a binary file the same text. Described in docs/net_format.md, docs/net.schema.json.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/limit_names.h"
 #include "heddle/status.h"
@@ -15,8 +17,10 @@ namespace heddle {
 inline constexpr int64_t net_json_version = 1;  // of the member "heddle"
 
 // `text` is untrusted.
+Result<std::vector<Net>> nets_from_json(std::string_view text, const Limits& limits);
+// Of a text with one net alone. Errors also: invalid_argument, there are several.
 Result<Net> net_from_json(std::string_view text, const Limits& limits);
-// Of a net that check_whole_net accepts.
-std::string net_to_json_text(const Net& net, const ContentReferences& references);
+// Of nets that check_whole_nets accepts.
+std::string nets_to_json_text(std::span<const Net> nets, const ContentReferences& references);
 
 }  // namespace heddle

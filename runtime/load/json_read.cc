@@ -5,6 +5,7 @@
 #include "base/json_document.h"
 #include "base/name_index.h"
 #include "base/text.h"
+#include "load/earlier_variables.h"
 #include "load/json.h"
 #include "load/json_fields.h"
 #include "load/json_parts.h"
@@ -23,7 +24,8 @@ class NetReader {
  public:
   explicit NetReader(const Limits& limits) : limits_(limits) {}
 
-  void read(JsonValue in, int64_t depth, Net* net);
+  // All nets of a text.
+  std::vector<Net> read_file(JsonValue root);
   Status status() && { return std::move(findings_).status(); }
 
  private:
@@ -41,12 +43,15 @@ class NetReader {
     understood_ = false;
   }
 
+  void read(JsonValue in, int64_t depth, Net* net);
   void read_header(const JsonFields& fields, bool top, Net* net);
   void read_variables(const JsonFields& fields, Net* net);
   void read_values(const JsonFields& fields, Net* net);
   void read_nodes(const JsonFields& fields, int64_t depth, Net* net);
   void read_attributes(JsonValue in, int64_t depth, const Net& net, Node* node);
 
+  EarlierVariables earlier_;
+  bool is_further_ = false;  // what is read is not the first net
   const Limits& limits_;
   int64_t nodes_ = 0;
   bool understood_ = true;
@@ -224,13 +229,32 @@ class NamedParts {
   std::optional<NameIndex> node_index_;
 };
 
+std::vector<Net> NetReader::read_file(JsonValue root) {
+  std::vector<Net> nets(1);
+  read(root, 0, nets.data());
+  const std::optional<JsonValue> others = root.find("nets");
+  if (!others) return nets;
+  if (!others->is(Kind::array) || others->size() > most_nets - 1)
+    malformed(nets[0], Status(Code::syntax, fmt::format("\"nets\" is no list of at most {} nets", most_nets - 1)));
+  if (!understood_) return nets;
+  nets.reserve(others->size() + 1);  // earlier_ refers to them
+  for (const JsonValue other : *others) {
+    earlier_.add(nets.back());
+    is_further_ = true;
+    read(other, 0, &nets.emplace_back());
+  }
+  return nets;
+}
+
 void NetReader::read(JsonValue in, int64_t depth, Net* net) {
-  static constexpr std::string_view keys[] = {"heddle",  "name",         "doc",       "operator_sets", "metadata", "inputs",
-                                              "outputs", "step_counter", "variables", "values",        "nodes",    "sparse_links"};
+  static constexpr std::string_view keys[] = {"heddle",       "name",      "doc",    "operator_sets", "metadata",     "inputs", "outputs",
+                                              "step_counter", "variables", "values", "nodes",         "sparse_links", "nets"};
   if (depth > limits_.subnet_depth) return malformed(*net, over_limit(limits_, &Limits::subnet_depth, "subnets nest too deep"));
   const JsonFields fields(in, keys);
   malformed(*net, fields.status(), "a net");
-  read_header(fields, depth == 0, net);
+  if ((depth > 0 || is_further_) && in.find("nets"))
+    malformed(*net, Status(Code::syntax, "a net that is not the first of its file has \"nets\"", "list all of them in the first"));
+  read_header(fields, depth == 0 && !is_further_, net);
   read_variables(fields, net);
   read_values(fields, net);
   read_nodes(fields, depth, net);
@@ -238,6 +262,7 @@ void NetReader::read(JsonValue in, int64_t depth, Net* net) {
   // its names would be reported as missing too.
   if (!understood_) return;
   NamedParts(*this, fields, net).resolve();
+  if (depth == 0) earlier_.complete(*net);
   if (understood_) link_net(*net, depth == 0, limits_, findings_);
 }
 
@@ -383,15 +408,20 @@ void NetReader::read_attributes(JsonValue in, int64_t depth, const Net& net, Nod
 
 }  // namespace
 
-Result<Net> net_from_json(std::string_view text, const Limits& limits) {
+Result<std::vector<Net>> nets_from_json(std::string_view text, const Limits& limits) {
   // Some levels more than nets may have: the reader meets nets that nest too deep first, and its error names the limit.
   const int64_t depth = json_per_level * (std::clamp<int64_t>(limits.subnet_depth, 0, 1000) + 3) + 8;
   HEDDLE_TRY(const JsonDocument document, JsonDocument::parse(text, static_cast<int>(depth)));
   NetReader reader(limits);
-  Net net;
-  reader.read(document.root(), 0, &net);
+  std::vector<Net> nets = reader.read_file(document.root());
   HEDDLE_CHECK(std::move(reader).status());
-  return net;
+  HEDDLE_CHECK(check_net_names(nets));
+  return nets;
+}
+
+Result<Net> net_from_json(std::string_view text, const Limits& limits) {
+  HEDDLE_TRY(std::vector<Net> nets, nets_from_json(text, limits));
+  return only_net(std::move(nets));
 }
 
 }  // namespace heddle

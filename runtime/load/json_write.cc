@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "load/earlier_variables.h"
 #include "load/json.h"
 #include "net/literal.h"
 
@@ -14,8 +15,11 @@ class JsonWriter {
  public:
   JsonWriter(std::string& out, const ContentReferences& references) : out_(out), references_(references) {}
 
-  // `margin`: spaces before the members.
-  void net(const Net& net, size_t margin) {
+  void file(std::span<const Net> nets) { net(nets[0], 1, nets); }
+
+ private:
+  // `margin`: spaces before the members. `file`: all nets, where this is the first of a file.
+  void net(const Net& net, size_t margin, std::span<const Net> file = {}) {
     out_ += "{";
     first_member_ = true;
     if (margin == 1) member(margin, "heddle", [&] { out_ += fmt::to_string(net_json_version); });
@@ -49,10 +53,17 @@ class JsonWriter {
     if (!net.nodes.empty()) member(margin, "nodes", [&] { lines(net.nodes, margin, [&](const Node& n) { node(net, n, margin); }); });
     if (!net.sparse_links.empty())
       member(margin, "sparse_links", [&] { lines(net.sparse_links, margin, [&](const SparseLink& link) { sparse_link(net, link); }); });
+    if (file.size() > 1)
+      member(margin, "nets", [&] {
+        const Net* before = file.data();
+        lines(file.subspan(1), margin, [&](const Net& other) {
+          earlier_.add(*std::exchange(before, &other));
+          this->net(other, margin + 2);
+        });
+      });
     out_ += "\n" + std::string(margin - 1, ' ') + "}";
   }
 
- private:
   void text(std::string_view s) { out_ += quoted(s); }
   template <class Value>
   void member(size_t margin, const char* key, Value value) {
@@ -114,7 +125,7 @@ class JsonWriter {
     text(v.name);
     type(v.type);
     if (v.trainable) out_ += ", \"trainable\": true";
-    content(v.initial);
+    if (!earlier_.have(v)) content(v.initial);
     out_ += '}';
   }
   void value(const Net& net, const Value& v) {
@@ -232,14 +243,15 @@ class JsonWriter {
 
   std::string& out_;
   const ContentReferences& references_;
+  EarlierVariables earlier_;
   bool first_member_ = true;
 };
 
 }  // namespace
 
-std::string net_to_json_text(const Net& net, const ContentReferences& references) {
+std::string nets_to_json_text(std::span<const Net> nets, const ContentReferences& references) {
   std::string out;
-  JsonWriter(out, references).net(net, 1);
+  JsonWriter(out, references).file(nets);
   return out + "\n";
 }
 

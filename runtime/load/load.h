@@ -1,4 +1,4 @@
-// load: bytes → Net. Reads .heddle and .json files, told apart by content.
+// load: bytes → Nets. Reads .heddle and .json files, told apart by content.
 //
 // Everything that can be known without operator schemas is checked here, whatever the bytes: header and checksum, flatbuffer
 // structure, limits, names, indices, one producer per value, program order, declared types, literals, weights. A net that comes
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <vector>
 
 #include "base/limit_names.h"
 #include "heddle/status.h"
@@ -23,13 +24,17 @@ struct LoadOptions {
   bool map_weights = true;        // false: weights are read into memory, so that nothing that happens to the file matters later
 };
 
-// The net in `path`; its weights are looked up beneath the folder of `path`. On failure the first finding, all others attached.
-// Errors: file_not_found, file_unreadable, file_truncated, file_corrupt, file_version, syntax (JSON), duplicate_name,
+// The nets in `path`, in the order of the file; their weights are looked up beneath the folder of `path`. On failure the first finding, all
+// others attached. Errors: file_not_found, file_unreadable, file_truncated, file_corrupt, file_version, syntax (JSON), duplicate_name,
 // dangling_input, cycle, hazard, shape_mismatch, attribute_mismatch, limit_exceeded, weights_*.
+Result<std::vector<Net>> load_nets(const std::filesystem::path& path, const LoadOptions& options = {});
+// The net of a file that holds one. Errors also: invalid_argument, naming the nets of a file that holds several.
 Result<Net> load_net(const std::filesystem::path& path, const LoadOptions& options = {});
 
 // The same from memory, of any alignment. `folder` is where weights are looked up; empty: a net that refers to weights files
 // fails with weights_missing (unless attach_weights is false).
+Result<std::vector<Net>> load_nets_bytes(std::span<const std::byte> bytes, const std::filesystem::path& folder,
+                                         const LoadOptions& options = {});
 Result<Net> load_net_bytes(std::span<const std::byte> bytes, const std::filesystem::path& folder, const LoadOptions& options = {});
 
 }  // namespace heddle

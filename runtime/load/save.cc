@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "load/earlier_variables.h"
 #include "load/flatbuffer.h"
 #include "load/header.h"
 #include "load/json.h"
@@ -34,16 +35,11 @@ class WeightsPlan {
         if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) find_new(**subnet);
     }
   }
-  // `prefix` leads to the subnet: "loop.body/".
-  Status gather(const Net& net, const std::string& prefix) {
-    for (const Variable& variable : net.variables) HEDDLE_CHECK(place(net, variable.initial, prefix + variable.name));
-    for (const Value& value : net.values)
-      if (value.kind == Value::Kind::constant) HEDDLE_CHECK(place(net, value.content, prefix + value.name));
-    for (const Node& node : net.nodes) {
-      for (const Attribute& attribute : node.attributes) {
-        const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
-        if (subnet != nullptr) HEDDLE_CHECK(gather(**subnet, prefix + node.name + "." + attribute.name + "/"));
-      }
+  // Of all nets of a file.
+  Status gather(std::span<const Net> nets) {
+    for (const Net& net : nets) {
+      HEDDLE_CHECK(gather(net, &net == nets.data() ? "" : net.name + "/"));
+      earlier_.add(net);
     }
     return {};
   }
@@ -61,6 +57,20 @@ class WeightsPlan {
   }
 
  private:
+  // `prefix` leads to the subnet: "loop.body/".
+  Status gather(const Net& net, const std::string& prefix) {
+    for (const Variable& variable : net.variables)
+      if (!earlier_.have(variable)) HEDDLE_CHECK(place(net, variable.initial, prefix + variable.name));
+    for (const Value& value : net.values)
+      if (value.kind == Value::Kind::constant) HEDDLE_CHECK(place(net, value.content, prefix + value.name));
+    for (const Node& node : net.nodes) {
+      for (const Attribute& attribute : node.attributes) {
+        const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+        if (subnet != nullptr) HEDDLE_CHECK(gather(**subnet, prefix + node.name + "." + attribute.name + "/"));
+      }
+    }
+    return {};
+  }
   bool is_new(const Content& content) const {
     return content.reference.file.empty() && content.blob != nullptr && content.blob->bytes > options_.inline_bytes;
   }
@@ -101,6 +111,7 @@ class WeightsPlan {
 
   const std::string file_;
   const SaveOptions& options_;
+  EarlierVariables earlier_;
   bool rewrites_ = false;
   std::unordered_map<const Content*, std::optional<WeightReference>> placed_;
   std::unordered_map<const std::byte*, size_t> by_bytes_;
@@ -109,15 +120,15 @@ class WeightsPlan {
   std::vector<std::pair<WeightReference*, size_t>> unwritten_;  // in placed_, to one of tensors_
 };
 
-Status write_net(const Net& net, const std::filesystem::path& path, const ContentReferences& references) {
+Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, const ContentReferences& references) {
   if (path.extension() == ".json") {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
-    HEDDLE_CHECK(file.write(net_to_json_text(net, references)));
+    HEDDLE_CHECK(file.write(nets_to_json_text(nets, references)));
     return file.commit();
   }
-  return net_to_flatbuffer(net, references, [&](std::span<const std::byte> payload) -> Status {
+  return nets_to_flatbuffer(nets, references, [&](std::span<const std::byte> payload) -> Status {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
-    HEDDLE_CHECK(file.write(net_header(payload)));
+    HEDDLE_CHECK(file.write(net_header(payload, nets.size())));
     HEDDLE_CHECK(file.write(payload));
     return file.commit();
   });
@@ -130,16 +141,22 @@ std::filesystem::path target_of(const std::filesystem::path& path) {
   return unknown ? path : target;
 }
 
-Status save_checked(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
+// For forms that keep references: whether every content has bytes or a reference is checked by check_whole_net.
+Status check_for_bytes(std::span<const Net> nets, const Limits& limits) {
+  HEDDLE_CHECK(check_whole_nets(nets, limits));
+  for (const Net& net : nets) HEDDLE_CHECK(check_weights_whole(net));
+  return {};
+}
+
+Status save_checked(std::span<const Net> nets, const std::filesystem::path& path, const SaveOptions& options) {
   const std::filesystem::path weights = weights_path(path);
   if (target_of(weights) == target_of(path))
     return Status(Code::invalid_argument, fmt::format("{} is where the weights of the net go", quoted(path.native())),
                   "let its name end in .heddle or .json");
-  HEDDLE_CHECK(check_whole_net(net, options.limits));
-  HEDDLE_CHECK(check_weights_whole(net));
+  HEDDLE_CHECK(check_for_bytes(nets, options.limits));
   WeightsPlan plan(weights.filename().native(), options);
-  plan.find_new(net);
-  HEDDLE_CHECK(plan.gather(net, ""));
+  for (const Net& net : nets) plan.find_new(net);
+  HEDDLE_CHECK(plan.gather(nets));
   if (!plan.tensors().empty()) {
     if (!is_utf8(weights.filename().native()))
       return Status(Code::file_unwritable,
@@ -147,13 +164,7 @@ Status save_checked(const Net& net, const std::filesystem::path& path, const Sav
     HEDDLE_TRY(const WrittenWeights written, write_safetensors(weights, plan.tensors()));
     plan.complete(written);
   }
-  return write_net(net, path, [&](const Content& content) { return plan(content); });
-}
-
-// For forms that keep references: whether every content has bytes or a reference is checked by check_whole_net.
-Status check_for_bytes(const Net& net, const Limits& limits) {
-  HEDDLE_CHECK(check_whole_net(net, limits));
-  return check_weights_whole(net);
+  return write_nets(nets, path, [&](const Content& content) { return plan(content); });
 }
 
 }  // namespace
@@ -163,20 +174,24 @@ std::filesystem::path weights_path(const std::filesystem::path& net) {
 }
 
 Status save_net(const Net& net, const std::filesystem::path& path, const SaveOptions& options) {
+  return save_nets({&net, 1}, path, options);
+}
+
+Status save_nets(std::span<const Net> nets, const std::filesystem::path& path, const SaveOptions& options) {
   const std::string what = fmt::format("while saving {}", quoted(path.native()));
   try {
-    HEDDLE_CHECK(save_checked(net, path, options), what);
+    HEDDLE_CHECK(save_checked(nets, path, options), what);
     return {};
   } catch (const std::bad_alloc&) {
     return Status(Code::out_of_memory, fmt::format("no memory to save {}", quoted(path.native())));
   }
 }
 
-Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits) {
-  HEDDLE_CHECK(check_for_bytes(net, limits));
+Result<std::vector<std::byte>> nets_to_bytes(std::span<const Net> nets, const Limits& limits) {
+  HEDDLE_CHECK(check_for_bytes(nets, limits));
   std::vector<std::byte> bytes;
-  HEDDLE_CHECK(net_to_flatbuffer(net, references_as_loaded, [&](std::span<const std::byte> payload) -> Status {
-    const auto header = net_header(payload);
+  HEDDLE_CHECK(nets_to_flatbuffer(nets, references_as_loaded, [&](std::span<const std::byte> payload) -> Status {
+    const auto header = net_header(payload, nets.size());
     bytes.reserve(header.size() + payload.size());
     bytes.assign(header.begin(), header.end());
     bytes.insert(bytes.end(), payload.begin(), payload.end());
@@ -185,9 +200,9 @@ Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits
   return bytes;
 }
 
-Result<std::string> net_to_json(const Net& net, const Limits& limits) {
-  HEDDLE_CHECK(check_for_bytes(net, limits));
-  return net_to_json_text(net, references_as_loaded);
+Result<std::string> nets_to_json(std::span<const Net> nets, const Limits& limits) {
+  HEDDLE_CHECK(check_for_bytes(nets, limits));
+  return nets_to_json_text(nets, references_as_loaded);
 }
 
 }  // namespace heddle

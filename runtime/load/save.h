@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,18 @@ std::filesystem::path weights_path(const std::filesystem::path& net);
 // attached. Errors: invalid_argument (the weights would go to the same file), file_unwritable, weights_missing, limit_exceeded (2 GiB per
 // net file), and what load finds wrong in a net.
 Status save_net(const Net& net, const std::filesystem::path& path, const SaveOptions& options = {});
+// The same of several nets in one file, each with a name of its own. What they have in common stands there once: content of the same bytes
+// in memory, and variables of one name, type and content.
+Status save_nets(std::span<const Net> nets, const std::filesystem::path& path, const SaveOptions& options = {});
 
 // The two forms as bytes. Content with a reference is written as reference, all other content as literal.
-Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits = {});
-Result<std::string> net_to_json(const Net& net, const Limits& limits = {});
+Result<std::vector<std::byte>> nets_to_bytes(std::span<const Net> nets, const Limits& limits = {});
+Result<std::string> nets_to_json(std::span<const Net> nets, const Limits& limits = {});
+inline Result<std::vector<std::byte>> net_to_bytes(const Net& net, const Limits& limits = {}) {
+  return nets_to_bytes({&net, 1}, limits);
+}
+inline Result<std::string> net_to_json(const Net& net, const Limits& limits = {}) {
+  return nets_to_json({&net, 1}, limits);
+}
 
 }  // namespace heddle

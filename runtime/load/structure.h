@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/findings.h"
@@ -36,5 +37,14 @@ void link_net(Net& net, bool top, const Limits& limits, Findings& findings);
 
 // For nets about to be written: check_structure of `net` and its subnets, the derived links as expected, total limits.
 Status check_whole_net(const Net& net, const Limits& limits);
+
+// Nets that one file may hold.
+constexpr size_t most_nets = 64;
+// Where there are several each has a name of its own. Errors: duplicate_name, limit_exceeded, invalid_argument (there is none).
+Status check_net_names(std::span<const Net> nets);
+// check_whole_net of each, and their names.
+Status check_whole_nets(std::span<const Net> nets, const Limits& limits);
+// The net of a file that holds one. Errors: invalid_argument, naming them, where there are several.
+Result<Net> only_net(std::vector<Net> nets);
 
 }  // namespace heddle

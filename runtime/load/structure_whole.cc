@@ -51,4 +51,32 @@ Status check_whole_net(const Net& net, const Limits& limits) {
   return std::move(findings).status();
 }
 
+Status check_net_names(std::span<const Net> nets) {
+  if (nets.empty()) return {Code::invalid_argument, "there is no net", "give at least one"};
+  if (nets.size() > most_nets)
+    return {Code::limit_exceeded, fmt::format("there are {} nets, {} at most may be together", nets.size(), most_nets)};
+  for (size_t i = 0; nets.size() > 1 && i < nets.size(); ++i) {
+    const std::string& name = nets[i].name;
+    if (name.empty()) return {Code::duplicate_name, fmt::format("net {} of {} has no name", i, nets.size()), "name it"};
+    for (size_t k = 0; k < i; ++k)
+      if (nets[k].name == name)
+        return {Code::duplicate_name, fmt::format("two nets are called {}", quoted(name)), "give each a name of its own"};
+  }
+  return {};
+}
+
+Status check_whole_nets(std::span<const Net> nets, const Limits& limits) {
+  HEDDLE_CHECK(check_net_names(nets));
+  for (const Net& net : nets) HEDDLE_CHECK(check_whole_net(net, limits));
+  return {};
+}
+
+Result<Net> only_net(std::vector<Net> nets) {
+  if (nets.size() == 1) return std::move(nets[0]);
+  std::vector<std::string> names;
+  for (const Net& net : nets) names.push_back(quoted(net.name));
+  return Status(Code::invalid_argument, fmt::format("the file holds {} nets: {}", nets.size(), join(names, ", ")),
+                "take a file that holds one");
+}
+
 }  // namespace heddle

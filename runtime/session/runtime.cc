@@ -96,16 +96,14 @@ Result<Runtime> Runtime::create(const RuntimeOptions& options) {
 
 namespace {
 
-Result<LoadedNet> load_file(const std::string& path, const SessionOptions& options) {
+Status load_file(const std::string& path, const SessionOptions& options, std::vector<LoadedNet>* loaded) {
   const uint64_t begin = ticks();
   LoadOptions load;
   load.limits = options.limits;
-  LoadedNet loaded;
-  HEDDLE_TRY(loaded.net, load_net(path, load));
-  loaded.path = path;
-  loaded.folder = std::filesystem::path(path).parent_path().string();
-  loaded.load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
-  return loaded;
+  HEDDLE_TRY(std::vector<Net> nets, load_nets(path, load));
+  const auto load_ns = static_cast<int64_t>(ticks_to_ns(ticks() - begin));
+  for (Net& net : nets) loaded->push_back({std::move(net), path, std::filesystem::path(path).parent_path().string(), load_ns});
+  return {};
 }
 
 // A net built by hand is checked like a file before it is used: wrong ids given to the builder end in an error, not in reads outside its
@@ -116,27 +114,16 @@ Result<LoadedNet> check_built(Net net, const SessionOptions& options) {
   return LoadedNet{std::move(net), {}, {}, 0};
 }
 
-std::vector<LoadedNet> alone(LoadedNet loaded) {
-  std::vector<LoadedNet> nets;
-  nets.push_back(std::move(loaded));
-  return nets;
-}
-
 }  // namespace
 
 Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const {
-  HEDDLE_CHECK(impl_->made.check());
-  HEDDLE_TRY(LoadedNet loaded, load_file(path, options));
-  return open_loaded(*this, alone(std::move(loaded)), options);
+  return open(std::vector<std::string>{path}, options);
 }
 
 Result<Session> Runtime::open(const std::vector<std::string>& paths, const SessionOptions& options) const {
   HEDDLE_CHECK(impl_->made.check());
   std::vector<LoadedNet> nets;
-  for (const std::string& path : paths) {
-    HEDDLE_TRY(LoadedNet loaded, load_file(path, options));
-    nets.push_back(std::move(loaded));
-  }
+  for (const std::string& path : paths) HEDDLE_CHECK(load_file(path, options, &nets));
   return open_loaded(*this, std::move(nets), options);
 }
 
@@ -144,16 +131,16 @@ Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::s
   LoadOptions load;
   load.limits = options.limits;
   HEDDLE_CHECK(impl_->made.check());
-  LoadedNet loaded;
-  HEDDLE_TRY(loaded.net, load_net_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
-  loaded.folder = folder;
-  return open_loaded(*this, alone(std::move(loaded)), options);
+  HEDDLE_TRY(std::vector<Net> nets, load_nets_bytes({static_cast<const std::byte*>(bytes), size}, folder, load));
+  std::vector<LoadedNet> loaded;
+  for (Net& net : nets) loaded.push_back({std::move(net), {}, folder, 0});
+  return open_loaded(*this, std::move(loaded), options);
 }
 
 Result<Session> Runtime::open(Net&& net, const SessionOptions& options) const {
-  HEDDLE_CHECK(impl_->made.check());
-  HEDDLE_TRY(LoadedNet loaded, check_built(std::move(net), options));
-  return open_loaded(*this, alone(std::move(loaded)), options);
+  std::vector<Net> nets;
+  nets.push_back(std::move(net));
+  return open(std::move(nets), options);
 }
 
 Result<Session> Runtime::open(std::vector<Net>&& nets, const SessionOptions& options) const {

@@ -25,7 +25,7 @@ Bytes sample_bytes() {
 // The file of a net that no check has seen.
 Bytes unchecked_bytes(const Net& net) {
   Bytes bytes;
-  const Status status = net_to_flatbuffer(net, references_as_loaded, [&](std::span<const std::byte> payload) {
+  const Status status = nets_to_flatbuffer({&net, 1}, references_as_loaded, [&](std::span<const std::byte> payload) {
     const auto header = net_header(payload);
     bytes.assign(header.begin(), header.end());
     bytes.insert(bytes.end(), payload.begin(), payload.end());
@@ -53,7 +53,7 @@ TEST(Header, DamageIsNamed) {
   };
   EXPECT_EQ(code_of({}), Code::file_truncated);
   EXPECT_EQ(code_of(damaged(0, 'x')), Code::file_corrupt);
-  EXPECT_EQ(code_of(damaged(8, 2)), Code::file_version);
+  EXPECT_EQ(code_of(damaged(8, 3)), Code::file_version);
   EXPECT_EQ(code_of(damaged(8, 0)), Code::file_corrupt);
   EXPECT_EQ(code_of(damaged(12, 1)), Code::file_corrupt);
   EXPECT_EQ(code_of(damaged(63, 1)), Code::file_corrupt);
@@ -62,8 +62,8 @@ TEST(Header, DamageIsNamed) {
   Bytes longer = good;
   longer.push_back(std::byte{0});
   EXPECT_EQ(code_of(longer), Code::file_corrupt);
-  const Status version = load_net_bytes(damaged(8, 2), "").status();
-  EXPECT_NE(version.text().find("format version 2, this Heddle reads up to 1"), std::string::npos) << version.text();
+  const Status version = load_net_bytes(damaged(8, 3), "").status();
+  EXPECT_NE(version.text().find("format version 3, this Heddle reads up to 2"), std::string::npos) << version.text();
 }
 
 TEST(Header, EveryTruncationIsRefused) {

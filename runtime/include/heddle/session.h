@@ -255,7 +255,7 @@ class HEDDLE_API Runtime {
   // and file (operators that a rule speaks of come with its plugin, with one that is loaded together with it, or were loaded before);
   // invalid_argument (threads, or the executor's concurrency, out of range); forked (oneTBB's threads are the parent's).
   static Result<Runtime> create(const RuntimeOptions& options);
-  // A .heddle or .json file with its weights. Errors: file_*, weights_*, syntax and all that is wrong with the net or with its operators;
+  // A .heddle or .json file of one net or several, with their weights. Errors: file_*, weights_*, syntax and all that is wrong with the net or with its operators;
   // invalid_argument (streams, plan_cache or idle_contexts out of range).
   Result<Session> open(const std::string& path, const SessionOptions& options = {}) const;
   // The same from memory; weights are looked up beneath `folder`.

@@ -11,6 +11,7 @@
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
+#include "common/net_choice.h"
 #include "heddle/session.h"
 #include "tensors/inputs.h"
 
@@ -23,6 +24,7 @@ struct BenchArguments {
   int repeat = 20, warmup = 5;
   std::vector<std::string> files, shapes, symbols;
   DeviceOptions devices;
+  NetChoice choice;
   LimitOptions limits;
 };
 
@@ -40,7 +42,7 @@ Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, i
   o.devices.apply(options);
   HEDDLE_TRY(options.symbols, parse_symbols(o.symbols));
   HEDDLE_TRY(options.limits, o.limits.limits());
-  HEDDLE_TRY(Session session, runtime.open(o.net, options));
+  HEDDLE_TRY(Session session, o.choice.open(runtime, o.net, options));
   InputRequest request;
   request.files = o.files;
   request.limits = options.limits;
@@ -147,6 +149,7 @@ Status bench(const BenchArguments& o, Report& report) {
 Run declare_bench(CLI::App& app) {
   auto o = std::make_shared<BenchArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  o->choice.declare(app);
   app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2")->check(CLI::Range(1, most_threads));
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000));
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000));

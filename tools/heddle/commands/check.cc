@@ -68,19 +68,26 @@ int check(const NetOptions& o, Report& report) {
   for (const LimitEntry& limit : limit_table()) report.json["limits"][limit.name] = options->limits.*limit.value;
   LoadOptions load;
   load.limits = options->limits;
-  Result<Net> net = load_net(o.net, load);
+  Result<std::vector<Net>> nets = load_nets(o.net, load);
   const auto invalid = [&](const Status& status) {
     report.fail(status);
     return status_of_findings({status.diagnostic()}, is_json(o.net, options->limits));
   };
-  if (!net.ok()) return invalid(net.status());
-  report.json["operators"] = net->nodes.size();
-  const auto session = runtime->open(std::move(net).value(), *options);
+  if (!nets.ok()) return invalid(nets.status());
+  size_t operators = 0;
+  for (const Net& net : *nets) operators += net.nodes.size();
+  report.json["operators"] = operators;
+  const auto session = runtime->open(std::move(nets).value(), *options);
   if (!session.ok()) return invalid(session.status());
-  std::vector<std::shared_ptr<const Blob>> blobs;
-  const auto inputs = bind_inputs(session->inputs(), o, options->limits, &blobs);
-  if (!inputs.ok()) return report.fail(inputs.status());
-  const std::vector<Diagnostic> findings = session->check(*inputs);
+  std::vector<Diagnostic> findings;
+  for (const std::string& name : o.choice.name.empty() ? session->nets() : std::vector<std::string>{o.choice.name}) {
+    const auto net = session->net(name);
+    if (!net.ok()) return report.fail(net.status());
+    std::vector<std::shared_ptr<const Blob>> blobs;
+    const auto inputs = bind_inputs(net->inputs(), o, options->limits, &blobs);
+    if (!inputs.ok()) return report.fail(inputs.status());
+    for (const Diagnostic& d : net->check(*inputs)) findings.push_back(d);
+  }
   for (const Diagnostic& d : findings) report.diagnose(d);
   if (const int status = status_of_findings(findings, true); status != 0) return status;
   report.say(fmt::format("{}: {} operators, no errors", quoted(o.net), report.json["operators"].dump()));

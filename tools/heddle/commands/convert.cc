@@ -24,20 +24,24 @@ Status convert(const std::string& from, const std::string& to, const LimitOption
   LoadOptions load;
   HEDDLE_TRY(load.limits, limits.limits());
   load.attach_weights = !same_folder;
-  HEDDLE_TRY(Net net, load_net(from, load));
-  if (same_folder) HEDDLE_CHECK(record_checksums(net, folder(from), load.limits));
+  HEDDLE_TRY(std::vector<Net> nets, load_nets(from, load));
   FileRoles roles;
   roles.reads(from);
-  for (const std::string& weights : referenced_files(net)) roles.reads(std::filesystem::path(from).parent_path() / weights);
+  size_t operators = 0;
+  for (Net& net : nets) {
+    if (same_folder) HEDDLE_CHECK(record_checksums(net, folder(from), load.limits));
+    for (const std::string& weights : referenced_files(net)) roles.reads(std::filesystem::path(from).parent_path() / weights);
+    operators += net.nodes.size();
+  }
   HEDDLE_CHECK(roles.writes("the net", to));
   // In one folder the weights stay as they are; both nets refer to them.
   if (!same_folder) HEDDLE_CHECK(roles.writes("the weights of the net", weights_path(to)));
   SaveOptions save;
   save.limits = load.limits;
   save.keep_references = same_folder;
-  HEDDLE_CHECK(save_net(net, to, save));
-  report.json["net"] = {{"file", to}, {"operators", net.nodes.size()}};
-  report.say(fmt::format("{} -> {}: {} operators", quoted(from), quoted(to), net.nodes.size()));
+  HEDDLE_CHECK(save_nets(nets, to, save));
+  report.json["net"] = {{"file", to}, {"operators", operators}};
+  report.say(fmt::format("{} -> {}: {} operators", quoted(from), quoted(to), operators));
   return {};
 }
 

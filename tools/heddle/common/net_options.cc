@@ -5,6 +5,7 @@
 namespace heddle::tool {
 
 void NetOptions::declare(CLI::App& app) {
+  choice.declare(app);
   app.add_option("--input", files, "content of an input that decides shapes")->type_name("NAME=FILE");
   app.add_option("--shape", shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", symbols, "extent of a symbolic dimension")->type_name("N=8");

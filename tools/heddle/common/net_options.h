@@ -6,11 +6,13 @@
 
 #include "common/device_options.h"
 #include "common/limit_options.h"
+#include "common/net_choice.h"
 
 namespace heddle::tool {
 
 struct NetOptions {
   std::string net;
+  NetChoice choice;
   std::vector<std::string> files, shapes, symbols;  // --input, --shape, --symbol
   DeviceOptions devices;
   LimitOptions limits;

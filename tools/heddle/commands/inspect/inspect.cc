@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/inspect/inspect_plugin.h"
 #include "common/limit_options.h"
+#include "common/net_choice.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
 #include "load/load.h"
@@ -25,6 +26,7 @@ struct InspectArguments {
   std::string file, only;
   bool stats = false, verify = false, dot = false;
   std::vector<std::string> shapes, symbols;
+  NetChoice choice;
   LimitOptions limits;
 };
 
@@ -176,7 +178,7 @@ Status inspect(const InspectArguments& o, Report& report) {
   LoadOptions load;
   load.verify_checksums = o.verify;
   HEDDLE_TRY(load.limits, o.limits.limits());
-  HEDDLE_TRY(const Net net, load_net(o.file, load));
+  HEDDLE_TRY(const Net net, o.choice.load(o.file, load));
   if (o.dot) {
     report.json["dot"] = net_dot(net);
     report.print(net_dot(net));
@@ -190,6 +192,7 @@ Status inspect(const InspectArguments& o, Report& report) {
 Run declare_inspect(CLI::App& app) {
   auto o = std::make_shared<InspectArguments>();
   app.add_option("file", o->file, "a net, .safetensors file or plugin")->required()->type_name("FILE");
+  o->choice.declare(app);
   app.add_flag("--stats", o->stats, "operators by type, parameters, bytes, flops");
   app.add_option("--shape", o->shapes, "shape of an input, for flops")->type_name("NAME=2x3x224x224")->needs("--stats");
   app.add_option("--symbol", o->symbols, "extent of a symbolic dimension, for flops")->type_name("N=8")->needs("--stats");

@@ -58,14 +58,14 @@ Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const
   HEDDLE_TRY(SessionOptions options, o.session_options());
   HEDDLE_TRY(const RuntimeOptions runtime_asked, options_of(o, options, report, roles));
   HEDDLE_TRY(const Runtime runtime, Runtime::create(runtime_asked));
-  HEDDLE_TRY(Session session, runtime.open(file, options));
+  HEDDLE_TRY(Session session, o.choice.open(runtime, file, options));
   if (symbols) {
     const std::vector<std::string> names = session.symbols();
     symbols->insert(symbols->end(), names.begin(), names.end());
     const size_t given = options.symbols.size();
     std::erase_if(options.symbols, [&](const auto& symbol) { return std::find(names.begin(), names.end(), symbol.first) == names.end(); });
     if (options.symbols.size() < given) {
-      HEDDLE_TRY(session, runtime.open(file, options));
+      HEDDLE_TRY(session, o.choice.open(runtime, file, options));
     }
   }
   for (const std::string& read : session.files()) roles.reads(read);

@@ -15,6 +15,7 @@
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
+#include "common/net_choice.h"
 #include "common/process_counts.h"
 #include "heddle/session.h"
 #include "tensors/compare.h"
@@ -31,6 +32,7 @@ struct RunArguments {
   std::vector<std::string> outputs, fetches, prints, params;
   std::string output_dir, dump_dir, only, compare_device, trace, report_file, graph, memory_limit;
   DeviceOptions devices;
+  NetChoice choice;
   LimitOptions limits;
   int repeat = 1, warmup = 0;
   uint64_t seed = 0;
@@ -98,7 +100,7 @@ Status Runner::open() {
   HEDDLE_TRY(const SessionOptions options, session_options());
   limits_ = options.limits;
   report_.step(fmt::format("loading {}", o_.net));
-  HEDDLE_TRY(session_, runtime_->open(o_.net, options));
+  HEDDLE_TRY(session_, o_.choice.open(*runtime_, o_.net, options));
   return set_params(*session_);
 }
 
@@ -223,7 +225,7 @@ Status Runner::compare_devices() {
   HEDDLE_TRY(SessionOptions options, session_options());
   options.device = o_.compare_device;
   options.copies = Copies::automatic;
-  HEDDLE_TRY(Session session, runtime_->open(o_.net, options), "for --compare-device");
+  HEDDLE_TRY(Session session, o_.choice.open(*runtime_, o_.net, options), "for --compare-device");
   HEDDLE_CHECK(set_params(session));
   const std::vector<TensorView> views = views_of(inputs_);
   HEDDLE_TRY(Context context, session.prepare(views), "for --compare-device");
@@ -303,6 +305,7 @@ void Runner::describe() {
 Run declare_run(CLI::App& app) {
   auto o = std::make_shared<RunArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  o->choice.declare(app);
   app.add_option("--input", o->inputs.files, "content of an input: .npy, .pb, .safetensors[:TENSOR], or a picture (.jpg, .png)")
       ->type_name("NAME=FILE");
   app.add_option("--random", o->random, "random content for inputs not given")->type_name("SEED")->check(whole_number());

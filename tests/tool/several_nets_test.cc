@@ -1,0 +1,55 @@
+// Files of several nets, as the tool takes them: converted whole, checked whole, one chosen with --net.
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+// Trains "w" by its input; the other net multiplies with it.
+constexpr const char* model = R"({"heddle": 1, "name": "train", "inputs": ["g"], "outputs": ["w1"],
+ "variables": [{"name": "w", "dtype": "f32", "dims": [3], "trainable": true, "data": [1, 2, 3]}],
+ "values": [{"name": "g", "kind": "input", "dtype": "f32", "dims": [3]}, {"name": "w", "kind": "variable", "variable": "w", "version": 0},
+  {"name": "rate", "kind": "constant", "dtype": "f32", "dims": [], "data": [0.5]},
+  {"name": "w1", "kind": "variable", "variable": "w", "version": 1}],
+ "nodes": [{"name": "update", "type": "SgdUpdate", "domain": "heddle", "inputs": ["w", "g", "rate"], "outputs": ["w1"]}],
+ "nets": [
+  {"name": "test", "inputs": ["x"], "outputs": ["y"], "variables": [{"name": "w", "dtype": "f32", "dims": [3], "trainable": true}],
+   "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [3]}, {"name": "w", "kind": "variable", "variable": "w", "version": 0}],
+   "nodes": [{"name": "y", "type": "Mul", "inputs": ["x", "w"], "outputs": ["y"]}]}]})";
+
+struct ModelFolder {
+  ModelFolder() { std::ofstream(json) << model; }
+  const TemporaryFolder folder;
+  const std::string json = (folder / "model.json").string(), binary = (folder / "model.heddle").string();
+};
+
+TEST(ToolSeveralNets, AreConvertedWithoutLoss) {
+  const ModelFolder files;
+  const std::string back = (files.folder / "back.json").string(), again = (files.folder / "again.heddle").string();
+  ASSERT_EQ(heddle({"convert", files.json, files.binary}).status, 0);
+  ASSERT_EQ(heddle({"convert", files.binary, back}).status, 0);
+  ASSERT_EQ(heddle({"convert", back, again}).status, 0);
+  EXPECT_EQ(read_text(again), read_text(files.binary));
+}
+
+TEST(ToolSeveralNets, OneIsChosenByName) {
+  const ModelFolder files;
+  EXPECT_TRUE(heddle_json({"run", files.json, "--random", "1"})["outputs"].contains("w1")) << "the first";
+  EXPECT_TRUE(heddle_json({"run", files.json, "--net", "test", "--random", "1"})["outputs"].contains("y"));
+  EXPECT_EQ(codes(heddle_json({"run", files.json, "--net", "other", "--random", "1"}, 2)), Words{"unknown-name"});
+  EXPECT_EQ(heddle({"bench", files.json, "--net", "test", "--repeat", "2"}).status, 0);
+  EXPECT_EQ(heddle_json({"plan", files.json, "--net", "test"})["steps"].size(), 1u);
+  EXPECT_EQ(heddle_json({"inspect", files.json, "--net", "test"})["net"]["name"], "test");
+  EXPECT_EQ(codes(heddle_json({"inspect", files.json}, 2)), Words{"invalid-argument"});
+}
+
+TEST(ToolSeveralNets, AreAllChecked) {
+  const ModelFolder files;
+  EXPECT_EQ(heddle_json({"check", files.json})["operators"], 2);
+  std::string broken = model;
+  broken.replace(broken.find("\"Mul\""), 5, "\"Mule\"");
+  std::ofstream(files.json) << broken;
+  EXPECT_EQ(codes(heddle_json({"check", files.json}, 1)), Words{"unknown-operator"});
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests
