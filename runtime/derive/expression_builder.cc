@@ -39,6 +39,7 @@ int ExpressionBuilder::constant(double number) {
 }
 int ExpressionBuilder::copy(Opcode op, int a, int b, int c) {
   if (op == Opcode::neg && is(a, Opcode::constant)) return constant(-at(a).literal);
+  if (op == Opcode::select && is(a, Opcode::constant)) return at(a).literal != 0 ? b : c;
   return push({op, a, b, c, 0});
 }
 

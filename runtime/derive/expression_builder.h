@@ -26,7 +26,7 @@ class ExpressionBuilder {
   int constant(double number);
   // The operation of values that were made here, or something simpler that is equal.
   int make(expression::Opcode op, int a, int b = -1, int c = -1);
-  // An instruction of a program that exists, unchanged but for the sign of a constant, which is exact.
+  // An instruction of a program that exists, unchanged but for what the parser settles too: signs and choices of constants.
   int copy(expression::Opcode op, int a, int b = -1, int c = -1);
 
   int add(int a, int b) { return make(expression::Opcode::add, a, b); }

@@ -127,6 +127,11 @@ class ReverseSweep {
 
   void find_ties() {
     const auto is_extremum = [&](int value) { return build_.is(value, Opcode::min) || build_.is(value, Opcode::max); };
+    std::vector<int> readers(active_.size(), 0);
+    for (int value = 0; value <= result_; ++value) {
+      const Instruction& i = build_.at(value);
+      for (int k = 0; k < expression::info(i.op).arity; ++k) ++readers[static_cast<size_t>(k == 0 ? i.a : k == 1 ? i.b : i.c)];
+    }
     ties_.assign(active_.size(), Tie::halves);
     for (int value = 0; value <= result_; ++value)
       if (is_extremum(value)) ties_[static_cast<size_t>(value)] = tie_with_constant(value);
@@ -136,8 +141,9 @@ class ReverseSweep {
       const Opcode opposite = i.op == Opcode::min ? Opcode::max : Opcode::min;
       if (build_.is(i.a, opposite) == build_.is(i.b, opposite)) continue;
       const bool is_first = build_.is(i.a, opposite);
-      ties_[static_cast<size_t>(outer)] = is_first ? Tie::a : Tie::b;
       const int inner = is_first ? i.a : i.b;
+      if (readers[static_cast<size_t>(inner)] > 1) continue;
+      ties_[static_cast<size_t>(outer)] = is_first ? Tie::a : Tie::b;
       ties_[static_cast<size_t>(inner)] = build_.number(build_.at(inner).a) ? Tie::b : Tie::a;
     }
   }

@@ -1,6 +1,6 @@
 #include "derive/guarded_adjoint.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace heddle {
 
@@ -49,15 +49,9 @@ int GuardedAdjoints::truth_of(Guard guard, Guard outer) {
   return all;
 }
 
-std::optional<Adjoint> GuardedAdjoints::joined(const Adjoint& a, const Adjoint& b) {
-  if (a.guard == b.guard) return Adjoint{builder_.add(a.value, b.value), a.guard, deeper(a.pending, b.pending)};
-  const Node &of_a = node(a.guard), &of_b = node(b.guard);
-  if (of_a.depth == 0 || of_b.depth == 0 || of_a.outer != of_b.outer || of_a.condition != of_b.condition) return std::nullopt;
-  const Adjoint& taken = of_a.holds ? a : b;
-  const Adjoint& other = of_a.holds ? b : a;
-  const Guard outer = of_a.outer;
-  return Adjoint{builder_.select(of_a.condition, taken.value, other.value), outer,
-                 deeper(shallower(a.pending, outer), shallower(b.pending, outer))};
+bool GuardedAdjoints::are_sides_of_one_choice(Guard a, Guard b) const {
+  const Node &of_a = node(a), &of_b = node(b);
+  return a != b && of_a.depth == of_b.depth && of_a.outer == of_b.outer && of_a.condition == of_b.condition;
 }
 
 Guard GuardedAdjoints::child_towards(Guard guard, Guard outer) const {
@@ -78,28 +72,31 @@ Adjoint GuardedAdjoints::added(const Adjoint& a, const Adjoint& b) {
   const Guard outer = common(a.guard, b.guard);
   const Guard pending = deeper(shallower(a.pending, outer), shallower(b.pending, outer));
   const int value = sum_of_values(a, b, outer);
-  if (outer == a.guard || outer == b.guard) return {value, outer, pending};
+  if (outer == a.guard || outer == b.guard || are_sides_of_one_choice(a.guard, b.guard)) return {value, outer, pending};
   const int either = builder_.make(Opcode::logical_or, truth_of(a.guard, outer), truth_of(b.guard, outer));
   const std::optional<Guard> guard = within(outer, either, true);
   return {value, guard.value_or(outer), pending};
 }
 
+// The deepest first, with the one that it shares most conditions with: so both sides of a choice are there when they are joined.
 Adjoint GuardedAdjoints::sum(std::vector<Adjoint> terms) {
-  // First those that need no zero beside them. What they are joined to may fit to an earlier one.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t a = 0; a < terms.size() && !changed; ++a)
-      for (size_t b = a + 1; b < terms.size() && !changed; ++b) {
-        const std::optional<Adjoint> both = joined(terms[a], terms[b]);
-        if (!both) continue;
-        terms[a] = *both;
-        terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(b));
-        changed = true;
-      }
+  while (terms.size() > 1) {
+    size_t deepest = 0;
+    for (size_t k = 1; k < terms.size(); ++k)
+      if (node(terms[k].guard).depth > node(terms[deepest].guard).depth) deepest = k;
+    // Of those that share equally many the other side of the last choice.
+    const auto nearness = [&](size_t other) {
+      const Guard a = terms[deepest].guard, b = terms[other].guard;
+      return 2 * node(common(a, b)).depth + (are_sides_of_one_choice(a, b) ? 1 : 0);
+    };
+    size_t nearest = deepest == 0 ? 1 : 0;
+    for (size_t k = nearest + 1; k < terms.size(); ++k)
+      if (k != deepest && nearness(k) > nearness(nearest)) nearest = k;
+    const auto [first, second] = std::minmax(deepest, nearest);
+    terms[first] = added(terms[first], terms[second]);
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(second));
   }
-  Adjoint total = terms.front();
-  for (size_t k = 1; k < terms.size(); ++k) total = added(total, terms[k]);
-  return total;
+  return terms.front();
 }
 
 }  // namespace heddle

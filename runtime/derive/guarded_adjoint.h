@@ -50,11 +50,12 @@ class GuardedAdjoints {
   int choose(int value, Guard guard, Guard outer);
   // Whether all conditions from `outer` to `guard` hold, as a value.
   int truth_of(Guard guard, Guard outer);
-  // Of equal guards, or of the two sides of one choice.
-  std::optional<Adjoint> joined(const Adjoint& a, const Adjoint& b);
+  bool are_sides_of_one_choice(Guard a, Guard b) const;
   // The step from `outer` on the way to `guard`.
   Guard child_towards(Guard guard, Guard outer) const;
+  // As far as `outer` holds.
   int sum_of_values(const Adjoint& a, const Adjoint& b, Guard outer);
+  // Of two of them.
   Adjoint added(const Adjoint& a, const Adjoint& b);
 
   ExpressionBuilder& builder_;
