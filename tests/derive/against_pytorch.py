@@ -30,16 +30,32 @@ def truth(function):
     return of_tensors(lambda *operands: function(*operands).double())
 
 
+def clamped(x, bound, is_max):
+    x, bound = tensor(x), tensor(bound)
+    return torch.where(x >= bound if is_max else x <= bound, x, bound)
+
+
 def extremum(both, is_max):
-    """Constants are Python's numbers: with one of them it is relu or clamp, as the derivative has it."""
+    """max or min as the derivative has it: relu and clamp with a constant, which is a Python number here; clamp too as the one reader of
+    the other of the two, which was printed within it and is marked; else maximum and minimum."""
+
+    def is_inner(operand):
+        return getattr(operand, "mark", (is_max,))[0] != is_max
 
     def apply(a, b):
-        if isinstance(a, float) == isinstance(b, float):
-            return both(tensor(a), tensor(b))
-        x, bound = (b, a) if isinstance(a, float) else (a, b)
-        if is_max:
-            return torch.relu(x) if bound == 0 else torch.clamp(x, min=bound)
-        return torch.clamp(x, max=bound)
+        if is_inner(a) != is_inner(b):
+            inner, bound = (a, b) if is_inner(a) else (b, a)
+            _, x, inner_bound = inner.mark
+            if isinstance(x, float):
+                x, inner_bound = inner_bound, x
+            result = clamped(clamped(x, inner_bound, not is_max), bound, is_max)
+        elif isinstance(a, float) == isinstance(b, float):
+            result = both(tensor(a), tensor(b))
+        else:
+            x, bound = (b, a) if isinstance(a, float) else (a, b)
+            result = torch.relu(x) if is_max and bound == 0 else torch.clamp(x, **{"min" if is_max else "max": bound})
+        result.mark = (is_max, a, b)
+        return result
 
     return apply
 
@@ -76,6 +92,9 @@ def evaluated(text, inputs):
     *statements, result = text.split("; ")
     for statement in statements:
         exec(statement, {"__builtins__": {}}, names)
+        value = names[statement.split(" = ")[0]]
+        if hasattr(value, "mark"):
+            del value.mark  # several read it
     return tensor(eval(result, {"__builtins__": {}}, names))
 
 
