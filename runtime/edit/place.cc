@@ -115,8 +115,9 @@ void place_ports(TypedNet& net, const CompilationTarget& target, Findings& findi
     for (size_t i = target.own_ports->inputs; i < net.input_places.size(); ++i) net.input_places[i] = there;
     for (size_t o = target.own_ports->outputs; o < net.output_places.size(); ++o) net.output_places[o] = there;
   }
-  for (const auto& [name, device] : target.placed_ports) {
-    const std::string full = full_device_name(device, host_name);
+  for (const auto& port : target.placed_ports) {
+    const std::string& name = port.first;
+    const std::string full = full_device_name(port.second, host_name);
     bool found = false;
     const auto place = [&](const std::vector<ValueId>& ports, std::vector<DeviceId>& places) {
       for (size_t i = 0; i < ports.size(); ++i) {

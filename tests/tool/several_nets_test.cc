@@ -45,6 +45,7 @@ TEST(ToolSeveralNets, OneIsChosenByName) {
 TEST(ToolSeveralNets, AreAllChecked) {
   const ModelFolder files;
   EXPECT_EQ(heddle_json({"check", files.json})["operators"], 2);
+  EXPECT_EQ(codes(heddle_json({"check", files.json, "--net", "other"}, 2)), Words{"unknown-name"});
   std::string broken = model;
   broken.replace(broken.find("\"Mul\""), 5, "\"Mule\"");
   std::ofstream(files.json) << broken;
