@@ -101,6 +101,8 @@ TEST(ExpressionDerivative, IsShort) {
   EXPECT_EQ(derivative("select(lt(x0, 0.5), x0 + 1, select(gt(x0, 2), x0 - 1, 0))"), "select(lt(x0, 0.5), dy, select(gt(x0, 2), dy, 0))");
   EXPECT_EQ(derivative("select(x1, x0, select(x1, 3 * x0, 2 * x0))"), "select(x1, dy, mul(dy, 2))");  // one branch is never taken
   EXPECT_EQ(derivative("7 + x0 * 0 - x1", 1), "neg(dy)");
+  // Zero once, and still so when it is doubled.
+  EXPECT_EQ(derivative("t = 2 * x0; select(x1, t, 1) + select(x2, t, 1)"), "mul(add(select(x2, dy, 0), select(x1, dy, 0)), 2)");
   // The parser copies a result that isn't last.
   EXPECT_EQ(derivative("t = exp(x0); u = t + x1; t"), "mul(dy, y)");
 }
@@ -159,6 +161,9 @@ TEST(ExpressionDerivative, HasPytorchsConventionsAtKinks) {
   EXPECT_EQ(derivative_at("min(max(x0, x1), x2)", {0, 1, 3}, 1), 1);
   EXPECT_EQ(derivative_at("min(max(x0, x1), x2)", {4, 1, 3}, 2), 1);
   EXPECT_EQ(derivative_at("max(x0, -2)", {-2}), 1);
+  // No pair: the inner one has another reader.
+  EXPECT_EQ(derivative_at("t = min(x0, x1); max(t, x2) * t", {2, 2, 1}), 2);
+  EXPECT_EQ(derivative_at("t = max(x0, 0); min(t, 2) + t", {0}), 0);
   EXPECT_EQ(derivative_at("sqrt(x0)", {0}), infinity);
   EXPECT_EQ(derivative_at("pow(x0, x1)", {0, 0}), 0);
   EXPECT_EQ(derivative_at("pow(x0, x1)", {0, 1}), 1);
