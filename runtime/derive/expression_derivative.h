@@ -10,7 +10,8 @@
 // logical operations alone has the derivative 0, which is dropped before anything is multiplied by it.
 //
 // A derivative computes again what it needs of the program, beside a few instructions for each operation and a select for each condition
-// that an adjoint stands under. Of 1,000 random programs of 64 instructions none has one of more than 258; on average they have 89.
+// that an adjoint stands under. Of 1,000 random programs of 64 instructions none has one of more than 258; those that are not 0 have 89 on
+// average.
 //
 // Where there is no derivative the conventions are PyTorch's:
 // - abs'(0) = 0; floor, ceil, round, sign, comparisons, logical operations and the condition of a select have the derivative 0 everywhere;
