@@ -141,7 +141,7 @@ std::filesystem::path target_of(const std::filesystem::path& path) {
   return unknown ? path : target;
 }
 
-// For forms that keep references: whether every content has bytes or a reference is checked by check_whole_net.
+// Before anything is written: the nets are right, each content with bytes or a reference, and no mapped weights file has changed since.
 Status check_for_bytes(std::span<const Net> nets, const Limits& limits) {
   HEDDLE_CHECK(check_whole_nets(nets, limits));
   for (const Net& net : nets) HEDDLE_CHECK(check_weights_whole(net));

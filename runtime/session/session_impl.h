@@ -51,7 +51,7 @@ struct PlanEntry {
 
 struct Model;
 
-// One net of a session; what the nets have in common, each of them holds.
+// One net of a session. What the nets have in common (variables, packed constants, resources) each of them holds a share of.
 struct Session::Impl {
   Impl(std::shared_ptr<Runtime::Impl> of, const SessionOptions& asked);
   ~Impl();

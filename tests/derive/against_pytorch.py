@@ -4,8 +4,8 @@
   ninja heddle_print_derivatives && python3 tests/derive/against_pytorch.py build/dev/bin/heddle_print_derivatives
 
 Needs PyTorch; no test does. Ends with 1 where a derivative differs. Not counted as such: NaN of PyTorch alone, which it has where the
-branch that where() does not take has an infinite derivative, and points at
-which the value is NaN, or differs already (a jump that rounding decides).
+branch that where() does not take has an infinite derivative, and points at which the value is NaN, or differs already (a jump that
+rounding decides).
 """
 import argparse
 import math

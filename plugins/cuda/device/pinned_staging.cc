@@ -8,8 +8,8 @@
 namespace heddle::cuda {
 namespace {
 
-constexpr uintptr_t pinned_page = 4096;  // by which memory is pinned, or more
-constexpr size_t most_seen_ranges = 256;
+constexpr uintptr_t pinned_page = 4096;   // memory is pinned by whole pages, of this size or a multiple of it
+constexpr size_t most_seen_ranges = 256;  // then all are forgotten, and looked at anew
 constexpr uint64_t least_buffer = uint64_t{64} << 10, most_buffer = uint64_t{4} << 20;
 
 }  // namespace

@@ -25,8 +25,9 @@ class PinnedMemory {
   static PinnedMemory& all();
   void add_allocated(const void* memory, uint64_t bytes);
   void remove_allocated(const void* memory);
+  // Registers it with CUDA, or shares the registration that all of it lies in. Errors: those of cudaHostRegister.
   plugin::Status enter(void* memory, uint64_t bytes);
-  // Of what was entered. `lost`: CUDA is not to be called any more.
+  // Once for each enter of that address. `lost`: CUDA is not to be called any more.
   void leave(void* memory, bool lost);
   // Whether a copy of it is done by the stream alone: all of it is one piece, of these or of the embedding program's.
   bool is_pinned(const void* memory, uint64_t bytes);

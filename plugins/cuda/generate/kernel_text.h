@@ -34,7 +34,7 @@ class KernelText {
   KernelText(const KernelText&) = delete;
   KernelText& operator=(const KernelText&) = delete;
 
-  // A type by which Parameters, F and what is told of later types call it.
+  // A name for a type, which Parameters, F and the types that are named after it may use.
   void type(const char* name, const std::string& is) { types_.push_back({name, is}); }
   template <class V>
   void constant(const char* name, V value) {

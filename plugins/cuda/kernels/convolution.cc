@@ -143,7 +143,8 @@ Status ConvolutionKernel::read_shapes(PrepareContext& context) {
     shape_.pad_begin[i + shift] = window.pad_begin[i];
     shape_.pad_end[i + shift] = window.pad_end[i];
     if (!transposed_) continue;
-    // The convolution whose gradient this is has to have as many outputs as there are inputs here. Of a larger output it would have more.
+    // The convolution whose gradient this is has to have as many outputs as there are inputs here. Of an output that goes a stride or more
+    // beyond what they reach it would have more: then cuDNN writes what is reached, and zeros stand beyond.
     const int64_t wanted = (window.input[i] - 1) * stride + window.reach(i) - window.pad_begin[i];
     shape_.pad_end[i + shift] = std::max<int64_t>(0, wanted - window.output[i]);
     const bool is_beyond = window.output[i] - wanted >= stride;

@@ -50,7 +50,8 @@ class Planner {
   Handle handle_;
 };
 
-// A plan as a kernel runs it: its tensors by number. Where it is bound to addresses is kept by who runs it, as long as it lives.
+// A plan as a kernel runs it: its tensors by number. Each stream keeps the addresses that it was last run with, for as long as `life` says
+// that the call is there: a pointer alone could be that of a later call in the same place.
 struct PlannedCall {
   static constexpr int most_tensors = 12;
   Plan plan;

@@ -125,7 +125,7 @@ Status Program::make(const Device& device, const std::string& source, bool contr
     write_cached(key, code);
   }
   program->reset(new Program(library));
-  // Whose users are gone by now goes when another comes: there are never many more than were in use at once.
+  // Programs whose users are gone are forgotten here, so that the table never has many more than were in use at once.
   std::erase_if(all.programs, [](const auto& entry) { return entry.second.expired(); });
   all.programs[{device.index, key}] = *program;
   return {};

@@ -210,7 +210,7 @@ class HEDDLE_API Session {
   std::vector<Diagnostic> check(const std::vector<TensorView>& inputs = {}) const;
   // The symbols in declared shapes, those of subnets too.
   std::vector<std::string> symbols() const;
-  // The files it was read from: the net and its weights; empty when it was opened from memory without weights.
+  // The files that the session was read from, of all nets: nets and weights; empty when it was opened from memory without weights.
   std::vector<std::string> files() const;
   // Names of the variables, of all nets. Reading and writing take their turn with runs, in order of arrival, within the deadline of
   // `options`. Errors: unknown_name; dtype_mismatch, shape_mismatch and invalid_argument (no data) of what is written; deadline_exceeded;
@@ -218,7 +218,7 @@ class HEDDLE_API Session {
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
-  int64_t variable_bytes() const;
+  int64_t variable_bytes() const;  // of all of them
   // Frees cached plans of all nets with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.
   // Never blocks runs under way.
   void trim(int64_t keep_bytes = 0);
@@ -255,8 +255,8 @@ class HEDDLE_API Runtime {
   // and file (operators that a rule speaks of come with its plugin, with one that is loaded together with it, or were loaded before);
   // invalid_argument (threads, or the executor's concurrency, out of range); forked (oneTBB's threads are the parent's).
   static Result<Runtime> create(const RuntimeOptions& options);
-  // A .heddle or .json file of one net or several, with their weights. Errors: file_*, weights_*, syntax and all that is wrong with the net or with its operators;
-  // invalid_argument (streams, plan_cache or idle_contexts out of range).
+  // A .heddle or .json file of one net or several, with their weights. Errors: file_*, weights_*, syntax and all that is wrong with a net
+  // or with its operators; invalid_argument (streams, plan_cache or idle_contexts out of range).
   Result<Session> open(const std::string& path, const SessionOptions& options = {}) const;
   // The same from memory; weights are looked up beneath `folder`.
   Result<Session> open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options = {}) const;

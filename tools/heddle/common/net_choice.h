@@ -10,10 +10,10 @@
 namespace heddle::tool {
 
 struct NetChoice {
-  std::string name;  // empty: the first
+  std::string name;  // empty: none was chosen
 
   void declare(CLI::App& app);
-  // A session of all nets of the file; the handle is on the chosen one. Errors also: unknown_name.
+  // A session of all nets of the file; the handle is on the chosen one, else on the first. Errors also: unknown_name.
   Result<Session> open(const Runtime& runtime, const std::string& file, const SessionOptions& options) const;
   // The chosen net alone; of several one has to be chosen. Errors also: invalid_argument, unknown_name.
   Result<Net> load(const std::string& file, const LoadOptions& options) const;

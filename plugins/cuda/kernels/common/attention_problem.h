@@ -13,7 +13,7 @@ struct AttentionProblem {
   int64_t queries = 0, keys = 0;  // rows
   int64_t depth = 0, width = 0;   // columns of query and key, and of value and output
   int64_t heads_axis = 1;         // 1: [batch, heads, rows, columns]; 2: [batch, rows, heads, columns]
-  // There may be more than 64 bits count, as no tensor of the node has so many elements.
+  // A double: no tensor of the node has so many elements, so nothing says that they can be counted in 64 bits.
   double scores() const {
     return static_cast<double>(batch) * static_cast<double>(heads) * static_cast<double>(queries) * static_cast<double>(keys);
   }

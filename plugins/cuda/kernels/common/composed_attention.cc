@@ -26,7 +26,8 @@ Status ComposedAttention::create(const CreateContext& context) {
   return library_.ask(context, ProductLibrary::resource);
 }
 
-// As cuBLASLt has matrices, column by column, each is the transposed one: scores are key^T query, and outputs value scores.
+// cuBLASLt reads matrices column by column, so that each of ours is its transpose there. The first product is scores^T = key query^T, the
+// second one output^T = value^T weights^T, where the weights are what the softmax makes of the scores in their place.
 Status ComposedAttention::choose_products(heddle_dtype dtype, uint64_t budget) {
   const AttentionProblem& p = problem();
   const AttentionProblem::Strides query = p.strides(p.queries, p.depth), key = p.strides(p.keys, p.depth),
@@ -155,7 +156,7 @@ Status ComposedAttention::run(const RunContext& context, int64_t, int64_t) const
     const void* const inputs[] = {scores.data, context.inputs[scale]->data};
     HEDDLE_PLUGIN_CHECK(scaling_.start(*this, context, scores.data, inputs));
   }
-  // The softmax is a node of its own, so to say, whose input and output are the scores.
+  // The softmax is launched as if it were a node whose input and output are the scores.
   const heddle_tensor* const read = &scores;
   heddle_tensor* const written = &scores;
   RunContext of_softmax = context;

@@ -75,7 +75,8 @@ Status FusedAttention::prepare(PrepareContext& context) {
   if (p.keys == 0 || p.depth == 0) return unsupported("attention without keys, or of no columns");
   if (!knows_factor(context)) return unsupported("attention with a scale that only the run knows");
   factor_ = static_cast<float>(factor(context));
-  // A maximum of scores that is taken before they are scaled is none behind a factor that turns their order.
+  // Softmax subtracts the largest score of a row. An engine that looks for it before it scales finds the smallest one where the factor is
+  // negative.
   if (!(factor_ > 0) || std::isinf(factor_)) return unsupported("attention whose scale is not a positive number");
   const uint64_t budget = context.scratch_budget();
   HEDDLE_PLUGIN_CHECK(choose_plan(output, budget > workspace_alignment ? budget - workspace_alignment : 0));
