@@ -225,10 +225,11 @@ void keep_own(std::vector<std::pair<std::string, Second>>& list, const Net& own,
 }
 
 // What is the net's own.
-Result<std::unique_ptr<Session::Impl>> open_net(const std::shared_ptr<Runtime::Impl>& runtime, const SessionOptions& options,
+Result<std::unique_ptr<Session::Impl>> open_net(const std::shared_ptr<Runtime::Impl>& runtime,
+                                                const std::shared_ptr<const RegistrySnapshot>& registry, const SessionOptions& options,
                                                 LoadedNet loaded) {
   auto impl = std::make_unique<Session::Impl>(runtime, options);
-  impl->registry = runtime->registry.snapshot();
+  impl->registry = registry;
   const uint64_t begin = ticks();
   HEDDLE_TRY(impl->net, resolve(std::move(loaded.net), impl->registry, options.limits));
   impl->load_times.load_ns = loaded.load_ns;
@@ -261,9 +262,10 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
     keep_own(own[i].placed_ports, nets[i].net, nets, has_port);
     keep_own(own[i].symbols, nets[i].net, nets, has_symbol);
   }
+  const std::shared_ptr<const RegistrySnapshot> registry = shared->registry.snapshot();  // the same operators for all
   std::vector<const Net*> resolved;
   for (size_t i = 0; i < nets.size(); ++i) {
-    HEDDLE_TRY(auto net, open_net(shared, own[i], std::move(nets[i])));
+    HEDDLE_TRY(auto net, open_net(shared, registry, own[i], std::move(nets[i])));
     net->model = model.get();
     resolved.push_back(&net->net);
     model->nets.push_back(std::move(net));

@@ -72,7 +72,12 @@ TEST(SeveralNets, WhatTheyHaveInCommonStandsOnce) {
   EXPECT_LT(weights, 420000u);
   const auto loaded = load_nets(folder / "model.heddle");
   ASSERT_TRUE(loaded.ok()) << loaded.status().text();
-  expect_same(*loaded, *load_nets(folder / "model.heddle"));
+  ASSERT_EQ(loaded->size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Blob &got = *(*loaded)[i].variables[0].initial.blob, &expected = *nets[i].variables[0].initial.blob;
+    ASSERT_EQ(got.bytes, expected.bytes);
+    EXPECT_EQ(std::memcmp(got.data, expected.data, static_cast<size_t>(got.bytes)), 0);
+  }
   EXPECT_EQ((*loaded)[1].variables[0].initial.blob->shape, (Shape{100000}));
   // In one folder the weights stay, and so does what refers to them.
   SaveOptions keep;
