@@ -207,11 +207,7 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
   rules.converts = byte_width(y.dtype) == 2;
   rules.tensor_cores = rules.converts || (y.dtype == HEDDLE_F32 && device().tf32);
   rules.most_workspace_bytes = most_workspace;
-  HEDDLE_PLUGIN_CHECK(planner_.made()->plan([&](const cudnn::Target& target) -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device().index);
-    HEDDLE_PLUGIN_CHECK(graph.finish(target));
-    return call->plan.choose(graph, target, rules);
-  }));
+  HEDDLE_PLUGIN_CHECK(planner_.made()->choose(graph, rules, &call->plan));
   call_ = std::move(call);
   call_inputs_ = std::move(inputs);
   done_ = count;

@@ -52,4 +52,12 @@ Status StreamHandle::execute(const PlannedCall& call, void* const* addresses, vo
   return status;
 }
 
+Status Planner::choose(Graph& graph, const PlanRules& rules, Plan* plan) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  HEDDLE_CUDA_CALL(cudaSetDevice, device_.index);
+  const Target target = {handle_.get(), nullptr};
+  HEDDLE_PLUGIN_CHECK(graph.finish(target));
+  return plan->choose(graph, target, rules);
+}
+
 }  // namespace heddle::cuda::cudnn

@@ -36,17 +36,14 @@ class Handle {
 // Of device scope. A handle is used by one thread at a time.
 class Planner {
  public:
-  explicit Planner(const plugin::ResourceRequest& request) : handle_(device_of(request.device_handle()), nullptr) {}
+  explicit Planner(const plugin::ResourceRequest& request) : device_(device_of(request.device_handle())), handle_(device_, nullptr) {}
   const Status& status() const { return handle_.status(); }
-  // `work(target)` plans.
-  template <class Work>
-  Status plan(const Work& work) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return work(Target{handle_.get(), nullptr});
-  }
+  // [compile] Finishes the graph for the device, and chooses a plan for it.
+  Status choose(Graph& graph, const PlanRules& rules, Plan* plan);
 
  private:
   std::mutex mutex_;
+  Device& device_;
   Handle handle_;
 };
 

@@ -57,11 +57,7 @@ Status FusedAttention::choose_plan(const heddle_tensor& output, uint64_t most_wo
   cudnn::PlanRules rules;
   rules.tensor_cores = rules.converts = true;
   rules.most_workspace_bytes = most_workspace;
-  HEDDLE_PLUGIN_CHECK(planner_.made()->plan([&](const cudnn::Target& target) -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device().index);
-    HEDDLE_PLUGIN_CHECK(graph.finish(target));
-    return call->plan.choose(graph, target, rules);
-  }));
+  HEDDLE_PLUGIN_CHECK(planner_.made()->choose(graph, rules, &call->plan));
   call_ = std::move(call);
   return {};
 }
