@@ -334,7 +334,7 @@ Result<std::vector<Net>> nets_from_flatbuffer(std::span<const std::byte> payload
   Decoder decoder(limits, size);
   std::vector<Net> nets = decoder.decode_file(*file::GetNet(payload.data()));
   HEDDLE_CHECK(std::move(decoder).status());
-  HEDDLE_CHECK(check_net_names(nets));
+  HEDDLE_CHECK(check_net_names(pointers_to(nets)));
   return nets;
 }
 

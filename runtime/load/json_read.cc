@@ -415,7 +415,7 @@ Result<std::vector<Net>> nets_from_json(std::string_view text, const Limits& lim
   NetReader reader(limits);
   std::vector<Net> nets = reader.read_file(document.root());
   HEDDLE_CHECK(std::move(reader).status());
-  HEDDLE_CHECK(check_net_names(nets));
+  HEDDLE_CHECK(check_net_names(pointers_to(nets)));
   return nets;
 }
 

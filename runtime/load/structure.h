@@ -41,7 +41,8 @@ Status check_whole_net(const Net& net, const Limits& limits);
 // Nets that one file may hold.
 constexpr size_t most_nets = 64;
 // Where there are several each has a name of its own. Errors: duplicate_name, limit_exceeded, invalid_argument (there is none).
-Status check_net_names(std::span<const Net> nets);
+Status check_net_names(std::span<const Net* const> nets);
+std::vector<const Net*> pointers_to(std::span<const Net> nets);
 // check_whole_net of each, and their names.
 Status check_whole_nets(std::span<const Net> nets, const Limits& limits);
 // The net of a file that holds one. Errors: invalid_argument, naming them, where there are several.

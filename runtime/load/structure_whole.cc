@@ -51,22 +51,28 @@ Status check_whole_net(const Net& net, const Limits& limits) {
   return std::move(findings).status();
 }
 
-Status check_net_names(std::span<const Net> nets) {
+Status check_net_names(std::span<const Net* const> nets) {
   if (nets.empty()) return {Code::invalid_argument, "there is no net", "give at least one"};
   if (nets.size() > most_nets)
     return {Code::limit_exceeded, fmt::format("there are {} nets, {} at most may be together", nets.size(), most_nets)};
   for (size_t i = 0; nets.size() > 1 && i < nets.size(); ++i) {
-    const std::string& name = nets[i].name;
+    const std::string& name = nets[i]->name;
     if (name.empty()) return {Code::duplicate_name, fmt::format("net {} of {} has no name", i, nets.size()), "name it"};
     for (size_t k = 0; k < i; ++k)
-      if (nets[k].name == name)
+      if (nets[k]->name == name)
         return {Code::duplicate_name, fmt::format("two nets are called {}", quoted(name)), "give each a name of its own"};
   }
   return {};
 }
 
+std::vector<const Net*> pointers_to(std::span<const Net> nets) {
+  std::vector<const Net*> all;
+  for (const Net& net : nets) all.push_back(&net);
+  return all;
+}
+
 Status check_whole_nets(std::span<const Net> nets, const Limits& limits) {
-  HEDDLE_CHECK(check_net_names(nets));
+  HEDDLE_CHECK(check_net_names(pointers_to(nets)));
   for (const Net& net : nets) HEDDLE_CHECK(check_whole_net(net, limits));
   return {};
 }

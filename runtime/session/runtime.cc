@@ -195,18 +195,6 @@ int Runtime::threads() const {
 
 namespace {
 
-Status check_names(const std::vector<LoadedNet>& nets) {
-  if (nets.empty()) return {Code::invalid_argument, "a session of no net", "give at least one"};
-  for (size_t i = 0; nets.size() > 1 && i < nets.size(); ++i) {
-    const std::string& name = nets[i].net.name;
-    if (name.empty()) return {Code::duplicate_name, fmt::format("net {} of the session has no name", i), "name it"};
-    for (size_t k = 0; k < i; ++k)
-      if (nets[k].net.name == name)
-        return {Code::duplicate_name, fmt::format("two nets of the session are called {}", quoted(name)), "give each its own name"};
-  }
-  return {};
-}
-
 bool has_port(const Net& net, const std::string& name) {
   const auto is_it = [&](ValueId id) { return net[id].name == name; };
   return std::any_of(net.inputs.begin(), net.inputs.end(), is_it) || std::any_of(net.outputs.begin(), net.outputs.end(), is_it);
@@ -254,7 +242,9 @@ std::shared_ptr<const VariableSlots> slots_in(const VariableStore& store, const 
 
 Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets, const SessionOptions& options) {
   HEDDLE_CHECK(check_options(options));
-  HEDDLE_CHECK(check_names(nets));
+  std::vector<const Net*> loaded;
+  for (const LoadedNet& net : nets) loaded.push_back(&net.net);
+  HEDDLE_CHECK(check_net_names(loaded));
   const std::shared_ptr<Runtime::Impl>& shared = Internals::shared(runtime);
   const std::shared_ptr<Model> model(new Model(), [shared](Model* made) { delete_unless_forked(made, shared->made); });
   std::vector<SessionOptions> own(nets.size(), options);

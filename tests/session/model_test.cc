@@ -179,11 +179,11 @@ TEST(Models, WhatTwoNetsMayNotSay) {
             Code::weights_mismatch);
   nets = both();
   nets[1].name = "train";
-  EXPECT_EQ(refused(std::move(nets), R"(two nets of the session are called "train")"), Code::duplicate_name);
+  EXPECT_EQ(refused(std::move(nets), R"(two nets are called "train")"), Code::duplicate_name);
   nets = both();
   nets[1].name.clear();
-  EXPECT_EQ(refused(std::move(nets), "net 1 of the session has no name"), Code::duplicate_name);
-  EXPECT_EQ(refused({}, "a session of no net"), Code::invalid_argument);
+  EXPECT_EQ(refused(std::move(nets), "net 1 of 2 has no name"), Code::duplicate_name);
+  EXPECT_EQ(refused({}, "there is no net"), Code::invalid_argument);
   const Session session = open_both(runtime());
   const auto missing = session.net("predct");
   EXPECT_EQ(missing.status().code(), Code::unknown_name);
