@@ -64,7 +64,7 @@ class ComposedAttention : public AttentionKernel {
   Status choose_products(heddle_dtype dtype, uint64_t budget);
   Status prepare_scaling(const heddle_tensor& scale);
   Status prepare_softmax();
-  Status multiply(const RunContext& context, const MatrixProduct& product, MatrixProduct::Operands operands, const Steps& steps) const;
+  Status multiply(const RunContext& context, const MatrixProduct& product, MatrixProduct::Operands operands) const;
 
   Needed<ProductLibrary> library_;
   MatrixProduct scoring_, mixing_;

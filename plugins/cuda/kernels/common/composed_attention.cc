@@ -116,16 +116,15 @@ Status ComposedAttention::prepare(PrepareContext& context) {
 }
 
 // `operands`: those of the first call.
-Status ComposedAttention::multiply(const RunContext& context, const MatrixProduct& product, MatrixProduct::Operands operands,
-                                   const Steps& steps) const {
+Status ComposedAttention::multiply(const RunContext& context, const MatrixProduct& product, MatrixProduct::Operands operands) const {
   const auto width = static_cast<int64_t>(byte_width(scores_.dtype));
   const auto at = [&](const void* data, int64_t elements) { return static_cast<const char*>(data) + elements * width; };
   const bool scoring = &product == &scoring_;
   const MatrixProduct::Operands first = operands;
   for (int64_t call = 0; call < calls_; ++call) {
-    operands.a = at(first.a, call * (scoring ? steps.key : steps.value));
-    operands.b = at(first.b, call * (scoring ? steps.query : steps.scores));
-    operands.d = const_cast<char*>(at(first.d, call * (scoring ? steps.scores : steps.output)));
+    operands.a = at(first.a, call * (scoring ? steps_.key : steps_.value));
+    operands.b = at(first.b, call * (scoring ? steps_.query : steps_.scores));
+    operands.d = const_cast<char*>(at(first.d, call * (scoring ? steps_.scores : steps_.output)));
     HEDDLE_PLUGIN_CHECK(product.enqueue(device(), library_.made()->handle(), operands, static_cast<cudaStream_t>(context.stream)));
   }
   return {};
@@ -148,7 +147,7 @@ Status ComposedAttention::run(const RunContext& context, int64_t, int64_t) const
     of_scores.b = context.inputs[query]->data;
     of_scores.d = scores.data;
     of_scores.alpha = factor_;
-    HEDDLE_PLUGIN_CHECK(multiply(context, scoring_, of_scores, steps_));
+    HEDDLE_PLUGIN_CHECK(multiply(context, scoring_, of_scores));
   } else {
     HEDDLE_PLUGIN_CHECK(fill_zero(context, scores.data, scores.byte_size));
   }
@@ -168,7 +167,7 @@ Status ComposedAttention::run(const RunContext& context, int64_t, int64_t) const
   operands.a = context.inputs[value]->data;
   operands.b = scores.data;
   operands.d = output->data;
-  return multiply(context, mixing_, operands, steps_);
+  return multiply(context, mixing_, operands);
 }
 
 }  // namespace heddle::cuda
