@@ -246,6 +246,64 @@ TEST_F(CudaConvolution, BeyondWhatAStrideReachesIsTheBias) {
   EXPECT_EQ(broken(), "");
 }
 
+// 2048 + 1 of f16, and 256 + 1 of bf16, lie between two numbers: a sum that was rounded before the bias is added would give 0.
+TEST_F(CudaConvolution, ABiasIsAddedBeforeSumsAreRounded) {
+  using Ints = std::vector<int64_t>;
+  const auto filled = [](DType dtype, const Shape& shape, double value) { return random_tensor(dtype, shape, value, value, 0); };
+  const auto net = [&](const Case& c, double large) {
+    NetBuilder b("cancels");
+    const ValueId x = b.input("x", c.dtype, c.x);
+    const ValueId parts = b.add1("Concat", "parts", {x, b.constant("large", filled(c.dtype, c.x, large))}, {{"axis", int64_t{1}}});
+    ValueId v = b.add1(c.type, "conv",
+                       {parts, b.constant("w", filled(c.dtype, c.w, 1)), b.constant("b", filled(c.dtype, Shape{1}, -large))}, c.attributes);
+    for (const std::string& what : c.behind) v = add_behind(b, c, what, v, Shape{});
+    b.output(v);
+    return b.finish();
+  };
+  // In the last one cuDNN writes a corner, and beyond it is the bias alone.
+  const Case all[] = {{"Conv", Shape{1, 1, 3, 4}, Shape{1, 2, 1, 1}, {}},
+                      {"ConvTranspose", Shape{1, 1, 3, 4}, Shape{2, 1, 1, 1}, {}},
+                      {"ConvTranspose", Shape{1, 1, 5}, Shape{2, 1, 1}, {}},
+                      {"ConvTranspose", Shape{1, 1, 3, 4}, Shape{2, 1, 1, 1}, {{"dilations", Ints{1, 3}}, {"output_padding", Ints{0, 2}}}}};
+  const Runtime runtime = cuda_runtime();
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const std::vector<std::string>& behind : {std::vector<std::string>(), {"Abs", "Sqrt"}})
+      for (Case c : all) {
+        SCOPED_TRACE(std::string(c.type) + " of " + std::to_string(c.x.rank()) + " dimensions, " + to_string(dtype) + ", " +
+                     ::testing::PrintToString(behind));
+        c.dtype = dtype;
+        c.behind = behind;
+        const double large = dtype == DType::f16 ? 2048 : 256;
+        auto there = prepare(runtime, net(c, large), on_cuda());
+        ASSERT_TRUE(there.ok()) << there.status().text();
+        const auto x = filled(dtype, c.x, 1);
+        ASSERT_TRUE(there->context.bind_input(0, x->data).ok());
+        ASSERT_TRUE(there->context.run().ok());
+        const TensorView y = there->context.output(0);
+        const double beyond = behind.empty() ? -large : dtype == DType::f16 ? 45.25 : 16;
+        const std::vector<double> got = numbers(y);
+        for (size_t i = 0; i < got.size(); ++i)
+          EXPECT_EQ(got[i], static_cast<int64_t>(i) % y.shape[y.shape.rank() - 1] < c.x[c.x.rank() - 1] ? 1 : beyond) << i;
+      }
+  EXPECT_EQ(broken(), "");
+}
+
+// The f32 operands and sums are planned, within the memory limit.
+TEST_F(CudaConvolution, WhatItWidensCountsAsMemory) {
+  Case c = {"ConvTranspose", Shape{1, 8, 32, 32}, Shape{8, 8, 3, 3}, {}};
+  c.dtype = DType::f16;
+  SessionOptions options = on_cuda();
+  const Runtime runtime = cuda_runtime();
+  options.memory_limit = 80'000;  // f16 input, weights and output take about 36000 bytes; as f32 the double of it, beside them
+  auto there = run_net(runtime, c, net_of(c, nullptr), options);
+  ASSERT_FALSE(there.ok());
+  EXPECT_NE(there.status().text().find("as f32 need"), std::string::npos) << there.status().text();
+  options.memory_limit = 160'000;
+  there = run_net(runtime, c, net_of(c, nullptr), options);
+  EXPECT_TRUE(there.ok()) << there.status().text();
+  EXPECT_EQ(broken(), "");
+}
+
 // A small classifier: convolutions with what is usual behind them, pools of three kinds.
 TEST_F(CudaConvolution, WholeNetsHaveTheHostsResults) {
   const auto net = [] {

@@ -35,7 +35,8 @@ struct Wanted {
   int64_t groups = 1;
   int fused = 0;  // bias, relu
   int spatial = 2;
-  bool is_corner = false;  // what is written has the strides of a larger tensor
+  bool is_corner = false;   // what is written has the strides of a larger tensor
+  bool is_widened = false;  // f32 whose values are those of 16-bit numbers
 };
 
 TensorShape shape_of(const Wanted& wanted, std::array<int64_t, most_dims> dims, bool channels_last, bool between = false) {
@@ -87,7 +88,8 @@ Status plan(const Wanted& wanted, const Descriptor& properties) {
   }
   const Target target = {nullptr, &properties};
   PlanRules rules;
-  rules.converts = rules.tensor_cores = wanted.dtype == CUDNN_DATA_HALF || wanted.dtype == CUDNN_DATA_BFLOAT16;
+  rules.converts = wanted.dtype == CUDNN_DATA_HALF || wanted.dtype == CUDNN_DATA_BFLOAT16;
+  rules.tensor_cores = rules.converts || wanted.is_widened;
   rules.most_workspace_bytes = uint64_t{1} << 30;
   HEDDLE_PLUGIN_CHECK(graph.finish(target));
   return plan.choose(graph, target, rules);
@@ -124,7 +126,8 @@ Status describe_attention(cudnnDataType_t dtype, bool splits_heads) {
 std::string name_of(const Wanted& wanted) {
   return "dtype " + std::to_string(wanted.dtype) + (wanted.channels_last ? ", channels last" : ", channels first") + ", " +
          std::to_string(wanted.groups) + " groups, " + std::to_string(wanted.spatial) + " dimensions, " + std::to_string(wanted.fused) +
-         " stages" + (wanted.is_corner ? ", into a corner" : "") + (wanted.of_data ? ", of data: " : ": ");
+         " stages" + (wanted.is_corner ? ", into a corner" : "") + (wanted.is_widened ? ", widened" : "") +
+         (wanted.of_data ? ", of data: " : ": ");
 }
 
 // Lines of what went wrong. It has nothing behind the gradient of data: the kernel plans without stages there.
@@ -149,6 +152,12 @@ std::string try_all() {
               const bool is_corner = fused < 0;
               if (is_corner && !of_data) continue;
               const Wanted wanted = {dtype, last, of_data, groups, std::max(fused, 0), spatial, is_corner};
+              if (dtype == CUDNN_DATA_FLOAT && fused <= 0) {
+                Wanted widened = wanted;
+                widened.is_widened = true;
+                status = plan(widened, properties);
+                if (!status.ok()) wrong += name_of(widened) + status.text + "\n";
+              }
               status = plan(wanted, properties);
               const bool may_refuse = fused > 0 && of_data && status.code == HEDDLE_ERROR_UNSUPPORTED;
               if (!status.ok() && !may_refuse) wrong += name_of(wanted) + status.text + "\n";

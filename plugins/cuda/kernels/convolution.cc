@@ -1,13 +1,15 @@
 // Conv and ConvTranspose by cuDNN's graphs: the convolution, or for a transposed one the gradient of a convolution's data, with as much of
 // bias and fused stages as cuDNN has an engine for. The rest is one pointwise kernel behind it, in the same step, which reads and writes
-// the output in place. Where an output goes further than any element of the input reaches, cuDNN writes a corner of it, with the strides of
-// the whole, into zeros.
+// the output in place. A bias of 16-bit numbers that is left to that kernel is added to f32 sums in scratch, so that they are rounded once,
+// as by the CPU's operators. Where an output goes further than any element of the input reaches, cuDNN writes a corner of it, with the
+// strides of the whole, into zeros.
 #include <algorithm>
 #include <memory>
 
 #include "kernels/common/convolution_stages.h"
 #include "kernels/common/gpu_kernel.h"
 #include "kernels/common/pointwise_launch.h"
+#include "kernels/common/widened_convolution.h"
 #include "kernels/kernel_families.h"
 #include "library/cudnn_handle.h"
 #include "shared/dims.h"
@@ -23,7 +25,7 @@ using operators::dims_of;
 using operators::Window;
 using operators::WindowAttributes;
 
-constexpr uint64_t workspace_alignment = 256;
+constexpr uint64_t workspace_alignment = WidenedConvolution::alignment;
 
 cudnnDataType_t data_type(heddle_dtype dtype) {
   return dtype == HEDDLE_F16    ? CUDNN_DATA_HALF
@@ -76,11 +78,14 @@ class ConvolutionKernel : public GpuKernel {
  private:
   Status read_shapes(PrepareContext& context);
   Status choose_plan(PrepareContext& context);
+  bool has_bias(const PrepareContext& context) const;
   // The graph of the convolution and the first `count` stages.
-  Status plan_with(PrepareContext& context, size_t count, uint64_t most_workspace);
+  Status plan_with(PrepareContext& context, size_t count);
   Status prepare_rest(PrepareContext& context);
-  // What cuDNN writes.
+  // What cuDNN reads, and writes.
+  TensorShape read_shape(const heddle_tensor& operand) const { return tensor_shape(is_widened_ ? widened(operand) : operand); }
   TensorShape written_shape(const heddle_tensor& y) const;
+  uint64_t scratch_bytes() const;  // with the plan's workspace
 
   const bool transposed_;
   WindowAttributes attributes_;
@@ -97,8 +102,10 @@ class ConvolutionKernel : public GpuKernel {
   std::unique_ptr<PlannedCall> call_;  // null where nothing is summed
   std::vector<uint32_t> call_inputs_;  // whose addresses stand before the output's
   size_t done_ = 0;                    // stages of the plan
+  bool is_widened_ = false;            // cuDNN reads and writes f32 in scratch, for operands that are of 16 bits
+  WidenedConvolution widened_;
   bool has_rest_ = false;
-  std::vector<uint32_t> rest_inputs_;  // behind the output itself
+  std::vector<uint32_t> rest_inputs_;  // behind the output itself, or the sums
   PointwiseLaunch rest_;
 };
 
@@ -158,13 +165,33 @@ Status ConvolutionKernel::read_shapes(PrepareContext& context) {
 }
 
 TensorShape ConvolutionKernel::written_shape(const heddle_tensor& y) const {
-  TensorShape shape = tensor_shape(y);
+  TensorShape shape = read_shape(y);
   for (int i = 0; is_cut_ && i < shape_.spatial; ++i) shape.dims[2 + i] = reached_[i];
   return shape;
 }
 
-Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint64_t most_workspace) {
+// A bias is one number for each channel, whatever its rank.
+bool ConvolutionKernel::has_bias(const PrepareContext& context) const {
+  return !stages_.empty() && stages_[0].input == 2 && context.input(2)->rank == 1;
+}
+
+uint64_t ConvolutionKernel::scratch_bytes() const {
+  const uint64_t bytes = (is_widened_ ? widened_.scratch_bytes() : 0) + (call_ ? call_->plan.workspace_bytes() : 0);
+  return bytes > 0 ? bytes + workspace_alignment : 0;
+}
+
+Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   const heddle_tensor& y = *context.output(0);
+  const bool narrow = byte_width(y.dtype) == 2;
+  is_widened_ = count == 0 && narrow && has_bias(context);
+  uint64_t own = workspace_alignment;
+  if (is_widened_) {
+    HEDDLE_PLUGIN_CHECK(widened_.prepare(device(), *context.input(0), *context.input(1), y));
+    own += widened_.scratch_bytes();
+  }
+  if (is_widened_ && own > context.scratch_budget())
+    return unsupported("its operands and sums as f32 need " + std::to_string(own) + " bytes of scratch, of which it may have " +
+                       std::to_string(context.scratch_budget()));
   auto call = std::make_unique<PlannedCall>();
   std::vector<uint32_t> inputs;
   cudnn::Graph graph;
@@ -176,7 +203,7 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
   };
   int64_t x = 0, w = 0, to = 0, sum = 0;
   for (const auto& [input, id] : {std::pair(uint32_t{0}, &x), std::pair(uint32_t{1}, &w)}) {
-    HEDDLE_PLUGIN_CHECK(take(tensor_shape(*context.input(input)), id));
+    HEDDLE_PLUGIN_CHECK(take(read_shape(*context.input(input)), id));
     inputs.push_back(input);
   }
   std::vector<int64_t> operands(count, -1);
@@ -204,9 +231,10 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
   HEDDLE_PLUGIN_CHECK(transposed_ ? graph.add_convolution(shape_, sum, w, x) : graph.add_convolution(shape_, x, w, sum));
   if (count > 0) HEDDLE_PLUGIN_CHECK(add_stages(stages_, count, operands, between, sum, to, &graph));
   cudnn::PlanRules rules;
-  rules.converts = byte_width(y.dtype) == 2;
-  rules.tensor_cores = rules.converts || (y.dtype == HEDDLE_F32 && device().tf32);
-  rules.most_workspace_bytes = most_workspace;
+  // Numbers of f16 and of bf16 have no more bits than tensor cores read of an f32.
+  rules.converts = narrow && !is_widened_;
+  rules.tensor_cores = narrow || (y.dtype == HEDDLE_F32 && device().tf32);
+  rules.most_workspace_bytes = context.scratch_budget() > own ? context.scratch_budget() - own : 0;
   HEDDLE_PLUGIN_CHECK(planner_.made()->choose(graph, rules, &call->plan));
   call_ = std::move(call);
   call_inputs_ = std::move(inputs);
@@ -217,15 +245,13 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count, uint6
 // With all stages that cuDNN may have, else with the bias, else alone. Behind a corner of the output they are left to the rest, which goes
 // over the whole.
 Status ConvolutionKernel::choose_plan(PrepareContext& context) {
-  const uint64_t budget = context.scratch_budget();
-  const uint64_t most_workspace = budget > workspace_alignment ? budget - workspace_alignment : 0;
   Status status;
   size_t last = stages_.size() + 1;
   const size_t most = is_cut_ ? 0 : stages_of_cudnn(stages_);
   for (const size_t count : {most, std::min<size_t>(most, 1), size_t{0}}) {
     if (count == last) continue;
     last = count;
-    status = plan_with(context, count, most_workspace);
+    status = plan_with(context, count);
     if (status.ok() || status.code != HEDDLE_ERROR_UNSUPPORTED) return status;
   }
   return status;
@@ -237,50 +263,55 @@ Status ConvolutionKernel::prepare_rest(PrepareContext& context) {
   if (!has_rest_) return {};
   const expression::Program program = rest_of(stages_, done_, &rest_inputs_);
   const heddle_tensor& y = *context.output(0);
-  // A bias is one number for each channel, whatever its rank.
-  const bool has_bias = done_ == 0 && stages_[0].input == 2 && context.input(2)->rank == 1;
+  const bool adds_bias = done_ == 0 && has_bias(context);
   std::vector<int64_t> bias_dims(static_cast<size_t>(y.rank), 1);
-  heddle_tensor bias = has_bias ? *context.input(2) : y;
-  if (has_bias) bias_dims[1] = bias.dims[0];
+  heddle_tensor bias = adds_bias ? *context.input(2) : y;
+  if (adds_bias) bias_dims[1] = bias.dims[0];
   bias.rank = y.rank;
   bias.dims = bias_dims.data();
-  std::vector<const heddle_tensor*> inputs = {&y};
-  for (size_t i = 0; i < rest_inputs_.size(); ++i) inputs.push_back(has_bias && i == 0 ? &bias : context.input(rest_inputs_[i]));
-  return rest_.prepare(device(), program, y, inputs.data());
+  const heddle_tensor sums = is_widened_ ? widened(y) : y;
+  std::vector<const heddle_tensor*> inputs = {&sums};
+  for (size_t i = 0; i < rest_inputs_.size(); ++i) inputs.push_back(adds_bias && i == 0 ? &bias : context.input(rest_inputs_[i]));
+  PointwiseLaunch::Conversion conversion;
+  if (is_widened_) conversion.arithmetic = HEDDLE_F32;
+  return rest_.prepare(device(), program, y, inputs.data(), conversion);
 }
 
 Status ConvolutionKernel::prepare(PrepareContext& context) {
   HEDDLE_PLUGIN_CHECK(read_shapes(context));
   call_ = nullptr;
   done_ = 0;
+  is_widened_ = false;
   context.set_tiles(1);
   if (is_empty_) return {};
   if (!sums_nothing_) HEDDLE_PLUGIN_CHECK(choose_plan(context));
-  if (call_ && call_->plan.workspace_bytes() > 0) context.set_scratch(call_->plan.workspace_bytes() + workspace_alignment);
+  if (scratch_bytes() > 0) context.set_scratch(scratch_bytes());
   return prepare_rest(context);
 }
 
 Status ConvolutionKernel::run(const RunContext& context, int64_t, int64_t) const {
   if (is_empty_) return {};
-  void* const y = context.outputs[0]->data;
+  const heddle_tensor& y = *context.outputs[0];
   const TraceRange range(trace_name());
-  if (!call_ || is_cut_) HEDDLE_PLUGIN_CHECK(fill_zero(context, y, context.outputs[0]->byte_size));
+  const uintptr_t at = reinterpret_cast<uintptr_t>(context.scratch) + workspace_alignment - 1;
+  char* const scratch = scratch_bytes() > 0 ? reinterpret_cast<char*>(at / workspace_alignment * workspace_alignment) : nullptr;
+  void* const sums = is_widened_ ? widened_.sums(scratch) : y.data;
+  if (!call_ || is_cut_) HEDDLE_PLUGIN_CHECK(fill_zero(context, sums, is_widened_ ? widened_.sums_bytes() : y.byte_size));
+  if (is_widened_) HEDDLE_PLUGIN_CHECK(widened_.start(*this, context, scratch));
   if (call_) {
     void* addresses[PlannedCall::most_tensors];
     int count = 0;
-    for (const uint32_t input : call_inputs_) addresses[count++] = context.inputs[input]->data;
-    addresses[count++] = y;
+    for (const uint32_t input : call_inputs_)
+      addresses[count++] = is_widened_ ? widened_.operand(scratch, input) : context.inputs[input]->data;
+    addresses[count++] = sums;
     void* workspace = nullptr;
-    if (call_->plan.workspace_bytes() > 0) {
-      const uintptr_t at = reinterpret_cast<uintptr_t>(context.scratch) + workspace_alignment - 1;
-      workspace = reinterpret_cast<void*>(at / workspace_alignment * workspace_alignment);
-    }
+    if (call_->plan.workspace_bytes() > 0) workspace = scratch + (is_widened_ ? widened_.scratch_bytes() : 0);
     HEDDLE_PLUGIN_CHECK(stream_(context)->execute(*call_, addresses, workspace));
   }
   if (!has_rest_) return {};
-  const void* inputs[most_convolution_stages + 2] = {y};
+  const void* inputs[most_convolution_stages + 2] = {sums};
   for (size_t i = 0; i < rest_inputs_.size(); ++i) inputs[i + 1] = context.inputs[rest_inputs_[i]]->data;
-  return rest_.start(*this, context, y, inputs);
+  return rest_.start(*this, context, y.data, inputs);
 }
 
 template <bool transposed>

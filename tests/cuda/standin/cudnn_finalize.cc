@@ -160,7 +160,8 @@ CudnnProblem finalize_graph(BackendDescriptor& d) {
 // more memory than there is, and then what will do.
 CudnnProblem finalize_heuristics(BackendDescriptor& d) {
   d.graph = d.descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).graph;
-  if (const OperationInfo& first = d.graph->operations[0]; first.kind == OperationInfo::Kind::attention) {
+  const OperationInfo& first = d.graph->operations[0];
+  if (first.kind == OperationInfo::Kind::attention) {
     // As cuDNN's documentation has it: "Scaled Dot Product Attention", limits of the head's width and of layouts.
     const bool halves = first.x.dtype == CUDNN_DATA_HALF || first.x.dtype == CUDNN_DATA_BFLOAT16;
     bool fits = halves && d.graph->operations.size() == 1;
@@ -170,6 +171,12 @@ CudnnProblem finalize_heuristics(BackendDescriptor& d) {
     d.engines = {{1, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 4096, true, false}};
     return {};
   }
+  // Of cuDNN 9.19's engines none has a plan for a convolution between memory of different types, as from f16 to f32.
+  const TensorInfo& operand = first.kind == OperationInfo::Kind::gradient_of_data ? first.y : first.x;
+  bool mixes = false;
+  for (const TensorInfo* t : {&first.w, &first.written()}) mixes = mixes || (!t->is_virtual && t->dtype != operand.dtype);
+  if (first.kind != OperationInfo::Kind::pointwise && mixes)
+    return {CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, {}, "no engine convolves between these types"};
   for (size_t i = 1; i < d.graph->operations.size(); ++i) {
     const cudnnPointwiseMode_t mode = d.graph->operations[i].mode;
     // As cuDNN 9.19 has nothing behind a gradient of data (device_cudnn_test.cc asks it).
