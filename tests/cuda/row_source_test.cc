@@ -312,6 +312,41 @@ TEST(RowSource, LayerAndRmsNormalizationWithTheirParameters) {
   run_on_grid(std::move(cases));
 }
 
+// Of f32 each element is as near as its own last digits, however little is left of it: the mean is known better than any difference from
+// it. A thread, a warp and a block with a row, rows apart, and reductions of rows, columns and parts.
+TEST(RowSource, SmallDifferencesFromTheMeanKeepTheirDigits) {
+  std::vector<GridCase> cases;
+  const auto add = [&](const Shape& shape, const std::vector<int64_t>& axes, double low, double high, bool varies = false) {
+    for (const RowKind kind : {RowKind::moments, RowKind::moments_beside}) {
+      cases.push_back(over(kind, random_tensor(DType::f32, shape, low, high, 11), axes, varies, 1e-9));
+      std::fill(cases.back().expected[0].scale.begin(), cases.back().expected[0].scale.end(), 0);
+    }
+  };
+  for (const int64_t n : {2, 15, 17, 64, 257}) add(Shape{n < 64 ? 200 : 20, n}, {1}, -4, 4);
+  for (const auto& [low, high] : {std::pair(-1e-3, 4e3), std::pair(1000.0, 1010.0)}) add(Shape{50, 33}, {1}, low, high);
+  add(Shape{2, 9000}, {1}, -4, 4);
+  add(Shape{2, 20000}, {1}, -4, 4);
+  add(Shape{7, 21, 15}, {1}, -4, 4);
+  add(Shape{3, 65, 14}, {1}, -4, 4);
+  add(Shape{5, 9, 7, 11}, {0, 2}, -4, 4);
+  add(Shape{5, 9, 7, 11}, {0, 2}, -4, 4, true);
+  run_on_grid(std::move(cases));
+}
+
+// What is known of a row of 16-bit floats is f32, and as good as that.
+TEST(RowSource, TheInverseDeviationIsRoundedOnce) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+    for (const int64_t n : {3, 17, 100, 257})
+      for (const auto& [low, high] : {std::pair(-4.0, 4.0), std::pair(1000.0, 1010.0)}) {
+        cases.push_back(trailing(RowKind::moments, random_tensor(dtype, Shape{150, n}, low, high, 5), 1,
+                                 random_tensor(dtype, Shape{}, 1, 2, 2), nullptr, DType::f32));
+        cases.back().ulps = 1;
+        for (Number& scale : cases.back().expected[0].scale) scale *= 4;  // the elements as elsewhere
+      }
+  run_on_grid(std::move(cases));
+}
+
 GridCase grouped(const Tensor& x, int64_t groups, const Tensor& scale, const Tensor& bias, bool varies = false) {
   constexpr double epsilon = 1e-5;
   auto launches = std::make_unique<GroupLaunches>();

@@ -34,7 +34,7 @@ void LossLaunches::parameters(const Numbers& n, ParameterWriter& writer) const {
 void LossLaunches::write(KernelSource* source) const {
   KernelText text("loss", wide_);
   text.type("C", compute_type(dtype_));
-  text.type("S", dtype_ == HEDDLE_F32 ? "Compensated<C>" : "Plain<C>");
+  text.type("S", sum_type(dtype_, compute_type(dtype_)));
   text.constant("SOFTMAX", softmax);
   text.constant("IGNORES", has_ignored);
   text.constant("MEAN", reduction == LossReduction::mean);

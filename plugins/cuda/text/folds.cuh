@@ -15,7 +15,8 @@ HEDDLE_INLINE bool is_finite(double x) {
   return fabs(x) < infinity_of(x);
 }
 
-// Sums: as they are, and with what each addition lost. Long rows of f32 are summed in float, and come out as if they had not been.
+// Sums: as they are, and with what each addition lost, all of it (Knuth's two-sum): terms of f32 are summed in float, and come out as if
+// they had not been, also where they cancel.
 template <class C>
 struct Plain {
   C sum;
@@ -42,8 +43,8 @@ HEDDLE_INLINE Plain<C> lane_xor(Plain<C> a, int mask) {
 }
 template <class C>
 HEDDLE_INLINE Compensated<C> added(Compensated<C> a, C x) {
-  const C more = x - a.lost, sum = a.sum + more, lost = (sum - a.sum) - more;
-  return {sum, is_finite(lost) ? lost : (C)0};  // not so where the sum is infinite
+  const C sum = a.sum + x, taken = sum - a.sum;
+  return {sum, a.lost + (((sum - taken) - a.sum) + (taken - x))};
 }
 template <class C>
 HEDDLE_INLINE Compensated<C> joined(Compensated<C> a, Compensated<C> b) {
@@ -52,8 +53,12 @@ HEDDLE_INLINE Compensated<C> joined(Compensated<C> a, Compensated<C> b) {
   return sum;
 }
 template <class C>
+HEDDLE_INLINE C lost_of(Compensated<C> a) {
+  return is_finite(a.lost) ? a.lost : (C)0;  // not so where the sum is infinite
+}
+template <class C>
 HEDDLE_INLINE C value_of(Compensated<C> a) {
-  return a.sum - a.lost;
+  return a.sum - lost_of(a);
 }
 template <class C>
 HEDDLE_INLINE Compensated<C> lane_xor(Compensated<C> a, int mask) {
@@ -65,27 +70,71 @@ template <class C>
 struct Sum {
   HEDDLE_INLINE_MEMBER C combine(C a, C b) { return op_add(a, b); }
 };
+// And of what is joined.
+template <class A>
+struct Joined {
+  HEDDLE_INLINE_MEMBER A combine(A a, A b) { return joined(a, b); }
+};
 template <class C>
 struct Largest {
   HEDDLE_INLINE_MEMBER C combine(C a, C b) { return op_max(a, b); }
 };
 
-// The sums of the differences from a number near the mean, and of their squares.
-template <class S>
-struct Centred {
-  S sum, squares;
+// A mean in two parts: near it the difference from the first is exact.
+template <class C>
+struct Mean {
+  C shift, rest;
 };
-template <class S, class C>
-HEDDLE_INLINE Centred<S> added(Centred<S> a, C difference) {
-  return {added(a.sum, difference), added(a.squares, difference * difference)};
+template <class C>
+HEDDLE_INLINE C away_from(Mean<C> mean, C x) {
+  return (x - mean.shift) - mean.rest;
 }
-template <class S>
-HEDDLE_INLINE Centred<S> joined(Centred<S> a, Centred<S> b) {
-  return {joined(a.sum, b.sum), joined(a.squares, b.squares)};
+// The second part that a plain sum gives is 0, and left to the differences from the first.
+template <class C>
+HEDDLE_INLINE Mean<C> mean_of(Plain<C> a, i64 count) {
+  return {a.sum / (C)count, (C)0};
 }
+HEDDLE_INLINE Mean<float> mean_of(Compensated<float> a, i64 count) {
+  const double mean = ((double)a.sum - (double)lost_of(a)) / (double)count;
+  const float shift = (float)mean;
+  return {shift, (float)(mean - (double)shift)};
+}
+
+// The sums of the squares of differences from a mean, and, where a plain sum gave it, of the differences themselves: the mean's second part.
+// A compensated sum gave it already, nearer than differences that are rounded themselves could.
 template <class S>
-HEDDLE_INLINE Centred<S> lane_xor(Centred<S> a, int mask) {
+struct Spread;
+template <class C>
+struct Spread<Plain<C>> {
+  C sum, squares;
+};
+template <class C>
+struct Spread<Compensated<C>> {
+  Compensated<C> squares;
+};
+template <class C>
+HEDDLE_INLINE Spread<Plain<C>> added(Spread<Plain<C>> a, C difference) {
+  return {a.sum + difference, a.squares + difference * difference};
+}
+template <class C>
+HEDDLE_INLINE Spread<Plain<C>> joined(Spread<Plain<C>> a, Spread<Plain<C>> b) {
+  return {a.sum + b.sum, a.squares + b.squares};
+}
+template <class C>
+HEDDLE_INLINE Spread<Plain<C>> lane_xor(Spread<Plain<C>> a, int mask) {
   return {lane_xor(a.sum, mask), lane_xor(a.squares, mask)};
+}
+template <class C>
+HEDDLE_INLINE Spread<Compensated<C>> added(Spread<Compensated<C>> a, C difference) {
+  return {added(a.squares, difference * difference)};
+}
+template <class C>
+HEDDLE_INLINE Spread<Compensated<C>> joined(Spread<Compensated<C>> a, Spread<Compensated<C>> b) {
+  return {joined(a.squares, b.squares)};
+}
+template <class C>
+HEDDLE_INLINE Spread<Compensated<C>> lane_xor(Spread<Compensated<C>> a, int mask) {
+  return {lane_xor(a.squares, mask)};
 }
 
 // The largest or smallest element, and where it is. Below 0: none yet.
@@ -117,16 +166,27 @@ template <class C>
 struct Softened {
   C largest, rest;  // 1 / sum of exponentials, or its logarithm
 };
-// ... a mean in two parts (near it the first difference is exact) and the inverse of the deviation, ...
+// ... a mean and the inverse of the deviation, ...
 template <class C>
 struct Moments {
-  C shift, rest, inverse;
+  Mean<C> mean;
+  C inverse;
 };
-// (1 / sqrt(variance + epsilon), or 1 / (sqrt(variance) + epsilon))
-template <class C, bool BESIDE>
-HEDDLE_INLINE Moments<C> moments_of(C shift, C sum, C squares, i64 count, double epsilon) {
-  const C rest = sum / (C)count, variance = op_max(squares / (C)count - rest * rest, (C)0);
-  return {shift, rest, (C)1 / (BESIDE ? op_sqrt(variance) + (C)epsilon : op_sqrt(variance + (C)epsilon))};
+// (1 / sqrt(variance + epsilon), or 1 / (sqrt(variance) + epsilon), once for each row: in double, and rounded once)
+template <bool BESIDE>
+HEDDLE_INLINE double inverse_of(double variance, double epsilon) {
+  return 1.0 / (BESIDE ? op_sqrt(variance) + epsilon : op_sqrt(variance + epsilon));
+}
+template <bool BESIDE, class C>
+HEDDLE_INLINE Moments<C> moments_of(Mean<C> mean, Spread<Plain<C>> spread, i64 count, double epsilon) {
+  const double n = (double)count, rest = (double)spread.sum / n;
+  const double variance = op_max((double)spread.squares / n - rest * rest, 0.0);
+  return {{mean.shift, (C)rest}, (C)inverse_of<BESIDE>(variance, epsilon)};
+}
+template <bool BESIDE, class C>
+HEDDLE_INLINE Moments<C> moments_of(Mean<C> mean, Spread<Compensated<C>> spread, i64 count, double epsilon) {
+  const double squares = (double)spread.squares.sum - (double)lost_of(spread.squares);
+  return {mean, (C)inverse_of<BESIDE>(op_max(squares / (double)count, 0.0), epsilon)};
 }
 // ... or one number.
 template <class C>

@@ -2,8 +2,8 @@
 // neighbouring elements fold into neighbouring outputs, LANES threads beside each other. Split: each output is folded in parts, whose
 // results reduce_parts() folds in order.
 //
-// F is generated (generate/reduce/reduce_source.h): types C (computed in) and A (folded in), Index, sizes as constants, and
-//   A start()   A add(A, C x, Index position, C shift)   A combine(A, A)   C shift(p, output)
+// F is generated (generate/reduce/reduce_source.h): types C (computed in), A (folded in) and Shift, Index, sizes as constants, and
+//   A start()   A add(A, C x, Index position, const Shift&)   A combine(A, A)   Shift shift(p, output)
 //   void load<W>(p, Index at, C (&x)[W])   void store(p, Index output, Index place, A)   void keep(p, Index slot, A)
 // KEPT and REDUCED are the groups of dimensions, at least one of each.
 #ifndef HEDDLE_REDUCE_CUH
@@ -34,7 +34,7 @@ HEDDLE_INLINE void reduce_rows(const P& p) {
     if (unit < units) {
       const Index from = offset_of<F::KEPT>(output, p.kept_extents, p.kept_strides), first = part * (Index)p.part;
       const Index last = (Index)p.folded - first < (Index)p.part ? (Index)p.folded : first + (Index)p.part;
-      const C shift = F::shift(p, output);
+      const typename F::Shift shift = F::shift(p, output);
 #pragma unroll 4
       for (Index i = first + lane * W; i < last; i += LANES * W) {
         C x[W];
@@ -69,7 +69,7 @@ HEDDLE_INLINE void reduce_columns(const P& p) {
     if (mine) {
       const Index from = offset_of<F::KEPT>(output, p.kept_extents, p.kept_strides), first = part * (Index)p.part;
       const Index last = (Index)p.folded - first < (Index)p.part ? (Index)p.folded : first + (Index)p.part;
-      C shift[W];
+      typename F::Shift shift[W];
       for (int e = 0; e < W; ++e) shift[e] = F::shift(p, output + e);
 #pragma unroll 4
       for (Index i = first + turn; i < last; i += turns) {

@@ -80,25 +80,21 @@ struct HardmaxRow {
   HEDDLE_INLINE_MEMBER C applied(const S& s, C x, i64 at) { return held(s, x, at); }
 };
 
-template <class C, bool BESIDE>
+// T: how a row is summed (folds.cuh).
+template <class T, class C, bool BESIDE>
 struct MomentsRow {
   typedef Moments<C> S;
   template <int LANES, int HELD, int W>
   HEDDLE_INLINE_MEMBER S known(Part<C, LANES, HELD, W>& row, i64 count, double epsilon, void* shared) {
-    C sum = (C)0, squares = (C)0;
-    each(row, [&](C& x, i64) { sum += x; });
-    const C shift = across<Sum<C>, LANES>(sum, (C*)shared) / (C)count;
-    sum = (C)0;
-    each(row, [&](C& x, i64) {
-      const C difference = x - shift;
-      sum += difference;
-      squares += difference * difference;
-    });
-    sum = across<Sum<C>, LANES>(sum, (C*)shared);
-    squares = across<Sum<C>, LANES>(squares, (C*)shared);
-    return moments_of<C, BESIDE>(shift, sum, squares, count, epsilon);
+    typedef Spread<T> Sums;
+    T sum = {};
+    each(row, [&](C& x, i64) { sum = added(sum, x); });
+    const Mean<C> mean = mean_of(across<Joined<T>, LANES>(sum, (T*)shared), count);
+    Sums spread = {};
+    each(row, [&](C& x, i64) { spread = added(spread, away_from(mean, x)); });
+    return moments_of<BESIDE>(mean, across<Joined<Sums>, LANES>(spread, (Sums*)shared), count, epsilon);
   }
-  HEDDLE_INLINE_MEMBER C held(const S& s, C x, i64) { return ((x - s.shift) - s.rest) * s.inverse; }
+  HEDDLE_INLINE_MEMBER C held(const S& s, C x, i64) { return away_from(s.mean, x) * s.inverse; }
   HEDDLE_INLINE_MEMBER C applied(const S& s, C x, i64 at) { return held(s, x, at); }
 };
 

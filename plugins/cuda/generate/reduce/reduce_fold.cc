@@ -65,12 +65,10 @@ FoldText integer_fold(const ReduceShape& shape) {
   }
 }
 
-// Of floats: in C, f32 with what is lost; products, whose errors add up and which leave the range of f32 halfway, in f64.
+// Of floats: in C; products, whose errors add up and which leave the range of f32 halfway, in f64.
 FoldText real_fold(const ReduceShape& shape) {
   const std::string C = compute_type(computed_in(shape));
-  const bool is_long = shape.input == HEDDLE_F32 && C == "float";
-  const std::string S = (is_long ? "Compensated<" : "Plain<") + C + ">", value = "value_of(a)", count = "(C)p.divisor",
-                    epsilon = "(C)p.epsilon";
+  const std::string S = sum_type(shape.input, C), value = "value_of(a)", count = "(C)p.divisor", epsilon = "(C)p.epsilon";
   const std::string square = "op_mul(x, x)", one = "One<" + C + ">", softened = "Softened<" + C + ">", moments = "Moments<" + C + ">";
   const auto known = [](FoldText text, const std::string& result) {
     text.result = result;
@@ -80,7 +78,7 @@ FoldText real_fold(const ReduceShape& shape) {
     case ReduceKind::mean:
       return sum_text(S, "x", value + " / " + count);
     case ReduceKind::mean_shift:
-      return known(sum_text(S, "x", value + " / " + count), C);
+      return known(sum_text(S, "x", "mean_of(a, p.divisor)"), "Mean<" + C + ">");
     case ReduceKind::l1:
       return sum_text(S, "op_abs(x)", value);
     case ReduceKind::l2:
@@ -101,13 +99,13 @@ FoldText real_fold(const ReduceShape& shape) {
       return known(sum_text(S, "op_exp(x - shift)", softened + "{shift, op_log(" + value + ")}"), softened);
     case ReduceKind::moments:
     case ReduceKind::moments_beside:
-      return {"Centred<" + S + ">",
-              "A{}",
-              "added(a, x - shift)",
-              "joined(a, b)",
-              "moments_of<C, " + std::string(shape.kind == ReduceKind::moments_beside ? "true" : "false") +
-                  ">(shift, value_of(a.sum), value_of(a.squares), p.divisor, p.epsilon)",
-              moments};
+      return {
+          "Spread<" + S + ">",
+          "A{}",
+          "added(a, away_from(shift, x))",
+          "joined(a, b)",
+          "moments_of<" + std::string(shape.kind == ReduceKind::moments_beside ? "true" : "false") + ">(shift, a, p.divisor, p.epsilon)",
+          moments};
     case ReduceKind::inverse_root:
       return known(sum_text(S, square, one + "{(C)1 / op_sqrt(" + value + " / " + count + " + " + epsilon + ")}"), one);
     case ReduceKind::norm1:

@@ -158,7 +158,7 @@ Status ReducePasses::choose(const heddle_tensor& x, uint32_t set, bool varies, c
 }
 
 uint64_t ReducePasses::take_scratch(int64_t outputs, LaunchPlan* plan) const {
-  return needs_shift(last.shape.kind) ? plan->take(static_cast<uint64_t>(outputs) * sizeof(double)) : 0;
+  return needs_shift(last.shape.kind) ? plan->take(static_cast<uint64_t>(outputs * most_shift_bytes)) : 0;
 }
 
 void ReducePasses::plan(const heddle_tensor& x, uint32_t set, Address result, LaunchPlan* plan) const {

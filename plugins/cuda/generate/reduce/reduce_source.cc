@@ -26,6 +26,10 @@ bool of_floats_only(ReduceKind kind) {
   return kind == ReduceKind::power || kind >= ReduceKind::log_sum_exp;
 }
 
+std::string sum_type(heddle_dtype input, const std::string& computed) {
+  return (input == HEDDLE_F32 && computed == "float" ? "Compensated<" : "Plain<") + computed + ">";
+}
+
 heddle_dtype computed_in(const ReduceShape& shape) {
   const bool is_real = HEDDLE_DTYPE_BIT(shape.input) & plugin::float_dtypes;
   if (is_real && shape.working == HEDDLE_F64) return HEDDLE_F64;
@@ -51,7 +55,7 @@ void reduce_parameters(const ReduceShape& shape, const ReduceNumbers& n, Paramet
   const bool known = is_for_rows(shape.kind);
   writer.address("", known ? "R" : stored_type(shape.output), "y", n.result.of, n.result.index, n.result.offset);
   writer.address("const ", stored_type(shape.input), "x", Address::input, n.input);
-  if (needs_shift(shape.kind)) writer.address("const ", "C", "shifts", Address::scratch, 0, n.shifts);
+  if (needs_shift(shape.kind)) writer.address("const ", "Shift", "shifts", Address::scratch, 0, n.shifts);
   if (g.split) writer.address("", "A", "partial", Address::scratch, 0, n.partial);
   ChainText(shape.before, "before").parameters(writer);
   ChainText(shape.behind, "behind").parameters(writer);
@@ -82,15 +86,16 @@ Status reduce_source(const ReduceShape& shape, const std::string& name, KernelSo
   text.type("A", fold.folded);
   const bool known = is_for_rows(shape.kind);
   if (known) text.type("R", fold.result);
+  text.type("Shift", shift_of(shape.kind) == ReduceKind::mean_shift ? "Mean<C>" : "C");
   constants(g, &text);
   text.function("A start()", "return " + fold.start + ";");
-  text.function("A add(A a, C x, Index position, C shift)", "return " + fold.add + ";");
+  text.function("A add(A a, C x, Index position, const Shift& shift)", "return " + fold.add + ";");
   text.function("A combine(A a, A b)", "return " + fold.combine + ";");
-  text.function("C shift(const Parameters& p, Index output)", needs_shift(shape.kind) ? "return p.shifts[output];" : "return (C)0;");
+  text.function("Shift shift(const Parameters& p, Index output)", needs_shift(shape.kind) ? "return p.shifts[output];" : "return (C)0;");
   text.functions += load_member(shape.input, before);
   text.function("void store(const Parameters& p, Index output, Index place, A a)",
                 std::string(shape.behind.operands.empty() ? "" : "constexpr int W = 1, e = 0; ") +
-                    (needs_shift(shape.kind) ? "const C shift = F::shift(p, output); " : "") + behind.reads("place") + "p.y[place] = " +
+                    (needs_shift(shape.kind) ? "const Shift shift = F::shift(p, output); " : "") + behind.reads("place") + "p.y[place] = " +
                     (known ? fold.value
                            : "Stored<" + std::string(stored_type(shape.output)) + ">::of(" + behind.call(fold.value, shape.output) + ")") +
                     ";");

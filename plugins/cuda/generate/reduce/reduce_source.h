@@ -83,9 +83,14 @@ bool of_floats_only(ReduceKind kind);
 // Whether what comes out is one of the structs of text/folds.cuh, or a shift, rather than elements of a tensor.
 bool is_for_rows(ReduceKind kind);
 
-// Bytes of a result, at most, and of what is folded into.
+// Bytes at most of what is folded into, of what is known of a row, and of a shift.
 inline constexpr int64_t most_folded_bytes = 16;
 inline constexpr int64_t most_known_bytes = 24;
+inline constexpr int64_t most_shift_bytes = 16;
+
+// What floats are summed in where they are computed in `computed` (text/folds.cuh): f32 in float with what each addition loses; 16-bit
+// floats, whose results have few digits, and f64 plainly.
+std::string sum_type(heddle_dtype input, const std::string& computed);
 
 // The dtype whose compute_type() elements are computed in.
 heddle_dtype computed_in(const ReduceShape& shape);

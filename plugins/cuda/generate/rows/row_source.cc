@@ -30,7 +30,7 @@ ReduceKind known_of(RowKind kind) {
 
 namespace {
 
-std::string row_type(const RowShape& shape) {
+std::string row_type(const RowShape& shape, const std::string& computed) {
   switch (shape.kind) {
     case RowKind::softmax:
       return "SoftmaxRow<C>";
@@ -39,9 +39,9 @@ std::string row_type(const RowShape& shape) {
     case RowKind::hardmax:
       return "HardmaxRow<C>";
     case RowKind::moments:
-      return "MomentsRow<C, false>";
+      return "MomentsRow<" + sum_type(shape.input, computed) + ", C, false>";
     case RowKind::moments_beside:
-      return "MomentsRow<C, true>";
+      return "MomentsRow<" + sum_type(shape.input, computed) + ", C, true>";
     case RowKind::squares:
       return "SquaresRow<C>";
     case RowKind::norm1:
@@ -100,7 +100,7 @@ std::string tell_text(const RowShape& shape) {
   std::string text = "  HEDDLE_INLINE_MEMBER void tell(const Parameters& p, Index row, const Kind::S& known) {\n";
   if (shape.mean != HEDDLE_DTYPE_NONE)  // an infinite mean has no second part
     text += "    p.mean[row] = Stored<" + std::string(stored_type(shape.mean)) +
-            ">::of(is_finite(known.shift) ? known.shift + known.rest : known.shift);\n";
+            ">::of(is_finite(known.mean.shift) ? known.mean.shift + known.mean.rest : known.mean.shift);\n";
   if (shape.inverse != HEDDLE_DTYPE_NONE)
     text += "    p.inverse[row] = Stored<" + std::string(stored_type(shape.inverse)) + ">::of(known.inverse);\n";
   return text + "  }\n";
@@ -147,8 +147,9 @@ Status row_source(const RowShape& shape, const std::string& name, KernelSource* 
   KernelText text(name, shape.wide);
   HEDDLE_PLUGIN_CHECK(before.function(shape.input, &text.helpers));
   HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &text.helpers));
-  text.type("C", shape.working == HEDDLE_F64 ? "double" : compute_type(shape.input));
-  text.type("Kind", row_type(shape));
+  const std::string computed = shape.working == HEDDLE_F64 ? "double" : compute_type(shape.input);
+  text.type("C", computed);
+  text.type("Kind", row_type(shape, computed));
   text.type("S", "Kind::S");
   row_constants(shape, &text);
   if (has_channels(shape))
