@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "cublaslt_objects.h"
@@ -70,18 +71,23 @@ template <class T>
   const auto m = static_cast<int64_t>(p.d.rows), n = static_cast<int64_t>(p.d.columns);
   const bool a_over = p.description.transpose_a != CUBLAS_OP_N, b_over = p.description.transpose_b != CUBLAS_OP_N;
   const auto k = static_cast<int64_t>(a_over ? p.a.rows : p.a.columns);
-  std::vector<T> a(static_cast<size_t>(m * k)), sums(static_cast<size_t>(m));
+  // Products are added by stretches, as tiles of a GPU are: one sum of millions would lose what is added to it last.
+  constexpr int64_t stretch = 512;
+  std::vector<T> a(static_cast<size_t>(m * k)), sums(static_cast<size_t>(m)), part(static_cast<size_t>(m));
   for (int64_t l = 0; l < k; ++l)
     for (int64_t i = 0; i < m; ++i)
       a[static_cast<size_t>(l * m + i)] =
           load<T>(p.at_a, p.a.type, image * p.a.step + (a_over ? i * p.a.leading + l : l * p.a.leading + i));
   for (int64_t j = 0; j < n; ++j) {
     sums.assign(static_cast<size_t>(m), T(0));
+    part.assign(static_cast<size_t>(m), T(0));
     for (int64_t l = 0; l < k; ++l) {
       const T b = load<T>(p.at_b, p.b.type, image * p.b.step + (b_over ? l * p.b.leading + j : j * p.b.leading + l));
       const T* const column = a.data() + l * m;
-      T* const to = sums.data();
+      T* const to = part.data();
       for (int64_t i = 0; i < m; ++i) to[i] += column[i] * b;
+      if (l + 1 < k && (l + 1) % stretch != 0) continue;
+      for (int64_t i = 0; i < m; ++i) sums[static_cast<size_t>(i)] += std::exchange(to[i], T(0));
     }
     for (int64_t i = 0; i < m; ++i) {
       T value = static_cast<T>(p.alpha) * sums[static_cast<size_t>(i)];
