@@ -63,6 +63,10 @@ bool is_pinned(const void* memory, uint64_t bytes) {
 Device& device_of(void* device) {
   return *static_cast<Device*>(device);
 }
+
+// As vendors' libraries have it: the device that calls of this thread are for, unless they say so.
+thread_local const void* current_device = nullptr;
+
 // A stream that the host has taken over from its owner is the owner's, with a mark: when the host lets go of it, it may be gone.
 constexpr uintptr_t adopted_mark = 1;
 static_assert(alignof(Stream) > adopted_mark);
@@ -166,6 +170,7 @@ heddle_status properties(void* device, heddle_device_properties* p, const heddle
 heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
   const Memory& all = device_of(device).memory;
   Manners& manners = device_of(device).manners;
+  current_device = device;
   if (manners.lost) return refuse_lost(call);
   if (manners.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
   manners.counts.allocations.fetch_add(1, std::memory_order_relaxed);
@@ -181,6 +186,7 @@ void release(void* device, void* memory) {
 
 heddle_status create_stream(void* device, const heddle_stream_request* request, void** stream, const heddle_call* call) {
   Device& d = device_of(device);
+  current_device = device;
   if (d.manners.lost) return refuse_lost(call);
   if (request->adopted) {
     *stream = static_cast<char*>(request->adopted) + adopted_mark;
@@ -195,6 +201,7 @@ void destroy_stream(void* device, void* stream) {
 }
 
 heddle_status create_event(void* device, void** event, const heddle_call*) {
+  current_device = device;
   device_of(device).manners.counts.events.fetch_add(1, std::memory_order_relaxed);
   *event = new Event();
   return HEDDLE_OK;
@@ -242,6 +249,11 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
     Device& d = device_of(device);
     Counts& counts = d.manners.counts;
     if (d.manners.lost) return refuse_lost(call);
+    if ((work->flags & HEDDLE_WORK_ENTERS) != 0) {
+      counts.entries.fetch_add(1, std::memory_order_relaxed);
+      current_device = device;
+    }
+    if (current_device != device) return fail(call, HEDDLE_ERROR_INTERNAL, "the thread did not enter the device");
     s.label = work->label;
     if (work->copy || work->launch) {
       const Faults::Site site = {work->launch ? work->launch->kernel->operator_name : nullptr, work->label};
@@ -301,6 +313,7 @@ heddle_status abort_stream(void* device, void* stream, const heddle_call*) {
 constexpr std::align_val_t host_alignment{4096};
 
 heddle_status register_host(void* device, void* memory, uint64_t bytes, const heddle_call* call) {
+  current_device = device;
   if (device_of(device).manners.lost) return refuse_lost(call);
   const std::lock_guard<std::mutex> lock(pinned_mutex);
   pinned()[static_cast<const char*>(memory)] = bytes;
@@ -334,6 +347,7 @@ int32_t reaches(void* device, void* source) {
 Device* open_device(int32_t index) {
   const std::lock_guard<std::mutex> lock(open_mutex);
   const auto found = open_devices().find(index);
+  if (found != open_devices().end()) current_device = found->second;
   return found == open_devices().end() ? nullptr : found->second;
 }
 

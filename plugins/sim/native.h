@@ -3,6 +3,7 @@
    held and let on, and what was done when. C11.
 
    A device's handle (heddle_create_context.device_handle) points to a pointer to this table, which stays as long as a device is open.
+   As with a vendor's library, a call for a device makes it the current one of its thread.
    Thread mark of all: [any]. Devices are those that the process has open; a call for one that is not answers with null or nothing. */
 #ifndef HEDDLE_SIM_NATIVE_H
 #define HEDDLE_SIM_NATIVE_H
@@ -29,6 +30,7 @@ typedef struct sim_counts {
   uint64_t works, launches, copies, pageable_copies, peer_copies, waits, records, callbacks, synchronizes, queries, allocations;
   uint64_t streams, events; /* that there are now; streams of a program's own, made with create_stream, too */
   uint64_t silences;        /* works that never end, as they were told */
+  uint64_t entries;         /* works that entered the device (HEDDLE_WORK_ENTERS) */
 } sim_counts;
 
 typedef struct sim_native_table {

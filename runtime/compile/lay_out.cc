@@ -133,6 +133,11 @@ void lay_out_graph(Draft& draft) {
   for (uint32_t i = 0; i < count; ++i) graph.finish[i] = finish_of(draft.plan.steps[i]);
 }
 
+bool devices_alone(const Plan& plan) {
+  const auto alone = [](const PlanStep& step) { return step.on_device && !step.late && step.nested.empty(); };
+  return !plan.devices.empty() && std::all_of(plan.steps.begin(), plan.steps.end(), alone);
+}
+
 // What reads or writes on the host, or depends on what is known only while it runs, is waited for.
 bool only_enqueues(const Plan& plan) {
   const auto enqueued = [](const PlanStep& step) {
@@ -164,6 +169,7 @@ Status lay_out(Draft& draft) {
   }
   lay_out_values(draft);
   lay_out_graph(draft);
+  plan.devices_alone = devices_alone(plan);
   plan.only_enqueues = only_enqueues(plan);
   plan.inputs = draft.typed.net.inputs;
   plan.outputs = draft.typed.net.outputs;

@@ -215,6 +215,7 @@ struct Plan {
   bool has_asynchronous_steps = false;          // or steps that suspend
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
   bool has_variable_updates = false;
+  bool devices_alone = false;  // every step is on a device and known before: the threads of a run call nothing else
   bool only_enqueues = false;  // on one stream of one device: of a subnet that is run without waiting
 
   std::string device_of(const PlanStep& step) const { return step.placed == 0 ? host_name : devices[step.placed - 1u].device->name(); }

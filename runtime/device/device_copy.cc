@@ -106,7 +106,8 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
   HEDDLE_TRY(void* const stream, take_stream());
   auto arrival = std::make_unique<Arrival>(*this, stream);
   const heddle_copy copy = {sizeof(copy), kind, destination, source, static_cast<uint64_t>(bytes), nullptr};
-  const heddle_work work = {sizeof(work), 0, UINT64_MAX, nullptr, &copy, nullptr, nullptr, Arrival::come, arrival.get()};
+  const heddle_work work = {sizeof(work),       0, UINT64_MAX, nullptr, &copy, nullptr, nullptr, Arrival::come, arrival.get(),
+                            HEDDLE_WORK_ENTERS, 0};
   const heddle_status status = enqueue(stream, work, &call);
   // A stream that takes no copy has failed, and does not keep synchronize waiting.
   if (status == HEDDLE_OK && !arrival->wait(wait.until)) {

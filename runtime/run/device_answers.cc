@@ -31,6 +31,7 @@ bool DeviceRun::must_look() const {
 }
 
 void DeviceRun::look() {
+  forget_entered();  // other devices are asked, and other code was, before
   for (uint32_t d = 0; d < sides_.size(); ++d) {
     Side& side = sides_[d];
     if (!side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;

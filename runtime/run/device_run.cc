@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "schedule/run_control.h"
+#include "schedule/worker.h"
 
 namespace heddle {
 
@@ -164,8 +165,28 @@ Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {
 
 // ---------------------------------------------------------------- enqueueing
 
+namespace {
+// Where the calling thread enqueued last, in which of its stays in a run: it has called nothing else since. Null: it may have.
+thread_local const Device* entered = nullptr;
+thread_local uint64_t entered_in = 0;
+}  // namespace
+
+bool DeviceRun::enters(const Device& device) const {
+  const uint64_t stay = worker_stay();
+  const bool alone = stay != 0 && plan_.devices_alone && !observed_;
+  if (alone && entered == &device && entered_in == stay) return false;
+  entered = alone ? &device : nullptr;
+  entered_in = stay;
+  return true;
+}
+
+void DeviceRun::forget_entered() {
+  entered = nullptr;
+}
+
 heddle_status DeviceRun::enqueue(Device& device, void* stream, heddle_work work, uint64_t label, const heddle_call* call) {
   work.struct_size = sizeof(work);
+  work.flags = enters(device) ? uint32_t{HEDDLE_WORK_ENTERS} : 0u;
   work.label = label;
   return device.enqueue(stream, work, call);
 }

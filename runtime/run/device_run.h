@@ -155,6 +155,9 @@ class DeviceRun {
   void ask(Side& side, uint32_t stream);
   void look_at_answers();
   bool all_given();
+  // Whether what this thread is about to enqueue there enters the device (HEDDLE_WORK_ENTERS).
+  bool enters(const Device& device) const;
+  static void forget_entered();
   heddle_status enqueue(Device& device, void* stream, heddle_work work, uint64_t label, const heddle_call* call);
   // True when `given` is within `ns`, asked under the lock.
   template <class Given>

@@ -146,8 +146,8 @@ void Execution::end_soon(void* self, bool all) {
 // While nothing but asynchronous steps is left: what they use may break without their being told.
 void Execution::look(void* self) {
   auto& execution = *static_cast<Execution*>(self);
-  if (execution.devices_) execution.devices_->look();
   const Status broken = execution.resources_->poll();
+  if (execution.devices_) execution.devices_->look();
   if (broken.ok()) return;
   execution.pending_.blame(execution.failures_, broken.diagnostic().message);
   request_stop(execution.scope_.control().stop, stop_failed);
@@ -303,6 +303,7 @@ Status Execution::run(const RunSettings& settings) {
 
 Status Execution::enqueue(const RunSettings& settings) {
   HEDDLE_CHECK(open(settings));
+  const WorkerScope alone = scheduler_.alone();
   Status status;
   for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
     if (plan_->steps[i].on_device->kind == DeviceWork::Kind::fence) continue;

@@ -4,6 +4,7 @@ namespace heddle {
 namespace {
 thread_local uint32_t current_worker = 0;
 thread_local const void* current_run = nullptr;
+thread_local uint64_t stays = 0;
 }  // namespace
 
 uint32_t worker_index() noexcept {
@@ -12,14 +13,19 @@ uint32_t worker_index() noexcept {
 uint32_t worker_index(const void* of) noexcept {
   return current_run == of ? current_worker : no_worker;
 }
+uint64_t worker_stay() noexcept {
+  return current_run ? stays : 0;
+}
 
 WorkerScope::WorkerScope(uint32_t index, const void* of) noexcept : index_before_(current_worker), of_before_(current_run) {
   current_worker = index;
   current_run = of;
+  ++stays;
 }
 WorkerScope::~WorkerScope() {
   current_worker = index_before_;
   current_run = of_before_;
+  ++stays;
 }
 
 }  // namespace heddle

@@ -14,6 +14,10 @@ uint32_t worker_index() noexcept;
 // Of the run `of`, anything that stands for it; no_worker: this thread does not work for it now.
 uint32_t worker_index(const void* of) noexcept;
 
+// Which stay of this thread in a run it is, counted by thread: a number for as long as the thread works for the innermost run without
+// leaving it or entering another. 0 outside of runs.
+uint64_t worker_stay() noexcept;
+
 // Makes the calling thread worker `index` of the run `of` until the scope ends.
 class WorkerScope {
  public:

@@ -42,16 +42,6 @@ heddle_status with_current(void* handle, const heddle_call* call, const F& body)
   });
 }
 
-// Waits and records need no current device (Programming Guide, Stream and Event Behavior); but a thread that has none yet gets the first,
-// and a context of it, by its first call.
-Status have_some_device(const Device& device) {
-  static thread_local bool has = false;
-  if (has) return {};
-  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
-  has = true;
-  return {};
-}
-
 // ---------------------------------------------------------------- devices
 
 heddle_status count(int32_t* devices, const heddle_call* call) {
@@ -291,10 +281,6 @@ Staging& staging_of(Device& device, cudaStream_t stream) {
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
   constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/pinned_staging.h)
   const bool is_between = asked.kind == HEDDLE_COPY_DEVICE_TO_DEVICE && asked.source_device && asked.source_device != &device;
-  // "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
-  // current context. This is not necessary for cudaMemcpyPeerAsync" (Programming Guide, Stream Ordered Memory Allocator: cudaMemcpyAsync
-  // Current Context/Device Sensitivity). A value goes by a launch, which sees to it itself.
-  if (!is_between && asked.kind != HEDDLE_COPY_VALUE_TO_DEVICE) HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
   switch (asked.kind) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
       return store_value(device, stream, asked.destination, asked.source, asked.bytes);
@@ -329,10 +315,14 @@ Status enqueue_now(Device& device, cudaStream_t stream, const heddle_work& work)
   return {};
 }
 
+// Launches want their stream's device to be current (Programming Guide, Multi-Device System: Stream and Event Behavior), and so do copies:
+// "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
+// current context. This is not necessary for cudaMemcpyPeerAsync" (Stream Ordered Memory Allocator: cudaMemcpyAsync Current Context/Device
+// Sensitivity). It is made current where the host says that it may not be; kernels, which run between two of these calls, leave it so.
 heddle_status enqueue(void* handle, void* stream, const heddle_work* work, const heddle_call* call) {
   return with(handle, call, [&](Device& device) -> Status {
     auto* const s = static_cast<cudaStream_t>(stream);
-    HEDDLE_PLUGIN_CHECK(have_some_device(device));
+    if ((work->flags & HEDDLE_WORK_ENTERS) != 0) HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
     if (device.blocking) device.stream_of(s).label = work->label;
     HEDDLE_PLUGIN_CHECK(enqueue_on(device, s, [&] { return enqueue_now(device, s, *work); }));
     return work->callback ? device.poller.notify(s, work->callback, work->user) : Status();

@@ -44,7 +44,6 @@ Status StreamHandle::execute(const PlannedCall& call, void* const* addresses, vo
   VariantPack& pack = pack_of(call);
   HEDDLE_PLUGIN_CHECK(pack.bind(call.ids, addresses, call.count, workspace));
   Status status = enqueue_on(device_, stream_, [&]() -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device_.index);
     const cudnnStatus_t executed = Api::get().cudnnBackendExecute(handle_.get(), call.plan.descriptor().get(), pack.descriptor().get());
     return executed == CUDNN_STATUS_SUCCESS ? Status() : failed("cudnnBackendExecute", executed);
   });

@@ -176,7 +176,6 @@ Status MatrixProduct::enqueue(Device& device, cublasLtHandle_t handle, const Ope
   const bool wide = shape_.dtype == HEDDLE_F64;
   const void* const c = shape_.has_c ? operands.c : operands.d;
   Status status = enqueue_on(device, stream, [&]() -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
     HEDDLE_CUBLAS_CALL(cublasLtMatmul, handle, description, wide ? static_cast<const void*>(&wide_alpha) : &alpha, operands.a, a_.get(),
                        operands.b, b_.get(), wide ? static_cast<const void*>(&wide_beta) : &beta, c, d_.get(), operands.d, d_.get(),
                        &algorithm_, operands.workspace, workspace_bytes_, stream);

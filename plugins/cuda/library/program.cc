@@ -148,7 +148,6 @@ Status launch(Device& device, cudaKernel_t kernel, Launch shape, const void* par
   config.stream = stream;
   void* arguments[] = {const_cast<void*>(parameters)};
   Status status = enqueue_on(device, stream, [&]() -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
     HEDDLE_CUDA_CALL(cudaLaunchKernelExC, &config, reinterpret_cast<const void*>(kernel), arguments);
     return {};
   });

@@ -30,7 +30,7 @@ class Program {
   const cudaLibrary_t library_;
 };
 
-// One launch on a stream of the device, which becomes current: `parameters` are the bytes of the kernel's one struct, taken during the
+// One launch on a stream of the device, which is current: `parameters` are the bytes of the kernel's one struct, taken during the
 // call.
 struct Launch {
   unsigned int blocks = 1, threads = 1;

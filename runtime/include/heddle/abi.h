@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 17
+#define HEDDLE_ABI_MINOR 18
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x9b7de5e3e6643ad0)
+#define HEDDLE_ABI_HASH UINT64_C(0xd61cbb3f4a0d9fd6)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -282,7 +282,7 @@ enum {
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
   HEDDLE_PORT_MAY_UPDATE = 32u,    /* outputs: may be the next version of a variable, as the net says, that is one of the inputs: its bytes
                                       are those of the input, and the operator hands both to its subnets */
-  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* inputs of an operator that declares a gradient: of real numbers, and it gives this one none */
+  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* inputs of real numbers that no gradient goes through: the operator's, where it has one, gives it none */
 };
 
 #define HEDDLE_ALIAS_ANY (-2)
@@ -374,8 +374,11 @@ typedef struct heddle_gradient_node {
   const heddle_attribute* const* attributes; /* null-terminated list, or null */
 } heddle_gradient_node;
 
-/* Handles with which a gradient callback builds what attributes decide: one for each port of the operator at least, 0 where the node has
-   nothing there. */
+/* Of heddle_gradient_builder::sparse: no index comes twice, they ascend. */
+enum { HEDDLE_SPARSE_UNIQUE = 1u, HEDDLE_SPARSE_SORTED = 2u };
+
+/* Handles with which a gradient callback builds what attributes or types decide: one for each port of the operator at least, 0 where the
+   node has nothing there. A callback is called when a net is derived, before any extent is known: what it emits must fit every shape. */
 typedef uint64_t heddle_value_handle; /* 0: absent */
 typedef struct heddle_gradient_builder {
   uint32_t struct_size;
@@ -393,6 +396,20 @@ typedef struct heddle_gradient_builder {
                         const heddle_value_handle* inputs, uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count,
                         const heddle_attribute* const* attributes, uint32_t attribute_count);
   const heddle_call* call;
+  const struct heddle_operator* op;
+  /* By port; null: absent. Dtype and rank hold for every run, dims where they are not -1. */
+  const heddle_type* const* input_types;
+  const heddle_type* const* output_types;
+  const uint8_t* wanted; /* by input: whether its gradient is asked for; others may stay 0, and cost what they take if they do not */
+  /* Adds a constant of that type, all of whose dims are known; its bytes are copied. */
+  heddle_status (*constant)(const struct heddle_gradient_builder* builder, const heddle_type* type, const void* data,
+                            heddle_value_handle* value);
+  /* In the place of input_gradients[input], of a table that rows were taken from: what came back for each row that was, in `values` of
+     [n, row...], beside `indices` of [n], i32 or i64, into the table's axis 0. Flags: HEDDLE_SPARSE_*. */
+  heddle_status (*sparse)(const struct heddle_gradient_builder* builder, uint32_t input, heddle_value_handle indices,
+                          heddle_value_handle values, uint32_t flags);
+  /* An output of the forward operator that the net may not have asked for, a mask or a mean: then it does from now on. */
+  heddle_status (*output)(const struct heddle_gradient_builder* builder, uint32_t output, heddle_value_handle* value);
 } heddle_gradient_builder;
 typedef heddle_status (*heddle_gradient_function)(const heddle_gradient_builder* builder);
 

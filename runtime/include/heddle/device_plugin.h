@@ -97,6 +97,12 @@ typedef struct heddle_copy {
   void* source_device;
 } heddle_copy;
 
+/* Of heddle_work::flags. What the vendor's libraries keep for each thread (CUDA: the current device) is to be set anew: this is the first
+   call of `enqueue` for the device on its thread, or other code may have run there since the last one. Without it only host code that
+   touches no such thing has, and kernels of the device's own, which enqueue between two of these calls and need not set it either; they
+   leave it as it is. */
+enum { HEDDLE_WORK_ENTERS = 1u << 0 };
+
 /* What is enqueued at once, in this order: waits, a copy or a launch, a record, a callback. When the call fails the callback is not
    called, and how much of the rest was enqueued does not matter. The struct and what it points to stay during the call only. */
 typedef struct heddle_work {
@@ -109,6 +115,8 @@ typedef struct heddle_work {
   void* record;                    /* an event of the stream's device, or null */
   heddle_stream_callback callback; /* or null */
   void* user;
+  uint32_t flags; /* HEDDLE_WORK_* */
+  uint32_t reserved;
 } heddle_work;
 
 /* ---------------------------------------------------------------- the backend */

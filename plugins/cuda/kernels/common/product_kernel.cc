@@ -229,13 +229,7 @@ Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
   const heddle_tensor& y = *context.outputs[0];
   const auto width = static_cast<int64_t>(byte_width(y.dtype));
   const auto at = [&](const void* data, int64_t elements) { return static_cast<const char*>(data) + elements * width; };
-  if (parts_.empty()) {
-    HEDDLE_PLUGIN_CHECK(enqueue_on(device(), stream, [&]() -> Status {
-      HEDDLE_CUDA_CALL(cudaSetDevice, device().index);
-      HEDDLE_CUDA_CALL(cudaMemsetAsync, y.data, 0, y.byte_size, stream);
-      return {};
-    }));
-  }
+  if (parts_.empty()) HEDDLE_PLUGIN_CHECK(fill_zero(context, y.data, y.byte_size));
   MatrixProduct::Operands operands;
   operands.alpha = alpha_;
   operands.beta = beta_;
