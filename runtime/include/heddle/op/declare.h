@@ -12,6 +12,7 @@
 #include "heddle/op/attributes.h"
 #include "heddle/op/contexts.h"
 #include "heddle/op/dtypes.h"
+#include "heddle/op/gradient.h"
 #include "heddle/op/guard.h"
 #include "heddle/op/kernel_data.h"
 #include "heddle/op/shape_rules.h"
@@ -78,9 +79,7 @@ class Op {
     return *this;
   }
   // An output with a dtype of its own.
-  Op& out_as(const char* name, heddle_dtype dtype, ShapeRule rule = {}) {
-    return out(name, rule, HEDDLE_DTYPE_BIT(dtype), nullptr);
-  }
+  Op& out_as(const char* name, heddle_dtype dtype, ShapeRule rule = {}) { return out(name, rule, HEDDLE_DTYPE_BIT(dtype), nullptr); }
   Op& optional_out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     out(name, rule, set, variable);
     outputs_.back().flags |= HEDDLE_PORT_OPTIONAL;
@@ -166,6 +165,11 @@ class Op {
     return *this;
   }
   Op& gradient(heddle_gradient_function callback) { return set(gradient_callback_, callback); }
+  // The same where attributes or types decide (heddle/op/gradient.h).
+  template <Status (*F)(GradientContext&)>
+  Op& gradient() {
+    return set(gradient_callback_, detail::call_gradient<F>);
+  }
   // What one run costs, from shapes alone: shown by plan and bench, and the scheduler's first guess for kernels that declare none.
   // Pointwise operators have it from their expression.
   template <void (*F)(CostContext&)>

@@ -101,7 +101,12 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
 struct BuilderCall : HostCall {
   heddle_gradient_builder abi = {};
   const RegistrySnapshot* registry = nullptr;
+  const OperatorCall* forward = nullptr;
   Blobs values;  // by handle - 1
+  struct Rows {
+    std::shared_ptr<const Blob> indices, values;
+  };
+  std::map<uint32_t, Rows> rows;  // by input: of those that were given by rows
 
   heddle_value_handle add(const std::shared_ptr<const Blob>& value) {
     if (!value) return 0;
@@ -142,10 +147,89 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
   return HEDDLE_OK;
 }
 
+heddle_status constant(const heddle_gradient_builder* abi, const heddle_type* type, const void* data, heddle_value_handle* value) {
+  const Shape shape(type->dims, type->rank);
+  *value = builder_of(*abi).add(Blob::copy_of(static_cast<DType>(type->dtype), shape, data));
+  return HEDDLE_OK;
+}
+
+heddle_status sparse(const heddle_gradient_builder* abi, uint32_t input, heddle_value_handle indices, heddle_value_handle values,
+                     uint32_t) {
+  BuilderCall& builder = builder_of(*abi);
+  if (input < abi->input_count && indices > 0 && values > 0 && indices <= builder.values.size() && values <= builder.values.size()) {
+    builder.rows[input] = {builder.values[indices - 1], builder.values[values - 1]};
+    return HEDDLE_OK;
+  }
+  builder.set_error(HEDDLE_ERROR_INVALID, fmt::format("gives input {} rows by handles that stand for no value", input));
+  return HEDDLE_ERROR_INVALID;
+}
+
+// The forward operator has run without it: it runs again, with it.
+heddle_status output(const heddle_gradient_builder* abi, uint32_t index, heddle_value_handle* value) {
+  BuilderCall& builder = builder_of(*abi);
+  if (index < abi->output_count && abi->outputs[index] != 0) return *value = abi->outputs[index], HEDDLE_OK;
+  OperatorCall again = *builder.forward;
+  again.output_count = std::max<size_t>(again.output_count, index + 1);
+  auto ran = run_operator(*builder.registry, again);
+  if (!ran.ok()) {
+    builder.set_error(HEDDLE_ERROR_INVALID, ran.status().text());
+    return HEDDLE_ERROR_INVALID;
+  }
+  *value = builder.add((*ran)[index]);
+  return HEDDLE_OK;
+}
+
+template <class T>
+void add_row(std::byte* sums, const std::byte* row, int64_t length) {
+  for (int64_t i = 0; i < length; ++i) reinterpret_cast<T*>(sums)[i] += reinterpret_cast<const T*>(row)[i];
+}
+
+// The dense gradient of `table`; null: they are not rows of it.
+std::shared_ptr<const Blob> sum_of_rows(const BuilderCall::Rows& rows, const Blob& table) {
+  const Blob &indices = *rows.indices, &values = *rows.values;
+  const bool wide = table.dtype == DType::f64;
+  if ((!wide && table.dtype != DType::f32) || values.dtype != table.dtype || table.shape.rank() == 0 ||
+      (indices.dtype != DType::i64 && indices.dtype != DType::i32) || indices.shape.rank() != 1)
+    return nullptr;
+  const int64_t bound = table.shape[0], count = indices.shape.element_count();
+  const int64_t length = bound == 0 ? 0 : table.shape.element_count() / bound;
+  if (values.shape.element_count() != count * length) return nullptr;
+  std::byte* data = nullptr;
+  auto dense = Blob::allocate(table.dtype, table.shape, &data);
+  const int64_t row_bytes = length * byte_width(table.dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at =
+        indices.dtype == DType::i64 ? reinterpret_cast<const int64_t*>(indices.data)[i] : reinterpret_cast<const int32_t*>(indices.data)[i];
+    if (at < 0 || at >= bound) return nullptr;
+    (wide ? add_row<double> : add_row<float>)(data + at * row_bytes, values.data + i * row_bytes, length);
+  }
+  return dense;
+}
+
+heddle_type type_of(const Blob& blob) {
+  heddle_type type = {};
+  type.struct_size = sizeof(type);
+  type.dtype = static_cast<heddle_dtype>(blob.dtype);
+  type.rank = blob.shape.rank();
+  type.bounded_axis = -1;
+  for (int d = 0; d < type.rank; ++d) type.dims[d] = blob.shape[d];
+  return type;
+}
+
+// Those of values, null where there is none; the types lie in `types`.
+std::vector<const heddle_type*> types_of(const Blobs& blobs, std::vector<heddle_type>& types) {
+  types.resize(blobs.size());
+  std::vector<const heddle_type*> pointers(blobs.size(), nullptr);
+  for (size_t i = 0; i < blobs.size(); ++i)
+    if (blobs[i]) types[i] = type_of(*blobs[i]), pointers[i] = &types[i];
+  return pointers;
+}
+
 Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
                        const Blobs& output_gradients) {
   BuilderCall builder;
   builder.registry = &registry;
+  builder.forward = &call;
   const AttributeTable table(schema, call.attributes);
   // A handle for each port, though the call leaves out the last ones.
   std::vector<heddle_value_handle> x, y, dy, dx(std::max<size_t>(call.inputs.size(), schema.op->input_count), 0);
@@ -166,6 +250,18 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
   abi.input_gradients = dx.data();
   abi.attributes = table.data();
   abi.emit = emit;
+  abi.op = schema.op;
+  std::vector<heddle_type> input_types, output_types;
+  Blobs inputs = call.inputs;
+  inputs.resize(dx.size());
+  const std::vector<const heddle_type*> types_in = types_of(inputs, input_types), types_out = types_of(outputs, output_types);
+  const std::vector<uint8_t> wanted(dx.size(), 1);
+  abi.input_types = types_in.data();
+  abi.output_types = types_out.data();
+  abi.wanted = wanted.data();
+  abi.constant = constant;
+  abi.sparse = sparse;
+  abi.output = output;
   Gradients result;
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
@@ -183,6 +279,12 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
       return result;
     }
     result.of_inputs.push_back(dx[i] == 0 ? nullptr : builder.values[dx[i] - 1]);
+  }
+  for (const auto& [input, rows] : builder.rows) {
+    if (inputs[input]) result.of_inputs[input] = sum_of_rows(rows, *inputs[input]);
+    if (result.of_inputs[input]) continue;
+    result.wrong = fmt::format("its gradient of input {} is no rows of it", input);
+    return result;
   }
   result.of_inputs.resize(call.inputs.size());  // ports that the call leaves out have no gradient to compare
   return result;
