@@ -44,6 +44,8 @@ void RunVariables::note_use(const Operand& operand, bool updated) {
 Status RunVariables::enter(Turns::Hold& turn, const Interruption& until) {
   HEDDLE_CHECK(store_->enter(turn, plan_.has_variable_updates ? Turns::Use::alone : Turns::Use::shared, until));
   HEDDLE_CHECK(store_->whole());
+  for (const Use& use : uses_)
+    if (use.updated) store_->mark_trained(use.variable);
   return store_->has_homes() ? freshen(until) : Status();
 }
 

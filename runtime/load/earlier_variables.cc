@@ -5,10 +5,6 @@
 namespace heddle {
 namespace {
 
-bool has_content(const Content& content) {
-  return content.blob || !content.reference.file.empty();
-}
-
 bool same_content(const Content& a, const Content& b) {
   if (a.blob && b.blob)
     return a.blob == b.blob ||
@@ -24,14 +20,17 @@ void EarlierVariables::add(const Net& net) {
 
 bool EarlierVariables::have(const Variable& variable) const {
   const auto found = by_name_.find(variable.name);
-  return found != by_name_.end() && found->second->type == variable.type && same_content(found->second->initial, variable.initial);
+  return found != by_name_.end() && found->second->type == variable.type && found->second->initializer == variable.initializer &&
+         same_content(found->second->initial, variable.initial);
 }
 
 void EarlierVariables::complete(Net& net) const {
   for (Variable& variable : net.variables) {
-    if (has_content(variable.initial)) continue;
+    if (variable.initial.any() || !variable.initializer.empty()) continue;
     const auto found = by_name_.find(variable.name);
-    if (found != by_name_.end() && found->second->type == variable.type) variable.initial = found->second->initial;
+    if (found == by_name_.end() || found->second->type != variable.type) continue;
+    variable.initial = found->second->initial;
+    variable.initializer = found->second->initializer;
   }
 }
 

@@ -205,6 +205,7 @@ class Decoder {
       type(*variable->type(), symbols, *net, &made.type);
       content(*variable->content(), made.type, &made.initial);
       made.trainable = variable->trainable();
+      text(variable->initializer(), &made.initializer);
       if (stopped_) return;
     }
   }

@@ -128,8 +128,10 @@ class Encoder {
   Offset<file::Variable> variable(const Variable& v, std::map<std::string, int64_t>& symbols, std::vector<std::string>& symbol_names) {
     const TextOffset name = text(v.name);
     const auto type_offset = type(v.type, symbols, symbol_names);
-    const auto content_offset = earlier_.have(v) ? file::CreateContent(builder_) : content(v.initial);
-    return file::CreateVariable(builder_, name, type_offset, content_offset, v.trainable);
+    const bool had = earlier_.have(v);
+    const auto content_offset = had || !v.initial.any() ? file::CreateContent(builder_) : content(v.initial);
+    const TextOffset initializer = had || v.initializer.empty() ? TextOffset() : text(v.initializer);
+    return file::CreateVariable(builder_, name, type_offset, content_offset, v.trainable, initializer);
   }
 
   // Builds what the attribute's value points to, then the attribute itself.

@@ -53,10 +53,10 @@ Result<std::span<const std::byte>> checked_payload(std::span<const std::byte> fi
   return payload;
 }
 
-std::array<std::byte, net_header_bytes> net_header(std::span<const std::byte> payload, size_t net_count) {
+std::array<std::byte, net_header_bytes> net_header(std::span<const std::byte> payload, uint32_t version) {
   std::array<std::byte, net_header_bytes> header = {};
   for (size_t i = 0; i < sizeof(magic); ++i) header[i] = std::byte{magic[i]};
-  put(header, 8, 4, net_count == 1 ? one_net_version : net_format_version);
+  put(header, 8, 4, version);
   put(header, 16, 8, payload.size());
   put(header, 24, 8, checksum(payload));
   return header;

@@ -125,7 +125,13 @@ class JsonWriter {
     text(v.name);
     type(v.type);
     if (v.trainable) out_ += ", \"trainable\": true";
-    if (!earlier_.have(v)) content(v.initial);
+    if (!earlier_.have(v)) {
+      if (!v.initializer.empty()) {
+        out_ += ", \"initializer\": ";
+        text(v.initializer);
+      }
+      if (v.initial.any()) content(v.initial);
+    }
     out_ += '}';
   }
   void value(const Net& net, const Value& v) {

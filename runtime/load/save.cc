@@ -60,7 +60,7 @@ class WeightsPlan {
   // `prefix` leads to the subnet: "loop.body/".
   Status gather(const Net& net, const std::string& prefix) {
     for (const Variable& variable : net.variables)
-      if (!earlier_.have(variable)) HEDDLE_CHECK(place(net, variable.initial, prefix + variable.name));
+      if (variable.initial.any() && !earlier_.have(variable)) HEDDLE_CHECK(place(net, variable.initial, prefix + variable.name));
     for (const Value& value : net.values)
       if (value.kind == Value::Kind::constant) HEDDLE_CHECK(place(net, value.content, prefix + value.name));
     for (const Node& node : net.nodes) {
@@ -120,6 +120,14 @@ class WeightsPlan {
   std::vector<std::pair<WeightReference*, size_t>> unwritten_;  // in placed_, to one of tensors_
 };
 
+// The oldest that has all that the nets need.
+uint32_t format_version(std::span<const Net> nets) {
+  for (const Net& net : nets)
+    for (const Variable& variable : net.variables)
+      if (!variable.initializer.empty()) return initializer_version;
+  return nets.size() == 1 ? one_net_version : several_nets_version;
+}
+
 Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, const ContentReferences& references) {
   if (path.extension() == ".json") {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
@@ -128,7 +136,7 @@ Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, 
   }
   return nets_to_flatbuffer(nets, references, [&](std::span<const std::byte> payload) -> Status {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
-    HEDDLE_CHECK(file.write(net_header(payload, nets.size())));
+    HEDDLE_CHECK(file.write(net_header(payload, format_version(nets))));
     HEDDLE_CHECK(file.write(payload));
     return file.commit();
   });
@@ -191,7 +199,7 @@ Result<std::vector<std::byte>> nets_to_bytes(std::span<const Net> nets, const Li
   HEDDLE_CHECK(check_for_bytes(nets, limits));
   std::vector<std::byte> bytes;
   HEDDLE_CHECK(nets_to_flatbuffer(nets, references_as_loaded, [&](std::span<const std::byte> payload) -> Status {
-    const auto header = net_header(payload, nets.size());
+    const auto header = net_header(payload, format_version(nets));
     bytes.reserve(header.size() + payload.size());
     bytes.assign(header.begin(), header.end());
     bytes.insert(bytes.end(), payload.begin(), payload.end());

@@ -167,8 +167,7 @@ class StructureCheck {
   }
 
   void check_variables() {
-    for (const Variable& variable : net_.variables)
-      add_about(check_content(variable.initial, variable.type, limits_), "variable", variable.name);
+    for (const Variable& variable : net_.variables) add_about(check_variable(variable, limits_), "variable", variable.name);
     std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> versions;  // variable, version, value
     for (uint32_t i = 0; i < net_.values.size(); ++i) {
       const Value& value = net_.values[i];

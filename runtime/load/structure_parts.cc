@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/reserved_dtypes.h"
 #include "base/text.h"
+#include "net/initializer.h"
 
 namespace heddle {
 namespace {
@@ -105,6 +106,17 @@ Status check_content(const Content& content, const DeclaredType& type, const Lim
     return Status(Code::shape_mismatch, fmt::format("its content is {} {}, which is not its declared type", to_string(content.blob->dtype),
                                                     content.blob->shape.text()));
   return {};
+}
+
+Status check_variable(const Variable& variable, const Limits& limits) {
+  if (variable.initializer.empty()) return check_content(variable.initial, variable.type, limits);
+  HEDDLE_CHECK(check_text(variable.initializer, "an initializer", limits));
+  HEDDLE_TRY(const Initializer rule, Initializer::parse(variable.initializer));
+  if (variable.initial.any()) HEDDLE_CHECK(check_content(variable.initial, variable.type, limits));
+  HEDDLE_CHECK(check_type(variable.type, limits));
+  const std::optional<Shape> shape = variable.type.fixed_shape();
+  if (!shape || variable.type.dtype == DType::none) return {Code::shape_mismatch, "a variable needs a dtype and constant dims"};
+  return rule.check(variable.type.dtype, *shape);
 }
 
 Status check_attribute(const Attribute& attribute, const Limits& limits) {

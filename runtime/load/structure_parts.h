@@ -20,6 +20,8 @@ Status check_type(const DeclaredType& type, const Limits& limits);
 Status check_blob(const Blob& blob, const Limits& limits);
 // A constant type, and bytes of it or a reference. Errors: as above, weights_missing.
 Status check_content(const Content& content, const DeclaredType& type, const Limits& limits);
+// With content, or a rule that makes it.
+Status check_variable(const Variable& variable, const Limits& limits);
 // Without descending into subnets. Errors: as above, attribute_mismatch.
 Status check_attribute(const Attribute& attribute, const Limits& limits);
 

@@ -26,6 +26,15 @@ DeclaredType DeclaredType::of(DType dtype, const Shape& shape) {
   return type;
 }
 
+std::optional<Shape> DeclaredType::fixed_shape() const {
+  Shape shape;
+  for (const Dim& dim : dims) {
+    if (dim.kind != Dim::Kind::constant) return std::nullopt;
+    shape.push_back(dim.value);
+  }
+  return ranked ? std::optional(shape) : std::nullopt;
+}
+
 std::shared_ptr<Blob> Blob::allocate(DType dtype, const Shape& shape, std::byte** mutable_data) {
   auto blob = std::make_shared<Blob>();
   blob->dtype = dtype;
@@ -114,6 +123,14 @@ ValueId NetBuilder::variable(std::string name, std::shared_ptr<const Blob> initi
   variable.first = variable.last = ValueId(net_.values.size() - 1);
   net_.variables.push_back(std::move(variable));
   return net_.variables.back().first;
+}
+
+ValueId NetBuilder::variable(std::string name, DType dtype, const Shape& shape, std::string initializer, bool trainable) {
+  const ValueId first = variable(std::move(name), nullptr, trainable);
+  Variable& made = net_.variables.back();
+  made.type = net_[first].type = DeclaredType::of(dtype, shape);
+  made.initializer = std::move(initializer);
+  return first;
 }
 
 std::vector<ValueId> NetBuilder::add(std::string type, std::string name, std::vector<ValueId> inputs, size_t output_count,

@@ -44,6 +44,8 @@ struct DeclaredType {
   bool ranked = false;
   std::vector<Dim> dims;
   static DeclaredType of(DType dtype, const Shape& shape);
+  // None: some extent is no number.
+  std::optional<Shape> fixed_shape() const;
   friend bool operator==(const DeclaredType&, const DeclaredType&) = default;
 };
 
@@ -83,6 +85,8 @@ struct WeightReference {
 struct Content {
   std::shared_ptr<const Blob> blob;  // null until weights are attached
   WeightReference reference;
+  // Whether there are bytes, or a file says where.
+  bool any() const { return blob || !reference.file.empty(); }
 };
 
 // An attribute's value. Tensors are blobs; subnets share ownership because copies of a node share them.
@@ -138,8 +142,9 @@ struct Variable {
   std::string name;
   DeclaredType type;
   Content initial;
-  ValueId first;  // version 0
-  ValueId last;   // the version left after a run
+  std::string initializer;  // a rule for the first content (net/initializer.h); empty: none. Of no use while there is content
+  ValueId first;            // version 0
+  ValueId last;             // the version left after a run
   bool trainable = false;
 };
 
@@ -197,6 +202,8 @@ class NetBuilder {
   ValueId constant_float(std::string name, float value);                        // f32 scalar
   // Version 0 of a new variable.
   ValueId variable(std::string name, std::shared_ptr<const Blob> initial, bool trainable = false);
+  // The same without content, filled by a rule (net/initializer.h).
+  ValueId variable(std::string name, DType dtype, const Shape& shape, std::string initializer, bool trainable = false);
   // One node; outputs named `name` when there is one, else `name:<i>`. Empty domain: ONNX's.
   std::vector<ValueId> add(std::string type, std::string name, std::vector<ValueId> inputs, size_t output_count = 1,
                            std::vector<Attribute> attributes = {}, std::string domain = {});

@@ -118,8 +118,9 @@ class NetPrinter {
     if (input != net_.inputs.end())  // of a subnet: the net's around it
       line(fmt::format("variable {}: input {}{}", word(v.name), input - net_.inputs.begin(), last));
     else
-      line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type), content_text(v.initial),
-                       v.trainable ? " trainable" : "", last));
+      line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type),
+                       v.initial.any() || v.initializer.empty() ? content_text(v.initial) : v.initializer, v.trainable ? " trainable" : "",
+                       last));
   }
 
   std::string value(ValueId id, bool with_type) const {

@@ -432,6 +432,11 @@ Status Session::write_variable(const std::string& name, const TensorView& value,
   return impl_->variables->write(i, value.data, Interruption(deadline_of(options)));
 }
 
+Status Session::initialize(uint64_t seed, bool overwrite, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  return impl_->variables->initialize(seed, overwrite, Interruption(deadline_of(options)));
+}
+
 int64_t Session::variable_bytes() const {
   return impl_->variables->bytes();
 }

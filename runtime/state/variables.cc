@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/text.h"
+#include "net/initializer.h"
 
 namespace heddle {
 
@@ -27,16 +29,29 @@ Status disagree(Code code, const Net& net, const Variable& variable, const Share
           "give it another name in one of them"};
 }
 
-std::string type_text(const Blob& blob) {
-  return fmt::format("{}{}", to_string(blob.dtype), blob.shape.text());
+std::string type_text(const DeclaredType& type) {
+  return fmt::format("{}{}", to_string(type.dtype), type.fixed_shape().value_or(Shape()).text());
+}
+
+bool says_nothing(const Variable& variable) {
+  return !variable.initial.blob && variable.initializer.empty();
+}
+
+void fill(const std::string& initializer, const Blob& blob, const std::string& name, uint64_t seed, std::byte* data) {
+  const Result<Initializer> rule = Initializer::parse(initializer);  // checked when the net was loaded
+  if (rule.ok()) rule->fill(blob.dtype, blob.shape, name, seed, data);
 }
 
 // What two nets say of a variable that both have. Content is compared where both have some: a copy that was changed is no longer the same.
 Status check_agreement(const Net& net, const Variable& variable, const Shared& other) {
   const std::shared_ptr<const Blob>&one = variable.initial.blob, &two = other.variable->initial.blob;
+  const DeclaredType &type = variable.type, &others = other.variable->type;
+  if (type.dtype != others.dtype) return disagree(Code::dtype_mismatch, net, variable, other, type_text(type));
+  if (type != others) return disagree(Code::shape_mismatch, net, variable, other, type_text(type));
+  if (!one && !two && variable.initializer != other.variable->initializer && !variable.initializer.empty() &&
+      !other.variable->initializer.empty())
+    return disagree(Code::weights_mismatch, net, variable, other, fmt::format("filled by {}", variable.initializer));
   if (!one || !two || one == two) return {};
-  if (one->dtype != two->dtype) return disagree(Code::dtype_mismatch, net, variable, other, type_text(*one));
-  if (one->shape != two->shape) return disagree(Code::shape_mismatch, net, variable, other, type_text(*one));
   if (one->bytes > 0 && std::memcmp(one->data, two->data, static_cast<size_t>(one->bytes)) != 0)
     return {Code::weights_mismatch,
             fmt::format("variable {} begins with other numbers in net {} than in net {}", quoted(variable.name), quoted(net.name),
@@ -47,7 +62,7 @@ Status check_agreement(const Net& net, const Variable& variable, const Shared& o
 
 }  // namespace
 
-Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets) {
+Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets, uint64_t seed) {
   std::vector<Shared> all;
   std::unordered_map<std::string_view, size_t> known;
   for (const Net* net : nets)
@@ -59,20 +74,25 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
       }
       Shared& other = all[at->second];
       HEDDLE_CHECK(check_agreement(*net, variable, other));
-      if (!other.variable->initial.blob) other = {net, &variable};
+      if ((!other.variable->initial.blob && variable.initial.blob) || says_nothing(*other.variable)) other = {net, &variable};
     }
   auto store = std::make_shared<VariableStore>();
   for (const Shared& shared : all) {
-    const std::shared_ptr<const Blob>& initial = shared.variable->initial.blob;
+    const Variable& variable = *shared.variable;
+    const std::shared_ptr<const Blob>& initial = variable.initial.blob;
+    const std::optional<Shape> shape = variable.type.fixed_shape();
+    if (says_nothing(variable) || !shape)
+      return Status(Code::weights_missing, fmt::format("variable {} has no initial content", quoted(variable.name)),
+                    "load the net with its weights, or give the variable an initializer");
+    Entry& entry = store->entries_.emplace_back();
+    entry.name = variable.name;
+    entry.initializer = variable.initializer;
+    entry.trained = initial != nullptr;  // somewhere, before
+    entry.blob = Blob::allocate(variable.type.dtype, *shape, &entry.data);
     if (!initial)
-      return Status(Code::weights_missing, fmt::format("variable {} has no initial content", quoted(shared.variable->name)),
-                    "load the net with its weights");
-    Entry entry;
-    entry.name = shared.variable->name;
-    auto blob = Blob::allocate(initial->dtype, initial->shape, &entry.data);
-    if (blob->bytes > 0) std::memcpy(entry.data, initial->data, static_cast<size_t>(blob->bytes));
-    entry.blob = std::move(blob);
-    store->entries_.push_back(std::move(entry));
+      fill(entry.initializer, *entry.blob, entry.name, seed, entry.data);
+    else if (initial->bytes > 0)
+      std::memcpy(entry.data, initial->data, static_cast<size_t>(initial->bytes));
   }
   return store;
 }
@@ -94,6 +114,24 @@ Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, const Interruptio
   return unanswered_ ? unanswered_->status() : Status();
 }
 
+Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interruption& until) {
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
+  for (const Entry& e : entries_)
+    if (!overwrite && !e.initializer.empty() && e.trained)
+      return {Code::hazard, fmt::format("variable {} was written since it was initialised", quoted(e.name)),
+              "say that it is to be overwritten, or open another session"};
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Entry& e = entries_[i];
+    if (e.initializer.empty()) continue;
+    fill(e.initializer, *e.blob, e.name, seed, e.data);
+    e.torn = false;
+    written(i, nullptr);
+    e.trained = false;
+  }
+  return {};
+}
+
 Status VariableStore::read(size_t i, void* destination, const Interruption& until) const {
   const Entry& e = entries_[i];
   Turns::Hold turn;
@@ -109,6 +147,7 @@ Status VariableStore::write(size_t i, const void* source, const Interruption& un
   HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
   if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
   e.torn = false;
+  e.trained = true;
   written(i, nullptr);
   return {};
 }

@@ -23,9 +23,12 @@ namespace heddle {
 class VariableStore : public std::enable_shared_from_this<VariableStore> {
  public:
   // Buffers for the variables of all `nets`, in the order in which their names come first, filled with the content that the first net has
-  // which has any. Errors: weights_missing when none has; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets, when two
-  // disagree.
-  static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets);
+  // which has any, or by the initializer of the first that has one, from `seed`. Errors: weights_missing when none has either;
+  // dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets, when two disagree.
+  static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets, uint64_t seed = 0);
+  // Fills those that have an initializer by it, in turn with runs. Errors: hazard, naming one that was written since it was made, with
+  // `overwrite` never; those of write().
+  Status initialize(uint64_t seed, bool overwrite, const Interruption& until = {});
 
   size_t size() const { return entries_.size(); }
   std::vector<std::string> names() const;
@@ -60,6 +63,7 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   }
   // In a turn alone.
   void mark_torn(size_t i) { entries_[i].torn = true; }
+  void mark_trained(size_t i) { entries_[i].trained = true; }
   // In a turn alone: a device that does not answer may still write some of them. Turns are busy until it does.
   void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
   // Ok, or Code::hazard naming the torn variable; device_lost where the newest content went with a device.
@@ -79,6 +83,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
     std::shared_ptr<const Blob> blob;
     std::byte* data = nullptr;
     bool torn = false;
+    std::string initializer;     // empty: none
+    bool trained = false;        // it had content, or was written since it was filled; by those in a turn alone
     mutable bool stale = false;  // the host's bytes
     std::vector<std::unique_ptr<Home>> homes;
   };

@@ -137,13 +137,56 @@ TEST(SeveralNets, ChangedBytesNeverMakeBrokenNets) {
     for (const unsigned char change : {0x01, 0x80, 0xff}) {
       std::vector<std::byte> bytes = good;
       bytes[at] ^= std::byte{change};
-      const auto header = net_header(std::span(bytes).subspan(net_header_bytes), 2);
+      const auto header = net_header(std::span(bytes).subspan(net_header_bytes), several_nets_version);
       std::copy(header.begin(), header.end(), bytes.begin());
       const auto nets = load_nets_bytes(bytes, "");
       if (nets.ok()) {
         EXPECT_TRUE(check_whole_nets(*nets, {}).ok()) << at;
       }
     }
+}
+
+TEST(Initializers, GoThroughBothFormsAndRaiseTheVersion) {
+  NetBuilder b("filled");
+  b.output(b.add1("Neg", "minus", {b.variable("w", DType::f32, Shape{2, 3}, "kaiming_normal(1, fan_out)", true)}));
+  const Net net = b.finish();
+  const auto bytes = nets_to_bytes({&net, 1});
+  ASSERT_TRUE(bytes.ok()) << bytes.status().text();
+  EXPECT_EQ(std::to_integer<uint32_t>((*bytes)[8]), initializer_version);
+  const auto loaded = load_net_bytes(*bytes, "");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().text();
+  EXPECT_EQ(loaded->variables[0].initializer, "kaiming_normal(1, fan_out)");
+  EXPECT_FALSE(loaded->variables[0].initial.any());
+  const std::string text = text_of(*loaded);
+  EXPECT_NE(text.find("\"trainable\": true, \"initializer\": \"kaiming_normal(1, fan_out)\"}"), std::string::npos) << text;
+  const TemporaryFolder folder;
+  ASSERT_TRUE(save_net(*loaded, folder.path() / "net.json").ok());
+  const auto again = load_net(folder.path() / "net.json");
+  ASSERT_TRUE(again.ok()) << again.status().text();
+  EXPECT_EQ(*nets_to_bytes({&*again, 1}), *bytes);
+}
+
+TEST(Initializers, AreTheEarlierNetsWhereALaterOneSaysNothing) {
+  std::vector<Net> nets;
+  for (const char* name : {"train", "test"}) {
+    NetBuilder b(name);
+    b.output(b.add1("Neg", "minus", {b.variable("w", DType::f32, Shape{3}, "normal(0, 1)", true)}));
+    nets.push_back(b.finish());
+  }
+  const auto bytes = nets_to_bytes(nets);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().text();
+  const auto loaded = load_nets_bytes(*bytes, "");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().text();
+  for (const Net& net : *loaded) EXPECT_EQ(net.variables[0].initializer, "normal(0, 1)") << net.name;
+  EXPECT_EQ(*nets_to_bytes(*loaded), *bytes);
+}
+
+TEST(Initializers, ThoseThatAreNoneAreRefusedWithTheVariable) {
+  NetBuilder b("wrong");
+  b.output(b.add1("Neg", "minus", {b.variable("w", DType::f32, Shape{2}, "zeros")}));
+  const Status status = nets_to_bytes(std::vector<Net>{b.finish()}).status();
+  EXPECT_NE(status.text().find("\"zeros\" is no initializer"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("\"w\""), std::string::npos) << status.text();
 }
 
 }  // namespace

@@ -215,5 +215,65 @@ TEST(Models, OptionsAreForTheNetsThatHaveThem) {
   EXPECT_FALSE(session.ok() && session->prepare().ok()) << "nobody has it";
 }
 
+// ---------------------------------------------------------------- variables without content
+
+Net without_content(const std::string& name = "train") {
+  NetBuilder b(name);
+  const ValueId w = b.variable("w", DType::f32, Shape{3}, "normal(0, 1)", true);
+  const ValueId gradient = b.input("gradient", DType::f32, Shape{3}), rate = b.constant_float("rate", 1);
+  b.output(b.add1("SgdUpdate", "next_w", {w, gradient, rate}, {}, "heddle"));
+  b.updates(b.net().outputs[0], w);
+  return b.finish();
+}
+
+std::vector<float> w_of(const Session& session) {
+  const auto w = session.read_variable("w");
+  EXPECT_TRUE(w.ok()) << w.status().text();
+  return w.ok() ? floats_of(*w) : std::vector<float>();
+}
+
+TEST(Models, AVariableWithoutContentIsFilledByItsRuleAndTheSeed) {
+  SessionOptions options;
+  options.seed = 7;
+  const Session one = open(runtime(), without_content(), options), same = open(runtime(3), without_content(), options);
+  options.seed = 8;
+  const Session other = open(runtime(), without_content(), options);
+  EXPECT_EQ(w_of(one), w_of(same));
+  EXPECT_NE(w_of(one), w_of(other));
+}
+
+TEST(Models, FillingAgainDoesNotOverwriteWhatWasTrainedUnlessTold) {
+  SessionOptions options;
+  options.seed = 7;
+  Session session = open(runtime(), without_content(), options);
+  const std::vector<float> first = w_of(session);
+  ASSERT_TRUE(session.initialize(8).ok());  // nothing was trained yet
+  EXPECT_NE(w_of(session), first);
+  run(session, {1, 2, 3});
+  const std::vector<float> trained = w_of(session);
+  const Status refused = session.initialize(7);
+  EXPECT_EQ(refused.code(), Code::hazard);
+  EXPECT_NE(refused.text().find("variable \"w\" was written since it was initialised"), std::string::npos) << refused.text();
+  EXPECT_EQ(w_of(session), trained);
+  ASSERT_TRUE(session.initialize(7, true).ok());
+  EXPECT_EQ(w_of(session), first);
+}
+
+TEST(Models, ContentGoesBeforeARuleAndTwoRulesAreRefused) {
+  NetBuilder with("with content"), other("other rule");
+  with.output(with.add1("Neg", "minus", {with.variable("w", blob(Shape{3}, 5, 1))}));
+  other.output(other.add1("Neg", "minus", {other.variable("w", DType::f32, Shape{3}, "constant(2)")}));
+  std::vector<Net> nets;
+  nets.push_back(without_content());
+  nets.push_back(with.finish());
+  const auto both = runtime().open(std::move(nets));
+  ASSERT_TRUE(both.ok()) << both.status().text();
+  EXPECT_EQ(w_of(*both), (std::vector<float>{5, 6, 7}));
+  nets.clear();
+  nets.push_back(without_content());
+  nets.push_back(other.finish());
+  EXPECT_EQ(runtime().open(std::move(nets)).status().code(), Code::weights_mismatch);
+}
+
 }  // namespace
 }  // namespace heddle

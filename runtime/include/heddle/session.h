@@ -62,7 +62,7 @@ struct SessionOptions {
   int idle_contexts = 8;             // of each plan, without memory, kept for the next prepare or Session::run
   bool commit_late = true;           // a failed or cancelled run leaves variables as they were
   bool rewrite_rules = true;         // those of plugins are applied
-  uint64_t seed = 0;                 // of the net's random operators
+  uint64_t seed = 0;                 // of the net's random operators, and of variables that are filled by a rule
   Limits limits;                     // what the net may ask for: sizes, depth, memory
   // Whether the net is judged behind each transform, and its plans behind compile, for finding defects of Heddle and of plugins. A plan
   // then takes several times as long to make. None: as the library was built (CMake's HEDDLE_CHECK_PLANS; not in Release).
@@ -218,6 +218,10 @@ class HEDDLE_API Session {
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
+  // Fills the variables that have an initializer by it, from `seed`: opening the session did, from SessionOptions::seed. The numbers are
+  // the same for any number of threads, and on any device. Errors: hazard, naming a variable that a run or write_variable has written
+  // since, unless `overwrite`: what was trained is not lost by mistake; deadline_exceeded; busy.
+  Status initialize(uint64_t seed, bool overwrite = false, const RunOptions& options = {});
   int64_t variable_bytes() const;  // of all of them
   // Frees cached plans of all nets with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.
   // Never blocks runs under way.
