@@ -17,11 +17,15 @@
   family(scan) \
   /* conv/ */ \
   family(conv) \
+  family(conv_gradient) \
   /* image/ */ \
   family(grid_sample) \
+  family(grid_sample_gradient) \
   family(non_max_suppression) \
   family(resize) \
+  family(resize_gradient) \
   family(roi_align) \
+  family(roi_align_gradient) \
   /* matmul/ */ \
   family(einsum) \
   family(gemm) \
@@ -37,11 +41,13 @@
   family(gather) \
   family(onehot) \
   family(pad) \
+  family(pad_gradient) \
   family(range) \
   family(reorder) \
   family(reshape) \
   family(reverse_sequence) \
   family(scatter) \
+  family(scatter_slice) \
   family(shape) \
   family(slice) \
   family(topk) \
@@ -51,7 +57,9 @@
   /* normalization/ */ \
   family(normalization) \
   family(normalization_channel) \
+  family(normalization_channel_gradient) \
   family(normalization_local) \
+  family(normalization_row_gradient) \
   /* pointwise/ */ \
   family(activation) \
   family(arithmetic) \
@@ -65,11 +73,13 @@
   family(where) \
   /* pooling/ */ \
   family(pooling) \
+  family(pooling_gradient) \
   /* random/ */ \
   family(dropout) \
   family(random) \
   /* recurrent/ */ \
   family(recurrent) \
+  family(recurrent_gradient) \
   /* reduce/ */ \
   family(argmax) \
   family(cumsum) \
@@ -77,7 +87,10 @@
   family(softmax) \
   /* training/ */ \
   family(loss) \
-  family(optimizer)
+  family(loss_gradient) \
+  family(optimizer) \
+  family(optimizer_rows) \
+  family(optimizer_state)
 // clang-format on
 
 namespace heddle::cpu {

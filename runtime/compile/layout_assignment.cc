@@ -126,32 +126,32 @@ heddle_layout Assignment::produced(ValueId value) const {
   return draft_.layouts[value.index];
 }
 
-// The producer of the first input that one computes, when this node is the first to read it: so every node is in one chain.
+// The producer of the first input that this node is the first to read of all: so every node is in one chain.
 NodeId Assignment::before(NodeId id, size_t* input) const {
   for (size_t k = 0; k < net_[id].inputs.size(); ++k) {
     const ValueId value = net_[id].inputs[k];
-    if (!value.valid() || !net_[value].producer.valid()) continue;
+    if (!value.valid() || !net_[value].producer.valid() || readers_[value.index].front() != std::pair(id, k)) continue;
     *input = k;
-    return readers_[value.index].front() == std::pair(id, k) ? net_[value].producer : NodeId();
+    return net_[value].producer;
   }
   return {};
 }
 
-// Any layout that the chain may bring to a transparent node is one it may hand on.
+// Any layout that may be brought to a transparent node is one it may hand on. Also by values that others read first: in a net with its
+// gradients, most of what a node of the way back reads.
 void Assignment::offer_what_comes(NodeId id) {
-  size_t input = 0;
-  const NodeId from = before(id, &input);
-  if (!from.valid()) return;
   std::vector<Choice>& own = choices_[id.index];
-  const uint32_t output = net_[net_[id].inputs[input]].output;
-  for (const Choice& c : choices_[from.index]) {
-    const heddle_layout& layout = c.outputs[output];
-    if (std::any_of(own.begin(), own.end(), [&](const Choice& o) { return std::memcmp(&o.outputs[0], &layout, sizeof(layout)) == 0; }))
-      continue;
-    Choice choice = own[0];
-    for (heddle_layout& l : choice.inputs) l = layout;
-    choice.outputs[0] = layout;
-    own.push_back(std::move(choice));
+  for (const ValueId value : net_[id].inputs) {
+    if (!value.valid() || !net_[value].producer.valid()) continue;
+    for (const Choice& c : choices_[net_[value].producer.index]) {
+      const heddle_layout& layout = c.outputs[net_[value].output];
+      if (std::any_of(own.begin(), own.end(), [&](const Choice& o) { return std::memcmp(&o.outputs[0], &layout, sizeof(layout)) == 0; }))
+        continue;
+      Choice choice = own[0];
+      for (heddle_layout& l : choice.inputs) l = layout;
+      choice.outputs[0] = layout;
+      own.push_back(std::move(choice));
+    }
   }
 }
 

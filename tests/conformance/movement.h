@@ -15,6 +15,9 @@ Numbers picked(const Numbers& data, const std::vector<Ints>& coordinates, Number
 Ints counted(int64_t count);
 // What picks everything.
 std::vector<Ints> all_of(const Shape& shape);
+// For picked(): what Slice takes of a tensor of the shape, its operands from input `first` on, and what Pad shows of one.
+std::vector<Ints> sliced_coordinates(const Call& call, const Shape& shape, size_t first);
+std::vector<Ints> padded_coordinates(const Call& call, const Shape& shape, size_t pads, size_t axes);
 Shape shape_of(const Ints& dims);
 
 inline const std::pair<const Kind, std::string> one_input = {Kind::broadcast, "it has one tensor"};

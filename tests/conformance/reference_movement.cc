@@ -222,54 +222,46 @@ Ints padded(int64_t extent, int64_t begin, int64_t end, const std::string& mode)
 }
 
 Row pad() {
-  return {.type = "Pad",
-          .reference =
-              [](const Call& c) {
-                const int rank = c[0].shape.rank();
-                const Ints pads = c.list(1), axes = c.has(3) ? c.list(3) : counted(rank);
-                std::vector<Ints> coordinates = all_of(c[0].shape);
-                for (size_t k = 0; k < axes.size(); ++k) {
-                  const auto axis = static_cast<int>(positive_axis(axes[k], rank));
-                  coordinates[axis] = padded(c[0].shape[axis], pads[k], pads[axes.size() + k], c.s("mode", "constant"));
-                }
-                return std::vector{picked(c[0], coordinates, c.has(2) ? c[2].values[0] : 0)};
-              },
-          .cases = {{Kind::odd, "T[7], i64[2] = 2 3"},
-                    {Kind::odd, "T[7], i64[2] = 2 -2"},
-                    {Kind::odd, "T[5,9], i64[4] = -1 3 1 -3; mode=\"wrap\""},
-                    {Kind::odd, "T[7], i64[2] = 2 3, T[1] = 1"},
-                    {Kind::odd, "T[3,5,17], i64[6] = 1 0 2 0 3 1, T[]"},
-                    {Kind::odd, "T[3,5,17], i64[6] = 1 0 2 2 3 1; mode=\"edge\""},
-                    {Kind::odd, "T[3,5,17], i64[6] = 2 0 16 1 4 1; mode=\"reflect\""},
-                    {Kind::odd, "T[3,5,17], i64[6] = 3 0 2 2 5 17; mode=\"wrap\""},
-                    {Kind::odd, "T[3,5], i64[4] = 7 0 2 11; mode=\"wrap\""},
-                    {Kind::odd, "T[3,5], i64[4] = 7 0 2 11; mode=\"reflect\""},
-                    {Kind::odd, "T[1,5], i64[4] = 2 0 1 1; mode=\"reflect\""},
-                    {Kind::odd, "T[3,5], i64[4] = 0"},
-                    {Kind::odd, "T[1,4], i64[4] = 3 0 4 1; mode=\"edge\""},
-                    {Kind::odd, "T[2,1,33], i64[6] = 0 1 31 0 1 33"},
-                    {Kind::odd, "f32[2] = 1 -0.0, i64[2] = 2 1, f32[] = nan"},
-                    {Kind::odd, "f32[5] = nan inf -inf 0 1, i64[2] = 2 1, f32[] = -inf"},
-                    {Kind::empty, "T[0], i64[2] = 2 1"},
-                    {Kind::empty, "T[3,0], i64[4] = 1 0 1 0; mode=\"edge\""},
-                    {Kind::empty, "T[3,2], i64[4] = 1 -1 1 -1"},
-                    {Kind::strided, "T[3,5,7], i64[2] = 1 2, T[] = 1, i64[1] = 1"},
-                    {Kind::strided, "T[3,5,7], i64[4] = 1 2 0 3, T[] = 1, U[2] = 2 0"},
-                    {Kind::strided, "T[3,5,7], i64[4] = 1 2 0 3, -, U[2] = -1 -3; mode=\"reflect\""},
-                    {Kind::strided, "T[3,5,7], i64[6] = -1 1 -2 1 -2 -1"},
-                    {Kind::strided, "T[4,9], i64[4] = -1 -2 2 3; mode=\"edge\""},
-                    {Kind::strided, "T[4,9], i64[4] = -1 -2 1 3; mode=\"reflect\""},
-                    {Kind::strided, "T[4,9], i64[4] = 2 3 -1 -2; mode=\"wrap\""},
-                    {Kind::strided, "T[4,9], i64[4] = -1 -9 3 12; mode=\"wrap\""},
-                    {Kind::strided, "T[4,9], i64[4] = -1 -9 3 12"},
-                    {Kind::rank, "T[1,2,1,2,3,2,1,3], i64[16] = 1 0 0 1 2 0 1 0 0 1 0 0 1 1 0 2"},
-                    {Kind::rank, "T[2,2,2,2,3,2,2,3], i64[16] = 1 0 0 1 2 0 1 0 0 1 0 0 1 1 0 2; mode=\"reflect\""},
-                    {Kind::large, "T[301,257], i64[4] = 3 5 2 77, T[] = 1"},
-                    {Kind::large, "f64[301,257], i64[4] = 3 5 2 77; mode=\"edge\""},
-                    {Kind::large, "i64[301,257], i64[4] = 3 77 2 5; mode=\"reflect\""},
-                    {Kind::large, "f64[301,257], i64[4] = 3 77 2 5; mode=\"wrap\""},
-                    {Kind::large, "u8[3,901,203], i64[6] = 0 1 2 0 3 4, u8[] = 9"}},
-          .without = {one_input}};
+  return {
+      .type = "Pad",
+      .reference =
+          [](const Call& c) { return std::vector{picked(c[0], padded_coordinates(c, c[0].shape, 1, 3), c.has(2) ? c[2].values[0] : 0)}; },
+      .cases = {{Kind::odd, "T[7], i64[2] = 2 3"},
+                {Kind::odd, "T[7], i64[2] = 2 -2"},
+                {Kind::odd, "T[5,9], i64[4] = -1 3 1 -3; mode=\"wrap\""},
+                {Kind::odd, "T[7], i64[2] = 2 3, T[1] = 1"},
+                {Kind::odd, "T[3,5,17], i64[6] = 1 0 2 0 3 1, T[]"},
+                {Kind::odd, "T[3,5,17], i64[6] = 1 0 2 2 3 1; mode=\"edge\""},
+                {Kind::odd, "T[3,5,17], i64[6] = 2 0 16 1 4 1; mode=\"reflect\""},
+                {Kind::odd, "T[3,5,17], i64[6] = 3 0 2 2 5 17; mode=\"wrap\""},
+                {Kind::odd, "T[3,5], i64[4] = 7 0 2 11; mode=\"wrap\""},
+                {Kind::odd, "T[3,5], i64[4] = 7 0 2 11; mode=\"reflect\""},
+                {Kind::odd, "T[1,5], i64[4] = 2 0 1 1; mode=\"reflect\""},
+                {Kind::odd, "T[3,5], i64[4] = 0"},
+                {Kind::odd, "T[1,4], i64[4] = 3 0 4 1; mode=\"edge\""},
+                {Kind::odd, "T[2,1,33], i64[6] = 0 1 31 0 1 33"},
+                {Kind::odd, "f32[2] = 1 -0.0, i64[2] = 2 1, f32[] = nan"},
+                {Kind::odd, "f32[5] = nan inf -inf 0 1, i64[2] = 2 1, f32[] = -inf"},
+                {Kind::empty, "T[0], i64[2] = 2 1"},
+                {Kind::empty, "T[3,0], i64[4] = 1 0 1 0; mode=\"edge\""},
+                {Kind::empty, "T[3,2], i64[4] = 1 -1 1 -1"},
+                {Kind::strided, "T[3,5,7], i64[2] = 1 2, T[] = 1, i64[1] = 1"},
+                {Kind::strided, "T[3,5,7], i64[4] = 1 2 0 3, T[] = 1, U[2] = 2 0"},
+                {Kind::strided, "T[3,5,7], i64[4] = 1 2 0 3, -, U[2] = -1 -3; mode=\"reflect\""},
+                {Kind::strided, "T[3,5,7], i64[6] = -1 1 -2 1 -2 -1"},
+                {Kind::strided, "T[4,9], i64[4] = -1 -2 2 3; mode=\"edge\""},
+                {Kind::strided, "T[4,9], i64[4] = -1 -2 1 3; mode=\"reflect\""},
+                {Kind::strided, "T[4,9], i64[4] = 2 3 -1 -2; mode=\"wrap\""},
+                {Kind::strided, "T[4,9], i64[4] = -1 -9 3 12; mode=\"wrap\""},
+                {Kind::strided, "T[4,9], i64[4] = -1 -9 3 12"},
+                {Kind::rank, "T[1,2,1,2,3,2,1,3], i64[16] = 1 0 0 1 2 0 1 0 0 1 0 0 1 1 0 2"},
+                {Kind::rank, "T[2,2,2,2,3,2,2,3], i64[16] = 1 0 0 1 2 0 1 0 0 1 0 0 1 1 0 2; mode=\"reflect\""},
+                {Kind::large, "T[301,257], i64[4] = 3 5 2 77, T[] = 1"},
+                {Kind::large, "f64[301,257], i64[4] = 3 5 2 77; mode=\"edge\""},
+                {Kind::large, "i64[301,257], i64[4] = 3 77 2 5; mode=\"reflect\""},
+                {Kind::large, "f64[301,257], i64[4] = 3 77 2 5; mode=\"wrap\""},
+                {Kind::large, "u8[3,901,203], i64[6] = 0 1 2 0 3 4, u8[] = 9"}},
+      .without = {one_input}};
 }
 
 // The coordinates that a slice takes along an axis, by ONNX's rules of clamping.
@@ -286,19 +278,7 @@ Ints sliced(int64_t extent, int64_t start, int64_t end, int64_t step) {
 
 Row slice() {
   return {.type = "Slice",
-          .reference =
-              [](const Call& c) {
-                const int rank = c[0].shape.rank();
-                const Ints starts = c.list(1), ends = c.list(2);
-                const Ints axes = c.has(3) ? c.list(3) : counted(static_cast<int64_t>(starts.size()));
-                const Ints steps = c.has(4) ? c.list(4) : Ints(starts.size(), 1);
-                std::vector<Ints> coordinates = all_of(c[0].shape);
-                for (size_t k = 0; k < axes.size(); ++k) {
-                  const auto axis = static_cast<int>(positive_axis(axes[k], rank));
-                  coordinates[axis] = sliced(c[0].shape[axis], starts[k], ends[k], steps[k]);
-                }
-                return std::vector{picked(c[0], coordinates)};
-              },
+          .reference = [](const Call& c) { return std::vector{picked(c[0], sliced_coordinates(c, c[0].shape, 1))}; },
           .cases = {{Kind::odd, "T[7], i64[1] = 2, i64[1] = 5"},
                     {Kind::odd, "T[1], i64[1] = 0, i64[1] = 1"},
                     {Kind::odd, "T[3,1], i64[2] = -1 -1, i64[2] = -9 9, -, i64[2] = -1 1"},
@@ -335,6 +315,28 @@ Row slice() {
 }
 
 }  // namespace
+
+std::vector<Ints> sliced_coordinates(const Call& call, const Shape& shape, size_t first) {
+  const Ints starts = call.list(first), ends = call.list(first + 1);
+  const Ints axes = call.has(first + 2) ? call.list(first + 2) : counted(static_cast<int64_t>(starts.size()));
+  const Ints steps = call.has(first + 3) ? call.list(first + 3) : Ints(starts.size(), 1);
+  std::vector<Ints> coordinates = all_of(shape);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto axis = static_cast<int>(positive_axis(axes[k], shape.rank()));
+    coordinates[axis] = sliced(shape[axis], starts[k], ends[k], steps[k]);
+  }
+  return coordinates;
+}
+
+std::vector<Ints> padded_coordinates(const Call& call, const Shape& shape, size_t pads_input, size_t axes_input) {
+  const Ints pads = call.list(pads_input), axes = call.has(axes_input) ? call.list(axes_input) : counted(shape.rank());
+  std::vector<Ints> coordinates = all_of(shape);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto axis = static_cast<int>(positive_axis(axes[k], shape.rank()));
+    coordinates[axis] = padded(shape[axis], pads[k], pads[axes.size() + k], call.s("mode", "constant"));
+  }
+  return coordinates;
+}
 
 std::vector<Row> movement_rows() {
   return {concat(), split(), expand(), tile(), transpose(), pad(), slice()};

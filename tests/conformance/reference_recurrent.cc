@@ -2,47 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "conformance/reference.h"
+#include "conformance/recurrent_reference.h"
 
 namespace heddle::conformance {
-namespace {
 
-// A number and what its rounding error so far is relative to: each operation rounds once, and errors go on into all that is made of it.
-struct Tracked {
-  Number value = 0, error = 0;
-};
-Tracked operator+(const Tracked& a, const Tracked& b) {
-  const Number value = a.value + b.value;
-  return {value, a.error + b.error + std::fabs(value)};
-}
-Tracked operator*(const Tracked& a, const Tracked& b) {
-  const Number value = a.value * b.value;
-  return {value, std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + std::fabs(value)};
-}
-using Vector = std::vector<Tracked>;
-
-// ---------------------------------------------------------------- activations
-
-struct Activation {
-  std::string name;
-  Number alpha = 0, beta = 0;
-
-  Number operator()(Number x) const {
-    if (name == "Relu") return std::max<Number>(x, 0);
-    if (name == "Tanh") return std::tanh(x);
-    if (name == "Sigmoid") return 1 / (1 + std::exp(-x));
-    if (name == "Affine") return alpha * x + beta;
-    if (name == "LeakyRelu") return x >= 0 ? x : alpha * x;
-    if (name == "ThresholdedRelu") return x >= alpha ? x : 0;
-    if (name == "ScaledTanh") return alpha * std::tanh(beta * x);
-    if (name == "HardSigmoid") return std::clamp<Number>(alpha * x + beta, 0, 1);
-    if (name == "Elu") return x >= 0 ? x : alpha * std::expm1(x);
-    if (name == "Softsign") return x / (1 + std::fabs(x));
-    return std::log1p(std::exp(x));  // Softplus
-  }
-};
-
-// Those of all directions. Alphas and betas are taken in order by the functions that have them.
 std::vector<Activation> activations_of(const Call& call, const std::vector<std::string>& defaults, int64_t directions) {
   static const std::map<std::string, std::vector<Number>> parameters = {
       {"Affine", {1, 0}},     {"LeakyRelu", {0.01L}},        {"ThresholdedRelu", {1}},
@@ -63,6 +26,10 @@ std::vector<Activation> activations_of(const Call& call, const std::vector<std::
   }
   return all;
 }
+
+namespace {
+
+using Vector = std::vector<Tracked>;
 
 // ---------------------------------------------------------------- one direction
 

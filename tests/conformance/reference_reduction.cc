@@ -1,6 +1,7 @@
 // Reductions: all elements of some axes become one.
 #include <cmath>
 
+#include "conformance/movement.h"
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
@@ -110,16 +111,9 @@ std::vector<bool> reduced_axes(const Call& call) {
   return reduced;
 }
 
+// All elements of one position of `kept` folded, under another shape.
 template <Folded (*fold)(const Terms&, DType)>
-std::vector<Numbers> reduce(const Call& call) {
-  const Numbers& x = call[0];
-  const std::vector<bool> reduced = reduced_axes(call);
-  Shape kept, shape;
-  for (int axis = 0; axis < x.shape.rank(); ++axis) {
-    const bool gone = reduced[static_cast<size_t>(axis)];
-    kept.push_back(gone ? 1 : x.shape[axis]);
-    if (!gone || call.i("keepdims", 1) != 0) shape.push_back(kept[axis]);
-  }
+Numbers folded_to(const Numbers& x, const Shape& kept, const Shape& shape) {
   std::vector<Terms> terms(static_cast<size_t>(kept.element_count()));
   for (int64_t i = 0; i < x.size(); ++i)
     terms[static_cast<size_t>(broadcast_flat(position_of(i, x.shape), kept))].push_back(x.values[static_cast<size_t>(i)]);
@@ -130,7 +124,26 @@ std::vector<Numbers> reduce(const Call& call) {
     y.values[i] = folded.value;
     y.scale[i] = once_rounded(x.dtype, folded.scale);
   }
-  return {y};
+  return y;
+}
+
+std::vector<Numbers> sum_to(const Call& call) {
+  Shape shape;
+  for (const int64_t extent : call.list(1)) shape.push_back(extent);
+  return {folded_to<fold_sum>(call[0], shape, shape)};
+}
+
+template <Folded (*fold)(const Terms&, DType)>
+std::vector<Numbers> reduce(const Call& call) {
+  const Numbers& x = call[0];
+  const std::vector<bool> reduced = reduced_axes(call);
+  Shape kept, shape;
+  for (int axis = 0; axis < x.shape.rank(); ++axis) {
+    const bool gone = reduced[static_cast<size_t>(axis)];
+    kept.push_back(gone ? 1 : x.shape[axis]);
+    if (!gone || call.i("keepdims", 1) != 0) shape.push_back(kept[axis]);
+  }
+  return {folded_to<fold>(x, kept, shape)};
 }
 
 // ---------------------------------------------------------------- cases
@@ -217,6 +230,27 @@ void add_wide(std::vector<Case>& cases) {
 
 const std::map<Kind, std::string> no_broadcast = {{Kind::broadcast, "one tensor is reduced"}};
 
+std::vector<Case> sums_to() {
+  std::vector<Case> cases = {{Kind::odd, "T[7] = 0..100, i64[1] = 7"},
+                             {Kind::odd, "T[3,5,17] = 0..100, i64[3] = 3 1 17"},
+                             {Kind::odd, "T[3,5,17] = 0..100, i64[2] = 5 1"},
+                             {Kind::odd, "T[] = 0..100, i64[0]"},
+                             {Kind::empty, "T[3,0,2], i64[2] = 1 2"},
+                             {Kind::empty, "T[0], i64[0]"},
+                             {Kind::empty, "T[3,0], i64[2] = 1 0"},
+                             {Kind::broadcast, "T[3,5,17] = 0..100, i64[1] = 1"},
+                             {Kind::broadcast, "T[3,5,17] = 0..100, i64[0]"},
+                             {Kind::broadcast, "T[1,3,1] = 0..100, i64[2] = 3 1"},
+                             {Kind::rank, "T[1,2,1,3,2,1,2,3] = 0..100, i64[8] = 1 2 1 1 2 1 1 3"},
+                             {Kind::rank, "T[2,1,2,3,2,1,2,2] = 0..100, i64[3] = 1 2 1"}};
+  add_floats(cases, Kind::odd, "[4,3] = inf 1 2 -inf 3 4 nan 5 6 -0 0 0, i64[2] = 4 1");
+  add_floats(cases, Kind::large, "[301,257] = -1..1, i64[1] = 257");
+  add_floats(cases, Kind::large, "[301,257] = -1..1, i64[2] = 301 1");
+  add_floats(cases, Kind::large, "[3,25787] = -1..1, i64[0]");
+  cases.push_back({Kind::large, "T[3,25787] = 0..5, i64[1] = 25787"});
+  return cases;
+}
+
 // Sums are computed in f32 at least and rounded once; f64 and f32 add in their own order.
 Row row(const char* type, Reference reference, std::vector<Case> cases, double ulps) {
   return {.type = type, .reference = std::move(reference), .cases = std::move(cases), .ulps = ulps, .without = no_broadcast};
@@ -246,7 +280,10 @@ std::vector<Row> reduction_rows() {
   extrema = sums;
   extrema.push_back({Kind::large, "u64[301,257] = -1..200000; keepdims=0"});  // once the largest number
   extrema.push_back({Kind::odd, "u64[3] = 18446744073709551614 18446744073709551615 18446744073709551613"});
-  return {row("ReduceSum", reduce<fold_sum>, sums, 1), row("ReduceMean", reduce<fold_mean>, means, 1),
+  Row to_shape = row("SumTo", sum_to, sums_to(), 1);
+  to_shape.domain = "heddle";
+  to_shape.without = {takes_no_steps};
+  return {to_shape, row("ReduceSum", reduce<fold_sum>, sums, 1), row("ReduceMean", reduce<fold_mean>, means, 1),
           // Of zeros of both signs either is the extremum.
           row("ReduceMax", reduce<fold_max>, extrema, rounded_once), row("ReduceMin", reduce<fold_min>, extrema, rounded_once),
           row("ReduceProd", reduce<fold_product>, products, 1), row("ReduceL1", reduce<fold_l1>, sums, 1),

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "conformance/reference.h"
+#include "conformance/rounding.h"
 
 namespace heddle::conformance {
 namespace {
@@ -122,8 +122,10 @@ Number saturated(DType dtype, Number x) {
   return std::clamp(std::nearbyint(x), low, high);
 }
 
-std::vector<Numbers> resized(const Call& call) {
-  const Numbers& x = call[0];
+// f(position of the output, of the input, weight, what the weight's error is relative to) for all that each position reads; of the input
+// -1 stands for the outside of a cropped one.
+template <class F>
+Shape each_tap(const Call& call, F&& f) {
   const std::vector<Axis> axes = axes_of(call);
   Shape shape;
   std::vector<std::vector<std::vector<Tap>>> taps;  // by axis and position
@@ -132,13 +134,11 @@ std::vector<Numbers> resized(const Call& call) {
     taps.emplace_back();
     for (int64_t i = 0; i < axis.output; ++i) taps.back().push_back(taps_of(call, axis, i));
   }
-  Numbers y = zeros(x.dtype, shape);
-  y.scale = y.values;
-  for (int64_t to = 0; to < y.size(); ++to) {
+  for (int64_t to = 0; to < shape.element_count(); ++to) {
     const Ints position = position_of(to, shape);
     Shape counts;
     for (size_t d = 0; d < axes.size(); ++d) counts.push_back(static_cast<int64_t>(taps[d][static_cast<size_t>(position[d])].size()));
-    Number sum = counts.element_count() > 0 ? 0 : static_cast<Number>(call.f("extrapolation_value", 0)), scale = 0;
+    if (counts.element_count() == 0) f(to, -1, Number(1), Number(0));
     for (int64_t i = 0; i < counts.element_count(); ++i) {
       const Ints at = position_of(i, counts);
       Number weight = 1, of_weights = 0;
@@ -149,14 +149,47 @@ std::vector<Numbers> resized(const Call& call) {
         weight *= tap.weight;
         from = from * axes[d].input + tap.index;
       }
-      const Number value = x.values[static_cast<size_t>(from)];
-      sum += weight * value;
-      scale += (std::fabs(weight) + of_weights) * std::fabs(value);
+      f(to, from, weight, std::fabs(weight) + of_weights);
     }
-    y.values[static_cast<size_t>(to)] = saturated(x.dtype, sum);
-    y.scale[static_cast<size_t>(to)] = scale;
   }
+  return shape;
+}
+
+std::vector<Numbers> resized(const Call& call) {
+  const Numbers& x = call[0];
+  std::vector<Number> sums, scales;
+  const Shape shape = each_tap(call, [&](int64_t to, int64_t from, Number weight, Number of_weight) {
+    sums.resize(static_cast<size_t>(to) + 1, 0);
+    scales.resize(sums.size(), 0);
+    const Number value = from < 0 ? static_cast<Number>(call.f("extrapolation_value", 0)) : x.values[static_cast<size_t>(from)];
+    sums.back() += weight * value;
+    if (from >= 0) scales.back() += of_weight * std::fabs(value);
+  });
+  Numbers y = zeros(x.dtype, shape);
+  y.scale = scales;
+  for (size_t i = 0; i < sums.size(); ++i) y.values[i] = saturated(x.dtype, sums[i]);
   return {y};
+}
+
+// The call of Resize that it is the gradient of, whose input has the given extents.
+std::vector<Numbers> resize_gradient(const Call& call) {
+  Shape shape;
+  for (const int64_t extent : call.list(1)) shape.push_back(extent);
+  Call forward = call;
+  forward.inputs.erase(forward.inputs.begin() + 1);
+  forward.inputs[0] = zeros(call[0].dtype, shape);
+  Numbers dx = zeros(call[0].dtype, shape);
+  dx.scale = dx.values;
+  std::vector<size_t> counts(dx.values.size(), 0);
+  each_tap(forward, [&](int64_t to, int64_t from, Number weight, Number of_weight) {
+    if (from < 0 || weight == 0) return;
+    const Number value = call[0].values[static_cast<size_t>(to)];
+    dx.values[static_cast<size_t>(from)] += weight * value;
+    dx.scale[static_cast<size_t>(from)] += of_weight * std::fabs(value);
+    ++counts[static_cast<size_t>(from)];
+  });
+  for (size_t i = 0; i < counts.size(); ++i) dx.scale[i] = once_rounded(dx.dtype, dx.scale[i] * walk(counts[i]));
+  return {dx};
 }
 
 // Every mode with every transformation of coordinates, growing and shrinking.
@@ -250,10 +283,59 @@ Row resize() {
                       {DType::f32, 4}}};  // weights and products are rounded, and the sums along up to six axes
 }
 
+Row resize_gradient_row() {
+  std::vector<Case> cases = {
+      {Kind::odd, "T[21], i64[1] = 7, -, f32[1] = 3"},
+      {Kind::odd, "T[1,1], i64[2] = 1, -, f32[2] = 1"},
+      {Kind::odd,
+       "T[1,1,6], i64[3] = 1 1 3, U[6] = 0 0 0.25 1 1 0.75, f32[3] = 1 1 2; coordinate_transformation_mode=\"tf_crop_and_resize\""},
+      {Kind::odd, "T[2,3,5], i64[3] = 2 3 5, -, f32[3] = 1 1 1; mode=\"linear\""},
+      {Kind::odd, "T[2,1,7], i64[3] = 2 1 7, f32[6] = 0 0 1 1 1 0, f32[3] = 1 1 1; coordinate_transformation_mode=\"tf_crop_and_resize\""},
+      {Kind::odd, "f32[1,1,7] = nan 1 inf -inf -0 2 3, i64[3] = 1 1 4, -, -, i64[3] = 1 1 7"},
+      {Kind::odd, "f32[1,6,9], i64[3] = 1 4 6, -, -, i64[2] = 7 9; axes=[1,2], keep_aspect_ratio_policy=\"not_larger\", mode=\"linear\""},
+      {Kind::odd, "f32[2,7,11], i64[3] = 2 4 6, -, -, i64[2] = 7 9; axes=[1,2], keep_aspect_ratio_policy=\"not_smaller\""},
+      {Kind::odd, "f32[2,6,4], i64[3] = 2 4 8, -, f32[3] = 1 1.5 0.5; nearest_mode=\"ceil\""},
+      {Kind::odd,
+       "f32[2,6,4], i64[3] = 2 4 8, -, f32[3] = 1 1.5 0.5; nearest_mode=\"floor\", coordinate_transformation_mode=\"asymmetric\""},
+      {Kind::odd, "f64[2,6,9], i64[3] = 2 4 6, -, f32[3] = 1 1.5 1.5; mode=\"cubic\", cubic_coeff_a=-0.5"},
+      {Kind::empty, "T[0,6,10], i64[3] = 0 3 5, -, f32[3] = 1 2 2"},
+      {Kind::empty, "T[2,3,0], i64[3] = 2 3 5, -, f32[3] = 1 1 0.125"},
+      {Kind::empty, "T[2,0,7], i64[3] = 2 0 5, -, -, i64[1] = 7; axes=[2], mode=\"linear\""},
+      {Kind::strided, "T[7,3,4], i64[3] = 5 3 4, -, -, i64[1] = 7; axes=[0], mode=\"linear\""},
+      {Kind::strided, "T[3,5,14], i64[3] = 3 5 7, -, f32[1] = 2; axes=[-1]"},
+      {Kind::strided, "f32[5,5,3,2], i64[4] = 9 5 7 2, -, -, i64[2] = 3 5; axes=[2,0], mode=\"linear\", antialias=1"},
+      {Kind::strided, "f32[4,11,33], i64[3] = 4 5 33, -, -, i64[1] = 11; axes=[1], mode=\"cubic\""},
+      {Kind::rank, "T[1,5,1,2,7,1,3,2], i64[8] = 1 3 1 2 3 1 5 2, -, -, i64[3] = 5 7 3; axes=[1,4,6], mode=\"linear\""},
+      {Kind::large, "f32[2,3,122,134], i64[4] = 2 3 61 67, -, f32[4] = 1 1 2 2; mode=\"linear\""},
+      {Kind::large, "T[2,3,101,131], i64[4] = 2 3 61 67, -, -, i64[4] = 2 3 101 131"},
+      {Kind::large, "f32[1,3,71,83], i64[4] = 1 3 161 167, -, -, i64[4] = 1 3 71 83; mode=\"linear\", antialias=1"},
+      {Kind::large, "f64[121,131,5], i64[3] = 61 67 5, -, -, i64[2] = 121 131; axes=[0,1], mode=\"cubic\""}};
+  for (const std::string mode : {"nearest", "linear", "cubic"})
+    for (const std::string coordinates :
+         {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"}) {
+      const std::string attributes = "; mode=\"" + mode + "\", coordinate_transformation_mode=\"" + coordinates + "\"";
+      const bool crops = coordinates == "tf_crop_and_resize";
+      const std::string roi = crops ? "f32[8] = 0 0 0.25 0 1 1 1.25 1" : "-";
+      cases.push_back({Kind::odd, "T[2,3,9,5], i64[4] = 2 3 5 7, " + roi + ", -, i64[4] = 2 3 9 5" + attributes});
+      cases.push_back(
+          {Kind::odd, "f64[1,1,8,4], i64[4] = 1 1 4 8, " + roi + ", f32[4] = 1 1 2 0.5" + attributes + ", extrapolation_value=9.0"});
+    }
+  for (const std::string mode : {"linear", "cubic"})
+    for (const std::string more : {"antialias=1", "exclude_outside=1", "antialias=1, exclude_outside=1"})
+      cases.push_back({Kind::odd, "T[2,5,7], i64[3] = 2 9 15, -, -, i64[3] = 2 5 7; mode=\"" + mode + "\", " + more});
+  return {.type = "ResizeGradient",
+          .reference = resize_gradient,
+          .cases = std::move(cases),
+          .ulps = 1,
+          .domain = "heddle",
+          .without = {{Kind::broadcast, "the other inputs say how X was resized"}},
+          .ulps_of = {{DType::f32, 4}}};  // weights and products are rounded, as Resize's are
+}
+
 }  // namespace
 
 std::vector<Row> resize_rows() {
-  return {resize()};
+  return {resize(), resize_gradient_row()};
 }
 
 }  // namespace heddle::conformance

@@ -321,8 +321,20 @@ Row unsqueeze() {
 }  // namespace
 
 std::vector<Row> shape_rows() {
-  return {constant_of_shape(),       eye_like(), range(),   shape(),   size(),     unchanged("Copy", "heddle"), reorder(),
-          unchanged("Identity", ""), flatten(),  reshape(), squeeze(), unsqueeze()};
+  return {constant_of_shape(),
+          eye_like(),
+          range(),
+          shape(),
+          size(),
+          unchanged("Copy", "heddle"),
+          reorder(),
+          unchanged("Identity", ""),
+          unchanged("StopGradient", "heddle"),
+          unchanged("ZeroGradient", "heddle"),
+          flatten(),
+          reshape(),
+          squeeze(),
+          unsqueeze()};
 }
 
 }  // namespace heddle::conformance

@@ -231,8 +231,14 @@ void add_indices(std::vector<Row>& rows) {
   for (const auto& [type, gates] : std::map<std::string, int64_t>{{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}}) {
     const OperatorCall call = call_of(
         type, {counted({3, 2, 2}), counted({1, gates * 2, 2}), counted({1, gates * 2, 2}), nullptr, tensor<int32_t>({2}, {3, 1})}, {}, 1);
-    rows.push_back(
-        {type, "sequence_lens", call, {tensor<int32_t>({2}, {0, 0}), tensor<int32_t>({2}, {4, 1}), tensor<int32_t>({2}, {-1, INT32_MIN})}});
+    const std::vector<Tensor> lengths = {tensor<int32_t>({2}, {0, 0}), tensor<int32_t>({2}, {4, 1}), tensor<int32_t>({2}, {-1, INT32_MIN})};
+    rows.push_back({type, "sequence_lens", call, lengths});
+    const std::string gradient = type == "RNN" ? "RnnGradient" : type == "GRU" ? "GruGradient" : "LstmGradient";
+    OperatorCall back =
+        call_of(gradient.c_str(), {counted({3, 2, gates * 2}), counted({1, gates * 2, 2}), nullptr, tensor<int32_t>({2}, {3, 1})}, {},
+                gates == 1 ? 3 : gates + 1);
+    back.domain = "heddle";
+    rows.push_back({gradient, "sequence_lens", back, lengths});
   }
   const auto loss = [&](const char* type, const char* port) {
     rows.push_back(
@@ -240,6 +246,20 @@ void add_indices(std::vector<Row>& rows) {
   };
   loss("NegativeLogLikelihoodLoss", "target");
   loss("SoftmaxCrossEntropyLoss", "labels");
+}
+
+// Tables that are updated by rows. All of them have the weights first.
+void add_updates_by_rows(std::vector<Row>& rows) {
+  for (const auto& [type, states] :
+       std::map<std::string, size_t>{{"SgdUpdateRows", 0}, {"MomentumUpdateRows", 1}, {"AdagradUpdateRows", 1}, {"AdamUpdateRows", 2}}) {
+    std::vector<Tensor> inputs(states + 1, counted({4, 3}));
+    inputs.insert(inputs.end(), {ints({2, 0, 2}), counted({3, 3}), scalar(0.1f)});
+    if (states == 2) inputs.push_back(number(1));
+    OperatorCall call = call_of(type.c_str(), inputs, {}, states + 1);
+    call.domain = "heddle";
+    rows.push_back(
+        {type, "indices", call, {ints({1, 1, 1}), ints({-4, 3, -1}), ints({0, 4, 0}), ints({0, 1, -5}), ints({most, least, 0})}});
+  }
 }
 
 // What is read as one number and bounds nothing.
@@ -252,6 +272,101 @@ void add_scalars(std::vector<Row>& rows) {
   rows.push_back({"SgdUpdate", "lr", update, {scalar(0), scalar(nan), scalar(inf)}});
 }
 
+// The extents of what a gradient is of.
+void add_window_gradients(std::vector<Row>& rows) {
+  const auto add = [&](const char* type, std::vector<Tensor> inputs, std::vector<Attribute> attributes, const std::vector<Tensor>& others) {
+    OperatorCall call = call_of(type, std::move(inputs), std::move(attributes));
+    call.domain = "heddle";
+    rows.push_back({type, "shape", call, others});
+  };
+  const std::vector<Tensor> of_x = {ints({2, 3, 8}),    ints({2, 3, 6}),  ints({1, 3, 7}),
+                                    ints({2, 3, 7000}), ints({2, -3, 7}), ints({2, 3, most})};
+  const std::vector<Tensor> of_w = {ints({4, 3, 2}),     ints({4, 3, 1}),  ints({4, 1, 3}),
+                                    ints({400, 300, 3}), ints({4, 3, -3}), ints({most, 3, 3})};
+  add("ConvDataGradient", {counted({2, 4, 5}), counted({4, 3, 3}), ints({2, 3, 7})}, {}, of_x);
+  add("ConvDataGradient", {counted<double>({2, 4, 3}), counted<double>({4, 3, 3}), ints({2, 3, 7})}, {{"strides", std::vector<int64_t>{2}}},
+      of_x);
+  add("ConvFilterGradient", {counted({2, 3, 7}), counted({2, 4, 5}), ints({4, 3, 3})}, {}, of_w);
+  add("ConvFilterGradient", {counted<double>({2, 3, 7}), counted<double>({2, 4, 5}), ints({4, 3, 3})}, {}, of_w);
+  add("AveragePoolGradient", {counted({2, 3, 3}), ints({2, 3, 7})},
+      {{"kernel_shape", std::vector<int64_t>{3}}, {"strides", std::vector<int64_t>{2}}}, of_x);
+}
+
+OperatorCall of_heddle(OperatorCall call) {
+  call.domain = "heddle";
+  return call;
+}
+
+// What gradients are made of.
+void add_gradients(std::vector<Row>& rows) {
+  rows.push_back({"SumTo",
+                  "shape",
+                  of_heddle(call_of("SumTo", {counted({2, 3}), ints({2, 1})})),
+                  {ints({1, 3}), ints({2, 3}), ints({1, 1}), ints({-2, 1}), ints({most, most}), ints({0, 1})}});
+  const OperatorCall slice =
+      of_heddle(call_of("ScatterSlice", {counted({5, 7}), counted({3, 3}), ints({1, 1}), ints({4, 6}), ints({0, 1}), ints({1, 2})}));
+  rows.push_back({"ScatterSlice", "starts", slice, {ints({3, 5}), ints({-100, 0}), ints({least, most}), ints({2, 1}), ints({9, 9})}});
+  rows.push_back({"ScatterSlice", "ends", slice, {ints({2, 2}), ints({most, most}), ints({least, least}), ints({4, 5}), ints({-1, -1})}});
+  rows.push_back({"ScatterSlice", "axes", slice, {ints({1, 0}), ints({0, 0}), ints({2, 1}), ints({-3, 1}), ints({-2, -1})}});
+  rows.push_back({"ScatterSlice", "steps", slice, {ints({2, 4}), ints({1, 1}), ints({0, 1}), ints({-1, -1}), ints({most, least})}});
+  for (const char* mode : {"constant", "reflect", "edge", "wrap"}) {
+    const OperatorCall pad =
+        of_heddle(call_of("PadGradient", {counted({6, 7}), ints({3, 4}), ints({1, 2, 2, 1}), ints({0, 1})}, {{"mode", std::string(mode)}}));
+    rows.push_back(
+        {"PadGradient", "shape", pad, {ints({4, 3}), ints({3, 3}), ints({300, 400}), ints({-3, 4}), ints({most, 4}), ints({0, 0})}});
+    rows.push_back({"PadGradient",
+                    "pads",
+                    pad,
+                    {ints({0, 0, 0, 0}), ints({100, 200, 200, 100}), ints({2, 1, 1, 2}), ints({-9, 0, 0, 0}), ints({most, 2, least, 1}),
+                     ints({9, 2, -6, 1}), ints({-3, 2, 6, 1})}});
+    rows.push_back({"PadGradient", "axes", pad, {ints({1, 0}), ints({0, 0}), ints({2, 1}), ints({least, 1}), ints({-2, -1})}});
+  }
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    const std::vector<Attribute> how = {{"mode", std::string(mode)}};
+    const OperatorCall scaled =
+        of_heddle(call_of("ResizeGradient", {counted({1, 2, 4, 5}), ints({1, 2, 3, 4}), nullptr, floats({1, 1, 1.5f, 1.25f})}, how));
+    rows.push_back({"ResizeGradient",
+                    "scales",
+                    scaled,
+                    {floats({1, 1, 1.4f, 1.3f}), floats({1, 1, 0.5f, 0.5f}), floats({1, 1, 100, 100}), floats({1, 1, -1, 1}),
+                     floats({1, 1, nan, inf}), floats({1, 1, 0, 0})}});
+    rows.push_back(
+        {"ResizeGradient", "shape", scaled, {ints({1, 2, 4, 3}), ints({1, 2, 300, 400}), ints({1, 2, -3, 4}), ints({1, 2, 0, 4})}});
+    const OperatorCall sized =
+        of_heddle(call_of("ResizeGradient", {counted({1, 2, 4, 5}), ints({1, 2, 3, 4}), nullptr, nullptr, ints({1, 2, 4, 5})}, how));
+    rows.push_back(
+        {"ResizeGradient", "sizes", sized, {ints({1, 2, 2, 2}), ints({1, 2, 40, 50}), ints({1, 2, -4, 5}), ints({most, 2, 4, 5})}});
+  }
+  const Tensor grid = tensor<float>({1, 1, 2, 2}, {0, 0, 0.5f, -0.5f});
+  rows.push_back({"GridSampleInputGradient",
+                  "shape",
+                  of_heddle(call_of("GridSampleInputGradient", {counted({1, 1, 1, 2}), ints({1, 1, 3, 4}), grid})),
+                  {ints({1, 1, 4, 3}), ints({1, 1, 300, 400}), ints({1, 1, -3, 4}), ints({1, 1, 0, 4}), ints({2, 1, 3, 4})}});
+  const Tensor rois = tensor<float>({2, 4}, {0, 0, 3, 3, 1, 1, 4, 4});
+  const OperatorCall regions = of_heddle(call_of("RoiAlignGradient", {counted({2, 1, 2, 2}), ints({2, 1, 5, 5}), rois, ints({0, 1})}));
+  rows.push_back(
+      {"RoiAlignGradient",
+       "shape",
+       regions,
+       {ints({2, 1, 4, 5}), ints({1, 1, 5, 5}), ints({2, 1, 500, 500}), ints({2, 1, -5, 5}), ints({2, 2, 5, 5}), ints({0, 1, 5, 5})}});
+  rows.push_back({"RoiAlignGradient", "batch_indices", regions, {ints({0, 0}), ints({0, 2}), ints({-1, 0}), ints({most, least})}});
+  rows.push_back({"RoiAlignGradient",
+                  "rois",
+                  regions,
+                  {tensor<float>({2, 4}, {-9, -9, 99, 99, nan, 0, 1, inf}), tensor<float>({2, 4}, {4, 4, 0, 0, 1, 1, 1, 1})}});
+  for (const char* mode : {"nearest", "linear", "cubic"})
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      const std::vector<Attribute> how = {{"mode", std::string(mode)}, {"padding_mode", std::string(padding)}};
+      const std::vector<Tensor> others = {tensor<float>({1, 1, 2, 2}, {-1, 1, 1, -1}),
+                                          tensor<float>({1, 1, 2, 2}, {-99, 99, 1e30f, -1e30f}),
+                                          tensor<float>({1, 1, 2, 2}, {nan, inf, -inf, nan})};
+      rows.push_back({"GridSampleInputGradient", "grid",
+                      of_heddle(call_of("GridSampleInputGradient", {counted({1, 1, 1, 2}), ints({1, 1, 3, 4}), grid}, how)), others});
+      rows.push_back({"GridSampleGridGradient", "grid",
+                      of_heddle(call_of("GridSampleGridGradient", {counted({1, 1, 1, 2}), counted({1, 1, 3, 4}), grid}, how)), others});
+    }
+}
+
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
   add_views(rows);
@@ -259,7 +374,10 @@ std::vector<Row> all_rows() {
   add_folds(rows);
   add_pictures(rows);
   add_indices(rows);
+  add_updates_by_rows(rows);
   add_scalars(rows);
+  add_window_gradients(rows);
+  add_gradients(rows);
   return rows;
 }
 // If and Loop have tests of their own below.

@@ -10,7 +10,6 @@
 namespace heddle::testing {
 namespace {
 
-
 // Distance in units of the last place of the exact value, rounded to f32.
 double ulps(float got, double exact) {
   const float want = static_cast<float>(exact);

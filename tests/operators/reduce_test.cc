@@ -8,7 +8,6 @@
 namespace heddle::testing {
 namespace {
 
-
 std::vector<float> noise(int64_t n, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::vector<float> v(static_cast<size_t>(n));

@@ -1,4 +1,5 @@
 // Conv and ConvTranspose: schemas and shape rules. The f32 kernels are conv_kernel.h's, the other dtypes conv_plain.h's.
+#include "conv/conv_gradient.h"
 #include "conv/conv_kernel.h"
 #include "conv/conv_plain.h"
 #include "families.h"
@@ -7,8 +8,6 @@
 
 namespace heddle::cpu {
 namespace {
-
-constexpr heddle_dtype_set conv_dtypes = dtypes<f16, bf16, float, double>();
 
 // Ranks, kernel_shape and group, which both operators share; `kernel` are the spatial dims of W.
 Status check_weights(InferContext& context, std::vector<int64_t>* kernel) {
@@ -103,7 +102,7 @@ void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> others(3, dtypes<f16, bf16, double>());
   Op conv =
       conv_operator("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
-  conv.infer(infer_conv).cost<conv_cost>();
+  conv.infer(infer_conv).cost<conv_cost>().gradient<conv_gradient>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");
   conv.example("f32[1,1,5] = -4 -3 3 -4 3, f32[1,1,3] = -4 -3 3 -> f32[1,1,3] = 34 -9 9", "ONNX Runtime")
@@ -121,7 +120,7 @@ void add_conv(Builder& plugin) {
   plugin.add(conv);
   Op transposed = conv_operator("ConvTranspose", "the transpose of a convolution with the filters W");
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
-  transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>();
+  transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>().gradient<conv_transpose_gradient>();
   transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   transposed.cpu<PlainConvolution<true>>(others).kernel_name("cpu:conv_transpose_plain");
   transposed.example("f32[1,1,3] = -4 -3 3, f32[1,2,2] = -4 -3 3 -4 -> f32[1,2,4] = 16 24 -3 -9 -12 7 21 -12", "ONNX Runtime")

@@ -8,6 +8,8 @@
 
 namespace heddle::cpu {
 
+constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
+
 // Of every part of a tile's scratch: whole cache lines.
 constexpr uint64_t scratch_alignment = 64;
 constexpr uint64_t aligned(uint64_t bytes) {
@@ -29,6 +31,8 @@ struct ConvBuffers {
   const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
   float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_stage()
   void* scratch;                 // scratch_bytes(), at scratch_alignment
+  // Which packed weights an earlier tile of the same call of run left in the scratch, counted from 1; 0: none.
+  size_t* packed_in_scratch;
 };
 
 // Built in prepare, read-only in run.

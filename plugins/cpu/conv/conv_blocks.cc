@@ -71,7 +71,8 @@ bool library_takes(const ConvProblem& problem, const ConvTiling& tiling) {
   int64_t weighted = 0;
   for (const ConvTileShape& shape : tiling.shapes) {
     for (int i = 0; i <= last; ++i) {
-      if (shape.pad_begin[i] > most_pad || shape.pad_end[i] > most_pad) return false;
+      // A negative one is a stride or more of the input that no window reaches.
+      if (shape.pad_begin[i] > most_pad || shape.pad_end[i] > most_pad || shape.pad_end[i] < 0) return false;
       // Rows behind all that the input adds to, a stride of them or more, as a dilation allows output_padding: oneDNN counts another input.
       const int64_t added_to = shape.output[i] + shape.pad_begin[i] + shape.pad_end[i] - problem.window.reach(i);
       if (problem.transposed && added_to / problem.window.stride[i] + 1 != shape.input[i]) return false;

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstring>
 
+#include "conv/conv_gradient.h"
 #include "conv/depthwise.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
+#include "shared/extent_rules.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -15,7 +17,6 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 constexpr std::initializer_list<int32_t> operand_kinds = {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_PER_CHANNEL,
                                                           HEDDLE_OPERAND_SCALAR};
 
@@ -25,46 +26,6 @@ double flops_of(const ConvProblem& problem) {
   const int64_t inputs = problem.input_channels / problem.groups;
   return 2.0 * static_cast<double>(problem.batch) * static_cast<double>(positions) * static_cast<double>(window.kernel_count()) *
          static_cast<double>(inputs) * static_cast<double>(problem.output_channels);
-}
-
-// True for channels-last, also when row-major means the same order.
-Status read_layout(const char* what, const heddle_tensor& tensor, bool* channels_last_order) {
-  const int64_t channels = tensor.dims[1];
-  const int64_t pixels = dims_of(tensor).count(2, tensor.rank);
-  const bool row_major = tensor.layout.rank == 0;
-  *channels_last_order = !row_major || channels == 1 || pixels == 1;
-  if (row_major) return {};
-  const heddle_layout expected = channels_last(tensor.rank);
-  if (tensor.layout.rank == expected.rank && std::equal(expected.order, expected.order + expected.rank, tensor.layout.order)) return {};
-  return unsupported(std::string(what) + " has a layout other than row-major and channels-last");
-}
-
-// Copies pixels [first, first + count) of all images between a row-major tensor and channels-last memory. `layout` has the channels that
-// are copied, an image `image_channels` of them.
-void transpose_pixels(const PixelLayout& layout, int64_t image_channels, const float* source, float* target, int64_t first, int64_t count,
-                      bool to_channels_last) {
-  while (count > 0) {
-    const int64_t image = first / layout.pixels, pixel = first % layout.pixels;
-    const int64_t n = std::min(count, layout.pixels - pixel);
-    const int64_t row_major = image * image_channels * layout.pixels + pixel;
-    constexpr int64_t width = sizeof(float);
-    StridedCopy copy(width);
-    if (to_channels_last) {
-      copy.add(n, width, layout.channels * width);
-      copy.add(layout.channels, layout.pixels * width, width);
-      copy.finish();
-      copy.run(source + row_major, target, 0, copy.units());
-      target += n * layout.channels;
-    } else {
-      copy.add(layout.channels, width, layout.pixels * width);
-      copy.add(n, layout.channels * width, width);
-      copy.finish();
-      copy.run(source, target + row_major, 0, copy.units());
-      source += n * layout.channels;
-    }
-    first += n;
-    count -= n;
-  }
 }
 
 // How many parts the output channels are divided into. Where the weights outweigh the pixels, tiles of pixels would each read all of them;
@@ -89,6 +50,9 @@ bool Convolution::accepts_epilogue(const CreateContext& context) {
 bool TransposedConvolution::accepts_epilogue(const CreateContext& context) {
   return accepts_stages(context, most_stages);
 }
+bool ConvDataGradient::accepts_epilogue(const CreateContext& context) {
+  return accepts_stages(context, most_stages);
+}
 
 Status ConvDriver::create(const CreateContext& context) {
   attributes_ = WindowAttributes(context.attributes);
@@ -96,7 +60,7 @@ Status ConvDriver::create(const CreateContext& context) {
   threads_ = context.max_threads();
   if (context.stage_count() > most_stages) return unsupported("more than 8 fused stages");
   HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &epilogue_));
-  bias_input_ = context.input(2) ? 2 : -1;
+  bias_input_ = context.input(2) && kind_ != ConvKind::data_gradient ? 2 : -1;
   // Extra inputs of stages follow the schema's three; without a bias, input 2 may be one of them.
   for (const onednn::Stage& stage : epilogue_)
     if (stage.operand_input == bias_input_) bias_input_ = -1;
@@ -109,14 +73,15 @@ Status ConvDriver::create(const CreateContext& context) {
 }
 
 Status ConvDriver::read_problem(PrepareContext& context, ConvProblem* problem) const {
-  const Dims x = dims_of(*context.input(0)), w = dims_of(*context.input(1));
+  const Dims x = dims_of(*context.input(0)), y = dims_of(*context.output(0)), w = dims_of(*context.input(1));
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
   problem->transposed = transposed_;
   problem->batch = x[0];
   problem->groups = groups_;
   problem->input_channels = x[1];
-  problem->output_channels = context.output(0)->dims[1];
+  problem->output_channels = y[1];
   problem->has_bias = bias_input_ >= 0;
+  if (kind_ == ConvKind::data_gradient) return resolve_gradient_window(attributes_, y, x, kernel, true, &problem->window);
   return transposed_ ? resolve_transposed_window(attributes_, x, kernel, &problem->window)
                      : resolve_window(attributes_, x, kernel, &problem->window);
 }
@@ -211,6 +176,7 @@ void ConvDriver::plan_blocks(PrepareContext& context, double flops, double bytes
 
 Status ConvDriver::prepare(PrepareContext& context) {
   problem_ = {};
+  checks_shape_ = kind_ == ConvKind::data_gradient && varies(context, {2});
   HEDDLE_PLUGIN_CHECK(read_problem(context, &problem_));
   HEDDLE_PLUGIN_CHECK(read_layouts(context, problem_));
   tiling_ = {};
@@ -247,28 +213,8 @@ const float* ConvDriver::bias_of(const RunContext& context) const {
   return bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
 }
 
-void ConvDriver::gather_tile(const PixelLayout& layout, const float* whole, const ConvTile& tile, float* tile_memory) const {
-  const int64_t channel = first_channel(tile), channels = channels_of(tile);
-  if (!layout.channels_last) {
-    transpose_pixels({false, channels, layout.pixels}, layout.channels, whole + channel * layout.pixels, tile_memory, tile.output_first,
-                     tile.output_count, true);
-    return;
-  }
-  const float* from = whole + tile.output_first * layout.channels + channel;
-  for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
-    std::copy_n(from + pixel * layout.channels, channels, tile_memory + pixel * channels);
-}
-
-void ConvDriver::scatter_tile(const float* tile_memory, const ConvTile& tile, float* y) const {
-  const int64_t channel = first_channel(tile), channels = channels_of(tile);
-  if (!y_layout_.channels_last) {
-    transpose_pixels({false, channels, y_layout_.pixels}, y_layout_.channels, tile_memory, y + channel * y_layout_.pixels,
-                     tile.output_first, tile.output_count, false);
-    return;
-  }
-  float* to = y + tile.output_first * y_layout_.channels + channel;
-  for (int64_t pixel = 0; pixel < tile.output_count; ++pixel)
-    std::copy_n(tile_memory + pixel * channels, channels, to + pixel * y_layout_.channels);
+PixelRange ConvDriver::outputs_of(const ConvTile& tile) const {
+  return {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)};
 }
 
 const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const {
@@ -280,7 +226,7 @@ const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, c
   const float* in_place = operand + tile.output_first * layout.channels;
   if (as_tile && (in_place != y_tile || read_in_place(stage))) return in_place;
   float* target = wants_copy(stage) ? std::exchange(*copy, *copy + operand_bytes_ / sizeof(float)) : y_tile;
-  gather_tile(layout, operand, tile, target);
+  gather_pixels(layout, operand, outputs_of(tile), target);
   return target;
 }
 
@@ -307,7 +253,7 @@ Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, fl
   return poll.status();
 }
 
-Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch, CancellationPoll* poll) const {
+Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch, size_t* packed, CancellationPoll* poll) const {
   const auto* x = static_cast<const float*>(context.inputs[0]->data);
   auto* y = static_cast<float*>(context.outputs[0]->data);
   auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
@@ -315,11 +261,12 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
   ConvBuffers buffers = {};
   buffers.x = x_layout_.channels_last ? x + tile.input_first * problem_.input_channels : x_tile;
   if (!x_layout_.channels_last && !in_blocks_)
-    transpose_pixels(x_layout_, x_layout_.channels, x, x_tile, tile.input_first, tile.input_count, true);
+    gather_pixels(x_layout_, x, {tile.input_first, tile.input_count, 0, x_layout_.channels}, x_tile);
   buffers.weights = static_cast<const float*>(context.inputs[1]->data);
   if (const float* bias = bias_of(context)) buffers.bias = bias + first_channel(tile);
   buffers.y = y_tile;
   buffers.scratch = scratch;
+  buffers.packed_in_scratch = packed;
   std::array<const float*, most_stages> operands = {};
   auto* copy = reinterpret_cast<float*>(scratch + operand_offset_);
   for (size_t i = first_stage_; i < epilogue_.size(); ++i)
@@ -330,7 +277,7 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
   const int64_t channels = channels_of(tile);
   const onednn::TileRegion region = {y_tile, channels, tile.output_count, channels, 0, 0};
   onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
-  if (!written_in_place()) scatter_tile(y_tile, tile, y);
+  if (!written_in_place()) scatter_pixels(y_layout_, y_tile, outputs_of(tile), y);
   return {};
 }
 
@@ -344,17 +291,21 @@ Status ConvDriver::run_blocks(const RunContext& context, int64_t begin, int64_t 
     block.output_first = i / parts * block_pixels_;
     block.output_count = std::min(block_pixels_, pixels - block.output_first);
     block.channel_part = static_cast<size_t>(i % parts);
-    HEDDLE_PLUGIN_CHECK(run_tile(context, block, scratch, &poll));
+    HEDDLE_PLUGIN_CHECK(run_tile(context, block, scratch, nullptr, &poll));
   }
   return {};
 }
 
 Status ConvDriver::run(const RunContext& context, int64_t begin, int64_t end) const {
+  if (checks_shape_)
+    HEDDLE_PLUGIN_CHECK(check_planned({{"shape", context.inputs[2]}}, *context.outputs[0],
+                                      [&](Extents* to) { return constant_extents(*context.inputs[2], to); }));
   auto* scratch = thread_scratch<char>(context);
   if (in_blocks_) return run_blocks(context, begin, end, scratch);
   const onednn::SerialSection serial;
+  size_t packed = 0;
   for (int64_t tile = begin; tile < end; ++tile)
-    HEDDLE_PLUGIN_CHECK(run_tile(context, tiling_.tiles[static_cast<size_t>(tile)], scratch, nullptr));
+    HEDDLE_PLUGIN_CHECK(run_tile(context, tiling_.tiles[static_cast<size_t>(tile)], scratch, &packed, nullptr));
   return {};
 }
 

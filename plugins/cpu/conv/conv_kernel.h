@@ -1,4 +1,4 @@
-// The kernel classes of Conv and ConvTranspose for f32: layouts, tiles, epilogue and scratch around a ConvAlgorithm.
+// The kernel classes of Conv, ConvTranspose and ConvDataGradient for f32: layouts, tiles, epilogue and scratch around a ConvAlgorithm.
 //
 // Every tile is computed channels-last. Row-major inputs and outputs are transposed tile by tile in the executing thread's scratch, so
 // all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the stages
@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "conv/conv_blocks.h"
+#include "conv/conv_pixels.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -15,15 +16,13 @@
 
 namespace heddle::cpu {
 
-// Where one tensor's pixels are.
-struct PixelLayout {
-  bool channels_last = true;
-  int64_t channels = 0, pixels = 0;  // per image
-};
+// What a driver computes. Of a data gradient the inputs are dY, W and the shape of X, and it is a transposed convolution whose output has
+// the extents of X.
+enum class ConvKind { forward, transposed, data_gradient };
 
 class ConvDriver {
  public:
-  explicit ConvDriver(bool transposed) : transposed_(transposed) {}
+  explicit ConvDriver(ConvKind kind) : kind_(kind), transposed_(kind != ConvKind::forward) {}
   Status create(const CreateContext& context);
   Status prepare(PrepareContext& context);
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
@@ -35,6 +34,7 @@ class ConvDriver {
   static constexpr size_t most_stages = 8;
   friend class Convolution;
   friend class TransposedConvolution;
+  friend class ConvDataGradient;
 
   Status read_problem(PrepareContext& context, ConvProblem* problem) const;
   Status read_layouts(PrepareContext& context, const ConvProblem& problem);
@@ -44,8 +44,8 @@ class ConvDriver {
   void plan_blocks(PrepareContext& context, double flops, double bytes);
   void plan_scratch(PrepareContext& context);
   Status run_blocks(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
-  // `poll`: of blocks.
-  Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, CancellationPoll* poll) const;
+  // `packed`: of ConvBuffers. `poll`: of blocks.
+  Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, size_t* packed, CancellationPoll* poll) const;
   // Sums of a tile, with as many stages as the algorithm does.
   Status sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const;
   Status sum_block(const RunContext& context, const ConvTile& tile, float* y, CancellationPoll& poll) const;
@@ -57,14 +57,14 @@ class ConvDriver {
   bool written_in_place() const { return y_layout_.channels_last && tiling_.channel_parts == 1 && !in_blocks_; }
   int64_t first_channel(const ConvTile& tile) const { return static_cast<int64_t>(tile.channel_part) * tile_channels_; }
   int64_t channels_of(const ConvTile& tile) const { return std::min(tile_channels_, problem_.output_channels - first_channel(tile)); }
-  // Between a tensor of the output's shape and the memory of one tile, [its pixels, its channels].
-  void gather_tile(const PixelLayout& layout, const float* whole, const ConvTile& tile, float* tile_memory) const;
-  void scatter_tile(const float* tile_memory, const ConvTile& tile, float* y) const;
+  PixelRange outputs_of(const ConvTile& tile) const;
   // The operand of a stage for this tile, at the tile's first element: where it lies, or gathered to *copy, which then moves on, or to
   // y_tile.
   const float* tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const;
 
-  bool transposed_;
+  const ConvKind kind_;
+  const bool transposed_;
+  bool checks_shape_ = false;  // of a data gradient, where a run may be given another one
   WindowAttributes attributes_;
   int64_t groups_ = 1;
   uint32_t threads_ = 1;
@@ -85,13 +85,19 @@ class ConvDriver {
 
 class Convolution : public ConvDriver {
  public:
-  Convolution() : ConvDriver(false) {}
+  Convolution() : ConvDriver(ConvKind::forward) {}
   static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
   static bool accepts_epilogue(const CreateContext& context);
 };
 class TransposedConvolution : public ConvDriver {
  public:
-  TransposedConvolution() : ConvDriver(true) {}
+  TransposedConvolution() : ConvDriver(ConvKind::transposed) {}
+  static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
+  static bool accepts_epilogue(const CreateContext& context);
+};
+class ConvDataGradient : public ConvDriver {
+ public:
+  ConvDataGradient() : ConvDriver(ConvKind::data_gradient) {}
   static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
   static bool accepts_epilogue(const CreateContext& context);
 };

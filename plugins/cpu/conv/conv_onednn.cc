@@ -237,7 +237,10 @@ Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers, si
   const void* weights = packed.constant;
   if (!weights) {
     weights = static_cast<char*>(buffers.scratch) + aligned(std::max(primitive_scratch_, pack_scratch_));
-    HEDDLE_PLUGIN_CHECK(packed.pack.run({buffers.weights + weights_before(tile.channel_part), weights, buffers.scratch}));
+    const size_t form = primitive.weights[tile.channel_part] + 1;
+    if (*buffers.packed_in_scratch != form)
+      HEDDLE_PLUGIN_CHECK(packed.pack.run({buffers.weights + weights_before(tile.channel_part), weights, buffers.scratch}));
+    *buffers.packed_in_scratch = form;
   }
   Call::Pointers pointers = {buffers.x, weights, buffers.y, buffers.scratch};
   size_t count = 4;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "conv/conv_gradient.h"
 #include "conv/conv_taps.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/extent_rules.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
@@ -24,8 +26,12 @@ template <bool transposed>
 Status PlainConvolution<transposed>::prepare(PrepareContext& context) {
   const Dims x = dims_of(*context.input(0)), w = dims_of(*context.input(1));
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
-  HEDDLE_PLUGIN_CHECK(transposed ? resolve_transposed_window(attributes_, x, kernel, &window_)
-                                 : resolve_window(attributes_, x, kernel, &window_));
+  checks_shape_ = is_gradient_ && varies(context, {2});
+  if (is_gradient_)
+    HEDDLE_PLUGIN_CHECK(resolve_gradient_window(attributes_, dims_of(*context.output(0)), x, kernel, true, &window_));
+  else
+    HEDDLE_PLUGIN_CHECK(transposed ? resolve_transposed_window(attributes_, x, kernel, &window_)
+                                   : resolve_window(attributes_, x, kernel, &window_));
   const auto products = static_cast<double>(std::max<int64_t>(1, w.count(1, w.rank)));
   const double taps = static_cast<double>(context.output(0)->element_count) * products;  // with huge pads more than 64 bits count
   tiling_.plan(context, taps, 8.0);
@@ -36,7 +42,7 @@ template <bool transposed>
 template <class T>
 Status PlainConvolution<transposed>::run_outputs(const RunContext& context, int64_t first, int64_t last) const {
   using A = Arithmetic<T>;
-  const auto x = input<T>(context, 0), w = input<T>(context, 1), bias = input<T>(context, 2);
+  const auto x = input<T>(context, 0), w = input<T>(context, 1), bias = is_gradient_ ? In<T>() : input<T>(context, 2);
   const auto y = output<T>(context, 0);
   const int64_t channels = y.dims[1], pixels = window_.output_count(), input_pixels = window_.input_count();
   const int64_t taps = window_.kernel_count();
@@ -64,6 +70,9 @@ Status PlainConvolution<transposed>::run_outputs(const RunContext& context, int6
 template <bool transposed>
 Status PlainConvolution<transposed>::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor& y = *context.outputs[0];
+  if (checks_shape_)
+    HEDDLE_PLUGIN_CHECK(
+        check_planned({{"shape", context.inputs[2]}}, y, [&](Extents* to) { return constant_extents(*context.inputs[2], to); }));
   const Tiling::Range range = tiling_.range(y.element_count, begin, end);
   switch (y.dtype) {
     case HEDDLE_F16:

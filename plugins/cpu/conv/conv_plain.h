@@ -1,5 +1,5 @@
-// Conv and ConvTranspose for the dtypes that no library here has: a plain loop over outputs, row-major. Sums run in float for the 16-bit
-// types, else in the type itself, always in the order channel, tap.
+// Conv, ConvTranspose and ConvDataGradient for the dtypes that no library here has: a plain loop over outputs, row-major. Sums run in float
+// for the 16-bit types, else in the type itself, always in the order channel, tap.
 #pragma once
 
 #include "conv/conv_tiles.h"
@@ -8,9 +8,13 @@
 
 namespace heddle::cpu {
 
+// What convolutions and their gradients take.
+inline constexpr heddle_dtype_set conv_dtypes = dtypes<f16, bf16, float, double>();
+
 template <bool transposed>
 class PlainConvolution {
  public:
+  explicit PlainConvolution(bool is_gradient = false) : is_gradient_(is_gradient) {}
   Status create(const CreateContext& context);
   Status prepare(PrepareContext& context);
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
@@ -19,10 +23,17 @@ class PlainConvolution {
   template <class T>
   Status run_outputs(const RunContext& context, int64_t first, int64_t last) const;
 
+  const bool is_gradient_;  // the inputs are dY, W and the shape of X
+  bool checks_shape_ = false;
   WindowAttributes attributes_;
   Window window_;
   Tiling tiling_;
   int64_t groups_ = 1;
+};
+
+class PlainDataGradient : public PlainConvolution<true> {
+ public:
+  PlainDataGradient() : PlainConvolution(true) {}
 };
 
 }  // namespace heddle::cpu

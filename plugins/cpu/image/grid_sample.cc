@@ -3,9 +3,9 @@
 // The positions and weights of one output position are the same for all channels: found once, applied channel by channel. Tiles are
 // ranges of output positions of all batch entries.
 #include <algorithm>
-#include <cmath>
 
 #include "families.h"
+#include "image/grid_points.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/image/grid_options.h"
@@ -13,6 +13,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -35,62 +36,6 @@ Status infer_grid_sample(InferContext& context) {
   return {};
 }
 
-// Mirrors at the borders of the pixels, or at their centres.
-double reflect(double x, double low, double high) {
-  const double range = high - low;
-  if (range <= 0) return low;
-  double distance = x < low ? low - x : x - low;
-  const double turns = std::floor(distance / range), rest = distance - turns * range;
-  if (x >= low && x <= high) return x;
-  return std::fmod(turns, 2.0) == 0 ? low + rest : high - rest;
-}
-
-// The input positions along one axis and their weights; position -1 reads zero.
-struct Taps {
-  int count = 0;
-  int64_t positions[4];
-  double weights[4];
-};
-
-Taps find_taps(const GridOptions& options, double coordinate, int64_t extent) {
-  const auto length = static_cast<double>(extent);
-  const double low = options.align_corners ? 0 : -0.5, high = options.align_corners ? length - 1 : length - 0.5;
-  double x = options.align_corners ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
-  if (!(std::fabs(x) < 1e15)) x = -1e15;  // NaN and what no position is close to
-  if (options.interpolation == SampleInterpolation::nearest) x = std::nearbyint(x);
-  // A cubic interpolation keeps its place outside the border: each of its taps is brought inside (as in PyTorch), not the coordinate.
-  if (options.interpolation != SampleInterpolation::cubic) {
-    if (options.padding == SamplePadding::border) x = std::clamp(x, 0.0, length - 1);
-    if (options.padding == SamplePadding::reflection && (x < low || x > high)) x = reflect(x, low, high);
-  }
-  const double below = std::floor(x), rest = x - below;
-  Taps taps;
-  int64_t first = static_cast<int64_t>(below);
-  if (options.interpolation == SampleInterpolation::nearest) {
-    taps = {1, {}, {1}};
-    first = static_cast<int64_t>(std::nearbyint(x));
-  } else if (options.interpolation == SampleInterpolation::linear) {
-    taps = {2, {}, {1 - rest, rest}};
-  } else {
-    constexpr double a = -0.75;
-    const auto inner = [](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-    const auto outer = [](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-    taps = {4, {}, {outer(rest + 1), inner(rest), inner(1 - rest), outer(2 - rest)}};
-    --first;
-  }
-  for (int t = 0; t < taps.count; ++t) {
-    int64_t p = first + t;
-    if (p < 0 || p >= extent) {
-      if (options.padding == SamplePadding::zeros) p = -1;
-      if (options.padding == SamplePadding::border) p = std::clamp<int64_t>(p, 0, extent - 1);
-      if (options.padding == SamplePadding::reflection)
-        p = std::clamp<int64_t>(static_cast<int64_t>(reflect(static_cast<double>(p), low, high)), 0, extent - 1);
-    }
-    taps.positions[t] = p;
-  }
-  return taps;
-}
-
 class GridSample {
  public:
   Status create(const CreateContext& context) { return parse_grid_options(context.attributes, &options_); }
@@ -108,32 +53,6 @@ class GridSample {
   }
 
  private:
-  // Offsets into a channel and weights of one output position.
-  struct Points {
-    int count = 0;
-    int64_t offsets[64];
-    double weights[64];
-  };
-  Points find_points(const heddle_tensor& grid, int64_t position, Dims x) const {
-    Points points;
-    points.count = 1;
-    points.offsets[0] = 0;
-    points.weights[0] = 1;
-    const int axes = x.rank - 2;
-    for (int axis = 0; axis < axes; ++axis) {
-      // The grid gives the innermost axis first.
-      const Taps taps = find_taps(options_, number_at(grid, position * axes + axes - 1 - axis), x[2 + axis]);
-      Points next;
-      for (int i = 0; i < points.count; ++i)
-        for (int t = 0; t < taps.count; ++t) {
-          if (taps.positions[t] < 0 || taps.weights[t] == 0) continue;
-          next.offsets[next.count] = points.offsets[i] * x[2 + axis] + taps.positions[t];
-          next.weights[next.count++] = points.weights[i] * taps.weights[t];
-        }
-      points = next;
-    }
-    return points;
-  }
   template <class T>
   void sample(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const heddle_tensor &x = *context.inputs[0], &grid = *context.inputs[1], &y = *context.outputs[0];
@@ -141,7 +60,7 @@ class GridSample {
     const int64_t channels = from[1], read = from.count(2, from.rank), written = to.count(2, to.rank);
     const Tiling::Range range = tiling_.range(channels == 0 ? 0 : from[0] * written, begin, end);
     for (int64_t i = range.first; i < range.last; ++i) {
-      const Points points = find_points(grid, i, from);
+      const GridPoints points(options_, grid, i, from);
       const int64_t batch = i / written;
       for (int64_t c = 0; c < channels && !poll.stops(2 * points.count); ++c) {
         const T* channel = static_cast<const T*>(x.data) + (batch * channels + c) * read;
@@ -155,6 +74,14 @@ class GridSample {
   Tiling tiling_;
 };
 
+Status grid_sample_gradient(GradientContext& g) {
+  const GradientAttribute mode(g.attributes().find("mode")), padding(g.attributes().find("padding_mode")),
+      align(g.attributes().find("align_corners"));
+  if (g.wants(0)) g.give(0, g.emit("GridSampleInputGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1)}, {mode, padding, align}, "heddle"));
+  if (g.wants(1)) g.give(1, g.emit("GridSampleGridGradient", {g.dy(0), g.x(0), g.x(1)}, {mode, padding, align}, "heddle"));
+  return {};
+}
+
 }  // namespace
 
 void add_grid_sample(Builder& plugin) {
@@ -167,6 +94,7 @@ void add_grid_sample(Builder& plugin) {
                  .attribute("padding_mode", "zeros")
                  .attribute("align_corners", 0)
                  .infer(infer_grid_sample)
+                 .gradient<grid_sample_gradient>()
                  .cpu<GridSample>()
                  .example("f32[1,1,2,2] = 1 3 3 1, f32[1,1,3,2] = 0 0 -0.5 0.5 1 -1 -> f32[1,1,1,3] = 2 3 0.75", "ONNX Runtime")
                  .example("f32[1,1,3,3] = 1 3 3 1 5 7 7 5 1, f32[1,1,2,2] = 0.25 -0.5 1.5 0; mode=\"nearest\", padding_mode=\"border\" -> "

@@ -17,6 +17,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -235,6 +236,16 @@ class Resize {
   Tiling tiling_;
 };
 
+// Scales and the roi are no numbers that it is a smooth function of.
+Status resize_gradient(GradientContext& g) {
+  const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
+  g.give(0, g.emit("ResizeGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1), g.x(2), g.x(3)},
+                   {same("antialias"), same("axes"), same("coordinate_transformation_mode"), same("cubic_coeff_a"), same("exclude_outside"),
+                    same("extrapolation_value"), same("keep_aspect_ratio_policy"), same("mode"), same("nearest_mode")},
+                   "heddle"));
+  return {};
+}
+
 }  // namespace
 
 void add_resize(Builder& plugin) {
@@ -243,7 +254,9 @@ void add_resize(Builder& plugin) {
           .doc("interpolation to other extents: nearest, linear or cubic")
           .in("X")
           .optional("roi", float_dtypes, nullptr)
+          .not_differentiable()
           .shape_operand("scales", dtypes<float>(), true)
+          .not_differentiable()
           .shape_operand("sizes", dtypes<int64_t>(), true)
           .out("Y")
           .attribute("antialias", 0)
@@ -256,6 +269,7 @@ void add_resize(Builder& plugin) {
           .attribute("mode", "nearest")
           .attribute("nearest_mode", "round_prefer_floor")
           .infer(infer_resize)
+          .gradient<resize_gradient>()
           .cpu<Resize>()
           .example("f32[1,1,2,2] = 1 3 3 1, -, f32[4] = 1 1 2 2 -> f32[1,1,4,4] = 1 1 3 3 1 1 3 3 3 3 1 1 3 3 1 1", "ONNX Runtime")
           .example("f32[1,1,4] = 1 3 3 1, -, -, i64[3] = 1 1 7; mode=\"linear\", coordinate_transformation_mode=\"align_corners\" -> "

@@ -2,16 +2,17 @@
 //
 // Tiles are ranges of (region, channel).
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "families.h"
+#include "image/roi_region.h"
 #include "shared/axes.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/image/roi_options.h"
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -61,32 +62,6 @@ class RoiAlign {
   }
 
  private:
-  struct Region {
-    double top, left, bin_height, bin_width;
-    int64_t samples_down, samples_across;  // of one bin
-  };
-  Region region_of(const heddle_tensor& rois, int64_t r, int64_t height, int64_t width) const {
-    const double shift = options_.half_pixel ? 0.5 : 0;
-    double edges[4];
-    for (int i = 0; i < 4; ++i) edges[i] = number_at(rois, r * 4 + i) * options_.spatial_scale - shift;
-    double across = edges[2] - edges[0], down = edges[3] - edges[1];
-    if (!options_.half_pixel) across = std::max(across, 1.0), down = std::max(down, 1.0);
-    Region region = {edges[1],
-                     edges[0],
-                     down / static_cast<double>(height),
-                     across / static_cast<double>(width),
-                     options_.sampling_ratio,
-                     options_.sampling_ratio};
-    if (options_.sampling_ratio == 0) {
-      region.samples_down = sample_count(region.bin_height);
-      region.samples_across = sample_count(region.bin_width);
-    }
-    return region;
-  }
-  static int64_t sample_count(double bin) {
-    return static_cast<int64_t>(std::clamp<double>(std::ceil(std::isnan(bin) ? 0 : bin), 0, most_roi_samples));
-  }
-
   template <class T>
   Status pool(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &x = *context.inputs[0], &batches = *context.inputs[2], &y = *context.outputs[0];
@@ -95,7 +70,7 @@ class RoiAlign {
     for (int64_t unit = range.first; unit < range.last; ++unit) {
       const int64_t r = unit / channels, batch = integer_at(batches, r);
       if (batch < 0 || batch >= x.dims[0]) return index_outside(batch, x.dims[0], 0);
-      const Region region = region_of(*context.inputs[1], r, height, width);
+      const RoiRegion region(options_, *context.inputs[1], r, height, width);
       const T* map = static_cast<const T*>(x.data) + (batch * channels + unit % channels) * x.dims[2] * x.dims[3];
       for (int64_t i = 0; i < height * width; ++i) {
         static_cast<T*>(y.data)[unit * height * width + i] =
@@ -108,18 +83,14 @@ class RoiAlign {
 
   // Sixteen million samples take a while: given up halfway when the run is cancelled.
   template <class T>
-  double bin(const RunContext& context, const T* map, int64_t height, int64_t width, const Region& region, int64_t row,
+  double bin(const RunContext& context, const T* map, int64_t height, int64_t width, const RoiRegion& region, int64_t row,
              int64_t column) const {
     const int64_t down = region.samples_down, across = region.samples_across;
     double sum = 0, most = -std::numeric_limits<double>::infinity();
     for (int64_t i = 0; i < down; ++i) {
       if (i % 64 == 63 && is_cancelled(context)) return 0;
       for (int64_t j = 0; j < across; ++j) {
-        const double v =
-            region.top + (static_cast<double>(row) + (static_cast<double>(i) + 0.5) / static_cast<double>(down)) * region.bin_height;
-        const double u =
-            region.left + (static_cast<double>(column) + (static_cast<double>(j) + 0.5) / static_cast<double>(across)) * region.bin_width;
-        const Corners corners = sample(map, height, width, v, u);
+        const Corners corners = sample(map, height, width, region.row_of(row, i), region.column_of(column, j));
         sum += corners.sum;
         most = std::max(most, corners.most);
       }
@@ -134,22 +105,25 @@ class RoiAlign {
   };
   template <class T>
   static Corners sample(const T* map, int64_t height, int64_t width, double v, double u) {
-    if (!(v >= -1 && v <= static_cast<double>(height) && u >= -1 && u <= static_cast<double>(width)) || height == 0 || width == 0)
-      return {0, 0};
-    v = std::max(v, 0.0);
-    u = std::max(u, 0.0);
-    const int64_t top = std::min(static_cast<int64_t>(v), height - 1), left = std::min(static_cast<int64_t>(u), width - 1);
-    const int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
-    const double dv = top == height - 1 ? 0 : v - static_cast<double>(top), du = left == width - 1 ? 0 : u - static_cast<double>(left);
-    const auto at = [&](int64_t i, int64_t j) { return static_cast<double>(to_arithmetic(map[i * width + j])); };
-    const double a = (1 - dv) * (1 - du) * at(top, left), b = (1 - dv) * du * at(top, right), c = dv * (1 - du) * at(bottom, left),
-                 d = dv * du * at(bottom, right);
-    return {a + b + c + d, std::max(std::max(a, b), std::max(c, d))};
+    const RoiCorners at(height, width, v, u);
+    if (at.count == 0) return {0, 0};
+    double values[4];
+    for (int k = 0; k < 4; ++k) values[k] = at.weights[k] * static_cast<double>(to_arithmetic(map[at.offsets[k]]));
+    return {values[0] + values[1] + values[2] + values[3], std::max(std::max(values[0], values[1]), std::max(values[2], values[3]))};
   }
 
   RoiOptions options_;
   Tiling tiling_;
 };
+
+// Regions are no numbers that it is differentiated by.
+Status roi_align_gradient(GradientContext& g) {
+  const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
+  const bool takes_max = g.attributes().s("mode") == "max";
+  g.give(0, g.emit("RoiAlignGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1), g.x(2), takes_max ? g.x(0) : GradientValue()},
+                   {same("coordinate_transformation_mode"), same("mode"), same("sampling_ratio"), same("spatial_scale")}, "heddle"));
+  return {};
+}
 
 }  // namespace
 
@@ -158,6 +132,7 @@ void add_roi_align(Builder& plugin) {
                  .doc("regions of feature maps, pooled to one size from bilinear samples")
                  .in("X", float_dtypes)
                  .in("rois", float_dtypes)
+                 .not_differentiable()
                  .in("batch_indices", dtypes<int64_t>(), nullptr)
                  .indexes("X", 0)
                  .out("Y", {}, float_dtypes)
@@ -168,6 +143,7 @@ void add_roi_align(Builder& plugin) {
                  .attribute("sampling_ratio", 0)
                  .attribute("spatial_scale", 1.0)
                  .infer(infer_roi_align)
+                 .gradient<roi_align_gradient>()
                  .cost<roi_align_cost>()
                  .cpu<RoiAlign>()
                  .example("f32[1,1,4,4] = 1 3 3 1 5 7 7 5 1 3 3 1 5 7 7 5, f32[2,4] = 0 0 2 2 1 1 3 3, i64[2] = 0; output_height=1, "

@@ -10,6 +10,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -135,6 +136,104 @@ class Einsum {
   int64_t parts_ = 1;
 };
 
+// ---------------------------------------------------------------- the gradient
+
+// One operand's: a sum of products of what arrived and of the other operands, over the dimensions that this one does not have. A dimension
+// that it names twice is its diagonal, which an identity matrix picks out.
+class OperandGradient {
+ public:
+  OperandGradient(GradientContext& g, const EquationLabels& labels, int operand) : g_(g), labels_(labels), operand_(operand) {}
+
+  Status give() {
+    const int rank = g_.input_type(static_cast<uint32_t>(operand_)).rank;
+    add_term(g_.dy(0), identity_labels());
+    for (int k = 0; k < labels_.operand_count; ++k)
+      if (k != operand_) add_term(g_.x(static_cast<uint32_t>(k)), letters_of(k));
+    std::string result;
+    std::vector<int64_t> kept, alone;
+    for (int d = 0; d < rank; ++d) {
+      const int first = first_of_its_label(d);
+      const char letter = letter_of(labels_.labels[operand_][d]);
+      if (first < d) {
+        const char other = static_cast<char>('a' + labels_.label_count + diagonals_++);
+        add_term(identity(first, d), {letter, other});
+        result += other;
+        kept.push_back(d);
+      } else if (terms_.find(letter) != std::string::npos || is_repeated(d)) {
+        result += letter;
+        kept.push_back(d);
+      } else {
+        alone.push_back(d);
+      }
+    }
+    if (values_.size() > most_einsum_operands || labels_.label_count + diagonals_ > most_einsum_labels)
+      return unsupported("the gradient of Einsum by operand " + std::to_string(operand_) + " takes " + std::to_string(values_.size()) +
+                         " operands and " + std::to_string(labels_.label_count + diagonals_) + " dimensions, at most " +
+                         std::to_string(most_einsum_operands) + " and " + std::to_string(most_einsum_labels) + " are done");
+    GradientValue gradient = g_.emit("Einsum", values_, {{"equation", terms_ + "->" + result}});
+    // Sums over what was broadcast, and the same for all elements along dimensions that nothing else has.
+    const GradientValue shape = shape_of(g_, x());
+    if (may_be_broadcast(kept))
+      gradient = g_.emit("SumTo", {gradient, alone.empty() ? shape : g_.emit("Gather", {shape, g_.ints(kept)})}, {}, "heddle");
+    if (!alone.empty()) gradient = g_.emit("Expand", {g_.emit("Unsqueeze", {gradient, g_.ints(alone)}), shape});
+    g_.give(static_cast<uint32_t>(operand_), gradient);
+    return {};
+  }
+
+ private:
+  GradientValue x() const { return g_.x(static_cast<uint32_t>(operand_)); }
+  static char letter_of(int label) { return static_cast<char>('a' + label); }
+  std::string identity_labels() const {
+    std::string letters;
+    for (int i = 0; i < labels_.output_rank; ++i) letters += letter_of(i);
+    return letters;
+  }
+  std::string letters_of(int k) const {
+    std::string letters;
+    for (int d = 0; d < g_.input_type(static_cast<uint32_t>(k)).rank; ++d) letters += letter_of(labels_.labels[k][d]);
+    return letters;
+  }
+  void add_term(GradientValue value, const std::string& letters) {
+    terms_ += (values_.empty() ? "" : ",") + letters;
+    values_.push_back(value);
+  }
+  int first_of_its_label(int d) const {
+    const int8_t* const of = labels_.labels[operand_];
+    return static_cast<int>(std::find(of, of + d, of[d]) - of);
+  }
+  bool is_repeated(int d) const {
+    const int8_t* const of = labels_.labels[operand_];
+    return std::count(of, of + g_.input_type(static_cast<uint32_t>(operand_)).rank, of[d]) > 1;
+  }
+  // As large as the larger of both dimensions, of which one may be 1 and count for all.
+  GradientValue identity(int first, int second) const {
+    const GradientValue both = g_.emit("Gather", {shape_of(g_, x()), g_.ints({first, second})}), larger = g_.emit("ReduceMax", {both});
+    const GradientValue zeros = g_.emit("ConstantOfShape", {g_.emit("Concat", {larger, larger}, {{"axis", 0}})});
+    return g_.emit("EyeLike", {g_.emit("CastLike", {zeros, x()})});
+  }
+  bool may_be_broadcast(const std::vector<int64_t>& kept) const {
+    const heddle_type& type = g_.input_type(static_cast<uint32_t>(operand_));
+    return std::any_of(kept.begin(), kept.end(), [&](int64_t d) { return type.dims[d] < 0 || type.dims[d] == 1; });
+  }
+
+  GradientContext& g_;
+  const EquationLabels& labels_;
+  const int operand_;
+  std::vector<GradientValue> values_;
+  std::string terms_;
+  int diagonals_ = 0;
+};
+
+Status einsum_gradient(GradientContext& g) {
+  std::vector<Dims> operands;
+  for (uint32_t i = 0; i < g.input_count(); ++i) operands.push_back({g.input_type(i).dims, g.input_type(i).rank});
+  EquationLabels labels;
+  HEDDLE_PLUGIN_CHECK(parse_equation(g.attributes().s("equation"), operands, &labels));  // which asks for ranks
+  for (uint32_t i = 0; i < g.input_count(); ++i)
+    if (g.wants(i)) HEDDLE_PLUGIN_CHECK(OperandGradient(g, labels, static_cast<int>(i)).give());
+  return {};
+}
+
 }  // namespace
 
 void add_einsum(Builder& plugin) {
@@ -145,6 +244,7 @@ void add_einsum(Builder& plugin) {
           .out("output", {}, numeric_dtypes)
           .required("equation", HEDDLE_ATTRIBUTE_STRING)
           .infer(infer_einsum)
+          .gradient<einsum_gradient>()
           .cost<einsum_cost>()
           .cpu<Einsum>()
           .example("f32[2,3] = 1 0 2 1 1 3, f32[3,2] = 1 0 0 1 1 1; equation=\"ij,jk->ik\" -> f32[2,2] = 3 2 4 4", "ONNX Runtime")

@@ -14,6 +14,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -163,6 +164,22 @@ class PlainGemm {
   Tiling tiling_;
 };
 
+Status gemm_gradient(GradientContext& g) {
+  const GradientAttribute alpha(g.attributes().find("alpha"));
+  const int64_t a_turned = g.attributes().i("transA") != 0, b_turned = g.attributes().i("transB") != 0;
+  const GradientValue a = g.x(0), b = g.x(1), dy = g.dy(0);
+  const auto product = [&](GradientValue left, int64_t left_turned, GradientValue right, int64_t right_turned) {
+    return g.emit("Gemm", {left, right}, {alpha, {"transA", left_turned}, {"transB", right_turned}});
+  };
+  if (g.wants(0)) g.give(0, a_turned ? product(b, b_turned, dy, 1) : product(dy, 0, b, 1 - b_turned));
+  if (g.wants(1)) g.give(1, b_turned ? product(dy, 1, a, a_turned) : product(a, 1 - a_turned, dy, 0));
+  if (!g.wants(2)) return {};
+  const double beta = g.attributes().f("beta");
+  const GradientValue scaled = beta == 1 ? dy : pointwise(g, "x0 * " + number_text(beta), {dy});
+  g.give(2, sum_to(g, scaled, g.x(2)));
+  return {};
+}
+
 }  // namespace
 
 void add_gemm(Builder& plugin) {
@@ -172,7 +189,7 @@ void add_gemm(Builder& plugin) {
   op.doc("alpha A B + beta C, A and B transposed where transA and transB say so, C broadcast to the result");
   op.in("A", gemm_dtypes).in("B", gemm_dtypes).optional("C", gemm_dtypes).out("Y");
   op.attribute("alpha", 1.0).attribute("beta", 1.0).attribute("transA", 0).attribute("transB", 0);
-  op.infer(infer_gemm).cost<gemm_cost>();
+  op.infer(infer_gemm).cost<gemm_cost>().gradient<gemm_gradient>();
   op.cpu<Gemm>(f32).kernel_name("cpu:gemm");
   op.cpu<PlainGemm>(others).kernel_name("cpu:gemm_plain");
   op.example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3,2] = -4 -3 3 -4 3 -3 -> f32[2,2] = 16 15 16 9", "ONNX Runtime")

@@ -1,5 +1,6 @@
 // MatMul: NumPy's matrix product with broadcast batches.
 #include <algorithm>
+#include <numeric>
 
 #include "families.h"
 #include "matmul/matmul_kernel.h"
@@ -10,6 +11,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -103,6 +105,56 @@ class PlainMatMul {
   Tiling tiling_;
 };
 
+// Rows of what a product takes and gives, however many matrices there are: [rows, columns]. They are counted: of no columns a -1 would
+// be anything.
+GradientValue as_matrix(GradientContext& g, GradientValue value, int rank) {
+  if (rank == 2) return value;
+  const GradientValue rows = g.emit("ReduceProd", {g.emit("Shape", {value}, {{"end", -1}})});
+  return reshape(g, value, g.emit("Concat", {rows, g.emit("Shape", {value}, {{"start", -1}})}, {{"axis", 0}}));
+}
+
+GradientValue transposed(GradientContext& g, GradientValue value, int rank) {
+  std::vector<int64_t> perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return g.emit("Transpose", {value}, {{"perm", perm}});
+}
+
+// Of one matrix B for all of A, as in a layer: no transposed copies, and one product over all rows for B.
+void by_one_matrix(GradientContext& g) {
+  const int rank = g.input_type(0).rank;
+  const GradientValue rows = as_matrix(g, g.dy(0), rank);
+  if (g.wants(0)) {
+    const GradientValue product = g.emit("Gemm", {rows, g.x(1)}, {{"transB", 1}});
+    g.give(0, rank == 2 ? product : reshape(g, product, shape_of(g, g.x(0))));
+  }
+  if (g.wants(1)) g.give(1, g.emit("Gemm", {as_matrix(g, g.x(0), rank), rows}, {{"transA", 1}}));
+}
+
+Status matmul_gradient(GradientContext& g) {
+  const int a_rank = g.input_type(0).rank, b_rank = g.input_type(1).rank;
+  if (a_rank >= 2 && b_rank == 2) return by_one_matrix(g), Status();
+  // A vector is a row of a matrix on the left and a column on the right.
+  GradientValue a = g.x(0), b = g.x(1), dy = g.dy(0);
+  if (b_rank == 1) {
+    b = g.emit("Unsqueeze", {b, g.ints({1})});
+    dy = g.emit("Unsqueeze", {dy, g.ints({-1})});
+  }
+  if (a_rank == 1) {
+    a = g.emit("Unsqueeze", {a, g.ints({0})});
+    dy = g.emit("Unsqueeze", {dy, g.ints({-2})});
+  }
+  if (g.wants(0)) {
+    const GradientValue product = sum_to(g, g.emit("MatMul", {dy, transposed(g, b, std::max(b_rank, 2))}), a);
+    g.give(0, a_rank == 1 ? g.emit("Squeeze", {product, g.ints({0})}) : product);
+  }
+  if (g.wants(1)) {
+    const GradientValue product = sum_to(g, g.emit("MatMul", {transposed(g, a, std::max(a_rank, 2)), dy}), b);
+    g.give(1, b_rank == 1 ? g.emit("Squeeze", {product, g.ints({1})}) : product);
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_matmul(Builder& plugin) {
@@ -112,7 +164,7 @@ void add_matmul(Builder& plugin) {
   op.doc("NumPy's matrix product: the last two dimensions are matrices, those before broadcast")
       .in("A", matmul_dtypes)
       .in("B", matmul_dtypes);
-  op.out("Y").infer(infer_matmul).cost<matmul_cost>();
+  op.out("Y").infer(infer_matmul).cost<matmul_cost>().gradient<matmul_gradient>();
   op.cpu<MatMul>(f32).kernel_name("cpu:matmul");
   op.cpu<PlainMatMul>(others).kernel_name("cpu:matmul_plain");
   op.example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3,2] = -4 -3 3 -4 3 -3 -> f32[2,2] = 16 15 16 9", "ONNX Runtime")

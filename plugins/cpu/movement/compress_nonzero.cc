@@ -10,6 +10,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -90,6 +91,37 @@ class Compress {
   int axis_ = 0;
 };
 
+// Back to where the chosen slices were: along the first axis, which the one that was chosen along becomes.
+Status compress_gradient(GradientContext& g) {
+  // [chosen, 1]: numbers compressed as the slices were, so that as much is known of how many there are.
+  constexpr int64_t zero = 0, one = 1;
+  const GradientValue numbers =
+      g.emit("Range", {g.constant(HEDDLE_I64, {}, &zero), g.emit("Size", {g.x(1)}), g.constant(HEDDLE_I64, {}, &one)});
+  const GradientValue places = g.emit("Unsqueeze", {g.emit("Compress", {numbers, g.x(1)}, {{"axis", 0}}), g.ints({1})});
+  const auto zeros = [&](GradientValue extents) { return g.emit("CastLike", {g.emit("ConstantOfShape", {extents}), g.dy(0)}); };
+  const GradientValue shape = shape_of(g, g.x(0));
+  if (!g.attributes().has("axis")) {
+    const GradientValue flat = g.emit("ScatterND", {zeros(reshape(g, g.emit("Size", {g.x(0)}), g.ints({1}))), places, g.dy(0)});
+    g.give(0, reshape(g, flat, shape));
+    return {};
+  }
+  const int rank = g.input_type(0).rank;
+  const int64_t axis = g.attributes().i("axis") + (g.attributes().i("axis") < 0 ? rank : 0);
+  if (axis == 0) {
+    g.give(0, g.emit("ScatterND", {zeros(shape), places, g.dy(0)}));
+    return {};
+  }
+  std::vector<int64_t> to_front = {axis}, back;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i != axis) to_front.push_back(i);
+    back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
+  }
+  const GradientValue turned = g.emit("Transpose", {g.dy(0)}, {{"perm", to_front}});
+  const GradientValue sums = g.emit("ScatterND", {zeros(g.emit("Gather", {shape, g.ints(to_front)})), places, turned});
+  g.give(0, g.emit("Transpose", {sums}, {{"perm", back}}));
+  return {};
+}
+
 // ---------------------------------------------------------------- NonZero
 
 Status infer_non_zero(InferContext& context) {
@@ -156,6 +188,7 @@ void add_compress_nonzero(Builder& plugin) {
                  .out("output")
                  .maybe("axis", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_compress)
+                 .gradient<compress_gradient>()
                  .cpu<Compress>()
                  .example("f32[3,2] = 1 2 3 4 5 6, bool[3] = 0 1 1; axis=0 -> f32[2,2] = 3 4 5 6", "ONNX Runtime")
                  .example("f32[2,3] = 1 2 3 4 5 6, bool[2] = 0 1; axis=-1 -> f32[2,1] = 2 5", "ONNX Runtime")

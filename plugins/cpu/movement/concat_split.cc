@@ -10,6 +10,7 @@
 #include "shared/movement/boxes.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 #include "support/strided_copy.h"
 
 namespace heddle::cpu {
@@ -202,6 +203,27 @@ class Split {
   Tiling tiling_;
 };
 
+// The parts that the inputs were, by their extents.
+Status concat_gradient(GradientContext& g) {
+  const auto rank = static_cast<int64_t>(g.output_type(0).rank);
+  int64_t axis = g.attributes().i("axis");
+  if (axis < 0) axis += rank;
+  std::vector<GradientValue> extents;
+  for (uint32_t i = 0; i < g.input_count(); ++i) extents.push_back(g.emit("Shape", {g.x(i)}, {{"start", axis}, {"end", axis + 1}}));
+  const GradientValue split = g.emit("Concat", extents, {{"axis", 0}});
+  const std::vector<GradientValue> parts = g.emit_all("Split", {g.dy(0), split}, g.input_count(), {{"axis", axis}});
+  for (uint32_t i = 0; i < g.input_count(); ++i) g.give(i, parts[i]);
+  return {};
+}
+
+// Parts that nothing reads have a gradient of zeros.
+Status split_gradient(GradientContext& g) {
+  std::vector<GradientValue> parts;
+  for (uint32_t i = 0; i < g.output_count(); ++i) parts.push_back(g.dy(i) ? g.dy(i) : zeros_like(g, g.needed_y(i)));
+  g.give(0, g.emit("Concat", parts, {GradientAttribute("axis", g.attributes().i("axis"))}));
+  return {};
+}
+
 }  // namespace
 
 void add_concat_split(Builder& plugin) {
@@ -211,6 +233,7 @@ void add_concat_split(Builder& plugin) {
                  .out("concat_result")
                  .required("axis", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_concat)
+                 .gradient<concat_gradient>()
                  .cpu<Concat>()
                  .example("f32[2,1] = 1 2, f32[2,2] = 3 4 5 6; axis=1 -> f32[2,3] = 1 3 4 2 5 6", "ONNX Runtime")
                  .example("i32[1,3] = 1 0 1, i32[2,3] = 0 0 1 1 1 0; axis=-2 -> i32[3,3] = 1 0 1 0 0 1 1 1 0", "ONNX Runtime"));
@@ -222,6 +245,7 @@ void add_concat_split(Builder& plugin) {
                  .attribute("axis", 0)
                  .maybe("num_outputs", HEDDLE_ATTRIBUTE_INT)
                  .infer(infer_split)
+                 .gradient<split_gradient>()
                  .cpu<Split>()
                  .example("f32[5] = 1 2 3 4 5, i64[2] = 2 3 -> f32[2] = 1 2, f32[3] = 3 4 5", "ONNX Runtime")
                  .example("f32[2,3] = 1 2 3 4 5 6; axis=1, num_outputs=2 -> f32[2,2] = 1 2 4 5, f32[2,1] = 3 6", "ONNX Runtime")

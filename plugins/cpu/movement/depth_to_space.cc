@@ -4,6 +4,7 @@
 #include "shared/movement/boxes.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -61,6 +62,22 @@ class Blocks : public CopyKernel {
   bool channel_first_ = false;
 };
 
+// SpaceToDepth puts channels last, as DCR has them; where they come first they are moved there.
+Status depth_to_space_gradient(GradientContext& g) {
+  const int64_t block = g.attributes().i("blocksize");
+  if (g.attributes().s("mode") == "DCR") {
+    g.give(0, g.emit("SpaceToDepth", {g.dy(0)}, {{"blocksize", block}}));
+    return {};
+  }
+  // [N, C, H block, W block] as [N, C, H, block, W, block].
+  const GradientValue shape = shape_of(g, g.x(0));
+  const GradientValue numbers =
+      g.emit("Concat", {shape, g.emit("Shape", {g.y(0)}, {{"start", 1}, {"end", 2}}), g.ints({block})}, {{"axis", 0}});
+  const GradientValue apart = reshape(g, g.dy(0), g.emit("Gather", {numbers, g.ints({0, 4, 2, 5, 3, 5})}));
+  g.give(0, reshape(g, g.emit("Transpose", {apart}, {{"perm", std::vector<int64_t>{0, 1, 3, 5, 2, 4}}}), shape));
+  return {};
+}
+
 }  // namespace
 
 void add_depth_to_space(Builder& plugin) {
@@ -71,6 +88,7 @@ void add_depth_to_space(Builder& plugin) {
                  .required("blocksize", HEDDLE_ATTRIBUTE_INT)
                  .attribute("mode", "DCR")
                  .infer(infer_depth_to_space)
+                 .gradient<depth_to_space_gradient>()
                  .cpu<Blocks<true>>()
                  .example("f32[1,4,1,2] = 1 2 3 4 5 6 7 8; blocksize=2 -> f32[1,1,2,4] = 1 3 2 4 5 7 6 8", "ONNX Runtime")
                  .example("f32[1,8,1,1] = 1 2 3 4 5 6 7 8; blocksize=2, mode=\"CRD\" -> f32[1,2,2,2] = 1 2 3 4 5 6 7 8", "ONNX Runtime"));

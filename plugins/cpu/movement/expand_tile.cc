@@ -10,6 +10,7 @@
 #include "shared/movement/boxes.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -68,6 +69,20 @@ class Repeat : public CopyKernel {
   bool varies_ = true;
 };
 
+// Each dimension as [repeats, extent], of which the first is summed.
+Status tile_gradient(GradientContext& g) {
+  const int rank = g.input_type(0).rank;
+  const GradientValue last = g.ints({1});
+  const GradientValue repeats = g.emit("Unsqueeze", {g.x(1), last}), extents = g.emit("Unsqueeze", {shape_of(g, g.x(0)), last});
+  const GradientValue pairs = reshape(g, g.emit("Concat", {repeats, extents}, {{"axis", 1}}), g.ints({-1}));
+  std::vector<int64_t> axes;
+  for (int i = 0; i < rank; ++i) axes.push_back(2 * i);
+  if (2 * rank > HEDDLE_MAX_RANK)
+    return unsupported("the gradient of Tile of more than " + std::to_string(HEDDLE_MAX_RANK / 2) + " dimensions");
+  g.give(0, rank == 0 ? g.dy(0) : g.emit("ReduceSum", {reshape(g, g.dy(0), pairs), g.ints(axes)}, {{"keepdims", 0}}));
+  return {};
+}
+
 }  // namespace
 
 void add_expand_tile(Builder& plugin) {
@@ -77,6 +92,8 @@ void add_expand_tile(Builder& plugin) {
                  .shape_operand("shape")
                  .out("output")
                  .infer(infer_expand)
+                 .gradient("Shape", {"input"}, {"t0"})
+                 .gradient("SumTo", {"doutput", "t0"}, {"dinput"}, "heddle")
                  .cpu<Repeat<ExpandRule>>()
                  .example("f32[3,1] = 1 2 3, i64[2] = 3 2 -> f32[3,2] = 1 1 2 2 3 3", "ONNX Runtime")
                  .example("i32[1,3] = 1 0 1, i64[3] = 2 1 3 -> i32[2,1,3] = 1 0 1 1 0 1", "ONNX Runtime"));
@@ -86,6 +103,7 @@ void add_expand_tile(Builder& plugin) {
                  .shape_operand("repeats")
                  .out("output")
                  .infer(infer_tile)
+                 .gradient<tile_gradient>()
                  .cpu<Repeat<TileRule>>()
                  .example("f32[2,2] = 1 2 3 4, i64[2] = 1 2 -> f32[2,4] = 1 2 1 2 3 4 3 4", "ONNX Runtime")
                  .example("i32[3] = 1 0 1, i64[1] = 3 -> i32[9] = 1 0 1 1 0 1 1 0 1", "ONNX Runtime"));

@@ -12,6 +12,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -231,6 +232,75 @@ class GatherND {
   Tiling tiling_;
 };
 
+constexpr int64_t zero_index = 0, one_index = 1;
+
+// Where rows are taken along axis 0 the gradient is rows: the indices that they were taken at, and what arrived at each. Along another axis
+// that one comes first, and goes back.
+Status gather_gradient(GradientContext& g) {
+  const int rank = g.input_type(0).rank, index_rank = g.input_type(1).rank;
+  const int64_t axis = g.attributes().i("axis") + (g.attributes().i("axis") < 0 ? rank : 0);
+  GradientValue dy = g.dy(0), extents = shape_of(g, g.x(0));
+  if (axis > 0) {
+    std::vector<int64_t> to_front, of_data, back(static_cast<size_t>(rank));
+    for (int i = 0; i < index_rank; ++i) to_front.push_back(axis + i);
+    of_data.push_back(axis);
+    for (int64_t i = 0; i < rank; ++i) {
+      if (i == axis) continue;
+      to_front.push_back(i < axis ? i : i + index_rank - 1);
+      of_data.push_back(i);
+    }
+    for (size_t i = 0; i < of_data.size(); ++i) back[static_cast<size_t>(of_data[i])] = static_cast<int64_t>(i);
+    dy = g.emit("Transpose", {dy}, {{"perm", to_front}});
+    extents = g.emit("Gather", {extents, g.ints(of_data)});
+    const GradientValue zeros = g.emit("CastLike", {g.emit("ConstantOfShape", {extents}), dy});
+    const GradientValue tuples = g.emit("Unsqueeze", {g.emit("Cast", {g.x(1)}, {{"to", 7}}), g.ints({-1})});
+    const GradientValue sums = g.emit("ScatterND", {zeros, tuples, dy}, {{"reduction", "add"}});
+    g.give(0, g.emit("Transpose", {sums}, {{"perm", back}}));
+    return {};
+  }
+  const GradientValue indices = index_rank == 1 ? g.x(1) : reshape(g, g.x(1), g.ints({-1}));
+  const GradientValue row = g.emit("Slice", {extents, g.ints({1}), g.ints({INT64_MAX})});
+  g.give_rows(0, indices, index_rank == 1 ? dy : reshape(g, dy, g.emit("Concat", {shape_of(g, indices), row}, {{"axis", 0}})));
+  return {};
+}
+
+Status gather_elements_gradient(GradientContext& g) {
+  g.give(0, g.emit("ScatterElements", {zeros_like(g, g.x(0)), g.x(1), g.dy(0)},
+                   {GradientAttribute("axis", g.attributes().i("axis")), {"reduction", "add"}}));
+  return {};
+}
+
+// The batch dimensions as one, whose position comes first in every tuple.
+Status gather_nd_gradient(GradientContext& g) {
+  const int64_t batch_dims = g.attributes().i("batch_dims");
+  if (batch_dims == 0) {
+    g.give(0, g.emit("ScatterND", {zeros_like(g, g.x(0)), g.x(1), g.dy(0)}, {{"reduction", "add"}}));
+    return {};
+  }
+  const auto joined = [&](std::initializer_list<GradientValue> parts) { return g.emit("Concat", parts, {{"axis", 0}}); };
+  const auto extents = [&](GradientValue of, int64_t start, int64_t end) {
+    return g.emit("Shape", {of}, {{"start", start}, {"end", end}});
+  };
+  const int64_t data_rank = g.input_type(0).rank, index_rank = g.input_type(1).rank;
+  const GradientValue data = g.x(0), indices = g.x(1);
+  const GradientValue batches = g.emit("ReduceProd", {extents(data, 0, batch_dims)});
+  const GradientValue picks = g.emit("ReduceProd", {extents(indices, batch_dims, index_rank - 1)});
+  const GradientValue depth = extents(indices, index_rank - 1, index_rank);
+  const GradientValue tuples = reshape(g, indices, joined({batches, picks, depth}));
+  const GradientValue none = g.ints({}), first = g.constant(HEDDLE_I64, {}, &zero_index), step = g.constant(HEDDLE_I64, {}, &one_index);
+  const GradientValue counted = g.emit("Unsqueeze", {g.emit("Range", {first, reshape(g, batches, none), step}), g.ints({1, 2})});
+  const GradientValue places = g.emit("Expand", {counted, joined({batches, picks, g.ints({1})})});
+  const GradientValue zeros =
+      g.emit("CastLike", {g.emit("ConstantOfShape", {joined({batches, extents(data, batch_dims, data_rank)})}), g.dy(0)});
+  const int64_t kept = g.output_type(0).rank - (index_rank - 1);
+  const GradientValue row = kept == 0 ? GradientValue() : extents(data, data_rank - kept, data_rank);
+  const GradientValue shape = row ? joined({batches, picks, row}) : joined({batches, picks});
+  const GradientValue sums =
+      g.emit("ScatterND", {zeros, g.emit("Concat", {places, tuples}, {{"axis", 2}}), reshape(g, g.dy(0), shape)}, {{"reduction", "add"}});
+  g.give(0, reshape(g, sums, shape_of(g, data)));
+  return {};
+}
+
 }  // namespace
 
 void add_gather(Builder& plugin) {
@@ -242,6 +312,7 @@ void add_gather(Builder& plugin) {
                  .out("output")
                  .attribute("axis", 0)
                  .infer(infer_gather)
+                 .gradient<gather_gradient>()
                  .cpu<Gather>()
                  .example("f32[3,2] = 1 2 3 4 5 6, i64[2] = 2 -3 -> f32[2,2] = 5 6 1 2", "ONNX Runtime")
                  .example("f32[2,3] = 1 2 3 4 5 6, i32[1,2] = 2 0; axis=1 -> f32[2,1,2] = 3 1 6 4", "ONNX Runtime")
@@ -254,6 +325,7 @@ void add_gather(Builder& plugin) {
                  .out("output")
                  .attribute("axis", 0)
                  .infer(infer_gather_elements)
+                 .gradient<gather_elements_gradient>()
                  .cpu<GatherElements>()
                  .example("f32[2,2] = 1 2 3 4, i64[2,2] = 0 0 1 0; axis=1 -> f32[2,2] = 1 1 4 3", "ONNX Runtime")
                  .example("i32[3,2] = 1 0 0 1 1 1, i32[2,2] = 1 2 -1 0 -> i32[2,2] = 0 1 1 0", "ONNX Runtime"));
@@ -264,6 +336,7 @@ void add_gather(Builder& plugin) {
                  .out("output")
                  .attribute("batch_dims", 0)
                  .infer(infer_gather_nd)
+                 .gradient<gather_nd_gradient>()
                  .cpu<GatherND>()
                  .example("f32[2,3] = 1 2 3 4 5 6, i64[2,2] = 0 0 1 -1 -> f32[2] = 1 6", "ONNX Runtime")
                  .example("i32[2,2,2] = 1 0 0 1 1 1 0 0, i64[2,1] = 1 0; batch_dims=1 -> i32[2,2] = 0 1 1 1", "ONNX Runtime"));

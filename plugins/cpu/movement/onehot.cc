@@ -11,6 +11,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -74,17 +75,32 @@ class OneHot {
   Tiling tiling_;
 };
 
+// The sums of what came back from where each of both values is.
+Status one_hot_gradient(GradientContext& g) {
+  constexpr float is_on[] = {0, 1};
+  const GradientValue choice = g.emit("CastLike", {g.constant(HEDDLE_F32, {2}, is_on), g.x(2)});
+  const GradientValue on = g.emit("OneHot", {g.x(0), g.x(1), choice}, {GradientAttribute(g.attributes().find("axis"))});
+  const auto sum = [&](const char* program) {
+    return reshape(g, g.emit("ReduceSum", {pointwise(g, program, {on, g.dy(0)})}), g.ints({1}));
+  };
+  g.give(2, g.emit("Concat", {sum("select(eq(x0, 0), x1, 0)"), sum("select(eq(x0, 0), 0, x1)")}, {{"axis", 0}}));
+  return {};
+}
+
 }  // namespace
 
 void add_onehot(Builder& plugin) {
   plugin.add(Op("OneHot", "", 11)
                  .doc("off values with one on value at each index along a new axis")
                  .in("indices", numeric_dtypes, nullptr)
+                 .not_differentiable()
                  .shape_operand("depth", numeric_dtypes)
+                 .not_differentiable()
                  .in("values")
                  .out("output")
                  .attribute("axis", -1)
                  .infer(infer_one_hot)
+                 .gradient<one_hot_gradient>()
                  .cpu<OneHot>()
                  .example("i64[3] = 0 -1 5, i64[] = 3, f32[2] = 1 5 -> f32[3,3] = 5 1 1 1 1 5 1 1 1", "ONNX Runtime")
                  .example("i64[3] = 0 -1 5, i64[] = 3, i32[2] = 1 5 -> i32[3,3] = 5 1 1 1 1 5 1 1 1", "the ONNX reference")

@@ -12,6 +12,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -112,6 +113,24 @@ class Pad {
   Tiling tiling_;
 };
 
+// Of constant pads the other way round; of others the sums of all copies. The constant has what arrives where it is.
+Status pad_gradient(GradientContext& g) {
+  const bool is_constant = g.attributes().s("mode") == "constant";
+  const GradientAttribute mode(g.attributes().find("mode"));
+  const GradientValue pads = g.x(pads_port), axes = g.x(pad_axes_port), dy = g.dy(0);
+  if (g.wants(0))
+    g.give(0, is_constant ? g.emit("Pad", {dy, g.emit("Neg", {pads}), {}, axes})
+                          : g.emit("PadGradient", {dy, shape_of(g, g.x(0)), pads, axes}, {mode}, "heddle"));
+  if (!g.wants(pad_value_port)) return {};
+  const GradientValue value = g.x(pad_value_port);
+  if (!is_constant) return g.give(pad_value_port, zeros_like(g, value)), Status();
+  constexpr float one = 1;
+  const GradientValue outside =
+      g.emit("Pad", {zeros_like(g, g.x(0)), pads, g.emit("CastLike", {g.constant(HEDDLE_F32, {}, &one), value}), axes});
+  g.give(pad_value_port, reshape(g, g.emit("ReduceSum", {pointwise(g, "select(eq(x0, 0), 0, x1)", {outside, dy})}), shape_of(g, value)));
+  return {};
+}
+
 }  // namespace
 
 void add_pad(Builder& plugin) {
@@ -125,6 +144,7 @@ void add_pad(Builder& plugin) {
           .out("output")
           .attribute("mode", "constant")
           .infer(infer_pad)
+          .gradient<pad_gradient>()
           .cpu<Pad>()
           .example("f32[2,2] = 1 2 3 4, i64[4] = 0 1 1 0 -> f32[3,3] = 0 1 2 0 3 4 0 0 0", "ONNX Runtime")
           .example("f32[3] = 1 2 3, i64[2] = 2 1, f32[] = 7; mode=\"constant\" -> f32[6] = 7 7 1 2 3 7", "ONNX Runtime")

@@ -1,5 +1,5 @@
-// Reshape, Flatten, Squeeze, Unsqueeze, Identity: operators that keep every byte and change at most the dims. They are views: the
-// compiler gives output and input the same bytes and runs nothing; the kernel copies where it could not.
+// Reshape, Flatten, Squeeze, Unsqueeze, Identity, StopGradient, ZeroGradient: operators that keep every byte and change at most the dims.
+// They are views: the compiler gives output and input the same bytes and runs nothing; the kernel copies where it could not.
 #include <cstring>
 
 #include "families.h"
@@ -10,6 +10,7 @@
 #include "shared/extent_rules.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -125,6 +126,11 @@ class OperandView : public ViewCopy {
   bool keeps_zero_ = false, varies_ = true;
 };
 
+Status shape_back(GradientContext& g) {
+  g.give(0, reshape(g, g.dy(0), shape_of(g, g.x(0))));
+  return {};
+}
+
 }  // namespace
 
 void add_reshape(Builder& plugin) {
@@ -137,8 +143,7 @@ void add_reshape(Builder& plugin) {
                  .attribute("allowzero", 0)
                  .traits(view_traits)
                  .infer(infer_reshape)
-                 .gradient("Shape", {"data"}, {"t0"})
-                 .gradient("Reshape", {"dreshaped", "t0"}, {"ddata"})
+                 .gradient<shape_back>()
                  .cpu<OperandView<ReshapeRule>>()
                  .example("f32[2,3] = 1 2 3 4 5 6, i64[2] = 3 -1 -> f32[3,2] = 1 2 3 4 5 6", "ONNX Runtime")
                  .example("i32[2,1,2] = 1 0 0 1, i64[2] = 0 2 -> i32[2,2] = 1 0 0 1", "ONNX Runtime")
@@ -151,8 +156,7 @@ void add_reshape(Builder& plugin) {
                  .attribute("axis", 1)
                  .traits(view_traits)
                  .infer(infer_flatten)
-                 .gradient("Shape", {"input"}, {"t0"})
-                 .gradient("Reshape", {"doutput", "t0"}, {"dinput"})
+                 .gradient<shape_back>()
                  .cpu<ViewCopy>()
                  .example("f32[2,1,3] = 1 2 3 4 5 6 -> f32[2,3] = 1 2 3 4 5 6", "ONNX Runtime")
                  .example("i32[2,2,1] = 1 0 0 1; axis=-1 -> i32[4,1] = 1 0 0 1", "ONNX Runtime"));
@@ -164,8 +168,7 @@ void add_reshape(Builder& plugin) {
                  .in_place("squeezed", "data")
                  .traits(view_traits)
                  .infer(infer_squeeze)
-                 .gradient("Shape", {"data"}, {"t0"})
-                 .gradient("Reshape", {"dsqueezed", "t0"}, {"ddata"})
+                 .gradient<shape_back>()
                  .cpu<OperandView<SqueezeRule>>()
                  .example("f32[1,3,1] = 1 2 3 -> f32[3] = 1 2 3", "ONNX Runtime")
                  .example("i32[1,2,1] = 1 0, i64[1] = -1 -> i32[1,2] = 1 0", "ONNX Runtime"));
@@ -177,8 +180,7 @@ void add_reshape(Builder& plugin) {
                  .in_place("expanded", "data")
                  .traits(view_traits)
                  .infer(infer_unsqueeze)
-                 .gradient("Shape", {"data"}, {"t0"})
-                 .gradient("Reshape", {"dexpanded", "t0"}, {"ddata"})
+                 .gradient<shape_back>()
                  .cpu<OperandView<UnsqueezeRule>>()
                  .example("f32[3] = 1 2 3, i64[2] = 0 -1 -> f32[1,3,1] = 1 2 3", "ONNX Runtime")
                  .example("i32[2,1] = 1 0, i64[1] = 1 -> i32[2,1,1] = 1 0", "ONNX Runtime"));
@@ -192,6 +194,14 @@ void add_reshape(Builder& plugin) {
                  .cpu<ViewCopy>()
                  .example("f32[3] = 1 -2 3 -> f32[3] = 1 -2 3", "ONNX Runtime")
                  .example("i32[1,2] = 1 0 -> i32[1,2] = 1 0", "ONNX Runtime"));
+  // As Identity forward; what they are to gradients runtime/derive says.
+  const auto view = [](Op op, const char* doc) {
+    op.doc(doc).in("input").not_differentiable().out("output", same_as("input")).in_place("output", "input").traits(view_traits);
+    op.cpu<ViewCopy>().example("f32[3] = 1 -2 3 -> f32[3] = 1 -2 3", "by hand");
+    return op;
+  };
+  plugin.add(view(Op("StopGradient", "heddle"), "the input, through which no gradient goes"));
+  plugin.add(view(Op("ZeroGradient", "heddle"), "the input, to which it gives a gradient of zeros, whether anything reads it or not"));
 }
 
 }  // namespace heddle::cpu

@@ -70,6 +70,7 @@ void add_reverse_sequence(Builder& plugin) {
                  .attribute("batch_axis", 1)
                  .attribute("time_axis", 0)
                  .infer(infer_reverse_sequence)
+                 .gradient("ReverseSequence", {"dY", "sequence_lens"}, {"dinput"})
                  .cpu<ReverseSequence>()
                  .example("f32[3,2] = 1 2 3 4 5 6, i64[2] = 2 3 -> f32[3,2] = 3 6 1 4 5 2", "ONNX Runtime")
                  .example("f32[2,3] = 1 2 3 4 5 6, i64[2] = 3 1; batch_axis=0, time_axis=1 -> f32[2,3] = 3 2 1 4 5 6", "ONNX Runtime"));

@@ -13,6 +13,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -205,6 +206,81 @@ Status ScatterND::run(const RunContext& context, int64_t begin, int64_t end) con
   return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, poll); });
 }
 
+// A scatter and the gather that reads where it writes, with what both are told.
+struct Scattering {
+  GradientContext& g;
+  const char *scatter, *gather;
+  GradientAttribute axis;
+
+  GradientValue scattered(GradientValue data, GradientValue updates, const char* reduction) const {
+    return g.emit(scatter, {data, g.x(1), updates}, {axis, {"reduction", reduction}});
+  }
+  GradientValue gathered(GradientValue data) const { return g.emit(gather, {data, g.x(1)}, {axis}); }
+};
+
+// The product of all others that went to the same place: where one of them is zero it is not what a division gives.
+void give_of_product(const Scattering& of) {
+  GradientContext& g = of.g;
+  const auto is_zero = [&](GradientValue x) { return pointwise(g, "select(eq(x0, 0), 1, 0)", {x}); };
+  const auto nonzero = [&](GradientValue x) { return pointwise(g, "select(eq(x0, 0), 1, x0)", {x}); };
+  const GradientValue zeros = of.scattered(is_zero(g.x(0)), is_zero(g.x(2)), "add");
+  const GradientValue products = of.scattered(nonzero(g.x(0)), nonzero(g.x(2)), "mul");
+  const std::string others = "select(eq(x1, 0), x2 / x0, select(eq(x1, 1), select(eq(x0, 0), x2, 0), 0)) * x3";
+  if (g.wants(0)) g.give(0, pointwise(g, others, {g.x(0), zeros, products, g.dy(0)}));
+  if (g.wants(2)) g.give(2, pointwise(g, others, {g.x(2), of.gathered(zeros), of.gathered(products), of.gathered(g.dy(0))}));
+}
+
+// Equal extremes have equal parts of it, as in PyTorch's scatter_reduce.
+void give_of_extreme(const Scattering& of) {
+  GradientContext& g = of.g;
+  const GradientValue y = of.gathered(g.y(0));
+  const auto equal = [&](GradientValue a, GradientValue b) { return pointwise(g, "select(eq(x0, x1), 1, 0)", {a, b}); };
+  const GradientValue data_is = equal(g.x(0), g.y(0)), update_is = equal(g.x(2), y);
+  const GradientValue part = pointwise(g, "x0 / x1", {g.dy(0), of.scattered(data_is, update_is, "add")});
+  if (g.wants(0)) g.give(0, pointwise(g, "select(eq(x0, 0), 0, x1)", {data_is, part}));
+  if (g.wants(2)) g.give(2, pointwise(g, "select(eq(x0, 0), 0, x1)", {update_is, of.gathered(part)}));
+}
+
+// Of several updates of one place the last stays, and the others have no gradient: every update's number is written where it is.
+GradientValue of_the_last(const Scattering& of, GradientValue gradient) {
+  GradientContext& g = of.g;
+  const bool by_elements = of.axis.is_given();
+  const int index_rank = g.input_type(1).rank, slice_rank = by_elements ? 0 : g.input_type(2).rank - (index_rank - 1);
+  const auto extents = [&](GradientValue value, int64_t end) { return g.emit("Shape", {value}, {{"end", end}}); };
+  const GradientValue places = by_elements ? shape_of(g, g.x(0)) : extents(g.x(0), g.input_type(0).rank - slice_rank);
+  const GradientValue updates = by_elements ? shape_of(g, g.x(1)) : extents(g.x(1), index_rank - 1);
+  constexpr int64_t zero = 0, one = 1;
+  const GradientValue count = reshape(g, g.emit("ReduceProd", {updates}), g.ints({}));
+  const GradientValue numbers =
+      reshape(g, g.emit("Range", {g.constant(HEDDLE_I64, {}, &zero), count, g.constant(HEDDLE_I64, {}, &one)}), updates);
+  const GradientValue written =
+      g.emit(of.scatter, {g.emit("Cast", {g.emit("ConstantOfShape", {places})}, {{"to", 7}}), g.x(1), numbers}, {of.axis});
+  GradientValue stays = g.emit("Equal", {of.gathered(written), numbers});
+  std::vector<int64_t> of_slices;
+  for (int i = 1; i <= slice_rank; ++i) of_slices.push_back(-i);
+  if (slice_rank > 0) stays = g.emit("Unsqueeze", {stays, g.ints(of_slices)});
+  constexpr float nothing = 0;
+  return g.emit("Where", {stays, gradient, g.emit("CastLike", {g.constant(HEDDLE_F32, {}, &nothing), gradient})});
+}
+
+// What was overwritten has none, and what was added has that of where it went.
+Status scatter_gradient(const Scattering& of) {
+  GradientContext& g = of.g;
+  const std::string reduction = g.attributes().s("reduction");
+  if (reduction == "mul") return give_of_product(of), Status();
+  if (reduction == "max" || reduction == "min") return give_of_extreme(of), Status();
+  const bool adds = reduction == "add";
+  if (g.wants(0)) g.give(0, adds ? g.dy(0) : of.scattered(g.dy(0), zeros_like(g, g.x(2)), "none"));
+  if (g.wants(2)) g.give(2, adds ? of.gathered(g.dy(0)) : of_the_last(of, of.gathered(g.dy(0))));
+  return {};
+}
+Status scatter_elements_gradient(GradientContext& g) {
+  return scatter_gradient({g, "ScatterElements", "GatherElements", GradientAttribute(g.attributes().find("axis"))});
+}
+Status scatter_nd_gradient(GradientContext& g) {
+  return scatter_gradient({g, "ScatterND", "GatherND", GradientAttribute(nullptr)});
+}
+
 }  // namespace
 
 void add_scatter(Builder& plugin) {
@@ -219,6 +295,7 @@ void add_scatter(Builder& plugin) {
                  .attribute("axis", 0)
                  .attribute("reduction", "none")
                  .infer(infer_scatter_elements)
+                 .gradient<scatter_elements_gradient>()
                  .cpu<ScatterElements>()
                  .example("f32[3] = 1 2 3, i64[2] = 2 -3, f32[2] = 8 9 -> f32[3] = 9 2 8", "ONNX Runtime")
                  .example("f32[2,3] = 1 2 3 4 5 6, i32[1,2] = 2 0, f32[1,2] = 8 9; axis=1 -> f32[2,3] = 9 2 8 4 5 6", "ONNX Runtime")
@@ -235,6 +312,7 @@ void add_scatter(Builder& plugin) {
                  .in_place("output", "data")
                  .attribute("reduction", "none")
                  .infer(infer_scatter_nd)
+                 .gradient<scatter_nd_gradient>()
                  .cpu<ScatterND>()
                  .example("f32[4] = 1 2 3 4, i64[2,1] = 3 0, f32[2] = 8 9 -> f32[4] = 9 2 3 8", "ONNX Runtime")
                  .example("i32[2,2] = 1 0 0 1, i64[1,1] = -1, i32[1,2] = 1 0 -> i32[2,2] = 1 0 1 0", "ONNX Runtime")

@@ -7,6 +7,7 @@
 #include "shared/movement/slices.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -54,6 +55,13 @@ class Slice : public CopyKernel {
   bool planned_ = false;
 };
 
+// Zeros but where it was read.
+Status slice_gradient(GradientContext& g) {
+  g.give(0, g.emit("ScatterSlice", {zeros_like(g, g.x(0)), g.dy(0), g.x(slice_starts), g.x(slice_ends), g.x(slice_axes), g.x(slice_steps)},
+                   {}, "heddle"));
+  return {};
+}
+
 }  // namespace
 
 void add_slice(Builder& plugin) {
@@ -66,6 +74,7 @@ void add_slice(Builder& plugin) {
                  .shape_operand("steps", index_dtypes, true)
                  .out("output")
                  .infer(infer_slice)
+                 .gradient<slice_gradient>()
                  .cpu<Slice>()
                  .example("f32[2,3] = 1 2 3 4 5 6, i64[2] = 0 1, i64[2] = 1 3 -> f32[1,2] = 2 3", "ONNX Runtime")
                  .example("f32[5] = 1 2 3 4 5, i64[1] = -1, i64[1] = -6, i64[1] = 0, i64[1] = -2 -> f32[3] = 5 3 1", "ONNX Runtime")

@@ -11,6 +11,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -108,6 +109,12 @@ class TopK {
   Tiling tiling_;
 };
 
+// Back to where each value was; it was there once.
+Status top_k_gradient(GradientContext& g) {
+  g.give(0, g.emit("ScatterElements", {zeros_like(g, g.x(0)), g.needed_y(1), g.dy(0)}, {GradientAttribute(g.attributes().find("axis"))}));
+  return {};
+}
+
 }  // namespace
 
 void add_topk(Builder& plugin) {
@@ -121,6 +128,7 @@ void add_topk(Builder& plugin) {
                  .attribute("largest", 1)
                  .attribute("sorted", 1)
                  .infer(infer_top_k)
+                 .gradient<top_k_gradient>()
                  .cpu<TopK>()
                  .example("f32[2,3] = 1 3 2 6 4 5, i64[1] = 2 -> f32[2,2] = 3 2 6 5, i64[2,2] = 1 2 0 2", "ONNX Runtime")
                  .example("f32[3,2] = 1 3 2 6 4 5, i64[1] = 2; axis=0, largest=0, sorted=1 -> f32[2,2] = 1 3 2 5, i64[2,2] = 0 0 1 2",

@@ -6,6 +6,7 @@
 #include "shared/tiling.h"
 #include "support/copy_kernel.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -43,6 +44,17 @@ class Transpose : public CopyKernel {
   std::vector<int> order_;
 };
 
+// Back: the inverse permutation.
+Status transpose_gradient(GradientContext& g) {
+  const std::vector<int64_t> perm = g.attributes().ints("perm");
+  std::vector<int64_t> inverse(perm.size());
+  const auto rank = static_cast<int64_t>(perm.size());
+  for (int64_t i = 0; i < rank; ++i)
+    inverse[static_cast<size_t>(perm[static_cast<size_t>(i)] + (perm[static_cast<size_t>(i)] < 0 ? rank : 0))] = i;
+  g.give(0, perm.empty() ? g.emit("Transpose", {g.dy(0)}) : g.emit("Transpose", {g.dy(0)}, {{"perm", inverse}}));
+  return {};
+}
+
 }  // namespace
 
 void add_transpose(Builder& plugin) {
@@ -52,6 +64,7 @@ void add_transpose(Builder& plugin) {
                  .out("transposed")
                  .maybe("perm", HEDDLE_ATTRIBUTE_INTS)
                  .infer(infer_transpose)
+                 .gradient<transpose_gradient>()
                  .cpu<Transpose>()
                  .example("f32[2,3] = 1 2 3 4 5 6 -> f32[3,2] = 1 4 2 5 3 6", "ONNX Runtime")
                  .example("i32[1,2,3] = 1 0 0 1 1 0; perm=[2,0,1] -> i32[3,1,2] = 1 1 0 1 0 0", "ONNX Runtime"));

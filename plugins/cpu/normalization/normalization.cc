@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "families.h"
+#include "normalization/normalization_shapes.h"
 #include "normalization/normalization_work.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
@@ -12,46 +13,12 @@
 #include "shared/tiling.h"
 #include "support/cost.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
 
 // ---------------------------------------------------------------- layer and RMS normalisation
-
-struct RowShape {
-  int64_t rows = 1, columns = 1;
-};
-
-Status row_shape(Dims dims, int64_t given_axis, RowShape* shape) {
-  int axis = 0;
-  if (!normalize_axis(given_axis, dims.rank, &axis)) return axis_outside("axis", given_axis, dims.rank);
-  *shape = {dims.count(0, axis), dims.count(axis, dims.rank)};
-  return {};
-}
-
-// Scale and bias broadcast to the normalised dimensions: one value, or the trailing dimensions themselves.
-Status check_parameter(const char* name, Dims parameter, Dims x, int64_t columns) {
-  const int64_t count = parameter.count(0, parameter.rank);
-  if (count == 1) return {};
-  int first = 0;
-  while (first < parameter.rank && parameter[first] == 1) ++first;
-  bool trailing = parameter.rank - first <= x.rank && count <= columns;
-  for (int i = first; trailing && i < parameter.rank; ++i) trailing = parameter[i] == x[i - parameter.rank];
-  if (trailing) return {};
-  return invalid(std::string(name) + " has shape " + dims_text(parameter) + ", expected the trailing dimensions of " + dims_text(x) +
-                 " from the axis on, or one value");
-}
-
-// A parameter as `columns` values of T: where it lies, or repeated into `buffer`.
-template <class T>
-const T* parameter_row(const heddle_tensor* parameter, int64_t columns, T* buffer) {
-  if (!parameter) return nullptr;
-  const int64_t count = parameter->element_count;
-  if (count == columns) return as_working(*parameter, 0, columns, buffer);
-  convert(parameter->dtype, parameter->data, dtype_of<T>::id, buffer, count);
-  for (int64_t i = count; i < columns; ++i) buffer[i] = buffer[i - count];
-  return buffer;
-}
 
 // Statistics are f32 or bf16 where they are outputs.
 heddle_dtype_set stash_types(const heddle_operator& op) {
@@ -142,6 +109,23 @@ Status infer_row_normalization(InferContext& context) {
   return {};
 }
 
+// The gradients' kernels find the moments of a row again: outputs of the forward operator hold them in f32 or bf16, which rows far from
+// zero are not content with, and a row lies in the cache anyway.
+template <bool centred>
+Status row_normalization_gradient(GradientContext& g) {
+  const Attributes& a = g.attributes();
+  const GradientValue dy = g.dy(0) ? g.dy(0) : zeros_like(g, g.x(0));
+  std::vector<GradientValue> inputs = {dy, g.x(0), g.x(1)};
+  if (centred) inputs.insert(inputs.end(), {g.dy(1), g.dy(2)});
+  const uint32_t outputs = centred && g.wants(2) ? 3 : g.wants(1) ? 2 : 1;
+  const std::vector<GradientValue> made = g.emit_all(centred ? "LayerNormalizationGradient" : "RMSNormalizationGradient", inputs, outputs,
+                                                     {GradientAttribute(a.find("axis")), GradientAttribute(a.find("epsilon")),
+                                                      GradientAttribute(centred ? nullptr : a.find("stash_type"))},
+                                                     "heddle");
+  for (uint32_t i = 0; i < outputs; ++i) g.give(i, made[i]);
+  return {};
+}
+
 // ---------------------------------------------------------------- Lp normalisation
 
 // x / (sum |x|^p)^(1/p) along an axis; where the norm is 0 the result is 0.
@@ -190,6 +174,19 @@ class LpNormalization {
   Tiling tiling_;
 };
 
+// Where the norm is 0 it is 0, as the result is.
+Status lp_normalization_gradient(GradientContext& g) {
+  const bool manhattan = g.attributes().i("p") == 1;
+  const GradientValue axis = g.ints({g.attributes().i("axis")});
+  const GradientValue norm = g.emit(manhattan ? "ReduceL1" : "ReduceL2", {g.x(0), axis});
+  const GradientValue along = g.emit("ReduceSum", {g.emit("Mul", {g.dy(0), g.y(0)}), axis});
+  if (manhattan)
+    g.give(0, pointwise(g, "select(eq(x3, 0), 0, (x0 - sign(x1) * x2) / x3)", {g.dy(0), g.x(0), along, norm}));
+  else
+    g.give(0, pointwise(g, "select(eq(x3, 0), 0, (x0 - x1 * x2) / x3)", {g.dy(0), g.y(0), along, norm}));
+  return {};
+}
+
 }  // namespace
 
 void add_normalization(Builder& plugin) {
@@ -207,6 +204,7 @@ void add_normalization(Builder& plugin) {
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_row_normalization)
                  .cost<per_input_element<8>>()  // mean and variance, then difference, quotient, scale and B
+                 .gradient<row_normalization_gradient<true>>()
                  .cpu<RowNormalization<true>>()
                  .example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3] = 1 2 0.5, f32[3] = 0 1 -1 -> f32[2,3] = -0.8626618 -0.0783273 -0.2990873 "
                           "-0.8626618 3.80365 -1.269582, f32[2,1] = -1.333333, f32[2,1] = 0.3234982",
@@ -230,6 +228,7 @@ void add_normalization(Builder& plugin) {
           .precision(HEDDLE_PRECISION_FULL)
           .infer(infer_row_normalization)
           .cost<per_input_element<4>>()
+          .gradient<row_normalization_gradient<false>>()
           .cpu<RowNormalization<false>>()
           .example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3] = 1 2 0.5 -> f32[2,3] = -1.188177 -1.782265 0.4455662 -1.188177 1.782265 -0.4455662",
                    "the ONNX reference")
@@ -247,6 +246,7 @@ void add_normalization(Builder& plugin) {
                  .in_place("output", "input")
                  .precision(HEDDLE_PRECISION_FULL)
                  .cost<per_input_element<3>>()
+                 .gradient<lp_normalization_gradient>()
                  .cpu<LpNormalization>()
                  .example("f32[2,3] = 1 3 3 1 5 7 -> f32[2,3] = 0.2294157 0.6882472 0.6882472 0.11547 0.5773503 0.8082904", "ONNX Runtime")
                  .example("f32[3,2] = 1 3 3 1 5 7; axis=0, p=1 -> f32[3,2] = 0.1111111 0.2727273 0.3333333 0.09090909 0.5555556 0.6363636",

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "families.h"
+#include "normalization/normalization_shapes.h"
 #include "normalization/normalization_work.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
@@ -9,36 +10,10 @@
 #include "shared/tiling.h"
 #include "support/cost.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
-
-// Dimensions N, C, and the product of the spatial ones. A one-dimensional input is one channel.
-struct ChannelShape {
-  int64_t batch = 1, channels = 1, spatial = 1;
-};
-ChannelShape channel_shape(Dims dims) {
-  if (dims.rank < 2) return {dims.count(0, dims.rank), 1, 1};
-  return {dims[0], dims[1], dims.count(2, dims.rank)};
-}
-
-Status check_channels(InferContext& context, uint32_t first_parameter, uint32_t parameters) {
-  const int64_t channels = channel_shape(context.dims(0)).channels;
-  for (uint32_t i = first_parameter; i < first_parameter + parameters; ++i) {
-    const Dims dims = context.dims(i);
-    if (dims.rank != 1 || dims[0] != channels)
-      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(dims) + ", expected [" +
-                     std::to_string(channels) + "], the channels of " + dims_text(context.dims(0)));
-  }
-  return {};
-}
-
-// One value of a parameter.
-double parameter(const heddle_tensor& tensor, int64_t i) {
-  double value = 0;
-  convert(tensor.dtype, at(tensor, i), HEDDLE_F64, &value, 1);
-  return value;
-}
 
 // ---------------------------------------------------------------- batch normalisation
 
@@ -171,6 +146,23 @@ Status infer_batch_normalization(InferContext& context) {
   return check_channels(context, 1, 4);
 }
 
+// Running statistics that are given have no gradient, as in PyTorch; what reaches those that come out goes on to the input.
+Status batch_normalization_gradient(GradientContext& g) {
+  const Attributes& a = g.attributes();
+  const bool training = a.i("training_mode") != 0;
+  const GradientValue dy = g.dy(0) ? g.dy(0) : zeros_like(g, g.x(0)), none;
+  const auto of_batch = [&](GradientValue running) {
+    return running ? pointwise(g, "x0 * " + number_text(1 - a.f("momentum")), {running}) : none;
+  };
+  const uint32_t outputs = g.wants(2) ? 3 : g.wants(1) ? 2 : 1;
+  const std::vector<GradientValue> made =
+      g.emit_all("BatchNormalizationGradient",
+                 {dy, g.x(0), g.x(1), training ? none : g.x(3), training ? none : g.x(4), of_batch(g.dy(1)), of_batch(g.dy(2))}, outputs,
+                 {GradientAttribute(a.find("epsilon")), {"training_mode", training ? 1 : 0}}, "heddle");
+  for (uint32_t i = 0; i < outputs; ++i) g.give(i, made[i]);
+  return {};
+}
+
 // ---------------------------------------------------------------- instance and group normalisation
 
 // Groups of neighbouring channels of one image, normalised to mean 0 and variance 1 together.
@@ -245,6 +237,19 @@ Status infer_group_normalization(InferContext& context) {
   return check_channels(context, 1, 2);
 }
 
+Status group_normalization_gradient(GradientContext& g) {
+  const Attributes& a = g.attributes();
+  const bool has_groups = a.declares("num_groups");
+  const uint32_t outputs = g.wants(2) ? 3 : g.wants(1) ? 2 : 1;
+  const std::vector<GradientValue> made =
+      g.emit_all("GroupNormalizationGradient", {g.dy(0), g.x(0), g.x(1)}, outputs,
+                 {GradientAttribute(a.find("epsilon")), GradientAttribute(has_groups ? a.find("num_groups") : nullptr),
+                  GradientAttribute(has_groups ? a.find("stash_type") : nullptr)},
+                 "heddle");
+  for (uint32_t i = 0; i < outputs; ++i) g.give(i, made[i]);
+  return {};
+}
+
 }  // namespace
 
 void add_normalization_channel(Builder& plugin) {
@@ -255,7 +260,9 @@ void add_normalization_channel(Builder& plugin) {
           .in("scale", float_dtypes, "T1")
           .in("B", float_dtypes, "T1")
           .in("input_mean", float_dtypes, "T2")
+          .not_differentiable()
           .in("input_var", float_dtypes, "T2")
+          .not_differentiable()
           .out("Y", same_as("X"), float_dtypes)
           .optional_out("running_mean", {}, float_dtypes, "T2")
           .optional_out("running_var", {}, float_dtypes, "T2")
@@ -266,6 +273,7 @@ void add_normalization_channel(Builder& plugin) {
           .precision(HEDDLE_PRECISION_FULL)
           .infer(infer_batch_normalization)
           .cost<per_input_element<2>>()  // what is left of mean, variance, scale and B
+          .gradient<batch_normalization_gradient>()
           .cpu<BatchNormalization>()
           .example("f32[2,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3, f32[2] = 1 2, f32[2] = 0 -1, f32[2] = 0.5 1, f32[2] = 4 1 -> f32[2,2,3] = "
                    "-2.249997 -1.749998 1.249999 -10.99995 2.99998 -8.99996 -2.249997 -0.2499997 -0.2499997 -10.99995 -8.99996 2.99998",
@@ -284,6 +292,7 @@ void add_normalization_channel(Builder& plugin) {
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_group_normalization)
                  .cost<per_input_element<8>>()
+                 .gradient<group_normalization_gradient>()
                  .cpu<GroupNormalization>()
                  .example("f32[1,2,3] = -4 -3 3 -4 3 -3, f32[2] = 1 2, f32[2] = 0 -1 -> f32[1,2,3] = -0.8626617 -0.5391636 1.401825 "
                           "-2.725323 1.803651 -2.078327",
@@ -304,6 +313,7 @@ void add_normalization_channel(Builder& plugin) {
           .precision(HEDDLE_PRECISION_FULL)
           .infer(infer_group_normalization)
           .cost<per_input_element<8>>()
+          .gradient<group_normalization_gradient>()
           .cpu<GroupNormalization>()
           .example("f32[1,4,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3, f32[4] = 1 2 0.5 1, f32[4] = 0 -1 1 0; num_groups=2 -> f32[1,4,3] = "
                    "-0.8626617 -0.5391636 1.401825 -2.725323 1.803651 -2.078327 0.4792448 1.260378 1.260378 -1.04151 -0.6509441 1.692455",

@@ -9,6 +9,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -78,13 +79,38 @@ void local_response_cost(CostContext& context) {
   context.set_flops((2.0 * static_cast<double>(neighbours) + 10) * context.elements(0));
 }
 
-template <class Context>
-std::vector<int64_t> mean_axes(const Context& context) {
-  return context.attributes.has("axes") ? context.attributes.ints("axes") : std::vector<int64_t>{0, 2, 3};
+// Sums over neighbouring channels are those that average pooling makes, times their number: the padding counts.
+//
+//   y = x * s^-beta, dx = dy * s^-beta - 2 alpha beta / size * x * (sum of dy * y / s over the channels that x is a neighbour of)
+Status local_response_gradient(GradientContext& g) {
+  const Attributes& a = g.attributes();
+  const int rank = g.input_type(0).rank;
+  const int64_t size = a.i("size"), before = (size - 1) / 2, behind = size / 2;
+  if (rank + 1 > HEDDLE_MAX_RANK) return unsupported("the gradient of an input of " + std::to_string(rank) + " dimensions");
+  const GradientValue axis = g.ints({1});
+  const auto averages = [&](GradientValue x, int64_t begin, int64_t end) {
+    std::vector<int64_t> window(static_cast<size_t>(rank) - 1, 1), pads(2 * window.size(), 0);
+    window[0] = size;
+    pads[0] = begin;
+    pads[window.size()] = end;
+    const GradientValue pooled =
+        g.emit("AveragePool", {g.emit("Unsqueeze", {x, axis})}, {{"kernel_shape", window}, {"pads", pads}, {"count_include_pad", 1}});
+    return g.emit("Squeeze", {pooled, axis});
+  };
+  const std::string alpha = number_text(a.f("alpha")), beta = number_text(a.f("beta"));
+  const GradientValue squares = averages(g.emit("Mul", {g.x(0), g.x(0)}), before, behind);
+  const GradientValue sums = pointwise(g, number_text(a.f("bias")) + " + " + alpha + " * x0", {squares});
+  const GradientValue others = averages(pointwise(g, "x0 * x1 / x2", {g.dy(0), g.y(0), sums}), behind, before);
+  g.give(0, pointwise(g, "x0 / pow(x2, " + beta + ") - 2 * " + alpha + " * " + beta + " * x1 * x3", {g.dy(0), g.x(0), sums, others}));
+  return {};
+}
+
+std::vector<int64_t> mean_axes(const Attributes& attributes) {
+  return attributes.has("axes") ? attributes.ints("axes") : std::vector<int64_t>{0, 2, 3};
 }
 Status infer_mean_variance(InferContext& context) {
   std::vector<int> axes;
-  if (Status s = normalize_axes("axes", mean_axes(context), context.dims(0).rank, &axes); !s.ok()) return s;
+  if (Status s = normalize_axes("axes", mean_axes(context.attributes), context.dims(0).rank, &axes); !s.ok()) return s;
   context.set_dims(0, context.dims(0));
   return {};
 }
@@ -93,7 +119,7 @@ Status infer_mean_variance(InferContext& context) {
 class MeanVariance {
  public:
   Status create(const CreateContext& context) {
-    axes_ = mean_axes(context);
+    axes_ = mean_axes(context.attributes);
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -152,6 +178,18 @@ class MeanVariance {
   double cost_ = 0;
 };
 
+// With d = dy less its mean: (d - y * mean(dy * y) * (s + 1e-9) / s) / (s + 1e-9), where s is the standard deviation. Where that is 0, y
+// is.
+Status mean_variance_gradient(GradientContext& g) {
+  const GradientValue axes = g.ints(mean_axes(g.attributes()));
+  const auto mean = [&](GradientValue x) { return g.emit("ReduceMean", {x, axes}); };
+  const GradientValue variance = mean(pointwise(g, "(x0 - x1) * (x0 - x1)", {g.x(0), mean(g.x(0))}));
+  const GradientValue along = mean(g.emit("Mul", {g.dy(0), g.y(0)}));
+  g.give(0, pointwise(g, "(x0 - x1 - select(eq(x4, 0), 0, x2 * x3 * (1 + 1e-9 / sqrt(x4)))) / (sqrt(x4) + 1e-9)",
+                      {g.dy(0), mean(g.dy(0)), g.y(0), along, variance}));
+  return {};
+}
+
 }  // namespace
 
 void add_normalization_local(Builder& plugin) {
@@ -166,6 +204,7 @@ void add_normalization_local(Builder& plugin) {
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_local_response)
                  .cost<local_response_cost>()
+                 .gradient<local_response_gradient>()
                  .cpu<LocalResponse>()
                  .example("f32[1,5,1,2] = 1 3 3 1 5 7 7 5 1 3; size=3 -> f32[1,5,1,2] = 0.99975 2.99925 2.997377 0.9985275 4.98965 "
                           "6.986903 6.986903 4.98965 0.9987518 2.997452",
@@ -177,6 +216,7 @@ void add_normalization_local(Builder& plugin) {
                  .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
                  .precision(HEDDLE_PRECISION_FULL)
                  .infer(infer_mean_variance)
+                 .gradient<mean_variance_gradient>()
                  .cpu<MeanVariance>()
                  .example("f32[2,2,1,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,2,1,3] = -1.041511 -0.6509445 1.692456 -0.8626621 "
                           "1.401826 -0.5391638 -1.041511 0.5207556 0.5207556 -0.8626621 -0.5391638 1.401826",

@@ -52,6 +52,7 @@ void add_cast(Builder& plugin) {
                  .attribute("saturate", 1)
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
                  .infer(infer_cast)
+                 .gradient("CastLike", {"doutput", "input"}, {"dinput"})
                  .cpu<Cast>()
                  .example("f32[4] = 0 1.75 1 1.25; to=6 -> i32[4] = 0 1 1 1", "by hand")
                  .example("i32[3] = 0 1 1; to=16 -> bf16[3] = 0 1 1", "by hand")
@@ -59,10 +60,12 @@ void add_cast(Builder& plugin) {
   Op op("CastLike", "", 15);
   op.in("input", any_dtype, "T1")
       .in("target_type", any_dtype, "T2")
+      .not_differentiable()
       .out("output", same_as("input"), any_dtype, nullptr)
       .attribute("saturate", 1)
       .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
       .infer(infer_cast_like)
+      .gradient("CastLike", {"doutput", "input"}, {"dinput"})
       .cpu<Cast>()
       .example("f32[4] = 0 1.75 1 1.25, i32[2] = 7 8; saturate=0 -> i32[4] = 0 1 1 1", "by hand");
   // The other dtypes of target_type.

@@ -10,6 +10,7 @@
 #include "shared/fold_text.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -191,23 +192,50 @@ Op fold_operator(const char* name, const char* output, heddle_dtype_set set) {
   return op;
 }
 
+Status sum_gradient(GradientContext& g) {
+  for (uint32_t i = 0; i < g.input_count(); ++i)
+    if (g.wants(i)) g.give(i, sum_to(g, g.dy(0), g.x(i)));
+  return {};
+}
+
+Status mean_gradient(GradientContext& g) {
+  const GradientValue part = pointwise(g, "x0 / " + std::to_string(g.input_count()), {g.dy(0)});
+  for (uint32_t i = 0; i < g.input_count(); ++i)
+    if (g.wants(i)) g.give(i, sum_to(g, part, g.x(i)));
+  return {};
+}
+
+// Equal extremes have equal parts.
+Status extreme_gradient(GradientContext& g) {
+  std::vector<GradientValue> is_extreme;
+  for (uint32_t i = 0; i < g.input_count(); ++i) is_extreme.push_back(pointwise(g, "select(eq(x0, x1), 1, 0)", {g.x(i), g.y(0)}));
+  const GradientValue part = pointwise(g, "x0 / x1", {g.dy(0), g.emit("Sum", is_extreme)});
+  for (uint32_t i = 0; i < g.input_count(); ++i)
+    if (g.wants(i)) g.give(i, sum_to(g, g.emit("Mul", {part, is_extreme[i]}), g.x(i)));
+  return {};
+}
+
 }  // namespace
 
 void add_variadic(Builder& plugin) {
   plugin.add(fold_operator<Sum>("Sum", "sum", float_dtypes)
+                 .gradient<sum_gradient>()
                  .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 3 -5 6 1.5 1 2", "NumPy: x0 + x1 + x2")
                  .example("f32[2] = 1.5 -2 -> f32[2] = 1.5 -2", "by hand"));
   plugin.add(fold_operator<Mean>("Mean", "mean", float_dtypes)
+                 .gradient<mean_gradient>()
                  .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1"
                           " -> f32[2,3] = 1 -1.666667 2 0.5 0.3333333 0.6666667",
                           "NumPy: (x0 + x1 + x2) / 3")
                  .example("f32[2] = 1.5 -2 -> f32[2] = 1.5 -2", "by hand"));
   plugin.add(
       fold_operator<Max>("Max", "max", numeric_dtypes)
+          .gradient<extreme_gradient>()
           .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 1.5 1 3 1 4 2", "NumPy: np.maximum, twice")
           .example("i32[3] = 0 3 7, i32[3] = 5 3 2 -> i32[3] = 5 3 7", "NumPy: np.maximum"));
   plugin.add(
       fold_operator<Min>("Min", "min", numeric_dtypes)
+          .gradient<extreme_gradient>()
           .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 0.5 -4 1 0 -4 -1", "NumPy: np.minimum, twice")
           .example("i32[3] = 0 3 7, i32[3] = 5 3 2 -> i32[3] = 0 3 2", "NumPy: np.minimum"));
 }

@@ -1,5 +1,6 @@
 // MaxPool, AveragePool, LpPool and their global forms: schemas and shape rules. The kernel is pooling_kernel.h's.
 #include "families.h"
+#include "pooling/pool_gradient_kernel.h"
 #include "pooling/pooling_kernel.h"
 #include "support/cost.h"
 
@@ -79,7 +80,7 @@ void add_pooling(Builder& plugin) {
           "ONNX Runtime")
       .example("u8[1,1,4] = 1 7 3 5; kernel_shape=[2] -> u8[1,1,3] = 7 7 5", "ONNX Runtime")
       .example("i8[1,1,4] = 1 -7 -3 -5; kernel_shape=[2] -> i8[1,1,3] = 1 -3 -3", "ONNX Runtime");
-  plugin.add(max.cpu<Pool<PoolKind::max, false>>().kernel_name("cpu:max_pool"));
+  plugin.add(max.gradient<max_pool_gradient>().cpu<Pool<PoolKind::max, false>>().kernel_name("cpu:max_pool"));
 
   Op average = pooling_operator("AveragePool", 19, "the mean of each window", float_dtypes);
   add_window(average);
@@ -99,7 +100,7 @@ void add_pooling(Builder& plugin) {
           "f32[1,1,4] = -4 -3 3 -4; kernel_shape=[3], pads=[1,1], count_include_pad=1 -> f32[1,1,4] = -2.333333 -1.333333 -1.333333 "
           "-0.3333333",
           "ONNX Runtime");
-  plugin.add(average.cpu<Pool<PoolKind::average, false>>().kernel_name("cpu:average_pool"));
+  plugin.add(average.gradient<average_pool_gradient>().cpu<Pool<PoolKind::average, false>>().kernel_name("cpu:average_pool"));
 
   Op lp = pooling_operator("LpPool", 18, "the p-norm of each window", float_dtypes);
   add_window(lp);
@@ -114,26 +115,27 @@ void add_pooling(Builder& plugin) {
       .example("f32[1,1,5] = -4 -3 3 -4 3; kernel_shape=[3], auto_pad=\"SAME_UPPER\", strides=[2] -> f32[1,1,3] = 5 5.830952 5",
                "ONNX Runtime")
       .example("f32[1,1,4] = -4 -3 3 -4; kernel_shape=[2], p=1 -> f32[1,1,3] = 7 6 7", "ONNX Runtime");
-  plugin.add(lp.cpu<Pool<PoolKind::lp, false>>().kernel_name("cpu:lp_pool"));
+  plugin.add(lp.gradient<lp_pool_gradient>().cpu<Pool<PoolKind::lp, false>>().kernel_name("cpu:lp_pool"));
 
   Op global_max = pooling_operator("GlobalMaxPool", 1, "the largest element of each channel", float_dtypes);
   global_max.infer(infer_global).cost<per_input_element<1>>();
   global_max.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = 3", "ONNX Runtime")
       .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = 3", "ONNX Runtime");
-  plugin.add(global_max.cpu<Pool<PoolKind::max, true>>().kernel_name("cpu:global_max_pool"));
+  plugin.add(global_max.gradient<global_max_pool_gradient>().cpu<Pool<PoolKind::max, true>>().kernel_name("cpu:global_max_pool"));
 
   Op global_average = pooling_operator("GlobalAveragePool", 1, "the mean of each channel", float_dtypes);
   global_average.infer(infer_global).cost<per_input_element<1>>();
   global_average.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = -1.333333", "ONNX Runtime")
       .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = -1.333333", "ONNX Runtime");
-  plugin.add(global_average.cpu<Pool<PoolKind::average, true>>().kernel_name("cpu:global_average_pool"));
+  plugin.add(
+      global_average.gradient<global_average_pool_gradient>().cpu<Pool<PoolKind::average, true>>().kernel_name("cpu:global_average_pool"));
 
   Op global_lp = pooling_operator("GlobalLpPool", 2, "the p-norm of each channel", float_dtypes);
   global_lp.attribute("p", 2).infer(infer_global_lp).cost<per_input_element<2>>();
   global_lp.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = 5.830952", "ONNX Runtime")
       .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = 8.246211 7.071068", "ONNX Runtime")
       .example("f32[1,1,3] = -4 -3 3; p=1 -> f32[1,1,1] = 10", "ONNX Runtime");
-  plugin.add(global_lp.cpu<Pool<PoolKind::lp, true>>().kernel_name("cpu:global_lp_pool"));
+  plugin.add(global_lp.gradient<global_lp_pool_gradient>().cpu<Pool<PoolKind::lp, true>>().kernel_name("cpu:global_lp_pool"));
 }
 
 }  // namespace heddle::cpu

@@ -22,6 +22,9 @@ struct PoolTable {
   void (*sum_squares)(const PoolRows& rows);
   void (*divide)(float* y, int64_t channels, float divisor);
   void (*square_root)(float* y, int64_t channels);
+  void (*add)(const float* x, int64_t channels, float* y);
+  // What of x is larger than `best`, or a NaN, replaces it, and `position` what `at` has there.
+  void (*keep_larger)(const float* x, int64_t channels, int32_t position, float* best, int32_t* at);
 };
 HEDDLE_DECLARE_ISA_TABLE(PoolTable, pooling)
 

@@ -67,10 +67,29 @@ void divide(float* y, int64_t channels, float divisor) {
 void square_root(float* y, int64_t channels) {
   for (int64_t c = 0; c < channels; ++c) y[c] = __builtin_sqrtf(y[c]);
 }
+void add(const float* x, int64_t channels, float* y) {
+  for (int64_t c = 0; c < channels; ++c) y[c] += x[c];
+}
+void keep_larger(const float* x, int64_t channels, int32_t position, float* best, int32_t* at) {
+  constexpr int64_t width = lanes<float>;
+  int64_t c = 0;
+  for (; c + width <= channels; c += width) {
+    const VF value = load<VF>(x + c), before = load<VF>(best + c);
+    const VI is_new = (value > before) | (value != value);
+    store(best + c, is_new ? value : before);
+    store(at + c, is_new ? splat<VI>(position) : load<VI>(at + c));
+  }
+  for (; c < channels; ++c) {
+    const bool is_new = x[c] > best[c] || x[c] != x[c];
+    best[c] = is_new ? x[c] : best[c];
+    at[c] = is_new ? position : at[c];
+  }
+}
 
 }  // namespace
 
 extern const PoolTable pooling;
-const PoolTable pooling = {combine_rows<Max>, combine_rows<Sum>, combine_rows<SumAbsolute>, combine_rows<SumSquares>, divide, square_root};
+const PoolTable pooling = {
+    combine_rows<Max>, combine_rows<Sum>, combine_rows<SumAbsolute>, combine_rows<SumSquares>, divide, square_root, add, keep_larger};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

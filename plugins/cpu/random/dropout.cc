@@ -8,6 +8,7 @@
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -80,6 +81,23 @@ class Dropout {
   Tiling tiling_;
 };
 
+// What was kept, times the factor that it was kept by.
+Status dropout_gradient(GradientContext& g) {
+  if (!g.x(training_port)) {
+    g.give(0, g.dy(0));
+    return {};
+  }
+  constexpr double half = 0.5, one = 1;
+  const GradientValue scalar = g.ints({});
+  const GradientValue ratio =
+      g.x(ratio_port) ? reshape(g, g.emit("Cast", {g.x(ratio_port)}, {{"to", 11}}), scalar) : g.constant(HEDDLE_F64, {}, &half);
+  const GradientValue factor =
+      g.emit("Where", {reshape(g, g.x(training_port), scalar), pointwise(g, "1 / (1 - x0)", {ratio}), g.constant(HEDDLE_F64, {}, &one)});
+  const GradientValue kept = g.emit("CastLike", {g.needed_y(1), g.dy(0)});
+  g.give(0, pointwise(g, "select(eq(x0, 0), 0, x1 * x2)", {kept, g.dy(0), g.emit("CastLike", {factor, g.dy(0)})}));
+  return {};
+}
+
 }  // namespace
 
 void add_dropout(Builder& plugin) {
@@ -87,6 +105,7 @@ void add_dropout(Builder& plugin) {
                  .doc("the input, or in training mode a random part of it scaled by 1 / (1 - ratio)")
                  .in("data", float_dtypes)
                  .optional("ratio", float_dtypes, nullptr)
+                 .not_differentiable()
                  .optional("training_mode", dtypes<bool>(), nullptr)
                  .out("output", {}, float_dtypes)
                  .out_as("mask", HEDDLE_BOOL)
@@ -94,6 +113,7 @@ void add_dropout(Builder& plugin) {
                  .maybe("seed", HEDDLE_ATTRIBUTE_INT)
                  .traits(HEDDLE_TRAIT_RANDOM)
                  .infer(infer_dropout)
+                 .gradient<dropout_gradient>()
                  .cpu<Dropout>()
                  .example("f32[3] = -4 -3 3, f32[] = 0.5 -> f32[3] = -4 -3 3, bool[3] = 1", "ONNX Runtime")
                  .example("f32[3] = -4 -3 3, f32[] = 0, bool[] = 1; seed=3 -> f32[3] = -4 -3 3, bool[3] = 1", "ONNX Runtime")

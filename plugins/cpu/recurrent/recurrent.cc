@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "families.h"
+#include "recurrent/recurrent_gradient.h"
+#include "recurrent/recurrent_rows.h"
 #include "shared/dims.h"
 #include "shared/recurrent/recurrent_activation.h"
 #include "shared/recurrent/recurrent_shape.h"
@@ -51,18 +53,6 @@ void recurrent_cost(CostContext& context) {
   const auto n = static_cast<double>(s.hidden);
   context.set_flops(2.0 * static_cast<double>(s.times) * static_cast<double>(s.batches) * s.directions * gates * n *
                     (static_cast<double>(s.inputs) + n));
-}
-
-// Eight sums side by side, so that compilers use vectors; a fixed order.
-template <class T>
-T dot(const T* a, const T* b, int64_t n) {
-  T sums[8] = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int k = 0; k < 8; ++k) sums[k] += a[i + k] * b[i + k];
-  T sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-  for (; i < n; ++i) sum += a[i] * b[i];
-  return sum;
 }
 
 // One direction's weights and one unit's state. Gates are in the order of ONNX's W.
@@ -261,6 +251,7 @@ Op recurrent_operator(const char* name, const char* doc) {
 
 void add_recurrent(Builder& plugin) {
   plugin.add(recurrent_operator<RnnCell>("RNN", "a simple recurrent layer")
+                 .gradient<rnn_gradient>()
                  .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,2,2] = 0.5 1 -1 0.25, f32[1,2,2] = 0.5 -0.5 0.25 1"
                           " -> f32[2,1,1,2] = -0.4621172 -0.8482836 0.9850125 -0.7459728, f32[1,1,2] = 0.9850125 -0.7459728",
                           "NumPy by the formulas of ONNX, ONNX Runtime")
@@ -275,6 +266,7 @@ void add_recurrent(Builder& plugin) {
                           " -> f32[2,2,1,1] = 1.417979 1.270298 -1.08594 -0.7167148, f32[2,1,1] = 1.417979 -1.08594",
                           "NumPy by the formulas of ONNX, ONNX Runtime"));
   plugin.add(recurrent_operator<GruCell>("GRU", "a layer of gated recurrent units")
+                 .gradient<gru_gradient>()
                  .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,3,2] = 0.5 1 -1 0.25 1 0.5, f32[1,3,1] = 0.5 -0.5 2"
                           " -> f32[2,1,1,1] = 0.2876491 0.3424892, f32[1,1,1] = 0.3424892",
                           "NumPy by the formulas of ONNX, ONNX Runtime")
@@ -290,6 +282,7 @@ void add_recurrent(Builder& plugin) {
                           "NumPy by the formulas of ONNX, ONNX Runtime"));
   plugin.add(
       recurrent_operator<LstmCell>("LSTM", "a layer of long short-term memory cells")
+          .gradient<lstm_gradient>()
           .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,4,2] = 0.5 1 -1 0.25 1 0.5 0.25 -0.5, f32[1,4,1] = 0.5 -0.5 2 1"
                    " -> f32[2,1,1,1] = 0.05240172 -0.1932892, f32[1,1,1] = -0.1932892, f32[1,1,1] = -0.413818",
                    "NumPy by the formulas of ONNX, ONNX Runtime")

@@ -9,6 +9,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 
 namespace heddle::cpu {
 namespace {
@@ -76,6 +77,13 @@ Status CumSum::run(const RunContext& context, int64_t begin, int64_t end) const 
   });
 }
 
+// Each element is in the sums from it on: those are added up from the other end.
+Status cumsum_gradient(GradientContext& g) {
+  g.give(0, g.emit("CumSum", {g.dy(0), g.x(1)},
+                   {GradientAttribute(g.attributes().find("exclusive")), {"reverse", g.attributes().i("reverse") == 0 ? 1 : 0}}));
+  return {};
+}
+
 }  // namespace
 
 void add_cumsum(Builder& plugin) {
@@ -89,6 +97,7 @@ void add_cumsum(Builder& plugin) {
                  .attribute("reverse", 0)
                  .in_place("y", "x")
                  .infer(infer_cumsum)
+                 .gradient<cumsum_gradient>()
                  .cpu<CumSum>()
                  .example("f32[2,3] = -4 -3 3 -4 3 -3, i64[] = 1 -> f32[2,3] = -4 -7 -4 -4 -1 -4", "ONNX Runtime")
                  .example("f32[3] = -4 -3 3, i32[] = 0; exclusive=1, reverse=1 -> f32[3] = 0 3 0", "ONNX Runtime")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "families.h"
 #include "reduce/accumulator.h"
@@ -18,6 +19,7 @@
 #include "shared/tile_cap.h"
 #include "support/cost.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {
@@ -60,6 +62,8 @@ class Reduce {
 
  protected:
   Status create(const CreateContext& context, Reduction reduction);
+  // The rest of prepare; without a set it is found in each run.
+  Status plan(PrepareContext& context, std::optional<uint32_t> set);
 
  private:
   // The memory of one executing thread.
@@ -97,8 +101,9 @@ class Reduce {
 
 Status Reduce::create(const CreateContext& context, Reduction reduction) {
   reduction_ = reduction;
-  keep_when_empty_ = context.attributes.i("noop_with_empty_axes") != 0;
-  keeps_dims_ = context.attributes.i("keepdims") != 0;
+  const auto is_set = [&](const char* name) { return context.attributes.declares(name) && context.attributes.i(name) != 0; };
+  keep_when_empty_ = is_set("noop_with_empty_axes");
+  keeps_dims_ = is_set("keepdims");
   dtype_ = context.input(0)->dtype;
   folded_dtype_ = compute_dtype(dtype_);
   // The squares of integers whose root fits their type may not.
@@ -117,12 +122,18 @@ ReducePlan Reduce::plan_of(const heddle_tensor& input, uint32_t set) const {
 Status Reduce::prepare(PrepareContext& context) {
   const heddle_tensor& input = *context.input(0);
   const heddle_tensor* axes = context.input(1);
-  known_axes_ = (!axes || axes->data || axes->element_count == 0) && !input.extent;
+  uint32_t set = 0;
+  if (input.extent || (axes && !axes->data && axes->element_count > 0)) return plan(context, std::nullopt);
+  if (Status s = reduced_set(input.rank, axes, keep_when_empty_, &set); !s.ok()) return s;
+  return plan(context, set);
+}
+
+Status Reduce::plan(PrepareContext& context, std::optional<uint32_t> set) {
+  const heddle_tensor& input = *context.input(0);
+  known_axes_ = set.has_value();
   uint64_t partial_bytes = 0;
-  if (known_axes_) {
-    uint32_t set = 0;
-    if (Status s = reduced_set(input.rank, axes, keep_when_empty_, &set); !s.ok()) return s;
-    plan_ = plan_of(input, set);
+  if (set) {
+    plan_ = plan_of(input, *set);
     context.set_tiles(plan_.tiles());
     if (plan_.folded_parts > 1) partial_bytes = static_cast<uint64_t>(plan_.folded_parts * plan_.outputs) * sizeof(Accumulator);
   }
@@ -315,6 +326,102 @@ Status infer_reduce(InferContext& context) {
   return {};
 }
 
+// What belongs to an output, beside all elements that were folded into it: their dimensions are 1 again.
+GradientValue beside_folded(GradientContext& g, GradientValue value) {
+  return g.attributes().i("keepdims") != 0 || !g.x(1) ? value : g.emit("Unsqueeze", {value, g.x(1)});
+}
+
+// How many elements were folded into each output, as a number of dy's dtype; counted in f64, which has them exactly.
+GradientValue one_part(GradientContext& g, GradientValue dy) {
+  const GradientAttribute f64("to", 11);
+  const GradientValue outputs = g.emit("Cast", {g.emit("Size", {g.y(0)})}, {f64}),
+                      elements = g.emit("Cast", {g.emit("Size", {g.x(0)})}, {f64});
+  return g.emit("CastLike", {g.emit("Div", {outputs, elements}), dy});
+}
+
+// Equal extremes have equal parts of it, as in PyTorch's amax.
+GradientValue of_extreme(GradientContext& g, GradientValue x, GradientValue y, GradientValue dy) {
+  const GradientValue is_extreme = pointwise(g, "select(eq(x0, x1), 1, 0)", {x, y});
+  const GradientValue count =
+      g.emit("ReduceSum", {is_extreme, g.x(1)}, {{"keepdims", 1}, GradientAttribute(g.attributes().find("noop_with_empty_axes"))});
+  return pointwise(g, "x0 * (x1 / x2)", {is_extreme, dy, count});
+}
+
+// The product of all others: where one of them is zero it is not what a division gives.
+GradientValue of_product(GradientContext& g, GradientValue x, GradientValue y, GradientValue dy) {
+  const GradientAttribute keeps("keepdims", 1), noop(g.attributes().find("noop_with_empty_axes"));
+  const GradientValue zeros = g.emit("ReduceSum", {pointwise(g, "select(eq(x0, 0), 1, 0)", {x}), g.x(1)}, {keeps, noop});
+  const GradientValue others = g.emit("ReduceProd", {pointwise(g, "select(eq(x0, 0), 1, x0)", {x}), g.x(1)}, {keeps, noop});
+  return pointwise(g, "x3 * select(eq(x2, 0), x1 / x0, select(eq(x2, 1), select(eq(x0, 0), x4, 0), 0))", {x, y, zeros, dy, others});
+}
+
+template <const Reduction& reduction>
+Status reduction_gradient(GradientContext& g) {
+  const GradientValue x = g.x(0), y = beside_folded(g, g.y(0)), dy = beside_folded(g, g.dy(0));
+  if (&reduction == &reduce_sum) {
+    g.give(0, g.emit("Expand", {dy, shape_of(g, x)}));
+  } else if (&reduction == &reduce_mean) {
+    g.give(0, g.emit("Expand", {g.emit("Mul", {dy, one_part(g, dy)}), shape_of(g, x)}));
+  } else if (&reduction == &reduce_log_sum) {
+    g.give(0, g.emit("Expand", {pointwise(g, "x0 / exp(x1)", {dy, y}), shape_of(g, x)}));
+  } else if (&reduction == &reduce_max || &reduction == &reduce_min) {
+    g.give(0, of_extreme(g, x, y, dy));
+  } else if (&reduction == &reduce_product) {
+    g.give(0, of_product(g, x, y, dy));
+  } else {
+    g.give(0, pointwise(g,
+                        &reduction == &reduce_l1            ? "sign(x0) * x2"
+                        : &reduction == &reduce_l2          ? "select(eq(x1, 0), 0, x0 / x1 * x2)"
+                        : &reduction == &reduce_log_sum_exp ? "exp(x0 - x1) * x2"
+                                                            : "2 * x0 * x2",
+                        {x, y, dy}));
+  }
+  return {};
+}
+
+// Over what broadcasting to the input's shape repeated: the other way round of Expand.
+class SumTo : public Reduce {
+ public:
+  Status create(const CreateContext& context) { return Reduce::create(context, reduce_sum); }
+  Status prepare(PrepareContext& context) {
+    uint32_t set = 0;
+    const Dims from = dims_of(*context.input(0)), to = dims_of(*context.output(0));
+    HEDDLE_PLUGIN_CHECK(spread_set(from, to, &set));
+    return plan(context, set);
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    HEDDLE_PLUGIN_CHECK(check_planned({{"shape", context.inputs[1]}}, *context.outputs[0],
+                                      [&](Extents* to) { return extents_in(*context.inputs[1], to); }));
+    return Reduce::run(context, begin, end);
+  }
+  static Status extents_in(const heddle_tensor& shape, Extents* to) {
+    for (int64_t i = 0; i < shape.element_count; ++i) to->push(static_cast<const int64_t*>(shape.data)[i]);
+    return {};
+  }
+  // The dimensions of `from` that are 1 in `to`, or not there.
+  static Status spread_set(Dims from, Dims to, uint32_t* set) {
+    const int missing = from.rank - to.rank;
+    for (int i = 0; i < from.rank; ++i) {
+      const int64_t extent = i < missing ? 1 : to[i - missing];
+      if (extent != from[i] || i < missing) *set |= 1u << i;
+      if (extent != from[i] && extent != 1) return invalid("dims " + dims_text(to) + " do not broadcast to " + dims_text(from));
+    }
+    return missing < 0 ? invalid("dims " + dims_text(to) + " do not broadcast to " + dims_text(from)) : Status();
+  }
+};
+
+Status infer_sum_to(InferContext& context) {
+  if (context.dims(1).rank != 1) return not_one_dimensional("shape", context.dims(1));
+  HEDDLE_PLUGIN_CHECK(check_rank(static_cast<size_t>(context.dims(1)[0])));
+  if (!context.known(1)) return context.set_dynamic(0, static_cast<int>(context.dims(1)[0])), Status();
+  Extents to;
+  HEDDLE_PLUGIN_CHECK(SumTo::extents_in(context.input(1), &to));
+  uint32_t set = 0;
+  HEDDLE_PLUGIN_CHECK(SumTo::spread_set(context.dims(0), to.dims(), &set));
+  context.set_dims(0, to.dims());
+  return {};
+}
+
 template <const Reduction& reduction, int operations = 1>
 void add_reduction(Builder& plugin, const char* name, int32_t version, heddle_dtype_set set, std::initializer_list<const char*> examples) {
   Op op(name, "", version);
@@ -326,6 +433,7 @@ void add_reduction(Builder& plugin, const char* name, int32_t version, heddle_dt
       .precision(HEDDLE_PRECISION_FULL)
       .infer(infer_reduce);
   op.cost<per_input_element<operations>>();
+  op.gradient<reduction_gradient<reduction>>();
   op.cpu<ReduceKernel<reduction>>();
   for (const char* text : examples) op.example(text, "ONNX Runtime");
   plugin.add(op);
@@ -375,6 +483,20 @@ void add_reduce(Builder& plugin) {
       plugin, "ReduceSumSquare", 18, numeric_dtypes,
       {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 68", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 34",
        "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = 16 9 9 16 9 9", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 2"});
+  plugin.add(Op("SumTo", "heddle")
+                 .doc("the sum over what broadcasting a tensor of shape to the data's shape repeats: the gradient of Expand")
+                 .in("data", numeric_dtypes)
+                 .shape_operand("shape", dtypes<int64_t>())
+                 .out("summed", {}, numeric_dtypes)
+                 .precision(HEDDLE_PRECISION_FULL)
+                 .infer(infer_sum_to)
+                 .gradient("Shape", {"data"}, {"t0"}, "")
+                 .gradient("Expand", {"dsummed", "t0"}, {"ddata"}, "")
+                 .cost<per_input_element<1>>()
+                 .cpu<SumTo>()
+                 .example("f32[2,3] = 1 2 3 4 5 6, i64[2] = 2 1 -> f32[2,1] = 6 15", "by hand")
+                 .example("f32[2,3] = 1 2 3 4 5 6, i64[1] = 3 -> f32[3] = 5 7 9", "by hand")
+                 .example("i32[2,1,2] = 1 2 3 4, i64[0] -> i32[] = 10", "by hand"));
 }
 
 }  // namespace heddle::cpu

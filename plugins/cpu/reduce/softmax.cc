@@ -15,6 +15,7 @@
 #include "shared/tiling.h"
 #include "support/cost.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
 #include "vector/convert.h"
 
 namespace heddle::cpu {
@@ -172,6 +173,28 @@ class SoftmaxKernel : public Softmax {
   Status create(const CreateContext& context) { return Softmax::create(context, kind); }
 };
 
+// Of a scalar, which is its own sum: it is a constant.
+bool give_of_scalar(GradientContext& g) {
+  if (g.input_type(0).rank > 0) return false;
+  g.give(0, zeros_like(g, g.x(0)));
+  return true;
+}
+
+Status softmax_gradient(GradientContext& g) {
+  if (give_of_scalar(g)) return {};
+  const GradientValue axis = g.ints({g.attributes().i("axis")});
+  const GradientValue sum = g.emit("ReduceSum", {g.emit("Mul", {g.dy(0), g.y(0)}), axis});
+  g.give(0, pointwise(g, "x1 * (x0 - x2)", {g.dy(0), g.y(0), sum}));
+  return {};
+}
+
+Status log_softmax_gradient(GradientContext& g) {
+  if (give_of_scalar(g)) return {};
+  const GradientValue sum = g.emit("ReduceSum", {g.dy(0), g.ints({g.attributes().i("axis")})});
+  g.give(0, pointwise(g, "x0 - exp(x1) * x2", {g.dy(0), g.y(0), sum}));
+  return {};
+}
+
 template <SoftmaxKind kind>
 void add_softmax_kind(Builder& plugin, const char* name, std::initializer_list<const char*> examples) {
   Op op(name, "", 13);
@@ -183,6 +206,8 @@ void add_softmax_kind(Builder& plugin, const char* name, std::initializer_list<c
       .precision(HEDDLE_PRECISION_FULL)
       .cost<per_input_element<5>>()  // maximum, difference, exponential, sum, quotient
       .cpu<SoftmaxKernel<kind>>();
+  if (kind == softmax_plain) op.gradient<softmax_gradient>();
+  if (kind == softmax_log) op.gradient<log_softmax_gradient>();
   for (const char* text : examples) op.example(text, "ONNX Runtime");
   plugin.add(op);
 }

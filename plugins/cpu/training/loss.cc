@@ -2,11 +2,6 @@
 //
 // Tiles are ranges of positions. Sums over all positions are made tile by tile in double and combined in tile order, so the result does
 // not depend on the number of threads.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <type_traits>
-
 #include "families.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
@@ -14,6 +9,8 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/gradients.h"
+#include "training/loss_support.h"
 
 namespace heddle::cpu {
 namespace {
@@ -31,19 +28,12 @@ Status parse_reduction(const Attributes& attributes, Reduction* reduction) {
 Status infer_loss(InferContext& context) {
   Reduction reduction;
   HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, &reduction));
-  const Dims x = context.dims(0), labels = context.dims(1);
-  if (x.rank < 2 || x[1] < 1) return invalid("the scores have shape " + dims_text(x) + ", expected [N, C] or [N, C, d...] with C > 0");
-  std::vector<int64_t> expected = vector_of(x);
-  expected.erase(expected.begin() + 1);
-  if (!std::equal(expected.begin(), expected.end(), labels.begin(), labels.end()))
-    return invalid("the labels have shape " + dims_text(labels) + ", expected " + dims_text(dims_of(expected)));
-  if (context.has_input(2) && (context.dims(2).rank != 1 || context.dims(2)[0] != x[1]))
-    return invalid("the weights have shape " + dims_text(context.dims(2)) + ", expected [" + std::to_string(x[1]) + "]");
+  HEDDLE_PLUGIN_CHECK(check_loss_shapes(context, 2));
   if (reduction == Reduction::none)
-    context.set_dims(0, labels);
+    context.set_dims(0, context.dims(1));
   else
     context.set_dims(0, std::vector<int64_t>());
-  context.set_dims(1, x);
+  context.set_dims(1, context.dims(0));
   return {};
 }
 
@@ -52,8 +42,7 @@ template <bool softmax>
 class Loss {
  public:
   Status create(const CreateContext& context) {
-    has_ignored_ = context.attributes.has("ignore_index");
-    ignored_ = context.attributes.i("ignore_index");
+    labels_.create(context.attributes);
     return parse_reduction(context.attributes, &reduction_);
   }
   Status prepare(PrepareContext& context) {
@@ -65,7 +54,7 @@ class Loss {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    return with_float(context, [&](auto tag) -> Status {
+    return with_float(context.inputs[0]->dtype, [&](auto tag) -> Status {
       for (int64_t tile = begin; tile < end; ++tile) HEDDLE_PLUGIN_CHECK(run_tile<typename decltype(tag)::type>(context, tile));
       return {};
     });
@@ -78,7 +67,7 @@ class Loss {
       all.loss += partials[tile].loss;
       all.weight += partials[tile].weight;
     }
-    return with_float(context, [&](auto tag) -> Status {
+    return with_float(context.inputs[0]->dtype, [&](auto tag) -> Status {
       using T = typename decltype(tag)::type;
       *static_cast<T*>(context.outputs[0]->data) = from_arithmetic<T>(reduction_ == Reduction::sum ? all.loss : all.loss / all.weight);
       return {};
@@ -89,16 +78,6 @@ class Loss {
   struct Partial {
     double loss, weight;
   };
-  template <class F>
-  static Status with_float(const RunContext& context, F&& f) {
-    return with_dtype(context.inputs[0]->dtype, [&](auto tag) -> Status {
-      using T = typename decltype(tag)::type;
-      if constexpr (std::is_floating_point_v<Arithmetic<T>>)
-        return f(tag);
-      else
-        return invalid("a loss needs floating-point scores");
-    });
-  }
 
   template <class T>
   Status run_tile(const RunContext& context, int64_t tile) const {
@@ -119,10 +98,8 @@ class Loss {
               from_arithmetic<T>(static_cast<double>(to_arithmetic(column[c * inner])) - shift);
       if (poll.stopped()) return cancelled();
       const int64_t label = integer_at(labels, i);
-      const bool counts = !(has_ignored_ && label == ignored_);
-      if (counts && (label < 0 || label >= classes))
-        return invalid("label " + std::to_string(label) + " at position " + std::to_string(i) + " is outside [0, " +
-                       std::to_string(classes - 1) + "]");
+      const bool counts = labels_.counts(label);
+      if (counts) HEDDLE_PLUGIN_CHECK(CountedLabels::check(label, i, classes));
       const double weight = !counts ? 0 : weights ? static_cast<double>(to_arithmetic(weights[label])) : 1;
       const double loss = counts ? weight * (shift - static_cast<double>(to_arithmetic(column[label * inner]))) : 0;
       if (losses) losses[i] = from_arithmetic<T>(loss);
@@ -133,24 +110,30 @@ class Loss {
     return {};
   }
 
-  template <class T>
-  static double log_sum_exp(const T* column, int64_t classes, int64_t stride, CancellationPoll& poll) {
-    using A = Arithmetic<T>;
-    A largest = to_arithmetic(column[0]);
-    for (int64_t c = 1; c < classes && !poll.stops(2); ++c) largest = std::max(largest, to_arithmetic(column[c * stride]));
-    if (std::isinf(largest)) return std::numeric_limits<double>::quiet_NaN();  // inf - inf, as LogSoftmax of the same scores
-    double sum = 0;
-    for (int64_t c = 0; c < classes && !poll.stops(10); ++c)
-      sum += static_cast<double>(std::exp(to_arithmetic(column[c * stride]) - largest));
-    return static_cast<double>(largest) + std::log(sum);
-  }
-
-  bool has_ignored_ = false;
-  int64_t ignored_ = 0;
+  CountedLabels labels_;
   Reduction reduction_ = Reduction::mean;
   int64_t tiles_ = 1;
   Tiling tiling_;
 };
+
+// The weights of classes have none, as in PyTorch.
+template <bool softmax>
+Status loss_gradient(GradientContext& g) {
+  const GradientAttribute ignored(g.attributes().find("ignore_index"));
+  GradientValue gradient;
+  if (GradientValue dloss = g.dy(0)) {
+    if (g.attributes().s("reduction") == "mean") dloss = g.emit("LabelMeanGradient", {dloss, g.x(1), g.x(2)}, {ignored}, "heddle");
+    const char* const op = softmax ? "SoftmaxCrossEntropyLossGradient" : "NegativeLogLikelihoodLossGradient";
+    gradient = g.emit(op, {g.x(0), g.x(1), dloss, g.x(2)}, {ignored}, "heddle");
+  }
+  if (softmax && g.dy(1)) {
+    const GradientValue sum = g.emit("ReduceSum", {g.dy(1), g.ints({1})});
+    const GradientValue of_logarithms = pointwise(g, "x0 - exp(x1) * x2", {g.dy(1), g.y(1), sum});
+    gradient = gradient ? g.emit("Add", {gradient, of_logarithms}) : of_logarithms;
+  }
+  g.give(0, gradient);
+  return {};
+}
 
 }  // namespace
 
@@ -161,10 +144,12 @@ void add_loss(Builder& plugin) {
           .in("input", float_dtypes)
           .in("target", index_dtypes, nullptr)
           .optional("weight", float_dtypes)
+          .not_differentiable()
           .out("loss", {}, float_dtypes)
           .maybe("ignore_index", HEDDLE_ATTRIBUTE_INT)
           .attribute("reduction", "mean")
           .infer(infer_loss)
+          .gradient<loss_gradient<false>>()
           .cpu<Loss<false>>()
           .example("f32[3,3] = -0.5 -1 -2 -1.5 -0.25 -3 -4 -1 -0.5, i64[3] = 0 2 1 -> f32[] = 1.5", "NumPy, ONNX Runtime, ONNX reference")
           .example("f32[3,3] = -0.5 -1 -2 -1.5 -0.25 -3 -4 -1 -0.5, i32[3] = 0 2 1, f32[3] = 1 2 0.5; reduction=\"sum\""
@@ -178,11 +163,13 @@ void add_loss(Builder& plugin) {
                  .in("scores", float_dtypes)
                  .in("labels", index_dtypes, nullptr)
                  .optional("weights", float_dtypes)
+                 .not_differentiable()
                  .out("output", {}, float_dtypes)
                  .optional_out("log_prob", {}, float_dtypes)
                  .maybe("ignore_index", HEDDLE_ATTRIBUTE_INT)
                  .attribute("reduction", "mean")
                  .infer(infer_loss)
+                 .gradient<loss_gradient<true>>()
                  .cpu<Loss<true>>()
                  .example("f32[2,3] = 1 0 -1 0.5 2 0, i64[2] = 0 2"
                           " -> f32[] = 1.356981, f32[2,3] = -0.407606 -1.407606 -2.407606 -1.806356 -0.3063557 -2.306356",

@@ -10,11 +10,6 @@
 namespace heddle::operators {
 namespace {
 
-// Where one axis is read: element i of the output is element start + i * step of the input.
-struct AxisSlice {
-  int64_t start = 0, step = 1, extent = 0;
-};
-
 // ONNX clamps: an end or start beyond the axis means its edge; INT64_MAX and INT64_MIN are common for "to the edge".
 AxisSlice slice_axis(int64_t start, int64_t end, int64_t step, int64_t extent) {
   if (extent == 0) return {0, step, 0};
@@ -28,7 +23,8 @@ AxisSlice slice_axis(int64_t start, int64_t end, int64_t step, int64_t extent) {
   return {start, step, static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride) + 1};
 }
 
-// The slices of all axes from the operands, whose content is readable. Errors name the operand.
+}  // namespace
+
 Status read_slices(const heddle_tensor* const* inputs, uint32_t input_count, AxisSlice* slices) {
   const Dims from = dims_of(*inputs[0]);
   for (int i = 0; i < from.rank; ++i) slices[i] = {0, 1, from[i]};
@@ -52,8 +48,6 @@ Status read_slices(const heddle_tensor* const* inputs, uint32_t input_count, Axi
   }
   return {};
 }
-
-}  // namespace
 
 Status slice_extents(const heddle_tensor* const* inputs, uint32_t input_count, Extents* to) {
   AxisSlice slices[HEDDLE_MAX_RANK];

@@ -10,7 +10,13 @@ namespace heddle::operators {
 
 constexpr uint32_t slice_starts = 1, slice_ends = 2, slice_axes = 3, slice_steps = 4;
 
+// Where one axis is read: element i of the output is element start + i * step of the input.
+struct AxisSlice {
+  int64_t start = 0, step = 1, extent = 0;
+};
+
 // The content of the operands has to be readable. Errors name the operand.
+Status read_slices(const heddle_tensor* const* inputs, uint32_t input_count, AxisSlice* slices);  // of all axes
 Status slice_extents(const heddle_tensor* const* inputs, uint32_t input_count, Extents* to);
 Status sliced_box(const heddle_tensor* const* inputs, uint32_t input_count, const heddle_tensor& y, Box* box);
 // In run: whether the operands lead to the extents of `y`.

@@ -36,4 +36,15 @@ Status read_recurrent_shape(const Attributes& attributes, Dims x, Dims w, int ga
   return {};
 }
 
+Status read_gates_shape(const Attributes& attributes, Dims xw, Dims r, int gates, RecurrentShape* shape) {
+  HEDDLE_PLUGIN_CHECK(direction_count(attributes, &shape->directions));
+  shape->batch_first = attributes.i("layout") != 0;
+  if (xw.rank != 3 || r.rank != 3 || r[0] != shape->directions || r[1] != gates * r[2] || xw[2] != r[0] * r[1])
+    return invalid("XW has shape " + dims_text(xw) + " and R " + dims_text(r) + ", expected " + std::to_string(gates) +
+                   " gates of R's last extent in " + (shape->directions == 2 ? "both directions" : "one direction"));
+  set_sequences(xw, shape);
+  shape->hidden = r[2];
+  return {};
+}
+
 }  // namespace heddle::operators

@@ -20,11 +20,16 @@ struct RecurrentShape {
   int64_t y(int64_t t, int64_t d, int64_t b) const {
     return (batch_first ? (b * times + t) * directions + d : (t * directions + d) * batches + b) * hidden;
   }
+  // Row of a tensor of [time, batch, directions * width], of (t, b) and a direction.
+  int64_t row(int64_t t, int64_t d, int64_t b) const { return (batch_first ? b * times + t : t * batches + b) * directions + d; }
   int64_t state(int64_t d, int64_t b) const { return (batch_first ? b * directions + d : d * batches + b) * hidden; }
 };
 
 // From X and W, whose rows are of so many gates, and the attributes direction, layout and hidden_size.
 Status read_recurrent_shape(const Attributes& attributes, Dims x, Dims w, int gates, RecurrentShape* shape);
+// The same from what X came to in the gates of both directions, [time, batch, directions * gates * hidden] (with layout 1 batch before
+// time), and R.
+Status read_gates_shape(const Attributes& attributes, Dims xw, Dims r, int gates, RecurrentShape* shape);
 // What a run has of X.
 void set_sequences(Dims x, RecurrentShape* shape);
 

@@ -102,6 +102,7 @@ struct BuilderCall : HostCall {
   heddle_gradient_builder abi = {};
   const RegistrySnapshot* registry = nullptr;
   const OperatorCall* forward = nullptr;
+  bool is_refused = false;
   Blobs values;  // by handle - 1
   struct Rows {
     std::shared_ptr<const Blob> indices, values;
@@ -123,8 +124,10 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
                    uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count, const heddle_attribute* const* attributes,
                    uint32_t attribute_count) {
   BuilderCall& builder = builder_of(*abi);
+  // The first refusal says what is wrong: what is emitted on a value that was not made is refused too.
   const auto refuse = [&](const std::string& text) {
-    builder.set_error(HEDDLE_ERROR_INVALID, text);
+    if (!builder.is_refused) builder.set_error(HEDDLE_ERROR_INVALID, text);
+    builder.is_refused = true;
     return HEDDLE_ERROR_INVALID;
   };
   OperatorCall call;
@@ -198,8 +201,9 @@ std::shared_ptr<const Blob> sum_of_rows(const BuilderCall::Rows& rows, const Blo
   auto dense = Blob::allocate(table.dtype, table.shape, &data);
   const int64_t row_bytes = length * byte_width(table.dtype);
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t at =
+    int64_t at =
         indices.dtype == DType::i64 ? reinterpret_cast<const int64_t*>(indices.data)[i] : reinterpret_cast<const int32_t*>(indices.data)[i];
+    if (at < 0) at += bound;  // from the end
     if (at < 0 || at >= bound) return nullptr;
     (wide ? add_row<double> : add_row<float>)(data + at * row_bytes, values.data + i * row_bytes, length);
   }

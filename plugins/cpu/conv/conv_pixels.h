@@ -1,0 +1,27 @@
+// The pixels of images in channels-last and in row-major memory, and copies of some of their channels between both orders.
+#pragma once
+
+#include "support/cpu_api.h"
+
+namespace heddle::cpu {
+
+// Where one tensor's pixels are.
+struct PixelLayout {
+  bool channels_last = true;
+  int64_t channels = 0, pixels = 0;  // per image
+};
+
+// Channels [channel, channel + channels) of pixels [first, first + count), of all images one after the other.
+struct PixelRange {
+  int64_t first = 0, count = 0, channel = 0, channels = 0;
+};
+
+// True for channels-last, also when row-major means the same order. `what`: the tensor, as a message names it.
+Status read_layout(const char* what, const heddle_tensor& tensor, bool* channels_last_order);
+
+// From a tensor to channels-last memory that holds the range alone.
+void gather_pixels(const PixelLayout& layout, const float* tensor, const PixelRange& range, float* packed);
+// The other way round.
+void scatter_pixels(const PixelLayout& layout, const float* packed, const PixelRange& range, float* tensor);
+
+}  // namespace heddle::cpu

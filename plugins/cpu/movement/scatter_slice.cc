@@ -1,0 +1,179 @@
+// heddle::ScatterSlice: data with updates written where Slice, told the same, would read. The gradient of Slice.
+#include <cstring>
+
+#include "families.h"
+#include "shared/axes.h"
+#include "shared/dims.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/movement/slices.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
+#include "support/gradients.h"
+
+namespace heddle::cpu {
+namespace {
+
+constexpr uint32_t slice_updates_port = 1;
+
+// The inputs as Slice has them: without the updates.
+struct SliceInputs {
+  const heddle_tensor* of[5] = {};
+  uint32_t count = 0;
+  SliceInputs(const heddle_tensor* const* inputs, uint32_t input_count) {
+    for (uint32_t i = 0; i < input_count; ++i)
+      if (i != slice_updates_port && count < 5) of[count++] = inputs[i];
+  }
+};
+
+Status infer_scatter_slice(InferContext& context) {
+  const Dims data = context.dims(0), updates = context.dims(slice_updates_port);
+  if (updates.rank != data.rank)
+    return invalid("updates has shape " + dims_text(updates) + ", expected the rank of data " + dims_text(data));
+  bool known = true;
+  for (uint32_t i = slice_updates_port + 1; i < context.input_count(); ++i) {
+    if (!context.has_input(i)) continue;
+    if (context.dims(i).rank != 1) return not_one_dimensional("an operand", context.dims(i));
+    known = known && context.known(i);
+  }
+  if (known) {
+    const SliceInputs slice(context.inputs(), context.input_count());
+    Extents read;
+    HEDDLE_PLUGIN_CHECK(slice_extents(slice.of, slice.count, &read));
+    if (!std::equal(updates.begin(), updates.end(), read.dims().begin(), read.dims().end()))
+      return invalid("updates has shape " + dims_text(updates) + ", the slice has " + dims_text(read.dims()));
+  }
+  context.set_dims(0, data);
+  return {};
+}
+
+// Tiles are ranges of rows of the output: those before the last axis that is not read whole, behind which elements are blocks.
+class ScatterSlice {
+ public:
+  Status prepare(PrepareContext& context) {
+    tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor &data = *context.inputs[0], &updates = *context.inputs[slice_updates_port], &y = *context.outputs[0];
+    const SliceInputs slice(context.inputs, context.input_count);
+    HEDDLE_PLUGIN_CHECK(check_slices(slice.of, slice.count, updates));
+    AxisSlice slices[HEDDLE_MAX_RANK];
+    HEDDLE_PLUGIN_CHECK(read_slices(slice.of, slice.count, slices));
+    if (y.element_count == 0) return {};
+    const Plan plan(y, slices);
+    const Tiling::Range rows = tiling_.range(plan.rows, begin, end);
+    CancellationPoll poll(context);
+    if (data.data != y.data)
+      copy_cancellable(static_cast<char*>(y.data) + rows.first * plan.row_bytes,
+                       static_cast<const char*>(data.data) + rows.first * plan.row_bytes, (rows.last - rows.first) * plan.row_bytes, poll);
+    const char* from = static_cast<const char*>(updates.data);
+    for (int64_t row = rows.first; row < rows.last && updates.element_count > 0 && !poll.stopped(); ++row) {
+      int64_t read = 0;
+      if (plan.updates_of(row, &read))
+        write_row(plan, from + read * plan.read_bytes, static_cast<char*>(y.data) + row * plan.row_bytes, poll);
+    }
+    return poll.status();
+  }
+
+ private:
+  struct Plan {
+    AxisSlice slices[HEDDLE_MAX_RANK];
+    int64_t extents[HEDDLE_MAX_RANK];
+    int rank = 0;  // axes, of which the last is the column
+    int64_t block = 1, row_bytes = 1, read_bytes = 1, rows = 1;
+
+    Plan(const heddle_tensor& y, const AxisSlice* of_axes) : rank(y.rank), block(static_cast<int64_t>(byte_width(y.dtype))) {
+      const auto whole = [&](int axis) {
+        return of_axes[axis].start == 0 && of_axes[axis].step == 1 && of_axes[axis].extent == y.dims[axis];
+      };
+      while (rank > 0 && whole(rank - 1)) block *= y.dims[--rank];
+      for (int i = 0; i < rank; ++i) slices[i] = of_axes[i], extents[i] = y.dims[i];
+      if (rank == 0) slices[0] = {0, 1, 1}, extents[0] = 1, rank = 1;
+      row_bytes = extents[rank - 1] * block;
+      read_bytes = slices[rank - 1].extent * block;
+      for (int i = 0; i + 1 < rank; ++i) rows *= extents[i];
+    }
+    const AxisSlice& column() const { return slices[rank - 1]; }
+    // The row of updates that is written to a row of the output; false: none.
+    bool updates_of(int64_t row, int64_t* read) const {
+      int64_t stride = 1;
+      for (int i = rank - 2; i >= 0; --i) {
+        const AxisSlice& s = slices[i];
+        const int64_t distance = row % extents[i] - s.start, at = s.step == -1 ? -distance : distance / s.step;
+        if (at < 0 || at >= s.extent || at * s.step != distance) return false;
+        *read += at * stride;
+        stride *= s.extent;
+        row /= extents[i];
+      }
+      return true;
+    }
+  };
+
+  static void write_row(const Plan& plan, const char* from, char* to, CancellationPoll& poll) {
+    const AxisSlice& column = plan.column();
+    if (column.extent == 0) return;
+    to += column.start * plan.block;
+    if (column.step == 1 || column.extent == 1) return copy_cancellable(to, from, plan.read_bytes, poll);
+    const int64_t step = column.step * plan.block;
+    switch (plan.block) {
+      case 1:
+        return write_elements<uint8_t>(from, to, column.extent, step, poll);
+      case 2:
+        return write_elements<uint16_t>(from, to, column.extent, step, poll);
+      case 4:
+        return write_elements<uint32_t>(from, to, column.extent, step, poll);
+      case 8:
+        return write_elements<uint64_t>(from, to, column.extent, step, poll);
+      default:
+        for (int64_t i = 0; i < column.extent && !poll.stopped(); ++i)
+          copy_cancellable(to + i * step, from + i * plan.block, plan.block, poll);
+    }
+  }
+  template <class W>
+  static void write_elements(const char* from, char* to, int64_t count, int64_t step, CancellationPoll& poll) {
+    for (int64_t first = 0; first < count; first += CancellationPoll::between) {
+      const int64_t last = std::min(first + CancellationPoll::between, count);
+      if (poll.stops(last - first)) return;
+      for (int64_t i = first; i < last; ++i) std::memcpy(to + i * step, from + i * static_cast<int64_t>(sizeof(W)), sizeof(W));
+    }
+  }
+  Tiling tiling_;
+};
+
+// What was overwritten has none.
+Status scatter_slice_gradient(GradientContext& g) {
+  if (g.wants(0)) g.give(0, g.emit("ScatterSlice", {g.dy(0), zeros_like(g, g.x(1)), g.x(2), g.x(3), g.x(4), g.x(5)}, {}, "heddle"));
+  if (g.wants(1)) g.give(1, g.emit("Slice", {g.dy(0), g.x(2), g.x(3), g.x(4), g.x(5)}));
+  return {};
+}
+
+}  // namespace
+
+void add_scatter_slice(Builder& plugin) {
+  plugin.add(Op("ScatterSlice", "heddle")
+                 .doc("data with updates written where Slice would read: the gradient of Slice")
+                 .in("data")
+                 .in("updates")
+                 .in("starts", index_dtypes, nullptr)
+                 .on_host()
+                 .in("ends", index_dtypes, nullptr)
+                 .on_host()
+                 .optional("axes", index_dtypes, nullptr)
+                 .on_host()
+                 .optional("steps", index_dtypes, nullptr)
+                 .on_host()
+                 .out("output")
+                 .in_place("output", "data")
+                 .infer(infer_scatter_slice)
+                 .gradient<scatter_slice_gradient>()
+                 .cpu<ScatterSlice>()
+                 .example("f32[2,3] = 1 2 3 4 5 6, f32[1,2] = 8 9, i64[2] = 0 1, i64[2] = 1 3 -> f32[2,3] = 1 8 9 4 5 6",
+                          "NumPy: y[0:1, 1:3] = updates")
+                 .example("f32[5] = 1 2 3 4 5, f32[3] = 7 8 9, i64[1] = -1, i64[1] = -6, i64[1] = 0, i64[1] = -2 -> f32[5] = 9 2 8 4 7",
+                          "NumPy: y[::-2] = updates")
+                 .example("i32[2,3] = 1 0 0 1 0 1, i32[2,2] = 7, i32[1] = 1, i32[1] = 9, i32[1] = -1, i32[1] = 1 -> i32[2,3] = 1 7 7 1 7 7",
+                          "NumPy: y[:, 1:] = updates"));
+}
+
+}  // namespace heddle::cpu

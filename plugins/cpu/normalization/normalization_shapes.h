@@ -1,0 +1,75 @@
+// Shapes of normalisations and of their parameters: rows with one scale and bias per column, channels with one each.
+#pragma once
+
+#include <string>
+
+#include "normalization/normalization_work.h"
+#include "shared/axes.h"
+#include "shared/dims.h"
+#include "support/cpu_api.h"
+
+namespace heddle::cpu {
+
+struct RowShape {
+  int64_t rows = 1, columns = 1;
+};
+
+inline Status row_shape(Dims dims, int64_t given_axis, RowShape* shape) {
+  int axis = 0;
+  if (!normalize_axis(given_axis, dims.rank, &axis)) return axis_outside("axis", given_axis, dims.rank);
+  *shape = {dims.count(0, axis), dims.count(axis, dims.rank)};
+  return {};
+}
+
+// Scale and bias broadcast to the normalised dimensions: one value, or the trailing dimensions themselves.
+inline Status check_parameter(const char* name, Dims parameter, Dims x, int64_t columns) {
+  const int64_t count = parameter.count(0, parameter.rank);
+  if (count == 1) return {};
+  int first = 0;
+  while (first < parameter.rank && parameter[first] == 1) ++first;
+  bool trailing = parameter.rank - first <= x.rank && count <= columns;
+  for (int i = first; trailing && i < parameter.rank; ++i) trailing = parameter[i] == x[i - parameter.rank];
+  if (trailing) return {};
+  return invalid(std::string(name) + " has shape " + dims_text(parameter) + ", expected the trailing dimensions of " + dims_text(x) +
+                 " from the axis on, or one value");
+}
+
+// A parameter as `columns` values of T: where it lies, or repeated into `buffer`.
+template <class T>
+const T* parameter_row(const heddle_tensor* parameter, int64_t columns, T* buffer) {
+  if (!parameter) return nullptr;
+  const int64_t count = parameter->element_count;
+  if (count == columns) return as_working(*parameter, 0, columns, buffer);
+  convert(parameter->dtype, parameter->data, dtype_of<T>::id, buffer, count);
+  for (int64_t i = count; i < columns; ++i) buffer[i] = buffer[i - count];
+  return buffer;
+}
+
+// Dimensions N, C, and the product of the spatial ones. A one-dimensional input is one channel.
+struct ChannelShape {
+  int64_t batch = 1, channels = 1, spatial = 1;
+};
+inline ChannelShape channel_shape(Dims dims) {
+  if (dims.rank < 2) return {dims.count(0, dims.rank), 1, 1};
+  return {dims[0], dims[1], dims.count(2, dims.rank)};
+}
+
+inline Status check_channels(InferContext& context, uint32_t first_parameter, uint32_t parameters) {
+  const int64_t channels = channel_shape(context.dims(0)).channels;
+  for (uint32_t i = first_parameter; i < first_parameter + parameters; ++i) {
+    const Dims dims = context.dims(i);
+    if (dims.rank != 1 || dims[0] != channels)
+      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(dims) + ", expected [" +
+                     std::to_string(channels) + "], the channels of " + dims_text(context.dims(0)));
+  }
+  return {};
+}
+
+// One value of a parameter.
+inline double parameter(const heddle_tensor& tensor, int64_t i) {
+  double value = 0;
+  convert(tensor.dtype, at(tensor, i), HEDDLE_F64, &value, 1);
+  return value;
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,221 @@
+// Optimizers of tables, whose gradients are rows: SgdUpdateRows, MomentumUpdateRows, AdagradUpdateRows, AdamUpdateRows. Rows that no index
+// names stay as they are, and so do their states. Gradients of one row are added first, in the order of their indices.
+//
+// A tile owns the rows that hash to it, and looks at all indices for them: rows that are named often lie together in most tables. So each
+// row is updated by one tile, and the result does not depend on the number of threads.
+#include <algorithm>
+#include <cstring>
+
+#include "families.h"
+#include "shared/dims.h"
+#include "shared/scalar.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
+#include "support/cpu_api.h"
+#include "training/optimizer_rule.h"
+#include "training/row_groups.h"
+
+namespace heddle::cpu {
+namespace {
+
+// The inputs are w, the states, indices, values, lr and perhaps step.
+template <const OptimizerSchema& schema>
+class RowsUpdate {
+  static constexpr uint32_t states = schema.state_count(), indices = states + 1, values = states + 2, rate = states + 3;
+
+ public:
+  Status create(const CreateContext& context) {
+    rowwise_ = context.attributes.declares("rowwise") && context.attributes.i("rowwise") != 0;
+    return rule_.create(context.attributes, schema.rule);
+  }
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor &w = *context.input(0), &named = *context.input(indices);
+    rows_ = w.dims[0];
+    length_ = dims_of(w).count(1, w.rank);
+    if (named.element_count > RowGroups::most_indices)
+      return unsupported(std::to_string(named.element_count) + " indices, more than " + std::to_string(RowGroups::most_indices));
+    const double bytes = static_cast<double>(context.input(values)->byte_size) * (2 * (states + 1) + 1);
+    // More tiles than a row is long would look at all indices for nothing; those that the marks ask for there are in any case.
+    tiling_.plan(context, bytes + 16 * static_cast<double>(named.element_count), 2);
+    tiles_ = context.tiles();
+    const auto worth = static_cast<int64_t>(static_cast<double>(row_bytes(w)) * (2 * (states + 1) + 1) / 48);
+    if (tiles_ <= most_tiles) tiles_ = std::min(tiles_, std::max<int64_t>(4, worth));
+    context.set_tiles(tiles_);
+    context.set_scratch(0, row_bytes(w) + RowGroups::bytes(named.element_count));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    return context.outputs[0]->dtype == HEDDLE_F64 ? run_as<double>(context, begin, end) : run_as<float>(context, begin, end);
+  }
+
+ private:
+  // Of a sum of gradients.
+  uint64_t row_bytes(const heddle_tensor& w) const { return (static_cast<uint64_t>(length_) * byte_width(w.dtype) + 63) / 64 * 64; }
+  static double squares(const float* w, const float* g, int64_t n, float decay) { return isa_optimizers().f32_squares(w, g, n, decay); }
+  static double squares(const double* w, const double* g, int64_t n, double decay) { return isa_optimizers().f64_squares(w, g, n, decay); }
+
+  static void add(const float* a, const float* b, float* sum, int64_t n) { isa_optimizers().f32_add(a, b, sum, n); }
+  static void add(const double* a, const double* b, double* sum, int64_t n) { isa_optimizers().f64_add(a, b, sum, n); }
+
+  template <class T>
+  Status run_as(const RunContext& context, int64_t begin, int64_t end) const {
+    UpdateNumbers<T> numbers;
+    HEDDLE_PLUGIN_CHECK(
+        rule_.numbers(number_at(*context.inputs[rate], 0), schema.has_step() ? context.inputs[rate + 1] : nullptr, true, &numbers));
+    char* scratch = thread_scratch<char>(context);
+    CancellationPoll poll(context);
+    RowGroups groups(scratch + row_bytes(*context.inputs[0]), *context.inputs[indices], rows_);
+    HEDDLE_PLUGIN_CHECK(groups.find(begin, end, tiles_, poll));
+    copy_owned(context, begin, end, poll);
+    for (int64_t group = 0; group < groups.count() && !poll.stops((states + 2) * length_); ++group) {
+      if (group + ahead < groups.count()) prefetch(context, groups.row(group + ahead));
+      update(context, groups.row(group), sum(context, groups, group, reinterpret_cast<T*>(scratch), poll), numbers);
+    }
+    return poll.status();
+  }
+
+  // The next rows lie anywhere.
+  static constexpr int64_t ahead = 4;
+  void prefetch(const RunContext& context, int64_t row) const {
+    for (uint32_t o = 0; o < context.output_count; ++o) {
+      const int64_t bytes = static_cast<int64_t>(context.outputs[o]->byte_size) / rows_;
+      const char* const at = static_cast<const char*>(context.outputs[o]->data) + row * bytes;
+      for (int64_t i = 0; i < std::min<int64_t>(bytes, 512); i += 64) __builtin_prefetch(at + i, 1);
+    }
+  }
+
+  // Where a new version is not in place of the one before.
+  void copy_owned(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
+    for (uint32_t o = 0; o < context.output_count; ++o) {
+      const heddle_tensor &from = *context.inputs[o], &to = *context.outputs[o];
+      if (from.data == to.data || rows_ == 0) continue;
+      const int64_t bytes = static_cast<int64_t>(to.byte_size) / rows_;
+      for (int64_t row = 0; row < rows_ && !poll.stops(2); ++row)
+        if (RowGroups::owns(row, begin, end, tiles_))
+          copy_cancellable(static_cast<char*>(to.data) + row * bytes, static_cast<const char*>(from.data) + row * bytes, bytes, poll);
+    }
+  }
+
+  // The gradient of a row: where it lies if it is one alone.
+  template <class T>
+  const T* sum(const RunContext& context, const RowGroups& groups, int64_t group, T* buffer, CancellationPoll& poll) const {
+    const T* rows = static_cast<const T*>(context.inputs[values]->data);
+    int32_t at = groups.first(group);
+    const T* sum = rows + at * length_;
+    for (at = groups.behind(at); at != RowGroups::none && !poll.stops(length_); at = groups.behind(at)) {
+      if (const int32_t next = groups.behind(at); next != RowGroups::none) __builtin_prefetch(rows + next * length_);
+      add(sum, rows + at * length_, buffer, length_);
+      sum = buffer;
+    }
+    return sum;
+  }
+
+  template <class T>
+  void update(const RunContext& context, int64_t row, const T* gradient, const UpdateNumbers<T>& numbers) const {
+    T* w = static_cast<T*>(context.outputs[0]->data) + row * length_;
+    if (rowwise_) {
+      T& mean = static_cast<T*>(context.outputs[1]->data)[row];
+      const auto here = length_ > 0 ? squares(w, gradient, length_, numbers.decay) / static_cast<double>(length_) : 0;
+      mean = static_cast<T>(static_cast<double>(mean) + here);
+      UpdateNumbers<T> of_row = numbers;
+      of_row.rate = numbers.rate / (std::sqrt(mean) + numbers.epsilon);
+      plain(T())(w, nullptr, gradient, w, nullptr, length_, of_row);
+      return;
+    }
+    T* next[most_update_states] = {};
+    for (uint32_t s = 0; s < states; ++s) next[s] = static_cast<T*>(context.outputs[s + 1]->data) + row * length_;
+    rule_.loop(T())(w, next, gradient, w, next, length_, numbers);
+  }
+  static UpdateLoop<float> plain(float) { return isa_optimizers().f32[update_plain]; }
+  static UpdateLoop<double> plain(double) { return isa_optimizers().f64[update_plain]; }
+
+  OptimizerRule rule_;
+  bool rowwise_ = false;
+  int64_t rows_ = 0, length_ = 0, tiles_ = 1;
+  Tiling tiling_;
+};
+
+template <const OptimizerSchema& schema>
+Status infer_rows_update(InferContext& context) {
+  const Dims w = context.dims(0), named = context.dims(schema.state_count() + 1), values = context.dims(schema.state_count() + 2);
+  if (w.rank < 1) return invalid("w is a scalar, expected a table of rows");
+  const bool rowwise = context.attributes.declares("rowwise") && context.attributes.i("rowwise") != 0;
+  const Dims of_state = rowwise ? Dims{w.data, 1} : w;
+  for (uint32_t i = 1; i <= schema.state_count(); ++i) {
+    const Dims state = context.dims(i);
+    if (!std::equal(of_state.begin(), of_state.end(), state.begin(), state.end()))
+      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(state) + ", expected " + dims_text(of_state) +
+                     (rowwise ? ", one for each row of w" : ", that of w"));
+  }
+  if (named.rank != 1) return invalid("indices has shape " + dims_text(named) + ", expected one dimension");
+  std::vector<int64_t> expected = vector_of(w);
+  expected[0] = named[0];
+  if (!std::equal(expected.begin(), expected.end(), values.begin(), values.end()))
+    return invalid("values has shape " + dims_text(values) + ", expected " + dims_text(dims_of(expected)) + ", a row of w for each index");
+  HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, schema.state_count() + 3));
+  context.set_dims(0, w);
+  for (uint32_t o = 1; o <= schema.state_count(); ++o) context.set_dims(o, of_state);
+  return {};
+}
+
+template <const OptimizerSchema& schema>
+Op rows_update_operator(const char* name, const char* doc) {
+  constexpr heddle_dtype_set floats = dtypes<float, double>();
+  Op op(name, "heddle");
+  op.doc(doc).in("w", floats);
+  for (uint32_t s = 0; s < schema.state_count(); ++s) op.in(schema.states[s], floats);
+  op.in("indices", index_dtypes, nullptr).indexes("w", 0).in("values", floats).in("lr", float_dtypes, nullptr);
+  if (schema.has_step()) op.in("step", dtypes<int64_t>(), nullptr);
+  op.out("new_w", {}, floats).updates("new_w", "w");
+  for (uint32_t s = 0; s < schema.state_count(); ++s)
+    op.out(schema.next_states[s], {}, floats).updates(schema.next_states[s], schema.states[s]);
+  declare_attributes(op, schema);
+  if (schema.rule == update_adagrad) op.attribute("rowwise", 0);
+  op.infer(infer_rows_update<schema>).template cpu<RowsUpdate<schema>>();
+  return op;
+}
+
+}  // namespace
+
+void add_optimizer_rows(Builder& plugin) {
+  plugin.add(
+      rows_update_operator<plain_rule>("SgdUpdateRows", "SGD on the rows of w that indices name, each with the sum of its values")
+          .example("f32[3,2] = 1 2 3 4 5 6, i64[3] = 2 0 -1, f32[3,2] = 1 2 4 4 3 2, f32[] = 0.5 -> f32[3,2] = -1 0 3 4 3 4", "by hand")
+          .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f32[2] = 1 1", "by hand"));
+  plugin.add(
+      rows_update_operator<momentum_rule>("MomentumUpdateRows",
+                                          "MomentumUpdate on the rows of w and velocity that indices name, each with the sum of its values")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 4 4 4, i64[3] = 2 0 2, f32[3,1] = 1 2 3, f32[] = 0.5; momentum=0.5 -> f32[3,1] = -1 2 "
+                   "0, f32[3,1] = 4 4 6",
+                   "by hand")
+          .example("f32[2,1] = 1 2, f32[2,1] = 4 -2, i32[2] = 0 -1, f32[2,1] = 1 3, f32[] = 0.5; momentum=0.5, nesterov=1, "
+                   "weight_decay=0.5 -> f32[2,1] = -0.625 -0.75, f32[2,1] = 3.5 3",
+                   "by hand"));
+  plugin.add(
+      rows_update_operator<adagrad_rule>("AdagradUpdateRows",
+                                         "AdagradUpdate on the rows of w that indices name, each with the sum of its values; rowwise: "
+                                         "squares has one number for each row, to which the mean of the row's squares is added")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[3,1] = 1 -2 2, f32[] = 0.5; epsilon=1 -> f32[3,1] = 0.7 2 "
+                   "3.333333, f32[3,1] = 16 8 4",
+                   "by hand")
+          .example("f32[2,2] = 1 2 3 4, f32[2] = 9 11, i32[2] = -1 -1, f32[2,2] = 1 1 0 2, f32[] = 0.5; epsilon=0, rowwise=1 -> "
+                   "f32[2,2] = 1 2 2.875 3.625, f32[2] = 9 16",
+                   "by hand")
+          .example("f64[1,1] = 2, f64[1] = 0, i64[1] = 0, f64[1,1] = 1, f32[] = 0.5; weight_decay=0.5, rowwise=1 -> f64[1,1] = "
+                   "1.500000000025, f64[1] = 4",
+                   "by hand"));
+  plugin.add(
+      rows_update_operator<adam_rule>("AdamUpdateRows",
+                                      "AdamUpdate on the rows of w that indices name, each with the sum of its values; as "
+                                      "torch.optim.SparseAdam, with lr * sqrt(1 - beta2^step) / (1 - beta1^step) * mean / "
+                                      "(sqrt(squares) + epsilon) as the step")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 0 0 0, f32[3,1] = 0 0 0, i64[3] = 0 2 0, f32[3,1] = 1 -2 3, f32[] = 0.5, i64[] = 1; "
+                   "epsilon=0 -> f32[3,1] = 0.5 2 3.5, f32[3,1] = 0.4 0 -0.2, f32[3,1] = 0.016 0 0.004",
+                   "by hand")
+          .example("f32[2,1] = 5 2, f32[2,1] = 5 1, f32[2,1] = 5 12, i32[1] = -1, f32[1,1] = 2, f32[] = 0.5, i64[1] = 2; beta1=0.5, "
+                   "beta2=0.5, epsilon=1, weight_decay=0.5, decoupled_weight_decay=1 -> f32[2,1] = 5 1.2738, f32[2,1] = 5 1.5, f32[2,1] = "
+                   "5 8",
+                   "by hand"));
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,122 @@
+// Which gradients belong to which row of a table: positions of one row, in the order in which its index occurs. In memory that was planned;
+// a hash table that is no larger than what it is given needs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "shared/axes.h"
+#include "shared/dtype_dispatch.h"
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
+
+namespace heddle::cpu {
+
+class RowGroups {
+ public:
+  static constexpr int64_t most_indices = int64_t{1} << 30;
+  static uint64_t bytes(int64_t indices) {
+    const auto n = static_cast<uint64_t>(indices);
+    return static_cast<uint64_t>(slots_for(indices)) * sizeof(Slot) + 2 * n * sizeof(int32_t);
+  }
+  RowGroups(void* memory, const heddle_tensor& indices, int64_t rows) : memory_(memory), indices_(indices), rows_(rows) {}
+
+  // Those of the rows that tiles [begin, end) of `tiles` own. All indices are looked at: one that is outside is an error whichever tile
+  // asks, so that none writes anything.
+  Status find(int64_t begin, int64_t end, int64_t tiles, CancellationPoll& poll) {
+    const int64_t n = indices_.element_count;
+    next_ = static_cast<int32_t*>(memory_);
+    used_ = next_ + n;
+    int64_t owned = 0;
+    const bool inside = indices_.dtype == HEDDLE_I32
+                            ? list_owned(static_cast<const int32_t*>(indices_.data), begin, end, tiles, poll, &owned)
+                            : list_owned(static_cast<const int64_t*>(indices_.data), begin, end, tiles, poll, &owned);
+    if (!inside) return outside();
+    if (poll.stopped()) return cancelled();
+    slots_ = reinterpret_cast<Slot*>(used_ + n);
+    slot_count_ = slots_for(owned);
+    shift_ = 64;
+    for (int64_t c = slot_count_; c > 1; c /= 2) --shift_;
+    fill_cancellable(slots_, slot_count_, Slot{none, none}, poll);
+    // The list of positions is read before slots take its place.
+    for (int64_t i = 0; i < owned && !poll.stops(8); ++i) insert(used_[i]);
+    return poll.status();
+  }
+  // Rows that are used, in the order in which they first are, and the positions of one.
+  int64_t count() const { return count_; }
+  int64_t row(int64_t group) const { return row_at(slots_[used_[group]].first); }
+  int32_t first(int64_t group) const { return slots_[used_[group]].first; }
+  // none: that was the last.
+  int32_t behind(int32_t position) const { return next_[position]; }
+
+  static constexpr int32_t none = -1;
+  static bool owns(int64_t row, int64_t begin, int64_t end, int64_t tiles) {
+    const auto tile = static_cast<int64_t>(((spread(row) >> 32) * static_cast<uint64_t>(tiles)) >> 32);
+    return tile >= begin && tile < end;
+  }
+
+ private:
+  struct Slot {
+    int32_t first, last;
+  };
+  // Neighbouring rows come to different tiles, and to slots by another product.
+  static uint64_t spread(int64_t row) { return static_cast<uint64_t>(row) * 0x9e3779b97f4a7c15u; }
+  static uint64_t hash(int64_t row) { return (spread(row) ^ (spread(row) >> 32)) * 0xd6e8feb86659fd93u; }
+
+  // Puts the positions of what is owned into used_; false: some index is outside. Without branches, as every tile does it for all.
+  template <class T>
+  bool list_owned(const T* indices, int64_t begin, int64_t end, int64_t tiles, CancellationPoll& poll, int64_t* owned) {
+    constexpr int64_t stretch = 4096;
+    const int64_t n = indices_.element_count;
+    int64_t count = 0;
+    bool outside = false;
+    for (int64_t first = 0; first < n && !poll.stops(2 * stretch); first += stretch)
+      for (int64_t i = first; i < std::min(n, first + stretch); ++i) {
+        const int64_t index = indices[i], row = index < 0 ? index + rows_ : index;
+        outside = outside | (row < 0) | (row >= rows_);
+        used_[count] = static_cast<int32_t>(i);
+        count += owns(row, begin, end, tiles) ? 1 : 0;
+      }
+    *owned = count;
+    return !outside;
+  }
+  Status outside() const {
+    int64_t i = 0;
+    for (int64_t row = integer_at(indices_, 0); resolve_index(&row, rows_);) row = integer_at(indices_, ++i);
+    return index_outside(integer_at(indices_, i), rows_, 0);
+  }
+  static int64_t slots_for(int64_t indices) {
+    int64_t slots = 2;
+    while (slots < 2 * indices) slots *= 2;
+    return slots;
+  }
+  int64_t row_at(int64_t position) const {
+    int64_t row = integer_at(indices_, position);
+    resolve_index(&row, rows_);
+    return row;
+  }
+  void insert(int32_t position) {
+    const int64_t row = row_at(position);
+    next_[position] = none;
+    int64_t at = static_cast<int64_t>(hash(row) >> shift_);
+    while (slots_[at].first != none && row_at(slots_[at].first) != row) at = at + 1 == slot_count_ ? 0 : at + 1;
+    Slot& slot = slots_[at];
+    if (slot.first == none) {
+      slot.first = position;
+      used_[count_++] = static_cast<int32_t>(at);
+    } else {
+      next_[slot.last] = position;
+    }
+    slot.last = position;
+  }
+
+  void* memory_;
+  const heddle_tensor& indices_;
+  const int64_t rows_;
+  Slot* slots_ = nullptr;
+  int32_t *next_ = nullptr, *used_ = nullptr;
+  int64_t count_ = 0, slot_count_ = 0;
+  int shift_ = 64;
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,31 @@
+// Which layouts values get.
+#include "compile/plan_check_nets.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+
+// As on the way back of a net: what joins two values is not the first to read the one of them.
+TEST(Layouts, WhatJoinsValuesTakesThemAsTheyAreThoughOthersReadThemFirst) {
+  for (const bool later_first : {false, true}) {
+    NetBuilder b("joined");
+    const ValueId x = b.input("x", DType::f32, Shape{2, 16, 40, 40});
+    const std::vector<int64_t> pads = {1, 1, 1, 1};
+    const auto conv = [&](const char* name, ValueId of) {
+      return b.add1("Conv", name, {of, b.constant(std::string(name) + "_w", blob(Shape{16, 16, 3, 3}, 0.1f, 0.01f))}, {{"pads", pads}});
+    };
+    const ValueId early = conv("early", x), late = conv("late", early);
+    const ValueId joined = later_first ? b.add1("Mul", "joined", {late, early}) : b.add1("Mul", "joined", {early, late});
+    b.output(b.add1("GlobalAveragePool", "mean", {conv("last", joined)}));
+    const auto plan = plan_of(runtime(), b.finish(), {true, 2, false});
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE(plan->reorders.empty()) << plan->reorders.front().value;
+    size_t channels_last = 0;
+    for (const PlanValue& value : plan->values) channels_last += value.layout.rank != 0 ? 1 : 0;
+    EXPECT_GE(channels_last, 4u);
+  }
+}
+
+}  // namespace
+}  // namespace heddle
