@@ -63,6 +63,35 @@ Result<std::string> pointwise_program(const OperatorSchema& schema, const std::v
   return expression::print(program);
 }
 
+bool is_pointwise_node(const Node& node) {
+  return node.domain == "heddle" && node.type == "Pointwise";
+}
+
+bool has_pointwise_form(const Node& node) {
+  return node.schema->op->pointwise || is_pointwise_node(node);
+}
+
+Result<expression::Program> pointwise_form(const Node& node) {
+  const auto refuse = [&](const char* why) { return Status(Code::unsupported, fmt::format("has no pointwise form: {}", why)); };
+  std::string text;
+  if (is_pointwise_node(node)) {
+    const AttributeValue* const value = node.find("program");
+    if (!value) return refuse("no program");
+    text = std::get<std::string>(*value);
+  } else {
+    if (!node.schema->op->pointwise || node.outputs.size() != 1) return refuse("its schema gives none");
+    std::vector<bool> present;
+    for (const ValueId id : node.inputs) present.push_back(id.valid());
+    HEDDLE_TRY(text, pointwise_program(*node.schema, node.attributes, present));
+  }
+  expression::Program program;
+  for (size_t i = 0; i < node.inputs.size(); ++i) program.inputs.push_back(fmt::format("x{}", i));
+  std::string error;
+  if (!expression::parse(text, {}, program, error)) return refuse(error.c_str());
+  if (program.inputs.size() != node.inputs.size()) return refuse("it reads more than its inputs");
+  return program;
+}
+
 bool becomes_pointwise(const TypedNet& net, const Node& node) {
   if (!node.schema->op->pointwise || node.outputs.size() != 1) return false;
   DType arithmetic = DType::none;

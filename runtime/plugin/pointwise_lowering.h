@@ -17,6 +17,13 @@ namespace heddle {
 Result<std::string> pointwise_program(const OperatorSchema& schema, const std::vector<Attribute>& attributes,
                                       const std::vector<bool>& present);
 
+// Whether a node is heddle::Pointwise.
+bool is_pointwise_node(const Node& node);
+// Whether a resolved node is that, or its operator has an expression.
+bool has_pointwise_form(const Node& node);
+// The program of such a node over x0, x1, ... = its inputs, one for each. Code::unsupported as above, and for more than one output.
+Result<expression::Program> pointwise_form(const Node& node);
+
 // Whether heddle::Pointwise can do what the node does: its operator has an expression, and its inputs that are not bool have one dtype, in
 // which that is computed. (Pow of an f32 by an i64 has an expression, and kernels of its own.)
 bool becomes_pointwise(const TypedNet& net, const Node& node);

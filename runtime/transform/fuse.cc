@@ -22,14 +22,6 @@ using expression::Program;
 constexpr size_t most_inputs = 8;
 constexpr size_t most_instructions = 64;
 
-bool is_pointwise_node(const Node& node) {
-  return node.domain == "heddle" && node.type == "Pointwise";
-}
-
-bool has_pointwise_form(const Node& node) {
-  return node.schema->op->pointwise || is_pointwise_node(node);
-}
-
 // Whether there is anything to fuse: an Editor counts all uses of a net when it begins.
 bool has_pointwise(const TypedNet& net) {
   return std::any_of(net.net.nodes.begin(), net.net.nodes.end(), has_pointwise_form);
@@ -48,22 +40,10 @@ double first_of(const Blob& blob) {
 
 // The node as a program over x0, x1, ... = its inputs; false when it has no pointwise form.
 bool program_of(const Node& node, Program& program) {
-  std::string text;
-  if (is_pointwise_node(node)) {
-    const AttributeValue* value = node.find("program");
-    if (!value) return false;
-    text = std::get<std::string>(*value);
-  } else {
-    if (!node.schema->op->pointwise || node.outputs.size() != 1) return false;
-    std::vector<bool> present;
-    for (const ValueId id : node.inputs) present.push_back(id.valid());
-    Result<std::string> lowered = pointwise_program(*node.schema, node.attributes, present);
-    if (!lowered.ok()) return false;
-    text = *lowered;
-  }
-  for (size_t i = 0; i < node.inputs.size(); ++i) program.inputs.push_back(fmt::format("x{}", i));
-  std::string error;
-  return expression::parse(text, {}, program, error) && program.inputs.size() == node.inputs.size();
+  if (!has_pointwise_form(node)) return false;
+  Result<Program> form = pointwise_form(node);
+  if (form.ok()) program = std::move(*form);
+  return form.ok();
 }
 
 // All present inputs and the output have one dtype, which the fused evaluator computes in.

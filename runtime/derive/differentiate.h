@@ -1,0 +1,57 @@
+// differentiate: Net -> Net. Adds what computes the gradients of losses to a resolved net, once, for every shape that it will be run with.
+//
+// Reverse mode, operator by operator from the last to the first. Where several readers of a value give it a gradient they are added in the
+// order of the readers in the net. A gradient goes through real values alone (f16, bf16, f32, f64), and is of their dtype. What is derived
+// from an operator is on its device, and the gradient of a copy is a copy back. The gradient of several losses is that of their sum; one
+// may be computed from another. A loss that is no scalar counts with all its elements.
+//
+// Tables that rows are taken from (Gather) have a gradient by rows: indices, which are the forward's own, and a row for each; several
+// lookups of one table are put one behind the other, in the order of the lookups, as i64 where their indices are of two widths. It is
+// linked in the net (SparseLink).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heddle/status.h"
+#include "net/evaluator.h"
+#include "net/net.h"
+#include "plugin/registry.h"
+
+namespace heddle {
+
+struct DifferentiateOptions {
+  std::vector<std::string> losses;  // names of values
+  // Variables, inputs of the net and other values whose gradients are wanted. Empty: all trainable variables.
+  std::vector<std::string> wanted;
+  // Variables whose gradient is to be a tensor of their shape though rows are taken from them.
+  std::vector<std::string> dense;
+  // Extents of symbols, where the net can't be judged with any (64 and more are tried).
+  std::vector<std::pair<std::string, int64_t>> symbols;
+  bool outputs = false;  // gradients leave the net, in the order of `wanted`
+};
+
+// What became of one that was wanted.
+struct Gradient {
+  std::string of;
+  // Names of values; empty, all of them: no loss depends on it.
+  std::string dense;            // "<of>.gradient"
+  std::string indices, values;  // of rows: "<of>.gradient.values", and what says where they belong; dense is empty then
+  bool any() const { return !dense.empty() || !values.empty(); }
+};
+
+struct DerivedNet {
+  Net net;  // resolved
+  std::vector<Gradient> gradients;
+};
+
+// Errors: unknown_name for what is no value; invalid_argument for what has no gradients (of integers), for a name that is wanted twice and
+// where no loss depends on anything wanted; unsupported, naming the node, where an operator has no gradient, where a table has gradients of
+// both kinds (with both lookups) or is looked up on two devices; hazard where a gradient needs a version of a variable that is
+// overwritten before it; what inference says.
+Result<DerivedNet> differentiate(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
+                                 const DifferentiateOptions& options, const Limits& limits = {});
+
+}  // namespace heddle

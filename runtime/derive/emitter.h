@@ -1,0 +1,56 @@
+// Emitter: adds operators to a net that is derived, behind all others.
+//
+// Names are those of the operator that they are derived from and what they are, made different from all others. Nothing is inferred: what
+// is emitted is judged when the net is whole.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "heddle/status.h"
+#include "net/net.h"
+#include "plugin/registry.h"
+
+namespace heddle {
+
+class Emitter {
+ public:
+  Emitter(Net& net, const RegistrySnapshot& registry);
+
+  // What is emitted from now on belongs to that operator: it has its device, and names that begin with its own. `purpose`: "gradient".
+  void derive_from(const Node& node, const std::string& purpose);
+  // It belongs to none of them.
+  void derive_from(const std::string& name, const std::string& device);
+
+  // One node of the newest operator of that name. Errors: unknown_operator.
+  Result<std::vector<ValueId>> emit(const std::string& domain, const std::string& type, std::vector<ValueId> inputs, size_t outputs,
+                                    std::vector<Attribute> attributes = {});
+  Result<ValueId> emit1(const std::string& domain, const std::string& type, std::vector<ValueId> inputs,
+                        std::vector<Attribute> attributes = {});
+  // An output of a node that was there, which it has from now on. Errors: plugin_invalid, where its operator has no such output.
+  Result<ValueId> output_of(NodeId node, uint32_t index);
+  ValueId constant_ints(const std::vector<int64_t>& values);
+  ValueId constant(std::shared_ptr<const Blob> blob);
+  // The operator that emit() takes; null: there is none.
+  const OperatorSchema* find(const std::string& domain, const std::string& type) const { return registry_.find_operator(domain, type); }
+  // A name that nothing has.
+  std::string unused_name(const std::string& wanted);
+  // Renames a value made here.
+  void rename(ValueId value, const std::string& wanted);
+  bool is_emitted(NodeId node) const { return node.valid() && node.index >= first_node_; }
+
+ private:
+  ValueId add_value(const std::string& name, Value::Kind kind);
+
+  Net& net_;
+  const RegistrySnapshot& registry_;
+  const size_t first_node_;
+  std::set<std::string, std::less<>> names_;
+  std::map<std::string, int> next_number_;
+  std::string prefix_, device_;
+};
+
+}  // namespace heddle

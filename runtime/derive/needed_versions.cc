@@ -1,0 +1,94 @@
+#include "derive/needed_versions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plugin/schema.h"
+#include "resolve/updates.h"
+
+namespace heddle {
+namespace {
+
+// The nodes that `node` depends on, itself included; all lie before it.
+std::vector<bool> ancestors_of(const Net& net, const std::vector<NodeId>& nodes) {
+  std::vector<bool> marked(net.nodes.size(), false);
+  for (const NodeId node : nodes) marked[node.index] = true;
+  for (size_t i = net.nodes.size(); i-- > 0;) {
+    if (!marked[i]) continue;
+    for (const ValueId input : net.nodes[i].inputs)
+      if (input.valid() && net[input].producer.valid()) marked[net[input].producer.index] = true;
+    for (const NodeId before : net.nodes[i].control) marked[before.index] = true;
+  }
+  return marked;
+}
+
+bool updates(const Net& net, const Node& node) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId output) { return output.valid() && net[output].kind == Value::Kind::variable; });
+}
+
+// The node that writes the next version; invalid: none does.
+NodeId overwritten_by(const Net& net, ValueId version) {
+  for (const Value& value : net.values)
+    if (value.kind == Value::Kind::variable && value.variable == net[version].variable && value.version == net[version].version + 1)
+      return value.producer;
+  return {};
+}
+
+// The forward node that a derived one comes from, by its name: "<forward>.gradient.<type>".
+std::string origin_of(const std::string& derived) {
+  return derived.substr(0, derived.find(".gradient"));
+}
+
+}  // namespace
+
+Status check_needed_versions(const Net& net, size_t forward_nodes) {
+  for (size_t i = forward_nodes; i < net.nodes.size(); ++i) {
+    const Node& node = net.nodes[i];
+    for (const ValueId input : node.inputs) {
+      if (!input.valid() || net[input].kind != Value::Kind::variable) continue;
+      const NodeId writer = overwritten_by(net, input);
+      if (!writer.valid() || !ancestors_of(net, {NodeId(i)})[writer.index]) continue;
+      const Value& value = net[input];
+      return {Code::hazard,
+              fmt::format("the gradient of {} needs version {} of {}, which {} ({}) overwrites with version {} before",
+                          quoted(origin_of(node.name)), value.version, quoted(net[value.variable].name), quoted(net[writer].name),
+                          display_name(net[writer].domain, net[writer].type), value.version + 1),
+              "update it where nothing that the loss is computed from reads the new version, or stop the gradient"};
+    }
+  }
+  return {};
+}
+
+Net with_updates_last(Net net, size_t forward_nodes) {
+  std::vector<NodeId> derived;
+  for (size_t i = forward_nodes; i < net.nodes.size(); ++i) derived.emplace_back(i);
+  const std::vector<bool> needed = ancestors_of(net, derived);
+  // Behind: updates that nothing derived needs, and what reads or waits for what is behind.
+  std::vector<bool> behind(net.nodes.size(), false);
+  for (size_t i = 0; i < forward_nodes; ++i) {
+    const Node& node = net.nodes[i];
+    bool moves = updates(net, node);
+    for (const ValueId input : node.inputs)
+      moves = moves || (input.valid() && net[input].producer.valid() && behind[net[input].producer.index]);
+    for (const NodeId before : node.control) moves = moves || behind[before.index];
+    behind[i] = moves && !needed[i];
+  }
+  std::vector<NodeId> order, place(net.nodes.size());
+  for (const bool last : {false, true})
+    for (size_t i = 0; i < net.nodes.size(); ++i)
+      if (behind[i] == last) place[i] = NodeId(order.size()), order.emplace_back(i);
+  std::vector<Node> nodes;
+  nodes.reserve(order.size());
+  for (const NodeId id : order) nodes.push_back(std::move(net.nodes[id.index]));
+  net.nodes = std::move(nodes);
+  for (Node& node : net.nodes)
+    for (NodeId& before : node.control) before = place[before.index];
+  for (Value& value : net.values)
+    if (value.producer.valid()) value.producer = place[value.producer.index];
+  return net;
+}
+
+}  // namespace heddle

@@ -1,0 +1,78 @@
+#include "derive/node_gradient.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "base/half.h"
+#include "base/text.h"
+#include "plugin/pointwise_lowering.h"
+#include "plugin/schema.h"
+
+namespace heddle {
+namespace {
+
+std::shared_ptr<const Blob> one_element(DType dtype, double number, const Shape& shape) {
+  std::byte* data = nullptr;
+  std::shared_ptr<const Blob> blob = Blob::allocate(dtype, shape, &data);
+  const auto narrow = static_cast<float>(number);
+  const uint16_t half = dtype == DType::f16 ? f16_of_float(narrow) : bf16_of_float(narrow);
+  const void* const from = dtype == DType::f64   ? static_cast<const void*>(&number)
+                           : dtype == DType::f32 ? static_cast<const void*>(&narrow)
+                                                 : static_cast<const void*>(&half);
+  std::memcpy(data, from, static_cast<size_t>(byte_width(dtype)));
+  return blob;
+}
+
+}  // namespace
+
+GradientForm gradient_form(const Node& node) {
+  const heddle_operator& op = *node.schema->op;
+  if (op.gradient) return GradientForm::callback;
+  if (op.gradient_node_count > 0) return GradientForm::nodes;
+  return has_pointwise_form(node) ? GradientForm::pointwise : GradientForm::none;
+}
+
+Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Emitter& emitter) {
+  const Node& node = call.forward();
+  emitter.derive_from(node, "gradient");
+  Result<std::vector<GradientPart>> made = std::vector<GradientPart>();
+  switch (gradient_form(node)) {
+    case GradientForm::callback:
+      made = callback_gradient(call, emitter);
+      break;
+    case GradientForm::nodes:
+      made = listed_gradient(call, emitter);
+      break;
+    case GradientForm::pointwise:
+      made = pointwise_gradient(call, emitter);
+      break;
+    case GradientForm::none:
+      return Status(Code::unsupported,
+                    fmt::format("operator {} of node {} has no gradient", display_name(node.domain, node.type), quoted(node.name)),
+                    "put heddle::StopGradient before it where none is to go through, or differentiate by something else");
+  }
+  if (made.ok()) return made;
+  return Status(made.status()).during(fmt::format("in the gradient of node {}", quoted(call.forward().name)));
+}
+
+Result<ValueId> sum_over(Emitter& emitter, ValueId value, const PolymorphicTypes::Spread& spread) {
+  if (spread.none()) return value;
+  std::vector<int64_t> missing(static_cast<size_t>(spread.missing));
+  std::iota(missing.begin(), missing.end(), 0);
+  if (spread.ones.empty()) return emitter.emit1("", "ReduceSum", {value, emitter.constant_ints(missing)}, {{"keepdims", int64_t{0}}});
+  std::vector<int64_t> all = missing;
+  all.insert(all.end(), spread.ones.begin(), spread.ones.end());
+  HEDDLE_TRY(const ValueId sum, emitter.emit1("", "ReduceSum", {value, emitter.constant_ints(all)}, {{"keepdims", int64_t{1}}}));
+  return missing.empty() ? sum : emitter.emit1("", "Squeeze", {sum, emitter.constant_ints(missing)});
+}
+
+Result<ValueId> filled_like(Emitter& emitter, const PolymorphicTypes& types, ValueId like, double number) {
+  const DType dtype = types.dtype(like);
+  const std::optional<Shape> shape = types.shape(like);
+  if (shape && shape->element_count() == 1) return emitter.constant(one_element(dtype, number, *shape));
+  HEDDLE_TRY(const ValueId dims, emitter.emit1("", "Shape", {like}));
+  return emitter.emit1("", "ConstantOfShape", {dims}, {{"value", one_element(dtype, number, Shape{1})}});
+}
+
+}  // namespace heddle

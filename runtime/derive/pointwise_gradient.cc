@@ -1,0 +1,93 @@
+// The gradient of a pointwise operator: the symbolic derivative of its expression by each input, summed over what was broadcast.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "derive/expression_derivative.h"
+#include "derive/node_gradient.h"
+#include "plugin/pointwise_lowering.h"
+
+namespace heddle {
+namespace {
+
+using expression::Opcode;
+using expression::Program;
+
+// The same program of the inputs that it reads alone, called x0, x1, ...; which those are is written to `read`.
+Program narrowed(const Program& derivative, std::vector<size_t>* read) {
+  Program program;
+  program.code = derivative.code;
+  for (size_t i = 0; i < derivative.inputs.size(); ++i) {
+    if (!reads_input(derivative, i)) continue;
+    for (size_t k = 0; k < program.code.size(); ++k)
+      if (derivative.code[k].op == Opcode::input && derivative.code[k].a == static_cast<int32_t>(i))
+        program.code[k].a = static_cast<int32_t>(read->size());
+    program.inputs.push_back(fmt::format("x{}", read->size()));
+    read->push_back(i);
+  }
+  return program;
+}
+
+class PointwiseGradient {
+ public:
+  PointwiseGradient(const NodeGradientCall& call, Emitter& emitter) : call_(call), emitter_(emitter) {}
+
+  Result<std::vector<GradientPart>> build() {
+    const Node node = call_.forward();  // the net grows
+    std::vector<GradientPart> parts(node.inputs.size());
+    if (!call_.output_gradients[0].valid()) return parts;
+    HEDDLE_TRY(const Program program, pointwise_form(node));
+    std::vector<size_t> wanted;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (call_.wanted[i]) wanted.push_back(i);
+    HEDDLE_TRY(const std::vector<Program> derivatives, expression_derivatives(program, wanted));
+    operands_ = node.inputs;
+    operands_.push_back(call_.output_gradients[0]);
+    operands_.push_back(node.outputs[0]);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (is_zero(derivatives[i])) continue;
+      const ValueId input = node.inputs[wanted[i]];
+      const auto spread = call_.types.spread(input, node.outputs[0]);
+      if (!spread)
+        return Status(Code::unsupported, fmt::format("how {} is broadcast can't be told before it runs", quoted(call_.net[input].name)),
+                      "give its extents, or the same symbols to equal ones");
+      HEDDLE_TRY(const ValueId whole, emit(derivatives[i], call_.types.dtype(node.outputs[0])));
+      HEDDLE_TRY(parts[wanted[i]].dense, sum_over(emitter_, whole, *spread));
+    }
+    return parts;
+  }
+
+ private:
+  Result<ValueId> emit(const Program& derivative, DType dtype) {
+    std::vector<size_t> read;
+    const Program program = narrowed(derivative, &read);
+    std::vector<ValueId> inputs;
+    for (const size_t place : read) {
+      HEDDLE_TRY(const ValueId operand, operand_as(place, dtype));
+      inputs.push_back(operand);
+    }
+    if (program.code.size() == 1 && program.code[0].op == Opcode::input) return inputs[0];
+    return emitter_.emit1("heddle", "Pointwise", std::move(inputs), {{"program", expression::print(program)}});
+  }
+
+  // Numbers of another dtype are computed with in the output's: the exponent of Pow.
+  Result<ValueId> operand_as(size_t place, DType dtype) {
+    if (place + 2 >= operands_.size()) return operands_[place];
+    const DType own = call_.types.dtype(operands_[place]);
+    if (own != dtype && own != DType::boolean) {
+      HEDDLE_TRY(operands_[place], emitter_.emit1("", "CastLike", {operands_[place], call_.output_gradients[0]}));
+    }
+    return operands_[place];
+  }
+
+  const NodeGradientCall& call_;
+  Emitter& emitter_;
+  std::vector<ValueId> operands_;  // by place in the derivatives: the node's inputs, dy, y
+};
+
+}  // namespace
+
+Result<std::vector<GradientPart>> pointwise_gradient(const NodeGradientCall& call, Emitter& emitter) {
+  return PointwiseGradient(call, emitter).build();
+}
+
+}  // namespace heddle

@@ -1,0 +1,100 @@
+#include "derive/polymorphic_types.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "infer/infer.h"
+
+namespace heddle {
+namespace {
+
+// Distinct in one round, different in both, and what layers of pictures can halve often.
+int64_t extent_tried(size_t symbol, int round) {
+  return 64 * (static_cast<int64_t>(symbol) + 2 + round);
+}
+
+using Symbols = std::vector<std::pair<std::string, int64_t>>;
+
+Symbols symbols_tried(const Net& net, const Symbols& given, int round) {
+  Symbols all = given;
+  size_t next = 0;
+  for (const std::string& name : symbol_names(net))
+    if (std::none_of(given.begin(), given.end(), [&](const auto& symbol) { return symbol.first == name; }))
+      all.emplace_back(name, extent_tried(next++, round));
+  return all;
+}
+
+std::string text_of(const Symbols& symbols) {
+  std::vector<std::string> words;
+  for (const auto& [name, extent] : symbols) words.push_back(fmt::format("{}={}", name, extent));
+  return join(words, ", ");
+}
+
+}  // namespace
+
+Result<PolymorphicTypes> PolymorphicTypes::infer(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                 Evaluator& evaluator, const Symbols& symbols, const Limits& limits) {
+  std::vector<TypedNet> rounds;
+  for (const int round : {0, 1}) {
+    InferOptions options;
+    options.symbols = symbols_tried(net, symbols, round);
+    options.evaluator = &evaluator;
+    options.limits = limits;
+    options.contents_vary = true;
+    Result<TypedNet> typed = heddle::infer(net, registry, options);
+    if (!typed.ok() && !options.symbols.empty()) return Status(typed.status()).during(fmt::format("with {}", text_of(options.symbols)));
+    if (!typed.ok()) return typed.status();
+    rounds.push_back(std::move(*typed));
+  }
+  return PolymorphicTypes(std::move(rounds[0]), std::move(rounds[1]));
+}
+
+bool PolymorphicTypes::is_real(ValueId id) const {
+  const DType type = dtype(id);
+  return type == DType::f32 || type == DType::f64 || type == DType::f16 || type == DType::bf16;
+}
+
+int64_t PolymorphicTypes::extent(ValueId id, int axis) const {
+  const TensorType &a = first_.type(id), &b = second_.type(id);
+  if (a.late() || b.late() || a.shape[axis] != b.shape[axis]) return -1;
+  return a.shape[axis];
+}
+
+heddle_type PolymorphicTypes::abi(ValueId id) const {
+  heddle_type type = {};
+  type.struct_size = sizeof(type);
+  type.dtype = static_cast<heddle_dtype>(dtype(id));
+  type.bounded_axis = -1;
+  type.rank = first_.type(id).shape.rank();
+  if (first_.type(id).dynamic) type.flags = HEDDLE_TYPE_DYNAMIC;
+  for (int d = 0; d < type.rank; ++d) type.dims[d] = extent(id, d);
+  return type;
+}
+
+std::optional<Shape> PolymorphicTypes::shape(ValueId id) const {
+  Shape shape;
+  for (int d = 0; d < first_.type(id).shape.rank(); ++d) {
+    if (extent(id, d) < 0) return std::nullopt;
+    shape.push_back(extent(id, d));
+  }
+  return first_.type(id).dynamic ? std::nullopt : std::optional(shape);
+}
+
+std::optional<PolymorphicTypes::Spread> PolymorphicTypes::spread(ValueId from, ValueId to) const {
+  const TensorType &a = first_.type(from), &b = second_.type(from), &c = first_.type(to), &d = second_.type(to);
+  if (a.shape == c.shape && b.shape == d.shape) return Spread();
+  const int missing = c.shape.rank() - a.shape.rank();
+  if (a.dynamic || c.dynamic || missing < 0) return std::nullopt;
+  Spread spread;
+  spread.missing = missing;
+  for (int axis = 0; axis < a.shape.rank(); ++axis) {
+    if (a.shape[axis] == c.shape[axis + missing] && b.shape[axis] == d.shape[axis + missing]) continue;
+    if (a.shape[axis] != 1 || b.shape[axis] != 1) return std::nullopt;
+    spread.ones.push_back(axis + missing);
+  }
+  return spread;
+}
+
+}  // namespace heddle

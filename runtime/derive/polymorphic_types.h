@@ -1,0 +1,52 @@
+// PolymorphicTypes: what is known of each value of a net before any extent is: dtype and rank, the extents that every run has, and how
+// values are broadcast.
+//
+// Found by inference with two different numbers for each symbol: what both agree on does not depend on them. A dim that depends on a symbol
+// counts as larger than 1, as one that broadcasts must be written 1.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heddle/status.h"
+#include "net/evaluator.h"
+#include "net/typed_net.h"
+#include "plugin/registry.h"
+
+namespace heddle {
+
+class PolymorphicTypes {
+ public:
+  // `net` is resolved. `symbols` have those extents and no others. Errors: what inference says, and which extents were tried.
+  static Result<PolymorphicTypes> infer(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
+                                        const std::vector<std::pair<std::string, int64_t>>& symbols, const Limits& limits);
+
+  DType dtype(ValueId id) const { return first_.type(id).dtype; }
+  // Whether it is f16, bf16, f32 or f64.
+  bool is_real(ValueId id) const;
+  // Dims that differ between the two inferences are -1.
+  heddle_type abi(ValueId id) const;
+  // Its shape, if no extent depends on anything.
+  std::optional<Shape> shape(ValueId id) const;
+
+  // How `from` was spread to the shape of `to`: its dims are those of `to` behind the first `missing`, but for `ones`, axes of `to` along
+  // which it has extent 1 and `to` has not.
+  struct Spread {
+    int missing = 0;
+    std::vector<int64_t> ones;
+    bool none() const { return missing == 0 && ones.empty(); }
+  };
+  // None: it can't be told, or was not spread.
+  std::optional<Spread> spread(ValueId from, ValueId to) const;
+
+ private:
+  PolymorphicTypes(TypedNet first, TypedNet second) : first_(std::move(first)), second_(std::move(second)) {}
+  int64_t extent(ValueId id, int axis) const;
+
+  TypedNet first_, second_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,26 @@
+// predictor: Net -> Net. The part of a net that makes some values of others, as it is used once training is over.
+//
+// Of the operators that the outputs need, without gradients and updates: Dropout gives what it is given, BatchNormalization normalises by
+// the running statistics, StopGradient and ZeroGradient go. Variables stay, with the content that they have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle {
+
+struct PredictorOptions {
+  std::vector<std::string> inputs;   // values that will be given; empty: the net's inputs that the outputs need
+  std::vector<std::string> outputs;  // values that will be made
+  std::string name = "predict";
+};
+
+// Errors: unknown_name for what is no value; missing_input, naming an input of the net that the outputs need beside those
+// given; invalid_argument where no output is named, where an input is a variable or of
+// no known type, and where an output is made of a variable that the net has updated.
+Result<Net> predictor(const Net& net, const PredictorOptions& options);
+
+}  // namespace heddle

@@ -1,0 +1,234 @@
+#include "derive/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/text.h"
+#include "derive/emitter.h"
+#include "plugin/schema.h"
+#include "resolve/resolve.h"
+
+namespace heddle {
+
+const std::vector<Optimizer>& optimizers() {
+  const std::vector<std::string> decay = {"weight_decay"}, adam = {"beta1", "beta2", "epsilon", "weight_decay"};
+  static const std::vector<Optimizer> all = {
+      {"sgd", "SgdUpdate", "SgdUpdateRows", {}, false, decay, {}},
+      {"momentum", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {}},
+      {"nesterov", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {{"nesterov", int64_t{1}}}},
+      {"adagrad", "AdagradUpdate", "AdagradUpdateRows", {"squares"}, false, {"epsilon", "weight_decay"}, {}},
+      {"rmsprop", "RmsPropUpdate", "", {"squares"}, false, {"alpha", "epsilon", "weight_decay"}, {}},
+      {"adam", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {}},
+      {"adamw", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {{"decoupled_weight_decay", int64_t{1}}}},
+  };
+  return all;
+}
+
+namespace {
+
+Result<const Optimizer*> find_optimizer(const TrainingOptions& options) {
+  std::vector<std::string> names;
+  for (const Optimizer& optimizer : optimizers()) {
+    names.emplace_back(optimizer.name);
+    if (optimizer.name != options.optimizer) continue;
+    for (const auto& [setting, value] : options.settings)
+      if (std::find(optimizer.settings.begin(), optimizer.settings.end(), setting) == optimizer.settings.end())
+        return Status(Code::unknown_name, fmt::format("optimizer {} has no setting {}", optimizer.name, quoted(setting)),
+                      fmt::format("it has {}", join(optimizer.settings, ", ")));
+    return &optimizer;
+  }
+  return Status(Code::unknown_name, fmt::format("there is no optimizer {}", quoted(options.optimizer)),
+                fmt::format("known are {}", join(names, ", ")));
+}
+
+class Training {
+ public:
+  Training(DerivedNet derived, const std::shared_ptr<const RegistrySnapshot>& registry, const Optimizer& optimizer,
+           const TrainingOptions& options)
+      : net_(std::move(derived.net)),
+        gradients_(std::move(derived.gradients)),
+        optimizer_(optimizer),
+        options_(options),
+        emitter_(net_, *registry) {}
+
+  Result<Net> run() {
+    for (const std::string& loss : options_.losses) {
+      const auto variable = std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == loss; });
+      const ValueId value = variable == net_.variables.end() ? *net_.find_value(loss) : variable->first;
+      if (std::find(net_.outputs.begin(), net_.outputs.end(), value) == net_.outputs.end()) net_.outputs.push_back(value);
+    }
+    HEDDLE_CHECK(count_steps());
+    HEDDLE_CHECK(make_rate());
+    HEDDLE_CHECK(clip());
+    for (const Gradient& gradient : gradients_)
+      if (gradient.any()) HEDDLE_CHECK(update(gradient));
+    // Last: what reads the number of steps done reads it before.
+    HEDDLE_TRY(const ValueId next, emitter_.emit1("heddle", "StepIncrement", {step_}));
+    mark_update(next, step_);
+    return std::move(net_);
+  }
+
+ private:
+  // As NetBuilder::updates.
+  void mark_update(ValueId output, ValueId before) {
+    Value& next = net_[output];
+    next.kind = Value::Kind::variable;
+    next.variable = net_[before].variable;
+    next.version = net_[before].version + 1;
+    next.type = net_[before].type;
+    net_[next.variable].last = output;
+  }
+
+  ValueId add_variable(const std::string& name, DType dtype, const Shape& shape) {
+    Variable variable;
+    variable.name = emitter_.unused_name(name);
+    variable.type = DeclaredType::of(dtype, shape);
+    variable.initializer = "constant(0)";
+    Value value;
+    value.name = variable.name;
+    value.kind = Value::Kind::variable;
+    value.type = variable.type;
+    value.variable = VariableId(net_.variables.size());
+    variable.first = variable.last = ValueId(net_.values.size());
+    net_.values.push_back(std::move(value));
+    net_.variables.push_back(std::move(variable));
+    return net_.variables.back().first;
+  }
+
+  Status count_steps() {
+    emitter_.derive_from("step", "");
+    if (net_.step_counter.valid() && net_[net_.step_counter].last != net_[net_.step_counter].first)
+      return {Code::invalid_argument, fmt::format("the net counts its steps in {} already", quoted(net_[net_.step_counter].name)),
+              "leave that out: training counts them"};
+    if (!net_.step_counter.valid()) net_.step_counter = net_[add_variable("step", DType::i64, Shape{})].variable;
+    step_ = net_[net_.step_counter].first;
+    if (!optimizer_.counts_steps) return {};
+    constexpr int64_t one = 1;
+    HEDDLE_TRY(number_, emitter_.emit1("", "Add", {step_, emitter_.constant(Blob::copy_of(DType::i64, Shape{}, &one))}));
+    return {};
+  }
+
+  Status make_rate() {
+    emitter_.derive_from("learning_rate", "");
+    const LearningRate& rate = options_.learning_rate;
+    if (rate.is_constant()) {
+      const auto number = static_cast<float>(rate.rate());
+      rate_ = emitter_.constant(Blob::copy_of(DType::f32, Shape{}, &number));
+      HEDDLE_TRY(rate_, emitter_.emit1("", "Identity", {rate_}));
+    } else {
+      constexpr int64_t f32 = 1, f64 = 11;  // ONNX's numbers
+      HEDDLE_TRY(const ValueId steps, emitter_.emit1("", "Cast", {step_}, {{"to", f64}}));
+      HEDDLE_TRY(const ValueId wide, emitter_.emit1("heddle", "Pointwise", {steps}, {{"program", rate.program()}}));
+      HEDDLE_TRY(rate_, emitter_.emit1("", "Cast", {wide}, {{"to", f32}}));
+    }
+    emitter_.rename(rate_, "learning_rate");
+    net_.outputs.push_back(rate_);
+    return {};
+  }
+
+  // What is read of a gradient: the tensor, or the rows.
+  ValueId content_of(const Gradient& gradient) const { return *net_.find_value(gradient.dense.empty() ? gradient.values : gradient.dense); }
+
+  // Gradients by rows count row by row.
+  Status clip() {
+    for (const Gradient& gradient : gradients_)
+      if (gradient.any()) clipped_.emplace(gradient.of, content_of(gradient));
+    emitter_.derive_from("clip", "");
+    if (options_.clip_value > 0)
+      for (auto& [name, value] : clipped_) {
+        HEDDLE_TRY(value, emitter_.emit1("heddle", "Pointwise", {value},
+                                         {{"program", fmt::format("max(min(x0, {0:.17g}), -{0:.17g})", options_.clip_value)}}));
+      }
+    if (options_.clip_norm <= 0) return {};
+    ValueId sum;
+    for (const Gradient& gradient : gradients_) {  // in their order
+      if (!gradient.any()) continue;
+      HEDDLE_TRY(const ValueId square, emitter_.emit1("", "ReduceSumSquare", {clipped_.at(gradient.of)}, {{"keepdims", int64_t{0}}}));
+      HEDDLE_TRY(const ValueId number, emitter_.emit1("", "Cast", {square}, {{"to", int64_t{11}}}));
+      if (!sum.valid()) {
+        sum = number;
+      } else {
+        HEDDLE_TRY(sum, emitter_.emit1("", "Add", {sum, number}));
+      }
+    }
+    if (!sum.valid()) return {};
+    // As torch.nn.utils.clip_grad_norm_ has it.
+    HEDDLE_TRY(const ValueId factor, emitter_.emit1("heddle", "Pointwise", {sum},
+                                                    {{"program", fmt::format("min(1, {:.17g} / (sqrt(x0) + 1e-6))", options_.clip_norm)}}));
+    for (auto& [name, value] : clipped_) {
+      HEDDLE_TRY(const ValueId own, emitter_.emit1("", "CastLike", {factor, value}));
+      HEDDLE_TRY(value, emitter_.emit1("", "Mul", {value, own}));
+    }
+    return {};
+  }
+
+  Status update(const Gradient& gradient) {
+    const auto found = std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == gradient.of; });
+    const ValueId variable = found->first;
+    if (found->last != variable)
+      return {Code::invalid_argument, fmt::format("the net updates {} itself", quoted(gradient.of)), "say that it is not trainable"};
+    const DType dtype = found->type.dtype;
+    const Shape shape = *found->type.fixed_shape();
+    const bool rows = gradient.dense.empty();
+    if (rows && *optimizer_.rows_type == '\0')
+      return {Code::unsupported,
+              fmt::format("optimizer {} does not update rows, which {} has gradients of", optimizer_.name, quoted(gradient.of)),
+              "take another optimizer, or ask for a dense gradient"};
+    std::vector<ValueId> inputs = {variable};
+    for (const char* const state : optimizer_.state) inputs.push_back(add_variable(fmt::format("{}.{}", gradient.of, state), dtype, shape));
+    const std::vector<ValueId> updated = inputs;
+    if (rows) inputs.push_back(*net_.find_value(gradient.indices));
+    inputs.push_back(clipped_.at(gradient.of));
+    inputs.push_back(rate_);
+    if (optimizer_.counts_steps) inputs.push_back(number_);
+    const NodeId producer = net_[content_of(gradient)].producer;
+    emitter_.derive_from(gradient.of + ".update", producer.valid() ? net_[producer].device : "");
+    const OperatorSchema* const schema = emitter_.find("heddle", rows ? optimizer_.rows_type : optimizer_.type);
+    std::vector<Attribute> attributes = optimizer_.always;
+    for (const auto& [setting, value] : options_.settings) {
+      if (!schema || schema->attribute_index(setting) >= 0) {
+        attributes.push_back({setting, value});
+      } else if (value != 0) {  // weight_decay of sgd
+        HEDDLE_TRY(inputs[1],
+                   emitter_.emit1("heddle", "Pointwise", {inputs[1], variable}, {{"program", fmt::format("x0 + {:.17g} * x1", value)}}));
+      }
+    }
+    HEDDLE_TRY(const std::vector<ValueId> next, emitter_.emit("heddle", rows ? optimizer_.rows_type : optimizer_.type, std::move(inputs),
+                                                              updated.size(), std::move(attributes)));
+    for (size_t i = 0; i < updated.size(); ++i) mark_update(next[i], updated[i]);
+    return {};
+  }
+
+  Net net_;
+  const std::vector<Gradient> gradients_;
+  const Optimizer& optimizer_;
+  const TrainingOptions& options_;
+  Emitter emitter_;
+  ValueId step_, number_, rate_;            // steps before this one; this one, from 1 on
+  std::map<std::string, ValueId> clipped_;  // by variable: its gradient, or the rows of it
+};
+
+}  // namespace
+
+Result<Net> training_net(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
+                         const TrainingOptions& options, const Limits& limits) {
+  HEDDLE_TRY(const Optimizer* const optimizer, find_optimizer(options));
+  for (const double bound : {options.clip_value, options.clip_norm})
+    if (!(bound >= 0) || std::isinf(bound))
+      return Status(Code::invalid_argument, fmt::format("gradients can't be clipped to {}", bound),
+                    "give a positive number, or 0 for none");
+  for (const auto& [setting, value] : options.settings)
+    if (!std::isfinite(value)) return Status(Code::invalid_argument, fmt::format("{} is {}", setting, value), "give a finite number");
+  DifferentiateOptions gradients;
+  gradients.losses = options.losses;
+  gradients.dense = options.dense;
+  gradients.symbols = options.symbols;
+  HEDDLE_TRY(DerivedNet derived, differentiate(net, registry, evaluator, gradients, limits));
+  HEDDLE_TRY(Net trains, Training(std::move(derived), registry, *optimizer, options).run());
+  return resolve(std::move(trains), registry, limits);
+}
+
+}  // namespace heddle

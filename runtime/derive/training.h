@@ -1,0 +1,47 @@
+// training_net: a net with losses becomes one that learns: gradients, what is done to them, and an update of each variable in each run.
+//
+// Once, for every shape, as differentiate(). State of the optimizer is variables beside those that it is of ("w.velocity"), and begins with
+// zeros; the number of steps done is a variable too, and the learning rate a value ("learning_rate") that the net computes from it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "derive/differentiate.h"
+#include "derive/learning_rate.h"
+
+namespace heddle {
+
+// An optimizer: the operators that update a variable by a gradient of its shape, and by rows of it.
+struct Optimizer {
+  const char* name;                   // "adam"
+  const char* type;                   // of domain heddle: inputs variable, states..., gradient, learning rate, steps if it counts them
+  const char* rows_type;              // the same with indices and values in the place of the gradient
+  std::vector<const char*> state;     // suffixes of the names of its variables
+  bool counts_steps;                  // its last input is the number of this step, from 1 on
+  std::vector<std::string> settings;  // attributes that may be given
+  std::vector<Attribute> always;      // attributes that it has
+};
+// All of them: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw.
+const std::vector<Optimizer>& optimizers();
+
+struct TrainingOptions {
+  std::vector<std::string> losses;  // names of values
+  std::string optimizer = "sgd";
+  std::vector<std::pair<std::string, double>> settings;  // of it: {"momentum", 0.9}
+  LearningRate learning_rate;
+  double clip_value = 0;                                 // gradients to [-it, it]; 0: not
+  double clip_norm = 0;                                  // all gradients together to that 2-norm; 0: not
+  std::vector<std::string> dense;                        // as DifferentiateOptions has it
+  std::vector<std::pair<std::string, int64_t>> symbols;  // as DifferentiateOptions has it
+};
+
+// `net` is resolved and has trainable variables. The losses leave the net, and "learning_rate" behind them. Errors: those of
+// differentiate(); unknown_name for an optimizer or setting that is not known; invalid_argument for a net that updates a trainable variable
+// itself.
+Result<Net> training_net(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
+                         const TrainingOptions& options, const Limits& limits = {});
+
+}  // namespace heddle

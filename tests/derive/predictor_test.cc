@@ -1,0 +1,83 @@
+// What predicts, taken out of what learns.
+#include "derive/predictor.h"
+
+#include "derive/derived_run.h"
+#include "derive/training.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_derive;
+
+// Normalised, dropped and multiplied; a stop and a loss behind it.
+Net learner() {
+  const bool yes = true;
+  NetBuilder b("learner");
+  const ValueId x = b.input("x", DType::f64, Shape{4, 2}), target = b.input("target", DType::f64, Shape{4, 1});
+  const ValueId scale = b.variable("scale", blob(Shape{2}, {1, 2}), true), bias = b.variable("bias", blob(Shape{2}, {0, 1}), true);
+  const ValueId mean = b.variable("mean", blob(Shape{2}, {0.5, 0})), variance = b.variable("variance", blob(Shape{2}, {1, 4}));
+  const std::vector<ValueId> normal =
+      b.add("BatchNormalization", "normal", {x, scale, bias, mean, variance}, 3, {{"training_mode", int64_t{1}}});
+  b.updates(b.add1("Assign", "next_mean", {mean, normal[1]}, {}, "heddle"), mean);
+  const ValueId ratio = b.constant("ratio", blob(Shape{}, {0.5})), mode = b.constant("mode", Blob::copy_of(DType::boolean, Shape{}, &yes));
+  const ValueId dropped = b.add1("Dropout", "dropped", {normal[0], ratio, mode});
+  const ValueId w = b.variable("w", blob(Shape{2, 1}, {3, -1}), true);
+  const ValueId y = b.add1("MatMul", "y", {dropped, w});
+  const ValueId held = b.add1("StopGradient", "held", {y}, {}, "heddle");
+  b.add1("Identity", "shown", {held});
+  const ValueId d = b.add1("Sub", "d", {y, target});
+  b.output(b.add1("ReduceSum", "loss", {b.add1("Mul", "square", {d, d})}, {{"keepdims", int64_t{0}}}));
+  return b.finish();
+}
+
+Net training() {
+  const auto registry = testing_stages::registry();
+  const auto resolved = resolve(learner(), registry);
+  EXPECT_TRUE(resolved.ok()) << resolved.status().text();
+  TrainingOptions options;
+  options.losses = {"loss"};
+  options.optimizer = "adam";
+  auto net = training_net(*resolved, registry, *make_registry_evaluator(registry), options);
+  EXPECT_TRUE(net.ok()) << net.status().text();
+  return std::move(*net);
+}
+
+TEST(Predictor, HasWhatTheOutputNeedsAndNothingThatLearns) {
+  const auto made = predictor(training(), {{}, {"shown"}, "predict"});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  std::vector<std::string> nodes, variables;
+  for (const Node& node : made->nodes) nodes.push_back(node.name);
+  for (const Variable& variable : made->variables) variables.push_back(variable.name);
+  EXPECT_EQ(nodes, (std::vector<std::string>{"normal", "dropped", "y", "shown"}));
+  EXPECT_EQ(variables, (std::vector<std::string>{"scale", "bias", "mean", "variance", "w"}));
+  ASSERT_EQ(made->inputs.size(), 1u);
+  EXPECT_EQ((*made)[made->inputs[0]].name, "x");
+}
+
+// x normalised by the running statistics, and nothing dropped: (x - mean) / sqrt(variance + 1e-5) * scale + bias, times w.
+TEST(Predictor, GivesWhatInferenceDoes) {
+  auto made = predictor(training(), {{"x"}, {"y"}, "predict"});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  Session session = testing_nets::open(testing_nets::runtime(), std::move(*made));
+  const Values all = outputs_of(session, {Shape{4, 2}}, {{1.5, 2, 0.5, 0, 0, 0, 0, 4}});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NEAR(all[0][0], 3 * 1 - (2 * 1 + 1), 1e-4);
+  EXPECT_NEAR(all[0][1], 0 - 1, 1e-4);
+  EXPECT_NEAR(all[0][3], -3 * 0.5 - (2 * 2 + 1), 1e-4);
+}
+
+TEST(Predictor, WhatCannotBeTakenOutIsNamed) {
+  const Net net = training();
+  const auto says = [&](const PredictorOptions& options) {
+    const auto made = predictor(net, options);
+    return made.ok() ? "it was made" : made.status().text();
+  };
+  EXPECT_NE(says({{}, {}, "p"}).find("no output was named"), std::string::npos);
+  EXPECT_NE(says({{}, {"nothing"}, "p"}).find("the net has no value \"nothing\""), std::string::npos);
+  EXPECT_NE(says({{"x"}, {"loss"}, "p"}).find("\"loss\" needs input \"target\" too"), std::string::npos);
+  EXPECT_NE(says({{"w"}, {"y"}, "p"}).find("\"w\" is a variable, and no input"), std::string::npos);
+  EXPECT_NE(says({{}, {"next_mean"}, "p"}).find("which the net has updated"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,121 @@
+// Training nets: learning rates, updates, clipping, and losses that fall.
+#include "derive/training.h"
+
+#include "derive/derived_run.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_derive;
+
+Result<Net> trained(const Net& net, const TrainingOptions& options) {
+  const auto registry = testing_stages::registry();
+  const auto evaluator = make_registry_evaluator(registry);
+  HEDDLE_TRY(const Net resolved, resolve(net, registry));
+  return training_net(resolved, registry, *evaluator, options);
+}
+
+// Half the sum of squares of w - x.
+Net distance() {
+  NetBuilder b("distance");
+  const ValueId x = b.input("x", DType::f64, Shape{2}), w = b.variable("w", blob(Shape{2}, {0, 0}), true);
+  const ValueId d = b.add1("Sub", "d", {w, x});
+  b.add1("ReduceSum", "loss", {b.add1("Mul", "half", {b.add1("Mul", "square", {d, d}), b.constant("a", blob(Shape{}, {0.5}))})},
+         {{"keepdims", int64_t{0}}});
+  return b.finish();
+}
+
+std::vector<double> rates_of(const std::string& schedule, int64_t warm_up, int steps) {
+  TrainingOptions options;
+  options.losses = {"loss"};
+  const auto rate = LearningRate::parse(0.5, schedule, warm_up);
+  EXPECT_TRUE(rate.ok()) << rate.status().text();
+  options.learning_rate = *rate;
+  auto net = trained(distance(), options);
+  EXPECT_TRUE(net.ok()) << net.status().text();
+  Session session = testing_nets::open(testing_nets::runtime(), std::move(*net));
+  const std::vector<double> x = {1, 2};
+  std::vector<double> rates;
+  for (int i = 0; i < steps; ++i) {
+    const auto ran = session.run({testing_nets::view(x.data(), DType::f64, Shape{2})});
+    EXPECT_TRUE(ran.ok()) << ran.status().text();
+    rates.push_back(static_cast<double>(*static_cast<const float*>((*ran)[1].data())));
+  }
+  return rates;
+}
+
+TEST(Training, RatesFollowTheirSchedules) {
+  EXPECT_EQ(rates_of("constant", 0, 3), (std::vector<double>{0.5, 0.5, 0.5}));
+  EXPECT_EQ(rates_of("step(2, 0.5)", 0, 5), (std::vector<double>{0.5, 0.5, 0.25, 0.25, 0.125}));
+  EXPECT_EQ(rates_of("exponential(0.5)", 0, 3), (std::vector<double>{0.5, 0.25, 0.125}));
+  EXPECT_EQ(rates_of("polynomial(4)", 0, 6), (std::vector<double>{0.5, 0.375, 0.25, 0.125, 0, 0}));
+  EXPECT_EQ(rates_of("polynomial(2, 2, 0.25)", 0, 3), (std::vector<double>{0.5, 0.3125, 0.25}));
+  const std::vector<double> cosine = rates_of("cosine(2, 0.1)", 0, 4);
+  EXPECT_FLOAT_EQ(static_cast<float>(cosine[1]), 0.3F);
+  EXPECT_FLOAT_EQ(static_cast<float>(cosine[3]), 0.1F);
+  EXPECT_EQ(rates_of("constant", 4, 5), (std::vector<double>{0.125, 0.25, 0.375, 0.5, 0.5}));
+}
+
+TEST(Training, WhatIsNoScheduleIsRefused) {
+  for (const char* text : {"", "linear", "step", "step(2)", "step(0, 1)", "step(2, x)", "cosine(10", "polynomial(1,2,3,4)", "constant(1)"})
+    EXPECT_FALSE(LearningRate::parse(0.1, text).ok()) << text;
+  EXPECT_FALSE(LearningRate::parse(-1, "constant").ok());
+  EXPECT_FALSE(LearningRate::parse(0.1, "constant", -1).ok());
+}
+
+// w goes half of the way each time.
+TEST(Training, AStepOfSgdIsTheRateTimesTheGradient) {
+  TrainingOptions options;
+  options.losses = {"loss"};
+  options.learning_rate = *LearningRate::parse(0.5, "constant");
+  auto net = trained(distance(), options);
+  ASSERT_TRUE(net.ok()) << net.status().text();
+  Session session = testing_nets::open(testing_nets::runtime(), std::move(*net));
+  const std::vector<double> x = {1, 2};
+  std::vector<double> losses;
+  for (int i = 0; i < 3; ++i) {
+    const auto ran = session.run({testing_nets::view(x.data(), DType::f64, Shape{2})});
+    ASSERT_TRUE(ran.ok()) << ran.status().text();
+    losses.push_back(*static_cast<const double*>((*ran)[0].data()));
+  }
+  EXPECT_EQ(losses, (std::vector<double>{2.5, 0.625, 0.15625}));
+  const auto w = session.read_variable("w"), step = session.read_variable("step");
+  ASSERT_TRUE(w.ok() && step.ok());
+  EXPECT_EQ(static_cast<const double*>(w->data())[1], 1.75);
+  EXPECT_EQ(*static_cast<const int64_t*>(step->data()), 3);
+}
+
+TEST(Training, GradientsAreClippedByValueAndByNorm) {
+  const auto w_after = [](double value, double norm) {
+    TrainingOptions options;
+    options.losses = {"loss"};
+    options.learning_rate = *LearningRate::parse(1, "constant");
+    options.clip_value = value;
+    options.clip_norm = norm;
+    auto net = trained(distance(), options);
+    EXPECT_TRUE(net.ok()) << net.status().text();
+    Session session = testing_nets::open(testing_nets::runtime(), std::move(*net));
+    const std::vector<double> x = {3, 4};
+    EXPECT_TRUE(session.run({testing_nets::view(x.data(), DType::f64, Shape{2})}).ok());
+    const auto w = session.read_variable("w");
+    return std::vector<double>{static_cast<const double*>(w->data())[0], static_cast<const double*>(w->data())[1]};
+  };
+  EXPECT_EQ(w_after(0, 0), (std::vector<double>{3, 4}));
+  EXPECT_EQ(w_after(3.5, 0), (std::vector<double>{3, 3.5}));
+  const std::vector<double> short_step = w_after(0, 1);
+  EXPECT_NEAR(short_step[0], 0.6, 1e-6);
+  EXPECT_NEAR(short_step[1], 0.8, 1e-6);
+}
+
+TEST(Training, WhatIsNotKnownIsNamed) {
+  TrainingOptions options;
+  options.losses = {"loss"};
+  options.optimizer = "sdg";
+  EXPECT_NE(trained(distance(), options).status().text().find("there is no optimizer \"sdg\""), std::string::npos);
+  options.optimizer = "sgd";
+  options.settings = {{"beta", 1}};
+  EXPECT_NE(trained(distance(), options).status().text().find("optimizer sgd has no setting \"beta\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace heddle
