@@ -43,11 +43,6 @@ TEST(ToolModel, RecipesOfSeveralInputsRunOnRandomContent) {
   }
 }
 
-TEST(ToolModel, TrainSaysThatItIsNotThere) {
-  const TemporaryFolder folder;
-  EXPECT_EQ(codes(heddle_json({"model", "lenet", "-o", (folder / "t.heddle").string(), "--train"}, 2)), Words{"not-implemented"});
-}
-
 TEST(ToolInspect, FlopsTakeTheShapesThatAreGiven) {
   const NetFolder folder(net_text("open", R"("x")", R"("y")", input("x", R"("N", "N")"), node("MatMul", R"("x", "x")", "y")));
   const auto flops = [&](const Words& more) {

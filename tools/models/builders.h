@@ -6,6 +6,7 @@
 namespace heddle::models {
 
 Net densenet121(const RecipeOptions& options);
+Net digits(const RecipeOptions& options);
 Net dlrm(const RecipeOptions& options);
 Net encoder(const RecipeOptions& options);
 Net gru_seq2seq(const RecipeOptions& options);

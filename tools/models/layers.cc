@@ -65,6 +65,10 @@ ValueId LayerBuilder::pool(const std::string& name, ValueId x, Pool kind, int64_
   return net_.add1(kind == Pool::max ? "MaxPool" : "AveragePool", name, {x}, std::move(attributes));
 }
 
+ValueId LayerBuilder::dropout(const std::string& name, ValueId x, float ratio) {
+  return net_.add1("Dropout", name, {x, net_.constant_float(name + "_ratio", ratio)});
+}
+
 ValueId LayerBuilder::global_pool(const std::string& name, ValueId x) {
   return net_.add1("Flatten", "flatten", {net_.add1("GlobalAveragePool", name, {x})}, {{"axis", int64_t{1}}});
 }

@@ -1,4 +1,4 @@
-// Two small nets: LeNet-5 (LeCun et al., 1998, with ReLU and max pooling) and a multilayer perceptron.
+// Small nets: LeNet-5 (LeCun et al., 1998, with ReLU and max pooling), one for scikit-learn's digits of 8 x 8, and a multilayer perceptron.
 #include "models/builders.h"
 #include "models/layers.h"
 
@@ -14,6 +14,18 @@ Net lenet(const RecipeOptions& options) {
   x = b.relu("relu3", b.linear("fc1", x, 400, 120, 1.4f));
   x = b.relu("relu4", b.linear("fc2", x, 120, 84, 1.4f));
   return b.finish(b.linear("fc3", x, 84, 10), "logits");
+}
+
+Net digits(const RecipeOptions& options) {
+  LayerBuilder b("digits", options);
+  ValueId x = b.relu("relu1", b.batch_norm("bn1", b.conv("conv1", b.image(1, 8), ConvSpec::square(1, 32, 3, 1, 1)), 32));
+  x = b.relu("relu2", b.batch_norm("bn2", b.conv("conv2", x, ConvSpec::square(32, 64, 3, 1, 1)), 64));
+  x = b.dropout("dropout1", b.pool("pool1", x, Pool::max, 2, 2), 0.3f);
+  x = b.relu("relu3", b.batch_norm("bn3", b.conv("conv3", x, ConvSpec::square(64, 64, 3, 1, 1)), 64));
+  x = b.dropout("dropout2", b.pool("pool2", x, Pool::max, 2, 2), 0.3f);
+  x = b.net().add1("Flatten", "flatten", {x}, {{"axis", int64_t{1}}});
+  x = b.dropout("dropout3", b.relu("relu4", b.linear("fc1", x, 256, 128, 1.4f)), 0.5f);
+  return b.finish(b.linear("fc2", x, 128, 10), "logits");
 }
 
 Net mlp(const RecipeOptions& options) {

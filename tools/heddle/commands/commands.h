@@ -13,6 +13,8 @@
   COMMAND(inspect)               \
   COMMAND(convert)               \
   COMMAND(model)                 \
+  COMMAND(train)                 \
+  COMMAND(predictor)             \
   COMMAND(bench)                 \
   COMMAND(plugin)                \
   COMMAND(devices)

@@ -3,9 +3,11 @@
 
 #include "base/text.h"
 #include "commands/commands.h"
+#include "common/training_options.h"
 #include "common/written_net.h"
 #include "load/save.h"
 #include "models/recipes.h"
+#include "models/training_form.h"
 
 namespace heddle::tool {
 namespace {
@@ -13,8 +15,28 @@ namespace {
 struct ModelArguments {
   std::string name, output, weights;
   models::RecipeOptions recipe;
+  TrainingFlags training;
   bool list = false, train = false;
 };
+
+// Two nets over the same variables: one that learns, one that tests.
+Status save_training_form(const Net& net, const ModelArguments& o, Report& report) {
+  HEDDLE_TRY(models::TrainingForm form, models::training_form(net));
+  std::vector<Net> nets;
+  HEDDLE_TRY(Net trains, o.training.learning(form.train, "loss", report.common));
+  nets.push_back(std::move(trains));
+  nets.push_back(std::move(form.test));
+  HEDDLE_CHECK(save_nets(nets, o.output));
+  const int64_t parameters = models::parameter_count(net);
+  report.json["net"] = {{"file", o.output},
+                        {"operators", nets[0].nodes.size()},
+                        {"inputs", nets[0].inputs.size()},
+                        {"outputs", nets[0].outputs.size()},
+                        {"parameters", parameters}};
+  report.say(fmt::format("{}: nets \"train\" of {} operators and \"test\" of {}, {} parameters", quoted(o.output), nets[0].nodes.size(),
+                         nets[1].nodes.size(), parameters));
+  return {};
+}
 
 Status write_model(const ModelArguments& o, Report& report) {
   if (o.list) {
@@ -26,16 +48,15 @@ Status write_model(const ModelArguments& o, Report& report) {
     report.json["recipes"] = recipes;
     return {};
   }
-  if (o.train)
-    return {Code::not_implemented, "--train: training forms of recipes do not work yet", "leave --train out for the inference form"};
   if (o.name.empty() || o.output.empty())
     return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
   FileRoles roles;
   HEDDLE_CHECK(writes_net(roles, o.output));
   if (!o.weights.empty()) HEDDLE_CHECK(roles.writes("--weights", o.weights));
   HEDDLE_TRY(const Net net, models::build(o.name, o.recipe));
-  HEDDLE_CHECK(save_net(net, o.output));
   if (!o.weights.empty()) HEDDLE_CHECK(models::write_weights(net, o.weights));
+  if (o.train) return save_training_form(net, o, report);
+  HEDDLE_CHECK(save_net(net, o.output));
   report_net(net, o.output, report);
   return {};
 }
@@ -47,7 +68,8 @@ Run declare_model(CLI::App& app) {
   app.add_option("--batch", o->recipe.batch, "batch size")->check(CLI::PositiveNumber);
   app.add_option("--seed", o->recipe.seed, "of the weights")->check(whole_number());
   app.add_option("--weights", o->weights, "all parameters by name, for other frameworks")->type_name("FILE.safetensors");
-  app.add_flag("--train", o->train, "the training form");
+  app.add_flag("--train", o->train, "the training form: nets \"train\", which learns, and \"test\", of any batch");
+  o->training.declare(app);
   app.add_flag("--list", o->list, "the recipes there are");
   return [o](Report& report) { return report.finish_with(write_model(*o, report)); };
 }

@@ -1,0 +1,223 @@
+// heddle train and heddle model --train: nets that learn from arrays, what they leave behind, and what is refused.
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "tool_runner.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+constexpr const char* net_text = R"json({"heddle": 1, "name": "train", "inputs": ["x", "labels"], "outputs": ["logits"],
+ "variables": [{"name": "w", "dtype": "f32", "dims": [2, 2], "trainable": true, "initializer": "normal(0, 0.1)"}],
+ "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": ["N", 2]}, {"name": "labels", "kind": "input", "dtype": "i64", "dims": ["N"]},
+  {"name": "w", "kind": "variable", "variable": "w", "version": 0}],
+ "nodes": [{"name": "logits", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["logits"]},
+  {"name": "loss", "type": "SoftmaxCrossEntropyLoss", "inputs": ["logits", "labels"], "outputs": ["loss"]}],
+ "nets": [{"name": "test", "inputs": ["x", "labels"], "outputs": ["loss"],
+  "variables": [{"name": "w", "dtype": "f32", "dims": [2, 2], "trainable": true}],
+  "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": ["N", 2]}, {"name": "labels", "kind": "input", "dtype": "i64", "dims": ["N"]},
+   {"name": "w", "kind": "variable", "variable": "w", "version": 0}],
+  "nodes": [{"name": "logits", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["logits"]},
+   {"name": "loss", "type": "SoftmaxCrossEntropyLoss", "inputs": ["logits", "labels"], "outputs": ["loss"]}]}]})json";
+
+// Eight samples of two classes, told apart by the sign of x.
+struct Samples {
+  Samples() {
+    std::vector<float> x;
+    std::vector<int64_t> labels;
+    for (int i = 0; i < 8; ++i) {
+      x.push_back(i % 2 == 0 ? 1.0F : -1.0F);
+      x.push_back(0.5F);
+      labels.push_back(i % 2);
+    }
+    write("x.npy", "<f4", "(8, 2)", x.data(), 16 * sizeof(float));
+    write("labels.npy", "<i8", "(8,)", labels.data(), 8 * sizeof(int64_t));
+    write("few.npy", "<i8", "(7,)", labels.data(), 7 * sizeof(int64_t));
+    std::ofstream(net) << net_text;
+  }
+  // As NumPy does. `type`: "<f4".
+  void write(const char* name, const char* type, const char* shape, const void* data, size_t bytes) const {
+    std::string header = std::string("{'descr': '") + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+    header.resize((10 + header.size() + 64) / 64 * 64 - 11, ' ');
+    header += '\n';
+    std::ofstream out(file(name), std::ios::binary);
+    out << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(header.size() % 256) << static_cast<char>(header.size() / 256) << header;
+    out.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+  }
+  std::string file(const char* name) const { return (folder / name).string(); }
+  Words train(const Words& more) const {
+    Words words = {"train", net, "--data", "x=" + file("x.npy"), "--data", "labels=" + file("labels.npy")};
+    for (const auto& [option, value] : {std::pair("--batch", "4"), std::pair("--learning-rate", "0.5"), std::pair("--steps", "20")})
+      if (std::find(more.begin(), more.end(), option) == more.end()) words.insert(words.end(), {option, value});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  const TemporaryFolder folder;
+  const std::string net = (folder / "net.json").string();
+};
+
+std::vector<Json> lines_of(const std::string& file) {
+  std::vector<Json> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+TEST(ToolTrain, ALossFallsAndIsWrittenDownStepByStep) {
+  const Samples samples;
+  const std::string log = samples.file("log.jsonl"), curve = samples.file("curve.svg");
+  const Json object = heddle_json(samples.train({"--log", log, "--curve", curve}));
+  EXPECT_EQ(object["train"]["steps"], 20);
+  EXPECT_EQ(object["train"]["samples"], 8);
+  EXPECT_LT(object["train"]["last_loss"].get<double>(), 0.2 * object["train"]["first_loss"].get<double>());
+  const std::vector<Json> lines = lines_of(log);
+  ASSERT_EQ(lines.size(), 20u);
+  EXPECT_EQ(lines[19]["step"], 20);
+  EXPECT_EQ(lines[19]["loss"], object["train"]["last_loss"]);
+  EXPECT_EQ(lines[19]["learning_rate"], 0.5);
+  EXPECT_TRUE(lines[19]["step_ns"].is_number_integer());
+  EXPECT_NE(read_text(curve).find("<polyline"), std::string::npos);
+}
+
+TEST(ToolTrain, WhatWasLearnedIsSavedAndGoesOn) {
+  const Samples samples;
+  const std::string trained = samples.file("trained.heddle"), again = samples.file("again.heddle");
+  const Json first = heddle_json(samples.train({"-o", trained}));
+  const Words words = {"train",   trained,
+                       "--steps", "20",
+                       "--batch", "4",
+                       "--data",  "x=" + samples.file("x.npy"),
+                       "--data",  "labels=" + samples.file("labels.npy"),
+                       "-o",      again};
+  const Json second = heddle_json(words);
+  EXPECT_LT(second["train"]["first_loss"].get<double>(), first["train"]["first_loss"].get<double>());
+  EXPECT_EQ(heddle_json({"inspect", trained, "--net", "test"})["net"]["name"], "test");
+  const Json run = heddle_json(
+      {"run", trained, "--net", "test", "--input", "x=" + samples.file("x.npy"), "--input", "labels=" + samples.file("labels.npy")});
+  EXPECT_TRUE(run["outputs"].contains("loss"));
+}
+
+TEST(ToolTrain, TestsAreMeansOverAllSamples) {
+  const Samples samples;
+  const std::string log = samples.file("log.jsonl");
+  const Json object = heddle_json(samples.train({"--eval-every", "10", "--log", log, "--batch", "3", "--test-data",
+                                                 "x=" + samples.file("x.npy"), "--test-data", "labels=" + samples.file("labels.npy")}));
+  const std::vector<Json> lines = lines_of(log);
+  ASSERT_EQ(lines.size(), 22u);  // 8 samples are two batches of three and one of two
+  EXPECT_EQ(lines[10]["step"], 10);
+  EXPECT_GT(lines[10]["test_loss"].get<double>(), lines[21]["test_loss"].get<double>());
+  EXPECT_EQ(object["train"]["test"]["loss"], lines[21]["test_loss"]);
+}
+
+TEST(ToolTrain, TheSameSeedIsTheSameTrainingOnAnyNumberOfThreads) {
+  const Samples samples;
+  std::vector<std::string> files;
+  for (const char* threads : {"1", "2", "3"}) {
+    files.push_back(samples.file((std::string("trained") + threads + ".heddle").c_str()));
+    ASSERT_EQ(heddle(samples.train({"--seed", "5", "--threads", threads, "-o", files.back()})).status, 0);
+    EXPECT_EQ(read_text(files.back()), read_text(files.front())) << threads;
+  }
+  ASSERT_EQ(heddle(samples.train({"--seed", "6", "-o", samples.file("other.heddle")})).status, 0);
+  EXPECT_NE(read_text(samples.file("other.heddle")), read_text(files.front()));
+}
+
+TEST(ToolTrain, EveryOptimizerLearns) {
+  const Samples samples;
+  for (const char* optimizer : {"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam", "adamw"}) {
+    const Json object = heddle_json(samples.train({"--optimizer", optimizer, "--learning-rate", "0.05", "--set", "weight_decay=0.0001"}));
+    ASSERT_TRUE(object["train"].is_object()) << optimizer << object;
+    EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << optimizer;
+  }
+}
+
+TEST(ToolTrain, WhatIsWrongIsSaid) {
+  const Samples samples;
+  const auto says = [&](const Words& more, int status) { return codes(heddle_json(samples.train(more), status)); };
+  EXPECT_EQ(says({"--optimizer", "sdg"}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"--schedule", "line"}, 3), Words{"syntax"});
+  EXPECT_EQ(says({"--set", "momentum=x"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(says({"--batch", "9"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(says({"--loss", "nothing"}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"--net", "other"}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"--data", "y=" + samples.file("x.npy")}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"-o", samples.net}, 2), Words{"invalid-argument"});
+  for (const Words& option : {Words{"--checkpoint-dir", "d"}, Words{"--resume"}, Words{"--accumulate", "2"}, Words{"--precision", "bf16"},
+                              Words{"--devices", "cpu:0"}, Words{"--rendezvous", "pmix"}})
+    EXPECT_EQ(says(option, 2), Words{"not-implemented"}) << option[0];
+  const Words missing = {"train", samples.net, "--steps", "1", "--data", "x=" + samples.file("x.npy")};
+  EXPECT_EQ(codes(heddle_json(missing, 2)), Words{"missing-input"});
+  Words fewer = missing;
+  fewer.insert(fewer.end(), {"--data", "labels=" + samples.file("few.npy")});
+  EXPECT_EQ(codes(heddle_json(fewer, 3)), Words{"shape-mismatch"});
+}
+
+// The weights of the net that is read are not written over, and what can't be written is known before the first step.
+TEST(ToolTrain, FilesAreLookedAtBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  const std::string net = (folder / "net.heddle").string(), weights = (folder / "net.safetensors").string();
+  ASSERT_EQ(heddle({"model", "lenet", "--train", "-o", net}).status, 0);
+  const std::string before = read_text(weights);
+  const auto says = [&](const Words& more, int status) {
+    Words words = {"train", net, "--steps", "1", "--batch", "2", "--data", "synthetic", "--samples", "4"};
+    words.insert(words.end(), more.begin(), more.end());
+    return codes(heddle_json(words, status));
+  };
+  EXPECT_EQ(says({"-o", (folder / "net.json").string()}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(says({"--log", weights}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(says({"--curve", weights}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(read_text(weights), before);
+  EXPECT_EQ(says({"-o", "/nonexistent/a.heddle"}, 3), Words{"file-unwritable"});
+  EXPECT_EQ(says({"--curve", "/nonexistent/a.svg"}, 3), Words{"file-unwritable"});
+  // It says how it learns.
+  for (const Words& option :
+       {Words{"--optimizer", "adam"}, Words{"--learning-rate", "2"}, Words{"--clip-norm", "1"}, Words{"--set", "momentum=0.5"}})
+    EXPECT_EQ(says(option, 2), Words{"invalid-argument"}) << option[0];
+}
+
+TEST(ToolTrain, VariablesThatAreNoNumbersAreNotSaved) {
+  const Samples samples;
+  const std::string trained = samples.file("trained.heddle");
+  EXPECT_EQ(codes(heddle_json(samples.train({"--steps", "1", "--optimizer", "sgd", "--learning-rate", "1e300", "-o", trained}), 1)),
+            Words{"numerics"});
+  EXPECT_FALSE(std::filesystem::exists(trained));
+}
+
+TEST(ToolTrain, ALossThatIsNoNumberEndsIt) {
+  const Samples samples;
+  const std::string trained = samples.file("trained.heddle");
+  const std::vector<float> x(16, std::numeric_limits<float>::quiet_NaN());
+  samples.write("x.npy", "<f4", "(8, 2)", x.data(), 16 * sizeof(float));
+  const Json object = heddle_json(samples.train({"-o", trained}), 1);
+  EXPECT_EQ(codes(object), Words{"numerics"});
+  EXPECT_FALSE(std::filesystem::exists(trained));
+}
+
+TEST(ToolPredictor, RunsWhatWasLearned) {
+  const Samples samples;
+  const std::string trained = samples.file("trained.heddle"), predictor = samples.file("predictor.heddle");
+  ASSERT_EQ(heddle(samples.train({"-o", trained})).status, 0);
+  const Json made = heddle_json({"predictor", trained, "--net", "train", "--input", "x", "--output", "logits", "-o", predictor});
+  EXPECT_EQ(made["net"]["operators"], 1);
+  EXPECT_EQ(made["net"]["inputs"], 1);
+  const Json run = heddle_json({"run", predictor, "--input", "x=" + samples.file("x.npy")});
+  EXPECT_EQ(run["outputs"]["logits"]["shape"], (Json{8, 2}));
+  EXPECT_EQ(codes(heddle_json({"predictor", trained, "--input", "x", "--output", "loss", "-o", predictor}, 2)), Words{"missing-input"});
+  EXPECT_EQ(codes(heddle_json({"predictor", trained, "--output", "loss", "-o", trained}, 2)), Words{"invalid-argument"});
+}
+
+TEST(ToolModel, TrainingFormsLearn) {
+  for (const char* recipe : {"digits", "lenet"}) {
+    const TemporaryFolder folder;
+    const std::string net = (folder / "net.heddle").string();
+    const Json model = heddle_json({"model", recipe, "--train", "--optimizer", "adam", "--learning-rate", "0.001", "-o", net});
+    EXPECT_GT(model["net"]["operators"], 40) << recipe;
+    const Json object = heddle_json({"train", net, "--steps", "12", "--batch", "8", "--data", "synthetic", "--samples", "8"});
+    EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << recipe;
+  }
+  const TemporaryFolder folder;
+  EXPECT_EQ(codes(heddle_json({"model", "encoder", "--train", "-o", (folder / "net.heddle").string()}, 2)), Words{"not-implemented"});
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests

@@ -1,0 +1,61 @@
+// predictor: the part of a training net that predicts.
+#include "derive/predictor.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "commands/commands.h"
+#include "common/limit_options.h"
+#include "common/written_net.h"
+#include "load/load.h"
+#include "load/save.h"
+
+namespace heddle::tool {
+namespace {
+
+struct PredictorArguments {
+  std::string file, net, output;
+  PredictorOptions options;
+  LimitOptions limits;
+};
+
+Status extract(const PredictorArguments& o, Report& report) {
+  LoadOptions load;
+  HEDDLE_TRY(load.limits, o.limits.limits());
+  FileRoles roles;
+  roles.reads(o.file);
+  HEDDLE_CHECK(writes_net(roles, o.output));
+  HEDDLE_TRY(const std::vector<Net> nets, load_nets(o.file, load));
+  const Net* chosen = o.net.empty() ? &nets[0] : nullptr;
+  for (const Net& net : nets)
+    if (net.name == o.net) chosen = &net;
+  if (!chosen)
+    return {Code::unknown_name, fmt::format("{} has no net {}", quoted(o.file), quoted(o.net)), "choose one of its nets with --net NAME"};
+  HEDDLE_TRY(const Net made, predictor(*chosen, o.options));
+  SaveOptions save;
+  save.limits = load.limits;
+  HEDDLE_CHECK(save_net(made, o.output, save));
+  report_net(made, o.output, report);
+  return {};
+}
+
+Run declare_predictor(CLI::App& app) {
+  auto o = std::make_shared<PredictorArguments>();
+  app.add_option("net", o->file, "a training net")->required()->type_name("NET");
+  app.add_option("--net", o->net, "which net of a file that holds several; else the first")->type_name("NAME");
+  app.add_option("--input", o->options.inputs, "what will be given; else the inputs that are needed")->type_name("NAME");
+  app.add_option("--output", o->options.outputs, "what will be made")->required()->type_name("NAME");
+  app.add_option("-o", o->output, "the net")->required()->type_name("PREDICTOR.heddle");
+  o->limits.declare(app);
+  return [o](Report& report) { return report.finish_with(extract(*o, report)); };
+}
+
+}  // namespace
+
+const Command predictor_command = {"predictor",
+                                   "the part of a training net that predicts",
+                                   "heddle predictor trained.heddle --output logits -o predictor.heddle",
+                                   declare_predictor,
+                                   {{"predictor", {"net"}}}};
+
+}  // namespace heddle::tool

@@ -1,0 +1,31 @@
+// How a net learns, from the command line: --optimizer, --set, --learning-rate, --schedule, --warm-up, --clip-value, --clip-norm.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/command.h"
+#include "derive/training.h"
+
+namespace heddle::tool {
+
+struct TrainingFlags {
+  std::string optimizer = "momentum", schedule = "constant";
+  std::vector<std::string> settings;  // NAME=NUMBER
+  std::vector<std::string> dense;     // variables
+  double rate = 0.01, clip_value = 0, clip_norm = 0;
+  int64_t warm_up = 0;
+
+  void declare(CLI::App& app);
+  // For a net that they would change nothing of. Errors: invalid_argument, where one of them was given; `why`: "net \"a\" ...".
+  Status check_not_given(const std::string& why) const;
+  // `net` with gradients of its value `loss` and updates (derive/training.h). Errors: of the flags; those of resolve and training_net.
+  Result<Net> learning(const Net& net, const std::string& loss, const CommonOptions& common, const Limits& limits = {}) const;
+
+ private:
+  Result<TrainingOptions> options() const;
+  std::vector<std::string> given_;  // flags
+};
+
+}  // namespace heddle::tool
