@@ -17,9 +17,8 @@ namespace {
 
 class Differentiation {
  public:
-  Differentiation(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, const PolymorphicTypes& types,
-                  const DifferentiateOptions& options)
-      : net_(net), registry_(registry), types_(types), options_(options), emitter_(net_, *registry), forward_nodes_(net.nodes.size()) {}
+  Differentiation(const Net& net, const RegistrySnapshot& registry, const PolymorphicTypes& types, const DifferentiateOptions& options)
+      : net_(net), types_(types), options_(options), emitter_(net_, registry), forward_nodes_(net.nodes.size()) {}
 
   Result<DerivedNet> run() {
     HEDDLE_CHECK(find_losses());
@@ -38,9 +37,8 @@ class Differentiation {
 
  private:
   Result<ValueId> named(const std::string& name) const {
-    for (const Variable& variable : net_.variables)
-      if (variable.name == name) return variable.first;
-    const std::optional<ValueId> value = net_.find_value(name);
+    const auto variable = std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == name; });
+    const std::optional<ValueId> value = variable == net_.variables.end() ? net_.find_value(name) : variable->first;
     if (!value)
       return Status(Code::unknown_name, fmt::format("the net has no value {}", quoted(name)), "name a value or variable of the net");
     if (types_.is_real(*value)) return *value;
@@ -122,8 +120,6 @@ class Differentiation {
     sums_[node.inputs[0].index].add({zeros, {}, {}, false, false}, id);
     return {};
   }
-
-  bool is_wanted(ValueId id) const { return std::find(wanted_.begin(), wanted_.end(), id) != wanted_.end(); }
 
   // The gradients that arrive at a node go on to its inputs.
   Status visit(NodeId id) {
@@ -217,7 +213,6 @@ class Differentiation {
   }
 
   Net net_;
-  const std::shared_ptr<const RegistrySnapshot>& registry_;
   const PolymorphicTypes& types_;
   const DifferentiateOptions& options_;
   Emitter emitter_;
@@ -234,7 +229,7 @@ class Differentiation {
 Result<DerivedNet> differentiate(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
                                  const DifferentiateOptions& options, const Limits& limits) {
   HEDDLE_TRY(const PolymorphicTypes types, PolymorphicTypes::infer(net, registry, evaluator, options.symbols, limits));
-  HEDDLE_TRY(DerivedNet derived, Differentiation(net, registry, types, options).run());
+  HEDDLE_TRY(DerivedNet derived, Differentiation(net, *registry, types, options).run());
   HEDDLE_TRY(derived.net, resolve(std::move(derived.net), registry, limits));
   // What was emitted fits every shape: a rule of a plugin's that does not is found here.
   HEDDLE_TRY([[maybe_unused]] const PolymorphicTypes judged,

@@ -107,6 +107,23 @@ TEST(Differentiate, WhatIsWrongWithTheQuestionIsSaid) {
   EXPECT_NE(says({"loss"}, {}).find("the net has no trainable variable"), std::string::npos);
 }
 
+// By its name or by that of its value, wanted or as the net has it.
+TEST(Differentiate, AVariableOfIntegersHasNoGradient) {
+  const auto net = [] {
+    NetBuilder b("counted");
+    const ValueId x = b.input("x", DType::f64, Shape{2}), w = b.variable("w", blob(Shape{2}, {1, 2}), true);
+    const int64_t numbers[] = {3, 4};
+    const ValueId n = b.variable("n", Blob::copy_of(DType::i64, Shape{2}, numbers), true);
+    b.output(b.add1("Mul", "loss", {b.add1("Mul", "product", {x, w}), b.add1("CastLike", "cast", {n, x})}));
+    return b.finish();
+  };
+  for (const std::vector<std::string>& wanted : {std::vector<std::string>{"n"}, {}}) {
+    const std::string said = refused(net(), {{"loss"}, wanted, {}, {}, false});
+    EXPECT_NE(said.find("\"n\" is i64: it has no gradient"), std::string::npos) << said;
+  }
+  EXPECT_NE(refused(net(), {{"n"}, {"w"}, {}, {}, false}).find("\"n\" is i64"), std::string::npos);
+}
+
 TEST(Differentiate, AnOperatorWithoutAGradientIsNamed) {
   NetBuilder b("none");
   const ValueId x = b.input("x", DType::f64, Shape{2, 2});
