@@ -67,35 +67,18 @@ class Training {
       if (gradient.any()) HEDDLE_CHECK(update(gradient));
     // Last: what reads the number of steps done reads it before.
     HEDDLE_TRY(const ValueId next, emitter_.emit1("heddle", "StepIncrement", {step_}));
-    mark_update(next, step_);
+    make_next_version(net_, next, step_);
     return std::move(net_);
   }
 
  private:
-  // As NetBuilder::updates.
-  void mark_update(ValueId output, ValueId before) {
-    Value& next = net_[output];
-    next.kind = Value::Kind::variable;
-    next.variable = net_[before].variable;
-    next.version = net_[before].version + 1;
-    next.type = net_[before].type;
-    net_[next.variable].last = output;
-  }
-
-  ValueId add_variable(const std::string& name, DType dtype, const Shape& shape) {
+  // A state of zeros.
+  ValueId add_state(const std::string& name, DType dtype, const Shape& shape) {
     Variable variable;
     variable.name = emitter_.unused_name(name);
     variable.type = DeclaredType::of(dtype, shape);
     variable.initializer = "constant(0)";
-    Value value;
-    value.name = variable.name;
-    value.kind = Value::Kind::variable;
-    value.type = variable.type;
-    value.variable = VariableId(net_.variables.size());
-    variable.first = variable.last = ValueId(net_.values.size());
-    net_.values.push_back(std::move(value));
-    net_.variables.push_back(std::move(variable));
-    return net_.variables.back().first;
+    return add_variable(net_, std::move(variable));
   }
 
   Status count_steps() {
@@ -103,7 +86,7 @@ class Training {
     if (net_.step_counter.valid() && net_[net_.step_counter].last != net_[net_.step_counter].first)
       return {Code::invalid_argument, fmt::format("the net counts its steps in {} already", quoted(net_[net_.step_counter].name)),
               "leave that out: training counts them"};
-    if (!net_.step_counter.valid()) net_.step_counter = net_[add_variable("step", DType::i64, Shape{})].variable;
+    if (!net_.step_counter.valid()) net_.step_counter = net_[add_state("step", DType::i64, Shape{})].variable;
     step_ = net_[net_.step_counter].first;
     if (!optimizer_.counts_steps) return {};
     constexpr int64_t one = 1;
@@ -178,7 +161,7 @@ class Training {
               fmt::format("optimizer {} does not update rows, which {} has gradients of", optimizer_.name, quoted(gradient.of)),
               "take another optimizer, or ask for a dense gradient"};
     std::vector<ValueId> inputs = {variable};
-    for (const char* const state : optimizer_.state) inputs.push_back(add_variable(fmt::format("{}.{}", gradient.of, state), dtype, shape));
+    for (const char* const state : optimizer_.state) inputs.push_back(add_state(fmt::format("{}.{}", gradient.of, state), dtype, shape));
     const std::vector<ValueId> updated = inputs;
     if (rows) inputs.push_back(*net_.find_value(gradient.indices));
     inputs.push_back(clipped_.at(gradient.of));
@@ -198,7 +181,7 @@ class Training {
     }
     HEDDLE_TRY(const std::vector<ValueId> next, emitter_.emit("heddle", rows ? optimizer_.rows_type : optimizer_.type, std::move(inputs),
                                                               updated.size(), std::move(attributes)));
-    for (size_t i = 0; i < updated.size(); ++i) mark_update(next[i], updated[i]);
+    for (size_t i = 0; i < updated.size(); ++i) make_next_version(net_, next[i], updated[i]);
     return {};
   }
 

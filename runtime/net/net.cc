@@ -79,6 +79,27 @@ std::optional<ValueId> Net::find_value(const std::string& value_name) const {
   return std::nullopt;
 }
 
+ValueId add_variable(Net& net, Variable variable) {
+  Value value;
+  value.name = variable.name;
+  value.kind = Value::Kind::variable;
+  value.type = variable.type;
+  value.variable = VariableId(net.variables.size());
+  variable.first = variable.last = ValueId(net.values.size());
+  net.values.push_back(std::move(value));
+  net.variables.push_back(std::move(variable));
+  return net.variables.back().first;
+}
+
+void make_next_version(Net& net, ValueId output, ValueId before) {
+  Value& next = net[output];
+  next.kind = Value::Kind::variable;
+  next.variable = net[before].variable;
+  next.version = net[before].version + 1;
+  next.type = net[before].type;
+  net[next.variable].last = output;
+}
+
 ValueId NetBuilder::input(std::string name, DeclaredType type) {
   Value value;
   value.name = std::move(name);
@@ -110,27 +131,20 @@ ValueId NetBuilder::constant_float(std::string name, float value) {
 
 ValueId NetBuilder::variable(std::string name, std::shared_ptr<const Blob> initial, bool trainable) {
   Variable variable;
-  variable.name = name;
+  variable.name = std::move(name);
   if (initial) variable.type = DeclaredType::of(initial->dtype, initial->shape);
   variable.initial.blob = std::move(initial);
   variable.trainable = trainable;
-  Value value;
-  value.name = std::move(name);
-  value.kind = Value::Kind::variable;
-  value.type = variable.type;
-  value.variable = VariableId(net_.variables.size());
-  net_.values.push_back(std::move(value));
-  variable.first = variable.last = ValueId(net_.values.size() - 1);
-  net_.variables.push_back(std::move(variable));
-  return net_.variables.back().first;
+  return add_variable(net_, std::move(variable));
 }
 
 ValueId NetBuilder::variable(std::string name, DType dtype, const Shape& shape, std::string initializer, bool trainable) {
-  const ValueId first = variable(std::move(name), nullptr, trainable);
-  Variable& made = net_.variables.back();
-  made.type = net_[first].type = DeclaredType::of(dtype, shape);
-  made.initializer = std::move(initializer);
-  return first;
+  Variable variable;
+  variable.name = std::move(name);
+  variable.type = DeclaredType::of(dtype, shape);
+  variable.initializer = std::move(initializer);
+  variable.trainable = trainable;
+  return add_variable(net_, std::move(variable));
 }
 
 std::vector<ValueId> NetBuilder::add(std::string type, std::string name, std::vector<ValueId> inputs, size_t output_count,
@@ -159,13 +173,7 @@ void NetBuilder::updates(ValueId output, ValueId variable_version) {
     net_.outputs.emplace_back();
     return;
   }
-  Value& value = net_[output];
-  const Value& before = net_[variable_version];
-  value.kind = Value::Kind::variable;
-  value.variable = before.variable;
-  value.version = before.version + 1;
-  value.type = before.type;
-  net_[before.variable].last = output;
+  make_next_version(net_, output, variable_version);
 }
 
 }  // namespace heddle

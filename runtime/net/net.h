@@ -189,6 +189,11 @@ struct Net {
   std::optional<ValueId> find_value(const std::string& value_name) const;
 };
 
+// Adds a variable, whose `first` and `last` are version 0, a value of its name and type, which this gives.
+ValueId add_variable(Net& net, Variable variable);
+// Value `output` of a node is from now on the next version of the variable that `before` is one of.
+void make_next_version(Net& net, ValueId output, ValueId before);
+
 // Steps of building a Net by hand: recipes, importer, tests. Nothing is checked while it is built: whatever it is told, finish() gives a
 // Net that may be looked at, and what takes it checks it as load checks a file (open_net, save_net: load/structure.h). Ids of values that
 // are not there, and contents that are null, are found then.
