@@ -30,7 +30,7 @@ class Differentiation {
     for (size_t i = forward_nodes_; i-- > 0;) HEDDLE_CHECK(visit(NodeId(i)));
     DerivedNet derived;
     HEDDLE_CHECK(collect(derived.gradients));
-    HEDDLE_CHECK(check_needed_versions(net_, forward_nodes_));
+    HEDDLE_CHECK(check_needed_versions(net_, emitter_));
     derived.net = with_updates_last(std::move(net_), forward_nodes_);
     return derived;
   }
@@ -115,7 +115,7 @@ class Differentiation {
   Status seed_zeros(NodeId id) {
     const Node node = net_[id];  // a copy: the net grows
     if (node.domain != "heddle" || node.type != "ZeroGradient" || !depends_[node.inputs[0].index]) return {};
-    emitter_.derive_from(node, "gradient");
+    emitter_.derive_from(id, "gradient");
     HEDDLE_TRY(const ValueId zeros, filled_like(emitter_, types_, node.inputs[0], 0));
     sums_[node.inputs[0].index].add({zeros, {}, {}, false, false}, id);
     return {};

@@ -2,24 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "plugin/schema.h"
 
 namespace heddle {
 
 Emitter::Emitter(Net& net, const RegistrySnapshot& registry) : net_(net), registry_(registry), first_node_(net.nodes.size()) {
-  for (const Node& node : net.nodes) names_.insert(node.name);
+  for (const Node& node : net.nodes) {
+    names_.insert(node.name);
+    next_stream_ = std::max(next_stream_, node.random_stream + 1);
+  }
   for (const Value& value : net.values) names_.insert(value.name);
   for (const Variable& variable : net.variables) names_.insert(variable.name);
 }
 
-void Emitter::derive_from(const Node& node, const std::string& purpose) {
-  derive_from(node.name + "." + purpose, node.device);
+void Emitter::derive_from(NodeId node, const std::string& purpose) {
+  derive_from(net_[node].name + "." + purpose, net_[node].device);
+  origin_ = node;
 }
 
 void Emitter::derive_from(const std::string& name, const std::string& device) {
   prefix_ = name;
   device_ = device;
+  origin_ = {};
 }
 
 std::string Emitter::unused_name(const std::string& wanted) {
@@ -54,7 +61,8 @@ Result<std::vector<ValueId>> Emitter::emit(const std::string& domain, const std:
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   node.schema = schema;
-  node.random_stream = id.index;
+  node.random_stream = next_stream_++;
+  origins_.push_back(origin_);
   std::vector<ValueId> made;
   for (size_t i = 0; i < outputs; ++i) {
     const ValueId output = add_value(i == 0 ? node.name : unused_name(fmt::format("{}:{}", node.name, i)), Value::Kind::node_output);

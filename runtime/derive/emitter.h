@@ -21,7 +21,7 @@ class Emitter {
   Emitter(Net& net, const RegistrySnapshot& registry);
 
   // What is emitted from now on belongs to that operator: it has its device, and names that begin with its own. `purpose`: "gradient".
-  void derive_from(const Node& node, const std::string& purpose);
+  void derive_from(NodeId node, const std::string& purpose);
   // It belongs to none of them.
   void derive_from(const std::string& name, const std::string& device);
 
@@ -41,6 +41,10 @@ class Emitter {
   // Renames a value made here.
   void rename(ValueId value, const std::string& wanted);
   bool is_emitted(NodeId node) const { return node.valid() && node.index >= first_node_; }
+  // Of an emitted node: the one that it belongs to; invalid: to none.
+  NodeId origin(NodeId node) const { return origins_[node.index - first_node_]; }
+  // Emitted nodes are those from here on.
+  size_t first_node() const { return first_node_; }
 
  private:
   ValueId add_value(const std::string& name, Value::Kind kind);
@@ -51,6 +55,9 @@ class Emitter {
   std::set<std::string, std::less<>> names_;
   std::map<std::string, int> next_number_;
   std::string prefix_, device_;
+  NodeId origin_;
+  std::vector<NodeId> origins_;  // by emitted node
+  uint32_t next_stream_ = 0;     // of random numbers: none that the net has
 };
 
 }  // namespace heddle

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/text.h"
 #include "plugin/schema.h"
@@ -24,38 +26,31 @@ std::vector<bool> ancestors_of(const Net& net, const std::vector<NodeId>& nodes)
   return marked;
 }
 
-bool updates(const Net& net, const Node& node) {
-  return std::any_of(node.outputs.begin(), node.outputs.end(),
-                     [&](ValueId output) { return output.valid() && net[output].kind == Value::Kind::variable; });
-}
-
-// The node that writes the next version; invalid: none does.
-NodeId overwritten_by(const Net& net, ValueId version) {
+// By variable and version: the node that writes it.
+std::map<std::pair<uint32_t, uint32_t>, NodeId> writers_of(const Net& net) {
+  std::map<std::pair<uint32_t, uint32_t>, NodeId> writers;
   for (const Value& value : net.values)
-    if (value.kind == Value::Kind::variable && value.variable == net[version].variable && value.version == net[version].version + 1)
-      return value.producer;
-  return {};
-}
-
-// The forward node that a derived one comes from, by its name: "<forward>.gradient.<type>".
-std::string origin_of(const std::string& derived) {
-  return derived.substr(0, derived.find(".gradient"));
+    if (value.kind == Value::Kind::variable && value.producer.valid()) writers[{value.variable.index, value.version}] = value.producer;
+  return writers;
 }
 
 }  // namespace
 
-Status check_needed_versions(const Net& net, size_t forward_nodes) {
-  for (size_t i = forward_nodes; i < net.nodes.size(); ++i) {
+Status check_needed_versions(const Net& net, const Emitter& emitter) {
+  const auto writers = writers_of(net);
+  for (size_t i = emitter.first_node(); i < net.nodes.size() && !writers.empty(); ++i) {
     const Node& node = net.nodes[i];
     for (const ValueId input : node.inputs) {
       if (!input.valid() || net[input].kind != Value::Kind::variable) continue;
-      const NodeId writer = overwritten_by(net, input);
-      if (!writer.valid() || !ancestors_of(net, {NodeId(i)})[writer.index]) continue;
       const Value& value = net[input];
+      const auto writer = writers.find({value.variable.index, value.version + 1});
+      if (writer == writers.end() || !ancestors_of(net, {NodeId(i)})[writer->second.index]) continue;
+      const NodeId origin = emitter.origin(NodeId(i));
+      const Node& overwrites = net[writer->second];
       return {Code::hazard,
               fmt::format("the gradient of {} needs version {} of {}, which {} ({}) overwrites with version {} before",
-                          quoted(origin_of(node.name)), value.version, quoted(net[value.variable].name), quoted(net[writer].name),
-                          display_name(net[writer].domain, net[writer].type), value.version + 1),
+                          quoted(origin.valid() ? net[origin].name : node.name), value.version, quoted(net[value.variable].name),
+                          quoted(overwrites.name), display_name(overwrites.domain, overwrites.type), value.version + 1),
               "update it where nothing that the loss is computed from reads the new version, or stop the gradient"};
     }
   }
@@ -70,7 +65,7 @@ Net with_updates_last(Net net, size_t forward_nodes) {
   std::vector<bool> behind(net.nodes.size(), false);
   for (size_t i = 0; i < forward_nodes; ++i) {
     const Node& node = net.nodes[i];
-    bool moves = updates(net, node);
+    bool moves = updates_variable(net, node);
     for (const ValueId input : node.inputs)
       moves = moves || (input.valid() && net[input].producer.valid() && behind[net[input].producer.index]);
     for (const NodeId before : node.control) moves = moves || behind[before.index];

@@ -35,7 +35,7 @@ GradientForm gradient_form(const Node& node) {
 
 Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Emitter& emitter) {
   const Node& node = call.forward();
-  emitter.derive_from(node, "gradient");
+  emitter.derive_from(call.node, "gradient");
   Result<std::vector<GradientPart>> made = std::vector<GradientPart>();
   switch (gradient_form(node)) {
     case GradientForm::callback:
