@@ -80,6 +80,11 @@ Result<ValueId> Emitter::emit1(const std::string& domain, const std::string& typ
   return made[0];
 }
 
+Result<ValueId> Emitter::emit_cast(ValueId value, DType dtype) {
+  std::byte* zero = nullptr;
+  return emit1("", "CastLike", {value, constant(Blob::allocate(dtype, Shape{}, &zero))});
+}
+
 Result<ValueId> Emitter::output_of(NodeId id, uint32_t index) {
   if (index < net_[id].outputs.size() && net_[id].outputs[index].valid()) return net_[id].outputs[index];
   const heddle_port* const port = net_[id].schema->output_port(index);

@@ -30,6 +30,8 @@ class Emitter {
                                     std::vector<Attribute> attributes = {});
   Result<ValueId> emit1(const std::string& domain, const std::string& type, std::vector<ValueId> inputs,
                         std::vector<Attribute> attributes = {});
+  // Elements of that dtype instead.
+  Result<ValueId> emit_cast(ValueId value, DType dtype);
   // An output of a node that was there, which it has from now on. Errors: plugin_invalid, where its operator has no such output.
   Result<ValueId> output_of(NodeId node, uint32_t index);
   ValueId constant_ints(const std::vector<int64_t>& values);

@@ -10,8 +10,6 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t i64 = 7;  // ONNX's number
-
 std::string shown(const Net& net, NodeId node) {
   return node.valid() ? fmt::format("{} ({})", quoted(net[node].name), display_name(net[node].domain, net[node].type)) : "a loss";
 }
@@ -23,7 +21,7 @@ std::string shown_device(const Net& net, NodeId node) {
 // A tensor of the shape of `table` with the rows added to where they belong.
 Result<ValueId> spread_rows(const GradientPart& part, ValueId table, const PolymorphicTypes& types, Emitter& emitter) {
   HEDDLE_TRY(const ValueId zeros, filled_like(emitter, types, table, 0));
-  HEDDLE_TRY(const ValueId wide, emitter.emit1("", "Cast", {part.indices}, {{"to", i64}}));
+  HEDDLE_TRY(const ValueId wide, emitter.emit_cast(part.indices, DType::i64));
   HEDDLE_TRY(const ValueId columns, emitter.emit1("", "Unsqueeze", {wide, emitter.constant_ints({1})}));
   return emitter.emit1("", "ScatterND", {zeros, columns, part.values}, {{"reduction", std::string("add")}});
 }
@@ -73,7 +71,7 @@ Result<GradientPart> GradientSum::joined(const Net& net, ValueId of, const Polym
   for (const Part& p : parts_) {
     ValueId own = p.part.indices;
     if (differ) {
-      HEDDLE_TRY(own, emitter.emit1("", "Cast", {own}, {{"to", i64}}));
+      HEDDLE_TRY(own, emitter.emit_cast(own, DType::i64));
     }
     indices.push_back(own);
     values.push_back(p.part.values);

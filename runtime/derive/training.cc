@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "derive/emitter.h"
-#include "plugin/schema.h"
 #include "resolve/resolve.h"
 
 namespace heddle {
@@ -16,7 +15,7 @@ namespace heddle {
 const std::vector<Optimizer>& optimizers() {
   const std::vector<std::string> decay = {"weight_decay"}, adam = {"beta1", "beta2", "epsilon", "weight_decay"};
   static const std::vector<Optimizer> all = {
-      {"sgd", "SgdUpdate", "SgdUpdateRows", {}, false, decay, {}},
+      {"sgd", "SgdUpdate", "SgdUpdateRows", {}, false, decay, {}, true},
       {"momentum", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {}},
       {"nesterov", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {{"nesterov", int64_t{1}}}},
       {"adagrad", "AdagradUpdate", "AdagradUpdateRows", {"squares"}, false, {"epsilon", "weight_decay"}, {}},
@@ -102,10 +101,9 @@ class Training {
       rate_ = emitter_.constant(Blob::copy_of(DType::f32, Shape{}, &number));
       HEDDLE_TRY(rate_, emitter_.emit1("", "Identity", {rate_}));
     } else {
-      constexpr int64_t f32 = 1, f64 = 11;  // ONNX's numbers
-      HEDDLE_TRY(const ValueId steps, emitter_.emit1("", "Cast", {step_}, {{"to", f64}}));
+      HEDDLE_TRY(const ValueId steps, emitter_.emit_cast(step_, DType::f64));
       HEDDLE_TRY(const ValueId wide, emitter_.emit1("heddle", "Pointwise", {steps}, {{"program", rate.program()}}));
-      HEDDLE_TRY(rate_, emitter_.emit1("", "Cast", {wide}, {{"to", f32}}));
+      HEDDLE_TRY(rate_, emitter_.emit_cast(wide, DType::f32));
     }
     emitter_.rename(rate_, "learning_rate");
     net_.outputs.push_back(rate_);
@@ -130,7 +128,7 @@ class Training {
     for (const Gradient& gradient : gradients_) {  // in their order
       if (!gradient.any()) continue;
       HEDDLE_TRY(const ValueId square, emitter_.emit1("", "ReduceSumSquare", {clipped_.at(gradient.of)}, {{"keepdims", int64_t{0}}}));
-      HEDDLE_TRY(const ValueId number, emitter_.emit1("", "Cast", {square}, {{"to", int64_t{11}}}));
+      HEDDLE_TRY(const ValueId number, emitter_.emit_cast(square, DType::f64));
       if (!sum.valid()) {
         sum = number;
       } else {
@@ -169,15 +167,15 @@ class Training {
     if (optimizer_.counts_steps) inputs.push_back(number_);
     const NodeId producer = net_[content_of(gradient)].producer;
     emitter_.derive_from(gradient.of + ".update", producer.valid() ? net_[producer].device : "");
-    const OperatorSchema* const schema = emitter_.find("heddle", rows ? optimizer_.rows_type : optimizer_.type);
     std::vector<Attribute> attributes = optimizer_.always;
     for (const auto& [setting, value] : options_.settings) {
-      if (!schema || schema->attribute_index(setting) >= 0) {
+      if (rows || !optimizer_.decays_apart || setting != "weight_decay") {
         attributes.push_back({setting, value});
-      } else if (value != 0) {  // weight_decay of sgd
-        HEDDLE_TRY(inputs[1],
-                   emitter_.emit1("heddle", "Pointwise", {inputs[1], variable}, {{"program", fmt::format("x0 + {:.17g} * x1", value)}}));
+        continue;
       }
+      ValueId& decayed = inputs[optimizer_.state.size() + 1];
+      HEDDLE_TRY(decayed,
+                 emitter_.emit1("heddle", "Pointwise", {decayed, variable}, {{"program", fmt::format("x0 + {:.17g} * x1", value)}}));
     }
     HEDDLE_TRY(const std::vector<ValueId> next, emitter_.emit("heddle", rows ? optimizer_.rows_type : optimizer_.type, std::move(inputs),
                                                               updated.size(), std::move(attributes)));

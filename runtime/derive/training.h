@@ -23,6 +23,7 @@ struct Optimizer {
   bool counts_steps;                  // its last input is the number of this step, from 1 on
   std::vector<std::string> settings;  // attributes that may be given
   std::vector<Attribute> always;      // attributes that it has
+  bool decays_apart = false;          // `type` has no weight_decay: it is added to the gradient before
 };
 // All of them: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw.
 const std::vector<Optimizer>& optimizers();
