@@ -87,8 +87,8 @@ void filter_gradient_cost(CostContext& context) {
 
 // With the attributes of the convolution that is derived.
 GradientValue emit_same(GradientContext& g, const char* op, std::initializer_list<GradientValue> inputs, const char* domain) {
-  const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
-  return g.emit(op, inputs, {same("auto_pad"), same("group"), same("dilations"), same("kernel_shape"), same("pads"), same("strides")},
+  return g.emit(op, inputs,
+                {g.same("auto_pad"), g.same("group"), g.same("dilations"), g.same("kernel_shape"), g.same("pads"), g.same("strides")},
                 domain);
 }
 
@@ -163,9 +163,9 @@ Status conv_gradient(GradientContext& g) {
 Status conv_transpose_gradient(GradientContext& g) {
   WayBack back;
   HEDDLE_PLUGIN_CHECK(way_back(g, &back));
-  const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
   const auto emit = [&](const char* op, std::initializer_list<GradientValue> inputs, const char* domain) {
-    return g.emit(op, inputs, {same("group"), same("dilations"), same("kernel_shape"), {"pads", back.pads}, same("strides")}, domain);
+    return g.emit(op, inputs, {g.same("group"), g.same("dilations"), g.same("kernel_shape"), {"pads", back.pads}, g.same("strides")},
+                  domain);
   };
   if (g.wants(0)) {
     const GradientValue dx = emit("Conv", {g.dy(0), g.x(1)}, "");

@@ -75,8 +75,7 @@ class GridSample {
 };
 
 Status grid_sample_gradient(GradientContext& g) {
-  const GradientAttribute mode(g.attributes().find("mode")), padding(g.attributes().find("padding_mode")),
-      align(g.attributes().find("align_corners"));
+  const GradientAttribute mode = g.same("mode"), padding = g.same("padding_mode"), align = g.same("align_corners");
   if (g.wants(0)) g.give(0, g.emit("GridSampleInputGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1)}, {mode, padding, align}, "heddle"));
   if (g.wants(1)) g.give(1, g.emit("GridSampleGridGradient", {g.dy(0), g.x(0), g.x(1)}, {mode, padding, align}, "heddle"));
   return {};

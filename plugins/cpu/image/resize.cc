@@ -238,10 +238,10 @@ class Resize {
 
 // Scales and the roi are no numbers that it is a smooth function of.
 Status resize_gradient(GradientContext& g) {
-  const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
   g.give(0, g.emit("ResizeGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1), g.x(2), g.x(3)},
-                   {same("antialias"), same("axes"), same("coordinate_transformation_mode"), same("cubic_coeff_a"), same("exclude_outside"),
-                    same("extrapolation_value"), same("keep_aspect_ratio_policy"), same("mode"), same("nearest_mode")},
+                   {g.same("antialias"), g.same("axes"), g.same("coordinate_transformation_mode"), g.same("cubic_coeff_a"),
+                    g.same("exclude_outside"), g.same("extrapolation_value"), g.same("keep_aspect_ratio_policy"), g.same("mode"),
+                    g.same("nearest_mode")},
                    "heddle"));
   return {};
 }

@@ -259,10 +259,9 @@ class ResizeGradient {
 
 // Outside of a cropped input is nothing that could have been read.
 Status resize_gradient_gradient(GradientContext& g) {
-  const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
   g.give(0, g.emit("Resize", {g.dy(0), g.x(resize_roi_port), g.x(resize_scales_port), g.x(resize_sizes_port)},
-                   {same("antialias"), same("axes"), same("coordinate_transformation_mode"), same("cubic_coeff_a"), same("exclude_outside"),
-                    same("keep_aspect_ratio_policy"), same("mode"), same("nearest_mode")}));
+                   {g.same("antialias"), g.same("axes"), g.same("coordinate_transformation_mode"), g.same("cubic_coeff_a"),
+                    g.same("exclude_outside"), g.same("keep_aspect_ratio_policy"), g.same("mode"), g.same("nearest_mode")}));
   return {};
 }
 

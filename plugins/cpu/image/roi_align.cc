@@ -118,10 +118,10 @@ class RoiAlign {
 
 // Regions are no numbers that it is differentiated by.
 Status roi_align_gradient(GradientContext& g) {
-  const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
   const bool takes_max = g.attributes().s("mode") == "max";
-  g.give(0, g.emit("RoiAlignGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1), g.x(2), takes_max ? g.x(0) : GradientValue()},
-                   {same("coordinate_transformation_mode"), same("mode"), same("sampling_ratio"), same("spatial_scale")}, "heddle"));
+  g.give(0,
+         g.emit("RoiAlignGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1), g.x(2), takes_max ? g.x(0) : GradientValue()},
+                {g.same("coordinate_transformation_mode"), g.same("mode"), g.same("sampling_ratio"), g.same("spatial_scale")}, "heddle"));
   return {};
 }
 

@@ -208,8 +208,7 @@ class OperandGradient {
   // As large as the larger of both dimensions, of which one may be 1 and count for all.
   GradientValue identity(int first, int second) const {
     const GradientValue both = g_.emit("Gather", {shape_of(g_, x()), g_.ints({first, second})}), larger = g_.emit("ReduceMax", {both});
-    const GradientValue zeros = g_.emit("ConstantOfShape", {g_.emit("Concat", {larger, larger}, {{"axis", 0}})});
-    return g_.emit("EyeLike", {g_.emit("CastLike", {zeros, x()})});
+    return g_.emit("EyeLike", {zeros_of(g_, g_.emit("Concat", {larger, larger}, {{"axis", 0}}), x())});
   }
   bool may_be_broadcast(const std::vector<int64_t>& kept) const {
     const heddle_type& type = g_.input_type(static_cast<uint32_t>(operand_));

@@ -165,7 +165,7 @@ class PlainGemm {
 };
 
 Status gemm_gradient(GradientContext& g) {
-  const GradientAttribute alpha(g.attributes().find("alpha"));
+  const GradientAttribute alpha = g.same("alpha");
   const int64_t a_turned = g.attributes().i("transA") != 0, b_turned = g.attributes().i("transB") != 0;
   const GradientValue a = g.x(0), b = g.x(1), dy = g.dy(0);
   const auto product = [&](GradientValue left, int64_t left_turned, GradientValue right, int64_t right_turned) {

@@ -98,7 +98,7 @@ Status compress_gradient(GradientContext& g) {
   const GradientValue numbers =
       g.emit("Range", {g.constant(HEDDLE_I64, {}, &zero), g.emit("Size", {g.x(1)}), g.constant(HEDDLE_I64, {}, &one)});
   const GradientValue places = g.emit("Unsqueeze", {g.emit("Compress", {numbers, g.x(1)}, {{"axis", 0}}), g.ints({1})});
-  const auto zeros = [&](GradientValue extents) { return g.emit("CastLike", {g.emit("ConstantOfShape", {extents}), g.dy(0)}); };
+  const auto zeros = [&](GradientValue extents) { return zeros_of(g, extents, g.dy(0)); };
   const GradientValue shape = shape_of(g, g.x(0));
   if (!g.attributes().has("axis")) {
     const GradientValue flat = g.emit("ScatterND", {zeros(reshape(g, g.emit("Size", {g.x(0)}), g.ints({1}))), places, g.dy(0)});

@@ -252,8 +252,8 @@ Status gather_gradient(GradientContext& g) {
     for (size_t i = 0; i < of_data.size(); ++i) back[static_cast<size_t>(of_data[i])] = static_cast<int64_t>(i);
     dy = g.emit("Transpose", {dy}, {{"perm", to_front}});
     extents = g.emit("Gather", {extents, g.ints(of_data)});
-    const GradientValue zeros = g.emit("CastLike", {g.emit("ConstantOfShape", {extents}), dy});
-    const GradientValue tuples = g.emit("Unsqueeze", {g.emit("Cast", {g.x(1)}, {{"to", 7}}), g.ints({-1})});
+    const GradientValue zeros = zeros_of(g, extents, dy);
+    const GradientValue tuples = g.emit("Unsqueeze", {cast(g, g.x(1), HEDDLE_I64), g.ints({-1})});
     const GradientValue sums = g.emit("ScatterND", {zeros, tuples, dy}, {{"reduction", "add"}});
     g.give(0, g.emit("Transpose", {sums}, {{"perm", back}}));
     return {};
@@ -290,8 +290,7 @@ Status gather_nd_gradient(GradientContext& g) {
   const GradientValue none = g.ints({}), first = g.constant(HEDDLE_I64, {}, &zero_index), step = g.constant(HEDDLE_I64, {}, &one_index);
   const GradientValue counted = g.emit("Unsqueeze", {g.emit("Range", {first, reshape(g, batches, none), step}), g.ints({1, 2})});
   const GradientValue places = g.emit("Expand", {counted, joined({batches, picks, g.ints({1})})});
-  const GradientValue zeros =
-      g.emit("CastLike", {g.emit("ConstantOfShape", {joined({batches, extents(data, batch_dims, data_rank)})}), g.dy(0)});
+  const GradientValue zeros = zeros_of(g, joined({batches, extents(data, batch_dims, data_rank)}), g.dy(0));
   const int64_t kept = g.output_type(0).rank - (index_rank - 1);
   const GradientValue row = kept == 0 ? GradientValue() : extents(data, data_rank - kept, data_rank);
   const GradientValue shape = row ? joined({batches, picks, row}) : joined({batches, picks});

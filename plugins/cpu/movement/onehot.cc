@@ -79,7 +79,7 @@ class OneHot {
 Status one_hot_gradient(GradientContext& g) {
   constexpr float is_on[] = {0, 1};
   const GradientValue choice = g.emit("CastLike", {g.constant(HEDDLE_F32, {2}, is_on), g.x(2)});
-  const GradientValue on = g.emit("OneHot", {g.x(0), g.x(1), choice}, {GradientAttribute(g.attributes().find("axis"))});
+  const GradientValue on = g.emit("OneHot", {g.x(0), g.x(1), choice}, {g.same("axis")});
   const auto sum = [&](const char* program) {
     return reshape(g, g.emit("ReduceSum", {pointwise(g, program, {on, g.dy(0)})}), g.ints({1}));
   };

@@ -116,7 +116,7 @@ class Pad {
 // Of constant pads the other way round; of others the sums of all copies. The constant has what arrives where it is.
 Status pad_gradient(GradientContext& g) {
   const bool is_constant = g.attributes().s("mode") == "constant";
-  const GradientAttribute mode(g.attributes().find("mode"));
+  const GradientAttribute mode = g.same("mode");
   const GradientValue pads = g.x(pads_port), axes = g.x(pad_axes_port), dy = g.dy(0);
   if (g.wants(0))
     g.give(0, is_constant ? g.emit("Pad", {dy, g.emit("Neg", {pads}), {}, axes})

@@ -195,8 +195,7 @@ class PadGradient {
 };
 
 Status pad_gradient_gradient(GradientContext& g) {
-  g.give(0,
-         g.emit("Pad", {g.dy(0), g.x(unpadded_pads_port), {}, g.x(unpadded_axes_port)}, {GradientAttribute(g.attributes().find("mode"))}));
+  g.give(0, g.emit("Pad", {g.dy(0), g.x(unpadded_pads_port), {}, g.x(unpadded_axes_port)}, {g.same("mode")}));
   return {};
 }
 

@@ -253,8 +253,7 @@ GradientValue of_the_last(const Scattering& of, GradientValue gradient) {
   const GradientValue count = reshape(g, g.emit("ReduceProd", {updates}), g.ints({}));
   const GradientValue numbers =
       reshape(g, g.emit("Range", {g.constant(HEDDLE_I64, {}, &zero), count, g.constant(HEDDLE_I64, {}, &one)}), updates);
-  const GradientValue written =
-      g.emit(of.scatter, {g.emit("Cast", {g.emit("ConstantOfShape", {places})}, {{"to", 7}}), g.x(1), numbers}, {of.axis});
+  const GradientValue written = g.emit(of.scatter, {zeros_of(g, places, numbers), g.x(1), numbers}, {of.axis});
   GradientValue stays = g.emit("Equal", {of.gathered(written), numbers});
   std::vector<int64_t> of_slices;
   for (int i = 1; i <= slice_rank; ++i) of_slices.push_back(-i);
@@ -275,7 +274,7 @@ Status scatter_gradient(const Scattering& of) {
   return {};
 }
 Status scatter_elements_gradient(GradientContext& g) {
-  return scatter_gradient({g, "ScatterElements", "GatherElements", GradientAttribute(g.attributes().find("axis"))});
+  return scatter_gradient({g, "ScatterElements", "GatherElements", g.same("axis")});
 }
 Status scatter_nd_gradient(GradientContext& g) {
   return scatter_gradient({g, "ScatterND", "GatherND", GradientAttribute(nullptr)});

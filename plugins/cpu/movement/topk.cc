@@ -111,7 +111,7 @@ class TopK {
 
 // Back to where each value was; it was there once.
 Status top_k_gradient(GradientContext& g) {
-  g.give(0, g.emit("ScatterElements", {zeros_like(g, g.x(0)), g.needed_y(1), g.dy(0)}, {GradientAttribute(g.attributes().find("axis"))}));
+  g.give(0, g.emit("ScatterElements", {zeros_like(g, g.x(0)), g.needed_y(1), g.dy(0)}, {g.same("axis")}));
   return {};
 }
 

@@ -55,20 +55,16 @@ void add_windows(Op& op) {
   op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
 }
 
-GradientAttribute same(GradientContext& g, const char* name) {
-  return GradientAttribute(g.attributes().declares(name) ? g.attributes().find(name) : nullptr);
-}
-
 // dY divided among the windows of a pool with the attributes of the one that is derived; `divisor` 0: as its average.
 GradientValue spread(GradientContext& g, GradientValue dy, int64_t divisor) {
   return g.emit("AveragePoolGradient", {dy, shape_of(g, g.x(0))},
-                {same(g, "auto_pad"),
-                 same(g, "ceil_mode"),
-                 same(g, "kernel_shape"),
-                 same(g, "dilations"),
-                 same(g, "pads"),
-                 same(g, "strides"),
-                 same(g, "count_include_pad"),
+                {g.same("auto_pad"),
+                 g.same("ceil_mode"),
+                 g.same("kernel_shape"),
+                 g.same("dilations"),
+                 g.same("pads"),
+                 g.same("strides"),
+                 g.same("count_include_pad"),
                  {"divisor", divisor}},
                 "heddle");
 }
@@ -90,9 +86,9 @@ Status of_average_gradient(GradientContext& g) {
   const int64_t divisor = g.attributes().i("divisor");
   const auto pool = [&](const char* windowed, const char* global, GradientValue of, GradientAttribute more) {
     if (!g.attributes().has("kernel_shape")) return std::string(windowed) == "LpPool" ? g.emit(global, {of}, {more}) : g.emit(global, {of});
-    return g.emit(windowed, {of},
-                  {same(g, "auto_pad"), same(g, "ceil_mode"), same(g, "kernel_shape"), same(g, "dilations"), same(g, "pads"),
-                   same(g, "strides"), more});
+    return g.emit(
+        windowed, {of},
+        {g.same("auto_pad"), g.same("ceil_mode"), g.same("kernel_shape"), g.same("dilations"), g.same("pads"), g.same("strides"), more});
   };
   const int64_t counts_pads = divisor == 0 ? g.attributes().i("count_include_pad") : 0;
   const GradientValue mean = pool("AveragePool", "GlobalAveragePool", g.dy(0), {"count_include_pad", counts_pads});
@@ -113,7 +109,7 @@ Status of_max_gradient(GradientContext& g) {
   }
   const GradientValue indices = g.emit_all(
       "MaxPool", {g.x(0)}, 2,
-      {same(g, "auto_pad"), same(g, "ceil_mode"), same(g, "kernel_shape"), same(g, "dilations"), same(g, "pads"), same(g, "strides")})[1];
+      {g.same("auto_pad"), g.same("ceil_mode"), g.same("kernel_shape"), g.same("dilations"), g.same("pads"), g.same("strides")})[1];
   g.give(1, g.emit("Gather", {reshape(g, g.dy(0), g.ints({-1})), indices}));
   return {};
 }
@@ -121,10 +117,10 @@ Status of_max_gradient(GradientContext& g) {
 }  // namespace
 
 Status max_pool_gradient(GradientContext& g) {
-  g.give(0, g.emit("MaxPoolGradient", {g.x(0), g.dy(0)},
-                   {same(g, "auto_pad"), same(g, "ceil_mode"), same(g, "kernel_shape"), same(g, "dilations"), same(g, "pads"),
-                    same(g, "strides")},
-                   "heddle"));
+  g.give(0,
+         g.emit("MaxPoolGradient", {g.x(0), g.dy(0)},
+                {g.same("auto_pad"), g.same("ceil_mode"), g.same("kernel_shape"), g.same("dilations"), g.same("pads"), g.same("strides")},
+                "heddle"));
   return {};
 }
 Status global_max_pool_gradient(GradientContext& g) {

@@ -90,7 +90,7 @@ Status dropout_gradient(GradientContext& g) {
   constexpr double half = 0.5, one = 1;
   const GradientValue scalar = g.ints({});
   const GradientValue ratio =
-      g.x(ratio_port) ? reshape(g, g.emit("Cast", {g.x(ratio_port)}, {{"to", 11}}), scalar) : g.constant(HEDDLE_F64, {}, &half);
+      g.x(ratio_port) ? reshape(g, cast(g, g.x(ratio_port), HEDDLE_F64), scalar) : g.constant(HEDDLE_F64, {}, &half);
   const GradientValue factor =
       g.emit("Where", {reshape(g, g.x(training_port), scalar), pointwise(g, "1 / (1 - x0)", {ratio}), g.constant(HEDDLE_F64, {}, &one)});
   const GradientValue kept = g.emit("CastLike", {g.needed_y(1), g.dy(0)});

@@ -220,7 +220,6 @@ template <class CellKind>
 class LayerGradient {
  public:
   LayerGradient(GradientContext& g, const char* op) : g_(g), directions_(g.attributes().s("direction") == "bidirectional" ? 2 : 1) {
-    const auto same = [&](const char* name) { return GradientAttribute(g.attributes().find(name)); };
     const GradientValue xw =
         g.emit("MatMul", {g.x(port_x), g.emit("Transpose", {matrix(g.x(port_w))}, {{"perm", std::vector<int64_t>{1, 0}}})});
     std::vector<GradientValue> read = {xw, g.x(port_r), g.x(port_b), g.x(port_lengths), g.x(port_h), g.dy(0), g.dy(1)};
@@ -229,8 +228,8 @@ class LayerGradient {
                        CellKind::has_cell          ? 5
                        : CellKind::has_hidden_part ? 4
                                                    : 3,
-                       {same("activations"), same("activation_alpha"), same("activation_beta"), same("clip"), same("direction"),
-                        same("layout"), CellKind::variant ? same(CellKind::variant) : GradientAttribute(nullptr)},
+                       {g.same("activations"), g.same("activation_alpha"), g.same("activation_beta"), g.same("clip"), g.same("direction"),
+                        g.same("layout"), CellKind::variant ? g.same(CellKind::variant) : GradientAttribute(nullptr)},
                        "heddle");
   }
 

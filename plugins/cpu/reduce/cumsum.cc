@@ -79,8 +79,7 @@ Status CumSum::run(const RunContext& context, int64_t begin, int64_t end) const 
 
 // Each element is in the sums from it on: those are added up from the other end.
 Status cumsum_gradient(GradientContext& g) {
-  g.give(0, g.emit("CumSum", {g.dy(0), g.x(1)},
-                   {GradientAttribute(g.attributes().find("exclusive")), {"reverse", g.attributes().i("reverse") == 0 ? 1 : 0}}));
+  g.give(0, g.emit("CumSum", {g.dy(0), g.x(1)}, {g.same("exclusive"), {"reverse", g.attributes().i("reverse") == 0 ? 1 : 0}}));
   return {};
 }
 

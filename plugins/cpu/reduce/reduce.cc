@@ -333,23 +333,20 @@ GradientValue beside_folded(GradientContext& g, GradientValue value) {
 
 // How many elements were folded into each output, as a number of dy's dtype; counted in f64, which has them exactly.
 GradientValue one_part(GradientContext& g, GradientValue dy) {
-  const GradientAttribute f64("to", 11);
-  const GradientValue outputs = g.emit("Cast", {g.emit("Size", {g.y(0)})}, {f64}),
-                      elements = g.emit("Cast", {g.emit("Size", {g.x(0)})}, {f64});
+  const GradientValue outputs = cast(g, g.emit("Size", {g.y(0)}), HEDDLE_F64), elements = cast(g, g.emit("Size", {g.x(0)}), HEDDLE_F64);
   return g.emit("CastLike", {g.emit("Div", {outputs, elements}), dy});
 }
 
 // Equal extremes have equal parts of it, as in PyTorch's amax.
 GradientValue of_extreme(GradientContext& g, GradientValue x, GradientValue y, GradientValue dy) {
   const GradientValue is_extreme = pointwise(g, "select(eq(x0, x1), 1, 0)", {x, y});
-  const GradientValue count =
-      g.emit("ReduceSum", {is_extreme, g.x(1)}, {{"keepdims", 1}, GradientAttribute(g.attributes().find("noop_with_empty_axes"))});
+  const GradientValue count = g.emit("ReduceSum", {is_extreme, g.x(1)}, {{"keepdims", 1}, g.same("noop_with_empty_axes")});
   return pointwise(g, "x0 * (x1 / x2)", {is_extreme, dy, count});
 }
 
 // The product of all others: where one of them is zero it is not what a division gives.
 GradientValue of_product(GradientContext& g, GradientValue x, GradientValue y, GradientValue dy) {
-  const GradientAttribute keeps("keepdims", 1), noop(g.attributes().find("noop_with_empty_axes"));
+  const GradientAttribute keeps("keepdims", 1), noop = g.same("noop_with_empty_axes");
   const GradientValue zeros = g.emit("ReduceSum", {pointwise(g, "select(eq(x0, 0), 1, 0)", {x}), g.x(1)}, {keeps, noop});
   const GradientValue others = g.emit("ReduceProd", {pointwise(g, "select(eq(x0, 0), 1, x0)", {x}), g.x(1)}, {keeps, noop});
   return pointwise(g, "x3 * select(eq(x2, 0), x1 / x0, select(eq(x2, 1), select(eq(x0, 0), x4, 0), 0))", {x, y, zeros, dy, others});

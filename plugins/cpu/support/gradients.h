@@ -6,6 +6,7 @@
 #include <string>
 
 #include "heddle/op.h"
+#include "shared/onnx_dtype.h"
 
 namespace heddle::cpu {
 
@@ -25,8 +26,15 @@ inline std::string number_text(double number) {
   std::snprintf(text, sizeof(text), "%.17g", number);
   return text;
 }
+inline GradientValue cast(GradientContext& g, GradientValue value, heddle_dtype dtype) {
+  return g.emit("Cast", {value}, {{"to", operators::onnx_from_dtype(dtype)}});
+}
+// Zeros of those extents, and of the dtype of `like`.
+inline GradientValue zeros_of(GradientContext& g, GradientValue extents, GradientValue like) {
+  return g.emit("CastLike", {g.emit("ConstantOfShape", {extents}), like});
+}
 inline GradientValue zeros_like(GradientContext& g, GradientValue value) {
-  return g.emit("CastLike", {g.emit("ConstantOfShape", {shape_of(g, value)}), value});
+  return zeros_of(g, shape_of(g, value), value);
 }
 // `value` summed to the shape of `like`, which was broadcast.
 inline GradientValue sum_to(GradientContext& g, GradientValue value, GradientValue like) {

@@ -119,7 +119,7 @@ class Loss {
 // The weights of classes have none, as in PyTorch.
 template <bool softmax>
 Status loss_gradient(GradientContext& g) {
-  const GradientAttribute ignored(g.attributes().find("ignore_index"));
+  const GradientAttribute ignored = g.same("ignore_index");
   GradientValue gradient;
   if (GradientValue dloss = g.dy(0)) {
     if (g.attributes().s("reduction") == "mean") dloss = g.emit("LabelMeanGradient", {dloss, g.x(1), g.x(2)}, {ignored}, "heddle");

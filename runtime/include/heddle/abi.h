@@ -282,7 +282,8 @@ enum {
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
   HEDDLE_PORT_MAY_UPDATE = 32u,    /* outputs: may be the next version of a variable, as the net says, that is one of the inputs: its bytes
                                       are those of the input, and the operator hands both to its subnets */
-  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* inputs of real numbers that no gradient goes through: the operator's, where it has one, gives it none */
+  HEDDLE_PORT_NOT_DIFFERENTIABLE =
+      64u, /* inputs of real numbers that no gradient goes through: the operator's, where it has one, gives it none */
 };
 
 #define HEDDLE_ALIAS_ANY (-2)
@@ -400,12 +401,14 @@ typedef struct heddle_gradient_builder {
   /* By port; null: absent. Dtype and rank hold for every run, dims where they are not -1. */
   const heddle_type* const* input_types;
   const heddle_type* const* output_types;
-  const uint8_t* wanted; /* by input: whether its gradient is asked for; others may stay 0, and cost what they take if they do not */
+  const uint8_t*
+      wanted; /* by input: whether its gradient is asked for. What is given for others is dropped, but its operators were emitted */
   /* Adds a constant of that type, all of whose dims are known; its bytes are copied. */
   heddle_status (*constant)(const struct heddle_gradient_builder* builder, const heddle_type* type, const void* data,
                             heddle_value_handle* value);
   /* In the place of input_gradients[input], of a table that rows were taken from: what came back for each row that was, in `values` of
-     [n, row...], beside `indices` of [n], i32 or i64, into the table's axis 0. Flags: HEDDLE_SPARSE_*. */
+     [n, row...], beside `indices` of [n], i32 or i64, into the table's axis 0: as often as rows were taken, and from the end where they are
+     negative. Flags: HEDDLE_SPARSE_*. */
   heddle_status (*sparse)(const struct heddle_gradient_builder* builder, uint32_t input, heddle_value_handle indices,
                           heddle_value_handle values, uint32_t flags);
   /* An output of the forward operator that the net may not have asked for, a mask or a mean: then it does from now on. */

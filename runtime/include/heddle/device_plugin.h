@@ -98,9 +98,9 @@ typedef struct heddle_copy {
 } heddle_copy;
 
 /* Of heddle_work::flags. What the vendor's libraries keep for each thread (CUDA: the current device) is to be set anew: this is the first
-   call of `enqueue` for the device on its thread, or other code may have run there since the last one. Without it only host code that
-   touches no such thing has, and kernels of the device's own, which enqueue between two of these calls and need not set it either; they
-   leave it as it is. */
+   call of `enqueue` for the device on its thread, or other code may have run there since the last one. Without the flag the thread has run
+   nothing since but the runtime and kernels of this device, which enqueue between two of these calls, need not set it either, and leave it
+   as it is. */
 enum { HEDDLE_WORK_ENTERS = 1u << 0 };
 
 /* What is enqueued at once, in this order: waits, a copy or a launch, a record, a callback. When the call fails the callback is not

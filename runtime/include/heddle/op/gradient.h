@@ -77,6 +77,8 @@ class GradientContext {
       : builder_(builder), attributes_(builder.op, builder.attributes, builder.attribute_count, mistakes) {}
 
   const Attributes& attributes() const { return attributes_; }
+  // For an emitted operator: an attribute as the forward operator has it, under the same name.
+  GradientAttribute same(const char* name) const { return GradientAttribute(attributes_.find(name)); }
   uint32_t input_count() const { return builder_.input_count; }
   uint32_t output_count() const { return builder_.output_count; }
   // Absent: the node has none, or, of dy, no gradient reaches that output.
@@ -99,7 +101,7 @@ class GradientContext {
     return output < builder_.output_count && builder_.output_types[output] ? *builder_.output_types[output] : none();
   }
 
-  // Adds one operator of one output. An absent input is left out.
+  // Adds one operator of one output. Absent inputs at the end are dropped; others stay absent.
   GradientValue emit(const char* op, std::initializer_list<GradientValue> inputs, std::initializer_list<GradientAttribute> attributes = {},
                      const char* domain = "") {
     return emit(op, std::vector<GradientValue>(inputs), attributes, domain);
@@ -125,10 +127,11 @@ class GradientContext {
     for (const heddle_value_handle handle : made) all.push_back({status_.ok() ? handle : 0});
     return all;
   }
-  // A constant: i64 [n], or a scalar of a dtype that may be f32, f64, i32, i64.
+  // A constant i64 [n].
   GradientValue ints(const std::vector<int64_t>& values) {
     return constant(HEDDLE_I64, {static_cast<int64_t>(values.size())}, values.data());
   }
+  // Of any dtype and known dims; its bytes are copied.
   GradientValue constant(heddle_dtype dtype, std::initializer_list<int64_t> dims, const void* data) {
     heddle_type type = none();
     type.struct_size = sizeof(type);
