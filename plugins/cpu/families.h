@@ -85,6 +85,7 @@
   family(cumsum) \
   family(reduce) \
   family(softmax) \
+  family(sum_to) \
   /* training/ */ \
   family(loss) \
   family(loss_gradient) \
