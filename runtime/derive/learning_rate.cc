@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "base/call_text.h"
 #include "base/text.h"
+#include "net/call_text.h"
 
 namespace heddle {
 namespace {

@@ -8,10 +8,10 @@
 #include <limits>
 #include <optional>
 
-#include "base/call_text.h"
 #include "base/half.h"
 #include "base/text.h"
 #include "heddle/op/philox.h"
+#include "net/call_text.h"
 
 namespace heddle {
 namespace {
