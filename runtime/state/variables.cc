@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/limit_names.h"
 #include "base/text.h"
 #include "net/initializer.h"
 
@@ -62,7 +63,7 @@ Status check_agreement(const Net& net, const Variable& variable, const Shared& o
 
 }  // namespace
 
-Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets, uint64_t seed) {
+Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets, uint64_t seed, const Limits& limits) {
   std::vector<Shared> all;
   std::unordered_map<std::string_view, size_t> known;
   for (const Net* net : nets)
@@ -77,6 +78,19 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
       if ((!other.variable->initial.blob && variable.initial.blob) || says_nothing(*other.variable)) other = {net, &variable};
     }
   auto store = std::make_shared<VariableStore>();
+  store->seed_ = seed;
+  // A file of some bytes may ask for any number of them.
+  int64_t by_rule = 0;
+  for (const Shared& shared : all) {
+    const std::optional<Shape> shape = shared.variable->type.fixed_shape();
+    if (shared.variable->initial.blob || !shape) continue;
+    const int64_t bytes = byte_width(shared.variable->type.dtype) * shape->element_count();
+    if (bytes > limits.plan_bytes - by_rule)
+      return over_limit(limits, &Limits::plan_bytes,
+                        fmt::format("variable {} without content takes {}, beside {} of others", quoted(shared.variable->name),
+                                    human_bytes(bytes), human_bytes(by_rule)));
+    by_rule += bytes;
+  }
   for (const Shared& shared : all) {
     const Variable& variable = *shared.variable;
     const std::shared_ptr<const Blob>& initial = variable.initial.blob;
@@ -89,10 +103,7 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
     entry.initializer = variable.initializer;
     entry.trained = initial != nullptr;  // somewhere, before
     entry.blob = Blob::allocate(variable.type.dtype, *shape, &entry.data);
-    if (!initial)
-      fill(entry.initializer, *entry.blob, entry.name, seed, entry.data);
-    else if (initial->bytes > 0)
-      std::memcpy(entry.data, initial->data, static_cast<size_t>(initial->bytes));
+    if (initial && initial->bytes > 0) std::memcpy(entry.data, initial->data, static_cast<size_t>(initial->bytes));
   }
   return store;
 }
@@ -109,7 +120,16 @@ int64_t VariableStore::bytes() const {
   return total;
 }
 
+// `trained` is false of those alone that have no content yet.
+void VariableStore::fill_all() const {
+  std::call_once(filled_, [this] {
+    for (const Entry& e : entries_)
+      if (!e.trained && !e.initializer.empty()) fill(e.initializer, *e.blob, e.name, seed_, e.data);
+  });
+}
+
 Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, const Interruption& until) const {
+  fill_all();
   HEDDLE_CHECK(turn_status(hold.enter(turns_, use, until), "the session's variables"));
   return unanswered_ ? unanswered_->status() : Status();
 }

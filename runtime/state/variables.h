@@ -15,6 +15,7 @@
 #include "base/turns.h"
 #include "device/device.h"
 #include "device/unanswered.h"
+#include "heddle/limits.h"
 #include "heddle/status.h"
 #include "net/net.h"
 
@@ -23,9 +24,10 @@ namespace heddle {
 class VariableStore : public std::enable_shared_from_this<VariableStore> {
  public:
   // Buffers for the variables of all `nets`, in the order in which their names come first, filled with the content that the first net has
-  // which has any, or by the initializer of the first that has one, from `seed`. Errors: weights_missing when none has either;
-  // dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets, when two disagree.
-  static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets, uint64_t seed = 0);
+  // which has any, or by the initializer of the first that has one, from `seed`, when they are first used: a net that is only looked at
+  // fills nothing. Errors: weights_missing when none has either; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets,
+  // when two disagree; limit_exceeded (plan_bytes), for all together that no file has the bytes of.
+  static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets, uint64_t seed = 0, const Limits& limits = {});
   // Fills those that have an initializer by it, in turn with runs. Errors: hazard, naming one that was written since it was made, with
   // `overwrite` never; those of write().
   Status initialize(uint64_t seed, bool overwrite, const Interruption& until = {});
@@ -91,7 +93,10 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   static Home* home_on(const Entry& e, const Device& device);
   Status copy_to_host(const Entry& e, const CopyWait& wait) const;
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
+  void fill_all() const;
   std::vector<Entry> entries_;
+  uint64_t seed_ = 0;              // of the first contents
+  mutable std::once_flag filled_;  // those that have no content but a rule
   std::atomic<bool> has_homes_{false};
   mutable std::mutex homes_mutex_;  // of homes and what is stale
   mutable Turns copying_;           // between the host and homes

@@ -259,6 +259,23 @@ TEST(Models, FillingAgainDoesNotOverwriteWhatWasTrainedUnlessTold) {
   EXPECT_EQ(w_of(session), first);
 }
 
+// A file of some bytes may ask for any number of them: all together are held to the limit of plans.
+TEST(Models, VariablesWithoutContentAreLimitedTogether) {
+  const auto net = [] {
+    NetBuilder b("many");
+    for (const char* name : {"a", "b", "c"})
+      b.output(b.add1("Neg", std::string("minus_") + name, {b.variable(name, DType::f32, Shape{100}, "constant(1)")}));
+    return b.finish();
+  };
+  SessionOptions options;
+  options.limits.plan_bytes = 1199;
+  const Status refused = runtime().open(net(), options).status();
+  EXPECT_EQ(refused.code(), Code::limit_exceeded);
+  EXPECT_NE(refused.text().find("variable \"c\" without content takes 400 B"), std::string::npos) << refused.text();
+  options.limits.plan_bytes = 1200;
+  EXPECT_TRUE(runtime().open(net(), options).ok());
+}
+
 TEST(Models, ContentGoesBeforeARuleAndTwoRulesAreRefused) {
   NetBuilder with("with content"), other("other rule");
   with.output(with.add1("Neg", "minus", {with.variable("w", blob(Shape{3}, 5, 1))}));
