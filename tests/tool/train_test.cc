@@ -216,6 +216,8 @@ TEST(ToolModel, TrainingFormsLearn) {
     EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << recipe;
   }
   const TemporaryFolder folder;
+  EXPECT_EQ(codes(heddle_json({"model", "mlp", "--optimizer", "adam", "-o", (folder / "net.heddle").string()}, 2)),
+            Words{"invalid-argument"});
   EXPECT_EQ(codes(heddle_json({"model", "encoder", "--train", "-o", (folder / "net.heddle").string()}, 2)), Words{"not-implemented"});
 }
 

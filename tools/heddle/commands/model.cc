@@ -48,6 +48,7 @@ Status write_model(const ModelArguments& o, Report& report) {
     report.json["recipes"] = recipes;
     return {};
   }
+  if (!o.train) HEDDLE_CHECK(o.training.check_not_given("without --train nothing learns"));
   if (o.name.empty() || o.output.empty())
     return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
   FileRoles roles;

@@ -33,7 +33,7 @@ void TrainingFlags::declare(CLI::App& app) {
 }
 
 Status TrainingFlags::check_not_given(const std::string& why) const {
-  if (!given_.empty()) return {Code::invalid_argument, fmt::format("{}: {}", given_.front(), why), "leave it out, or make the net anew"};
+  if (!given_.empty()) return {Code::invalid_argument, fmt::format("{}: {}", given_.front(), why), "leave it out, or make a training form with heddle model --train"};
   return {};
 }
 
