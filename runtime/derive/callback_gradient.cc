@@ -46,14 +46,9 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
     if (!builder.stands_for_a_value(inputs[i])) return builder.refuse(fmt::format("emits {} on a handle that stands for no value", type));
     read.push_back(builder.value(inputs[i]));
   }
-  std::vector<Attribute> given;
-  for (uint32_t i = 0; i < attribute_count; ++i) {
-    if (!attributes[i]) continue;
-    auto value = attribute_from_abi(*attributes[i]);
-    if (!value) return builder.refuse(fmt::format("emits {} with an attribute of type {}", type, attributes[i]->type));
-    given.push_back({attributes[i]->name, std::move(*value)});
-  }
-  auto made = builder.emitter->emit(domain ? domain : "", type, std::move(read), output_count, std::move(given));
+  Result<std::vector<Attribute>> given = attributes_from_abi(attributes, attribute_count);
+  if (!given.ok()) return builder.refuse(Status(given.status()).during(fmt::format("in an emitted {}", type)));
+  auto made = builder.emitter->emit(domain ? domain : "", type, std::move(read), output_count, std::move(*given));
   if (!made.ok()) return builder.refuse(made.status());
   for (uint32_t i = 0; i < output_count; ++i) outputs[i] = handle_of((*made)[i]);
   return HEDDLE_OK;
@@ -61,12 +56,9 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
 
 heddle_status constant(const heddle_gradient_builder* abi, const heddle_type* type, const void* data, heddle_value_handle* value) {
   BuilderCall& builder = builder_of(*abi);
-  const auto dtype = static_cast<DType>(type->dtype);
-  if (byte_width(dtype) == 0 || type->rank < 0 || type->rank > max_rank) return builder.refuse("adds a constant of no type");
-  const Shape shape(type->dims, type->rank);
-  for (int d = 0; d < type->rank; ++d)
-    if (type->dims[d] < 0) return builder.refuse("adds a constant of unknown extents");
-  *value = handle_of(builder.emitter->constant(Blob::copy_of(dtype, shape, data)));
+  const Result<Shape> shape = shape_from_abi(*type);
+  if (!shape.ok()) return builder.refuse(shape.status());
+  *value = handle_of(builder.emitter->constant(Blob::copy_of(static_cast<DType>(type->dtype), *shape, data)));
   return HEDDLE_OK;
 }
 

@@ -1,5 +1,9 @@
 #include "plugin/abi_attributes.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace heddle {
 
 struct AttributeTable::Storage {
@@ -123,6 +127,24 @@ std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& a) {
     default:
       return std::nullopt;
   }
+}
+
+Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const* attributes, uint32_t count) {
+  std::vector<Attribute> copies;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!attributes[i]) continue;
+    auto value = attribute_from_abi(*attributes[i]);
+    if (!value) return Status(Code::plugin_invalid, fmt::format("an attribute of type {}", attributes[i]->type), "mend the plugin");
+    copies.push_back({attributes[i]->name, std::move(*value)});
+  }
+  return copies;
+}
+
+Result<Shape> shape_from_abi(const heddle_type& type) {
+  const bool has_rank = type.rank >= 0 && type.rank <= max_rank && byte_width(static_cast<DType>(type.dtype)) > 0;
+  if (!has_rank || std::any_of(type.dims, type.dims + type.rank, [](int64_t dim) { return dim < 0; }))
+    return Status(Code::plugin_invalid, "a constant of unknown dtype or extents", "mend the plugin");
+  return Shape(type.dims, type.rank);
 }
 
 }  // namespace heddle

@@ -42,6 +42,11 @@ inline const Net* from_abi(const heddle_subnet* subnet) {
 // A copy of the value; none: it is a subnet, or nothing.
 std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& attribute);
 
+// Copies of those that are there; null entries are left out. Errors: plugin_invalid, for one of no type that has a copy.
+Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const* attributes, uint32_t count);
+// The shape of a type whose extents are all known. Errors: plugin_invalid.
+Result<Shape> shape_from_abi(const heddle_type& type);
+
 // HEDDLE_ATTRIBUTE_* of a value.
 heddle_attribute_type attribute_type(const AttributeValue& value);
 // "int", "list of floats", ...

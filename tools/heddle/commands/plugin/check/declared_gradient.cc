@@ -138,12 +138,9 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
     if (inputs[i] > builder.values.size()) return refuse(fmt::format("emits {} on a handle that stands for no value", call.type));
     call.inputs.push_back(inputs[i] == 0 ? nullptr : builder.values[inputs[i] - 1]);
   }
-  for (uint32_t i = 0; i < attribute_count; ++i)
-    if (attributes[i]) {
-      auto value = attribute_from_abi(*attributes[i]);
-      if (!value) return refuse(fmt::format("emits {} with an attribute of type {}", call.type, attributes[i]->type));
-      call.attributes.push_back({attributes[i]->name, std::move(*value)});
-    }
+  auto given = attributes_from_abi(attributes, attribute_count);
+  if (!given.ok()) return refuse(fmt::format("emits {} with {}", call.type, given.status().diagnostic().message));
+  call.attributes = std::move(*given);
   auto ran = run_operator(*builder.registry, call);
   if (!ran.ok()) return refuse(ran.status().text());
   for (uint32_t i = 0; i < output_count; ++i) outputs[i] = builder.add((*ran)[i]);
@@ -151,8 +148,12 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
 }
 
 heddle_status constant(const heddle_gradient_builder* abi, const heddle_type* type, const void* data, heddle_value_handle* value) {
-  const Shape shape(type->dims, type->rank);
-  *value = builder_of(*abi).add(Blob::copy_of(static_cast<DType>(type->dtype), shape, data));
+  const auto shape = shape_from_abi(*type);
+  if (!shape.ok()) {
+    builder_of(*abi).set_error(HEDDLE_ERROR_INVALID, "adds " + shape.status().diagnostic().message);
+    return HEDDLE_ERROR_INVALID;
+  }
+  *value = builder_of(*abi).add(Blob::copy_of(static_cast<DType>(type->dtype), *shape, data));
   return HEDDLE_OK;
 }
 
