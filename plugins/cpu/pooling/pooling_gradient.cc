@@ -55,16 +55,21 @@ void add_windows(Op& op) {
   op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
 }
 
+// As the pool that is derived has it; global pools and maxima do not declare all that those of windows and averages do.
+GradientAttribute of_pool(GradientContext& g, const char* name) {
+  return g.attributes().declares(name) ? g.same(name) : GradientAttribute(nullptr);
+}
+
 // dY divided among the windows of a pool with the attributes of the one that is derived; `divisor` 0: as its average.
 GradientValue spread(GradientContext& g, GradientValue dy, int64_t divisor) {
   return g.emit("AveragePoolGradient", {dy, shape_of(g, g.x(0))},
-                {g.same("auto_pad"),
-                 g.same("ceil_mode"),
-                 g.same("kernel_shape"),
-                 g.same("dilations"),
-                 g.same("pads"),
-                 g.same("strides"),
-                 g.same("count_include_pad"),
+                {of_pool(g, "auto_pad"),
+                 of_pool(g, "ceil_mode"),
+                 of_pool(g, "kernel_shape"),
+                 of_pool(g, "dilations"),
+                 of_pool(g, "pads"),
+                 of_pool(g, "strides"),
+                 of_pool(g, "count_include_pad"),
                  {"divisor", divisor}},
                 "heddle");
 }
@@ -86,9 +91,9 @@ Status of_average_gradient(GradientContext& g) {
   const int64_t divisor = g.attributes().i("divisor");
   const auto pool = [&](const char* windowed, const char* global, GradientValue of, GradientAttribute more) {
     if (!g.attributes().has("kernel_shape")) return std::string(windowed) == "LpPool" ? g.emit(global, {of}, {more}) : g.emit(global, {of});
-    return g.emit(
-        windowed, {of},
-        {g.same("auto_pad"), g.same("ceil_mode"), g.same("kernel_shape"), g.same("dilations"), g.same("pads"), g.same("strides"), more});
+    return g.emit(windowed, {of},
+                  {of_pool(g, "auto_pad"), of_pool(g, "ceil_mode"), of_pool(g, "kernel_shape"), of_pool(g, "dilations"), of_pool(g, "pads"),
+                   of_pool(g, "strides"), more});
   };
   const int64_t counts_pads = divisor == 0 ? g.attributes().i("count_include_pad") : 0;
   const GradientValue mean = pool("AveragePool", "GlobalAveragePool", g.dy(0), {"count_include_pad", counts_pads});
@@ -107,9 +112,9 @@ Status of_max_gradient(GradientContext& g) {
     g.give(1, reshape(g, there, shape_of(g, g.x(1))));
     return {};
   }
-  const GradientValue indices = g.emit_all(
-      "MaxPool", {g.x(0)}, 2,
-      {g.same("auto_pad"), g.same("ceil_mode"), g.same("kernel_shape"), g.same("dilations"), g.same("pads"), g.same("strides")})[1];
+  const GradientValue indices = g.emit_all("MaxPool", {g.x(0)}, 2,
+                                           {of_pool(g, "auto_pad"), of_pool(g, "ceil_mode"), of_pool(g, "kernel_shape"),
+                                            of_pool(g, "dilations"), of_pool(g, "pads"), of_pool(g, "strides")})[1];
   g.give(1, g.emit("Gather", {reshape(g, g.dy(0), g.ints({-1})), indices}));
   return {};
 }
@@ -117,10 +122,10 @@ Status of_max_gradient(GradientContext& g) {
 }  // namespace
 
 Status max_pool_gradient(GradientContext& g) {
-  g.give(0,
-         g.emit("MaxPoolGradient", {g.x(0), g.dy(0)},
-                {g.same("auto_pad"), g.same("ceil_mode"), g.same("kernel_shape"), g.same("dilations"), g.same("pads"), g.same("strides")},
-                "heddle"));
+  g.give(0, g.emit("MaxPoolGradient", {g.x(0), g.dy(0)},
+                   {of_pool(g, "auto_pad"), of_pool(g, "ceil_mode"), of_pool(g, "kernel_shape"), of_pool(g, "dilations"),
+                    of_pool(g, "pads"), of_pool(g, "strides")},
+                   "heddle"));
   return {};
 }
 Status global_max_pool_gradient(GradientContext& g) {
