@@ -133,8 +133,9 @@ TEST_F(BitIdentity, OneTwoThreeAndEightThreads) {
       ASSERT_EQ(r.threads(), threads);
       std::set<int64_t> seen;
       int runs = 0;
-      // A session each time: its variables begin anew. Again until every thread was seen at work.
-      for (; runs < 3 || (seen.size() < static_cast<size_t>(threads) && runs < 300); runs += 3) {
+      // A session each time: its variables begin anew. Again until every thread was seen at work; where other processes keep the
+      // processors busy, that takes many runs as short as these.
+      for (; runs < 3 || (seen.size() < static_cast<size_t>(threads) && runs < 30000); runs += 3) {
         Session session = open(r, true, share_memory);
         Context context = prepare(session);
         for (const Bits& bits : sequence) ASSERT_TRUE(run(Internals::execution(context), &seen) == bits) << threads << " threads";

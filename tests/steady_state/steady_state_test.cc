@@ -65,10 +65,8 @@ bool is_onednn(const std::string& library) {
   return from("dnnl") || from("libgomp") || from("ld-linux");
 }
 
-// Runs the calls in turns. What oneDNN allocates inside, by round; everything else is a failure.
-void expect_only_onednn(Session& session, std::vector<Call>& calls, const Effort& effort, const std::string& what, bool say = true) {
-  for (int i = 0; i < effort.warm_up; ++i)
-    for (Call& call : calls) ASSERT_TRUE(call.run(session)) << what;
+// Allocations by library while the calls are run in turns; how many rounds that were.
+std::pair<std::map<std::string, int64_t>, int> count_allocations(Session& session, std::vector<Call>& calls, const Effort& effort) {
   bool ok = true;
   int rounds = 0;
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(effort.patience_ms);
@@ -76,16 +74,33 @@ void expect_only_onednn(Session& session, std::vector<Call>& calls, const Effort
   for (; rounds < effort.runs && (rounds < effort.at_least || std::chrono::steady_clock::now() < end); ++rounds)
     for (Call& call : calls) ok = call.run(session) && ok;
   const auto counts = AllocationCount::stop();
-  ASSERT_TRUE(ok) << what;
-  int64_t onednn = 0;
-  for (const auto& [library, count] : counts)
-    if (is_onednn(library))
-      onednn += count;
-    else
-      ADD_FAILURE() << what << ": " << count << " allocations by " << library;
-  if (say)
-    std::printf("%s: %d rounds of %zu shapes, 0 allocations, %.1f a round inside oneDNN\n", what.c_str(), rounds, calls.size(),
-                static_cast<double>(onednn) / rounds);
+  EXPECT_TRUE(ok);
+  return {counts, rounds};
+}
+
+// Runs the calls in turns. What oneDNN allocates inside, by round; everything else is a failure. On a busy machine one of oneTBB's threads
+// may first take part when counting has begun, and is given its memory then: that happens once, so that one stretch of three has to be free
+// of it.
+void expect_only_onednn(Session& session, std::vector<Call>& calls, const Effort& effort, const std::string& what, bool say = true) {
+  for (int i = 0; i < effort.warm_up; ++i)
+    for (Call& call : calls) ASSERT_TRUE(call.run(session)) << what;
+  std::string ours;
+  for (int stretch = 0; stretch < 3; ++stretch) {
+    const auto [counts, rounds] = count_allocations(session, calls, effort);
+    int64_t onednn = 0;
+    ours.clear();
+    for (const auto& [library, count] : counts)
+      if (is_onednn(library))
+        onednn += count;
+      else
+        ours += std::to_string(count) + " allocations by " + library + "\n";
+    if (!ours.empty()) continue;
+    if (say)
+      std::printf("%s: %d rounds of %zu shapes, 0 allocations, %.1f a round inside oneDNN\n", what.c_str(), rounds, calls.size(),
+                  static_cast<double>(onednn) / rounds);
+    return;
+  }
+  ADD_FAILURE() << what << ": " << ours;
 }
 
 TEST(SteadyState, TheCounterSeesAllocations) {
