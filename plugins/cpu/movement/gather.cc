@@ -239,7 +239,7 @@ constexpr int64_t zero_index = 0, one_index = 1;
 Status gather_gradient(GradientContext& g) {
   const int rank = g.input_type(0).rank, index_rank = g.input_type(1).rank;
   const int64_t axis = g.attributes().i("axis") + (g.attributes().i("axis") < 0 ? rank : 0);
-  GradientValue dy = g.dy(0), extents = shape_of(g, g.x(0));
+  GradientValue dy = g.dy(0);
   if (axis > 0) {
     std::vector<int64_t> to_front, of_data, back(static_cast<size_t>(rank));
     for (int i = 0; i < index_rank; ++i) to_front.push_back(axis + i);
@@ -251,16 +251,20 @@ Status gather_gradient(GradientContext& g) {
     }
     for (size_t i = 0; i < of_data.size(); ++i) back[static_cast<size_t>(of_data[i])] = static_cast<int64_t>(i);
     dy = g.emit("Transpose", {dy}, {{"perm", to_front}});
-    extents = g.emit("Gather", {extents, g.ints(of_data)});
+    const GradientValue extents = g.emit("Gather", {shape_of(g, g.x(0)), g.ints(of_data)});
     const GradientValue zeros = zeros_of(g, extents, dy);
     const GradientValue tuples = g.emit("Unsqueeze", {cast(g, g.x(1), HEDDLE_I64), g.ints({-1})});
     const GradientValue sums = g.emit("ScatterND", {zeros, tuples, dy}, {{"reduction", "add"}});
     g.give(0, g.emit("Transpose", {sums}, {{"perm", back}}));
     return {};
   }
-  const GradientValue indices = index_rank == 1 ? g.x(1) : reshape(g, g.x(1), g.ints({-1}));
-  const GradientValue row = g.emit("Slice", {extents, g.ints({1}), g.ints({INT64_MAX})});
-  g.give_rows(0, indices, index_rank == 1 ? dy : reshape(g, dy, g.emit("Concat", {shape_of(g, indices), row}, {{"axis", 0}})));
+  if (index_rank == 1) {
+    g.give_rows(0, g.x(1), dy);
+    return {};
+  }
+  const GradientValue indices = reshape(g, g.x(1), g.ints({-1}));
+  const GradientValue row = g.emit("Slice", {shape_of(g, g.x(0)), g.ints({1}), g.ints({INT64_MAX})});
+  g.give_rows(0, indices, reshape(g, dy, g.emit("Concat", {shape_of(g, indices), row}, {{"axis", 0}})));
   return {};
 }
 

@@ -150,7 +150,7 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
 heddle_status constant(const heddle_gradient_builder* abi, const heddle_type* type, const void* data, heddle_value_handle* value) {
   const auto shape = shape_from_abi(*type);
   if (!shape.ok()) {
-    builder_of(*abi).set_error(HEDDLE_ERROR_INVALID, "adds " + shape.status().diagnostic().message);
+    builder_of(*abi).set_error(HEDDLE_ERROR_INVALID, fmt::format("adds {}", shape.status().diagnostic().message));
     return HEDDLE_ERROR_INVALID;
   }
   *value = builder_of(*abi).add(Blob::copy_of(static_cast<DType>(type->dtype), *shape, data));
