@@ -1,5 +1,6 @@
 // Order and dependences of the steps: data, control, and the hazards of variables (a reader of one version runs before the step that
-// overwrites it). With commit=late the updates of variables, and what depends on them, form the tail of the plan.
+// overwrites it). With commit=late the updates of variables, and what depends on them, form the tail of the plan; otherwise each is made as
+// soon as it can be, so that what it reads, a gradient, needs no memory any longer.
 #include <algorithm>
 #include <queue>
 #include <tuple>
@@ -113,7 +114,7 @@ std::vector<uint32_t> Orderer::crossings() const {
   return most;
 }
 
-// Kahn's algorithm: everything outside the tail before the tail, fewest crossings first, then lowest position.
+// Kahn's algorithm: everything outside the tail before the tail, fewest crossings first, then updates, then lowest position.
 Status Orderer::sort() {
   const size_t count = draft_.order.size();
   const std::vector<uint32_t> crossed = crossings();
@@ -123,21 +124,24 @@ Status Orderer::sort() {
     list.erase(std::unique(list.begin(), list.end()), list.end());
     for (const uint32_t to : list) ++waiting[to];
   }
-  using Key = std::tuple<char, uint32_t, uint32_t>;
+  using Key = std::tuple<char, uint32_t, bool, uint32_t>;  // tail, crossings, no update, position
+  const auto key = [&](size_t at) {
+    return Key(tail_[at], crossed[at], !updates_variable(net_, net_[draft_.order[at]]), static_cast<uint32_t>(at));
+  };
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i)
-    if (waiting[i] == 0) ready.emplace(tail_[i], crossed[i], static_cast<uint32_t>(i));
+    if (waiting[i] == 0) ready.push(key(i));
   std::vector<NodeId> order;
   std::vector<uint32_t> place(count, UINT32_MAX);
   draft_.tail_begin = UINT32_MAX;
   while (!ready.empty()) {
-    const auto [tail, crossing, at] = ready.top();
+    const auto [tail, crossing, is_other, at] = ready.top();
     ready.pop();
     if (tail && draft_.tail_begin == UINT32_MAX) draft_.tail_begin = static_cast<uint32_t>(order.size());
     place[at] = static_cast<uint32_t>(order.size());
     order.push_back(draft_.order[at]);
     for (const uint32_t next : edges_[at])
-      if (--waiting[next] == 0) ready.emplace(tail_[next], crossed[next], next);
+      if (--waiting[next] == 0) ready.push(key(next));
   }
   if (order.size() != count) {
     for (size_t i = 0; i < count; ++i)

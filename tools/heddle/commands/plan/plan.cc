@@ -56,6 +56,7 @@ Status warn_of_memory(const Runtime& runtime, const PlanInfo::Memory& memory, Re
 Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const PlanArguments& o, Report& report, FileRoles& roles,
                                                   std::vector<std::string>* symbols) {
   HEDDLE_TRY(SessionOptions options, o.session_options());
+  o.commit.apply(options);
   HEDDLE_TRY(const RuntimeOptions runtime_asked, options_of(o, options, report, roles));
   HEDDLE_TRY(const Runtime runtime, Runtime::create(runtime_asked));
   HEDDLE_TRY(Session session, o.choice.open(runtime, file, options));
@@ -83,6 +84,25 @@ Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const
   return plan;
 }
 
+// What a context needs on each device when updates are made late, and early. Nothing, where the net has none.
+Status compare_commits(const PlanInfo& plan, const PlanArguments& o, Report& report, FileRoles& roles) {
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), [](const PlanInfo::Step& step) { return step.updates_variable; })) return {};
+  const bool is_late = o.commit.mode == "late";
+  PlanArguments otherwise = o;
+  otherwise.commit.mode = is_late ? "early" : "late";
+  std::vector<std::string> symbols;
+  HEDDLE_TRY(const auto other, make_plan(o.net, otherwise, report, roles, o.diff.empty() ? nullptr : &symbols));
+  const PlanInfo &late = is_late ? plan : *other, &early = is_late ? *other : plan;
+  const auto peak = [](const PlanInfo::Memory& memory, size_t) { return memory.peak_bytes; };
+  report.json["commit"] = {{"mode", o.commit.mode}, {"late", devices_json(late, peak)}, {"early", devices_json(early, peak)}};
+  std::string text;
+  for (size_t d = 0; d < late.memory.size() && d < early.memory.size(); ++d)
+    text += fmt::format("{}{}: {} late, {} early", d == 0 ? "" : ", ", late.memory[d].device, human_bytes(late.memory[d].peak_bytes),
+                        human_bytes(early.memory[d].peak_bytes));
+  report.say(fmt::format("updates are made {}; peak by --commit, {}", o.commit.mode, text));
+  return {};
+}
+
 Status plan_net(const PlanArguments& o, Report& report) {
   std::vector<std::string> symbols;
   std::vector<std::string>* const used = o.diff.empty() ? nullptr : &symbols;
@@ -106,6 +126,7 @@ Status plan_net(const PlanArguments& o, Report& report) {
     report.print(plan_dot(plan));
   } else {
     report.say_lines(plan_text(plan));
+    HEDDLE_CHECK(compare_commits(plan, o, report, roles));
   }
   if (o.svg.empty()) return {};
   HEDDLE_CHECK(roles.writes("--svg", o.svg));
@@ -119,6 +140,7 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
   app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
   o->declare(app);
+  o->commit.declare(app);
   app.add_flag(fmt::format("--dry{{{}}}", own_description), o->dry,
                "for a device of --device's kind that is not here; --dry=FILE: described by it")
       ->needs(net);
@@ -140,7 +162,7 @@ const Command plan_command = {
     "steps, kernels, layouts, memory; or the offset planner alone",
     "heddle plan resnet50.heddle --svg plan.svg",
     declare_plan,
-    {{"plan", {"steps", "devices", "copies", "host_steps", "reorders", "captured_segments", "stages_ns", "dot", "diff"}},
+    {{"plan", {"steps", "devices", "copies", "host_steps", "reorders", "captured_segments", "stages_ns", "dot", "diff", "commit"}},
      {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
 
 }  // namespace heddle::tool

@@ -1,6 +1,7 @@
 // What `heddle plan` was asked for, and its two halves.
 #pragma once
 
+#include "common/commit_option.h"
 #include "common/net_options.h"
 
 namespace heddle::tool {
@@ -11,6 +12,7 @@ constexpr const char* own_description = "its own";
 struct PlanArguments : NetOptions {
   std::string svg, diff, buffers, capacity, output;
   std::string dry;  // empty: not asked for; `own_description`; or a file
+  CommitOption commit;
   bool dot = false;
   double time_limit_s = 0;
 };

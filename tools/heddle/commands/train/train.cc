@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "commands/train/loss_curve.h"
 #include "commands/train/training_data.h"
+#include "common/commit_option.h"
 #include "common/file_roles.h"
 #include "common/interrupt.h"
 #include "common/limit_options.h"
@@ -31,6 +32,7 @@ struct TrainArguments {
   std::vector<std::string> data, test_data;
   TrainingFlags training;
   LimitOptions limits;
+  CommitOption commit;
   int64_t steps = 0, batch = 32, eval_every = 0, samples = 1024;
   uint64_t seed = 0;
   std::string checkpoint_dir, precision, devices, rendezvous;
@@ -123,6 +125,7 @@ Status Trainer::open() {
   SessionOptions options;
   options.seed = o_.seed;
   options.limits = limits_;
+  o_.commit.apply(options);
   const std::string name = net->name;
   HEDDLE_TRY(runtime_, make_runtime(report_.common));
   HEDDLE_TRY(Session all, runtime_->open(std::vector<Net>(nets_), options));
@@ -313,6 +316,7 @@ Run declare_train(CLI::App& app) {
   app.add_option("-o,--output", o->output, "the file with what was learned")->type_name("NET.heddle");
   o->training.declare(app);
   o->limits.declare(app);
+  o->commit.declare(app);
   app.add_option("--checkpoint-dir", o->checkpoint_dir, "not there yet")->type_name("DIR");
   app.add_flag("--resume", o->resume, "not there yet");
   app.add_option("--accumulate", o->accumulate, "not there yet")->type_name("K");
