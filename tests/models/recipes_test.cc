@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "models/training_form.h"
 #include "models/weights.h"
 #include "weights/safetensors.h"
 
@@ -71,6 +72,31 @@ TEST(Recipes, NamesAreUniqueAndInputsDefined) {
     for (const ValueId input : net->inputs) EXPECT_EQ((*net)[input].type.dims[0], Dim::of(3)) << recipe.name << ": " << (*net)[input].name;
     ASSERT_EQ(net->outputs.size(), 1u);
   }
+}
+
+// The same of training forms, whose trainable variables are the parameters and whose heads are what either net needs.
+TEST(Recipes, TrainingFormsAreWhole) {
+  for (const Recipe& recipe : list()) {
+    if (recipe.labels == Labels::none || std::string(recipe.name) == "encoder") continue;
+    SCOPED_TRACE(recipe.name);
+    const Result<TrainingForm> form = training_form(recipe.name, {});
+    ASSERT_TRUE(form.ok()) << form.status().text();
+    for (const Net* net : {&form->train, &form->test}) {
+      std::set<std::string> names, nodes;
+      for (const Value& value : net->values) EXPECT_TRUE(names.insert(value.name).second) << value.name;
+      for (const Node& node : net->nodes) EXPECT_TRUE(nodes.insert(node.name).second) << node.name;
+      EXPECT_EQ((*net)[net->outputs[0]].name, "loss");
+      for (const ValueId input : net->inputs) EXPECT_EQ((*net)[input].type.dims[0], Dim::named("N"));
+    }
+    int64_t trainable = 0;
+    for (const Variable& variable : form->train.variables)
+      if (variable.trainable) trainable += variable.initial.blob->shape.element_count();
+    EXPECT_EQ(trainable, form->parameters);
+    EXPECT_EQ(form->test.outputs.size(), 3u);
+  }
+  // torchvision's with its auxiliary head.
+  EXPECT_EQ(training_form("inception_v3", {})->parameters, 27161264);
+  EXPECT_EQ(training_form("unet", {}).status().code(), Code::not_implemented);
 }
 
 TEST(Recipes, AreSorted) {

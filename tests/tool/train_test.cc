@@ -207,7 +207,7 @@ TEST(ToolPredictor, RunsWhatWasLearned) {
 }
 
 TEST(ToolModel, TrainingFormsLearn) {
-  for (const char* recipe : {"digits", "lenet"}) {
+  for (const char* recipe : {"digits", "lenet", "lstm_tagger"}) {
     const TemporaryFolder folder;
     const std::string net = (folder / "net.heddle").string();
     const Json model = heddle_json({"model", recipe, "--train", "--optimizer", "adam", "--learning-rate", "0.001", "-o", net});
@@ -218,7 +218,7 @@ TEST(ToolModel, TrainingFormsLearn) {
   const TemporaryFolder folder;
   EXPECT_EQ(codes(heddle_json({"model", "mlp", "--optimizer", "adam", "-o", (folder / "net.heddle").string()}, 2)),
             Words{"invalid-argument"});
-  EXPECT_EQ(codes(heddle_json({"model", "encoder", "--train", "-o", (folder / "net.heddle").string()}, 2)), Words{"not-implemented"});
+  EXPECT_EQ(codes(heddle_json({"model", "unet", "--train", "-o", (folder / "net.heddle").string()}, 2)), Words{"not-implemented"});
 }
 
 }  // namespace

@@ -65,6 +65,16 @@ ValueId embed(LayerBuilder& b, ValueId tokens) {
   return layer_norm(b, "embeddings.norm", net.add1("Add", "embeddings.sum", {word, place}));
 }
 
+// Of the first token's place, as BERT sorts sequences: [batch, length, width] → [batch, 2]
+ValueId classifier(LayerBuilder& b, ValueId x) {
+  NetBuilder& net = b.net();
+  const int64_t place = 0;
+  const ValueId first_place = net.constant("first_place", Blob::copy_of(DType::i64, Shape{}, &place));
+  const ValueId first = net.add1("Gather", "first", {x, first_place}, {{"axis", int64_t{1}}});
+  const ValueId pooled = net.add1("Tanh", "pooler.tanh", {b.dense("pooler.dense", first, width, width)});
+  return b.dense("classifier", pooled, width, 2);
+}
+
 }  // namespace
 
 Net encoder(const RecipeOptions& options) {
@@ -81,7 +91,7 @@ Net encoder(const RecipeOptions& options) {
     const ValueId widened = feed_forward(b, name, x);
     x = layer_norm(b, name + ".norm", net.add1("Add", name + ".sum", {x, widened}));
   }
-  return b.finish(x, "hidden");
+  return options.purpose != Purpose::inference ? b.finish(classifier(b, x), "logits") : b.finish(x, "hidden");
 }
 
 }  // namespace heddle::models

@@ -1,4 +1,4 @@
-// Inception v3 (Szegedy et al., 2015) without its auxiliary head, as torchvision builds it.
+// Inception v3 (Szegedy et al., 2015) as torchvision builds it; its auxiliary head is for training alone.
 #include "models/builders.h"
 #include "models/layers.h"
 
@@ -105,6 +105,15 @@ ValueId stem(LayerBuilder& b) {
   return b.pool("maxpool2", x, Pool::max, 3, 2);
 }
 
+// What learning gets from half-way up: 17 x 17 x 768 → logits
+ValueId auxiliary_head(LayerBuilder& b, ValueId x) {
+  const Block k(b, "AuxLogits", x);
+  x = k.conv("conv0", b.pool("AuxLogits.average_pool", x, Pool::average, 5, 3), ConvSpec::square(768, 128, 1));
+  x = k.conv("conv1", x, ConvSpec::square(128, 768, 5));
+  x = b.net().add1("Flatten", "AuxLogits.flatten", {b.net().add1("GlobalAveragePool", "AuxLogits.avgpool", {x})});
+  return b.linear("AuxLogits.fc", x, 768, 1000);
+}
+
 }  // namespace
 
 Net inception_v3(const RecipeOptions& options) {
@@ -117,10 +126,12 @@ Net inception_v3(const RecipeOptions& options) {
   x = mixed_c({b, "Mixed_6c", x}, 160);
   x = mixed_c({b, "Mixed_6d", x}, 160);
   x = mixed_c({b, "Mixed_6e", x}, 192);
+  const ValueId half_way = x;
   x = reduce_to_8({b, "Mixed_7a", x});
   x = mixed_e({b, "Mixed_7b", x}, 1280);
   x = mixed_e({b, "Mixed_7c", x}, 2048);
-  return b.finish(b.linear("fc", b.global_pool("avgpool", x), 2048, 1000), "logits");
+  const ValueId logits = b.linear("fc", b.global_pool("avgpool", x), 2048, 1000);
+  return b.finish(logits, "logits", options.purpose == Purpose::training ? auxiliary_head(b, half_way) : ValueId());
 }
 
 }  // namespace heddle::models

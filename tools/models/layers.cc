@@ -125,9 +125,13 @@ RecurrentOutputs LayerBuilder::gru(const std::string& name, ValueId x, const Rec
   return recurrent_node("GRU", name, std::move(inputs), spec, {{"linear_before_reset", int64_t{1}}});
 }
 
-Net LayerBuilder::finish(ValueId output, const std::string& name) {
+Net LayerBuilder::finish(ValueId output, const std::string& name, ValueId auxiliary) {
   net_.rename(output, name);
   net_.output(output);
+  if (auxiliary.valid()) {
+    net_.rename(auxiliary, "auxiliary_" + name);
+    net_.output(auxiliary);
+  }
   net_.net().operator_sets.push_back({"", 21});
   return net_.finish();
 }

@@ -81,8 +81,8 @@ class LayerBuilder {
 
   NetBuilder& net() { return net_; }
   int64_t batch() const { return batch_; }
-  // The net with this output, renamed.
-  Net finish(ValueId output, const std::string& name);
+  // The net with this output, renamed, and, where it is valid, another called "auxiliary_<name>".
+  Net finish(ValueId output, const std::string& name, ValueId auxiliary = {});
 
  private:
   ValueId conv_node(const std::string& name, std::vector<ValueId> inputs, const ConvSpec& spec);

@@ -12,20 +12,22 @@ namespace heddle::models {
 namespace {
 
 constexpr Recipe recipes[] = {
-    {"densenet121", "DenseNet-121, images [batch, 3, 224, 224]", densenet121},
-    {"digits", "three convolutions and two layers, images [batch, 1, 8, 8] of digits as scikit-learn has them", digits},
+    {"densenet121", "DenseNet-121, images [batch, 3, 224, 224]", densenet121, Labels::of_samples},
+    {"digits", "three convolutions and two layers, images [batch, 1, 8, 8] of digits as scikit-learn has them", digits, Labels::of_samples},
     {"dlrm", "DLRM: 26 tables of 10,000 x 64, dense features [batch, 13] and 26 bags of indices [batch, 20], without the last sigmoid",
-     dlrm},
-    {"encoder", "12 transformer layers of width 768 with 12 heads (BERT base, post-norm), tokens [batch, 128]", encoder},
-    {"gru_seq2seq", "GRU encoder and decoder with dot-product attention, source [batch, 32] and target tokens [batch, 24]", gru_seq2seq},
-    {"inception_v3", "Inception v3 without its auxiliary head, images [batch, 3, 299, 299]", inception_v3},
-    {"lenet", "LeNet-5 with ReLU and max pooling, images [batch, 1, 28, 28]", lenet},
-    {"lstm_tagger", "two bidirectional LSTM layers of hidden size 256 and 45 tags, tokens [batch, 64]", lstm_tagger},
-    {"mlp", "three fully connected layers, rows [batch, 784]", mlp},
-    {"mobilenet_v2", "MobileNet v2, width 1.0, images [batch, 3, 224, 224]", mobilenet_v2},
-    {"resnet18", "ResNet-18, images [batch, 3, 224, 224]", resnet18},
-    {"resnet50", "ResNet-50 (v1.5: stride in the 3x3 convolution), images [batch, 3, 224, 224]", resnet50},
-    {"unet", "U-Net with batch normalisation, 4 levels from 32 channels on, images [batch, 3, 128, 128]", unet},
+     dlrm, Labels::none},
+    {"encoder", "12 transformer layers of width 768 with 12 heads (BERT base, post-norm), tokens [batch, 128]", encoder,
+     Labels::of_samples},
+    {"gru_seq2seq", "GRU encoder and decoder with dot-product attention, source [batch, 32] and target tokens [batch, 24]", gru_seq2seq,
+     Labels::none},
+    {"inception_v3", "Inception v3 without its auxiliary head, images [batch, 3, 299, 299]", inception_v3, Labels::of_samples},
+    {"lenet", "LeNet-5 with ReLU and max pooling, images [batch, 1, 28, 28]", lenet, Labels::of_samples},
+    {"lstm_tagger", "two bidirectional LSTM layers of hidden size 256 and 45 tags, tokens [batch, 64]", lstm_tagger, Labels::of_elements},
+    {"mlp", "three fully connected layers, rows [batch, 784]", mlp, Labels::of_samples},
+    {"mobilenet_v2", "MobileNet v2, width 1.0, images [batch, 3, 224, 224]", mobilenet_v2, Labels::of_samples},
+    {"resnet18", "ResNet-18, images [batch, 3, 224, 224]", resnet18, Labels::of_samples},
+    {"resnet50", "ResNet-50 (v1.5: stride in the 3x3 convolution), images [batch, 3, 224, 224]", resnet50, Labels::of_samples},
+    {"unet", "U-Net with batch normalisation, 4 levels from 32 channels on, images [batch, 3, 128, 128]", unet, Labels::none},
 };
 constexpr int64_t largest_batch = 65536;
 
@@ -51,18 +53,23 @@ std::span<const Recipe> list() {
   return recipes;
 }
 
-Result<Net> build(const std::string& name, const RecipeOptions& options) {
-  if (options.batch < 1) return Status(Code::invalid_argument, fmt::format("a batch of {}", options.batch), "give 1 or more");
-  if (options.batch > largest_batch)
-    return Status(Code::limit_exceeded, fmt::format("a batch of {} is over {}", options.batch, largest_batch), "give a smaller one");
+Result<Recipe> find(const std::string& name) {
   std::vector<std::string> names;
   for (const Recipe& recipe : recipes) {
-    if (recipe.name == name) return recipe.write(options);
+    if (recipe.name == name) return recipe;
     names.emplace_back(recipe.name);
   }
   const std::string near = suggestion(name, names);
   return Status(Code::unknown_name, fmt::format("there is no recipe {}", quoted(name)),
                 near.empty() ? fmt::format("the recipes are {}", join(names, ", ")) : near);
+}
+
+Result<Net> build(const std::string& name, const RecipeOptions& options) {
+  if (options.batch < 1) return Status(Code::invalid_argument, fmt::format("a batch of {}", options.batch), "give 1 or more");
+  if (options.batch > largest_batch)
+    return Status(Code::limit_exceeded, fmt::format("a batch of {} is over {}", options.batch, largest_batch), "give a smaller one");
+  HEDDLE_TRY(const Recipe recipe, find(name));
+  return recipe.write(options);
 }
 
 Status write_weights(const Net& net, const std::filesystem::path& file) {

@@ -1,4 +1,4 @@
-// The recipes: nets that `heddle model NAME` writes. Inference form, weights seeded, same bytes on every machine.
+// The recipes: nets that `heddle model NAME` writes. Weights are seeded, same bytes on every machine.
 //
 // Images are f32 [batch, channels, height, width], tokens i64 [batch, length]; of several inputs each has the batch first. Convolution,
 // BatchNormalization and Relu are nodes of their own: the compiler folds. Parameter names are those of torchvision and
@@ -15,19 +15,31 @@
 
 namespace heddle::models {
 
+// What a net is written for. To learn and to be tested in it, the encoder has a head that sorts sequences into two classes; inception_v3
+// learns with an auxiliary head, whose logits are a second output.
+enum class Purpose { inference, testing, training };
+
 struct RecipeOptions {
   int64_t batch = 1;  // at least 1
   uint64_t seed = 0;  // of the weights
+  Purpose purpose = Purpose::inference;
 };
+
+// What the labels of a recipe's training form are: none, it has none; the class of each sample; the class of each element of a sequence.
+enum class Labels { none, of_samples, of_elements };
 
 struct Recipe {
   const char* name;
   const char* description;  // one line
   Net (*write)(const RecipeOptions&);
+  Labels labels;
 };
 
 // All recipes, sorted by name.
 std::span<const Recipe> list();
+
+// The recipe of that name. Errors: unknown_name, with nearest names.
+Result<Recipe> find(const std::string& name);
 
 // The net of the recipe. Errors: unknown_name (with nearest names), invalid_argument (batch), limit_exceeded (batch over 65536).
 Result<Net> build(const std::string& name, const RecipeOptions& options);

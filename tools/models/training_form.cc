@@ -20,9 +20,11 @@ bool is_parameter(const Value& value) {
   return value.kind == Value::Kind::constant && value.type.dtype == DType::f32 && value.name.find('.') != std::string::npos;
 }
 
+constexpr float auxiliary_weight = 0.4F;  // Szegedy et al., 2015, as torchvision's training has it
+
 class Form {
  public:
-  explicit Form(Net net) : b_(net.name) { b_.net() = std::move(net); }
+  Form(Net net, Labels labels) : b_(net.name), labels_(labels) { b_.net() = std::move(net); }
 
   Net& net() { return b_.net(); }
 
@@ -85,37 +87,62 @@ class Form {
   }
 
   void add_loss(bool with_accuracy) {
-    DeclaredType labels_type;
-    labels_type.dtype = DType::i64;
-    labels_type.ranked = true;
-    labels_type.dims = {Dim::named("N")};
-    const ValueId logits = net().outputs[0], labels = b_.input("labels", labels_type);
-    const ValueId loss = b_.add1("SoftmaxCrossEntropyLoss", "loss", {logits, labels});
-    if (!with_accuracy) {
-      net().outputs = {loss};
-      return;
+    const std::vector<ValueId> logits = net().outputs;
+    const ValueId labels = b_.input("labels", labels_type());
+    const bool has_parts = logits.size() > 1 && !with_accuracy;
+    ValueId loss = cross_entropy(has_parts ? "main_loss" : "loss", logits[0], labels);
+    if (has_parts) {
+      const ValueId beside = cross_entropy("auxiliary_loss", logits[1], labels);
+      const ValueId part = b_.add1("Mul", "auxiliary_part", {beside, b_.constant_float("auxiliary_weight", auxiliary_weight)});
+      loss = b_.add1("Add", "loss", {loss, part});
     }
-    const ValueId chosen = b_.add1("ArgMax", "chosen", {logits}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+    net().outputs = {loss};
+    if (!with_accuracy) return;
+    const ValueId chosen = b_.add1("ArgMax", "chosen", {logits[0]}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}});
     const ValueId right = b_.add1("Cast", "right", {b_.add1("Equal", "is_right", {chosen, labels})}, {{"to", int64_t{1}}});
-    const ValueId accuracy = b_.add1("ReduceMean", "accuracy", {right}, {{"keepdims", int64_t{0}}});
-    net().outputs = {loss, accuracy, logits};
+    net().outputs.push_back(b_.add1("ReduceMean", "accuracy", {right}, {{"keepdims", int64_t{0}}}));
+    net().outputs.push_back(logits[0]);
   }
 
  private:
+  // Of as many elements as the first input, where each has a label.
+  DeclaredType labels_type() {
+    DeclaredType type;
+    type.dtype = DType::i64;
+    type.ranked = true;
+    type.dims = {Dim::named("N")};
+    if (labels_ == Labels::of_elements) type.dims.push_back(net()[net().inputs[0]].type.dims[1]);
+    return type;
+  }
+  // ONNX's loss has the classes in the second place.
+  ValueId cross_entropy(const std::string& name, ValueId logits, ValueId labels) {
+    if (labels_ == Labels::of_elements)
+      logits = b_.add1("Transpose", name + ".logits", {logits}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    return b_.add1("SoftmaxCrossEntropyLoss", name, {logits, labels});
+  }
+
   NetBuilder b_;
+  const Labels labels_;
 };
 
 }  // namespace
 
-Result<TrainingForm> training_form(const Net& net) {
-  static const std::vector<std::string> have_one = {"densenet121", "digits",       "inception_v3", "lenet",
-                                                    "mlp",         "mobilenet_v2", "resnet18",     "resnet50"};
-  if (std::find(have_one.begin(), have_one.end(), net.name) == have_one.end())
-    return Status(Code::not_implemented, fmt::format("recipe {} has no training form", quoted(net.name)),
+Result<TrainingForm> training_form(const std::string& recipe, const RecipeOptions& options) {
+  HEDDLE_TRY(const Recipe found, find(recipe));
+  if (found.labels == Labels::none) {
+    std::vector<std::string> have_one;
+    for (const Recipe& each : list())
+      if (each.labels != Labels::none) have_one.emplace_back(each.name);
+    return Status(Code::not_implemented, fmt::format("recipe {} has no training form", quoted(recipe)),
                   fmt::format("{} have one", join(have_one, ", ")));
+  }
   TrainingForm made;
   for (const bool trains : {true, false}) {
-    Form form(net);
+    RecipeOptions of = options;
+    of.purpose = trains ? Purpose::training : Purpose::testing;
+    HEDDLE_TRY(Net net, build(recipe, of));
+    if (trains) made.parameters = parameter_count(net);
+    Form form(std::move(net), found.labels);
     form.use_variables();
     form.use_symbol();
     if (trains) form.train_normalisations();

@@ -1,19 +1,21 @@
-// The training form of a recipe that sorts pictures or rows into classes: the same layers over variables, with a loss.
+// The training form of a recipe that sorts samples, or elements of sequences, into classes: the same layers over variables, with a loss.
 #pragma once
 
 #include "heddle/status.h"
+#include "models/recipes.h"
 #include "net/net.h"
 
 namespace heddle::models {
 
 struct TrainingForm {
-  Net train;  // outputs "loss"; batch statistics in normalisations, whose running ones are variables
-  Net test;   // outputs "loss", "accuracy" and the recipe's own; the same variables
+  Net train;               // outputs "loss"; batch statistics in normalisations, whose running ones are variables
+  Net test;                // outputs "loss", "accuracy" and the recipe's own; the same variables
+  int64_t parameters = 0;  // elements of those that learn
 };
 
-// Of `net`, whose one output is logits [batch, classes]: parameters become trainable variables with the content that they have, the batch
-// the symbol N, and labels, i64 [N], an input. The loss is the mean softmax cross entropy. No gradients: derive/training.h adds them.
-// Errors: not_implemented for other nets.
-Result<TrainingForm> training_form(const Net& net);
+// Parameters become trainable variables with the content that they have, the batch the symbol N, and labels, i64 [N] or [N, length], an
+// input. The loss is the mean softmax cross entropy of the logits, and 0.4 of that of the auxiliary ones. No gradients: derive/training.h
+// adds them. Errors: those of build(); not_implemented for recipes without labels.
+Result<TrainingForm> training_form(const std::string& recipe, const RecipeOptions& options);
 
 }  // namespace heddle::models

@@ -20,21 +20,20 @@ struct ModelArguments {
 };
 
 // Two nets over the same variables: one that learns, one that tests.
-Status save_training_form(const Net& net, const ModelArguments& o, Report& report) {
-  HEDDLE_TRY(models::TrainingForm form, models::training_form(net));
+Status save_training_form(const ModelArguments& o, Report& report) {
+  HEDDLE_TRY(models::TrainingForm form, models::training_form(o.name, o.recipe));
   std::vector<Net> nets;
   HEDDLE_TRY(Net trains, o.training.learning(form.train, "loss", report.common));
   nets.push_back(std::move(trains));
   nets.push_back(std::move(form.test));
   HEDDLE_CHECK(save_nets(nets, o.output));
-  const int64_t parameters = models::parameter_count(net);
   report.json["net"] = {{"file", o.output},
                         {"operators", nets[0].nodes.size()},
                         {"inputs", nets[0].inputs.size()},
                         {"outputs", nets[0].outputs.size()},
-                        {"parameters", parameters}};
+                        {"parameters", form.parameters}};
   report.say(fmt::format("{}: nets \"train\" of {} operators and \"test\" of {}, {} parameters", quoted(o.output), nets[0].nodes.size(),
-                         nets[1].nodes.size(), parameters));
+                         nets[1].nodes.size(), form.parameters));
   return {};
 }
 
@@ -54,9 +53,11 @@ Status write_model(const ModelArguments& o, Report& report) {
   FileRoles roles;
   HEDDLE_CHECK(writes_net(roles, o.output));
   if (!o.weights.empty()) HEDDLE_CHECK(roles.writes("--weights", o.weights));
-  HEDDLE_TRY(const Net net, models::build(o.name, o.recipe));
+  models::RecipeOptions recipe = o.recipe;
+  if (o.train) recipe.purpose = models::Purpose::training;
+  HEDDLE_TRY(const Net net, models::build(o.name, recipe));
   if (!o.weights.empty()) HEDDLE_CHECK(models::write_weights(net, o.weights));
-  if (o.train) return save_training_form(net, o, report);
+  if (o.train) return save_training_form(o, report);
   HEDDLE_CHECK(save_net(net, o.output));
   report_net(net, o.output, report);
   return {};
