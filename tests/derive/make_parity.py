@@ -69,6 +69,62 @@ def inception(p, batch):
             "auxiliary": 0.25 * F.cross_entropy(beside, batch["labels"])}
 
 
+def lstm(p, batch):
+    """Two directions over [batch, 5, 3], gates in ONNX's order: input, output, forget, cell."""
+    x = batch["x"].transpose(0, 1)
+    directions = []
+    for d in (0, 1):
+        bias = p["B"][d, :12] + p["B"][d, 12:]
+        h = c = torch.zeros(x.shape[1], 3, dtype=torch.float64)
+        states = []
+        for x_t in x.flip(0) if d else x:
+            i, o, f, g = (x_t @ p["W"][d].T + h @ p["R"][d].T + bias).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            states.append(h)
+        directions.append((torch.stack(states[::-1] if d else states), h))
+    every = torch.stack([y for y, _ in directions], 1).mean(0).transpose(0, 1).flatten(1)
+    last = torch.stack([h for _, h in directions]).transpose(0, 1).flatten(1)
+    return {"loss": F.cross_entropy((every + last) @ p["w"] + p["b"], batch["labels"])}
+
+
+# ResNet-18 with fewer channels: names of its blocks, and channels in and out.
+RESIDUAL_BLOCKS = [(f"layer{stage}.{i}", channels if i else before, channels) for stage, (before, channels) in
+                   enumerate([(2, 2), (2, 3), (3, 4), (4, 4)], 1) for i in (0, 1)]
+
+
+def residual(p, batch):
+    def normalized(name, x):
+        return F.batch_norm(x, p[name + ".mean"], p[name + ".variance"], p[name + ".scale"], p[name + ".bias"], training=True,
+                            momentum=0.1, eps=1e-5)
+
+    x = F.relu(normalized("bn", F.conv2d(batch["x"], p["conv.filter"], padding=1)))
+    for name, before, channels in RESIDUAL_BLOCKS:
+        stride = 1 if before == channels else 2
+        y = F.relu(normalized(name + ".bn1", F.conv2d(x, p[name + ".conv1.filter"], stride=stride, padding=1)))
+        y = normalized(name + ".bn2", F.conv2d(y, p[name + ".conv2.filter"], padding=1))
+        if stride > 1:
+            x = normalized(name + ".bn3", F.conv2d(x, p[name + ".conv3.filter"], stride=stride))
+        x = F.relu(x + y)
+    return {"loss": F.cross_entropy(x.mean((2, 3)) @ p["w"] + p["b"], batch["labels"])}
+
+
+def residual_variables():
+    trainable, fixed = {"conv.filter": (2, 2, 3, 3)}, {}
+
+    def norm(name, channels):
+        trainable.update({name + ".scale": (channels,), name + ".bias": (channels,)})
+        fixed.update({name + ".mean": (channels,), name + ".variance": (channels,)})
+
+    norm("bn", 2)
+    for name, before, channels in RESIDUAL_BLOCKS:
+        filters = [(channels, before, 3, 3), (channels, channels, 3, 3), (channels, before, 1, 1)]
+        for i, shape in enumerate(filters[:2 if before == channels else 3], 1):
+            trainable[f"{name}.conv{i}.filter"] = shape
+            norm(f"{name}.bn{i}", channels)
+    return {**trainable, "w": (4, 3), "b": (3,)}, fixed
+
+
 # By net: its function, shapes of its variables (trainable, then not), of its inputs without the batch (a number: indices below it, of that
 # shape), and the sizes of its batches.
 NETS = {
@@ -86,6 +142,8 @@ NETS = {
                    "average.filter": (2, 2, 1, 1), "average.bias": (2,), "largest.filter": (2, 2, 1, 1), "largest.bias": (2,),
                    "main.filter": (2, 8, 3, 3), "main.bias": (2,), "w": (3, 2), "b": (3,), "beside.w": (3, 8), "beside.b": (3,)}, {},
                   {"x": (2, 6, 6), "labels": (3, ())}, (4, 3)),
+    "lstm": (lstm, {"W": (2, 12, 3), "R": (2, 12, 3), "B": (2, 24), "w": (6, 3), "b": (3,)}, {}, {"x": (5, 3), "labels": (3, ())}, (4, 1)),
+    "residual": (residual, *residual_variables(), {"x": (2, 8, 8), "labels": (3, ())}, (5, 4)),
 }
 
 
@@ -166,7 +224,7 @@ def train(function, run, trainable, fixed, batches):
             scheduler.step()
         for name, loss in losses.items():
             all_losses.setdefault(name, []).append(loss.item())
-    final = {name: value.detach().flatten().tolist() for name, value in {**p, **others}.items() if name != "variance"}
+    final = {name: value.detach().flatten().tolist() for name, value in {**p, **others}.items() if not name.endswith("variance")}
     return {**run, "losses": all_losses, "variables": final}
 
 
@@ -178,7 +236,7 @@ def content(net, generator):
         return torch.randint(int(low * parts), int(high * parts) + 1, shape, generator=generator).double() / parts
 
     def initial(name, shape):
-        scales = name.startswith(("scale", "variance"))
+        scales = name.split(".")[-1].startswith(("scale", "variance"))
         return numbers(shape, 128, 0.5, 1.5) if scales else numbers(shape, 128, -0.6, 0.6)
 
     def batch(size):
@@ -201,6 +259,7 @@ def text(value):
 
 def main():
     FOLDER.mkdir(exist_ok=True)
+    torch.set_num_threads(1)  # nothing here is large enough to be divided
     for number, (net, (function, *_)) in enumerate(NETS.items()):
         trainable, fixed, batches = content(net, torch.Generator().manual_seed(number))
         parts = [f'{{"net":"{net}","made_by":"PyTorch {torch.__version__.split("+")[0]}"', f'"variables":{text({**trainable, **fixed})}',

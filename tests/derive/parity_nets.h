@@ -22,6 +22,8 @@ class ParityNet : public NetBuilder {
     if (name == "embedding") embedding();
     if (name == "transformer") transformer();
     if (name == "inception") inception();
+    if (name == "lstm") lstm();
+    if (name == "residual") residual();
   }
 
  private:
@@ -51,6 +53,18 @@ class ParityNet : public NetBuilder {
     const ValueId hidden = add1("Gemm", "hidden", {x, trainable("w1"), trainable("b1")}, {{"transB", int64_t{1}}});
     const ValueId scores = add1("Gemm", "scores", {add1("Relu", "relu", {hidden}), trainable("w2"), trainable("b2")});
     cross_entropy("loss", scores, labels);
+  }
+
+  // By the batch; the running statistics <name>.mean and <name>.variance move.
+  ValueId normalized_by_batch(const std::string& name, ValueId x) {
+    const ValueId mean = variable(name + ".mean", contents_(name + ".mean"));
+    const ValueId variance = variable(name + ".variance", contents_(name + ".variance"));
+    const std::vector<ValueId> y =
+        add("BatchNormalization", name, {x, trainable(name + ".scale"), trainable(name + ".bias"), mean, variance}, 3,
+            {{"training_mode", int64_t{1}}, {"momentum", 0.9}, {"epsilon", 1e-5}});
+    updates(add1("Assign", name + ".next mean", {mean, y[1]}, {}, "heddle"), mean);
+    updates(add1("Assign", name + ".next variance", {variance, y[2]}, {}, "heddle"), variance);
+    return y[0];
   }
 
   void convolution() {
@@ -123,6 +137,37 @@ class ParityNet : public NetBuilder {
     };
     loss_of("loss", add1("Relu", "main.relu", {convolved("main", joined, {pads, {"strides", Ints{2, 2}}})}), "");
     add1("Mul", "auxiliary", {loss_of("beside", joined, "beside."), number("quarter", 0.25)});
+  }
+
+  void lstm() {
+    const ValueId x = batch("x", DType::f64, {5, 3}), labels = batch("labels", DType::i64, {});
+    const ValueId turned = add1("Transpose", "time first", {x}, {{"perm", Ints{1, 0, 2}}});
+    const std::vector<ValueId> y = add("LSTM", "lstm", {turned, trainable("W"), trainable("R"), trainable("B")}, 2,
+                                       {{"hidden_size", int64_t{3}}, {"direction", std::string("bidirectional")}});
+    const ValueId mean = add1("ReduceMean", "mean", {y[0], constant_ints("time", {0})}, {{"keepdims", int64_t{0}}});
+    const ValueId both = add1("Transpose", "both", {add1("Add", "states", {mean, y[1]})}, {{"perm", Ints{1, 0, 2}}});
+    cross_entropy("loss", add1("Gemm", "scores", {add1("Flatten", "flat", {both}), trainable("w"), trainable("b")}), labels);
+  }
+
+  // ResNet-18 with fewer channels.
+  void residual() {
+    const ValueId input = batch("x", DType::f64, {2, 8, 8}), labels = batch("labels", DType::i64, {});
+    const auto conv = [&](const std::string& name, ValueId x, const std::string& norm, int64_t stride, int64_t pad) {
+      return normalized_by_batch(norm, add1("Conv", name, {x, trainable(name + ".filter")},
+                                            {{"strides", Ints{stride, stride}}, {"pads", Ints{pad, pad, pad, pad}}}));
+    };
+    ValueId x = add1("Relu", "relu", {conv("conv", input, "bn", 1, 1)});
+    for (const int stage : {1, 2, 3, 4})
+      for (const int i : {0, 1}) {
+        const std::string name = "layer" + std::to_string(stage) + "." + std::to_string(i);
+        const bool narrows = i == 0 && (stage == 2 || stage == 3);
+        ValueId y = add1("Relu", name + ".relu1", {conv(name + ".conv1", x, name + ".bn1", narrows ? 2 : 1, 1)});
+        y = conv(name + ".conv2", y, name + ".bn2", 1, 1);
+        if (narrows) x = conv(name + ".conv3", x, name + ".bn3", 2, 0);
+        x = add1("Relu", name + ".relu2", {add1("Add", name + ".sum", {x, y})});
+      }
+    const ValueId flat = add1("Flatten", "flat", {add1("GlobalAveragePool", "pool", {x})});
+    cross_entropy("loss", add1("Gemm", "scores", {flat, trainable("w"), trainable("b")}), labels);
   }
 
   const Contents contents_;
