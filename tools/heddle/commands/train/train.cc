@@ -81,6 +81,8 @@ class Trainer {
   Status save_nets_with_variables();
   Status step(int64_t i);
   Status evaluate(int64_t step);
+  // The test net's outputs of these samples, until the next run.
+  Result<const Context*> test(int64_t first, int64_t count);
   Status log(const Json& line);
   std::optional<double> output(const std::string& name) const;
 
@@ -91,7 +93,9 @@ class Trainer {
   std::optional<Runtime> runtime_;
   std::optional<Session> session_, test_;
   std::optional<TrainingData> data_, test_data_;
+  const SharedMemory memory_;  // of learning and testing, which take turns
   std::optional<Context> context_;
+  std::map<int64_t, Context> test_contexts_;       // by number of samples
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
   std::vector<PortInfo> outputs_;
   std::ofstream log_;
@@ -197,17 +201,30 @@ Status Trainer::step(int64_t i) {
       {{"step", i + 1}, {"loss", number(*loss)}, {"step_ns", static_cast<int64_t>(ns)}, {"learning_rate", rate ? number(*rate) : Json()}});
 }
 
+Result<const Context*> Trainer::test(int64_t first, int64_t count) {
+  const std::vector<TensorView>& samples = test_data_->slice(first, count);
+  auto found = test_contexts_.find(count);
+  if (found == test_contexts_.end()) {
+    HEDDLE_TRY(Context made, test_->prepare_on(memory_, samples));
+    found = test_contexts_.emplace(count, std::move(made)).first;
+  }
+  Context& context = found->second;
+  for (size_t i = 0; i < samples.size(); ++i) HEDDLE_CHECK(context.bind_input(i, samples[i].data));
+  HEDDLE_CHECK(context.run());
+  return &context;
+}
+
 // The means of the test net's numbers over all samples.
 Status Trainer::evaluate(int64_t step) {
   const std::vector<PortInfo> ports = test_->outputs();
   tested_.clear();
   for (int64_t first = 0; first < test_data_->samples(); first += o_.batch) {
     const int64_t count = std::min(o_.batch, test_data_->samples() - first);
-    HEDDLE_TRY(const std::vector<Tensor> outputs, test_->run(test_data_->slice(first, count)), "while testing");
+    HEDDLE_TRY(const Context* const context, test(first, count), "while testing");
     HEDDLE_CHECK(interruption());
     size_t at = 0;
     for (size_t i = 0; i < ports.size(); ++i) {
-      const TensorView view = {outputs[i].dtype(), outputs[i].shape(), const_cast<void*>(outputs[i].data())};
+      const TensorView view = context->output(i);
       if (view.shape.rank() != 0) continue;
       if (first == 0) tested_.emplace_back(ports[i].name, 0);
       tested_[at++].second += element(view, 0) * static_cast<double>(count) / static_cast<double>(test_data_->samples());
@@ -230,7 +247,7 @@ Status Trainer::run() {
     if (!log_) return {Code::file_unwritable, fmt::format("could not open {}", quoted(o_.log)), "look at the folder"};
   }
   report_.step("compiling");
-  HEDDLE_TRY(context_, session_->prepare(data_->batch(0, o_.batch, o_.seed)));
+  HEDDLE_TRY(context_, session_->prepare_on(memory_, data_->batch(0, o_.batch, o_.seed)));
   interruptible_.emplace(&*context_);
   const int64_t between = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, o_.steps / 10);
   for (int64_t i = 0; i < o_.steps; ++i) {

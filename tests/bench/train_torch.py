@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Trains a recipe's training form with PyTorch, from the same weights and data as `heddle train`: losses, time of a step, memory.
+
+    heddle model NAME --train --weights w.safetensors -o net.heddle
+    heddle train net.heddle --steps 20 --batch 8 --threads 2 --data INPUT=x.npy --data labels=labels.npy --log log.jsonl
+    train_torch.py NAME w.safetensors INPUT.npy labels.npy [--steps 20] [--threads 2] [--rate 0.01]
+
+SGD with momentum 0.9, as the training form has it. The arrays are one batch, which every step takes. Beside the losses it prints the median
+time of the steps behind the first three, and how far the process grew beyond parameters, their gradients' place in the optimizer and what
+it had before the first step.
+"""
+import argparse
+import pathlib
+import statistics
+import sys
+import time
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "models"))
+import reference_logits  # noqa: E402
+
+
+class Layers(reference_logits.Layers):
+    """The same with statistics of the batch, which move the running ones, and with modules that are made once."""
+
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.modules = {}
+        for name, tensor in weights.items():
+            tensor.requires_grad_(not name.endswith(("running_mean", "running_var")))
+
+    def norm(self, name, x, epsilon=1e-5):
+        mean, variance = self.parameter(name + ".running_mean"), self.parameter(name + ".running_var")
+        return F.batch_norm(x, mean, variance, self.parameter(name + ".weight"), self.parameter(name + ".bias"), True, 0.1, epsilon)
+
+    def recurrent(self, module, names, gates):
+        if names[0] not in self.modules:
+            self.modules[names[0]] = super().recurrent(module, names, gates)
+        return self.modules[names[0]]
+
+    def trainable(self):
+        replaced = {f"{name}.{part}" for name in self.weights for part in "WRB" if name.endswith(f".{part}") for name in [name[:-2]]}
+        own = [tensor for name, tensor in self.weights.items() if tensor.requires_grad and name not in replaced]
+        return own + [parameter for module in self.modules.values() for parameter in module.parameters()]
+
+
+def encoder(layers, tokens):
+    first = reference_logits.encoder(layers, tokens)[:, 0]
+    return layers.dense("classifier", torch.tanh(layers.dense("pooler.dense", first)))
+
+
+MODELS = {**reference_logits.MODELS, "encoder": encoder}
+
+
+def status(key):
+    for line in open("/proc/self/status"):
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    raise KeyError(key)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", choices=sorted(MODELS))
+    parser.add_argument("weights")
+    parser.add_argument("input")
+    parser.add_argument("labels")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rate", type=float, default=0.01)
+    o = parser.parse_args()
+    torch.set_num_threads(o.threads)
+    x, labels = torch.from_numpy(numpy.load(o.input)), torch.from_numpy(numpy.load(o.labels))
+    layers = Layers(reference_logits.load_safetensors(o.weights))
+    loss_of = lambda: F.cross_entropy(MODELS[o.model](layers, x).flatten(0, -2), labels.flatten())  # noqa: E731
+    if o.model == "lstm_tagger":
+        with torch.no_grad():
+            loss_of()  # makes the modules
+    trainable = layers.trainable()
+    optimizer = torch.optim.SGD(trainable, lr=o.rate, momentum=0.9)
+    before = status("VmRSS")
+    losses, times = [], []
+    for _ in range(o.steps):
+        begin = time.perf_counter()
+        loss = loss_of()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        times.append(time.perf_counter() - begin)
+        losses.append(loss.item())
+    bytes_of = sum(t.numel() * t.element_size() for t in trainable)
+    print("losses", " ".join(f"{loss:.7g}" for loss in losses[:5]))
+    print(f"step {statistics.median(times[3:] or times) * 1e3:.2f} ms, median of {len(times[3:] or times)}")
+    print(f"high water {(status('VmHWM') - before - bytes_of) / 2**20:.1f} MiB beyond what was there and the optimizer's {bytes_of / 2**20:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()
