@@ -11,36 +11,15 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "heddle/derivation.h"
 #include "heddle/status.h"
 #include "net/evaluator.h"
 #include "net/net.h"
 #include "plugin/registry.h"
 
 namespace heddle {
-
-struct DifferentiateOptions {
-  std::vector<std::string> losses;  // names of values
-  // Variables, inputs of the net and other values whose gradients are wanted. Empty: all trainable variables.
-  std::vector<std::string> wanted;
-  // Variables whose gradient is to be a tensor of their shape though rows are taken from them.
-  std::vector<std::string> dense;
-  // Extents of symbols, where the net can't be judged with any (64 and more are tried).
-  std::vector<std::pair<std::string, int64_t>> symbols;
-  bool outputs = false;  // gradients leave the net, in the order of `wanted`
-};
-
-// What became of one that was wanted.
-struct Gradient {
-  std::string of;
-  // Names of values; empty, all of them: no loss depends on it.
-  std::string dense;            // "<of>.gradient"
-  std::string indices, values;  // of rows: "<of>.gradient.values", and what says where they belong; dense is empty then
-  bool any() const { return !dense.empty() || !values.empty(); }
-};
 
 struct DerivedNet {
   Net net;  // resolved

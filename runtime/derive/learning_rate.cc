@@ -1,11 +1,10 @@
-#include "derive/learning_rate.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 #include <vector>
 
 #include "base/text.h"
+#include "heddle/derivation.h"
 #include "net/call_text.h"
 
 namespace heddle {

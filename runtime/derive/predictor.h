@@ -4,19 +4,11 @@
 // the running statistics, StopGradient and ZeroGradient go. Variables stay, with the content that they have.
 #pragma once
 
-#include <string>
-#include <vector>
-
+#include "heddle/derivation.h"
 #include "heddle/status.h"
 #include "net/net.h"
 
 namespace heddle {
-
-struct PredictorOptions {
-  std::vector<std::string> inputs;   // values that will be given; empty: the net's inputs that the outputs need
-  std::vector<std::string> outputs;  // values that will be made
-  std::string name = "predict";
-};
 
 // Errors: unknown_name for what is no value; missing_input, naming an input of the net that the outputs need beside those
 // given; invalid_argument where no output is named, where an input is a variable or of

@@ -6,11 +6,9 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "derive/differentiate.h"
-#include "derive/learning_rate.h"
 
 namespace heddle {
 
@@ -27,17 +25,6 @@ struct Optimizer {
 };
 // All of them: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw.
 const std::vector<Optimizer>& optimizers();
-
-struct TrainingOptions {
-  std::vector<std::string> losses;  // names of values
-  std::string optimizer = "sgd";
-  std::vector<std::pair<std::string, double>> settings;  // of it: {"momentum", 0.9}
-  LearningRate learning_rate;
-  double clip_value = 0;                                 // gradients to [-it, it]; 0: not
-  double clip_norm = 0;                                  // all gradients together to that 2-norm; 0: not
-  std::vector<std::string> dense;                        // as DifferentiateOptions has it
-  std::vector<std::pair<std::string, int64_t>> symbols;  // as DifferentiateOptions has it
-};
 
 // `net` is resolved and has trainable variables. The losses leave the net, and "learning_rate" behind them. Errors: those of
 // differentiate(); unknown_name for an optimizer or setting that is not known; invalid_argument for a net that updates a trainable variable

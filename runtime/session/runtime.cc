@@ -153,6 +153,19 @@ Result<Session> Runtime::open(std::vector<Net>&& nets, const SessionOptions& opt
   return open_loaded(*this, std::move(checked), options);
 }
 
+Result<Session> Runtime::open(const Nets& nets, const SessionOptions& options) const {
+  HEDDLE_CHECK(impl_->made.check());
+  const Nets::State& read = Internals::of(nets);
+  std::vector<LoadedNet> checked;
+  for (const Net& net : read.nets) {
+    HEDDLE_TRY(LoadedNet loaded, check_built(Net(net), options));
+    loaded.path = read.path;
+    loaded.folder = read.folder;
+    checked.push_back(std::move(loaded));
+  }
+  return open_loaded(*this, std::move(checked), options);
+}
+
 Status Runtime::load_plugin(const std::string& path) {
   HEDDLE_CHECK(impl_->made.check());
   return impl_->registry.load(path);

@@ -67,14 +67,13 @@ Status check_sizes(const Net& net, const TensorView* inputs, size_t count, const
   return {};
 }
 
-// In ticks, from now; 0: none.
+}  // namespace
+
 uint64_t deadline_of(const RunOptions& options) {
   RunSettings settings;
   settings.deadline_ns = options.deadline_ns;
   return settings.deadline();
 }
-
-}  // namespace
 
 // ---------------------------------------------------------------- plans
 
@@ -394,51 +393,6 @@ std::vector<std::string> Session::files() const {
     for (const std::string& file : referenced_files(net->net)) add((std::filesystem::path(net->folder) / file).string());
   }
   return files;
-}
-
-std::vector<std::string> Session::variables() const {
-  return impl_->variables->names();
-}
-
-namespace {
-
-Result<size_t> find_variable(const VariableStore& store, const std::string& name) {
-  for (size_t i = 0; i < store.size(); ++i)
-    if (store.name(i) == name) return i;
-  return Status(Code::unknown_name, fmt::format("the session has no variable {}", quoted(name)), suggestion(name, store.names()));
-}
-
-}  // namespace
-
-Result<Tensor> Session::read_variable(const std::string& name, const RunOptions& options) const {
-  HEDDLE_CHECK(impl_->runtime->made.check());
-  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
-  Tensor tensor(impl_->variables->dtype(i), impl_->variables->shape(i));
-  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), Interruption(deadline_of(options))));
-  return tensor;
-}
-
-Status Session::write_variable(const std::string& name, const TensorView& value, const RunOptions& options) {
-  HEDDLE_CHECK(impl_->runtime->made.check());
-  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
-  const DType dtype = impl_->variables->dtype(i);
-  const Shape& shape = impl_->variables->shape(i);
-  if (value.dtype != dtype || value.shape != shape)
-    return {value.dtype != dtype ? Code::dtype_mismatch : Code::shape_mismatch,
-            fmt::format("variable {} is {}{}, the value is {}{}", quoted(name), to_string(dtype), shape.text(), to_string(value.dtype),
-                        value.shape.text())};
-  if (!value.data && value.byte_size() > 0)
-    return {Code::invalid_argument, fmt::format("the value for variable {} has no data", quoted(name)), "give its bytes"};
-  return impl_->variables->write(i, value.data, Interruption(deadline_of(options)));
-}
-
-Status Session::initialize(uint64_t seed, bool overwrite, const RunOptions& options) {
-  HEDDLE_CHECK(impl_->runtime->made.check());
-  return impl_->variables->initialize(seed, overwrite, Interruption(deadline_of(options)));
-}
-
-int64_t Session::variable_bytes() const {
-  return impl_->variables->bytes();
 }
 
 void Session::trim(int64_t keep_bytes) {

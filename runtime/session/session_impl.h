@@ -10,6 +10,7 @@
 #include "compile/prepack.h"
 #include "device/device_manager.h"
 #include "heddle/session.h"
+#include "heddle/training.h"
 #include "memory/workspace.h"
 #include "plugin/registry.h"
 #include "resolve/rule_reader.h"
@@ -144,6 +145,17 @@ struct Context::State {
 // A turn in memory that contexts share. Errors: as Context::State::enter.
 Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until = {});
 
+// When a call with these options has to end, in ticks, from now; 0: never.
+uint64_t deadline_of(const RunOptions& options);
+
+// What Nets are: shared by copies, and replaced by a changed one.
+struct Nets::State {
+  std::vector<Net> nets;
+  std::string path;    // of their file; empty: from memory
+  std::string folder;  // of their weights
+  Limits limits;
+};
+
 // A net that load has just checked, and where it came from.
 struct LoadedNet {
   Net net;
@@ -158,6 +170,7 @@ struct Internals {
   static Session::Impl& of(const Session& session) { return *session.impl_; }
   static Runtime::Impl& of(const Runtime& runtime) { return *runtime.impl_; }
   static const std::shared_ptr<Runtime::Impl>& shared(const Runtime& runtime) { return runtime.impl_; }
+  static const Nets::State& of(const Nets& nets) { return *nets.state_; }
   static const std::shared_ptr<Workspace>& workspace(const SharedMemory& memory) { return memory.workspace_; }
   static Execution& execution(Context& context) { return *context.state_->execution; }
   static Session make(std::shared_ptr<Session::Impl> impl);

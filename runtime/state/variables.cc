@@ -162,13 +162,40 @@ Status VariableStore::read(size_t i, void* destination, const Interruption& unti
 }
 
 Status VariableStore::write(size_t i, const void* source, const Interruption& until) {
-  Entry& e = entries_[i];
   Turns::Hold turn;
   HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
+  overwrite(i, source);
+  return {};
+}
+
+// In a turn alone.
+void VariableStore::overwrite(size_t i, const void* source) {
+  Entry& e = entries_[i];
   if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
   e.torn = false;
   e.trained = true;
   written(i, nullptr);
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const Interruption& until) const {
+  std::vector<std::shared_ptr<const Blob>> copies;
+  std::vector<std::byte*> places;
+  for (const Entry& e : entries_) copies.push_back(Blob::allocate(e.blob->dtype, e.blob->shape, &places.emplace_back()));
+  Turns::Hold turn;  // memory was asked for before: runs that update wait for the copies alone
+  HEDDLE_CHECK(enter(turn, Turns::Use::shared, until));
+  HEDDLE_CHECK(whole());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    HEDDLE_CHECK(freshen(i, nullptr, until));
+    if (copies[i]->bytes > 0) std::memcpy(places[i], entries_[i].data, static_cast<size_t>(copies[i]->bytes));
+  }
+  return copies;
+}
+
+Status VariableStore::replace(std::span<const std::shared_ptr<const Blob>> contents, const Interruption& until) {
+  Turns::Hold turn;
+  HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
+  for (size_t i = 0; i < contents.size(); ++i)
+    if (contents[i]) overwrite(i, contents[i]->data);
   return {};
 }
 

@@ -44,6 +44,12 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status read(size_t i, void* destination, const Interruption& until = {}) const;
   Status write(size_t i, const void* source, const Interruption& until = {});
 
+  // Copies of all of them, as they are at one point between runs. Errors: those of read(); hazard, naming one that is torn.
+  Result<std::vector<std::shared_ptr<const Blob>>> snapshot(const Interruption& until = {}) const;
+  // Writes those whose content is not null, each of its own dtype and shape, in one turn: a run sees all of them or none. Errors: those of
+  // write(), before anything is written.
+  Status replace(std::span<const std::shared_ptr<const Blob>> contents, const Interruption& until = {});
+
   // Beside its bytes on the host a variable has a home on each device whose operators use it; whichever was not written last is stale
   // and is brought up to date when it is needed. Addresses stay as they are. Errors: out_of_memory, device_failed.
   Status make_home(size_t i, const std::shared_ptr<Device>& device);
@@ -94,6 +100,7 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status copy_to_host(const Entry& e, const CopyWait& wait) const;
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
   void fill_all() const;
+  void overwrite(size_t i, const void* source);
   std::vector<Entry> entries_;
   uint64_t seed_ = 0;              // of the first contents
   mutable std::once_flag filled_;  // those that have no content but a rule

@@ -90,6 +90,12 @@ struct RunOptions {
   size_t stream_count = 0;
 };
 
+// Of Session::load_variables: what need not fit. Dtypes and shapes always have to.
+struct LoadVariablesOptions {
+  bool allow_missing = false;  // variables that the file lacks stay as they are
+  bool allow_excess = false;   // tensors that are no variable of the session are left out
+};
+
 // A tensor that owns its bytes. Copies share them; copy_of makes new ones.
 class HEDDLE_API Tensor {
  public:
@@ -222,6 +228,16 @@ class HEDDLE_API Session {
   // the same for any number of threads, and on any device. Errors: hazard, naming a variable that a run or write_variable has written
   // since, unless `overwrite`: what was trained is not lost by mistake; deadline_exceeded; busy.
   Status initialize(uint64_t seed, bool overwrite = false, const RunOptions& options = {});
+  // Writes all variables, of all nets, the state of optimizers and counters of steps among them, to a safetensors file: each under its own
+  // name, with a checksum. They are copied at one point between runs, for which runs that update wait, and written behind it. The file is
+  // replaced as a whole. Errors: file_unwritable; hazard, naming a variable that a failed run left half-updated; invalid_argument (a name
+  // that the format does not have); those of read_variable.
+  Status save_variables(const std::string& path, const RunOptions& options = {}) const;
+  // The reverse: all variables become what the file says, in one turn with runs, which see them before or behind it. Nothing changes when
+  // it gives an error. The whole file is read first. Errors, of all names at once: weights_missing (a variable is not in the file),
+  // unknown_name (no variable of that name), dtype_mismatch, shape_mismatch; file_not_found, file_unreadable, file_truncated, file_corrupt
+  // (also: a checksum that does not fit), duplicate_name, limit_exceeded; those of write_variable.
+  Status load_variables(const std::string& path, const LoadVariablesOptions& what = {}, const RunOptions& options = {});
   int64_t variable_bytes() const;  // of all of them
   // Frees cached plans of all nets with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.
   // Never blocks runs under way.
@@ -271,6 +287,8 @@ class HEDDLE_API Runtime {
   // variables that two nets have in common: dtype_mismatch, shape_mismatch, weights_mismatch.
   Result<Session> open(const std::vector<std::string>& paths, const SessionOptions& options = {}) const;
   Result<Session> open(std::vector<struct Net>&& nets, const SessionOptions& options = {}) const;
+  // The same of nets that were read before, and perhaps made to learn (heddle/training.h); they stay as they are.
+  Result<Session> open(const class Nets& nets, const SessionOptions& options = {}) const;
   // Sessions that are open keep the operators that they had. Errors: as create.
   Status load_plugin(const std::string& path);
   // The plugin's library leaves the process when no session uses it. Errors: unknown_name; busy (kernels or rewrite rules of another plugin

@@ -33,22 +33,24 @@ void TrainingFlags::declare(CLI::App& app) {
 }
 
 Status TrainingFlags::check_not_given(const std::string& why) const {
-  if (!given_.empty()) return {Code::invalid_argument, fmt::format("{}: {}", given_.front(), why), "leave it out, or make a training form with heddle model --train"};
+  if (!given_.empty())
+    return {Code::invalid_argument, fmt::format("{}: {}", given_.front(), why),
+            "leave it out, or make a training form with heddle model --train"};
   return {};
 }
 
-Result<Net> TrainingFlags::learning(const Net& net, const std::string& loss, const CommonOptions& common, const Limits& limits) const {
-  HEDDLE_TRY(TrainingOptions made, options());
-  made.losses = {loss};
+Result<Net> TrainingFlags::learning(const Net& net, const std::string& loss, const CommonOptions& common) const {
+  HEDDLE_TRY(const TrainingOptions made, options(loss));
   Registry plugins;
   HEDDLE_CHECK(load_plugins(plugins, runtime_options(common)));
   const auto registry = plugins.snapshot();
-  HEDDLE_TRY(const Net resolved, resolve(net, registry, limits));
-  return training_net(resolved, registry, *make_registry_evaluator(registry), made, limits);
+  HEDDLE_TRY(const Net resolved, resolve(net, registry));
+  return training_net(resolved, registry, *make_registry_evaluator(registry), made);
 }
 
-Result<TrainingOptions> TrainingFlags::options() const {
+Result<TrainingOptions> TrainingFlags::options(const std::string& loss) const {
   TrainingOptions made;
+  made.losses = {loss};
   made.optimizer = optimizer;
   made.clip_value = clip_value;
   made.dense = dense;

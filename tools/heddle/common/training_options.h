@@ -20,11 +20,12 @@ struct TrainingFlags {
   void declare(CLI::App& app);
   // For a net that they would change nothing of. Errors: invalid_argument, where one of them was given; `why`: "net \"a\" ...".
   Status check_not_given(const std::string& why) const;
+  // What they say, for a net whose value `loss` is to become small. Errors: syntax, invalid_argument.
+  Result<TrainingOptions> options(const std::string& loss) const;
   // `net` with gradients of its value `loss` and updates (derive/training.h). Errors: of the flags; those of resolve and training_net.
-  Result<Net> learning(const Net& net, const std::string& loss, const CommonOptions& common, const Limits& limits = {}) const;
+  Result<Net> learning(const Net& net, const std::string& loss, const CommonOptions& common) const;
 
  private:
-  Result<TrainingOptions> options() const;
   std::vector<std::string> given_;  // flags
 };
 

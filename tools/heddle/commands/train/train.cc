@@ -18,11 +18,9 @@
 #include "common/limit_options.h"
 #include "common/training_options.h"
 #include "common/written_net.h"
-#include "load/load.h"
-#include "load/save.h"
+#include "heddle/training.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
-#include "weights/referenced_files.h"
 
 namespace heddle::tool {
 namespace {
@@ -53,10 +51,6 @@ Status check_not_there(const TrainArguments& o) {
   return {Code::not_implemented, fmt::format("{} does not work yet", option), "leave it out"};
 }
 
-bool learns(const Net& net) {
-  return std::any_of(net.variables.begin(), net.variables.end(), [](const Variable& v) { return v.trainable && v.first != v.last; });
-}
-
 bool is_finite(const TensorView& view) {
   if (view.dtype != DType::f32 && view.dtype != DType::f64) return true;
   for (int64_t i = 0; i < view.shape.element_count(); ++i)
@@ -76,7 +70,7 @@ class Trainer {
   void describe();
 
  private:
-  Net* find(const std::string& name);
+  bool has_net(const std::string& name) const;
   Status check_files();
   Status save_nets_with_variables();
   Status step(int64_t i);
@@ -89,7 +83,7 @@ class Trainer {
   const TrainArguments& o_;
   Report& report_;
   Limits limits_;
-  std::vector<Net> nets_;  // as they are saved
+  std::optional<Nets> nets_;  // as they are saved
   std::optional<Runtime> runtime_;
   std::optional<Session> session_, test_;
   std::optional<TrainingData> data_, test_data_;
@@ -104,37 +98,36 @@ class Trainer {
   double seconds_ = 0;
 };
 
-Net* Trainer::find(const std::string& name) {
-  const auto found = std::find_if(nets_.begin(), nets_.end(), [&](const Net& n) { return n.name == name; });
-  return found == nets_.end() ? nullptr : &*found;
+bool Trainer::has_net(const std::string& name) const {
+  const std::vector<std::string> names = nets_->names();
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Status Trainer::open() {
   HEDDLE_CHECK(check_not_there(o_));
   HEDDLE_TRY(limits_, o_.limits.limits());
-  LoadOptions load;
-  load.limits = limits_;
   report_.step(fmt::format("loading {}", o_.file));
-  HEDDLE_TRY(nets_, load_nets(o_.file, load));
-  const std::string wanted = !o_.net.empty() ? o_.net : nets_.size() == 1 ? nets_[0].name : "train";
-  Net* const net = find(wanted);
-  if (!net)
-    return {Code::unknown_name, fmt::format("{} has no net {}", quoted(o_.file), quoted(wanted)), "choose one of its nets with --net NAME"};
-  if (learns(*net)) {
-    HEDDLE_CHECK(o_.training.check_not_given(fmt::format("net {} says how it learns", quoted(net->name))));
+  HEDDLE_TRY(nets_, Nets::read(o_.file, limits_));
+  const std::vector<std::string> names = nets_->names();
+  const std::string name = !o_.net.empty() ? o_.net : names.size() == 1 ? names[0] : "train";
+  if (!has_net(name))
+    return {Code::unknown_name, fmt::format("{} has no net {}", quoted(o_.file), quoted(name)), "choose one of its nets with --net NAME"};
+  HEDDLE_TRY(runtime_, make_runtime(report_.common));
+  HEDDLE_TRY(const bool learns, nets_->learns(name));
+  if (learns) {
+    HEDDLE_CHECK(o_.training.check_not_given(fmt::format("net {} says how it learns", quoted(name))));
   } else {  // it only has a loss
-    HEDDLE_TRY(*net, o_.training.learning(*net, o_.loss, report_.common, limits_));
+    HEDDLE_TRY(const TrainingOptions how, o_.training.options(o_.loss));
+    HEDDLE_CHECK(nets_->add_training(*runtime_, name, how, name));
   }
   HEDDLE_CHECK(check_files());
   SessionOptions options;
   options.seed = o_.seed;
   options.limits = limits_;
   o_.commit.apply(options);
-  const std::string name = net->name;
-  HEDDLE_TRY(runtime_, make_runtime(report_.common));
-  HEDDLE_TRY(Session all, runtime_->open(std::vector<Net>(nets_), options));
+  HEDDLE_TRY(Session all, runtime_->open(*nets_, options));
   HEDDLE_TRY(session_, all.net(name));
-  if (find(o_.test) && o_.test != name) {
+  if (has_net(o_.test) && o_.test != name) {
     HEDDLE_TRY(test_, all.net(o_.test));
   }
   outputs_ = session_->outputs();
@@ -144,9 +137,7 @@ Status Trainer::open() {
 // Names every file that is read and written, before the first is.
 Status Trainer::check_files() {
   FileRoles roles;
-  roles.reads(o_.file);
-  for (const Net& net : nets_)
-    for (const std::string& weights : referenced_files(net)) roles.reads(std::filesystem::path(o_.file).parent_path() / weights);
+  for (const std::string& file : nets_->files()) roles.reads(file);
   for (const auto* const specs : {&o_.data, &o_.test_data})
     for (const std::string& file : TrainingData::files(*specs)) roles.reads(file);
   if (!o_.log.empty()) HEDDLE_CHECK(roles.writes("--log", o_.log));
@@ -269,22 +260,17 @@ Status Trainer::save() {
 }
 
 Status Trainer::save_nets_with_variables() {
-  std::map<std::string, std::shared_ptr<const Blob>> contents;
-  for (const std::string& name : session_->variables()) {
+  const std::vector<std::string> variables = session_->variables();
+  for (const std::string& name : variables) {
     HEDDLE_TRY(const Tensor value, session_->read_variable(name));
-    const TensorView view = {value.dtype(), value.shape(), const_cast<void*>(value.data())};
-    if (!is_finite(view))
+    if (!is_finite(value.view()))
       return {Code::numerics,
               fmt::format("variable {} holds what is no number, after {} steps: nothing is saved", quoted(name), losses_.size()),
               "take a smaller learning rate, or clip gradients"};
-    contents[name] = Blob::copy_of(value.dtype(), value.shape(), value.data());
   }
-  for (Net& net : nets_)
-    for (Variable& variable : net.variables) variable.initial = {contents.at(variable.name), {}};
-  SaveOptions options;
-  options.limits = limits_;
-  HEDDLE_CHECK(save_nets(nets_, o_.output, options));
-  report_.say(fmt::format("{}: {} nets, {} variables", quoted(o_.output), nets_.size(), contents.size()));
+  HEDDLE_CHECK(nets_->take_variables(*session_));
+  HEDDLE_CHECK(nets_->write(o_.output));
+  report_.say(fmt::format("{}: {} nets, {} variables", quoted(o_.output), nets_->names().size(), variables.size()));
   return {};
 }
 

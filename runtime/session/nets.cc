@@ -1,0 +1,182 @@
+// Nets that are not open yet: what they are made of, and what is made of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "base/findings.h"
+#include "base/text.h"
+#include "derive/predictor.h"
+#include "derive/training.h"
+#include "infer/registry_evaluator.h"
+#include "load/load.h"
+#include "load/save.h"
+#include "load/structure.h"
+#include "resolve/resolve.h"
+#include "session/session_impl.h"
+#include "weights/referenced_files.h"
+
+namespace heddle {
+namespace {
+
+LoadOptions load_options(const Limits& limits) {
+  LoadOptions options;
+  options.limits = limits;
+  return options;
+}
+
+std::vector<std::string> names_of(const std::vector<Net>& nets) {
+  std::vector<std::string> names;
+  for (const Net& net : nets) names.push_back(net.name);
+  return names;
+}
+
+Result<const Net*> find_net(const std::vector<Net>& nets, const std::string& name) {
+  for (const Net& net : nets)
+    if (net.name == name) return &net;
+  return Status(Code::unknown_name, fmt::format("there is no net {}", quoted(name)), suggestion(name, names_of(nets)));
+}
+
+bool is_trained(const Net& net) {
+  return std::any_of(net.variables.begin(), net.variables.end(), [](const Variable& v) { return v.trainable && v.first != v.last; });
+}
+
+// A net whose operators are those of a runtime, and what computes with them.
+struct ResolvedNet {
+  std::shared_ptr<const RegistrySnapshot> registry;
+  std::unique_ptr<Evaluator> evaluator;
+  Net net;
+};
+Result<ResolvedNet> resolved(const Runtime& runtime, const std::vector<Net>& nets, const std::string& name, const Limits& limits) {
+  Runtime::Impl& from = Internals::of(runtime);
+  HEDDLE_CHECK(from.made.check());
+  HEDDLE_TRY(const Net* const net, find_net(nets, name));
+  ResolvedNet made;
+  made.registry = from.registry.snapshot();
+  made.evaluator = make_registry_evaluator(made.registry);
+  HEDDLE_TRY(made.net, resolve(*net, made.registry, limits));
+  return made;
+}
+
+}  // namespace
+
+Result<Nets> Nets::read(const std::string& path, const Limits& limits) {
+  HEDDLE_TRY(std::vector<Net> nets, load_nets(path, load_options(limits)));
+  return Nets(std::make_shared<const State>(State{std::move(nets), path, std::filesystem::path(path).parent_path().string(), limits}));
+}
+
+Result<Nets> Nets::read_bytes(const void* bytes, size_t size, const std::string& folder, const Limits& limits) {
+  HEDDLE_TRY(std::vector<Net> nets, load_nets_bytes({static_cast<const std::byte*>(bytes), size}, folder, load_options(limits)));
+  return Nets(std::make_shared<const State>(State{std::move(nets), {}, folder, limits}));
+}
+
+Result<Nets> Nets::of(std::vector<Net>&& nets, const Limits& limits) {
+  for (const Net& net : nets) HEDDLE_CHECK(check_whole_net(net, limits));
+  return Nets(std::make_shared<const State>(State{std::move(nets), {}, {}, limits}));
+}
+
+std::vector<std::string> Nets::names() const {
+  return names_of(state_->nets);
+}
+
+std::vector<std::string> Nets::files() const {
+  std::vector<std::string> files;
+  if (!state_->path.empty()) files.push_back(state_->path);
+  for (const Net& net : state_->nets)
+    for (const std::string& weights : referenced_files(net)) {
+      const std::string file = (std::filesystem::path(state_->folder) / weights).string();
+      if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+    }
+  return files;
+}
+
+Result<bool> Nets::learns(const std::string& net) const {
+  HEDDLE_TRY(const Net* const found, find_net(state_->nets, net));
+  return is_trained(*found);
+}
+
+// In the place of the one of its name, else last.
+void Nets::put(Net&& net) {
+  State changed = *state_;
+  const auto same = std::find_if(changed.nets.begin(), changed.nets.end(), [&](const Net& n) { return n.name == net.name; });
+  if (same == changed.nets.end())
+    changed.nets.push_back(std::move(net));
+  else
+    *same = std::move(net);
+  state_ = std::make_shared<const State>(std::move(changed));
+}
+
+Status Nets::add_training(const Runtime& runtime, const std::string& of, const TrainingOptions& options, const std::string& as) {
+  HEDDLE_TRY(const ResolvedNet base, resolved(runtime, state_->nets, of, state_->limits));
+  HEDDLE_TRY(Net made, training_net(base.net, base.registry, *base.evaluator, options, state_->limits));
+  made.name = as;
+  put(std::move(made));
+  return {};
+}
+
+Result<std::vector<Gradient>> Nets::add_gradients(const Runtime& runtime, const std::string& of, const DifferentiateOptions& options,
+                                                  const std::string& as) {
+  HEDDLE_TRY(const ResolvedNet base, resolved(runtime, state_->nets, of, state_->limits));
+  HEDDLE_TRY(DerivedNet made, differentiate(base.net, base.registry, *base.evaluator, options, state_->limits));
+  made.net.name = as;
+  put(std::move(made.net));
+  return std::move(made.gradients);
+}
+
+Status Nets::add_predictor(const std::string& of, const PredictorOptions& options) {
+  HEDDLE_TRY(const Net* const net, find_net(state_->nets, of));
+  HEDDLE_TRY(Net made, predictor(*net, options));
+  put(std::move(made));
+  return {};
+}
+
+Result<Nets> Nets::only(const std::vector<std::string>& names) const {
+  if (names.empty()) return Status(Code::invalid_argument, "no net was named", "name those that are wanted");
+  State chosen = *state_;
+  chosen.nets.clear();
+  for (const std::string& name : names) {
+    HEDDLE_TRY(const Net* const net, find_net(state_->nets, name));
+    chosen.nets.push_back(*net);
+  }
+  return Nets(std::make_shared<const State>(std::move(chosen)));
+}
+
+Status Nets::take_variables(const Session& session, const RunOptions& options) {
+  const Session::Impl& from = Internals::of(session);
+  HEDDLE_CHECK(from.runtime->made.check());
+  HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, from.variables->snapshot(Interruption(deadline_of(options))));
+  std::map<std::string_view, const std::shared_ptr<const Blob>*> by_name;
+  for (size_t i = 0; i < contents.size(); ++i) by_name.emplace(from.variables->name(i), &contents[i]);
+  Findings findings;
+  State changed = *state_;
+  for (Net& net : changed.nets)
+    for (Variable& variable : net.variables) {
+      const auto found = by_name.find(variable.name);
+      if (found == by_name.end()) {
+        findings.add(Status(Code::unknown_name, fmt::format("the session has no variable {}", quoted(variable.name)),
+                            "take them from a session of these nets")
+                         .in_net(net.name));
+        continue;
+      }
+      const std::shared_ptr<const Blob>& content = *found->second;
+      if (content->dtype != variable.type.dtype || variable.type.fixed_shape() != content->shape)
+        findings.add(Status(content->dtype != variable.type.dtype ? Code::dtype_mismatch : Code::shape_mismatch,
+                            fmt::format("variable {} is {}{} in the session, and another in the net", quoted(variable.name),
+                                        to_string(content->dtype), content->shape.text()),
+                            "take them from a session of these nets")
+                         .in_net(net.name));
+      variable.initial = {content, {}};
+    }
+  HEDDLE_CHECK(findings.status());
+  state_ = std::make_shared<const State>(std::move(changed));
+  return {};
+}
+
+Status Nets::write(const std::string& path) const {
+  SaveOptions options;
+  options.limits = state_->limits;
+  return save_nets(state_->nets, path, options);
+}
+
+}  // namespace heddle

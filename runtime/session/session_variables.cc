@@ -1,0 +1,65 @@
+// The variables of a session: read and written one by one, or all of them with a file.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "session/session_impl.h"
+#include "state/variables_file.h"
+
+namespace heddle {
+
+std::vector<std::string> Session::variables() const {
+  return impl_->variables->names();
+}
+
+namespace {
+
+Result<size_t> find_variable(const VariableStore& store, const std::string& name) {
+  for (size_t i = 0; i < store.size(); ++i)
+    if (store.name(i) == name) return i;
+  return Status(Code::unknown_name, fmt::format("the session has no variable {}", quoted(name)), suggestion(name, store.names()));
+}
+
+}  // namespace
+
+Result<Tensor> Session::read_variable(const std::string& name, const RunOptions& options) const {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
+  Tensor tensor(impl_->variables->dtype(i), impl_->variables->shape(i));
+  HEDDLE_CHECK(impl_->variables->read(i, tensor.data(), Interruption(deadline_of(options))));
+  return tensor;
+}
+
+Status Session::write_variable(const std::string& name, const TensorView& value, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
+  const DType dtype = impl_->variables->dtype(i);
+  const Shape& shape = impl_->variables->shape(i);
+  if (value.dtype != dtype || value.shape != shape)
+    return {value.dtype != dtype ? Code::dtype_mismatch : Code::shape_mismatch,
+            fmt::format("variable {} is {}{}, the value is {}{}", quoted(name), to_string(dtype), shape.text(), to_string(value.dtype),
+                        value.shape.text())};
+  if (!value.data && value.byte_size() > 0)
+    return {Code::invalid_argument, fmt::format("the value for variable {} has no data", quoted(name)), "give its bytes"};
+  return impl_->variables->write(i, value.data, Interruption(deadline_of(options)));
+}
+
+Status Session::initialize(uint64_t seed, bool overwrite, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  return impl_->variables->initialize(seed, overwrite, Interruption(deadline_of(options)));
+}
+
+int64_t Session::variable_bytes() const {
+  return impl_->variables->bytes();
+}
+
+Status Session::save_variables(const std::string& path, const RunOptions& options) const {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  return heddle::save_variables(*impl_->variables, path, Interruption(deadline_of(options)));
+}
+
+Status Session::load_variables(const std::string& path, const LoadVariablesOptions& what, const RunOptions& options) {
+  HEDDLE_CHECK(impl_->runtime->made.check());
+  return heddle::load_variables(*impl_->variables, path, what, impl_->options.limits, Interruption(deadline_of(options)));
+}
+
+}  // namespace heddle
