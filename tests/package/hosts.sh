@@ -20,8 +20,20 @@ for seen in '^plan: [0-9]* steps, peak [0-9]* bytes' '^  at its fullest [0-9]* b
     exit 1
   }
 done
-for host in classify frame_loop look; do
-  if "$work/build/$host" "$work/no_such.json" 2>"$work/error"; then
+"$work/build/train" "$work/points.json" "$work/predictor.heddle" >"$work/trained"
+for seen in '^step 500: loss 0\.[0-9]*, accuracy 0\.[89]' '^step 2000: loss 0\.[0-9]*, accuracy \(0\.9[5-9]\|1\)' \
+  '^saved and loaded: accuracy \(0\.9[5-9]\|1\)[0-9.]*, 19 variables$' '^(0.6, 0.2) lies in the ring$' '^(0.1, 0.1) lies outside the ring$'; do
+  grep -q "$seen" "$work/trained" || {
+    echo "train: no line like $seen in"
+    cat "$work/trained"
+    exit 1
+  }
+done
+"$prefix/bin/heddle" check "$work/predictor.heddle" --symbol N=2
+for host in classify frame_loop look train; do
+  other=()
+  [ "$host" = train ] && other=("$work/none.heddle")
+  if "$work/build/$host" "$work/no_such.json" "${other[@]}" 2>"$work/error"; then
     echo "$host: a missing net was opened"
     exit 1
   fi
