@@ -1,6 +1,6 @@
 #!/bin/bash
-# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels |
-#               --architectures]
+# tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread |
+#               --mutants | --kernels | --architectures]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -22,6 +22,8 @@
 # --kernels       25 (or --cases) bugs, planted by seed into the kernels of a copy of the CPU plugin, one by one: how many of them the conformance suite
 #                 finds, and those that it does not (tests/conformance/planted.py).
 # --architectures every generated CUDA source with NVRTC for sm_80 and sm_100, beside sm_90 of the tests (tests/cuda/nvrtc_test.cc). Needs NVRTC, no GPU.
+# --training      one thread trains beside four that test and one that saves, for 60 s (or --seconds; tests/session/trainer_and_evaluators_test.cc); then
+#                 10,000 steps, behind each hundred of which the process holds what it held, and the allocations of 1,000 (tests/steady_state).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,7 +37,7 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --spread | --mutants | --kernels | --architectures) what=${1#--}; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures) what=${1#--}; shift ;;
     *) sed -n '2,3p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
@@ -83,6 +85,13 @@ case $what in
     cmake --preset dev
     cmake --build --preset dev --target heddle_steady_state_tests cpu
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests
+    ;;
+  training)
+    tools/install_packages.sh
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_session_tests heddle_steady_state_tests cpu
+    HEDDLE_TRAINER_SECONDS="${seconds:-60}" build/dev/bin/heddle_session_tests --gtest_filter='TrainerAndEvaluators.*'
+    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests --gtest_filter='SteadyState.*Training*'
     ;;
   waits)
     tools/install_packages.sh libbenchmark-dev

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ Range ranges[most_libraries];
 int range_count = 0;
 std::atomic<int64_t> counts[most_libraries + 1];
 std::atomic<bool> counting{false};
+std::atomic<int64_t> live_bytes{0};
 
 int add_range(dl_phdr_info* info, size_t, void*) {
   if (range_count == most_libraries) return 1;
@@ -58,7 +60,21 @@ void note(const void* caller) {
   counts[most_libraries].fetch_add(1, std::memory_order_relaxed);
 }
 
+void* made(void* memory) {
+  if (memory) live_bytes.fetch_add(static_cast<int64_t>(::malloc_usable_size(memory)), std::memory_order_relaxed);
+  return memory;
+}
+
+void release(void* memory) {
+  if (memory) live_bytes.fetch_sub(static_cast<int64_t>(::malloc_usable_size(memory)), std::memory_order_relaxed);
+  __libc_free(memory);
+}
+
 }  // namespace
+
+int64_t live_heap_bytes() {
+  return live_bytes;
+}
 
 void AllocationCount::start() {
   range_count = 0;
@@ -79,63 +95,76 @@ std::map<std::string, int64_t> AllocationCount::stop() {
 }  // namespace heddle
 
 #define CALLER __builtin_return_address(0)
+using heddle::made;
+using heddle::note;
+using heddle::release;
 extern "C" {
 void* malloc(size_t n) {
-  heddle::note(CALLER);
-  return __libc_malloc(n);
+  note(CALLER);
+  return made(__libc_malloc(n));
 }
 void* calloc(size_t a, size_t b) {
-  heddle::note(CALLER);
-  return __libc_calloc(a, b);
+  note(CALLER);
+  return made(__libc_calloc(a, b));
 }
 void* realloc(void* p, size_t n) {
-  heddle::note(CALLER);
-  return __libc_realloc(p, n);
+  note(CALLER);
+  const size_t before = p ? ::malloc_usable_size(p) : 0;
+  void* const moved = __libc_realloc(p, n);
+  if (moved || n == 0) heddle::live_bytes.fetch_sub(static_cast<int64_t>(before), std::memory_order_relaxed);
+  return made(moved);
 }
 void* aligned_alloc(size_t a, size_t n) {
-  heddle::note(CALLER);
-  return __libc_memalign(a, n);
+  note(CALLER);
+  return made(__libc_memalign(a, n));
+}
+void* memalign(size_t a, size_t n) {
+  note(CALLER);
+  return made(__libc_memalign(a, n));
 }
 int posix_memalign(void** p, size_t a, size_t n) {
-  heddle::note(CALLER);
-  *p = __libc_memalign(a, n);
+  note(CALLER);
+  *p = made(__libc_memalign(a, n));
   return *p ? 0 : 12;
 }
+void free(void* p) {
+  release(p);
+}
 void* mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
-  heddle::note(CALLER);
+  note(CALLER);
   return reinterpret_cast<void*>(::syscall(SYS_mmap, address, length, protection, flags, fd, offset));
 }
 }
 void* operator new(size_t n) {
-  heddle::note(CALLER);
-  if (void* p = __libc_malloc(n)) return p;
+  note(CALLER);
+  if (void* p = made(__libc_malloc(n))) return p;
   throw std::bad_alloc();
 }
 void* operator new(size_t n, std::align_val_t a) {
-  heddle::note(CALLER);
-  if (void* p = __libc_memalign(static_cast<size_t>(a), n)) return p;
+  note(CALLER);
+  if (void* p = made(__libc_memalign(static_cast<size_t>(a), n))) return p;
   throw std::bad_alloc();
 }
 void* operator new[](size_t n) {
-  heddle::note(CALLER);
-  if (void* p = __libc_malloc(n)) return p;
+  note(CALLER);
+  if (void* p = made(__libc_malloc(n))) return p;
   throw std::bad_alloc();
 }
 void operator delete(void* p) noexcept {
-  __libc_free(p);
+  release(p);
 }
 void operator delete(void* p, size_t) noexcept {
-  __libc_free(p);
+  release(p);
 }
 void operator delete[](void* p) noexcept {
-  __libc_free(p);
+  release(p);
 }
 void operator delete[](void* p, size_t) noexcept {
-  __libc_free(p);
+  release(p);
 }
 void operator delete(void* p, std::align_val_t) noexcept {
-  __libc_free(p);
+  release(p);
 }
 void operator delete(void* p, size_t, std::align_val_t) noexcept {
-  __libc_free(p);
+  release(p);
 }

@@ -4,7 +4,6 @@
 // HEDDLE_LONG_TESTS=1 counts 1,000 runs of each net, large ones too (tools/soak.sh --steady; most of an hour).
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -18,90 +17,14 @@
 #include "onnx/import.h"
 #include "onnx/tensors/tensor_proto.h"
 #include "small_nets.h"
+#include "steady_calls.h"
 
 namespace heddle {
 namespace {
 
 using namespace testing_nets;
+using namespace testing_steady;
 namespace fs = std::filesystem;
-
-const bool long_tests = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
-
-// The inputs of one call of Session::run and memory for its outputs.
-struct Call {
-  std::vector<TensorView> inputs, outputs;
-  std::vector<std::shared_ptr<const Blob>> owners;
-
-  void add_input(std::shared_ptr<const Blob> content) {
-    inputs.push_back({content->dtype, content->shape, const_cast<std::byte*>(content->data)});
-    owners.push_back(std::move(content));
-  }
-  // Places for what the first run gives.
-  Status allocate_outputs(Session& session) {
-    HEDDLE_TRY(const std::vector<Tensor> results, session.run(inputs));
-    for (const Tensor& result : results) {
-      std::byte* data = nullptr;
-      owners.push_back(Blob::allocate(result.dtype(), result.shape(), &data));
-      outputs.push_back({result.dtype(), result.shape(), data});
-    }
-    return {};
-  }
-  bool run(Session& session) { return session.run(inputs.data(), inputs.size(), outputs.data(), outputs.size()).ok(); }
-};
-
-// How many rounds are run before and while allocations are counted. Counting ends early, but not before `at_least`, when it takes longer
-// than `patience_ms`.
-struct Effort {
-  int warm_up = 30;
-  int runs = 1000;
-  int at_least = 1000;
-  int patience_ms = 0;
-};
-
-// The loader allocates the thread-local variables of oneDNN and libgomp when a thread first calls them; no library of ours has any. Only
-// oneDNN uses libgomp.
-bool is_onednn(const std::string& library) {
-  const auto from = [&](const char* name) { return library.find(name) != std::string::npos; };
-  return from("dnnl") || from("libgomp") || from("ld-linux");
-}
-
-// Allocations by library while the calls are run in turns; how many rounds that were.
-std::pair<std::map<std::string, int64_t>, int> count_allocations(Session& session, std::vector<Call>& calls, const Effort& effort) {
-  bool ok = true;
-  int rounds = 0;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(effort.patience_ms);
-  AllocationCount::start();
-  for (; rounds < effort.runs && (rounds < effort.at_least || std::chrono::steady_clock::now() < end); ++rounds)
-    for (Call& call : calls) ok = call.run(session) && ok;
-  const auto counts = AllocationCount::stop();
-  EXPECT_TRUE(ok);
-  return {counts, rounds};
-}
-
-// Runs the calls in turns. What oneDNN allocates inside, by round; everything else is a failure. On a busy machine one of oneTBB's threads
-// may first take part when counting has begun, and is given its memory then: that happens once, so that one stretch of three has to be free
-// of it.
-void expect_only_onednn(Session& session, std::vector<Call>& calls, const Effort& effort, const std::string& what, bool say = true) {
-  for (int i = 0; i < effort.warm_up; ++i)
-    for (Call& call : calls) ASSERT_TRUE(call.run(session)) << what;
-  std::string ours;
-  for (int stretch = 0; stretch < 3; ++stretch) {
-    const auto [counts, rounds] = count_allocations(session, calls, effort);
-    int64_t onednn = 0;
-    ours.clear();
-    for (const auto& [library, count] : counts)
-      if (is_onednn(library))
-        onednn += count;
-      else
-        ours += std::to_string(count) + " allocations by " + library + "\n";
-    if (!ours.empty()) continue;
-    if (say)
-      std::printf("%s: %d rounds of %zu shapes, 0 allocations, %.1f a round inside oneDNN\n", what.c_str(), rounds, calls.size(),
-                  static_cast<double>(onednn) / rounds);
-    return;
-  }
-  ADD_FAILURE() << what << ": " << ours;
-}
 
 TEST(SteadyState, TheCounterSeesAllocations) {
   AllocationCount::start();

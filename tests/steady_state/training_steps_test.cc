@@ -1,0 +1,134 @@
+// Steps of training after the first ones: nothing of ours allocates, and what the process holds stays as it is.
+//
+// HEDDLE_LONG_TESTS=1 makes the long training 10,000 steps long (tools/soak.sh --training).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+
+#include "heddle/training.h"
+#include "load/temporary_folder.h"
+#include "models/training_form.h"
+#include "small_nets.h"
+#include "steady_calls.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_nets;
+using namespace testing_steady;
+
+// "train", which learns with `optimizer`, and "test".
+Session open_training(const Runtime& r, const std::string& recipe, const char* optimizer) {
+  auto form = models::training_form(recipe, {});
+  EXPECT_TRUE(form.ok()) << form.status().text();
+  std::vector<Net> both;
+  both.push_back(std::move(form->train));
+  both.push_back(std::move(form->test));
+  auto nets = Nets::of(std::move(both));
+  EXPECT_TRUE(nets.ok()) << nets.status().text();
+  TrainingOptions options;
+  options.losses = {"loss"};
+  options.optimizer = optimizer;
+  options.learning_rate = *LearningRate::parse(0.001, "cosine(100000)", 10);
+  options.clip_norm = 10;
+  const Status added = nets->add_training(r, "train", options, "train");
+  EXPECT_TRUE(added.ok()) << added.text();
+  auto session = r.open(*nets);
+  EXPECT_TRUE(session.ok()) << session.status().text();
+  return *session;
+}
+
+// A batch of numbers and labels, with memory for what comes out.
+Call batch_for(Session& session, int64_t samples) {
+  Call call;
+  for (const PortInfo& port : session.inputs()) {
+    Shape shape = port.shape;
+    shape[0] = samples;
+    std::vector<int64_t> labels;
+    for (int64_t i = 0; i < samples; ++i) labels.push_back(i % 10);
+    call.add_input(port.dtype == DType::i64 ? Blob::copy_of(DType::i64, shape, labels.data()) : blob(shape, -1.0F, 0.02F));
+  }
+  const Status status = call.allocate_outputs(session);
+  EXPECT_TRUE(status.ok()) << status.text();
+  return call;
+}
+
+TEST(SteadyState, TrainingSteps) {
+  for (const char* recipe : {"lenet", "mlp"})
+    for (const char* optimizer : {"sgd", "momentum", "adagrad", "rmsprop", "adam"})
+      for (const int threads : {1, 2}) {
+        const Runtime r = runtime(threads);
+        Session train = *open_training(r, recipe, optimizer).net("train");
+        std::vector<Call> calls;
+        for (const int64_t samples : {1, 3}) calls.push_back(batch_for(train, samples));
+        const Effort effort = long_tests ? Effort{} : Effort{.warm_up = 30, .runs = 100, .at_least = 100};
+        expect_only_onednn(train, calls, effort, std::string(recipe) + " by " + optimizer + ", " + std::to_string(threads) + " threads");
+      }
+}
+
+int64_t entries_of(const char* folder) {
+  const auto entries = std::filesystem::directory_iterator(folder);
+  return std::distance(begin(entries), end(entries));
+}
+
+// What the process holds.
+struct Holdings {
+  int64_t bytes = live_heap_bytes(), threads = entries_of("/proc/self/task"), descriptors = entries_of("/proc/self/fd");
+  friend bool operator==(const Holdings&, const Holdings&) = default;
+};
+
+// Behind every 100 steps the net is tested and its variables are saved, as programs do, and what the process holds is what it held before.
+// As above, one of oneTBB's threads may come late and is given its memory then: what is held may change once where there are several.
+void train_for_long(int threads) {
+  const int stretches = long_tests ? 100 : 10;
+  const testing::TemporaryFolder folder;
+  const std::string file = (folder / "variables").string();
+  const Runtime r = runtime(threads);
+  Session train = *open_training(r, "lenet", "adam").net("train"), test = *train.net("test");
+  Call step = batch_for(train, 4), evaluation = batch_for(test, 10);
+  std::vector<Holdings> held;
+  held.reserve(static_cast<size_t>(stretches) + 1);
+  for (int stretch = 0; stretch <= stretches; ++stretch) {
+    bool ok = true;
+    for (int i = 0; i < 100; ++i) ok = step.run(train) && ok;
+    ASSERT_TRUE(ok && evaluation.run(test)) << "in stretch " << stretch;
+    const Status saved = train.save_variables(file);
+    ASSERT_TRUE(saved.ok()) << saved.text();
+    held.emplace_back();
+  }
+  EXPECT_TRUE(std::isfinite(*static_cast<const float*>(step.outputs[0].data))) << "the loss";
+  int changes = 0;
+  std::string all;
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (i > 0 && held[i] == held[i - 1]) continue;
+    if (i > 0) ++changes;
+    all += "after " + std::to_string(100 * (i + 1)) + " steps " + std::to_string(held[i].bytes) + " bytes, " +
+           std::to_string(held[i].threads) + " threads, " + std::to_string(held[i].descriptors) + " descriptors\n";
+  }
+  EXPECT_LE(changes, threads - 1) << all;
+  std::printf("%zu steps on %d threads: %s", 100 * held.size(), threads, all.c_str());
+}
+
+TEST(SteadyState, ALongTrainingHoldsWhatItHeldAtItsBeginning) {
+  train_for_long(1);
+}
+
+TEST(SteadyState, ALongTrainingOnTwoThreadsHoldsWhatItHeldAtItsBeginning) {
+  train_for_long(2);
+}
+
+TEST(SteadyState, TheCounterSeesBytesThatStay) {
+  const Holdings before;
+  void* volatile p = std::malloc(1000);
+  EXPECT_GE(live_heap_bytes(), before.bytes + 1000);
+  p = std::realloc(p, 5000);
+  EXPECT_GE(live_heap_bytes(), before.bytes + 5000);
+  std::free(p);
+  EXPECT_EQ(live_heap_bytes(), before.bytes);
+}
+
+}  // namespace
+}  // namespace heddle
