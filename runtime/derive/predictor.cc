@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "net/averages.h"
 
 namespace heddle {
 namespace {
@@ -35,6 +36,7 @@ class Extraction {
     made_.doc = net_.doc;
     made_.operator_sets = net_.operator_sets;
     made_.metadata = net_.metadata;
+    forget_averages(made_);
     made_.keep_alive = net_.keep_alive;
     places_.assign(net_.values.size(), ValueId());
     needed_.assign(net_.nodes.size(), false);

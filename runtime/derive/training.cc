@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "derive/emitter.h"
+#include "net/averages.h"
 #include "resolve/resolve.h"
 
 namespace heddle {
@@ -180,6 +181,22 @@ class Training {
     HEDDLE_TRY(const std::vector<ValueId> next, emitter_.emit("heddle", rows ? optimizer_.rows_type : optimizer_.type, std::move(inputs),
                                                               updated.size(), std::move(attributes)));
     for (size_t i = 0; i < updated.size(); ++i) make_next_version(net_, next[i], updated[i]);
+    return options_.average > 0 ? average(next[0]) : Status();
+  }
+
+  // As torch.optim.swa_utils.get_ema_avg_fn has it, of what the update has left; the first step is one like any other.
+  Status average(ValueId updated) {
+    const Variable of = net_[net_[updated].variable];  // a copy: the net grows
+    if (of.type.dtype != DType::f32 && of.type.dtype != DType::f64)
+      return {Code::unsupported, fmt::format("{} is {}: an average of it would not move", quoted(of.name), to_string(of.type.dtype)),
+              "leave the average out, or let the net have f32 variables"};
+    const ValueId before = add_average(net_, of, emitter_.unused_name(of.name + ".average"));
+    emitter_.derive_from(of.name + ".average", net_[net_[updated].producer].device);
+    HEDDLE_TRY(const ValueId mean,
+               emitter_.emit1("heddle", "Pointwise", {before, updated},
+                              {{"program", fmt::format("{:.17g} * x0 + {:.17g} * x1", options_.average, 1 - options_.average)}}));
+    HEDDLE_TRY(const ValueId next, emitter_.emit1("heddle", "Assign", {before, mean}));
+    make_next_version(net_, next, before);
     return {};
   }
 
@@ -201,6 +218,8 @@ Result<Net> training_net(const Net& net, const std::shared_ptr<const RegistrySna
     if (!(bound >= 0) || std::isinf(bound))
       return Status(Code::invalid_argument, fmt::format("gradients can't be clipped to {}", bound),
                     "give a positive number, or 0 for none");
+  if (!(options.average >= 0 && options.average < 1))
+    return Status(Code::invalid_argument, fmt::format("{} is no decay of an average", options.average), "give a number from 0 to below 1");
   for (const auto& [setting, value] : options.settings)
     if (!std::isfinite(value)) return Status(Code::invalid_argument, fmt::format("{} is {}", setting, value), "give a finite number");
   DifferentiateOptions gradients;

@@ -2,6 +2,7 @@
 //
 // Once, for every shape, as differentiate(). State of the optimizer is variables beside those that it is of ("w.velocity"), and begins with
 // zeros; the number of steps done is a variable too, and the learning rate a value ("learning_rate") that the net computes from it.
+// Averages of variables ("w.average") begin where these do (net/averages.h).
 #pragma once
 
 #include <memory>
@@ -28,7 +29,7 @@ const std::vector<Optimizer>& optimizers();
 
 // `net` is resolved and has trainable variables. The losses leave the net, and "learning_rate" behind them. Errors: those of
 // differentiate(); unknown_name for an optimizer or setting that is not known; invalid_argument for a net that updates a trainable variable
-// itself.
+// itself; unsupported for averages of f16 and bf16.
 Result<Net> training_net(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
                          const TrainingOptions& options, const Limits& limits = {});
 

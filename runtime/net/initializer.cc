@@ -37,8 +37,11 @@ Status not_one(std::string_view text) {
   return {
       Code::syntax, fmt::format("{} is no initializer", quoted(std::string(text))),
       "write constant(x), uniform(low, high), normal(mean, deviation), xavier_uniform(gain), xavier_normal(gain), kaiming_uniform(gain), "
-      "kaiming_normal(gain) or orthogonal(gain)"};
+      "kaiming_normal(gain) or orthogonal(gain), and behind it, if at all, as NAME"};
 }
+
+// Between a rule and the name of the variable whose numbers it draws. No rule has it, a name may.
+constexpr std::string_view as_another = " as ";
 
 bool is_float(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
@@ -104,12 +107,21 @@ struct Draws {
 
 }  // namespace
 
+std::string Initializer::drawn_as(const std::string& text, const std::string& name) {
+  return text.find(as_another) == std::string::npos ? text + std::string(as_another) + name : text;
+}
+
 Result<Initializer> Initializer::parse(std::string_view text) {
-  std::optional<CallText> call = CallText::parse(text);
+  const size_t rule_end = text.find(as_another);
+  std::optional<CallText> call = CallText::parse(text.substr(0, rule_end));
   const auto found = std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return call && k.name == call->name; });
   if (found == std::end(known)) return not_one(text);
   Initializer made;
   made.rule_ = found->rule;
+  if (rule_end != std::string_view::npos) {
+    made.as_ = std::string(text.substr(rule_end + as_another.size()));
+    if (made.as_.empty()) return not_one(text);
+  }
   std::vector<std::string>& words = call->words;
   const bool has_fan = made.rule_ == Rule::kaiming_uniform || made.rule_ == Rule::kaiming_normal;
   if (has_fan && !words.empty() && (words.back() == "fan_in" || words.back() == "fan_out")) {
@@ -189,7 +201,7 @@ void Initializer::fill_orthogonal(const Shape& shape, uint64_t seed, std::vector
 
 void Initializer::fill(DType dtype, const Shape& shape, std::string_view name, uint64_t seed, std::byte* data) const {
   const auto count = static_cast<size_t>(shape.element_count());
-  const uint64_t own_seed = seed * UINT64_C(0x9e3779b97f4a7c15) ^ hash_of(name);
+  const uint64_t own_seed = seed * UINT64_C(0x9e3779b97f4a7c15) ^ hash_of(as_.empty() ? name : std::string_view(as_));
   if (rule_ == Rule::orthogonal) {
     std::vector<double> values(count);
     fill_orthogonal(shape, own_seed, values);

@@ -10,6 +10,8 @@
 //   left out; fan_out instead is what a matrix of [inputs, outputs] wants
 // - orthogonal(gain): Saxe et al. (ICLR 2014), of the matrix [dim 0, all others]; gain 1
 //
+// "normal(0, 1) as w" draws the numbers that the rule draws for a variable named w: so begins what goes beside it, an average of it.
+//
 // Fans are those of PyTorch: of [outputs, inputs, window...], fan_in is inputs x window and fan_out outputs x window.
 #pragma once
 
@@ -30,6 +32,8 @@ class Initializer {
 
   // Errors: syntax, with what can be written.
   static Result<Initializer> parse(std::string_view text);
+  // The rule by which any variable begins as variable `name` does by the rule `text`.
+  static std::string drawn_as(const std::string& text, const std::string& name);
   // Whether it can fill such a variable. Errors: dtype_mismatch; shape_mismatch, of rules that need two dims or more.
   Status check(DType dtype, const Shape& shape) const;
   // Row-major. `name`: of the variable.
@@ -42,6 +46,7 @@ class Initializer {
   Rule rule_ = Rule::constant;
   double first_ = 0, second_ = 0;  // as written; of one number, `first_`
   bool fan_out_ = false;
+  std::string as_;  // whose numbers are drawn; empty: the variable's own
 };
 
 }  // namespace heddle

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "derive/differentiate.h"
+#include "derive/training.h"
 #include "infer/registry_evaluator.h"
 #include "resolve/resolve.h"
 #include "small_nets.h"
@@ -38,6 +39,14 @@ inline Result<DerivedNet> derived(const Net& net, const DifferentiateOptions& op
 inline std::string refused(const Net& net, const DifferentiateOptions& options, const std::vector<std::string>& plugins = {}) {
   const auto made = derived(net, options, plugins);
   return made.ok() ? "it was derived" : made.status().text();
+}
+
+// The net as one that learns.
+inline Result<Net> trained(const Net& net, const TrainingOptions& options) {
+  const auto registry = testing_stages::registry();
+  const auto evaluator = make_registry_evaluator(registry);
+  HEDDLE_TRY(const Net resolved, resolve(net, registry));
+  return training_net(resolved, registry, *evaluator, options);
 }
 
 using Values = std::vector<std::vector<double>>;

@@ -25,10 +25,7 @@ inline Result<Net> trained(const Net& net, const ParityRun& run) {
   HEDDLE_TRY(options.learning_rate, LearningRate::parse(run.rate, run.schedule, run.warm_up));
   options.clip_norm = run.clip_norm;
   options.dense = run.dense;
-  const auto registry = testing_stages::registry();
-  const auto evaluator = make_registry_evaluator(registry);
-  HEDDLE_TRY(const Net resolved, resolve(net, registry));
-  return training_net(resolved, registry, *evaluator, options);
+  return trained(net, options);
 }
 
 // A batch as the net's inputs: numbers, and indices of i64.

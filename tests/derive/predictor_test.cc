@@ -31,13 +31,10 @@ Net learner() {
 }
 
 Net training() {
-  const auto registry = testing_stages::registry();
-  const auto resolved = resolve(learner(), registry);
-  EXPECT_TRUE(resolved.ok()) << resolved.status().text();
   TrainingOptions options;
   options.losses = {"loss"};
   options.optimizer = "adam";
-  auto net = training_net(*resolved, registry, *make_registry_evaluator(registry), options);
+  auto net = trained(learner(), options);
   EXPECT_TRUE(net.ok()) << net.status().text();
   return std::move(*net);
 }

@@ -8,13 +8,6 @@ namespace {
 
 using namespace testing_derive;
 
-Result<Net> trained(const Net& net, const TrainingOptions& options) {
-  const auto registry = testing_stages::registry();
-  const auto evaluator = make_registry_evaluator(registry);
-  HEDDLE_TRY(const Net resolved, resolve(net, registry));
-  return training_net(resolved, registry, *evaluator, options);
-}
-
 // Half the sum of squares of w - x.
 Net distance() {
   NetBuilder b("distance");

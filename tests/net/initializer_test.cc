@@ -75,6 +75,16 @@ TEST(Initializer, NumbersDependOnNameAndSeedAlone) {
   EXPECT_TRUE(std::equal(shorter.begin(), shorter.end(), longer.begin()));
 }
 
+TEST(Initializer, NumbersOfAnotherVariableAreDrawn) {
+  const std::vector<double> w = filled("normal(0, 1)", Shape{7});
+  EXPECT_EQ(filled(Initializer::drawn_as("normal(0, 1)", "w"), Shape{7}, 1, "w.average"), w);
+  EXPECT_EQ(Initializer::drawn_as("normal(0, 1) as w", "w.average"), "normal(0, 1) as w");
+  EXPECT_EQ(filled("kaiming_normal as w, (v) as u", Shape{3, 3}, 1, "x"), filled("kaiming_normal", Shape{3, 3}, 1, "w, (v) as u"));
+  EXPECT_NE(filled("normal(0, 1) as v", Shape{7}), w);
+  for (const char* text : {"normal(0, 1) as ", " as w", "normal(0, 1) as", "normal(0 as w, 1)"})
+    EXPECT_FALSE(Initializer::parse(text).ok()) << text;
+}
+
 TEST(Initializer, EveryDtypeTakesConstants) {
   const auto rule = Initializer::parse("constant(3)");
   ASSERT_TRUE(rule.ok());

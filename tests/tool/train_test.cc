@@ -1,5 +1,6 @@
 // heddle train and heddle model --train: nets that learn from arrays, what they leave behind, and what is refused.
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <limits>
 
@@ -138,6 +139,7 @@ TEST(ToolTrain, WhatIsWrongIsSaid) {
   EXPECT_EQ(says({"--schedule", "line"}, 3), Words{"syntax"});
   EXPECT_EQ(says({"--set", "momentum=x"}, 2), Words{"invalid-argument"});
   EXPECT_EQ(says({"--batch", "9"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(says({"--average", "1"}, 2), Words{"invalid-argument"});
   EXPECT_EQ(says({"--loss", "nothing"}, 2), Words{"unknown-name"});
   EXPECT_EQ(says({"--net", "other"}, 2), Words{"unknown-name"});
   EXPECT_EQ(says({"--data", "y=" + samples.file("x.npy")}, 2), Words{"unknown-name"});
@@ -170,8 +172,8 @@ TEST(ToolTrain, FilesAreLookedAtBeforeTheFirstStep) {
   EXPECT_EQ(says({"-o", "/nonexistent/a.heddle"}, 3), Words{"file-unwritable"});
   EXPECT_EQ(says({"--curve", "/nonexistent/a.svg"}, 3), Words{"file-unwritable"});
   // It says how it learns.
-  for (const Words& option :
-       {Words{"--optimizer", "adam"}, Words{"--learning-rate", "2"}, Words{"--clip-norm", "1"}, Words{"--set", "momentum=0.5"}})
+  for (const Words& option : {Words{"--optimizer", "adam"}, Words{"--learning-rate", "2"}, Words{"--clip-norm", "1"},
+                              Words{"--set", "momentum=0.5"}, Words{"--average", "0.9"}})
     EXPECT_EQ(says(option, 2), Words{"invalid-argument"}) << option[0];
 }
 
@@ -206,6 +208,38 @@ TEST(ToolPredictor, RunsWhatWasLearned) {
   EXPECT_EQ(codes(heddle_json({"predictor", trained, "--output", "loss", "-o", trained}, 2)), Words{"invalid-argument"});
 }
 
+// After one step the average has gone a quarter of the way that w went, and so have the logits.
+TEST(ToolPredictor, TakesAveragesInThePlaceOfTheWeights) {
+  const Samples samples;
+  const std::string trained = samples.file("trained.heddle"), predictor = samples.file("predictor.heddle");
+  ASSERT_EQ(heddle(samples.train({"--steps", "1", "--average", "0.75", "-o", trained})).status, 0);
+  const auto logits = [&](const std::string& file, const Words& more) {
+    Words words = {"predictor", file, "--input", "x", "--output", "logits", "-o", predictor};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome made = heddle(words);
+    EXPECT_EQ(made.status, 0) << made.err;
+    EXPECT_EQ(made.out.find("1 of 1 variables are averages") != std::string::npos, words.back() == "--average") << made.out;
+    const std::string array = samples.file("logits.npy");
+    EXPECT_EQ(heddle({"run", predictor, "--input", "x=" + samples.file("x.npy"), "--output", "logits=" + array}).status, 0);
+    const std::string bytes = read_text(array);
+    std::vector<float> values(16);  // behind the header
+    EXPECT_GT(bytes.size(), 64u);
+    std::memcpy(values.data(), bytes.data() + bytes.size() - 64, 64);
+    return values;
+  };
+  const std::vector<float> before = logits(samples.net, {}), after = logits(trained, {});
+  // Of another net of the file, too: the averages stand in the one that learns.
+  for (const char* net : {"train", "test"}) {
+    const std::vector<float> average = logits(trained, {"--net", net, "--average"});
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_NE(after[i], before[i]);
+      EXPECT_NEAR(average[i], 0.75F * before[i] + 0.25F * after[i], 1e-6F) << net;
+    }
+  }
+  ASSERT_EQ(heddle(samples.train({"--steps", "1", "-o", trained})).status, 0);
+  EXPECT_EQ(codes(heddle_json({"predictor", trained, "--output", "logits", "--average", "-o", predictor}, 2)), Words{"invalid-argument"});
+}
+
 TEST(ToolModel, TrainingFormsLearn) {
   for (const char* recipe : {"digits", "lenet", "lstm_tagger"}) {
     const TemporaryFolder folder;
@@ -218,6 +252,7 @@ TEST(ToolModel, TrainingFormsLearn) {
   const TemporaryFolder folder;
   EXPECT_EQ(codes(heddle_json({"model", "mlp", "--optimizer", "adam", "-o", (folder / "net.heddle").string()}, 2)),
             Words{"invalid-argument"});
+  EXPECT_EQ(codes(heddle_json({"model", "mlp", "--average", "0.9", "-o", (folder / "net.heddle").string()}, 2)), Words{"invalid-argument"});
   EXPECT_EQ(codes(heddle_json({"model", "unet", "--train", "-o", (folder / "net.heddle").string()}, 2)), Words{"not-implemented"});
 }
 

@@ -73,6 +73,7 @@ struct TrainingOptions {
   LearningRate learning_rate;
   double clip_value = 0;                                 // gradients to [-it, it]; 0: not
   double clip_norm = 0;                                  // all gradients together to that 2-norm; 0: not
+  double average = 0;                                    // decay of averages of the variables ("w.average"), below 1; 0: none are kept
   std::vector<std::string> dense;                        // as DifferentiateOptions has it
   std::vector<std::pair<std::string, int64_t>> symbols;  // as DifferentiateOptions has it
 };

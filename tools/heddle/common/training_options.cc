@@ -30,6 +30,7 @@ void TrainingFlags::declare(CLI::App& app) {
   option("--warm-up", warm_up, "steps in which the rate rises", "N");
   option("--clip-value", clip_value, "gradients are held to [-X, X]", "X");
   option("--clip-norm", clip_norm, "gradients together are held to that norm", "X");
+  option("--average", average, "keeps averages of the weights: decay * average + (1 - decay) * weight after each step", "DECAY");
 }
 
 Status TrainingFlags::check_not_given(const std::string& why) const {
@@ -55,6 +56,7 @@ Result<TrainingOptions> TrainingFlags::options(const std::string& loss) const {
   made.clip_value = clip_value;
   made.dense = dense;
   made.clip_norm = clip_norm;
+  made.average = average;
   HEDDLE_TRY(made.learning_rate, LearningRate::parse(rate, schedule, warm_up));
   HEDDLE_TRY(const std::vector<NameValue> given, split_name_values("--set", settings));
   for (const auto& [name, text] : given) {

@@ -1,4 +1,5 @@
-// How a net learns, from the command line: --optimizer, --set, --learning-rate, --schedule, --warm-up, --clip-value, --clip-norm.
+// How a net learns, from the command line: --optimizer, --set, --learning-rate, --schedule, --warm-up, --clip-value, --clip-norm,
+// --average.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct TrainingFlags {
   std::string optimizer = "momentum", schedule = "constant";
   std::vector<std::string> settings;  // NAME=NUMBER
   std::vector<std::string> dense;     // variables
-  double rate = 0.01, clip_value = 0, clip_norm = 0;
+  double rate = 0.01, clip_value = 0, clip_norm = 0, average = 0;
   int64_t warm_up = 0;
 
   void declare(CLI::App& app);
