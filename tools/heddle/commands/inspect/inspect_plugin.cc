@@ -146,7 +146,7 @@ std::string attribute_text(const Json& attribute) {
   return text + (attribute["required"] == true ? ", required" : ", may be absent");
 }
 
-// Null: none. By a function: what it emits depends on the node.
+// Null: none is declared. By a function: what it emits depends on the node.
 Json gradient_json(const heddle_operator& op) {
   if (!op.gradient && op.gradient_node_count == 0) return nullptr;
   Json nodes = Json::array();
@@ -161,8 +161,11 @@ Json gradient_json(const heddle_operator& op) {
   return {{"by_function", op.gradient != nullptr}, {"operators", nodes}};
 }
 
-std::string gradient_text(const Json& gradient) {
-  if (gradient.is_null()) return "none";
+// What declares none and has an expression that gives real numbers has the derivative of that (derive/node_gradient.h).
+std::string gradient_text(const Json& gradient, const heddle_operator& op) {
+  constexpr heddle_dtype_set reals =
+      HEDDLE_DTYPE_BIT(HEDDLE_F16) | HEDDLE_DTYPE_BIT(HEDDLE_BF16) | HEDDLE_DTYPE_BIT(HEDDLE_F32) | HEDDLE_DTYPE_BIT(HEDDLE_F64);
+  if (gradient.is_null()) return op.pointwise && (op.outputs[0]->dtypes & reals) != 0 ? "the derivative of the pointwise text" : "none";
   if (gradient["by_function"] == true) return "by a function of the node";
   std::vector<std::string> nodes;
   for (const Json& node : gradient["operators"])
@@ -207,7 +210,7 @@ void describe(const Json& json, const heddle_operator& op, const Report& report)
   for (const Json& attribute : json["attributes"]) line("attribute", attribute_text(attribute));
   if (op.pointwise) line("pointwise", op.pointwise);
   if (!json["traits"].empty()) line("traits", join(json["traits"].get<std::vector<std::string>>(), ", "));
-  line("gradient", gradient_text(json["gradient"]));
+  line("gradient", gradient_text(json["gradient"], op));
   for (uint32_t i = 0; i < op.example_count; ++i)
     line("example", fmt::format("{}{}", op.examples[i]->text, op.examples[i]->source ? fmt::format("  ({})", op.examples[i]->source) : ""));
 }
