@@ -2,8 +2,8 @@
 # tools/demo.sh [PICTURE]: Heddle's main job on real input, from a bare Debian machine on.
 #
 # Installs what is missing, builds, then (a) imports and runs every model of libonnx-testdata's pytorch folders and compares, (b) runs ResNet-50 on a
-# photograph and a transformer encoder on random tokens, (c) draws one plan and writes one trace. Can be run again at any time. PICTURE is any JPEG
-# or PNG; without one a photograph that a Debian package ships is used.
+# photograph and a transformer encoder on random tokens, (c) draws one plan and writes one trace, (d) learns scikit-learn's digits and predicts those
+# that were held out. Can be run again at any time. PICTURE is any JPEG or PNG; without one a photograph that a Debian package ships is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 picture=${1:-}
@@ -14,9 +14,9 @@ say() {
 
 say "packages"
 if [ -n "$picture" ]; then
-  tools/install_packages.sh python3
+  tools/install_packages.sh python3 python3-sklearn
 else
-  tools/install_packages.sh python3 ukui-wallpapers
+  tools/install_packages.sh python3 python3-sklearn ukui-wallpapers
   picture=/usr/share/backgrounds/calla.png
 fi
 
@@ -63,3 +63,28 @@ say "(c) a plan as a picture and a trace"
 "$heddle" plan "$out/resnet50.heddle" --svg "$out/resnet50.svg" --quiet
 "$heddle" run "$out/resnet50.heddle" --input "image=$picture" --warmup 3 --trace "$out/resnet50.trace.json" --quiet
 ls -l "$out/resnet50.svg" "$out/resnet50.trace.json"
+
+say "(d) scikit-learn's digits, learned from the first 1,438 of them; the predictor on the 359 held out, which other people wrote"
+# Debian's own Python has Debian's scikit-learn.
+/usr/bin/python3 - "$out" <<'PYTHON'
+import sys, numpy, sklearn.datasets
+digits = sklearn.datasets.load_digits()
+images, labels = (digits.images / 16).astype("float32")[:, None], digits.target.astype("int64")
+for name, part in ("train", slice(0, 1438)), ("test", slice(1438, None)):
+    numpy.save(f"{sys.argv[1]}/{name}_images.npy", images[part])
+    numpy.save(f"{sys.argv[1]}/{name}_labels.npy", labels[part])
+PYTHON
+(
+  cd "$out"
+  "$heddle" model digits --train --optimizer adamw --learning-rate 0.002 --schedule 'cosine(500)' --average 0.98 --seed 1 -o digits.heddle
+  "$heddle" train digits.heddle --steps 500 --batch 64 --seed 1 --data image=train_images.npy --data labels=train_labels.npy -o trained.heddle
+  "$heddle" predictor trained.heddle --average --output logits -o predictor.heddle
+  "$heddle" run predictor.heddle --input image=test_images.npy --output logits=predicted.npy --quiet
+  /usr/bin/python3 - <<'PYTHON'
+import numpy
+predicted, labels = numpy.load("predicted.npy").argmax(1), numpy.load("test_labels.npy")
+right = int((predicted == labels).sum())
+print(f"accuracy {right / len(labels):.4f}: {right} of {len(labels)} digits")
+assert right / len(labels) > 0.93
+PYTHON
+)
