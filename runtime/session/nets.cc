@@ -13,6 +13,7 @@
 #include "load/load.h"
 #include "load/save.h"
 #include "load/structure.h"
+#include "net/averages.h"
 #include "resolve/resolve.h"
 #include "session/session_impl.h"
 #include "weights/referenced_files.h"
@@ -127,6 +128,7 @@ Result<std::vector<Gradient>> Nets::add_gradients(const Runtime& runtime, const 
 Status Nets::add_predictor(const std::string& of, const PredictorOptions& options) {
   HEDDLE_TRY(const Net* const net, find_net(state_->nets, of));
   HEDDLE_TRY(Net made, predictor(*net, options));
+  if (options.average) HEDDLE_CHECK(take_averages(made, state_->nets).status());
   put(std::move(made));
   return {};
 }

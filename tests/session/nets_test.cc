@@ -51,6 +51,27 @@ TEST(Nets, ARateFollowsItsSchedule) {
   EXPECT_FLOAT_EQ(number(run_line(session, "train")[2]), 0.099F);
 }
 
+// b begins with 0: behind one step its average is half of it.
+TEST(Nets, WhatPredictsMayHaveAverages) {
+  const Runtime r = testing_nets::runtime();
+  Nets nets = line();
+  TrainingOptions how = learning("sgd");
+  how.average = 0.5;
+  ASSERT_TRUE(nets.add_training(r, "line", how, "train").ok());
+  PredictorOptions predicts;
+  predicts.outputs = {"guess"};
+  predicts.average = true;
+  const Session session = open(r, nets);
+  train(session, 1);
+  ASSERT_TRUE(nets.take_variables(session).ok());
+  ASSERT_TRUE(nets.add_predictor("line", predicts).ok());
+  const Session averaged = open(r, *nets.only({"predict"}));
+  EXPECT_EQ(number(*averaged.read_variable("b")), number(*session.read_variable("b")) / 2);
+  Nets without = learning_line(r);
+  const Status refused = without.add_predictor("line", predicts);
+  EXPECT_EQ(refused.code(), Code::invalid_argument) << refused.text();
+}
+
 TEST(Nets, GradientsLeaveANet) {
   const Runtime r = testing_nets::runtime();
   Nets nets = line();

@@ -82,6 +82,7 @@ struct PredictorOptions {
   std::vector<std::string> inputs;   // values that will be given; empty: the net's inputs that the outputs need
   std::vector<std::string> outputs;  // values that will be made
   std::string name = "predict";      // of the net that is made
+  bool average = false;              // with the averages that training kept, in whichever of the nets, in the place of the weights
 };
 
 }  // namespace heddle

@@ -17,7 +17,6 @@ namespace {
 struct PredictorArguments {
   std::string file, net, output;
   PredictorOptions options;
-  bool average = false;
   LimitOptions limits;
 };
 
@@ -35,14 +34,14 @@ Status extract(const PredictorArguments& o, Report& report) {
     return {Code::unknown_name, fmt::format("{} has no net {}", quoted(o.file), quoted(o.net)), "choose one of its nets with --net NAME"};
   HEDDLE_TRY(Net made, predictor(*chosen, o.options));
   int64_t averages = 0;
-  if (o.average) {
+  if (o.options.average) {
     HEDDLE_TRY(averages, take_averages(made, nets));
   }
   SaveOptions save;
   save.limits = load.limits;
   HEDDLE_CHECK(save_net(made, o.output, save));
   report_net(made, o.output, report);
-  if (o.average) report.say(fmt::format("{} of {} variables are averages", averages, made.variables.size()));
+  if (o.options.average) report.say(fmt::format("{} of {} variables are averages", averages, made.variables.size()));
   return {};
 }
 
@@ -52,7 +51,7 @@ Run declare_predictor(CLI::App& app) {
   app.add_option("--net", o->net, "which net of a file that holds several; else the first")->type_name("NAME");
   app.add_option("--input", o->options.inputs, "what will be given; else the inputs that are needed")->type_name("NAME");
   app.add_option("--output", o->options.outputs, "what will be made")->required()->type_name("NAME");
-  app.add_flag("--average", o->average, "the averages that training kept in the place of the weights");
+  app.add_flag("--average", o->options.average, "the averages that training kept in the place of the weights");
   app.add_option("-o", o->output, "the net")->required()->type_name("PREDICTOR.heddle");
   o->limits.declare(app);
   return [o](Report& report) { return report.finish_with(extract(*o, report)); };
