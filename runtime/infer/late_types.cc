@@ -18,8 +18,8 @@ std::vector<int64_t> likely_extents(const TypedNet& net, const Node& node) {
     if (extent > 0 && extents.size() < most && std::find(extents.begin(), extents.end(), extent) == extents.end())
       extents.push_back(extent);
   };
-  // Subnets are inferred with extents that are unknown whatever is asked, and those within them again.
-  if (node.has_subnet()) return extents;
+  for (const ValueId id : node.inputs)
+    if (id.valid() && net.type(id).bounded_axis >= 0) add(net.type(id).shape[net.type(id).bounded_axis]);
   for (const ValueId id : node.inputs) {
     if (!id.valid()) continue;
     const TensorType& type = net.type(id);
@@ -87,7 +87,10 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
     if (!status.ok() && status.code() != Code::shape_mismatch) return status;
     fits = status.ok();
     if (fits) break;
+    const bool from_inside = !status.diagnostic().context.empty();
     if (refusal.ok()) refusal = std::move(status);  // the first one speaks of the least odd extents
+    // Subnets are inferred with extents that are unknown whatever is asked, and those within them again.
+    if (from_inside) break;
   }
   if (!fits) {
     // The extents of the run may be right all the same.
