@@ -6,11 +6,12 @@
 #include <set>
 
 #include "base/text.h"
-#include "derive/gradient_sums.h"
 #include "derive/needed_versions.h"
+#include "derive/reverse_pass.h"
 #include "infer/infer.h"
 #include "plugin/schema.h"
 #include "resolve/resolve.h"
+#include "resolve/subnet_ports.h"
 
 namespace heddle {
 namespace {
@@ -18,20 +19,20 @@ namespace {
 class Differentiation {
  public:
   Differentiation(const Net& net, const RegistrySnapshot& registry, const PolymorphicTypes& types, const DifferentiateOptions& options)
-      : net_(net), types_(types), options_(options), emitter_(net_, registry), forward_nodes_(net.nodes.size()) {}
+      : net_(net), types_(types), options_(options), pass_(net_, registry, types), emitter_(pass_.emitter()) {}
 
   Result<DerivedNet> run() {
     HEDDLE_CHECK(find_losses());
     HEDDLE_CHECK(find_wanted());
-    mark();
-    if (std::none_of(losses_.begin(), losses_.end(), [&](ValueId loss) { return depends_[loss.index]; }))
+    pass_.want(wanted_);
+    if (std::none_of(losses_.begin(), losses_.end(), [&](ValueId loss) { return pass_.depends(loss); }))
       return Status(Code::invalid_argument, fmt::format("no loss depends on {}", wanted_text()), "name losses that are computed from it");
     HEDDLE_CHECK(seed());
-    for (size_t i = forward_nodes_; i-- > 0;) HEDDLE_CHECK(visit(NodeId(i)));
+    HEDDLE_CHECK(pass_.run());
     DerivedNet derived;
     HEDDLE_CHECK(collect(derived.gradients));
     HEDDLE_CHECK(check_needed_versions(net_, emitter_));
-    derived.net = with_updates_last(std::move(net_), forward_nodes_);
+    derived.net = with_updates_last(std::move(net_), pass_.forward_nodes());
     return derived;
   }
 
@@ -79,87 +80,13 @@ class Differentiation {
     return join(words, ", ");
   }
 
-  // An input that gradients go through.
-  bool carries(const Node& node, size_t input) const {
-    const ValueId id = node.inputs[input];
-    if (!id.valid() || !types_.is_real(id)) return false;
-    const heddle_port* const port = node.schema->input_port(input);
-    return !port || (port->flags & HEDDLE_PORT_NOT_DIFFERENTIABLE) == 0;
-  }
-
-  // What depends on something wanted.
-  void mark() {
-    depends_.assign(net_.values.size(), false);
-    for (const ValueId id : wanted_) depends_[id.index] = true;
-    for (const Node& node : net_.nodes) {
-      bool any = false;
-      for (size_t i = 0; i < node.inputs.size() && !any; ++i) any = carries(node, i) && depends_[node.inputs[i].index];
-      for (const ValueId output : node.outputs)
-        if (any && output.valid() && types_.is_real(output)) depends_[output.index] = true;
-    }
-    sums_.resize(net_.values.size());
-  }
-
   Status seed() {
     for (const ValueId loss : losses_) {
-      if (!depends_[loss.index]) continue;
-      emitter_.derive_from(net_[loss].name + ".gradient", net_[loss].producer.valid() ? net_[net_[loss].producer].device : "");
+      if (!pass_.depends(loss)) continue;
+      pass_.derive_from_value(loss);
       HEDDLE_TRY(const ValueId ones, filled_like(emitter_, types_, loss, 1));
-      sums_[loss.index].add_seed(ones);
+      pass_.seed(loss, ones);
     }
-    for (size_t i = 0; i < forward_nodes_; ++i) HEDDLE_CHECK(seed_zeros(NodeId(i)));
-    return {};
-  }
-
-  // What heddle::ZeroGradient gives its input.
-  Status seed_zeros(NodeId id) {
-    const Node node = net_[id];  // a copy: the net grows
-    if (node.domain != "heddle" || node.type != "ZeroGradient" || !depends_[node.inputs[0].index]) return {};
-    emitter_.derive_from(id, "gradient");
-    HEDDLE_TRY(const ValueId zeros, filled_like(emitter_, types_, node.inputs[0], 0));
-    sums_[node.inputs[0].index].add({zeros, {}, {}, false, false}, id);
-    return {};
-  }
-
-  // The gradients that arrive at a node go on to its inputs.
-  Status visit(NodeId id) {
-    const Node node = net_[id];  // a copy: the net grows
-    NodeGradientCall call{net_, id, types_, std::vector<ValueId>(node.outputs.size()), std::vector<bool>(node.inputs.size(), false)};
-    bool arrives = false;
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const ValueId output = node.outputs[i];
-      if (!output.valid() || !sums_[output.index].any()) continue;
-      HEDDLE_TRY(const GradientPart total, total_of(output, GradientSum::Form::dense));
-      call.output_gradients[i] = total.dense;
-      arrives = true;
-    }
-    bool wanted = false;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      call.wanted[i] = carries(node, i) && depends_[node.inputs[i].index];
-      wanted = wanted || call.wanted[i];
-    }
-    if (!arrives || !wanted) return {};
-    HEDDLE_TRY(const std::vector<GradientPart> parts, node_gradient(call, emitter_));
-    for (size_t i = 0; i < parts.size(); ++i)
-      if (parts[i].any()) sums_[node.inputs[i].index].add(parts[i], id);
-    return {};
-  }
-
-  // Emitted once; what was emitted is the value's only part then.
-  Result<GradientPart> total_of(ValueId id, GradientSum::Form form) {
-    GradientSum& sum = sums_[id.index];
-    const NodeId producer = net_[id].producer;
-    emitter_.derive_from(net_[id].name + ".gradient", producer.valid() ? net_[producer].device : device_of_readers(id));
-    HEDDLE_TRY(const GradientPart total, sum.total(net_, id, types_, form, emitter_));
-    sum = {};
-    sum.add(total, NodeId());
-    return total;
-  }
-
-  std::string device_of_readers(ValueId id) const {
-    for (size_t i = 0; i < forward_nodes_; ++i)
-      if (const auto& inputs = net_.nodes[i].inputs; std::find(inputs.begin(), inputs.end(), id) != inputs.end())
-        return net_.nodes[i].device;
     return {};
   }
 
@@ -167,9 +94,9 @@ class Differentiation {
     for (size_t i = 0; i < wanted_.size(); ++i) {
       Gradient gradient;
       gradient.of = names_[i];
-      if (sums_[wanted_[i].index].any()) {
+      if (pass_.any(wanted_[i])) {
         const bool dense = std::find(options_.dense.begin(), options_.dense.end(), names_[i]) != options_.dense.end();
-        HEDDLE_TRY(const GradientPart total, total_of(wanted_[i], dense ? GradientSum::Form::dense : GradientSum::Form::as_given));
+        HEDDLE_TRY(const GradientPart total, pass_.total_of(wanted_[i], dense ? GradientSum::Form::dense : GradientSum::Form::as_given));
         HEDDLE_CHECK(name_gradient(total, wanted_[i], gradient));
       }
       gradients.push_back(std::move(gradient));
@@ -215,12 +142,10 @@ class Differentiation {
   Net net_;
   const PolymorphicTypes& types_;
   const DifferentiateOptions& options_;
-  Emitter emitter_;
-  const size_t forward_nodes_;
+  ReversePass pass_;
+  Emitter& emitter_;  // of the pass
   std::vector<ValueId> losses_, wanted_;
   std::vector<std::string> names_;  // of what is wanted
-  std::vector<bool> depends_;       // by value
-  std::vector<GradientSum> sums_;   // by value of the net that was given
   std::set<ValueId> named_;
 };
 
@@ -234,6 +159,7 @@ Result<DerivedNet> differentiate(const Net& net, const std::shared_ptr<const Reg
   // What was emitted fits every shape: a rule of a plugin's that does not is found here.
   HEDDLE_TRY([[maybe_unused]] const PolymorphicTypes judged,
              PolymorphicTypes::infer(derived.net, registry, evaluator, options.symbols, limits), "in the net with its gradients");
+  disown_variables(derived.net);
   return derived;
 }
 

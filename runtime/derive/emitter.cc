@@ -91,12 +91,35 @@ Result<ValueId> Emitter::output_of(NodeId id, uint32_t index) {
   if (!port)
     return Status(Code::plugin_invalid, fmt::format("{} has no output {}", display_name(net_[id].domain, net_[id].type), index),
                   "mend the plugin");
-  const ValueId output = add_value(unused_name(fmt::format("{}.{}", net_[id].name, port->name)), Value::Kind::node_output);
+  return make_output(id, index, fmt::format("{}.{}", net_[id].name, port->name));
+}
+
+ValueId Emitter::add_output(NodeId id, const std::string& wanted) {
+  return make_output(id, static_cast<uint32_t>(net_[id].outputs.size()), wanted);
+}
+
+ValueId Emitter::make_output(NodeId id, uint32_t index, const std::string& wanted) {
+  const ValueId output = add_value(unused_name(wanted), Value::Kind::node_output);
   net_[output].producer = id;
   net_[output].output = index;
   if (net_[id].outputs.size() <= index) net_[id].outputs.resize(index + 1);
   net_[id].outputs[index] = output;
   return output;
+}
+
+void Emitter::set_attribute(NodeId id, const std::string& name, AttributeValue value) {
+  for (Attribute& attribute : net_[id].attributes)
+    if (attribute.name == name) {
+      attribute.value = std::move(value);
+      return;
+    }
+  net_[id].attributes.push_back({name, std::move(value)});
+}
+
+ValueId Emitter::add_input(const std::string& wanted) {
+  const ValueId id = add_value(unused_name(wanted), Value::Kind::input);
+  net_.inputs.push_back(id);
+  return id;
 }
 
 ValueId Emitter::constant(std::shared_ptr<const Blob> blob) {

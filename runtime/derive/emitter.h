@@ -34,6 +34,12 @@ class Emitter {
   Result<ValueId> emit_cast(ValueId value, DType dtype);
   // An output of a node that was there, which it has from now on. Errors: plugin_invalid, where its operator has no such output.
   Result<ValueId> output_of(NodeId node, uint32_t index);
+  // Gives an attribute of a node another value; one that it did not have is added.
+  void set_attribute(NodeId node, const std::string& name, AttributeValue value);
+  // An input of the net, behind its others.
+  ValueId add_input(const std::string& wanted);
+  // A further output of a node that was there.
+  ValueId add_output(NodeId node, const std::string& wanted);
   ValueId constant_ints(const std::vector<int64_t>& values);
   ValueId constant(std::shared_ptr<const Blob> blob);
   // The operator that emit() takes; null: there is none.
@@ -50,6 +56,7 @@ class Emitter {
 
  private:
   ValueId add_value(const std::string& name, Value::Kind kind);
+  ValueId make_output(NodeId node, uint32_t index, const std::string& wanted);
 
   Net& net_;
   const RegistrySnapshot& registry_;

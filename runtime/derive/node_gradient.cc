@@ -24,12 +24,21 @@ std::shared_ptr<const Blob> one_element(DType dtype, double number, const Shape&
   return blob;
 }
 
+// Of ONNX's operators that run subnets; null: of others.
+auto subnet_gradient_of(const Node& node) -> Result<std::vector<GradientPart>> (*)(const NodeGradientCall&, Emitter&) {
+  if (!node.domain.empty()) return nullptr;
+  if (node.type == "If") return if_gradient;
+  if (node.type == "Loop") return loop_gradient;
+  return node.type == "Scan" ? scan_gradient : nullptr;
+}
+
 }  // namespace
 
 GradientForm gradient_form(const Node& node) {
   const heddle_operator& op = *node.schema->op;
   if (op.gradient) return GradientForm::callback;
   if (op.gradient_node_count > 0) return GradientForm::nodes;
+  if (subnet_gradient_of(node)) return GradientForm::subnets;
   return has_pointwise_form(node) ? GradientForm::pointwise : GradientForm::none;
 }
 
@@ -46,6 +55,9 @@ Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Em
       break;
     case GradientForm::pointwise:
       made = pointwise_gradient(call, emitter);
+      break;
+    case GradientForm::subnets:
+      made = subnet_gradient_of(node)(call, emitter);
       break;
     case GradientForm::none:
       return Status(Code::unsupported,
@@ -68,8 +80,10 @@ Result<ValueId> sum_over(Emitter& emitter, ValueId value, const PolymorphicTypes
 }
 
 Result<ValueId> filled_like(Emitter& emitter, const PolymorphicTypes& types, ValueId like, double number) {
-  const DType dtype = types.dtype(like);
-  const std::optional<Shape> shape = types.shape(like);
+  return filled(emitter, types.dtype(like), types.shape(like), like, number);
+}
+
+Result<ValueId> filled(Emitter& emitter, DType dtype, const std::optional<Shape>& shape, ValueId like, double number) {
   if (shape && shape->element_count() == 1) return emitter.constant(one_element(dtype, number, *shape));
   HEDDLE_TRY(const ValueId dims, emitter.emit1("", "Shape", {like}));
   return emitter.emit1("", "ConstantOfShape", {dims}, {{"value", one_element(dtype, number, Shape{1})}});

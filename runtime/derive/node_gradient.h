@@ -1,6 +1,7 @@
 // The gradient of one node: what it emits, by what its operator says of it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "derive/emitter.h"
@@ -29,19 +30,25 @@ struct NodeGradientCall {
 };
 
 // How the gradient of an operator is had.
-enum class GradientForm { none, pointwise, nodes, callback };
+enum class GradientForm { none, pointwise, nodes, callback, subnets };
 GradientForm gradient_form(const Node& node);
 
 // By input. Errors: unsupported, where the operator has none, naming the node; what its gradient says.
 Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Emitter& emitter);
 
-// Each form: the symbolic derivative of its expression, the operators that its schema lists, what its callback builds.
+// Each form: the symbolic derivative of its expression, the operators that its schema lists, what its callback builds, and the gradients of
+// its subnets.
 Result<std::vector<GradientPart>> pointwise_gradient(const NodeGradientCall& call, Emitter& emitter);
 Result<std::vector<GradientPart>> listed_gradient(const NodeGradientCall& call, Emitter& emitter);
 Result<std::vector<GradientPart>> callback_gradient(const NodeGradientCall& call, Emitter& emitter);
+Result<std::vector<GradientPart>> if_gradient(const NodeGradientCall& call, Emitter& emitter);
+Result<std::vector<GradientPart>> scan_gradient(const NodeGradientCall& call, Emitter& emitter);
+Result<std::vector<GradientPart>> loop_gradient(const NodeGradientCall& call, Emitter& emitter);
 
 // The sum of `value` over what was spread.
 Result<ValueId> sum_over(Emitter& emitter, ValueId value, const PolymorphicTypes::Spread& spread);
+// A tensor of that dtype and of the shape of `like`, which is `shape` where every run has the same, all of whose elements are `number`.
+Result<ValueId> filled(Emitter& emitter, DType dtype, const std::optional<Shape>& shape, ValueId like, double number);
 // A tensor of the shape and dtype of `like`, all of whose elements are `number`.
 Result<ValueId> filled_like(Emitter& emitter, const PolymorphicTypes& types, ValueId like, double number);
 

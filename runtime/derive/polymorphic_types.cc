@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "infer/infer.h"
 
 namespace heddle {
 namespace {
@@ -48,12 +47,31 @@ Result<PolymorphicTypes> PolymorphicTypes::infer(const Net& net, const std::shar
     if (!typed.ok()) return typed.status();
     rounds.push_back(std::move(*typed));
   }
-  return PolymorphicTypes(std::move(rounds[0]), std::move(rounds[1]));
+  return PolymorphicTypes(std::move(rounds[0]), std::move(rounds[1]), evaluator);
+}
+
+Result<PolymorphicTypes> PolymorphicTypes::of_subnet(
+    const Net& subnet, const std::function<std::vector<InputBinding>(const TypedNet& around)>& bindings) const {
+  std::vector<TypedNet> rounds;
+  for (const TypedNet* around : {&first_, &second_}) {
+    InferOptions options;
+    options.inputs = bindings(*around);
+    options.evaluator = evaluator_;
+    options.limits = around->limits;
+    options.contents_vary = true;
+    HEDDLE_TRY(TypedNet typed, heddle::infer(subnet, around->registry, options));
+    rounds.push_back(std::move(typed));
+  }
+  return PolymorphicTypes(std::move(rounds[0]), std::move(rounds[1]), *evaluator_);
 }
 
 bool PolymorphicTypes::is_real(ValueId id) const {
   const DType type = dtype(id);
   return type == DType::f32 || type == DType::f64 || type == DType::f16 || type == DType::bf16;
+}
+
+bool PolymorphicTypes::same_shape(ValueId id, const PolymorphicTypes& others, ValueId other) const {
+  return first_.type(id).shape == others.first_.type(other).shape && second_.type(id).shape == others.second_.type(other).shape;
 }
 
 int64_t PolymorphicTypes::extent(ValueId id, int axis) const {

@@ -5,6 +5,7 @@
 // counts as larger than 1, as one that broadcasts must be written 1.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "heddle/status.h"
+#include "infer/infer.h"
 #include "net/evaluator.h"
 #include "net/typed_net.h"
 #include "plugin/registry.h"
@@ -20,13 +22,23 @@ namespace heddle {
 
 class PolymorphicTypes {
  public:
-  // `net` is resolved. `symbols` have those extents and no others. Errors: what inference says, and which extents were tried.
+  // `net` is resolved, `evaluator` outlives what is made. `symbols` have those extents and no others. Errors: what inference says, and
+  // which extents were tried.
   static Result<PolymorphicTypes> infer(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
                                         const std::vector<std::pair<std::string, int64_t>>& symbols, const Limits& limits);
+
+  // Of a net inside one of the operators. `bindings`: what it is run with, by what is known of the net around it.
+  Result<PolymorphicTypes> of_subnet(const Net& subnet,
+                                     const std::function<std::vector<InputBinding>(const TypedNet& around)>& bindings) const;
+  const RegistrySnapshot& registry() const { return *first_.registry; }
 
   DType dtype(ValueId id) const { return first_.type(id).dtype; }
   // Whether it is f16, bf16, f32 or f64.
   bool is_real(ValueId id) const;
+  // Whether its extents are unknown before it runs, and have no bound.
+  bool is_dynamic(ValueId id) const { return first_.type(id).dynamic; }
+  // Whether a value of another net, of the same two inferences, has the same shape in both, as far as it is known.
+  bool same_shape(ValueId id, const PolymorphicTypes& others, ValueId other) const;
   // Dims that differ between the two inferences are -1.
   heddle_type abi(ValueId id) const;
   // Its shape, if no extent depends on anything.
@@ -43,10 +55,12 @@ class PolymorphicTypes {
   std::optional<Spread> spread(ValueId from, ValueId to) const;
 
  private:
-  PolymorphicTypes(TypedNet first, TypedNet second) : first_(std::move(first)), second_(std::move(second)) {}
+  PolymorphicTypes(TypedNet first, TypedNet second, Evaluator& evaluator)
+      : first_(std::move(first)), second_(std::move(second)), evaluator_(&evaluator) {}
   int64_t extent(ValueId id, int axis) const;
 
   TypedNet first_, second_;
+  Evaluator* evaluator_;
 };
 
 }  // namespace heddle

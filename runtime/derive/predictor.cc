@@ -27,6 +27,20 @@ void end_training(Node& node) {
   node.outputs.resize(1);
 }
 
+// Dropout in the nets inside an operator too.
+void end_training_inside(Node& node) {
+  for (Attribute& attribute : node.attributes) {
+    auto* const subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+    if (!subnet) continue;
+    auto inner = std::make_shared<Net>(**subnet);
+    for (Node& each : inner->nodes) {
+      if (is_a(each, "", "Dropout") && each.inputs.size() > 2) each.inputs.resize(2);
+      end_training_inside(each);
+    }
+    *subnet = std::move(inner);
+  }
+}
+
 class Extraction {
  public:
   Extraction(const Net& net, const PredictorOptions& options) : net_(net), options_(options) {}
@@ -54,6 +68,7 @@ class Extraction {
       outputs.push_back(value);
       HEDDLE_CHECK(need(value));
     }
+    find_read(outputs);
     for (const ValueId input : given_.empty() ? net_.inputs : given_)
       if (!given_.empty() || is_read(input)) HEDDLE_CHECK(place(input).status());
     for (size_t i = 0; i < net_.nodes.size(); ++i)
@@ -74,14 +89,18 @@ class Extraction {
 
   bool is_given(ValueId id) const { return std::find(given_.begin(), given_.end(), id) != given_.end(); }
 
-  bool is_read(ValueId id) const {
+  // Whether an operator that is needed reads it, or it is an output.
+  bool is_read(ValueId id) const { return read_[id.index]; }
+  void find_read(const std::vector<ValueId>& outputs) {
+    read_.assign(net_.values.size(), false);
+    for (const ValueId output : outputs) read_[output.index] = true;
     for (size_t i = 0; i < net_.nodes.size(); ++i) {
       if (!needed_[i]) continue;
       Node node = net_.nodes[i];
       end_training(node);
-      if (std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end()) return true;
+      for (const ValueId input : node.inputs)
+        if (input.valid()) read_[input.index] = true;
     }
-    return false;
   }
 
   // Marks what makes it.
@@ -135,6 +154,7 @@ class Extraction {
   Status add(const Node& original) {
     Node node = original;
     end_training(node);
+    end_training_inside(node);
     node.control.clear();
     for (ValueId& input : node.inputs) {
       HEDDLE_TRY(input, place(input));
@@ -147,6 +167,11 @@ class Extraction {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (!node.outputs[i].valid()) continue;
       Value value = net_[original.outputs[i]];
+      // What a Scan or Loop has stacked for its gradient alone is not wanted of it any more.
+      if (node.has_subnet() && value.kind == Value::Kind::node_output && !is_read(original.outputs[i])) {
+        node.outputs[i] = {};
+        continue;
+      }
       value.producer = id;
       places_[original.outputs[i].index] = node.outputs[i] = ValueId(made_.values.size());
       made_.values.push_back(std::move(value));
@@ -161,6 +186,7 @@ class Extraction {
   std::vector<ValueId> given_;
   std::vector<ValueId> places_;  // by value of the net: in the one that is made
   std::vector<bool> needed_;     // by node
+  std::vector<bool> read_;       // by value of the net
 };
 
 }  // namespace

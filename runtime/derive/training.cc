@@ -10,6 +10,7 @@
 #include "derive/emitter.h"
 #include "net/averages.h"
 #include "resolve/resolve.h"
+#include "resolve/subnet_ports.h"
 
 namespace heddle {
 
@@ -228,7 +229,9 @@ Result<Net> training_net(const Net& net, const std::shared_ptr<const RegistrySna
   gradients.symbols = options.symbols;
   HEDDLE_TRY(DerivedNet derived, differentiate(net, registry, evaluator, gradients, limits));
   HEDDLE_TRY(Net trains, Training(std::move(derived), registry, *optimizer, options).run());
-  return resolve(std::move(trains), registry, limits);
+  HEDDLE_TRY(trains, resolve(std::move(trains), registry, limits));
+  disown_variables(trains);
+  return trains;
 }
 
 }  // namespace heddle

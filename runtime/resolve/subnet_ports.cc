@@ -52,6 +52,24 @@ Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_por
   return {};
 }
 
+void disown_variables(Net& net) {
+  for (Node& node : net.nodes)
+    for (Attribute& attribute : node.attributes) {
+      auto* const subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+      if (!subnet) continue;
+      auto inner = std::make_shared<Net>(**subnet);
+      for (Value& value : inner->values) {
+        if (value.kind != Value::Kind::variable) continue;
+        value.kind = value.producer.valid() ? Value::Kind::node_output : Value::Kind::input;
+        value.variable = {};
+        value.version = 0;
+      }
+      inner->variables.clear();
+      disown_variables(*inner);
+      *subnet = std::move(inner);
+    }
+}
+
 namespace {
 
 // Which inputs of an operator go to its subnets: from this one on.

@@ -22,6 +22,9 @@ using Adopted = std::unordered_map<uint32_t, VariableId>;
 // subnet, which operators in it may update: its bytes are the variable's own. They are added to `adopted`. Errors: hazard, subnet_mismatch.
 Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_ports& ports, Net& subnet, Adopted& adopted);
 
+// Takes back in all subnets of a resolved net what these functions did, as a file has it: no subnet has variables.
+void disown_variables(Net& net);
+
 // For chains of updates inside `subnet`, before it is resolved: walks back from each value in `adopted` through the operators that update,
 // and adds the values on the way. `schema_of` gives null for unknown operators.
 void trace_updates(const Net& subnet, const std::function<const OperatorSchema*(const Node&)>& schema_of, Adopted& adopted);

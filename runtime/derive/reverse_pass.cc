@@ -1,0 +1,81 @@
+#include "derive/reverse_pass.h"
+
+#include <algorithm>
+
+#include "derive/gradient_paths.h"
+
+namespace heddle {
+
+ReversePass::ReversePass(Net& net, const RegistrySnapshot& registry, const PolymorphicTypes& types)
+    : net_(net), types_(types), emitter_(net, registry), forward_nodes_(net.nodes.size()) {}
+
+void ReversePass::want(const std::vector<ValueId>& values) {
+  depends_ = dependents(net_, types_, values);
+  sums_.resize(net_.values.size());
+}
+
+void ReversePass::seed(ValueId of, ValueId gradient) {
+  if (depends_[of.index]) sums_[of.index].add_seed(gradient);
+}
+
+Status ReversePass::run() {
+  for (size_t i = 0; i < forward_nodes_; ++i) HEDDLE_CHECK(seed_zeros(NodeId(i)));
+  for (size_t i = forward_nodes_; i-- > 0;) HEDDLE_CHECK(visit(NodeId(i)));
+  return {};
+}
+
+// What heddle::ZeroGradient gives its input.
+Status ReversePass::seed_zeros(NodeId id) {
+  const Node node = net_[id];  // a copy: the net grows
+  if (!sends_zeros(node) || !depends_[node.inputs[0].index]) return {};
+  emitter_.derive_from(id, "gradient");
+  HEDDLE_TRY(const ValueId zeros, filled_like(emitter_, types_, node.inputs[0], 0));
+  sums_[node.inputs[0].index].add({zeros, {}, {}, false, false}, id);
+  return {};
+}
+
+// The gradients that arrive at a node go on to its inputs.
+Status ReversePass::visit(NodeId id) {
+  const Node node = net_[id];  // a copy: the net grows
+  NodeGradientCall call{net_, id, types_, std::vector<ValueId>(node.outputs.size()), std::vector<bool>(node.inputs.size(), false)};
+  bool arrives = false;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId output = node.outputs[i];
+    if (!output.valid() || !sums_[output.index].any()) continue;
+    HEDDLE_TRY(const GradientPart total, total_of(output, GradientSum::Form::dense));
+    call.output_gradients[i] = total.dense;
+    arrives = true;
+  }
+  bool wanted = false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    call.wanted[i] = carries_gradient(node, i, types_) && depends_[node.inputs[i].index];
+    wanted = wanted || call.wanted[i];
+  }
+  if (!arrives || !wanted) return {};
+  HEDDLE_TRY(const std::vector<GradientPart> parts, node_gradient(call, emitter_));
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].any()) sums_[node.inputs[i].index].add(parts[i], id);
+  return {};
+}
+
+Result<GradientPart> ReversePass::total_of(ValueId of, GradientSum::Form form) {
+  GradientSum& sum = sums_[of.index];
+  derive_from_value(of);
+  HEDDLE_TRY(const GradientPart total, sum.total(net_, of, types_, form, emitter_));
+  sum = {};
+  sum.add(total, NodeId());
+  return total;
+}
+
+void ReversePass::derive_from_value(ValueId id) {
+  const NodeId producer = net_[id].producer;
+  std::string device = producer.valid() ? net_[producer].device : std::string();
+  for (size_t i = 0; !producer.valid() && i < forward_nodes_; ++i)
+    if (const auto& inputs = net_.nodes[i].inputs; std::find(inputs.begin(), inputs.end(), id) != inputs.end()) {
+      device = net_.nodes[i].device;
+      break;
+    }
+  emitter_.derive_from(net_[id].name + ".gradient", device);
+}
+
+}  // namespace heddle
