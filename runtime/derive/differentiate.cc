@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "derive/needed_versions.h"
-#include "derive/reverse_pass.h"
+#include "derive/reverse/reverse_pass.h"
 #include "infer/infer.h"
 #include "plugin/schema.h"
 #include "resolve/resolve.h"

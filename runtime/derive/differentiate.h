@@ -5,8 +5,8 @@
 // from an operator is on its device, and the gradient of a copy is a copy back. The gradient of several losses is that of their sum; one
 // may be computed from another. A loss that is no scalar counts with all its elements.
 //
-// Through If, Scan and Loop gradients go by the gradients of their subnets (subnet_gradient.h), of which If and Scan are made. A Loop needs
-// no bound for it.
+// Through If, Scan and Loop gradients go by the gradients of their subnets (reverse/subnet_gradient.h), of which If and Scan are made. A
+// Loop needs no bound for it.
 //
 // Tables that rows are taken from (Gather) have a gradient by rows: indices, which are the forward's own, and a row for each; several
 // lookups of one table are put one behind the other, in the order of the lookups, as i64 where their indices are of two widths. It is

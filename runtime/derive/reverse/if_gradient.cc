@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "derive/node_gradient.h"
-#include "derive/subnet_gradient.h"
+#include "derive/reverse/subnet_gradient.h"
 #include "plugin/schema.h"
 
 namespace heddle {

@@ -1,12 +1,12 @@
-#include "derive/subnet_gradient.h"
+#include "derive/reverse/subnet_gradient.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "derive/gradient_paths.h"
-#include "derive/net_part.h"
+#include "derive/reverse/gradient_paths.h"
+#include "derive/reverse/net_part.h"
 #include "plugin/schema.h"
 #include "resolve/updates.h"
 

@@ -1,4 +1,4 @@
-#include "derive/gradient_paths.h"
+#include "derive/reverse/gradient_paths.h"
 
 #include <algorithm>
 

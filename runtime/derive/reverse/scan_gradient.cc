@@ -1,5 +1,5 @@
 // The gradient of Scan: how its ports are what.
-#include "derive/repeated_gradient.h"
+#include "derive/reverse/repeated_gradient.h"
 
 namespace heddle {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "derive/polymorphic_types.h"
-#include "derive/reverse_pass.h"
+#include "derive/reverse/reverse_pass.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

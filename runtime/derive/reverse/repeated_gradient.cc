@@ -1,4 +1,4 @@
-#include "derive/repeated_gradient.h"
+#include "derive/reverse/repeated_gradient.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/text.h"
-#include "derive/gradient_paths.h"
-#include "derive/subnet_gradient.h"
+#include "derive/reverse/gradient_paths.h"
+#include "derive/reverse/subnet_gradient.h"
 #include "plugin/schema.h"
 #include "resolve/updates.h"
 

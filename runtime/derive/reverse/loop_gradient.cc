@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "derive/repeated_gradient.h"
+#include "derive/reverse/repeated_gradient.h"
 
 namespace heddle {
 namespace {

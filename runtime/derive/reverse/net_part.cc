@@ -1,4 +1,4 @@
-#include "derive/net_part.h"
+#include "derive/reverse/net_part.h"
 
 #include <utility>
 

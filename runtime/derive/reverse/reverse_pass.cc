@@ -1,8 +1,8 @@
-#include "derive/reverse_pass.h"
+#include "derive/reverse/reverse_pass.h"
 
 #include <algorithm>
 
-#include "derive/gradient_paths.h"
+#include "derive/reverse/gradient_paths.h"
 
 namespace heddle {
 
