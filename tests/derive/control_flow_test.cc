@@ -107,6 +107,25 @@ TEST(ScanGradient, OfStatesThatAreNotAllNeeded) {
   expect_gradients(b.finish(), "loss", {numbers(Shape{2}, 1), numbers(Shape{2}, 2), numbers(Shape{3, 2}, 3)});
 }
 
+// How many steps there are the run finds out: those of x whose key is positive.
+TEST(ScanGradient, OverAsManyStepsAsTheRunFinds) {
+  NetBuilder body("body"), b("found");
+  const ValueId state = taken(body, "state"), step = taken(body, "x"), inner = taken(body, "w");
+  const ValueId next = body.add1("Tanh", "next", {body.add1("Add", "sum", {state, body.add1("Mul", "product", {step, inner})})});
+  body.output(next);
+  body.output(body.add1("Mul", "output", {next, state}));
+  const ValueId start = b.input("state", DType::f64, Shape{2}), x = b.input("x", DType::f64, Shape{5, 2});
+  const ValueId key = b.input("key", DType::f64, Shape{5}), w = b.input("w", DType::f64, Shape{2});
+  const ValueId found = b.add1("NonZero", "found", {b.add1("Greater", "positive", {key, number(b, "zero", 0)})});
+  const ValueId at = b.add1("Squeeze", "at", {found, b.constant_ints("axis", {0})});
+  const auto made = b.add("Scan", "scan", {start, b.add1("Gather", "steps", {x, at}), w}, 2,
+                          {{"body", subnet(body)}, {"num_scan_inputs", int64_t{1}}, {"captured", int64_t{1}}});
+  b.output(b.add1("Add", "loss", {sum_of(b, "of outputs", b.add1("Exp", "exp", {made[1]})), sum_of(b, "of state", made[0])}));
+  const Net net = b.finish();
+  for (const std::vector<double>& keys : {std::vector<double>{1, -1, 1, 1, -1}, {-1, -1, -1, -1, -1}, {1, 1, 1, 1, 1}})
+    expect_gradients(net, "loss", {numbers(Shape{2}, 1), numbers(Shape{5, 2}, 2), keys, numbers(Shape{2}, 3)});
+}
+
 // Rows of a table from outside are added up in a gradient of its shape.
 TEST(ScanGradient, OfATableThatRowsAreTakenFrom) {
   NetBuilder body("body"), b("table");

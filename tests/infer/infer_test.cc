@@ -222,6 +222,22 @@ z: f32[] = ReduceSum(found) keepdims=0
 )net");
 }
 
+// Steps of an unknown number fit beside those of a known one, which alone says how many the run may find.
+TEST(Infer, AScanOverStepsOfAKnownAndOfAnUnknownNumber) {
+  NetBuilder body("body"), b("scan");
+  const ValueId x = body.input("x", DeclaredType()), y = body.input("y", DeclaredType());
+  body.output(body.add1("Mul", "product", {x, y}));
+  const ValueId known = b.input("known", DType::f32, Shape{3, 2}), unknown = b.input("unknown", DeclaredType{DType::f32, false, {}});
+  b.output(b.add1("Scan", "z", {known, unknown}, {{"body", subnet(body)}, {"num_scan_inputs", int64_t{2}}}));
+  EXPECT_EQ(inferred(b.finish(), given({{DType::f32, {3, 2}}, {DType::f32, {-1, -1}, -1, true}})),
+            R"net(scan(known: f32[3, 2], unknown: f32[?, ?]) -> (z)
+z: f32[?, ?] = Scan(known, unknown) body={
+  body(x, y) -> (product)
+  product = Mul(x, y)
+} num_scan_inputs=2
+)net");
+}
+
 TEST(Infer, ExtentsWithoutABoundAreDynamic) {
   NetBuilder b("dynamic");
   b.output(b.add1("Neg", "y", {b.input("x", DType::f32, Shape{1})}));
