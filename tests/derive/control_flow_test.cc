@@ -20,6 +20,17 @@ TEST(IfGradient, IsThatOfTheBranchThatIsTaken) {
   for (const double s : {1.0, -1.0}) expect_gradients(branching(2), "loss", {numbers(Shape{2, 3}, 1), numbers(Shape{3}, 2), {s}});
 }
 
+// A condition that is always the same: the other branch need not fit.
+TEST(IfGradient, OfABranchThatIsAlwaysTaken) {
+  NetBuilder then_branch("then"), else_branch("else"), b("always");
+  const ValueId x = taken(then_branch, "x"), other = taken(else_branch, "x");
+  then_branch.output(then_branch.add1("Sin", "y", {x}));
+  else_branch.output(else_branch.add1("Concat", "longer", {other, other}, {{"axis", int64_t{0}}}));
+  const ValueId in = b.input("x", DType::f64, Shape{3});
+  b.output(b.add1("If", "loss", {testing_nets::yes(b), in}, {{"then_branch", subnet(then_branch)}, {"else_branch", subnet(else_branch)}}));
+  expect_gradients(b.finish(), "loss", {numbers(Shape{3}, 1)});
+}
+
 // What neither branch needs is not handed to the If of the gradient.
 TEST(IfGradient, TakesWhatItReads) {
   NetBuilder branch("branch"), b("sums");

@@ -43,7 +43,6 @@ Absence absence_of(const std::string& name, const OperatorGradient& of) {
   if (of.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return {"random: what is drawn is no function of its input"};
   if (const auto found = without.find(name); found != without.end()) return {found->second};
   if (of.schema->updates_variable()) return {"through a step of learning", true};
-  if (of.has_subnets()) return {"through nets in nets", true};
   if (name.ends_with("Gradient")) return {"second derivatives", true};
   const auto found = missing.find(name);
   return {found == missing.end() ? std::string() : found->second, true};

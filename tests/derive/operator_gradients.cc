@@ -108,11 +108,6 @@ bool OperatorGradient::gives_reals() const {
   return std::any_of(schema->op->outputs, schema->op->outputs + schema->op->output_count, [](const auto* p) { return may_be_real(*p); });
 }
 
-bool OperatorGradient::has_subnets() const {
-  return std::any_of(schema->op->attributes, schema->op->attributes + schema->op->attribute_count,
-                     [](const auto* a) { return a->type == HEDDLE_ATTRIBUTE_SUBNET; });
-}
-
 std::vector<std::string> OperatorGradient::held() const {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < schema->op->input_count; ++i)

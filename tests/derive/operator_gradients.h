@@ -25,7 +25,6 @@ struct OperatorGradient {
   bool takes_reals() const;
   bool carries() const;
   bool gives_reals() const;
-  bool has_subnets() const;               // nets in an attribute
   std::vector<std::string> held() const;  // real inputs that no gradient goes through by declaration
 };
 

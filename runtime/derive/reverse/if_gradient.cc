@@ -49,8 +49,9 @@ class IfGradient {
     return branches_.back()->derive({call_.wanted.begin() + first_capture, call_.wanted.end()}, arrives);
   }
 
-  // The gradient of an output goes to both branches, and each is prepared for it.
+  // The gradient of an output goes to both branches, and each is prepared for it. Of a condition that is always the same one is.
   Status check_shapes() const {
+    if (call_.net[node_.inputs[0]].kind == Value::Kind::constant) return {};
     for (size_t i = 0; i < node_.outputs.size(); ++i) {
       if (!call_.output_gradients[i].valid()) continue;
       const ValueId a = subnet_of(node_, branch_names[0])->outputs[i], b = subnet_of(node_, branch_names[1])->outputs[i];
