@@ -1,38 +1,17 @@
 #include "compile/prepack.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "base/checked.h"
+#include "net/lasting_blob.h"
 #include "weights/mapping.h"
 
 namespace heddle {
-namespace {
-
-// Packed weights are read once a run from end to end: in huge pages where the system gives them, whole ones only, so that none is wasted.
-// Only they: they live as long as a session, and memory so aligned that comes and goes would leave holes in the heap.
-std::shared_ptr<Blob> allocate_packed(uint64_t bytes, std::byte** data) {
-  constexpr uint64_t huge_page = uint64_t{2} << 20;
-  const Shape shape = {static_cast<int64_t>(bytes)};
-  if (bytes < huge_page) return Blob::allocate(DType::u8, shape, data);
-  constexpr std::align_val_t alignment{huge_page};
-  const auto size = static_cast<uint64_t>(align_up(static_cast<int64_t>(bytes), 64) +
-                                          64);  // one line more, as Blob::allocate does: vector loads may read past the end
-  const std::shared_ptr<void> memory(::operator new(size, alignment), [](void* p) { ::operator delete(p, alignment); });
-  (void)::madvise(memory.get(), size / huge_page * huge_page, MADV_HUGEPAGE);
-  std::memset(memory.get(), 0, size);
-  *data = static_cast<std::byte*>(memory.get());
-  return std::make_shared<Blob>(Blob{DType::u8, shape, *data, static_cast<int64_t>(bytes), memory});
-}
-
-}  // namespace
 
 struct PackCache::Table {
   struct Entry {
@@ -108,7 +87,7 @@ std::shared_ptr<const Blob> PackCache::find_or_pack(const Blob& content, const s
     if (others.back() && at->second.may_be(content)) return others.back();
   }
   std::byte* data = nullptr;
-  use->packed = allocate_packed(bytes, &data);
+  use->packed = lasting_blob(DType::u8, {static_cast<int64_t>(bytes)}, &data);
   if (!fill(data)) return nullptr;
   const std::shared_ptr<const Blob> packed(use, use->packed.get());
   const uint64_t id = table_->next_id++;

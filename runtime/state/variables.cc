@@ -12,6 +12,7 @@
 #include "base/limit_names.h"
 #include "base/text.h"
 #include "net/initializer.h"
+#include "net/lasting_blob.h"
 
 namespace heddle {
 
@@ -102,7 +103,7 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
     entry.name = variable.name;
     entry.initializer = variable.initializer;
     entry.trained = initial != nullptr;  // somewhere, before
-    entry.blob = Blob::allocate(variable.type.dtype, *shape, &entry.data);
+    entry.blob = lasting_blob(variable.type.dtype, *shape, &entry.data);
     if (initial && initial->bytes > 0) std::memcpy(entry.data, initial->data, static_cast<size_t>(initial->bytes));
   }
   return store;
