@@ -26,6 +26,9 @@
   family(resize_gradient) \
   family(roi_align) \
   family(roi_align_gradient) \
+  /* lookup/ */ \
+  family(embedding_bag) \
+  family(embedding_bag_gradient) \
   /* matmul/ */ \
   family(einsum) \
   family(gemm) \

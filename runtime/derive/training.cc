@@ -148,6 +148,16 @@ class Training {
     return {};
   }
 
+  // Rows that are those of bags need not be written out once for each lookup: an update reads the rows of bags, the bag of each lookup and
+  // perhaps their weights itself. Empty: `values` are other ones, or are made of a variable, which may have its next version by then.
+  std::vector<ValueId> bags_of(ValueId values) const {
+    const NodeId producer = net_[values].producer;
+    if (!producer.valid() || net_[producer].domain != "heddle" || net_[producer].type != "BagRows") return {};
+    const std::vector<ValueId>& read = net_[producer].inputs;
+    const auto is_variable = [&](ValueId id) { return id.valid() && net_[id].kind == Value::Kind::variable; };
+    return std::any_of(read.begin(), read.end(), is_variable) ? std::vector<ValueId>() : read;
+  }
+
   Status update(const Gradient& gradient) {
     const auto found = std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == gradient.of; });
     const ValueId variable = found->first;
@@ -164,9 +174,12 @@ class Training {
     for (const char* const state : optimizer_.state) inputs.push_back(add_state(fmt::format("{}.{}", gradient.of, state), dtype, shape));
     const std::vector<ValueId> updated = inputs;
     if (rows) inputs.push_back(*net_.find_value(gradient.indices));
-    inputs.push_back(clipped_.at(gradient.of));
+    const ValueId values = clipped_.at(gradient.of);
+    const std::vector<ValueId> bags = rows ? bags_of(values) : std::vector<ValueId>();
+    inputs.push_back(bags.empty() ? values : bags.front());
     inputs.push_back(rate_);
     if (optimizer_.counts_steps) inputs.push_back(number_);
+    if (!bags.empty()) inputs.insert(inputs.end(), bags.begin() + 1, bags.end());
     const NodeId producer = net_[content_of(gradient)].producer;
     emitter_.derive_from(gradient.of + ".update", producer.valid() ? net_[producer].device : "");
     std::vector<Attribute> attributes = optimizer_.always;

@@ -130,6 +130,7 @@ std::vector<Row> block_rows();
 std::vector<Row> shape_rows();
 std::vector<Row> indexing_rows();
 std::vector<Row> scatter_rows();
+std::vector<Row> lookup_rows();
 std::vector<Row> selection_rows();
 std::vector<Row> convolution_rows();
 std::vector<Row> convolution_gradient_rows();

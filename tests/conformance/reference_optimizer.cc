@@ -124,7 +124,7 @@ std::vector<Numbers> whole(const Call& call, Rule rule) {
 }
 
 std::vector<Numbers> by_rows(const Call& call, Rule rule) {
-  const size_t indices = states_of(rule) + 1, values = indices + 1;
+  const size_t indices = states_of(rule) + 1, values = indices + 1, bags = values + (rule == Rule::adam ? 3 : 2), weights = bags + 1;
   const Optimizer optimizer(call, rule, values + 1, true);
   std::vector<Numbers> all = variables(call, rule);
   const auto rows = static_cast<size_t>(call[0].shape[0]), length = rows > 0 ? call[0].values.size() / rows : 0;
@@ -133,7 +133,9 @@ std::vector<Numbers> by_rows(const Call& call, Rule rule) {
     const Number index = call[indices].values[i];
     std::vector<Value>& sum = sums[static_cast<size_t>(index < 0 ? index + static_cast<Number>(rows) : index)];
     sum.resize(length);
-    for (size_t k = 0; k < length; ++k) sum[k] = sum[k] + exact(call[values].values[i * length + k]);
+    const size_t from = call.has(bags) ? static_cast<size_t>(call[bags].values[i]) : i;
+    const Number weight = call.has(weights) ? call[weights].values[i] : 1;
+    for (size_t k = 0; k < length; ++k) sum[k] = sum[k] + weight * exact(call[values].values[from * length + k]);
   }
   for (const auto& [row, sum] : sums) {
     if (call.i("rowwise", 0) != 0) {
@@ -233,6 +235,15 @@ Row rows_row(const char* type, Rule rule, bool has_rowwise = false) {
     add(Kind::rank, "T", "3", ",2,1,3,2,1,2,3", "i64[4] = 2 0 2 2", "4", behind, rowwise);
     add(Kind::large, "T", "801", ",33", "i64[3001] = 0..801", "3001", ", f32[1] = 0.001" + step(rule, "100000") + attribute, rowwise);
   }
+  // Values of bags.
+  const std::string number = step(rule, "3"), with_bags = ", U[] = 0.5" + number + ", i32[6] = 0 2 0 1 1 2";
+  add(Kind::odd, "T", "5", ",7", "i64[6] = 3 -1 0 3 4 -2", "3", with_bags, false);
+  add(Kind::odd, "T", "5", ",7", "i64[6] = 3 -1 0 3 4 -2", "3", with_bags + ", T[6] = -1..1", false);
+  add(Kind::odd, "T", "5", ",3,11", "i32[6] = 3", "3", ", f32[] = 0.5" + number + ", i64[6] = 2, T[6] = -1..1", false);
+  add(Kind::odd, "T", "5", "", "i32[6] = 3", "6", ", f32[] = 0.5" + number + ", -, T[6] = -1..1", false);
+  add(Kind::empty, "T", "3", ",5", "i64[0]", "4", ", f32[] = 0.5" + number + ", i32[0], T[0]", false);
+  add(Kind::large, "T", "801", ",33", "i64[3001] = 0..801", "200", ", f32[1] = 0.001" + number + ", i32[3001] = 0..200, T[3001] = -1..1",
+      false);
   // One row alone, and rows that are all others' neighbours.
   for (const char* indices : {"i64[5003] = 7", "i32[5003] = 0..9"})
     add(Kind::large, "f32", "9", ",17", indices, "5003", ", f32[] = 0.001" + step(rule, "7"), false);
@@ -243,7 +254,7 @@ Row rows_row(const char* type, Rule rule, bool has_rowwise = false) {
           .cases = cases,
           .ulps = 2,
           .domain = "heddle",
-          .without = {{Kind::broadcast, "a row of values for each index"}},
+          .without = {{Kind::broadcast, "a row of values for each index or bag"}},
           // Sums of thousands of gradients, in the dtype itself.
           .ulps_of = {{DType::f32, 8}, {DType::f64, 8}},
           .signed_zeros = false};

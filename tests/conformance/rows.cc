@@ -20,6 +20,7 @@ const std::vector<Row>& rows() {
                               shape_rows,
                               indexing_rows,
                               scatter_rows,
+                              lookup_rows,
                               selection_rows,
                               convolution_rows,
                               convolution_gradient_rows,

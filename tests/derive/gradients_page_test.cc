@@ -28,6 +28,7 @@ const std::map<std::string, std::string> without = {
 const std::map<std::string, std::string> missing = {
     {"Range", "that of `start` and `delta`"},
     {"Unique", "that of `Y`, which goes to where each number came first"},
+    {"heddle::BagRows", "second derivatives"},
 };
 
 // Nothing: it has one. `is_open`: it would say something.

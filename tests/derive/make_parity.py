@@ -41,6 +41,15 @@ def embedding(p, batch, sparse=True):
     return {"loss": F.cross_entropy(y @ p["w2"] + p["b2"], batch["labels"])}
 
 
+def bags(p, batch, sparse=True):
+    weights = batch["x"] @ p["w0"]
+    first = F.embedding_bag(batch["first"], p["table1"], mode="sum", per_sample_weights=weights, sparse=sparse)
+    second = F.embedding_bag(batch["second"], p["table1"], mode="mean", sparse=sparse)
+    third = F.embedding_bag(batch["third"], p["table2"], mode="mean", sparse=sparse)
+    y = F.relu(torch.cat([first, second, third], 1) @ p["w1"] + p["b1"])
+    return {"loss": F.cross_entropy(y @ p["w2"] + p["b2"], batch["labels"])}
+
+
 def transformer(p, batch):
     x = batch["x"] + p["position"]
     y = F.layer_norm(x, (4,), p["scale1"], p["bias1"])
@@ -144,7 +153,14 @@ NETS = {
                   {"x": (2, 6, 6), "labels": (3, ())}, (4, 3)),
     "lstm": (lstm, {"W": (2, 12, 3), "R": (2, 12, 3), "B": (2, 24), "w": (6, 3), "b": (3,)}, {}, {"x": (5, 3), "labels": (3, ())}, (4, 1)),
     "residual": (residual, *residual_variables(), {"x": (2, 8, 8), "labels": (3, ())}, (5, 4)),
+    "bags": (bags, {"table1": (9, 4), "table2": (7, 3), "w0": (2, 3), "w1": (11, 5), "b1": (5,), "w2": (5, 3), "b2": (3,)}, {},
+             {"x": (2,), "first": (6, (3,)), "second": (9, (2,)), "third": (7, (5,)), "labels": (3, ())}, (4, 3, 5)),
 }
+
+
+def tables_of(names):
+    """Variables that rows are looked up in."""
+    return [name for name in names if name.startswith("table")]
 
 
 def run_of(optimizer, **others):
@@ -154,10 +170,11 @@ def run_of(optimizer, **others):
 
 
 def runs_of(net):
-    if net == "embedding":
+    tables = tables_of(NETS[net][1])
+    if tables:
         # PyTorch decays no weights that it has sparse gradients of, and its momentum moves rows that a step does not look up.
         return [run_of("sgd", settings={}), run_of("adagrad"), run_of("adam", settings={"beta2": 0.99, "epsilon": 1e-6}),
-                run_of("rmsprop", name="dense rmsprop", dense=["table"])]
+                run_of("rmsprop", name="dense rmsprop", dense=tables)]
     runs = [run_of(optimizer) for optimizer in RATE]
     if net == "mlp":
         runs.append(run_of("sgd", name="cosine and warm-up", schedule="cosine(20)", warm_up=5, rate=0.3125, settings={}))
@@ -176,9 +193,10 @@ def optimizers_of(run, p):
     arguments = {"lr": run["rate"], "weight_decay": s.get("weight_decay", 0)}
     betas = {"betas": (s.get("beta1", 0.9), s.get("beta2", 0.999)), "eps": s.get("epsilon", 1e-8)}
     kind, every = run["optimizer"], list(p.values())
-    if kind == "adam" and "table" in p:
-        return [torch.optim.SparseAdam([p["table"]], lr=arguments["lr"], **betas),
-                torch.optim.Adam([v for name, v in p.items() if name != "table"], lr=arguments["lr"], **betas)]
+    tables = tables_of(p)
+    if kind == "adam" and tables:
+        return [torch.optim.SparseAdam([p[name] for name in tables], lr=arguments["lr"], **betas),
+                torch.optim.Adam([v for name, v in p.items() if name not in tables], lr=arguments["lr"], **betas)]
     if kind == "sgd":
         return [torch.optim.SGD(every, **arguments)]
     if kind in ("momentum", "nesterov"):

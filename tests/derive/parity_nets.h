@@ -24,6 +24,7 @@ class ParityNet : public NetBuilder {
     if (name == "inception") inception();
     if (name == "lstm") lstm();
     if (name == "residual") residual();
+    if (name == "bags") bags();
   }
 
  private:
@@ -168,6 +169,20 @@ class ParityNet : public NetBuilder {
       }
     const ValueId flat = add1("Flatten", "flat", {add1("GlobalAveragePool", "pool", {x})});
     cross_entropy("loss", add1("Gemm", "scores", {flat, trainable("w"), trainable("b")}), labels);
+  }
+
+  // Two lookups of one table, of which one has weights that are computed, and one of another.
+  void bags() {
+    const ValueId x = batch("x", DType::f64, {2}), first = batch("first", DType::i64, {3}), second = batch("second", DType::i64, {2});
+    const ValueId third = batch("third", DType::i64, {5}), labels = batch("labels", DType::i64, {}), table = trainable("table1");
+    const ValueId weights = add1("MatMul", "weights", {x, trainable("w0")});
+    const ValueId sums = add1("EmbeddingBag", "sums", {table, first, {}, weights}, {}, "heddle");
+    const Attribute mean = {"mode", std::string("mean")};
+    const ValueId means = add1("EmbeddingBag", "means", {table, second}, {mean}, "heddle");
+    const ValueId others = add1("EmbeddingBag", "others", {trainable("table2"), third}, {mean}, "heddle");
+    const ValueId joined = add1("Concat", "joined", {sums, means, others}, {{"axis", int64_t{1}}});
+    const ValueId hidden = add1("Relu", "relu", {add1("Gemm", "hidden", {joined, trainable("w1"), trainable("b1")})});
+    cross_entropy("loss", add1("Gemm", "scores", {hidden, trainable("w2"), trainable("b2")}), labels);
   }
 
   const Contents contents_;

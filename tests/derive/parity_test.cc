@@ -76,7 +76,8 @@ TEST_P(Parity, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, Parity, testing::Values("mlp", "convolution", "embedding", "transformer", "inception", "lstm", "residual"),
+INSTANTIATE_TEST_SUITE_P(Nets, Parity,
+                         testing::Values("mlp", "convolution", "embedding", "transformer", "inception", "lstm", "residual", "bags"),
                          [](const auto& of) { return std::string(of.param); });
 
 }  // namespace

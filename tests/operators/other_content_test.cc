@@ -259,7 +259,34 @@ void add_updates_by_rows(std::vector<Row>& rows) {
     call.domain = "heddle";
     rows.push_back(
         {type, "indices", call, {ints({1, 1, 1}), ints({-4, 3, -1}), ints({0, 4, 0}), ints({0, 1, -5}), ints({most, least, 0})}});
+    call.inputs.push_back(ints({0, 2, 1}));
+    rows.push_back({type, "bags", call, {ints({1, 1, 1}), ints({0, 0, 3}), ints({-1, 0, 0}), ints({most, least, 0})}});
   }
+}
+
+// Lookups in a table of four rows.
+void add_lookups(std::vector<Row>& rows) {
+  const Tensor table = counted({4, 3});
+  const std::vector<Tensor> indices = {ints({3, 3, 3}), ints({-1, 0, 0}), ints({0, 0, 4}), ints({most, least, 0})};
+  const auto add = [&](const char* type, const char* port, std::vector<Tensor> inputs, const std::vector<Tensor>& others) {
+    OperatorCall call = call_of(type, std::move(inputs));
+    call.domain = "heddle";
+    rows.push_back({type, port, call, others});
+  };
+  const std::vector<Tensor> lengths = {ints({3, 0}), ints({2, 2}), ints({-1, 4}), ints({most, most}), ints({least, 3})};
+  add("EmbeddingBag", "indices", {table, ints({2, 0, 2}), ints({0, 1})}, indices);
+  add("EmbeddingBag", "offsets", {table, ints({2, 0, 2}), ints({0, 1})},
+      {ints({0, 3}), ints({1, 2}), ints({0, 4}), ints({0, -1}), ints({least, most})});
+  for (const char* type : {"SparseLengthsSum", "SparseLengthsMean"}) {
+    add(type, "indices", {table, ints({2, 0, 2}), ints({2, 1})}, indices);
+    add(type, "lengths", {table, ints({2, 0, 2}), ints({2, 1})}, lengths);
+  }
+  add("SparseLengthsWeightedSum", "indices", {table, floats({1, 2, 3}), ints({2, 0, 2}), ints({2, 1})}, indices);
+  add("SparseLengthsWeightedSum", "lengths", {table, floats({1, 2, 3}), ints({2, 0, 2}), ints({2, 1})}, lengths);
+  add("BagRows", "bags", {table, ints({2, 0, 2})}, indices);
+  add("BagWeightsGradient", "indices", {table, ints({2, 0, 2}), ints({0, 0, 1}), counted({2, 3})}, indices);
+  add("BagWeightsGradient", "bags", {table, ints({2, 0, 2}), ints({0, 0, 1}), counted({2, 3})},
+      {ints({1, 1, 1}), ints({0, 2, 0}), ints({0, 0, -1}), ints({most, least, 0})});
 }
 
 // What is read as one number and bounds nothing.
@@ -375,6 +402,7 @@ std::vector<Row> all_rows() {
   add_pictures(rows);
   add_indices(rows);
   add_updates_by_rows(rows);
+  add_lookups(rows);
   add_scalars(rows);
   add_window_gradients(rows);
   add_gradients(rows);

@@ -4,7 +4,7 @@
 namespace heddle::testing {
 namespace {
 
-struct Case {
+struct PoolCase {
   const char* type;
   Shape x;
   std::vector<Attribute> attributes;
@@ -18,7 +18,7 @@ int64_t at(const Ints& list, size_t i, int64_t otherwise) {
 }
 
 // Two spatial dimensions.
-std::vector<float> expected(const Case& c, const Shape& y, const std::vector<float>& x) {
+std::vector<float> expected(const PoolCase& c, const Shape& y, const std::vector<float>& x) {
   std::vector<float> result;
   const int64_t height = c.x[2], width = c.x[3];
   for (int64_t plane = 0; plane < y[0] * y[1]; ++plane) {
@@ -52,7 +52,7 @@ std::vector<float> expected(const Case& c, const Shape& y, const std::vector<flo
 
 TEST(Pooling, EqualsPlainLoopsInEveryLayoutAndSplit) {
   const Attribute ceil = {"ceil_mode", int64_t{1}}, with_pad = {"count_include_pad", int64_t{1}};
-  const Case cases[] = {
+  const PoolCase cases[] = {
       {"MaxPool", {1, 64, 112, 112}, {}, {3, 3}, {2, 2}, {}, {1, 1, 1, 1}},
       {"MaxPool", {2, 5, 9, 11}, {}, {2, 3}, {3, 1}, {}, {0, 1, 1, 2}},
       {"MaxPool", {1, 19, 17, 15}, {}, {3, 2}, {1, 2}, {2, 3}, {}},
@@ -65,7 +65,7 @@ TEST(Pooling, EqualsPlainLoopsInEveryLayoutAndSplit) {
       {"LpPool", {1, 20, 9, 9}, {}, {3, 3}, {2, 2}, {}, {1, 1, 1, 1}},
       {"LpPool", {1, 3, 9, 9}, {{"p", int64_t{3}}}, {2, 2}, {}, {}, {}, false, 3},
   };
-  for (const Case& c : cases) {
+  for (const PoolCase& c : cases) {
     std::vector<Attribute> attributes = c.attributes;
     attributes.push_back({"kernel_shape", c.kernel});
     if (!c.strides.empty()) attributes.push_back({"strides", c.strides});

@@ -38,6 +38,9 @@ struct OptimizerTable {
   // sum = a + b, of which `sum` may be one.
   void (*f32_add)(const float* a, const float* b, float* sum, int64_t count);
   void (*f64_add)(const double* a, const double* b, double* sum, int64_t count);
+  // sum = a + factor * b, each rounded; a null: of zeros.
+  void (*f32_add_scaled)(const float* a, float factor, const float* b, float* sum, int64_t count);
+  void (*f64_add_scaled)(const double* a, double factor, const double* b, double* sum, int64_t count);
 };
 HEDDLE_DECLARE_ISA_TABLE(OptimizerTable, optimizers)
 

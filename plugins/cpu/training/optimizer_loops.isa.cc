@@ -88,6 +88,14 @@ void add(const T* a, const T* b, T* sum, int64_t count) {
   each<T>(count, [&](int64_t i, int64_t n) { put(sum, i, n, get(a, i, n) + get(b, i, n)); });
 }
 
+template <class T>
+void add_scaled(const T* a, T factor, const T* b, T* sum, int64_t count) {
+  each<T>(count, [&](int64_t i, int64_t n) {
+    const Vector<T> scaled = factor * get(b, i, n);
+    put(sum, i, n, a ? get(a, i, n) + scaled : scaled);
+  });
+}
+
 }  // namespace
 
 constinit const OptimizerTable optimizers = {{update<update_plain, float>, update<update_momentum, float>, update<update_adagrad, float>,
@@ -97,6 +105,8 @@ constinit const OptimizerTable optimizers = {{update<update_plain, float>, updat
                                              squares<float>,
                                              squares<double>,
                                              add<float>,
-                                             add<double>};
+                                             add<double>,
+                                             add_scaled<float>,
+                                             add_scaled<double>};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

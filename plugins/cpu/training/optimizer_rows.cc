@@ -1,5 +1,6 @@
 // Optimizers of tables, whose gradients are rows: SgdUpdateRows, MomentumUpdateRows, AdagradUpdateRows, AdamUpdateRows. Rows that no index
-// names stay as they are, and so do their states. Gradients of one row are added first, in the order of their indices.
+// names stay as they are, and so do their states. Gradients of one row are added first, in the order of their indices. Those of lookups in
+// bags are the rows of their bags, times a weight: given with the bags they need not be written out for each lookup (heddle::BagRows).
 //
 // A tile owns the rows that hash to it, and looks at all indices for them: rows that are named often lie together in most tables. So each
 // row is updated by one tile, and the result does not depend on the number of threads.
@@ -18,10 +19,90 @@
 namespace heddle::cpu {
 namespace {
 
-// The inputs are w, the states, indices, values, lr and perhaps step.
+// The gradients of T that the indices have, by their positions.
+template <class T>
+class GivenRows {
+ public:
+  // null: bags, each index has its own row; weights, all are 1.
+  GivenRows(const heddle_tensor& values, const heddle_tensor* bags, const heddle_tensor* weights, int64_t length)
+      : rows_(static_cast<const T*>(values.data)),
+        bags_(bags),
+        weights_(weights ? static_cast<const T*>(weights->data) : nullptr),
+        bag_count_(values.dims[0]),
+        length_(length) {}
+
+  // Whether all bags are there. Without branches, as every tile asks.
+  Status check(CancellationPoll& poll) const {
+    if (!bags_) return {};
+    const bool inside = bags_->dtype == HEDDLE_I32 ? all_inside(static_cast<const int32_t*>(bags_->data), poll)
+                                                   : all_inside(static_cast<const int64_t*>(bags_->data), poll);
+    int64_t i = 0;
+    while (!inside && !poll.stops(1) && integer_at(*bags_, i) >= 0 && integer_at(*bags_, i) < bag_count_) ++i;
+    if (inside || poll.stopped()) return poll.status();
+    return invalid("bag " + std::to_string(integer_at(*bags_, i)) + " of index " + std::to_string(i) + " is outside [0, " +
+                   std::to_string(bag_count_) + "), the rows of values");
+  }
+  const T* row(int64_t position) const { return rows_ + (bags_ ? integer_at(*bags_, position) : position) * length_; }
+  // sum = a + the gradient; a null: of zeros.
+  void add(const T* a, int64_t position, T* sum) const {
+    if (weights_)
+      add_scaled(a, weights_[position], row(position), sum);
+    else
+      add_plain(a, row(position), sum);
+  }
+  bool weighted() const { return weights_ != nullptr; }
+
+ private:
+  template <class I>
+  bool all_inside(const I* bags, CancellationPoll& poll) const {
+    constexpr int64_t stretch = 4096;
+    bool outside = false;
+    for (int64_t first = 0; first < bags_->element_count && !poll.stops(stretch); first += stretch)
+      for (int64_t i = first; i < std::min(bags_->element_count, first + stretch); ++i)
+        outside = outside | (bags[i] < 0) | (static_cast<int64_t>(bags[i]) >= bag_count_);
+    return !outside;
+  }
+  void add_plain(const float* a, const float* b, float* sum) const { isa_optimizers().f32_add(a, b, sum, length_); }
+  void add_plain(const double* a, const double* b, double* sum) const { isa_optimizers().f64_add(a, b, sum, length_); }
+  void add_scaled(const float* a, float factor, const float* b, float* sum) const {
+    isa_optimizers().f32_add_scaled(a, factor, b, sum, length_);
+  }
+  void add_scaled(const double* a, double factor, const double* b, double* sum) const {
+    isa_optimizers().f64_add_scaled(a, factor, b, sum, length_);
+  }
+
+  const T* const rows_;
+  const heddle_tensor* const bags_;
+  const T* const weights_;
+  const int64_t bag_count_, length_;
+};
+
+// The inputs are w, the states, indices, values, lr, perhaps step, and where indices are lookups in bags these and their weights.
 template <const OptimizerSchema& schema>
-class RowsUpdate {
+struct RowsPorts {
   static constexpr uint32_t states = schema.state_count(), indices = states + 1, values = states + 2, rate = states + 3;
+  static constexpr uint32_t bags = rate + (schema.has_step() ? 2 : 1), weights = bags + 1;
+};
+
+// What is read and written of so many rows: a gradient, the weights and the states.
+inline double rows_bytes(double rows, double row_bytes, uint32_t states) {
+  return rows * row_bytes * (2 * (states + 1) + 1);
+}
+
+template <const OptimizerSchema& schema>
+heddle_status rows_cost(const heddle_infer_context* context, heddle_cost* cost) {
+  using Ports = RowsPorts<schema>;
+  const heddle_tensor &w = *context->inputs[0], &named = *context->inputs[Ports::indices];
+  const double rows = w.rank > 0 ? std::max(1.0, static_cast<double>(w.dims[0])) : 1;
+  cost->bytes = rows_bytes(static_cast<double>(named.element_count), static_cast<double>(w.byte_size) / rows, Ports::states) +
+                static_cast<double>(named.byte_size);
+  return HEDDLE_OK;
+}
+
+template <const OptimizerSchema& schema>
+class RowsUpdate : RowsPorts<schema> {
+  using Ports = RowsPorts<schema>;
+  using Ports::states, Ports::indices, Ports::values, Ports::rate, Ports::bags, Ports::weights;
 
  public:
   Status create(const CreateContext& context) {
@@ -34,12 +115,15 @@ class RowsUpdate {
     length_ = dims_of(w).count(1, w.rank);
     if (named.element_count > RowGroups::most_indices)
       return unsupported(std::to_string(named.element_count) + " indices, more than " + std::to_string(RowGroups::most_indices));
-    const double bytes = static_cast<double>(context.input(values)->byte_size) * (2 * (states + 1) + 1);
+    // Of the variables only the rows that are named: the size of a table decides nothing.
+    const double bytes = rows_bytes(static_cast<double>(named.element_count), static_cast<double>(row_bytes(w)), states),
+                 weighted = 2 * bytes;
     // More tiles than a row is long would look at all indices for nothing; those that the marks ask for there are in any case.
-    tiling_.plan(context, bytes + 16 * static_cast<double>(named.element_count), 2);
-    tiles_ = context.tiles();
-    const auto worth = static_cast<int64_t>(static_cast<double>(row_bytes(w)) * (2 * (states + 1) + 1) / 48);
-    if (tiles_ <= most_tiles) tiles_ = std::min(tiles_, std::max<int64_t>(4, worth));
+    const auto worth = static_cast<int64_t>(rows_bytes(1, static_cast<double>(row_bytes(w)), states) / 48);
+    const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles)));
+    tiles_ = std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), least_tiles(weighted, bytes)});
+    context.set_cost_ns(30.0 + weighted / bytes_per_ns);
+    ahead_ = std::clamp<int64_t>(4096 / static_cast<int64_t>(row_bytes(w) + 1), 4, 16);
     context.set_tiles(tiles_);
     context.set_scratch(0, row_bytes(w) + RowGroups::bytes(named.element_count));
     return {};
@@ -54,9 +138,6 @@ class RowsUpdate {
   static double squares(const float* w, const float* g, int64_t n, float decay) { return isa_optimizers().f32_squares(w, g, n, decay); }
   static double squares(const double* w, const double* g, int64_t n, double decay) { return isa_optimizers().f64_squares(w, g, n, decay); }
 
-  static void add(const float* a, const float* b, float* sum, int64_t n) { isa_optimizers().f32_add(a, b, sum, n); }
-  static void add(const double* a, const double* b, double* sum, int64_t n) { isa_optimizers().f64_add(a, b, sum, n); }
-
   template <class T>
   Status run_as(const RunContext& context, int64_t begin, int64_t end) const {
     UpdateNumbers<T> numbers;
@@ -64,24 +145,34 @@ class RowsUpdate {
         rule_.numbers(number_at(*context.inputs[rate], 0), schema.has_step() ? context.inputs[rate + 1] : nullptr, true, &numbers));
     char* scratch = thread_scratch<char>(context);
     CancellationPoll poll(context);
+    const auto optional = [&](uint32_t port) { return port < context.input_count ? context.inputs[port] : nullptr; };
+    const GivenRows<T> given(*context.inputs[values], optional(bags), optional(weights), length_);
+    HEDDLE_PLUGIN_CHECK(given.check(poll));
     RowGroups groups(scratch + row_bytes(*context.inputs[0]), *context.inputs[indices], rows_);
     HEDDLE_PLUGIN_CHECK(groups.find(begin, end, tiles_, poll));
     copy_owned(context, begin, end, poll);
     for (int64_t group = 0; group < groups.count() && !poll.stops((states + 2) * length_); ++group) {
-      if (group + ahead < groups.count()) prefetch(context, groups.row(group + ahead));
-      update(context, groups.row(group), sum(context, groups, group, reinterpret_cast<T*>(scratch), poll), numbers);
+      if (group + ahead_ < groups.count()) {
+        prefetch(context, groups.row(group + ahead_));
+        fetch_row(given.row(groups.first(group + ahead_)));
+      }
+      update(context, groups.row(group), sum(given, groups, group, reinterpret_cast<T*>(scratch), poll), numbers);
     }
     return poll.status();
   }
 
-  // The next rows lie anywhere.
-  static constexpr int64_t ahead = 4;
+  // The next rows lie anywhere: what comes a few kilobytes later is fetched now.
   void prefetch(const RunContext& context, int64_t row) const {
     for (uint32_t o = 0; o < context.output_count; ++o) {
       const int64_t bytes = static_cast<int64_t>(context.outputs[o]->byte_size) / rows_;
       const char* const at = static_cast<const char*>(context.outputs[o]->data) + row * bytes;
       for (int64_t i = 0; i < std::min<int64_t>(bytes, 512); i += 64) __builtin_prefetch(at + i, 1);
     }
+  }
+  template <class T>
+  void fetch_row(const T* row) const {
+    for (int64_t i = 0; i < std::min<int64_t>(length_ * static_cast<int64_t>(sizeof(T)), 512); i += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(row) + i);
   }
 
   // Where a new version is not in place of the one before.
@@ -98,13 +189,13 @@ class RowsUpdate {
 
   // The gradient of a row: where it lies if it is one alone.
   template <class T>
-  const T* sum(const RunContext& context, const RowGroups& groups, int64_t group, T* buffer, CancellationPoll& poll) const {
-    const T* rows = static_cast<const T*>(context.inputs[values]->data);
+  const T* sum(const GivenRows<T>& given, const RowGroups& groups, int64_t group, T* buffer, CancellationPoll& poll) const {
     int32_t at = groups.first(group);
-    const T* sum = rows + at * length_;
+    const T* sum = given.row(at);
+    if (given.weighted()) given.add(nullptr, at, buffer), sum = buffer;
     for (at = groups.behind(at); at != RowGroups::none && !poll.stops(length_); at = groups.behind(at)) {
-      if (const int32_t next = groups.behind(at); next != RowGroups::none) __builtin_prefetch(rows + next * length_);
-      add(sum, rows + at * length_, buffer, length_);
+      if (const int32_t next = groups.behind(at); next != RowGroups::none) __builtin_prefetch(given.row(next));
+      given.add(sum, at, buffer);
       sum = buffer;
     }
     return sum;
@@ -131,13 +222,13 @@ class RowsUpdate {
 
   OptimizerRule rule_;
   bool rowwise_ = false;
-  int64_t rows_ = 0, length_ = 0, tiles_ = 1;
-  Tiling tiling_;
+  int64_t rows_ = 0, length_ = 0, tiles_ = 1, ahead_ = 4;
 };
 
 template <const OptimizerSchema& schema>
 Status infer_rows_update(InferContext& context) {
-  const Dims w = context.dims(0), named = context.dims(schema.state_count() + 1), values = context.dims(schema.state_count() + 2);
+  using Ports = RowsPorts<schema>;
+  const Dims w = context.dims(0), named = context.dims(Ports::indices), values = context.dims(Ports::values);
   if (w.rank < 1) return invalid("w is a scalar, expected a table of rows");
   const bool rowwise = context.attributes.declares("rowwise") && context.attributes.i("rowwise") != 0;
   const Dims of_state = rowwise ? Dims{w.data, 1} : w;
@@ -148,11 +239,17 @@ Status infer_rows_update(InferContext& context) {
                      (rowwise ? ", one for each row of w" : ", that of w"));
   }
   if (named.rank != 1) return invalid("indices has shape " + dims_text(named) + ", expected one dimension");
+  for (const uint32_t i : {Ports::bags, Ports::weights})
+    if (context.has_input(i) && !std::equal(named.begin(), named.end(), context.dims(i).begin(), context.dims(i).end()))
+      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(context.dims(i)) +
+                     ", expected that of indices, " + dims_text(named));
+  const bool has_bags = context.has_input(Ports::bags);
   std::vector<int64_t> expected = vector_of(w);
-  expected[0] = named[0];
+  expected[0] = !has_bags ? named[0] : values.rank > 0 ? values[0] : 0;
   if (!std::equal(expected.begin(), expected.end(), values.begin(), values.end()))
-    return invalid("values has shape " + dims_text(values) + ", expected " + dims_text(dims_of(expected)) + ", a row of w for each index");
-  HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, schema.state_count() + 3));
+    return invalid("values has shape " + dims_text(values) + ", expected " + dims_text(dims_of(expected)) + ", a row of w for each " +
+                   (has_bags ? "bag" : "index"));
+  HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, Ports::rate, schema));
   context.set_dims(0, w);
   for (uint32_t o = 1; o <= schema.state_count(); ++o) context.set_dims(o, of_state);
   return {};
@@ -166,12 +263,13 @@ Op rows_update_operator(const char* name, const char* doc) {
   for (uint32_t s = 0; s < schema.state_count(); ++s) op.in(schema.states[s], floats);
   op.in("indices", index_dtypes, nullptr).indexes("w", 0).in("values", floats).in("lr", float_dtypes, nullptr);
   if (schema.has_step()) op.in("step", dtypes<int64_t>(), nullptr);
+  op.optional("bags", index_dtypes, nullptr).indexes("values", 0).optional("weights", floats);
   op.out("new_w", {}, floats).updates("new_w", "w");
   for (uint32_t s = 0; s < schema.state_count(); ++s)
     op.out(schema.next_states[s], {}, floats).updates(schema.next_states[s], schema.states[s]);
   declare_attributes(op, schema);
   if (schema.rule == update_adagrad) op.attribute("rowwise", 0);
-  op.infer(infer_rows_update<schema>).template cpu<RowsUpdate<schema>>();
+  op.infer(infer_rows_update<schema>).cost(rows_cost<schema>).template cpu<RowsUpdate<schema>>();
   return op;
 }
 
@@ -179,9 +277,15 @@ Op rows_update_operator(const char* name, const char* doc) {
 
 void add_optimizer_rows(Builder& plugin) {
   plugin.add(
-      rows_update_operator<plain_rule>("SgdUpdateRows", "SGD on the rows of w that indices name, each with the sum of its values")
+      rows_update_operator<plain_rule>("SgdUpdateRows",
+                                       "SGD on the rows of w that indices name, each with the sum of its values. With bags the value of an "
+                                       "index is the row of values of its bag, times its weight; so in the updates by rows below, too")
           .example("f32[3,2] = 1 2 3 4 5 6, i64[3] = 2 0 -1, f32[3,2] = 1 2 4 4 3 2, f32[] = 0.5 -> f32[3,2] = -1 0 3 4 3 4", "by hand")
-          .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f32[2] = 1 1", "by hand"));
+          .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f32[2] = 1 1", "by hand")
+          .example("f32[3,2] = 1 2 3 4 5 6, i64[3] = 2 0 -1, f32[2,2] = 1 2 4 4, f32[] = 0.5, i32[3] = 0 1 1 -> f32[3,2] = -1 0 3 4 2.5 3",
+                   "by hand")
+          .example("f32[3,1] = 1 2 3, i32[3] = 2 0 2, f32[2,1] = 2 4, f32[] = 0.5, i64[3] = 0 1 1, f32[3] = 3 0.5 -1 -> f32[3,1] = 0 2 2",
+                   "by hand"));
   plugin.add(
       rows_update_operator<momentum_rule>("MomentumUpdateRows",
                                           "MomentumUpdate on the rows of w and velocity that indices name, each with the sum of its values")
@@ -190,6 +294,9 @@ void add_optimizer_rows(Builder& plugin) {
                    "by hand")
           .example("f32[2,1] = 1 2, f32[2,1] = 4 -2, i32[2] = 0 -1, f32[2,1] = 1 3, f32[] = 0.5; momentum=0.5, nesterov=1, "
                    "weight_decay=0.5 -> f32[2,1] = -0.625 -0.75, f32[2,1] = 3.5 3",
+                   "by hand")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 4 4 4, i64[3] = 2 0 2, f32[2,1] = 4 2, f32[] = 0.5, i32[3] = 0 1 1, f32[3] = 0.25 1 0.75; "
+                   "momentum=0.5 -> f32[3,1] = -1 2 0, f32[3,1] = 4 4 6",
                    "by hand"));
   plugin.add(
       rows_update_operator<adagrad_rule>("AdagradUpdateRows",
@@ -203,6 +310,9 @@ void add_optimizer_rows(Builder& plugin) {
                    "by hand")
           .example("f64[1,1] = 2, f64[1] = 0, i64[1] = 0, f64[1,1] = 1, f32[] = 0.5; weight_decay=0.5, rowwise=1 -> f64[1,1] = "
                    "1.500000000025, f64[1] = 4",
+                   "by hand")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[2,1] = 1 -2, f32[] = 0.5, i32[3] = 0 1 0, f32[3] = 1 1 2; "
+                   "epsilon=1 -> f32[3,1] = 0.7 2 3.333333, f32[3,1] = 16 8 4",
                    "by hand"));
   plugin.add(
       rows_update_operator<adam_rule>("AdamUpdateRows",

@@ -93,8 +93,8 @@ class OptimizerRule {
 };
 
 // The learning rate and the number of the update: inputs `first` and, where the rule has it, the one behind.
-inline Status check_rate_and_step(const InferContext& context, uint32_t first) {
-  for (uint32_t i = first; i < context.input_count(); ++i)
+inline Status check_rate_and_step(const InferContext& context, uint32_t first, const OptimizerSchema& schema) {
+  for (uint32_t i = first; i <= first + (schema.has_step() ? 1 : 0); ++i)
     if (context.input(i).element_count != 1)
       return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
   return {};

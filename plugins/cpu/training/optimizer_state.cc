@@ -59,7 +59,7 @@ Status infer_state_update(InferContext& context) {
     if (!std::equal(w.begin(), w.end(), other.begin(), other.end()))
       return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(other) + ", the weights " + dims_text(w));
   }
-  HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, schema.state_count() + 2));
+  HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, schema.state_count() + 2, schema));
   for (uint32_t o = 0; o < schema.state_count() + 1; ++o) context.set_dims(o, w);
   return {};
 }
