@@ -240,6 +240,22 @@ TEST(ToolPredictor, TakesAveragesInThePlaceOfTheWeights) {
   EXPECT_EQ(codes(heddle_json({"predictor", trained, "--output", "logits", "--average", "-o", predictor}, 2)), Words{"invalid-argument"});
 }
 
+// Tables of which a step looks up rows: 26 updates by rows, and none of a whole table.
+TEST(ToolModel, TheTrainingFormOfDlrmUpdatesRowsOfItsTables) {
+  for (const char* optimizer : {"adagrad", "adam"}) {
+    const TemporaryFolder folder;
+    const std::string net = (folder / "net.heddle").string();
+    heddle_json({"model", "dlrm", "--train", "--optimizer", optimizer, "--learning-rate", "0.01", "-o", net});
+    const Json shown = heddle_json({"inspect", net, "--net", "train", "--stats"});
+    const Json& types = shown["stats"]["operators_by_type"];
+    EXPECT_EQ(types["heddle::EmbeddingBag"], 26);
+    EXPECT_EQ(types[std::string(optimizer) == "adam" ? "heddle::AdamUpdateRows" : "heddle::AdagradUpdateRows"], 26) << types;
+    const Json object =
+        heddle_json({"train", net, "--steps", "12", "--batch", "8", "--data", "synthetic", "--samples", "16", "--seed", "1"});
+    EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << optimizer;
+  }
+}
+
 TEST(ToolModel, TrainingFormsLearn) {
   for (const char* recipe : {"digits", "lenet", "lstm_tagger"}) {
     const TemporaryFolder folder;

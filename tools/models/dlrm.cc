@@ -25,8 +25,10 @@ ValueId linear_relu(LayerBuilder& b, const std::string& net, int index, ValueId 
 }
 
 // indices [batch, lookups] → sums of rows [batch, vector_width], of a deviation that makes the product of two such sums one of 1
+// `axis`: of the lookups of a bag; invalid where the net learns.
 ValueId bag(LayerBuilder& b, const std::string& name, ValueId indices, ValueId axis) {
   const float deviation = 1 / std::sqrt(static_cast<float>(lookups) * std::sqrt(static_cast<float>(vector_width)));
+  if (!axis.valid()) return b.bag(name, indices, table_rows, vector_width, deviation);
   const ValueId rows = b.embedding(name, indices, table_rows, vector_width, deviation);
   return b.net().add1("ReduceSum", name + ".sum", {rows, axis}, {{"keepdims", int64_t{0}}});
 }
@@ -55,7 +57,7 @@ Net dlrm(const RecipeOptions& options) {
   x = linear_relu(b, "bot_l", 0, x, dense_features, 512);
   x = linear_relu(b, "bot_l", 2, x, 512, 256);
   x = linear_relu(b, "bot_l", 4, x, 256, vector_width);
-  const ValueId axis = net.constant_ints("bag_axis", {1});
+  const ValueId axis = options.purpose != Purpose::inference ? ValueId() : net.constant_ints("bag_axis", {1});
   std::vector<ValueId> all = {x};
   for (int64_t i = 0; i < tables; ++i) all.push_back(bag(b, fmt::format("emb_l.{}", i), indices[static_cast<size_t>(i)], axis));
   const ValueId flat = net.add1("Concat", "interaction.concat", std::move(all), {{"axis", int64_t{1}}});

@@ -89,6 +89,10 @@ ValueId LayerBuilder::embedding(const std::string& name, ValueId indices, int64_
   return net_.add1("Gather", name, {parameter(name + ".weight", Shape{rows, width}, deviation), indices}, {{"axis", int64_t{0}}});
 }
 
+ValueId LayerBuilder::bag(const std::string& name, ValueId indices, int64_t rows, int64_t width, float deviation) {
+  return net_.add1("EmbeddingBag", name, {parameter(name + ".weight", Shape{rows, width}, deviation), indices}, {}, "heddle");
+}
+
 ValueId LayerBuilder::upsample(const std::string& name, ValueId x, int64_t in, int64_t out) {
   // An element of the output is a sum over the input channels alone: windows of stride 2 do not overlap.
   const ValueId weight = parameter(name + ".weight", Shape{in, out, 2, 2}, 1 / std::sqrt(static_cast<float>(in)));

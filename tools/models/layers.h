@@ -67,6 +67,8 @@ class LayerBuilder {
   ValueId dense(const std::string& name, ValueId x, int64_t in, int64_t out, float gain = 1);
   // Rows of a table [rows, width]: indices [...] → [..., width]
   ValueId embedding(const std::string& name, ValueId indices, int64_t rows, int64_t width, float deviation = 1);
+  // Sums of such rows: indices [n, lookups] → [n, width]
+  ValueId bag(const std::string& name, ValueId indices, int64_t rows, int64_t width, float deviation);
   // A transposed convolution 2 x 2 of stride 2 with bias: twice the height and width. The weight is [in, out, 2, 2].
   ValueId upsample(const std::string& name, ValueId x, int64_t in, int64_t out);
   // ONNX's LSTM: weights <name>.W [directions, 4 hidden, in], <name>.R [directions, 4 hidden, hidden] and <name>.B [directions, 8 hidden],

@@ -15,7 +15,7 @@ constexpr Recipe recipes[] = {
     {"densenet121", "DenseNet-121, images [batch, 3, 224, 224]", densenet121, Labels::of_samples},
     {"digits", "three convolutions and two layers, images [batch, 1, 8, 8] of digits as scikit-learn has them", digits, Labels::of_samples},
     {"dlrm", "DLRM: 26 tables of 10,000 x 64, dense features [batch, 13] and 26 bags of indices [batch, 20], without the last sigmoid",
-     dlrm, Labels::none},
+     dlrm, Labels::clicks},
     {"encoder", "12 transformer layers of width 768 with 12 heads (BERT base, post-norm), tokens [batch, 128]", encoder,
      Labels::of_samples},
     {"gru_seq2seq", "GRU encoder and decoder with dot-product attention, source [batch, 32] and target tokens [batch, 24]", gru_seq2seq,

@@ -15,8 +15,9 @@
 
 namespace heddle::models {
 
-// What a net is written for. To learn and to be tested in it, the encoder has a head that sorts sequences into two classes; inception_v3
-// learns with an auxiliary head, whose logits are a second output.
+// What a net is written for. To learn and to be tested in it, the encoder has a head that sorts sequences into two classes, and dlrm's bags
+// of lookups are one operator each, whose gradient needs no row for each lookup; inception_v3 learns with an auxiliary head, whose logits
+// are a second output.
 enum class Purpose { inference, testing, training };
 
 struct RecipeOptions {
@@ -25,8 +26,9 @@ struct RecipeOptions {
   Purpose purpose = Purpose::inference;
 };
 
-// What the labels of a recipe's training form are: none, it has none; the class of each sample; the class of each element of a sequence.
-enum class Labels { none, of_samples, of_elements };
+// What the labels of a recipe's training form are: none, it has none; the class of each sample; the class of each element of a sequence;
+// whether each sample was clicked, 0 or 1, of which the logits are one score.
+enum class Labels { none, of_samples, of_elements, clicks };
 
 struct Recipe {
   const char* name;

@@ -90,7 +90,9 @@ class Form {
     const std::vector<ValueId> logits = net().outputs;
     const ValueId labels = b_.input("labels", labels_type());
     const bool has_parts = logits.size() > 1 && !with_accuracy;
-    ValueId loss = cross_entropy(has_parts ? "main_loss" : "loss", logits[0], labels);
+    const ValueId score =
+        labels_ == Labels::clicks ? b_.add1("Squeeze", "score", {logits[0], b_.constant_ints("score_axis", {1})}) : ValueId();
+    ValueId loss = score.valid() ? click_loss(score, labels) : cross_entropy(has_parts ? "main_loss" : "loss", logits[0], labels);
     if (has_parts) {
       const ValueId beside = cross_entropy("auxiliary_loss", logits[1], labels);
       const ValueId part = b_.add1("Mul", "auxiliary_part", {beside, b_.constant_float("auxiliary_weight", auxiliary_weight)});
@@ -98,8 +100,8 @@ class Form {
     }
     net().outputs = {loss};
     if (!with_accuracy) return;
-    const ValueId chosen = b_.add1("ArgMax", "chosen", {logits[0]}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}});
-    const ValueId right = b_.add1("Cast", "right", {b_.add1("Equal", "is_right", {chosen, labels})}, {{"to", int64_t{1}}});
+    const ValueId is_right = score.valid() ? click_is_right(score, labels) : class_is_right(logits[0], labels);
+    const ValueId right = b_.add1("Cast", "right", {is_right}, {{"to", to_f32}});
     net().outputs.push_back(b_.add1("ReduceMean", "accuracy", {right}, {{"keepdims", int64_t{0}}}));
     net().outputs.push_back(logits[0]);
   }
@@ -121,6 +123,23 @@ class Form {
     return b_.add1("SoftmaxCrossEntropyLoss", name, {logits, labels});
   }
 
+  ValueId class_is_right(ValueId logits, ValueId labels) {
+    const ValueId chosen = b_.add1("ArgMax", "chosen", {logits}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}});
+    return b_.add1("Equal", "is_right", {chosen, labels});
+  }
+  // -log of the probability that sigmoid(score) gives the label.
+  ValueId click_loss(ValueId score, ValueId labels) {
+    const ValueId clicks = b_.add1("Cast", "clicks", {labels}, {{"to", to_f32}});
+    const ValueId of_clicks = b_.add1("Mul", "score_of_clicks", {score, clicks});
+    const ValueId losses = b_.add1("Sub", "losses", {b_.add1("Softplus", "softplus", {score}), of_clicks});
+    return b_.add1("ReduceMean", "loss", {losses}, {{"keepdims", int64_t{0}}});
+  }
+  ValueId click_is_right(ValueId score, ValueId labels) {
+    const ValueId expected = b_.add1("Greater", "expected", {score, b_.constant_float("even", 0)});
+    return b_.add1("Equal", "is_right", {expected, b_.add1("Cast", "is_click", {labels}, {{"to", to_bool}})});
+  }
+
+  static constexpr int64_t to_f32 = 1, to_bool = 9;  // ONNX's numbers
   NetBuilder b_;
   const Labels labels_;
 };

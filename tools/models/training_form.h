@@ -1,4 +1,5 @@
-// The training form of a recipe that sorts samples, or elements of sequences, into classes: the same layers over variables, with a loss.
+// The training form of a recipe that sorts samples, or elements of sequences, into classes, or scores them: the same layers over variables,
+// with a loss.
 #pragma once
 
 #include "heddle/status.h"
@@ -14,7 +15,8 @@ struct TrainingForm {
 };
 
 // Parameters become trainable variables with the content that they have, the batch the symbol N, and labels, i64 [N] or [N, length], an
-// input. The loss is the mean softmax cross entropy of the logits, and 0.4 of that of the auxiliary ones. No gradients: derive/training.h
+// input. The loss is the mean softmax cross entropy of the logits, and 0.4 of that of the auxiliary ones; of scores
+// of clicks the binary one. No gradients: derive/training.h
 // adds them. Errors: those of build(); not_implemented for recipes without labels.
 Result<TrainingForm> training_form(const std::string& recipe, const RecipeOptions& options);
 
