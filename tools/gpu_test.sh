@@ -3,7 +3,8 @@
 #
 # FOLDER is a bundle (tools/bundle.sh, which has this script in it: then it is the default) or a build tree (else build/dev). Nothing is
 # installed or fetched; NVIDIA's libraries are looked for in the usual places, pip's wheels included. Each part has a time limit of its own,
-# and all of them N seconds (570). What they print lies in FOLDER/gpu_test, or in --out. A part passes, fails, or is skipped with the reason:
+# and all of them N seconds (570). What they print lies in FOLDER/gpu_test, or in --out: a folder that is not there yet, is empty, or has the
+# table of an earlier run, whose files are deleted. A part passes, fails, or is skipped with the reason:
 #
 # devices       what `heddle devices` says of device 0; without one all else is skipped
 # facts         tools/gpu/gpu_facts.cu
@@ -19,6 +20,18 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tools/gpu/libraries.sh
 . "$here/gpu/libraries.sh"
 
+# The table's columns, tab-separated on standard input. Its first line also marks a folder as one of this script's, from the start of a run.
+table() {
+  awk -F '\t' '{ printf "%-22s %-8s %7s  %s\n", $1, $2, $3, $4 }'
+}
+columns=$'part\tresult\tseconds\tdetail'
+# Nothing is deleted that this script did not write.
+is_replaceable() { # FOLDER
+  [ -e "$1" ] || return 0
+  [ -d "$1" ] || return 1
+  [ -n "$(ls -A "$1")" ] || return 0
+  [ -f "$1/table.txt" ] && [ "$(head -n 1 "$1/table.txt")" = "$(printf '%s\n' "$columns" | table)" ]
+}
 usage() {
   sed -n '2p' "$here/$(basename "$0")" | cut -c3-
 }
@@ -47,9 +60,14 @@ else
   }
   root=$(cd "$root" && pwd)
   out=${out:-$root/gpu_test}
-  rm -rf "$out"
+  is_replaceable "$out" || {
+    echo "gpu_test: $out is neither empty nor the folder of an earlier run, so it stays as it is: name another with --out, or delete it" >&2
+    exit 2
+  }
   mkdir -p "$out"
+  find "$out/" -mindepth 1 -delete
   out=$(cd "$out" && pwd)
+  printf '%s\n' "$columns" | table >"$out/table.txt"
   export quick root out
 fi
 
@@ -301,8 +319,8 @@ done
 
 echo
 {
-  printf 'part\tresult\tseconds\tdetail\n'
+  printf '%s\n' "$columns"
   printf '%s\n' "${rows[@]}"
-} | awk -F '\t' '{ printf "%-22s %-8s %7s  %s\n", $1, $2, $3, $4 }' | tee "$out/table.txt"
+} | table | tee "$out/table.txt"
 echo "gpu_test: $passes passed, $failures failed, $skips skipped, $SECONDS s; logs in $out"
 [ $failures -eq 0 ]

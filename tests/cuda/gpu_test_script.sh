@@ -34,7 +34,25 @@ rows_are() {
   done
 }
 
+# What lies in a folder that is not its own stays there, and it says what to do.
+mkdir -p "$work/foreign" "$work/other_table"
+echo kept >"$work/foreign/letter"
+echo kept >"$work/other_table/table.txt"
+for name in foreign other_table; do
+  quick 2 "$name" HEDDLE_CUDA_STANDIN= CUDA_VISIBLE_DEVICES=-1
+  grep -q "^gpu_test: $work/$name is neither empty nor the folder of an earlier run, .*: name another with --out, or delete it\$" "$work/$name.txt"
+done
+grep -qx kept "$work/foreign/letter"
+grep -qx kept "$work/other_table/table.txt"
+# An empty one is taken, and one of an earlier run replaced.
+mkdir "$work/no_device"
 quick 0 no_device HEDDLE_CUDA_STANDIN= CUDA_VISIBLE_DEVICES=-1
+touch "$work/no_device/old.log"
+quick 0 no_device HEDDLE_CUDA_STANDIN= CUDA_VISIBLE_DEVICES=-1
+[ ! -e "$work/no_device/old.log" ] || {
+  echo "no_device: a file of the earlier run is left"
+  exit 1
+}
 rows_are no_device skipped devices facts conformance operators memcheck racecheck 'mlp x1' 'pytorch resnet50 x1'
 grep -q '^gpu_test: 0 passed, 0 failed, 8 skipped, ' "$work/no_device.txt"
 grep -q '^gpu_test: no device: .' "$work/no_device.txt"
