@@ -173,38 +173,40 @@ part_operators() {
   [ -z "$wrong" ] && [ -z "$unfinished" ] && [ "$right" -gt 0 ]
 }
 
-# Each in a process of its own; kernels are some hundred times slower so.
+# Each in a process of its own; kernels are some hundred times slower so (estimated, not measured). Only what its time limit ended is
+# unfinished: a crash is wrong.
 sanitized() { # TOOL OPERATOR
   local log=$out/$1/$2.log status=0
   ours env HEDDLE_CONFORMANCE_DEVICE=cuda:0 timeout --foreground --kill-after=5 40 "$sanitizer" --tool "$1" --error-exitcode 99 \
     "$root/bin/heddle_conformance_tests" --gtest_filter="Operators/OnDevice.AgreesWithItsReference/$2" >"$log" 2>&1 || status=$?
-  if grep -qE 'Device not supported|Unable to|failed to initialize|LibraryNotLoaded' "$log"; then
+  if grep -qE "$unattached" "$log"; then
     echo "unattached $2"
-  elif [ $status -eq 99 ]; then
-    echo "wrong $2"
-  elif grep -qE 'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards' "$log"; then
+  elif [ $status -eq 0 ] && grep -qE 'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards' "$log" && grep -q '^\[  PASSED  \] 1 test' "$log"; then
     echo "clean $2"
-  else
+  elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
     echo "unfinished $2"
+  else
+    # The shell's own line on a signal, which the status tells, is not the program's last.
+    echo "wrong $2 (exit status $status: $(grep -v '^environment: line ' "$log" | tail -n 1 | cut -c1-200))"
   fi
 }
 part_sanitizer() { # TOOL
   sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer || true)
   [ -n "$sanitizer" ] || skip "compute-sanitizer is not installed"
   [ -z "${HEDDLE_CUDA_STANDIN:-}" ] || skip "the stand-in has no kernels that compute-sanitizer could look at"
-  export sanitizer
+  export sanitizer unattached='Device not supported|Unable to|failed to initialize|LibraryNotLoaded'
   export -f sanitized ours
   mkdir -p "$out/$1"
-  local operators=(Relu Softmax ReduceSum Transpose Gather CumSum)
+  local operators=(Relu Softmax ReduceSum Transpose Gather CumSum TopK GRU NonZero)
   [ "$quick" -eq 0 ] || operators=(Relu)
   printf '%s\n' "${operators[@]}" | xargs -P "$(processes)" -I{} bash -c "sanitized $1 {}" >"$out/$1.list"
   local clean wrong unfinished
-  clean=$(sed -n 's/^clean //p' "$out/$1.list" | tr '\n' ' ')
-  wrong=$(sed -n 's/^wrong //p' "$out/$1.list" | tr '\n' ' ')
-  unfinished=$(sed -n 's/^unfinished //p' "$out/$1.list" | tr '\n' ' ')
+  clean=$(sed -n 's/^clean //p' "$out/$1.list" | sort | tr '\n' ' ')
+  wrong=$(sed -n 's/^wrong //p' "$out/$1.list" | sort | tr '\n' ' ')
+  unfinished=$(sed -nE 's/^(unfinished|unattached) //p' "$out/$1.list" | sort | tr '\n' ' ')
   [ -z "$wrong" ] || { say "wrong: $wrong"; return 1; }
   if [ -z "$clean" ] && grep -q '^unattached ' "$out/$1.list"; then
-    skip "compute-sanitizer can not attach: $(grep -hE 'Device not supported|Unable to|failed to initialize|LibraryNotLoaded' "$out/$1"/*.log | head -n 1)"
+    skip "compute-sanitizer can not attach: $(grep -hE "$unattached" "$out/$1"/*.log | head -n 1)"
   fi
   [ -n "$clean" ] || { say "none finished: $unfinished"; return 1; }
   say "clean: $clean${unfinished:+; not finished: $unfinished}"

@@ -67,3 +67,51 @@ grep -qE '^operators +passed .* 3 right, [1-9][0-9]* calls' "$work/standin/table
 quick 1 broken "$standin" HEDDLE_CUDA_STANDIN_MEMORY=3
 rows_are broken FAILED conformance operators 'mlp x1'
 grep -qE '^operators +FAILED .*wrong: Gather Relu Transpose' "$work/broken/table.txt"
+
+# The part for compute-sanitizer, with one that ends as the operator's name is told to end.
+sanitizer_part() { # STATUS, with what the last line of the detail is
+  local expected=$1 status=0
+  mkdir -p "$work/sanitizer"
+  env HEDDLE_CUDA_STANDIN= PATH="$work/tools:$PATH" quick=0 out="$work/sanitizer" root="$build" \
+    "$source/tools/gpu_test.sh" --part memcheck part_sanitizer memcheck >"$work/sanitizer.txt" 2>&1 || status=$?
+  cat "$work/sanitizer.txt" "$work/sanitizer/memcheck.detail"
+  [ $status -eq "$expected" ] || {
+    echo "compute-sanitizer: exit status $status, expected $expected"
+    exit 1
+  }
+}
+mkdir "$work/tools"
+fake=$work/tools/compute-sanitizer
+cat >"$fake" <<'END'
+#!/bin/bash
+operator=${@: -1}
+operator=${operator##*/}
+case " $CRASHES " in *" $operator "*) echo "about to crash"; kill -SEGV $$ ;; esac
+case " $ABORTS " in *" $operator "*) echo "about to abort"; kill -ABRT $$ ;; esac
+case " $ERRORS " in *" $operator "*) echo "========= ERROR SUMMARY: 3 errors"; exit 99 ;; esac
+case " $FAILS " in *" $operator "*) echo "========= ERROR SUMMARY: 0 errors"; echo "1 FAILED TEST"; exit 1 ;; esac
+case " $SLOW " in *" $operator "*) exit 124 ;; esac
+case " $SKIPS " in *" $operator "*) echo "[  PASSED  ] 0 tests."; echo "========= ERROR SUMMARY: 0 errors"; exit 0 ;; esac
+echo "[  PASSED  ] 1 test."
+echo "========= ERROR SUMMARY: 0 errors"
+END
+chmod +x "$fake"
+sanitizer_says() { # the whole detail
+  [ "$(cat "$work/sanitizer/memcheck.detail")" = "$1" ] || {
+    echo "compute-sanitizer: expected $1"
+    exit 1
+  }
+}
+export CRASHES='' ABORTS='' ERRORS='' FAILS='' SLOW='' SKIPS=''
+sanitizer_part 0
+sanitizer_says 'clean: CumSum GRU Gather NonZero ReduceSum Relu Softmax TopK Transpose '
+SLOW='GRU' sanitizer_part 0
+sanitizer_says 'clean: CumSum Gather NonZero ReduceSum Relu Softmax TopK Transpose ; not finished: GRU '
+CRASHES='Relu' ABORTS='TopK' ERRORS='GRU' FAILS='Gather' SKIPS='CumSum' SLOW='NonZero' sanitizer_part 1
+for said in 'Relu (exit status 139: about to crash)' 'TopK (exit status 134: about to abort)' 'GRU (exit status 99: ========= ERROR SUMMARY: 3 errors)' \
+  'Gather (exit status 1: 1 FAILED TEST)' 'CumSum (exit status 0: ========= ERROR SUMMARY: 0 errors)'; do
+  grep -qF "$said" "$work/sanitizer/memcheck.detail" || {
+    echo "compute-sanitizer: not told: $said"
+    exit 1
+  }
+done
