@@ -6,6 +6,7 @@
 #include "generate/image/grid_sample_launches.h"
 #include "generate/image/resize_launches.h"
 #include "generate/image/roi_align_launches.h"
+#include "generate/loss_launches.h"
 #include "generate/move/box_launches.h"
 #include "generate/move/parts_launches.h"
 #include "generate/move/pick_launches.h"
@@ -182,6 +183,29 @@ TEST(Index, RowsOfGather) {
   run_last(gather, {x, integers({0, -1})}, {y});
   if (IsSkipped()) return;
   EXPECT_EQ(elements_of<uint8_t>(*y)[95], 6);
+}
+
+// Of more numbers than the data and the output have elements: positions among them go beyond 2^32.
+TEST(Index, TuplesOfGatherND) {
+  GatherNDLaunches gather;
+  const int64_t picks = 2 * beyond / 4;
+  const auto indices = sparse_tensor(DType::i32, Shape{picks, 4}), y = sparse_tensor(DType::u8, Shape{picks});
+  const Tensor x = random_tensor(DType::u8, Shape{2, 2, 2, 2}, 0, 1, 1);
+  elements_of<uint8_t>(*x)[0b1010] = 9;
+  if (indices) elements_of<int32_t>(*indices)[picks * 4 - 4] = elements_of<int32_t>(*indices)[picks * 4 - 2] = 1;
+  run_last(gather, {x, indices}, {y});
+  if (IsSkipped()) return;
+  EXPECT_EQ(elements_of<uint8_t>(*y)[picks - 1], 9);
+}
+
+// Without classes no label names one.
+TEST(Index, LabelsOfLosses) {
+  LossLaunches losses;
+  losses.reduction = LossReduction::none;
+  const auto labels = sparse_tensor(DType::i32, Shape{beyond}), y = sparse_tensor(DType::f16, Shape{beyond});
+  run_last(losses, {tensor_of(DType::f16, Shape{beyond, 0}, {}), labels}, {y});
+  if (IsSkipped()) return;
+  for (int64_t i = 1; i <= 300; ++i) EXPECT_EQ(elements_of<uint16_t>(*y)[beyond - i] & 0x7fff, 0x7fff) << i;
 }
 
 TEST(Index, PickedByResize) {

@@ -55,7 +55,8 @@ Status LossLaunches::choose(const Operands& operands, bool varies, KernelSource*
   dtype_ = x.dtype;
   labels_ = operands.input(1)->dtype;
   weights_ = operands.input(2) != nullptr;
-  wide_ = varies || is_wide(x.element_count);
+  // Without classes there are more labels than scores.
+  wide_ = varies || is_wide(x.element_count) || is_wide(operands.input(1)->element_count);
   if (softmax) {
     known_.last.shape.kind = ReduceKind::softened_log;
     if (x.dtype == HEDDLE_F64) known_.last.shape.working = HEDDLE_F64;

@@ -17,8 +17,9 @@ using plugin::Status;
 Status PickLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
   varies_ = varies || reads_operands(operands);
   if (operands.writes_nothing() && !varies_) return {};
-  const heddle_tensor &x = *operands.input(0), &y = *operands.output(0);
-  wide_ = varies_ || is_wide(x.element_count) || is_wide(y.element_count);
+  wide_ = varies_ || is_wide(operands.output(0)->element_count);
+  // Tuples of indices may be more numbers than the output has elements.
+  for (uint32_t i = 0; i < operands.input_count; ++i) wide_ = wide_ || (operands.input(i) && is_wide(operands.input(i)->element_count));
   unit_ = varies_ ? width(operands) : common_unit(widest_unit, row_bytes(operands));
   KernelText text("pick", wide_);
   text.type("T", unit_type(unit_));
