@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "device/cuda_device.h"
@@ -244,10 +245,12 @@ void destroy_stream(void* handle, void* stream) {
   Device& device = device_of(handle);
   auto* const s = static_cast<cudaStream_t>(stream);
   device.poller.forget(s);
-  if (!device.let_go(s) || device.loss) return;
+  // The buffers of its copies are used until it has passed them, and go with this.
+  const std::optional<Device::Stream> known = device.let_go(s);
+  if (!known || device.loss || (!known->made && !known->staging)) return;
   Api::get().cudaSetDevice(device.index);
   Api::get().cudaStreamSynchronize(s);
-  Api::get().cudaStreamDestroy(s);
+  if (known->made) Api::get().cudaStreamDestroy(s);
 }
 
 heddle_status create_event(void* handle, void** event, const heddle_call* call) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -58,15 +59,13 @@ struct Device {
     Stream& known = streams[stream];
     adopted ? void(++known.adopted) : void(known.made = true);
   }
-  // One who knows it is gone. Whether it is to be destroyed.
-  bool let_go(cudaStream_t stream) {
+  // One who knows it is gone. Where nobody does any more, what was known of it: to be kept until the stream has passed its copies.
+  std::optional<Stream> let_go(cudaStream_t stream) {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found = streams.find(stream);
-    if (found == streams.end()) return false;
-    if (found->second.adopted > 0 && (--found->second.adopted > 0 || found->second.made)) return false;
-    const bool made = found->second.made;
-    streams.erase(found);
-    return made;
+    if (found == streams.end()) return {};
+    if (found->second.adopted > 0 && (--found->second.adopted > 0 || found->second.made)) return {};
+    return std::move(streams.extract(found).mapped());
   }
 };
 

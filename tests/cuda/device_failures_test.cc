@@ -1,0 +1,65 @@
+// What the CUDA plugin leaves behind where a stream goes, or a call of NVIDIA's fails.
+#include <atomic>
+#include <thread>
+
+#include "device_program.h"
+#include "standin_program.h"
+
+namespace heddle::cuda {
+namespace {
+
+using namespace testing_standin;
+using CudaFailures = StandinTest;
+
+std::shared_ptr<Device> opened(const Runtime& runtime) {
+  auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "cuda:0");
+  EXPECT_TRUE(device.ok()) << device.status().text();
+  return *device;
+}
+
+// A copy that nobody waits for, of memory that is not pinned.
+heddle_status enqueue_copy(Device& device, void* stream, int32_t kind, void* destination, const void* source, size_t bytes) {
+  const heddle_copy copy = {sizeof(copy), kind, destination, source, bytes, nullptr};
+  heddle_work work = {};
+  work.struct_size = sizeof(work);
+  work.copy = &copy;
+  work.flags = HEDDLE_WORK_ENTERS;
+  HostCall call;
+  return device.enqueue(stream, work, &call);
+}
+
+// Its buffers are in use until then.
+TEST_F(CudaFailures, AStreamGoesWithItsBuffersWhenItsCopiesAreDone) {
+  const std::shared_ptr<Device> device = opened(cuda_runtime());
+  constexpr size_t bytes = (size_t{5} << 20) + 77;
+  auto memory = device->allocate(bytes);
+  ASSERT_TRUE(memory.ok()) << memory.status().text();
+  const std::vector<char> from(bytes, 'x');
+  std::vector<char> to(bytes);
+  {
+    auto stream = device->create_stream();
+    ASSERT_TRUE(stream.ok()) << stream.status().text();
+    const Hold hold(cuda);
+    ASSERT_EQ(enqueue_copy(*device, stream->get(), HEDDLE_COPY_HOST_TO_DEVICE, memory->get(), from.data(), bytes), HEDDLE_OK);
+    ASSERT_EQ(enqueue_copy(*device, stream->get(), HEDDLE_COPY_DEVICE_TO_HOST, to.data(), memory->get(), bytes), HEDDLE_OK);
+    cuda.log(1);
+    std::atomic<bool> is_gone = false;
+    std::thread opens([&] {
+      const auto is_going = [&] {
+        const std::string calls = cuda.logged();
+        return calls.find("cudaStreamSynchronize") != std::string::npos || calls.find("cudaFreeHost") != std::string::npos;
+      };
+      while (!is_gone && !is_going()) std::this_thread::yield();
+      hold.open();
+    });
+    *stream = DeviceStream();
+    is_gone = true;
+    opens.join();
+    cuda.log(0);
+  }
+  EXPECT_EQ(to, from);
+  EXPECT_EQ(broken(), "");
+}
+
+}  // namespace
+}  // namespace heddle::cuda
