@@ -11,7 +11,7 @@ namespace {
 using namespace testing_standin;
 using CudaFailures = StandinTest;
 
-std::shared_ptr<Device> opened(const Runtime& runtime) {
+std::shared_ptr<Device> first_device(const Runtime& runtime) {
   auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "cuda:0");
   EXPECT_TRUE(device.ok()) << device.status().text();
   return *device;
@@ -28,9 +28,17 @@ heddle_status enqueue_copy(Device& device, void* stream, int32_t kind, void* des
   return device.enqueue(stream, work, &call);
 }
 
+Net convolution_net() {
+  NetBuilder b("convolution");
+  b.output(b.add1("Conv", "y", {b.input("x", DType::f32, Shape{1, 3, 9, 8}), b.input("w", DType::f32, Shape{5, 3, 3, 3})}));
+  return b.finish();
+}
+
+// ---------------------------------------------------------------- memory and streams
+
 // Its buffers are in use until then.
 TEST_F(CudaFailures, AStreamGoesWithItsBuffersWhenItsCopiesAreDone) {
-  const std::shared_ptr<Device> device = opened(cuda_runtime());
+  const std::shared_ptr<Device> device = first_device(cuda_runtime());
   constexpr size_t bytes = (size_t{5} << 20) + 77;
   auto memory = device->allocate(bytes);
   ASSERT_TRUE(memory.ok()) << memory.status().text();
@@ -59,6 +67,27 @@ TEST_F(CudaFailures, AStreamGoesWithItsBuffersWhenItsCopiesAreDone) {
   }
   EXPECT_EQ(to, from);
   EXPECT_EQ(broken(), "");
+}
+
+// ---------------------------------------------------------------- cuDNN's plans
+
+// Of the first three questions that a plan is chosen by: what its heuristics offer, and what engine the first offer is.
+TEST_F(CudaFailures, OnlyWhatCudnnDoesNotSupportIsDoneAnotherWay) {
+  for (const uint64_t question : {1, 2, 3}) {
+    SCOPED_TRACE(question);
+    const auto planned = [&](cudnnStatus_t answer) {
+      cuda.reset();
+      const Runtime runtime = cuda_runtime();
+      cuda.fail_call("cudnnBackendGetAttribute", question, answer, cudaSuccess);
+      return prepare(runtime, convolution_net(), on_cuda()).status();
+    };
+    const Status memory = planned(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
+    EXPECT_EQ(memory.code(), Code::out_of_memory) << memory.text();
+    const Status fault = planned(CUDNN_STATUS_EXECUTION_FAILED);
+    EXPECT_EQ(fault.code(), Code::device_failed) << fault.text();
+    const Status other = planned(CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
+    EXPECT_TRUE(other.ok()) << other.text();
+  }
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 using namespace testing_standin;
 using Ints = std::vector<int64_t>;
 
-std::vector<conformance::Numbers> outputs_of(Prepared& prepared) {
+std::vector<conformance::Numbers> output_numbers(Prepared& prepared) {
   std::vector<conformance::Numbers> all;
   const Status status = prepared.context.run();
   EXPECT_TRUE(status.ok()) << status.text();
@@ -39,12 +39,12 @@ class CudaSpatial : public StandinTest {
   void expect_the_hosts(const Net& net, double most = 0) {
     auto host = prepare(cuda_runtime(), Net(net), {});
     ASSERT_TRUE(host.ok()) << host.status().text();
-    const auto right = outputs_of(*host);
+    const auto right = output_numbers(*host);
     for (const int streams : {1, 3}) {
       auto there = prepare(cuda_runtime(), Net(net), on_cuda(streams));
       ASSERT_TRUE(there.ok()) << there.status().text();
       for (const PlanStep& step : there->plan().steps) EXPECT_TRUE(step.on_device || step.type == "Fence") << step.type;
-      for (int run = 0; run < 2; ++run) expect_near(outputs_of(*there), right, most);
+      for (int run = 0; run < 2; ++run) expect_near(output_numbers(*there), right, most);
     }
     EXPECT_EQ(broken(), "");
   }
@@ -136,7 +136,7 @@ TEST_F(CudaSpatial, SizesOfARun) {
     for (const Ints& sizes : {Ints{3, 4}, Ints{12, 5}, Ints{6, 8}, Ints{0, 4}, Ints{1, 1}}) {
       const auto bound = Blob::copy_of(DType::i64, Shape{2}, sizes.data());
       for (Prepared* const one : {&*host, &*there}) ASSERT_TRUE(one->context.bind_input(1, bound->data).ok());
-      expect_near(outputs_of(*there), outputs_of(*host), 0);
+      expect_near(output_numbers(*there), output_numbers(*host), 0);
     }
   }
   EXPECT_EQ(broken(), "");

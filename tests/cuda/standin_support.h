@@ -20,7 +20,7 @@ struct Standin {
 #undef HEDDLE_CUDA_FUNCTION
 #define HEDDLE_STANDIN_FUNCTIONS(function)                                                                                                \
   function(rules) function(broken) function(look_for_leaks) function(calls) function(log) function(logged) function(ranges) function(run) \
-      function(fail) function(reset)
+      function(fail) function(fail_call) function(reset)
 #define HEDDLE_STANDIN_POINTER(name) decltype(&::heddle_standin_##name) name = nullptr;
   HEDDLE_STANDIN_FUNCTIONS(HEDDLE_STANDIN_POINTER)
 #undef HEDDLE_STANDIN_POINTER

@@ -151,6 +151,11 @@ Status check_notes(const Descriptor& engine, const PlanRules& rules) {
   return {};
 }
 
+// No other engine does better then: there is no memory, or the device or the call is at fault.
+bool is_failure(const Status& status) {
+  return !status.ok() && status.code != HEDDLE_ERROR_UNSUPPORTED;
+}
+
 }  // namespace
 
 Status Plan::attempt(Descriptor config, const Target& target, const PlanRules& rules) {
@@ -199,6 +204,7 @@ Status Plan::choose_of(cudnnBackendHeurMode_t mode, const Graph& graph, const Ta
         heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, "ENGINEHEUR_RESULTS", CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &given, to.data()));
   for (int64_t i = 0; i < std::min(count, given) && !plan_; ++i) {
     Status status = attempt(std::move(configs[static_cast<size_t>(i)]), target, rules);
+    if (is_failure(status)) return status;
     if (!status.ok()) *why = std::move(status);
   }
   return {};
@@ -209,10 +215,11 @@ Status Plan::choose(const Graph& graph, const Target& target, const PlanRules& r
   Status why = plugin::unsupported("cuDNN: its heuristics know no engine");
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
     Status status = choose_of(mode, graph, target, rules, &why);
+    if (is_failure(status)) return status;
     if (!status.ok()) why = std::move(status);
     if (plan_) return {};
   }
-  return plugin::unsupported(why.text);
+  return why;
 }
 
 // ---------------------------------------------------------------- variant packs

@@ -80,7 +80,8 @@ struct PlanRules {
 
 class Plan {
  public:
-  // The first configuration that the heuristics offer, obeys the rules and can be finalized. Errors: unsupported, with the last reason.
+  // The first configuration that the heuristics offer, obeys the rules and can be finalized. Errors: unsupported, with the last reason;
+  // at once what cuDNN fails with otherwise, as out_of_memory.
   Status choose(const Graph& graph, const Target& target, const PlanRules& rules);
   uint64_t workspace_bytes() const { return workspace_bytes_; }
   const Descriptor& descriptor() const { return plan_; }

@@ -33,7 +33,8 @@ cublasStatus_t lt(const char* name, CallKind kind, const Body& body) {
     standin::end_call(process, cudaSuccess);
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  const cublasStatus_t status = body(process);
+  int answer = 0;
+  const cublasStatus_t status = standin::fails_call(process, name, &answer) ? static_cast<cublasStatus_t>(answer) : body(process);
   standin::end_call(process, cudaSuccess);
   return status;
 }

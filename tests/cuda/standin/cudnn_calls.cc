@@ -40,6 +40,8 @@ cudnnStatus_t cudnn_api(const char* name, CallKind kind, const Body& body) {
     standin::end_call(process, cudaSuccess);
     return fail(CUDNN_STATUS_EXECUTION_FAILED_CUDART, "the device is lost");
   }
+  int answer = 0;
+  if (standin::fails_call(process, name, &answer)) return fail(static_cast<cudnnStatus_t>(answer), "as a test has said");
   return body(process, lock);
 }
 

@@ -84,6 +84,15 @@ void heddle_standin_fail(int what, uint64_t nth, int error) {
   process.faults.launch_error = static_cast<cudaError_t>(error);
 }
 
+void heddle_standin_fail_call(const char* name, uint64_t nth, int answer, int loss) {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  process.faults.call = name;
+  process.faults.call_number = nth;
+  process.faults.answer = answer;
+  process.faults.loss = static_cast<cudaError_t>(loss);
+}
+
 void heddle_standin_reset() {
   Process& process = Process::get();
   Lock lock(process.mutex);

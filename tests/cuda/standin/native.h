@@ -37,6 +37,10 @@ HEDDLE_STANDIN_FUNCTION void heddle_standin_run(int begins);
    HEDDLE_STANDIN_ALLOCATION: the `nth` allocation from now on, of the host or a device, finds no memory. 0: none does. */
 HEDDLE_STANDIN_FUNCTION void heddle_standin_fail(int what, uint64_t nth, int error);
 
+/* The `nth` call from now on of the function of NVIDIA's by that name does nothing, and answers `answer`, a status of its library's.
+   `loss`: the error after which, from that call on, there is no going on; 0: there is. */
+HEDDLE_STANDIN_FUNCTION void heddle_standin_fail_call(const char* name, uint64_t nth, int answer, int loss);
+
 /* As if it had just been loaded, but for calls: errors are gone, and all that was made. */
 HEDDLE_STANDIN_FUNCTION void heddle_standin_reset(void);
 

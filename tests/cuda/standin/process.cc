@@ -26,6 +26,13 @@ cudaError_t begin_call(Process& process, const char* name, CallKind kind) {
   return lost;
 }
 
+bool fails_call(Process& process, const char* name, int* answer) {
+  Faults& faults = process.faults;
+  if (faults.call != name || !Faults::strikes(faults.call_number)) return false;
+  if (faults.loss != cudaSuccess) process.engine.lose(faults.loss);
+  return *answer = faults.answer, true;
+}
+
 cudaError_t end_call(Process& process, cudaError_t error) {
   ThreadState& thread = this_thread();
   if (process.engine.lost() != cudaSuccess) {

@@ -96,6 +96,10 @@ struct Faults {
   uint64_t launch = 0;  // the so-manieth launch from now on fails when the device comes to it
   cudaError_t launch_error = cudaErrorIllegalAddress;
   uint64_t allocation = 0;  // the so-manieth allocation from now on finds no memory
+  std::string call;         // the so-manieth call of this name does nothing, answers with `answer`, and is the first to know of `loss`
+  uint64_t call_number = 0;
+  int answer = 0;
+  cudaError_t loss = cudaSuccess;
   // Whether it is that one's turn.
   static bool strikes(uint64_t& left) { return left > 0 && --left == 0; }
 };
@@ -155,6 +159,8 @@ enum class CallKind : uint8_t { work, other };
 // Counts and logs; cudaSuccess, or what every call answers by now.
 cudaError_t begin_call(Process& process, const char* name, CallKind kind);
 cudaError_t end_call(Process& process, cudaError_t error);
+// Whether a test has said that this call fails, and what it answers.
+bool fails_call(Process& process, const char* name, int* answer);
 
 // The frame of each function of the runtime: body(process, lock) gives its answer.
 template <class Body>
@@ -162,6 +168,8 @@ cudaError_t api(const char* name, CallKind kind, const Body& body) {
   Process& process = Process::get();
   Lock lock(process.mutex);
   const cudaError_t before = begin_call(process, name, kind);
+  int answer = 0;
+  if (before == cudaSuccess && fails_call(process, name, &answer)) return end_call(process, static_cast<cudaError_t>(answer));
   return end_call(process, before != cudaSuccess ? before : body(process, lock));
 }
 
