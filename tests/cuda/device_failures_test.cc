@@ -28,6 +28,12 @@ heddle_status enqueue_copy(Device& device, void* stream, int32_t kind, void* des
   return device.enqueue(stream, work, &call);
 }
 
+// [4, depth] by [depth, 5]: of no depth it is filled with zeros.
+Net product_net(int64_t depth) {
+  NetBuilder b("product");
+  b.output(b.add1("MatMul", "y", {b.input("a", DType::f32, Shape{4, depth}), b.input("b", DType::f32, Shape{depth, 5})}));
+  return b.finish();
+}
 Net convolution_net() {
   NetBuilder b("convolution");
   b.output(b.add1("Conv", "y", {b.input("x", DType::f32, Shape{1, 3, 9, 8}), b.input("w", DType::f32, Shape{5, 3, 3, 3})}));
@@ -67,6 +73,46 @@ TEST_F(CudaFailures, AStreamGoesWithItsBuffersWhenItsCopiesAreDone) {
   }
   EXPECT_EQ(to, from);
   EXPECT_EQ(broken(), "");
+}
+
+// ---------------------------------------------------------------- the device is lost
+
+// What the plugin is told first is an error of a library, or of a fill.
+TEST_F(CudaFailures, AFaultOfTheDeviceIsLossWhoeverTellsOfIt) {
+  struct Teller {
+    const char* call;
+    int answer;
+    Net net;
+  };
+  Teller tellers[] = {{"cublasLtMatmul", CUBLAS_STATUS_EXECUTION_FAILED, product_net(3)},
+                      {"cudnnBackendExecute", CUDNN_STATUS_EXECUTION_FAILED, convolution_net()},
+                      {"cudaMemsetAsync", cudaErrorIllegalAddress, product_net(0)}};
+  for (Teller& teller : tellers) {
+    SCOPED_TRACE(teller.call);
+    cuda.reset();
+    {
+      const Runtime runtime = cuda_runtime();
+      auto there = prepare(runtime, std::move(teller.net), on_cuda());
+      ASSERT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();
+      cuda.fail_call(teller.call, 1, teller.answer, cudaErrorIllegalAddress);
+      const Status lost = there->context.run();
+      EXPECT_EQ(lost.code(), Code::device_lost) << lost.text();
+      EXPECT_NE(lost.text().find("an illegal memory access was encountered (cudaErrorIllegalAddress)"), std::string::npos) << lost.text();
+      EXPECT_EQ(there->context.run().code(), Code::device_lost);
+    }
+    EXPECT_EQ(broken(), "") << "nothing more was asked of it";
+  }
+}
+
+TEST_F(CudaFailures, AnErrorOfALibraryAloneIsNoLoss) {
+  auto there = prepare(cuda_runtime(), product_net(3), on_cuda());
+  ASSERT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();
+  cuda.fail_call("cublasLtMatmul", 1, CUBLAS_STATUS_EXECUTION_FAILED, cudaSuccess);
+  const Status failed = there->context.run();
+  EXPECT_EQ(failed.code(), Code::device_failed) << failed.text();
+  EXPECT_NE(failed.text().find("cublasLtMatmul: "), std::string::npos) << failed.text();
+  EXPECT_TRUE(there->context.run().ok());
+  EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess);
 }
 
 // ---------------------------------------------------------------- cuDNN's plans

@@ -61,26 +61,6 @@ heddle_status count(int32_t* devices, const heddle_call* call) {
   return HEDDLE_OK;
 }
 
-std::string version_text(int number) {
-  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-}
-
-std::string describe(const Device& d) {
-  const Api& api = Api::get();
-  if (const DeviceDescription* const made_up = api.described)
-    return made_up->name + ", sm_" + std::to_string(d.major) + std::to_string(d.minor) + ", not here: described after " + made_up->source +
-           ", " + made_up->date + "; workspaces of cuBLASLt and cuDNN are budgets of " + std::to_string(made_up->cublaslt_workspace_bytes) +
-           " and " + std::to_string(made_up->cudnn_workspace_bytes) + " bytes";
-  int driver = 0, runtime = 0;
-  api.cudaDriverGetVersion(&driver);
-  api.cudaRuntimeGetVersion(&runtime);
-  std::string text = std::string(d.properties.name) + ", sm_" + std::to_string(d.major) + std::to_string(d.minor) + ", driver for CUDA " +
-                     version_text(driver) + ", runtime " + version_text(runtime);
-  text += api.missing_cublasLt().empty() ? ", cuBLASLt " + std::to_string(api.cublasLtGetVersion()) : ", no cuBLASLt";
-  text += api.missing_cudnn().empty() ? ", cuDNN " + std::to_string(api.cudnnGetVersion()) : ", no cuDNN";
-  return text;
-}
-
 bool is_on(const char* variable) {
   const char* const value = std::getenv(variable);
   return value && std::string(value) == "1";
@@ -103,7 +83,7 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
     if (made->memory_stream) Api::get().cudaStreamDestroy(made->memory_stream);
     return answer(call, status);
   }
-  made->description = describe(*made);
+  made->description = describe_device(*made);
   *handle = made.release();
   return HEDDLE_OK;
 }

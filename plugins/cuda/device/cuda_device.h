@@ -69,17 +69,24 @@ struct Device {
   }
 };
 
+// One line for people, of an open device.
+std::string describe_device(const Device& device);
+
+// What work for the stream failed with. On a device that had a fault each library fails in its own way: the runtime knows what is behind
+// it. It may have been told, and else the stream tells it. From then on the device is lost.
+plugin::Status noted(Device& device, cudaStream_t stream, plugin::Status status);
+
 // Enqueues by `work`, and waits for it where the device is `blocking`.
 template <class Work>
 plugin::Status enqueue_on(Device& device, cudaStream_t stream, const Work& work) {
-  if (!device.blocking) return work();
+  if (!device.blocking) return noted(device, stream, work());
   const std::lock_guard<std::recursive_mutex> alone(device.one_at_a_time);
-  plugin::Status status = work();
+  plugin::Status status = noted(device, stream, work());
   if (!status.ok()) return status;
   const cudaError_t error = Api::get().cudaStreamSynchronize(stream);
   if (error == cudaSuccess) return {};
   if (!std::exchange(device.has_failed, true)) device.stream_of(stream).failed = device.stream_of(stream).label;
-  return failed("cudaStreamSynchronize", error);
+  return noted(device, stream, failed("cudaStreamSynchronize", error));
 }
 
 inline Device& device_of(void* handle) {

@@ -43,12 +43,10 @@ VariantPack& StreamHandle::pack_of(const PlannedCall& call) {
 Status StreamHandle::execute(const PlannedCall& call, void* const* addresses, void* workspace) {
   VariantPack& pack = pack_of(call);
   HEDDLE_PLUGIN_CHECK(pack.bind(call.ids, addresses, call.count, workspace));
-  Status status = enqueue_on(device_, stream_, [&]() -> Status {
+  return enqueue_on(device_, stream_, [&]() -> Status {
     const cudnnStatus_t executed = Api::get().cudnnBackendExecute(handle_.get(), call.plan.descriptor().get(), pack.descriptor().get());
     return executed == CUDNN_STATUS_SUCCESS ? Status() : failed("cudnnBackendExecute", executed);
   });
-  if (status.code == HEDDLE_ERROR_DEVICE_LOST) device_.loss.happened(status.text);
-  return status;
 }
 
 Status Planner::choose(Graph& graph, const PlanRules& rules, Plan* plan) {

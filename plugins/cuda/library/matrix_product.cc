@@ -175,14 +175,12 @@ Status MatrixProduct::enqueue(Device& device, cublasLtHandle_t handle, const Ope
   const double wide_alpha = operands.alpha, wide_beta = shape_.has_c ? operands.beta : 0;
   const bool wide = shape_.dtype == HEDDLE_F64;
   const void* const c = shape_.has_c ? operands.c : operands.d;
-  Status status = enqueue_on(device, stream, [&]() -> Status {
+  return enqueue_on(device, stream, [&]() -> Status {
     HEDDLE_CUBLAS_CALL(cublasLtMatmul, handle, description, wide ? static_cast<const void*>(&wide_alpha) : &alpha, operands.a, a_.get(),
                        operands.b, b_.get(), wide ? static_cast<const void*>(&wide_beta) : &beta, c, d_.get(), operands.d, d_.get(),
                        &algorithm_, operands.workspace, workspace_bytes_, stream);
     return {};
   });
-  if (status.code == HEDDLE_ERROR_DEVICE_LOST) device.loss.happened(status.text);
-  return status;
 }
 
 }  // namespace heddle::cuda

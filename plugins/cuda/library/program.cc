@@ -147,12 +147,10 @@ Status launch(Device& device, cudaKernel_t kernel, Launch shape, const void* par
   config.blockDim = dim3(shape.threads);
   config.stream = stream;
   void* arguments[] = {const_cast<void*>(parameters)};
-  Status status = enqueue_on(device, stream, [&]() -> Status {
+  return enqueue_on(device, stream, [&]() -> Status {
     HEDDLE_CUDA_CALL(cudaLaunchKernelExC, &config, reinterpret_cast<const void*>(kernel), arguments);
     return {};
   });
-  if (status.code == HEDDLE_ERROR_DEVICE_LOST) device.loss.happened(status.text);
-  return status;
 }
 
 }  // namespace heddle::cuda

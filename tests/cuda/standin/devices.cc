@@ -146,6 +146,14 @@ cudaError_t cudaGetLastError() {
   return lost != cudaSuccess ? lost : std::exchange(this_thread().last_error, cudaSuccess);
 }
 
+// "This call does not reset the error to cudaSuccess like cudaGetLastError()."
+cudaError_t cudaPeekAtLastError() {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  const cudaError_t lost = standin::begin_call(process, __func__, CallKind::other);
+  return lost != cudaSuccess ? lost : this_thread().last_error;
+}
+
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
 #define HEDDLE_CUDA_ERROR(name, text) \
