@@ -68,7 +68,7 @@ Device::~Device() {
   });
 }
 
-constexpr const char* after_loss = "make the context anew: the device is opened again when nothing uses it any more";
+constexpr const char* after_loss = "make the context anew; if the device stays lost, restart the process";
 
 Status Device::error(const char* what, heddle_status status, const HostCall& call) const {
   const std::string text = fmt::format("device {} {}: {}", quoted(name_), what, call.reason());
