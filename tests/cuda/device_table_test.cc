@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/kernel_families.h"
 #include "plugin/registry.h"
 
 namespace heddle::cuda {
@@ -130,6 +131,29 @@ TEST(CudaTable, WhatStaysOnTheHostIsListedWithAReason) {
       wanted.insert(name);
   }
   EXPECT_EQ(listed, wanted);
+}
+
+// docs/cuda.md says of every family of kernels what was seen of it, once.
+TEST(CudaTable, EachFamilyHasARowOfWhatWasSeen) {
+  std::vector<std::string> families, rows;
+#define HEDDLE_CUDA_FAMILY_NAME(name) families.push_back(#name);
+  HEDDLE_CUDA_FAMILIES(HEDDLE_CUDA_FAMILY_NAME)
+#undef HEDDLE_CUDA_FAMILY_NAME
+  std::ifstream file(HEDDLE_SOURCE_DIR "/docs/cuda.md");
+  bool in_section = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("## ", 0) == 0) in_section = line == "## What was seen, by family";
+    if (!in_section || line.rfind("| `", 0) != 0) continue;
+    const std::string cell = line.substr(0, line.find(" |", 1));
+    for (size_t begin = cell.find('`'); begin != std::string::npos;) {
+      const size_t end = cell.find('`', begin + 1);
+      rows.push_back(cell.substr(begin + 1, end - begin - 1));
+      begin = cell.find('`', end + 1);
+    }
+  }
+  std::sort(families.begin(), families.end());
+  std::sort(rows.begin(), rows.end());
+  EXPECT_EQ(rows, families);
 }
 
 }  // namespace

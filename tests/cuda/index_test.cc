@@ -24,27 +24,6 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-constexpr int64_t beyond = (int64_t{1} << 31) + 4096;
-
-// Runs the last blocks of what the launches make of the tensors.
-void run_last(Launches& launches, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, uint64_t last = 2) {
-  for (const Tensor& tensor : inputs)
-    if (!tensor) GTEST_SKIP() << "there are not so many addresses";
-  for (const Tensor& tensor : outputs)
-    if (!tensor) GTEST_SKIP() << "there are not so many addresses";
-  KernelSource source;
-  const Operated operated(inputs, outputs);
-  const plugin::Status chosen = launches.choose(operated.operands(), false, &source);
-  ASSERT_TRUE(chosen.ok()) << chosen.text;
-  ASSERT_NE(source.text.find("typedef u64 Index;"), std::string::npos);
-  std::string error;
-  const auto module = grid::Module::compile(std::string(texts().at("element")) + source.text, grid_cache, &error);
-  ASSERT_NE(module, nullptr) << error.substr(0, 4000);
-  const auto plan = std::make_unique<LaunchPlan>();
-  ASSERT_TRUE(launches.plan(operated.operands(), plan.get()).ok());
-  EXPECT_EQ(launch_plan(*module, source, *plan, operated.operands(), grid::Order::ascending, last), "");
-}
-
 // f16
 constexpr uint16_t one = 0x3c00, two = 0x4000, half = 0x3800;
 
@@ -183,19 +162,6 @@ TEST(Index, RowsOfGather) {
   run_last(gather, {x, integers({0, -1})}, {y});
   if (IsSkipped()) return;
   EXPECT_EQ(elements_of<uint8_t>(*y)[95], 6);
-}
-
-// Of more numbers than the data and the output have elements: positions among them go beyond 2^32.
-TEST(Index, TuplesOfGatherND) {
-  GatherNDLaunches gather;
-  const int64_t picks = 2 * beyond / 4;
-  const auto indices = sparse_tensor(DType::i32, Shape{picks, 4}), y = sparse_tensor(DType::u8, Shape{picks});
-  const Tensor x = random_tensor(DType::u8, Shape{2, 2, 2, 2}, 0, 1, 1);
-  elements_of<uint8_t>(*x)[0b1010] = 9;
-  if (indices) elements_of<int32_t>(*indices)[picks * 4 - 4] = elements_of<int32_t>(*indices)[picks * 4 - 2] = 1;
-  run_last(gather, {x, indices}, {y});
-  if (IsSkipped()) return;
-  EXPECT_EQ(elements_of<uint8_t>(*y)[picks - 1], 9);
 }
 
 // Without classes no label names one.

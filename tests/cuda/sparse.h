@@ -1,9 +1,11 @@
-// Tensors of more than 2^31 elements, of which next to none are ever touched.
+// Tensors of more than 2^31 elements, of which next to none are ever touched, and the last blocks of kernels on them.
 #pragma once
 
 #include <sys/mman.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "plan_run.h"
 
@@ -25,6 +27,27 @@ inline std::shared_ptr<Blob> sparse_tensor(DType dtype, const Shape& shape) {
 template <class T>
 T* elements_of(const Blob& blob) {
   return reinterpret_cast<T*>(const_cast<std::byte*>(blob.data));
+}
+
+inline constexpr int64_t beyond = (int64_t{1} << 31) + 4096;
+
+// Runs the last blocks of what the launches make of the tensors.
+inline void run_last(Launches& launches, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, uint64_t last = 2) {
+  for (const Tensor& tensor : inputs)
+    if (!tensor) GTEST_SKIP() << "there are not so many addresses";
+  for (const Tensor& tensor : outputs)
+    if (!tensor) GTEST_SKIP() << "there are not so many addresses";
+  KernelSource source;
+  const Operated operated(inputs, outputs);
+  const plugin::Status chosen = launches.choose(operated.operands(), false, &source);
+  ASSERT_TRUE(chosen.ok()) << chosen.text;
+  ASSERT_NE(source.text.find("typedef u64 Index;"), std::string::npos);
+  std::string error;
+  const auto module = grid::Module::compile(std::string(texts().at("element")) + source.text, grid_cache, &error);
+  ASSERT_NE(module, nullptr) << error.substr(0, 4000);
+  const auto plan = std::make_unique<LaunchPlan>();
+  ASSERT_TRUE(launches.plan(operated.operands(), plan.get()).ok());
+  EXPECT_EQ(launch_plan(*module, source, *plan, operated.operands(), grid::Order::ascending, last), "");
 }
 
 }  // namespace heddle::cuda::grid_test

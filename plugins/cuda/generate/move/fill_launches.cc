@@ -32,8 +32,8 @@ Status FillLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   for (uint32_t i = 0; i < host_operands(); ++i)
     if (!operands.is_known(i)) return {};
   HEDDLE_PLUGIN_CHECK(check(operands));
-  const int64_t count = operands.output(0)->element_count;
-  ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(count, move_threads)));
+  const int64_t units = blocks_of(operands.output(0)->element_count, together(operands));
+  ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(units, move_threads)));
   all_parameters(operands, false, writer);
   return {};
 }

@@ -21,6 +21,8 @@ class FillLaunches : public Launches {
   // Whether elements are numbers, not bits.
   virtual bool counts() const { return false; }
   virtual uint32_t host_operands() const { return 0; }
+  // Elements that a thread writes at once.
+  virtual int64_t together(const Operands&) const { return 1; }
 
   bool varies_ = false, wide_ = false;
 
@@ -37,6 +39,9 @@ class ConstantLaunches final : public FillLaunches {
   plugin::Status check(const Operands& operands) const override;
   void parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const override;
   uint32_t host_operands() const override { return 1; }
+  int64_t together(const Operands& operands) const override {
+    return widest_unit / static_cast<int64_t>(plugin::byte_width(operands.output(0)->dtype));
+  }
 };
 
 class EyeLaunches final : public FillLaunches {
