@@ -85,7 +85,7 @@ say() { # The detail of the part's row: the last one counts.
 ours() {
   LD_LIBRARY_PATH=$root/lib/shared${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
 }
-processes() { # Side by side: most of their time goes into compiling kernels, and each has half a gigabyte of the device.
+processes() { # Side by side: most of their time goes into compiling kernels, and each has half a gigabyte of the device (estimated, not measured).
   local cores
   cores=$(nproc)
   echo $((cores < 16 ? cores : 16))

@@ -1,4 +1,4 @@
-// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for the architecture that Heddle is measured on, or the one
+// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for sm_90, which nothing was run on yet, or the architecture
 // that HEDDLE_TEST_ARCHITECTURE names (tools/soak.sh --architectures), with nothing but the library (no driver, no device).
 //
 //   std::string why;

@@ -12,7 +12,7 @@ using operators::RecurrentActivation;
 constexpr unsigned int recurrent_threads = 128, walk_threads = 512;
 constexpr int64_t most_hidden = 1024;  // whose state a block holds
 // Of the R of one direction, which a block reads in each step, and of what all blocks read in one. Beyond it more blocks read faster than
-// two launches take.
+// two launches take (estimated, not measured).
 constexpr int64_t most_walked_bytes = int64_t{1} << 20, most_read_bytes = int64_t{16} << 20;
 
 // In the order of RecurrentActivation::Kind.

@@ -57,7 +57,7 @@ class Einsum {
   }
 
  private:
-  // More calls than this, for batches that have no common step, are slower than the other kernel's one.
+  // More calls than this, for batches that have no common step, are slower than the other kernel's one (estimated, not measured).
   static constexpr int64_t most_calls = 64;
 
   bool is_product(PrepareContext& context, operators::MatMulProblem* problem, bool* swapped) const {
