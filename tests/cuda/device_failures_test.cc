@@ -75,6 +75,44 @@ TEST_F(CudaFailures, AStreamGoesWithItsBuffersWhenItsCopiesAreDone) {
   EXPECT_EQ(broken(), "");
 }
 
+TEST_F(CudaFailures, AnAllocationThatIsNotWaitedForIsGivenBack) {
+  const std::shared_ptr<Device> device = first_device(cuda_runtime());
+  cuda.fail_call("cudaStreamSynchronize", 1, cudaErrorNotSupported, cudaSuccess);
+  const Status status = device->allocate(1 << 20).status();
+  EXPECT_EQ(status.code(), Code::device_failed) << status.text();
+  size_t available = 0, total = 0;
+  EXPECT_EQ(cuda.cudaMemGetInfo(&available, &total), cudaSuccess);
+  EXPECT_EQ(available, total);
+  EXPECT_TRUE(device->allocate(1 << 20).ok());
+  EXPECT_EQ(broken(), "");
+}
+
+// Before a copy that works, and beside it: the piece that was not taken is there for the next one.
+TEST_F(CudaFailures, ACopyThatIsNotTakenLeavesTheStreamAsItWas) {
+  const std::shared_ptr<Device> device = first_device(cuda_runtime());
+  constexpr size_t bytes = size_t{1} << 20;
+  auto memory = device->allocate(bytes);
+  auto stream = device->create_stream();
+  ASSERT_TRUE(memory.ok() && stream.ok());
+  const std::vector<char> from(bytes, 'x');
+  cuda.fail_call("cudaLaunchHostFunc", 1, cudaErrorNotSupported, cudaSuccess);
+  EXPECT_EQ(enqueue_copy(*device, stream->get(), HEDDLE_COPY_HOST_TO_DEVICE, memory->get(), from.data(), bytes), HEDDLE_ERROR_DEVICE);
+  EXPECT_EQ(enqueue_copy(*device, stream->get(), HEDDLE_COPY_HOST_TO_DEVICE, memory->get(), from.data(), bytes), HEDDLE_OK);
+  HostCall call;
+  EXPECT_EQ(device->synchronize(stream->get(), &call), HEDDLE_OK);
+  std::vector<char> to(bytes);
+  EXPECT_TRUE(device->read(to.data(), memory->get(), bytes).ok());
+  EXPECT_EQ(to, from);
+  EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(CudaFailures, AnNvrtcThatDoesNotTellItsVersionIsAnError) {
+  cuda.fail_call("nvrtcVersion", 1, NVRTC_ERROR_INTERNAL_ERROR, cudaSuccess);
+  const Status status = prepare(cuda_runtime(), product_net(3), on_cuda()).status();
+  EXPECT_NE(status.text().find("nvrtcVersion: "), std::string::npos) << status.text();
+}
+
 // ---------------------------------------------------------------- the device is lost
 
 // What the plugin is told first is an error of a library, or of a fill.

@@ -114,6 +114,7 @@ struct Draw {
 // Of grids of more than `last` blocks only so many run, the last.
 inline std::string launch_plan(const grid::Module& module, const KernelSource& source, const LaunchPlan& plan, const Operands& operands,
                                grid::Order order, uint64_t last = UINT64_MAX, const Draw& draw = {}) {
+  if (const plugin::Status fits = plan.check(); !fits.ok()) return fits.text;
   const auto word_of = [](const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address)); };
   const auto scratch = std::make_unique<unsigned char[]>(plan.scratch_bytes);
   std::memset(scratch.get(), 0xff, plan.scratch_bytes);

@@ -138,8 +138,12 @@ heddle_status allocate(void* handle, uint64_t bytes, void** memory, const heddle
     const cudaError_t error = Api::get().cudaMallocAsync(memory, std::max<uint64_t>(bytes, 1), device.memory_stream);
     if (error == cudaErrorMemoryAllocation) return no_memory(bytes);
     if (error != cudaSuccess) return failed("cudaMallocAsync", error);
-    HEDDLE_CUDA_CALL(cudaStreamSynchronize, device.memory_stream);
-    return {};
+    const cudaError_t there = Api::get().cudaStreamSynchronize(device.memory_stream);
+    if (there == cudaSuccess) return {};
+    Status status = failed("cudaStreamSynchronize", there);
+    if (!is_sticky(there)) Api::get().cudaFreeAsync(*memory, device.memory_stream);
+    *memory = nullptr;
+    return status;
   });
 }
 

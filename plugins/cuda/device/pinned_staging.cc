@@ -150,8 +150,11 @@ plugin::Status Staging::call(cudaStream_t stream, void* destination, const void*
     idle_.pop_back();
   }
   *piece = {this, destination, source, bytes};
-  HEDDLE_CUDA_CALL(cudaLaunchHostFunc, stream, copy, piece);
-  return {};
+  const cudaError_t error = Api::get().cudaLaunchHostFunc(stream, copy, piece);
+  if (error == cudaSuccess) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  idle_.push_back(piece);  // nobody comes to it
+  return failed("cudaLaunchHostFunc", error);
 }
 
 plugin::Status Staging::to_host(cudaStream_t stream, void* destination, const void* source, uint64_t bytes) {

@@ -10,14 +10,33 @@ void KernelSource::use(const char* name) {
   if (text.find(content) == std::string::npos) text += content;
 }
 
+plugin::Status Step::check() const {
+  if (!overflows) return {};
+  return plugin::unsupported("a kernel's parameters are more than the " + std::to_string(most_words) + " words and " +
+                             std::to_string(most_addresses) + " addresses that there is room for");
+}
+
+plugin::Status LaunchPlan::check() const {
+  if (overflows) return plugin::unsupported("it takes more than the " + std::to_string(most_steps) + " launches that there is room for");
+  for (uint32_t i = 0; i < step_count; ++i) HEDDLE_PLUGIN_CHECK(steps[i].check());
+  return {};
+}
+
 void ParameterWriter::address(const char* before, const char* type, const char* name, Address::Of of, uint32_t index, uint64_t offset) {
   if (text_) *text_ += std::string("  ") + before + type + "* " + name + ";\n";
   if (step_) place(of, index, offset);
 }
 
 void ParameterWriter::place(Address::Of of, uint32_t index, uint64_t offset) {
-  step_->addresses[step_->address_count++] = {of, static_cast<uint16_t>(step_->word_count), index, offset};
+  step_->overflows = step_->overflows || step_->address_count == Step::most_addresses;
+  if (step_->address_count < Step::most_addresses)
+    step_->addresses[step_->address_count++] = {of, static_cast<uint16_t>(step_->word_count), index, offset};
   word(0);
+}
+
+void ParameterWriter::word(int64_t value) {
+  step_->overflows = step_->overflows || step_->word_count == Step::most_words;
+  if (step_->word_count < Step::most_words) step_->words[step_->word_count++] = value;
 }
 
 void ParameterWriter::random_state() {

@@ -25,28 +25,41 @@ struct Address {
 
 // One launch. A kernel's one parameter is a struct of 64-bit words, addresses among them.
 struct Step {
+  static constexpr size_t most_words = 100, most_addresses = 24;
   uint32_t kernel = 0;       // number of its entry in the source
   unsigned int threads = 0;  // of a block
   int64_t blocks = 0;        // that there is work for; fewer of them do the same. 0: nothing to do
   uint32_t word_count = 0, address_count = 0;
-  std::array<int64_t, 100> words;
-  std::array<Address, 24> addresses;
+  bool overflows = false;  // there was no room for all of its parameters
+  std::array<int64_t, most_words> words;
+  std::array<Address, most_addresses> addresses;
+
+  // Errors: unsupported, where it overflows.
+  plugin::Status check() const;
 };
 
 // In the order of the stream. No memory but its own: it is made anew in runs whose extents differ.
 struct LaunchPlan {
-  std::array<Step, 26> steps;
+  static constexpr uint32_t most_steps = 26;
+  std::array<Step, most_steps> steps;
   uint32_t step_count = 0;
   uint64_t scratch_bytes = 0;
+  bool overflows = false;  // there were more steps
 
+  // Where there is no room for another, the last one is said anew: the plan is no good then, as check() says.
   Step& add(uint32_t kernel, unsigned int threads, int64_t blocks) {
-    Step& step = steps[step_count++];
+    overflows = overflows || step_count == most_steps;
+    if (step_count < most_steps) ++step_count;
+    Step& step = steps[step_count - 1];
     step.kernel = kernel;
     step.threads = threads;
     step.blocks = blocks;
     step.word_count = step.address_count = 0;
+    step.overflows = false;
     return step;
   }
+  // To be asked before it is launched. Errors: unsupported, where it or a step overflows.
+  plugin::Status check() const;
   // Offset of so many bytes of scratch. Of no bytes too it is a place of its own: kernels are given its address, which has to lie in the
   // scratch even where nothing is read or written there.
   uint64_t take(uint64_t bytes) {
@@ -137,7 +150,7 @@ class ParameterWriter {
 
  private:
   void place(Address::Of of, uint32_t index, uint64_t offset);
-  void word(int64_t value) { step_->words[step_->word_count++] = value; }
+  void word(int64_t value);
   std::string* text_;
   Step* step_;
 };

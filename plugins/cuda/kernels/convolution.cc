@@ -27,17 +27,10 @@ using operators::WindowAttributes;
 
 constexpr uint64_t workspace_alignment = WidenedConvolution::alignment;
 
-cudnnDataType_t data_type(heddle_dtype dtype) {
-  return dtype == HEDDLE_F16    ? CUDNN_DATA_HALF
-         : dtype == HEDDLE_BF16 ? CUDNN_DATA_BFLOAT16
-         : dtype == HEDDLE_F64  ? CUDNN_DATA_DOUBLE
-                                : CUDNN_DATA_FLOAT;
-}
-
 // Where cuDNN takes two dimensions of space at least, a third one of extent 1 stands before the only one.
 TensorShape tensor_shape(const int64_t* dims, int rank, bool channels_last, heddle_dtype dtype) {
   TensorShape shape;
-  shape.dtype = data_type(dtype);
+  shape.dtype = cudnn::data_type(dtype);
   for (int i = 0; i < rank; ++i) {
     if (rank == 3 && i == 2) shape.dims[shape.rank++] = 1;
     shape.dims[shape.rank++] = dims[i];

@@ -89,6 +89,7 @@ Status RecurrentKernel::compile(const Operands& operands) {
   for (uint32_t i = 0; i < source.entries.size(); ++i) {
     HEDDLE_PLUGIN_CHECK(program_->kernel(source.entries[i].c_str(), &kernels_[i]));
     steps_[i] = launches_.launch(static_cast<Kernel>(i));
+    HEDDLE_PLUGIN_CHECK(steps_[i].check());
   }
   return {};
 }

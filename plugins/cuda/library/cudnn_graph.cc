@@ -4,6 +4,13 @@
 
 namespace heddle::cuda::cudnn {
 
+cudnnDataType_t data_type(heddle_dtype dtype) {
+  return dtype == HEDDLE_F16    ? CUDNN_DATA_HALF
+         : dtype == HEDDLE_BF16 ? CUDNN_DATA_BFLOAT16
+         : dtype == HEDDLE_F64  ? CUDNN_DATA_DOUBLE
+                                : CUDNN_DATA_FLOAT;
+}
+
 void set_dense_strides(bool channels_last, TensorShape* shape) {
   int64_t stride = 1;
   const auto place = [&](int dimension) {

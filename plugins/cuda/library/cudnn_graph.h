@@ -24,6 +24,9 @@ struct Target {
 constexpr int most_dims = 5;  // of a tensor here: batch, channels, three of space
 constexpr int64_t tensor_alignment = 16;
 
+// Of floats.
+cudnnDataType_t data_type(heddle_dtype dtype);
+
 struct TensorShape {
   int rank = 0;
   int64_t dims[most_dims] = {};

@@ -106,7 +106,8 @@ Status Program::make(const Device& device, const std::string& source, bool contr
   Target target;
   HEDDLE_PLUGIN_CHECK(target_of(device, &target));
   int major = 0, minor = 0;
-  api.nvrtcVersion(&major, &minor);
+  if (const nvrtcResult asked = api.nvrtcVersion(&major, &minor); asked != NVRTC_SUCCESS)
+    return {HEDDLE_ERROR_INTERNAL, std::string("nvrtcVersion: ") + api.nvrtcGetErrorString(asked)};
   const std::string whole = std::string(texts().at("element")) + source;
   const std::string key =
       target.architecture + "-" + std::to_string(major) + "." + std::to_string(minor) + (contract ? "-c-" : "-") + hash_text(whole);

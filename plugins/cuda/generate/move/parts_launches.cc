@@ -14,7 +14,6 @@ namespace {
 using plugin::Status;
 
 constexpr int64_t units_of_a_block = 4 * move_threads;
-constexpr uint32_t most_launches = 26;
 
 }  // namespace
 
@@ -75,8 +74,8 @@ Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource
   if (operands.writes_nothing() && !varies_) return {};
   wide_ = varies_ || is_wide(whole.element_count);
   const uint32_t ports = port_count(operands);
-  if (ports > most_launches * most_together)
-    return plugin::unsupported(std::to_string(ports) + " parts, expected at most " + std::to_string(most_launches * most_together));
+  constexpr uint32_t most_parts = LaunchPlan::most_steps * most_together;
+  if (ports > most_parts) return plugin::unsupported(std::to_string(ports) + " parts, expected at most " + std::to_string(most_parts));
   unit_ = varies_ ? static_cast<int64_t>(plugin::byte_width(whole.dtype)) : widest_unit;
   uint32_t parts = 0;
   for (uint32_t i = 0; i < ports; ++i) {

@@ -85,6 +85,7 @@ Status ComposedAttention::prepare_softmax() {
   for (size_t i = 0; i < kernels_.size(); ++i) HEDDLE_PLUGIN_CHECK(program_->kernel(source.entries[i].c_str(), &kernels_[i]));
   const auto plan = std::make_unique<LaunchPlan>();
   HEDDLE_PLUGIN_CHECK(softmax_.plan(operands, plan.get()));
+  HEDDLE_PLUGIN_CHECK(plan->check());
   launches_.assign(plan->steps.begin(), plan->steps.begin() + plan->step_count);
   workspace_at_ = aligned(softmax_at_ + plan->scratch_bytes, scratch_alignment);
   return {};

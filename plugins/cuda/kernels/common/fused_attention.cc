@@ -9,16 +9,12 @@ using cudnn::TensorShape;
 
 constexpr uint64_t workspace_alignment = 256;
 
-cudnnDataType_t data_type(heddle_dtype dtype) {
-  return dtype == HEDDLE_F16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
-}
-
 // cuDNN counts dimensions as batch, head, row, column, wherever they lie.
 TensorShape tensor_shape(const AttentionProblem& problem, int64_t rows, int64_t columns, heddle_dtype dtype) {
   const AttentionProblem::Strides strides = problem.strides(rows, columns);
   TensorShape shape;
   shape.rank = 4;
-  shape.dtype = data_type(dtype);
+  shape.dtype = cudnn::data_type(dtype);
   const int64_t dims[] = {problem.batch, problem.heads, rows, columns}, steps[] = {strides.batch, strides.head, strides.row, 1};
   std::copy_n(dims, 4, shape.dims);
   std::copy_n(steps, 4, shape.strides);

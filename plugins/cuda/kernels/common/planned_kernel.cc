@@ -62,6 +62,7 @@ Status PlannedKernel::prepare(PrepareContext& context) {
   for (size_t i = 0; i < kernels_.size(); ++i) HEDDLE_PLUGIN_CHECK(program_->kernel(source.entries[i].c_str(), &kernels_[i]));
   const auto plan = std::make_unique<LaunchPlan>();
   HEDDLE_PLUGIN_CHECK(launches_->plan(operands, plan.get()));
+  HEDDLE_PLUGIN_CHECK(plan->check());
   scratch_bytes_ = plan->scratch_bytes;
   if (scratch_bytes_ > context.scratch_budget())
     return unsupported("it needs " + std::to_string(scratch_bytes_) + " bytes of scratch, of which it may have " +
@@ -80,6 +81,7 @@ Status PlannedKernel::run(const RunContext& context, int64_t, int64_t) const {
   }
   LaunchPlan plan;
   HEDDLE_PLUGIN_CHECK(launches_->plan({context.inputs, context.outputs, own_inputs_, context.output_count, nullptr}, &plan));
+  HEDDLE_PLUGIN_CHECK(plan.check());
   if (plan.scratch_bytes > scratch_bytes_) return invalid("extents are larger than those it was prepared for");
   for (uint32_t i = 0; i < plan.step_count; ++i)
     HEDDLE_PLUGIN_CHECK(start_step(*this, context, plan.steps[i], kernels_[plan.steps[i].kernel]));
