@@ -14,7 +14,8 @@ struct Compute {
   std::string name;
   OperatorCall call;
   Shape output;
-  int channel_axis;  // of the output
+  int channel_axis;               // of the output
+  bool begins_with_bias = false;  // there is no telling where the kernel adds it: on some processors before the products
 };
 
 float special(size_t i) {
@@ -137,7 +138,8 @@ bool same(const Compute& compute, const Tensor& accumulators, const Stages& stag
     if (stage.kind == HEDDLE_OPERAND_NONE) continue;
     operands.back() = filled(operand_shape(compute, stage.kind), [&](int64_t i) {
       const size_t at = static_cast<size_t>(i) + salt;
-      return special(adds_twice(stages) ? at % 6 : at);
+      const bool any_order = adds_twice(stages) || (compute.begins_with_bias && stages[0].text == "add(acc, operand)");
+      return special(any_order ? at % 6 : at);
     });
     s.operand_input = static_cast<int32_t>(fused.inputs.size());
     fused.inputs.push_back(operands.back());
@@ -277,6 +279,7 @@ TEST(FusedEpilogue, OfConvolutionsOfEveryRankTakesEachChannelsOperand) {
             Compute c = {name, call_of(type, {filled(x, value), filled(w, value)}), {}, 1};
             c.call.attributes = {{"pads", std::vector<int64_t>(2 * static_cast<size_t>(rank), pad)}, {"group", groups}};
             c.call.constant_inputs = true;
+            c.begins_with_bias = true;
             const auto accumulators = run(c.call);
             ASSERT_EQ(accumulators.size(), 1u) << name;
             c.output = accumulators[0]->shape;

@@ -98,6 +98,8 @@ std::map<std::string, int64_t> AllocationCount::stop() {
 using heddle::made;
 using heddle::note;
 using heddle::release;
+// Libraries have to find them here and not in glibc: what one of these frees another has to have counted.
+#pragma GCC visibility push(default)
 extern "C" {
 void* malloc(size_t n) {
   note(CALLER);
@@ -168,3 +170,4 @@ void operator delete(void* p, std::align_val_t) noexcept {
 void operator delete(void* p, size_t, std::align_val_t) noexcept {
   release(p);
 }
+#pragma GCC visibility pop

@@ -296,7 +296,7 @@ void add_optimizer_rows(Builder& plugin) {
                    "weight_decay=0.5 -> f32[2,1] = -0.625 -0.75, f32[2,1] = 3.5 3",
                    "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 4 4 4, i64[3] = 2 0 2, f32[2,1] = 4 2, f32[] = 0.5, i32[3] = 0 1 1, f32[3] = 0.25 1 0.75; "
-                   "momentum=0.5 -> f32[3,1] = -1 2 0, f32[3,1] = 4 4 6",
+                   "momentum=0.5 -> f32[3,1] = -1 2 0.75, f32[3,1] = 4 4 4.5",
                    "by hand"));
   plugin.add(
       rows_update_operator<adagrad_rule>("AdagradUpdateRows",
@@ -325,6 +325,9 @@ void add_optimizer_rows(Builder& plugin) {
           .example("f32[2,1] = 5 2, f32[2,1] = 5 1, f32[2,1] = 5 12, i32[1] = -1, f32[1,1] = 2, f32[] = 0.5, i64[1] = 2; beta1=0.5, "
                    "beta2=0.5, epsilon=1, weight_decay=0.5, decoupled_weight_decay=1 -> f32[2,1] = 5 1.2738, f32[2,1] = 5 1.5, f32[2,1] = "
                    "5 8",
+                   "by hand")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 0 0 0, f32[3,1] = 0 0 0, i64[3] = 0 2 0, f32[2,1] = 1 -2, f32[] = 0.5, i64[] = 1, "
+                   "i32[3] = 0 1 0, f32[3] = 1 1 3; epsilon=0 -> f32[3,1] = 0.5 2 3.5, f32[3,1] = 0.4 0 -0.2, f32[3,1] = 0.016 0 0.004",
                    "by hand"));
 }
 
