@@ -87,7 +87,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
 void install(int signal, void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigfillset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
 }
@@ -106,10 +106,16 @@ int exit_code(SuddenEnd end) {
 }
 
 void handle_interrupts() {
+  // Kernels that oneDNN generates may have their stack pointer in memory of the heap, where a handler's frame would do harm.
+  alignas(16) static char stack[1 << 16];
+  stack_t other = {};
+  other.ss_sp = stack;
+  other.ss_size = sizeof(stack);
+  ::sigaltstack(&other, nullptr);
   for (const SuddenEnd end : sudden_ends) words_of(end).text = reason(end).text() + "\n";
   struct sigaction bus_error = {};
   bus_error.sa_sigaction = on_bus_error;
-  bus_error.sa_flags = SA_SIGINFO;
+  bus_error.sa_flags = SA_SIGINFO | SA_ONSTACK;
   ::sigfillset(&bus_error.sa_mask);
   ::sigaction(SIGBUS, &bus_error, nullptr);
   install(SIGALRM, on_alarm);
