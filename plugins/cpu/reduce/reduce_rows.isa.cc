@@ -1,4 +1,5 @@
-// The reduction loops of one instruction set level. f32 sums run in vectors over stretches of 1024 elements and add up in double.
+// The reduction loops of one instruction set level. f32 sums run in vectors over stretches of 1024 elements and add up in double; products are
+// double throughout.
 #include "reduce/reduce_rows.h"
 
 #include "vector/simd_math.h"
@@ -91,13 +92,30 @@ void row_vectors(const T* x, int64_t count, double shift, double* accumulator) {
   row_plain<fold, T>(x + i, count - i, shift, accumulator);
 }
 
+// In double: each factor of a product in f32 would round, in as many orders as vectors have lanes.
+void row_product(const float* x, int64_t count, double* accumulator) {
+  constexpr int width = 4;
+  constexpr int64_t n = vector_bytes / static_cast<int64_t>(sizeof(double));
+  VD a[width];
+  for (VD& v : a) v = splat<VD>(1.0);
+  int64_t i = 0;
+  for (; count - i >= width * n; i += width * n)
+    for (int k = 0; k < width; ++k) a[k] = a[k] * __builtin_convertvector(load<HF>(x + i + k * n), VD);
+  double lane[width * n];
+  __builtin_memcpy(lane, a, sizeof(a));
+  row_plain<fold_product, double>(lane, width * n, 0, accumulator);
+  row_plain<fold_product, float>(x + i, count - i, 0, accumulator);
+}
+
 template <Fold fold, class T>
 void row(const void* x, int64_t count, const void* shift, void* accumulator) {
   const T* values = static_cast<const T*>(x);
   using A = Accumulator<T>;
   A* a = static_cast<A*>(accumulator);
   const A s = shift ? *static_cast<const A*>(shift) : A(0);
-  if constexpr (sizeof(T) == 4 && T(0.5) != T(0))
+  if constexpr (sizeof(T) == 4 && T(0.5) != T(0) && fold == fold_product)
+    row_product(values, count, a);
+  else if constexpr (sizeof(T) == 4 && T(0.5) != T(0))
     row_vectors<fold, VF>(values, count, s, a);
   else if constexpr (T(0.5) != T(0) && fold != fold_exp)
     row_vectors<fold, VD>(values, count, s, a);
