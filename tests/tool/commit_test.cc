@@ -24,6 +24,7 @@ TEST(ToolPlan, SaysWhatEitherCommitCosts) {
   };
   EXPECT_GT(tails(late), 0);
   EXPECT_EQ(tails(early), 0);
+  EXPECT_EQ(heddle_json({"plan", net, "--net", "train", "--symbol", "N=1", "--dot"})["commit"], late["commit"]);
   // A net without updates has nothing to compare.
   EXPECT_TRUE(heddle_json({"plan", net, "--net", "test", "--symbol", "N=1"})["commit"].is_null());
   EXPECT_EQ(codes(heddle_json({"plan", net, "--net", "train", "--commit", "soon"}, 2)), Words{"unknown-option"});

@@ -52,9 +52,9 @@ Status warn_of_memory(const Runtime& runtime, const PlanInfo::Memory& memory, Re
 }
 
 // `roles` learns what is read. `symbols`, when given, takes those of the net, and others are nothing to it: two nets that are compared need
-// not have the same.
+// not have the same. `other`, when given, takes the plan with the other --commit, where the net updates variables.
 Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const PlanArguments& o, Report& report, FileRoles& roles,
-                                                  std::vector<std::string>* symbols) {
+                                                  std::vector<std::string>* symbols, std::shared_ptr<const PlanInfo>* other = nullptr) {
   HEDDLE_TRY(SessionOptions options, o.session_options());
   o.commit.apply(options);
   HEDDLE_TRY(const RuntimeOptions runtime_asked, options_of(o, options, report, roles));
@@ -81,26 +81,27 @@ Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const
   for (const Diagnostic& warning : plan->warnings) report.diagnose(warning);
   for (const PlanInfo::Memory& memory : plan->memory)
     if (!memory.described.empty()) HEDDLE_CHECK(warn_of_memory(runtime, memory, report));
+  if (other && std::any_of(plan->steps.begin(), plan->steps.end(), [](const PlanInfo::Step& step) { return step.updates_variable; })) {
+    options.commit_late = !options.commit_late;
+    HEDDLE_TRY(session, o.choice.open(runtime, file, options));
+    HEDDLE_TRY(*other, session.plan(views_of(inputs)));
+  }
   return plan;
 }
 
-// What a context needs on each device when updates are made late, and early. Nothing, where the net has none.
-Status compare_commits(const PlanInfo& plan, const PlanArguments& o, Report& report, FileRoles& roles) {
-  if (std::none_of(plan.steps.begin(), plan.steps.end(), [](const PlanInfo::Step& step) { return step.updates_variable; })) return {};
-  const bool is_late = o.commit.mode == "late";
-  PlanArguments otherwise = o;
-  otherwise.commit.mode = is_late ? "early" : "late";
-  std::vector<std::string> symbols;
-  HEDDLE_TRY(const auto other, make_plan(o.net, otherwise, report, roles, o.diff.empty() ? nullptr : &symbols));
-  const PlanInfo &late = is_late ? plan : *other, &early = is_late ? *other : plan;
+// What a context needs on each device when updates are made late, and early.
+void compare_commits(const PlanInfo& plan, const PlanInfo& other, const std::string& mode, Report& report) {
+  const PlanInfo &late = mode == "late" ? plan : other, &early = mode == "late" ? other : plan;
   const auto peak = [](const PlanInfo::Memory& memory, size_t) { return memory.peak_bytes; };
-  report.json["commit"] = {{"mode", o.commit.mode}, {"late", devices_json(late, peak)}, {"early", devices_json(early, peak)}};
+  report.json["commit"] = {{"mode", mode}, {"late", devices_json(late, peak)}, {"early", devices_json(early, peak)}};
+}
+
+std::string commits_text(const Json& commit) {
   std::string text;
-  for (size_t d = 0; d < late.memory.size() && d < early.memory.size(); ++d)
-    text += fmt::format("{}{}: {} late, {} early", d == 0 ? "" : ", ", late.memory[d].device, human_bytes(late.memory[d].peak_bytes),
-                        human_bytes(early.memory[d].peak_bytes));
-  report.say(fmt::format("updates are made {}; peak by --commit, {}", o.commit.mode, text));
-  return {};
+  for (const auto& [device, late] : commit["late"].items())
+    text += fmt::format("{}{}: {} late, {} early", text.empty() ? "" : ", ", device, human_bytes(late.get<int64_t>()),
+                        human_bytes(commit["early"].value(device, int64_t{0})));
+  return fmt::format("updates are made {}; peak by --commit, {}", commit["mode"].get<std::string>(), text);
 }
 
 Status plan_net(const PlanArguments& o, Report& report) {
@@ -109,10 +110,12 @@ Status plan_net(const PlanArguments& o, Report& report) {
   FileRoles roles;
   HEDDLE_TRY(const std::vector<NameValue> inputs, split_name_values("--input", o.files));
   for (const NameValue& input : inputs) roles.reads(file_of_tensor(input.second));
-  HEDDLE_TRY(const auto made, make_plan(o.net, o, report, roles, used));
+  std::shared_ptr<const PlanInfo> with_other_commit;
+  HEDDLE_TRY(const auto made, make_plan(o.net, o, report, roles, used, &with_other_commit));
   const PlanInfo& plan = *made;
   const Json described = plan_json(plan);
   for (const auto& [key, value] : described.items()) report.json[key] = value;
+  if (with_other_commit) compare_commits(plan, *with_other_commit, o.commit.mode, report);
   if (!o.diff.empty()) {
     HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, roles, used));
     HEDDLE_TRY(const auto given, parse_symbols(o.symbols));
@@ -126,7 +129,7 @@ Status plan_net(const PlanArguments& o, Report& report) {
     report.print(plan_dot(plan));
   } else {
     report.say_lines(plan_text(plan));
-    HEDDLE_CHECK(compare_commits(plan, o, report, roles));
+    if (with_other_commit) report.say(commits_text(report.json["commit"]));
   }
   if (o.svg.empty()) return {};
   HEDDLE_CHECK(roles.writes("--svg", o.svg));
