@@ -25,7 +25,7 @@ std::string why_unrepeatable(const Net& net, const Node& node) {
     if (!subnet) continue;
     for (const Node& inner : (*subnet)->nodes)
       if (std::string why = why_unrepeatable(**subnet, inner); !why.empty())
-        return fmt::format("{} with {} ({}", name, quoted(inner.name), why) + ")";
+        return fmt::format("{} with {} ({})", name, quoted(inner.name), why);
   }
   return {};
 }
