@@ -1,5 +1,5 @@
-// The reduction loops of one instruction set level. f32 sums run in vectors over stretches of 1024 elements and add up in double; products are
-// double throughout.
+// The reduction loops of one instruction set level. f32 sums run in vectors over stretches of 1024 elements and add up in double; products
+// are double throughout.
 #include "reduce/reduce_rows.h"
 
 #include "vector/simd_math.h"
