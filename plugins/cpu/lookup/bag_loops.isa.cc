@@ -1,6 +1,8 @@
 // The loops of lookups of one instruction set level; what they do is said in bag_loops.h.
 #include "lookup/bag_loops.h"
 
+#include "vector/half.h"
+#include "vector/prefetch.h"
 #include "vector/simd.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
@@ -32,14 +34,10 @@ SumVector<T> get(const T* x) {
     return load<Vector<T>>(x);
   } else {
     const VU bits = __builtin_convertvector(load<typename VectorOf<uint16_t, vector_bytes / 2>::type>(x), VU);
-    if constexpr (__is_same(T, BrainHalf)) {
+    if constexpr (__is_same(T, BrainHalf))
       return cast_bits<VF>(bits << 16);
-    } else {
-      // Exponent and mantissa shifted into place, then rescaled by 2^112: denormals come out normalised.
-      const VU magnitude = (bits & 0x7fff) << 13;
-      const VU finite = cast_bits<VU>(cast_bits<VF>(magnitude) * 0x1p112f), special = magnitude + ((255u - 31u) << 23);
-      return cast_bits<VF>((magnitude >= (0x7c00u << 13) ? special : finite) | (bits & 0x8000) << 16);
-    }
+    else
+      return half_to_float<VF>(bits);
   }
 }
 // The last elements of a row, fewer than a vector.
@@ -48,18 +46,6 @@ SumVector<T> get(const T* x, int64_t count) {
   T padded[lanes<Sum<T>>] = {};
   __builtin_memcpy(padded, x, static_cast<size_t>(count) * sizeof(T));
   return get(padded);
-}
-
-// Rows lie anywhere: what comes a few kilobytes later is fetched now.
-constexpr int64_t bytes_ahead = 4096;
-constexpr int64_t most_fetched = 512;  // of a row; behind that the processor has seen where it goes
-
-template <class T>
-void fetch(const T* row, int64_t columns) {
-  const char* const at = reinterpret_cast<const char*>(row);
-  const int64_t bytes = columns * static_cast<int64_t>(sizeof(T));
-  for (int64_t i = 0; i < bytes && i < most_fetched; i += 64) __builtin_prefetch(at + i);
-  if (bytes <= most_fetched) __builtin_prefetch(at + bytes - 1);
 }
 
 template <class T, class I, bool weighted>
@@ -104,7 +90,7 @@ class Sums {
     for (int64_t i = 0; i < bag_.count; ++i) {
       if (ahead > 0 && i + ahead < bag_.readable) {
         const auto later = static_cast<int64_t>(indices_[i + ahead]);
-        if (is_inside(later)) fetch(table_ + later * bag_.row_length, bag_.columns);
+        if (is_inside(later)) prefetch_row(table_ + later * bag_.row_length, row_bytes());
       }
       const auto index = static_cast<int64_t>(indices_[i]);
       if (!is_inside(index)) return i;
@@ -122,8 +108,11 @@ class Sums {
   }
   // How many lookups before its turn a row is fetched; 0: not at all.
   int64_t rows_ahead() const {
-    const int64_t row_bytes = bag_.columns * static_cast<int64_t>(sizeof(T)), rows = row_bytes > 0 ? bytes_ahead / row_bytes : 0;
-    return row_bytes == 0 ? 0 : rows < 2 ? 2 : rows > 32 ? 32 : rows;
+    const int64_t bytes = row_bytes(), rows = bytes > 0 ? bytes_fetched_ahead / bytes : 0;
+    return bytes == 0 ? 0 : rows < 2 ? 2 : rows > 32 ? 32 : rows;
+  }
+  int64_t row_bytes() const {
+    return bag_.columns * static_cast<int64_t>(sizeof(T));
   }
   bool is_inside(int64_t index) const {
     return static_cast<uint64_t>(index) < static_cast<uint64_t>(bag_.rows);

@@ -11,6 +11,7 @@
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/float_sums.h"
+#include "vector/prefetch.h"
 
 namespace heddle::cpu {
 namespace {
@@ -130,7 +131,8 @@ class BagWeightsGradient {
     CancellationPoll poll(context);
     for (int64_t lookup = range.first; lookup < range.last && !poll.stops(8); ++lookup) {
       if (lookup + ahead < range.last)
-        if (const int64_t later = integer_at(indices, lookup + ahead); is_inside(later, rows)) fetch(rows_of + later * length_);
+        if (const int64_t later = integer_at(indices, lookup + ahead); is_inside(later, rows))
+          prefetch_row(rows_of + later * length_, length_ * static_cast<int64_t>(sizeof(T)));
       const int64_t row = integer_at(indices, lookup), bag = integer_at(bags, lookup);
       if (!is_inside(row, rows)) return outside("index", row, lookup, rows);
       if (!is_inside(bag, bag_count)) return outside("bag", bag, lookup, bag_count);
@@ -141,11 +143,6 @@ class BagWeightsGradient {
       to[lookup] = from_arithmetic<T>(sum);
     }
     return poll.status();
-  }
-  template <class T>
-  void fetch(const T* row) const {
-    const int64_t bytes = std::min<int64_t>(length_ * static_cast<int64_t>(sizeof(T)), 512);
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const char*>(row) + i);
   }
   int64_t length_ = 0;
   Tiling tiling_;

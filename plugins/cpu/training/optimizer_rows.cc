@@ -15,6 +15,7 @@
 #include "support/cpu_api.h"
 #include "training/optimizer_rule.h"
 #include "training/row_groups.h"
+#include "vector/prefetch.h"
 
 namespace heddle::cpu {
 namespace {
@@ -123,7 +124,7 @@ class RowsUpdate : RowsPorts<schema> {
     const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles)));
     tiles_ = std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), least_tiles(weighted, bytes)});
     context.set_cost_ns(30.0 + weighted / bytes_per_ns);
-    ahead_ = std::clamp<int64_t>(4096 / static_cast<int64_t>(row_bytes(w) + 1), 4, 16);
+    ahead_ = std::clamp<int64_t>(bytes_fetched_ahead / static_cast<int64_t>(row_bytes(w) + 1), 4, 16);
     context.set_tiles(tiles_);
     context.set_scratch(0, row_bytes(w) + RowGroups::bytes(named.element_count));
     return {};
@@ -154,25 +155,19 @@ class RowsUpdate : RowsPorts<schema> {
     for (int64_t group = 0; group < groups.count() && !poll.stops((states + 2) * length_); ++group) {
       if (group + ahead_ < groups.count()) {
         prefetch(context, groups.row(group + ahead_));
-        fetch_row(given.row(groups.first(group + ahead_)));
+        prefetch_row(given.row(groups.first(group + ahead_)), length_ * static_cast<int64_t>(sizeof(T)));
       }
       update(context, groups.row(group), sum(given, groups, group, reinterpret_cast<T*>(scratch), poll), numbers);
     }
     return poll.status();
   }
 
-  // The next rows lie anywhere: what comes a few kilobytes later is fetched now.
+  // Of the variables.
   void prefetch(const RunContext& context, int64_t row) const {
     for (uint32_t o = 0; o < context.output_count; ++o) {
       const int64_t bytes = static_cast<int64_t>(context.outputs[o]->byte_size) / rows_;
-      const char* const at = static_cast<const char*>(context.outputs[o]->data) + row * bytes;
-      for (int64_t i = 0; i < std::min<int64_t>(bytes, 512); i += 64) __builtin_prefetch(at + i, 1);
+      prefetch_row<true>(static_cast<const char*>(context.outputs[o]->data) + row * bytes, bytes);
     }
-  }
-  template <class T>
-  void fetch_row(const T* row) const {
-    for (int64_t i = 0; i < std::min<int64_t>(length_ * static_cast<int64_t>(sizeof(T)), 512); i += 64)
-      __builtin_prefetch(reinterpret_cast<const char*>(row) + i);
   }
 
   // Where a new version is not in place of the one before.

@@ -2,20 +2,13 @@
 #include <immintrin.h>
 
 #include "vector/convert.h"
+#include "vector/half.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
 namespace {
 
 template <class T>
 constexpr bool is_floating = T(0.5) != T(0);
-
-template <class Bits, class T>
-Bits bits_of(T value) {
-  static_assert(sizeof(Bits) == sizeof(T));
-  Bits bits;
-  __builtin_memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
 
 template <class T>
 struct Range {
@@ -94,14 +87,6 @@ void f32_to_bf16(const void* from, void* to, int64_t count) {
   }
 }
 
-float half_to_float(uint16_t h) {
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
-  const uint32_t magnitude = h & 0x7fff;
-  // Exponent and mantissa shifted into place, then rescaled by 2^112: denormals come out normalised.
-  const float scaled = bits_of<float>(magnitude << 13) * 0x1p112f;
-  const uint32_t special = (magnitude << 13) + ((255u - 31u) << 23);
-  return bits_of<float>((magnitude >= 0x7c00 ? special : bits_of<uint32_t>(scaled)) | sign);
-}
 uint16_t float_to_half(float f) {
   const uint32_t bits = bits_of<uint32_t>(f);
   const uint32_t sign = (bits >> 16) & 0x8000;
@@ -123,7 +108,7 @@ void f16_to_f32(const void* from, void* to, int64_t count) {
 #if defined(__F16C__)
   for (; i + 8 <= count; i += 8) _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
 #endif
-  for (; i < count; ++i) y[i] = half_to_float(x[i]);
+  for (; i < count; ++i) y[i] = half_to_float<float>(static_cast<uint32_t>(x[i]));
 }
 void f32_to_f16(const void* from, void* to, int64_t count) {
   const float* x = static_cast<const float*>(from);
