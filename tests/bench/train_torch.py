@@ -6,8 +6,8 @@
     train_torch.py NAME w.safetensors INPUT.npy labels.npy [--steps 20] [--threads 2] [--rate 0.01]
 
 SGD with momentum 0.9, as the training form has it. The arrays are one batch, which every step takes. Beside the losses it prints the median
-time of the steps behind the first three, and how far the process grew beyond parameters, their gradients' place in the optimizer and what
-it had before the first step.
+time of the steps behind the first three, and the most memory that the process had, without what it had before the first step, parameters
+among it, and without the optimizer's state.
 """
 import argparse
 import pathlib
@@ -42,8 +42,8 @@ class Layers(reference_logits.Layers):
         return self.modules[names[0]]
 
     def trainable(self):
-        replaced = {f"{name}.{part}" for name in self.weights for part in "WRB" if name.endswith(f".{part}") for name in [name[:-2]]}
-        own = [tensor for name, tensor in self.weights.items() if tensor.requires_grad and name not in replaced]
+        """A recurrent layer's W, R and B were copied into its module."""
+        own = [tensor for name, tensor in self.weights.items() if tensor.requires_grad and not name.endswith((".W", ".R", ".B"))]
         return own + [parameter for module in self.modules.values() for parameter in module.parameters()]
 
 
@@ -75,10 +75,13 @@ def main():
     torch.set_num_threads(o.threads)
     x, labels = torch.from_numpy(numpy.load(o.input)), torch.from_numpy(numpy.load(o.labels))
     layers = Layers(reference_logits.load_safetensors(o.weights))
-    loss_of = lambda: F.cross_entropy(MODELS[o.model](layers, x).flatten(0, -2), labels.flatten())  # noqa: E731
+
+    def loss_of():
+        return F.cross_entropy(MODELS[o.model](layers, x).flatten(0, -2), labels.flatten())
+
     if o.model == "lstm_tagger":
         with torch.no_grad():
-            loss_of()  # makes the modules
+            loss_of()  # makes the module
     trainable = layers.trainable()
     optimizer = torch.optim.SGD(trainable, lr=o.rate, momentum=0.9)
     before = status("VmRSS")
