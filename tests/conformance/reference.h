@@ -115,6 +115,8 @@ struct Row {
   bool one_tile = false;
   // No call has one element in and one out.
   bool never_one_element = false;
+  // No output ever has the size of the first input, unless both are empty.
+  bool never_same_size = false;
 };
 
 // One for each family; rows() is all of them.

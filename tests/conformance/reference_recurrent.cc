@@ -80,47 +80,54 @@ class Direction {
   const std::vector<Activation> functions_;
 };
 
-// From x, the state h and, of LSTM, c to the next ones.
-using Cell = void (*)(const Call& call, const Direction& of, const Vector& x, Vector& h, Vector& c);
+// From x, the state h and, of LSTM, c to the next ones. `sums`: what the gates' functions are applied to and, of GRU, what the hidden
+// gate's R is multiplied with or, with linear_before_reset, that product; gate by gate.
+using Cell = void (*)(const Call& call, const Direction& of, const Vector& x, Vector& h, Vector& c, Vector& sums);
 
-void rnn_cell(const Call&, const Direction& of, const Vector& x, Vector& h, Vector&) {
+void rnn_cell(const Call&, const Direction& of, const Vector& x, Vector& h, Vector&, Vector& sums) {
   const Vector before = h;
-  for (int64_t j = 0; j < of.hidden(); ++j)
-    h[static_cast<size_t>(j)] =
-        of.clipped_and_activated(0, of.of_input(0, j, x) + of.of_state(0, j, before) + of.input_bias(0, j) + of.state_bias(0, j));
+  for (int64_t j = 0; j < of.hidden(); ++j) {
+    const auto at = static_cast<size_t>(j);
+    sums[at] = of.of_input(0, j, x) + of.of_state(0, j, before) + of.input_bias(0, j) + of.state_bias(0, j);
+    h[at] = of.clipped_and_activated(0, sums[at]);
+  }
 }
 
-void gru_cell(const Call& call, const Direction& of, const Vector& x, Vector& h, Vector&) {
-  enum Gate { update, reset, next };
+void gru_cell(const Call& call, const Direction& of, const Vector& x, Vector& h, Vector&, Vector& sums) {
+  enum Gate { update, reset, next, hidden_part };
+  const auto at = [&](Gate g, int64_t j) { return static_cast<size_t>(g * of.hidden() + j); };
   const auto gate = [&](Gate g, int64_t j) {
-    return of.clipped_and_activated(0, of.of_input(g, j, x) + of.of_state(g, j, h) + of.input_bias(g, j) + of.state_bias(g, j));
+    sums[at(g, j)] = of.of_input(g, j, x) + of.of_state(g, j, h) + of.input_bias(g, j) + of.state_bias(g, j);
+    return of.clipped_and_activated(0, sums[at(g, j)]);
   };
   const bool linear_before_reset = call.i("linear_before_reset", 0) != 0;
   Vector left = h, after = h;
   for (int64_t j = 0; j < of.hidden(); ++j) left[static_cast<size_t>(j)] = gate(reset, j) * h[static_cast<size_t>(j)];
   for (int64_t j = 0; j < of.hidden(); ++j) {
-    const Tracked from_state = linear_before_reset ? gate(reset, j) * (of.of_state(next, j, h) + of.state_bias(next, j))
-                                                   : of.of_state(next, j, left) + of.state_bias(next, j);
-    const Tracked proposed = of.clipped_and_activated(1, of.of_input(next, j, x) + from_state + of.input_bias(next, j)),
-                  z = gate(update, j);
+    const Tracked product = of.of_state(next, j, linear_before_reset ? h : left) + of.state_bias(next, j);
+    const Tracked from_state = linear_before_reset ? gate(reset, j) * product : product;
+    sums[at(hidden_part, j)] = linear_before_reset ? product : left[static_cast<size_t>(j)];
+    sums[at(next, j)] = of.of_input(next, j, x) + from_state + of.input_bias(next, j);
+    const Tracked proposed = of.clipped_and_activated(1, sums[at(next, j)]), z = gate(update, j);
     after[static_cast<size_t>(j)] = (Tracked{1} + Tracked{-1} * z) * proposed + z * h[static_cast<size_t>(j)];
   }
   h = after;
 }
 
-void lstm_cell(const Call& call, const Direction& of, const Vector& x, Vector& h, Vector& c) {
+void lstm_cell(const Call& call, const Direction& of, const Vector& x, Vector& h, Vector& c, Vector& sums) {
   enum Gate { input, output, forget, cell };
   const Vector before = h;
-  const auto sum = [&](Gate g, int64_t j) {
-    return of.of_input(g, j, x) + of.of_state(g, j, before) + of.input_bias(g, j) + of.state_bias(g, j);
+  const auto activated = [&](size_t k, Gate g, int64_t j, const Tracked& seen) {
+    Tracked& sum = sums[static_cast<size_t>(g * of.hidden() + j)];
+    sum = of.of_input(g, j, x) + of.of_state(g, j, before) + of.input_bias(g, j) + of.state_bias(g, j) + seen;
+    return of.clipped_and_activated(k, sum);
   };
   for (int64_t j = 0; j < of.hidden(); ++j) {
     Tracked& own = c[static_cast<size_t>(j)];
-    const Tracked i = of.clipped_and_activated(0, sum(input, j) + of.peephole(input, j) * own);
-    const Tracked f = call.i("input_forget", 0) != 0 ? Tracked{1} + Tracked{-1} * i
-                                                     : of.clipped_and_activated(0, sum(forget, j) + of.peephole(forget, j) * own);
-    own = f * own + i * of.clipped_and_activated(1, sum(cell, j));
-    const Tracked o = of.clipped_and_activated(0, sum(output, j) + of.peephole(output, j) * own);
+    const Tracked i = activated(0, input, j, of.peephole(input, j) * own), f = activated(0, forget, j, of.peephole(forget, j) * own);
+    const Tracked kept = call.i("input_forget", 0) != 0 ? Tracked{1} + Tracked{-1} * i : f;
+    own = kept * own + i * activated(1, cell, j, {});
+    const Tracked o = activated(0, output, j, of.peephole(output, j) * own);
     h[static_cast<size_t>(j)] = o * of.activated(2, own);
   }
 }
@@ -152,6 +159,9 @@ std::vector<Numbers> layer(const Call& call, Cell cell, int64_t gates, const std
   y.scale = y.values;
   y_h.scale = y_h.values;
   Numbers y_c = y_h;
+  const int64_t kept = gates == 3 ? 4 : gates;
+  Numbers all_sums = zeros(x.dtype, {x.shape[0], x.shape[1], directions * kept * hidden});
+  all_sums.scale = all_sums.values;
   const std::vector<Activation> activations = activations_of(call, functions, directions);
   for (int64_t d = 0; d < directions; ++d) {
     const auto first = activations.begin() + d * static_cast<int64_t>(functions.size());
@@ -163,15 +173,18 @@ std::vector<Numbers> layer(const Call& call, Cell cell, int64_t gates, const std
       const int64_t length = call.has(4) ? call.list(4)[static_cast<size_t>(b)] : time;
       for (int64_t step = 0; step < length; ++step) {
         const int64_t t = direction == "reverse" || d == 1 ? length - 1 - step : step;
-        cell(call, of, row(x, batch_first ? b * time + t : t * batch + b, width), h, c);
+        Vector sums(static_cast<size_t>(kept * hidden));
+        const int64_t at = batch_first ? b * time + t : t * batch + b;
+        cell(call, of, row(x, at, width), h, c, sums);
+        write(sums, all_sums, at * directions + d);
         write(h, y, batch_first ? (b * time + t) * directions + d : (t * directions + d) * batch + b);
       }
       write(h, y_h, state_at(d, b));
       write(c, y_c, state_at(d, b));
     }
   }
-  if (gates == 4) return {y, y_h, y_c};
-  return {y, y_h};
+  if (gates == 4) return {y, y_h, y_c, all_sums};
+  return {y, y_h, all_sums};
 }
 
 // ---------------------------------------------------------------- calls

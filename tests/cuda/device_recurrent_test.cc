@@ -22,6 +22,7 @@ struct Layer {
   std::vector<int32_t> lengths = {};  // empty: no sequence_lens
   bool lengths_are_bound = false;
   std::vector<bool> outputs = {true, true, true};
+  bool keeps_sums = false;
   std::vector<Attribute> attributes = {};
 
   bool is_lstm() const { return type == "LSTM"; }
@@ -63,9 +64,10 @@ Net net_of(const Layer& l) {
   std::vector<Attribute> attributes = l.attributes;
   attributes.push_back({"direction", l.direction});
   attributes.push_back({"layout", l.layout});
-  const std::vector<ValueId> out = b.add(l.type, "layer", in, l.is_lstm() ? 3 : 2, attributes);
+  const size_t states = l.is_lstm() ? 3 : 2;
+  const std::vector<ValueId> out = b.add(l.type, "layer", in, states + l.keeps_sums, attributes);
   for (size_t i = 0; i < out.size(); ++i)
-    if (l.outputs[i]) b.output(out[i]);
+    if (i >= states || l.outputs[i]) b.output(out[i]);
   return b.finish();
 }
 
@@ -223,6 +225,24 @@ TEST_F(CudaRecurrent, OutputsThatNobodyWants) {
       if (outputs[2] && !l.is_lstm()) continue;
       compare(l);
     }
+}
+
+TEST_F(CudaRecurrent, SumsForAGradient) {
+  for (const char* type : types)
+    for (const char* direction : all_directions)
+      for (const int64_t layout : {0, 1}) {
+        Layer l{type, direction};
+        l.layout = layout;
+        l.bias = l.states = true;
+        l.peepholes = l.is_lstm();
+        l.lengths = {2, 4, 0};
+        l.keeps_sums = true;
+        compare(l);
+        if (l.type == "RNN") continue;
+        l.attributes = {{l.is_lstm() ? "input_forget" : "linear_before_reset", int64_t{1}}};
+        l.outputs = {false, false, false};
+        compare(l);
+      }
 }
 
 TEST_F(CudaRecurrent, LengthsOfEachRun) {

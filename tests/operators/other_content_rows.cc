@@ -201,8 +201,8 @@ void add_indices(std::vector<Row>& rows) {
     rows.push_back({type, "sequence_lens", call, lengths});
     const std::string gradient = type == "RNN" ? "RnnGradient" : type == "GRU" ? "GruGradient" : "LstmGradient";
     OperatorCall back =
-        call_of(gradient.c_str(), {counted({3, 2, gates * 2}), counted({1, gates * 2, 2}), nullptr, tensor<int32_t>({2}, {3, 1})}, {},
-                gates == 1 ? 3 : gates + 1);
+        call_of(gradient.c_str(), {counted({3, 2, gates == 3 ? 8 : gates * 2}), counted({1, gates * 2, 2}), tensor<int32_t>({2}, {3, 1})},
+                {}, gates == 1 ? 3 : gates + 1);
     back.domain = "heddle";
     rows.push_back({gradient, "sequence_lens", back, lengths});
   }

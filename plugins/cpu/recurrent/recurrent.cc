@@ -1,24 +1,20 @@
 // RNN, GRU, LSTM: a cell applied along time, forward, backward or both.
 //
-// Each (direction, batch entry) is independent of all others: tiles are ranges of them, and every unit goes through time alone with its
-// state in the scratch of its thread.
+// Each (direction, batch entry) is independent of all others: tiles are ranges of them. The entries of a tile take each step together, so
+// that R is read once for all of them, with their states in the scratch of their thread; X comes to the gates of many steps at once.
 #include <algorithm>
-#include <utility>
+#include <array>
 
 #include "families.h"
 #include "recurrent/recurrent_gradient.h"
-#include "recurrent/recurrent_rows.h"
+#include "recurrent/recurrent_tile.h"
 #include "shared/dims.h"
-#include "shared/recurrent/recurrent_activation.h"
 #include "shared/recurrent/recurrent_shape.h"
 #include "shared/tile_cap.h"
-#include "shared/tiling.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
 namespace {
-
-using Kind = RecurrentActivation::Kind;
 
 template <int gates>
 Status infer_recurrent(InferContext& context) {
@@ -41,7 +37,10 @@ Status infer_recurrent(InferContext& context) {
   context.set_dims(0, s.batch_first ? std::vector<int64_t>{s.batches, s.times, s.directions, s.hidden}
                                     : std::vector<int64_t>{s.times, s.directions, s.batches, s.hidden});
   context.set_dims(1, state);
-  context.set_dims(2, state);
+  if (gates == 4) context.set_dims(2, state);
+  const int64_t kept = s.directions * kept_gates(gates) * s.hidden;
+  context.set_dims(sums_port(gates),
+                   s.batch_first ? std::vector<int64_t>{s.batches, s.times, kept} : std::vector<int64_t>{s.times, s.batches, kept});
   return {};
 }
 
@@ -55,78 +54,9 @@ void recurrent_cost(CostContext& context) {
                     (static_cast<double>(s.inputs) + n));
 }
 
-// One direction's weights and one unit's state. Gates are in the order of ONNX's W.
-template <class T>
-struct Cell {
-  const RecurrentActivation* activations;
-  const T *w, *r, *bias, *peepholes;  // bias and peepholes may be null
-  T *h, *c, *gates;                   // gates: one more block of `hidden` behind them for GRU
-  int64_t inputs, hidden;
-  CancellationPoll* poll;
-  // Whether to leave the rows of a step that are left: before each.
-  bool stops() const { return poll->stops(inputs + hidden); }
-  T clip;        // 0: none
-  bool variant;  // LSTM: input_forget; GRU: linear_before_reset
-  T clipped(T v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
-  // x . W + bias of W, of row g * hidden + j
-  T from_input(const T* x, int64_t row) const { return dot(w + row * inputs, x, inputs) + (bias ? bias[row] : T(0)); }
-  T from_state(const T* state, int64_t row, int64_t rows) const {
-    return dot(r + row * hidden, state, hidden) + (bias ? bias[rows + row] : T(0));
-  }
-};
-
-struct RnnCell {
-  static constexpr int gates = 1;
-  static std::vector<Kind> activations() { return {Kind::tanh}; }
-  static const char* variant() { return nullptr; }
-  template <class T>
-  static void step(const Cell<T>& cell, const T* x) {
-    for (int64_t j = 0; j < cell.hidden && !cell.stops(); ++j)
-      cell.gates[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, cell.hidden)));
-    std::copy(cell.gates, cell.gates + cell.hidden, cell.h);
-  }
-};
-
-struct GruCell {
-  static constexpr int gates = 3;  // update z, reset r, hidden
-  static std::vector<Kind> activations() { return {Kind::sigmoid, Kind::tanh}; }
-  static const char* variant() { return "linear_before_reset"; }
-  template <class T>
-  static void step(const Cell<T>& cell, const T* x) {
-    const int64_t n = cell.hidden;
-    T *z = cell.gates, *r = z + n, *next = r + n, *reset = next + n;
-    for (int64_t j = 0; j < 2 * n && !cell.stops(); ++j)
-      z[j] = cell.activations[0](cell.clipped(cell.from_input(x, j) + cell.from_state(cell.h, j, 3 * n)));
-    for (int64_t j = 0; j < n; ++j) reset[j] = r[j] * cell.h[j];
-    for (int64_t j = 0; j < n && !cell.stops(); ++j) {
-      const T recurrent = cell.variant ? r[j] * cell.from_state(cell.h, 2 * n + j, 3 * n) : cell.from_state(reset, 2 * n + j, 3 * n);
-      next[j] = cell.activations[1](cell.clipped(cell.from_input(x, 2 * n + j) + recurrent));
-    }
-    for (int64_t j = 0; j < n; ++j) cell.h[j] = (1 - z[j]) * next[j] + z[j] * cell.h[j];
-  }
-};
-
-struct LstmCell {
-  static constexpr int gates = 4;  // input, output, forget, cell
-  static std::vector<Kind> activations() { return {Kind::sigmoid, Kind::tanh, Kind::tanh}; }
-  static const char* variant() { return "input_forget"; }
-  template <class T>
-  static void step(const Cell<T>& cell, const T* x) {
-    const int64_t n = cell.hidden;
-    const RecurrentActivation* p = cell.activations;
-    T* gate = cell.gates;
-    for (int64_t j = 0; j < 4 * n && !cell.stops(); ++j) gate[j] = cell.from_input(x, j) + cell.from_state(cell.h, j, 4 * n);
-    for (int64_t j = 0; j < n; ++j) {
-      const T* peep = cell.peepholes;
-      const T before = cell.c[j];
-      const T in = p[0](cell.clipped(gate[j] + (peep ? peep[j] * before : T(0))));
-      const T forget = cell.variant ? 1 - in : p[0](cell.clipped(gate[2 * n + j] + (peep ? peep[2 * n + j] * before : T(0))));
-      const T after = forget * before + in * p[1](cell.clipped(gate[3 * n + j]));
-      const T out = p[0](cell.clipped(gate[n + j] + (peep ? peep[n + j] * after : T(0))));
-      cell.c[j] = after;
-      cell.h[j] = out * p[2](after);
-    }
-  }
+// Where what lies in the scratch of a thread, in elements.
+struct Places {
+  int64_t r, panel, bias, sums, values, states, end;
 };
 
 template <class CellKind>
@@ -138,24 +68,28 @@ class Recurrent {
         read_recurrent_shape(a, dims_of(*context.input(port_x)), dims_of(*context.input(port_w)), CellKind::gates, &shape_));
     backward_ = a.s("direction") == "reverse";
     clip_ = a.f("clip");
-    variant_ = CellKind::variant() && a.i(CellKind::variant()) != 0;
+    variant_ = CellKind::variant && a.i(CellKind::variant) != 0;
     return parse_activations(a, shape_.directions, CellKind::activations(), &activations_);
   }
   Status prepare(PrepareContext& context) {
     set_sequences(dims_of(*context.input(port_x)), &shape_);
-    const int64_t n = shape_.hidden;
-    const double products = static_cast<double>(shape_.times) * static_cast<double>(shape_.batches) * shape_.directions * CellKind::gates *
-                            static_cast<double>(n) * static_cast<double>(shape_.inputs + n);
-    tiling_.plan(context, products, 4.0);
-    context.set_scratch(0, static_cast<uint64_t>((2 + CellKind::gates + 1) * n) * sizeof(double));
-    return {};
+    tiling_.plan(context, shape_,
+                 static_cast<double>(shape_.times) * static_cast<double>(shape_.batches) * shape_.directions * CellKind::gates *
+                     static_cast<double>(shape_.hidden) * static_cast<double>(shape_.inputs + shape_.hidden));
+    return context.input(port_x)->dtype == HEDDLE_F64 ? prepare_for<double>(context) : prepare_for<float>(context);
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    if (context.inputs[port_x]->dtype == HEDDLE_F64) return run_units<double>(context, begin, end);
-    return run_units<float>(context, begin, end);
+    if (writes_nothing(context)) return {};
+    const bool is_double = context.inputs[port_x]->dtype == HEDDLE_F64;
+    return tiling_.for_each(shape_, begin, end, [&](int64_t d, int64_t first, int64_t last) {
+      return is_double ? run_direction<double>(context, d, first, last) : run_direction<float>(context, d, first, last);
+    });
   }
 
  private:
+  // Rows of X that are multiplied with W together, and of those the elements at a time: what of W is packed for it stays in caches.
+  static constexpr int64_t most_rows = 256, most_depth = 256;
+
   template <class T>
   static const T* data_of(const RunContext& context, uint32_t port) {
     return port < context.input_count && context.inputs[port] ? static_cast<const T*>(context.inputs[port]->data) : nullptr;
@@ -164,68 +98,171 @@ class Recurrent {
   static T* result_of(const RunContext& context, uint32_t port) {
     return port < context.output_count && context.outputs[port] ? static_cast<T*>(context.outputs[port]->data) : nullptr;
   }
+  // Steps whose rows of X are multiplied together.
+  static int64_t steps_at_once(int64_t entries) { return std::max(int64_t{1}, most_rows / std::max(int64_t{1}, entries)); }
 
+  // Elements of the panels of one direction's R.
   template <class T>
-  Status run_units(const RunContext& context, int64_t begin, int64_t end) const {
-    const Tiling::Range range = tiling_.range(shape_.directions * shape_.batches, begin, end);
-    if (writes_nothing(context)) return {};
+  int64_t panels_of_r() const {
+    return CellKind::gates * padded<T>(shape_.hidden) * shape_.hidden;
+  }
+  template <class T>
+  Places places() const {
+    const int64_t width = padded<T>(shape_.hidden), entries = std::min(most_entries, shape_.batches);
+    const int64_t rows = shape_.times < steps_at_once(entries) ? shape_.times * entries : steps_at_once(entries) * entries;
+    Places at = {};
+    at.panel = packed_ ? 0 : panels_of_r<T>();
+    at.bias = at.panel + (width > 0 ? recurrent_loops<T>().panel_columns * std::min(most_depth, shape_.inputs) : 0);
+    at.sums = at.bias + (CellKind::gates + 1) * width;
+    at.values = at.sums + rows * CellKind::gates * width;
+    at.states = at.values + (CellKind::has_hidden_part ? entries : 1) * CellKind::gates * width;
+    at.end = at.states + 2 * entries * width;
+    return at;
+  }
+  template <class T>
+  Status prepare_for(PrepareContext& context) {
+    packed_ = nullptr;
+    if (context.is_constant(port_r) && panels_of_r<T>() > 0) {
+      const int64_t each = panels_of_r<T>();
+      const auto* const r = static_cast<const T*>(context.input(port_r)->data);
+      packed_ = context.prepack(port_r, "gates in panels of " + std::to_string(recurrent_loops<T>().panel_columns),
+                                static_cast<uint64_t>(shape_.directions * each) * sizeof(T), [&](void* target) {
+                                  for (int64_t d = 0; d < shape_.directions; ++d)
+                                    pack_gates(r + d * CellKind::gates * shape_.hidden * shape_.hidden, CellKind::gates, shape_.hidden,
+                                               static_cast<T*>(target) + d * each, nullptr);
+                                });
+      if (!packed_) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
+    }
+    context.set_scratch(0, static_cast<uint64_t>(places<T>().end) * sizeof(T));
+    return {};
+  }
+  template <class T>
+  Status run_direction(const RunContext& context, int64_t d, int64_t first, int64_t last) const {
+    const Places at = places<T>();
+    auto* const memory = thread_scratch<T>(context);
     CancellationPoll poll(context);
-    for (int64_t unit = range.first; unit < range.last; ++unit)
-      HEDDLE_PLUGIN_CHECK(run_unit<T>(context, unit / shape_.batches, unit % shape_.batches, poll));
+    const int64_t n = shape_.hidden, rows = CellKind::gates * n, width = padded<T>(n);
+    Cell<T> cell = {activations_.data() + static_cast<size_t>(d) * (activations_.size() / static_cast<size_t>(shape_.directions)),
+                    static_cast<const T*>(packed_) + d * panels_of_r<T>(),
+                    nullptr,
+                    data_of<T>(context, port_p),
+                    n,
+                    width,
+                    static_cast<T>(clip_),
+                    variant_,
+                    &poll};
+    if (!packed_) {
+      pack_gates(data_of<T>(context, port_r) + d * rows * n, CellKind::gates, n, memory + at.r, &poll);
+      cell.r = memory + at.r;
+    }
+    if (cell.peepholes) cell.peepholes += d * 3 * n;
+    const T* bias = data_of<T>(context, port_b);
+    spread_bias<CellKind>(bias ? bias + d * 2 * rows : nullptr, &cell, memory + at.bias);
+    for (int64_t groups = (last - first + most_entries - 1) / most_entries; groups > 0; --groups) {
+      const int64_t count = (last - first + groups - 1) / groups;
+      HEDDLE_PLUGIN_CHECK(run_group(context, cell, memory, d, first, count));
+      first += count;
+    }
     return {};
   }
 
+  // Batch entries [first, first + count) of a direction, all steps.
   template <class T>
-  Cell<T> cell_of(const RunContext& context, int64_t d, CancellationPoll& poll) const {
-    const int64_t n = shape_.hidden, rows = CellKind::gates * n;
-    auto* memory = thread_scratch<T>(context);
-    const T *bias = data_of<T>(context, port_b), *peepholes = data_of<T>(context, port_p);
-    return {activations_.data() + static_cast<size_t>(d) * (activations_.size() / static_cast<size_t>(shape_.directions)),
-            data_of<T>(context, port_w) + d * rows * shape_.inputs,
-            data_of<T>(context, port_r) + d * rows * n,
-            bias ? bias + d * 2 * rows : nullptr,
-            peepholes ? peepholes + d * 3 * n : nullptr,
-            memory,
-            memory + n,
-            memory + 2 * n,
-            shape_.inputs,
-            n,
-            &poll,
-            static_cast<T>(clip_),
-            variant_};
+  Status run_group(const RunContext& context, const Cell<T>& cell, T* memory, int64_t d, int64_t first, int64_t count) const {
+    const Places at = places<T>();
+    const int64_t n = shape_.hidden, width = cell.width;
+    std::array<int64_t, most_entries> lengths;
+    HEDDLE_PLUGIN_CHECK(read_lengths(data_of<int32_t>(context, port_lengths), shape_, first, count, lengths.data()));
+    T *const h = memory + at.states, *const c = h + count * width, *const y = result_of<T>(context, 0);
+    for (int64_t i = 0; i < count; ++i) {
+      copy_state(data_of<T>(context, port_h), shape_.state(d, first + i), n, h + i * width, width);
+      if (CellKind::has_cell) copy_state(data_of<T>(context, port_c), shape_.state(d, first + i), n, c + i * width, width);
+    }
+    const int64_t longest = *std::max_element(lengths.begin(), lengths.begin() + count);
+    for (int64_t step = 0; step < longest; ++step) {
+      T* const sums = memory + at.sums;
+      const int64_t in_block = step % steps_at_once(count);
+      if (in_block == 0) project(context, cell, memory, d, first, lengths.data(), count, step);
+      Entries<T> entries;
+      int64_t taking = 0;
+      for (int64_t i = 0; i < count; ++i)
+        if (step < lengths[static_cast<size_t>(i)])
+          entries[static_cast<size_t>(taking++)] = {sums + (in_block * count + i) * CellKind::gates * width,
+                                                    memory + at.values + (CellKind::has_hidden_part ? i * CellKind::gates * width : 0),
+                                                    h + i * width,
+                                                    c + i * width,
+                                                    c + i * width,
+                                                    c + i * width};
+      CellKind::step(cell, entries, taking);
+      if (cell.poll->stops(n * count)) return cancelled();
+      for (int64_t i = 0, k = 0; i < count; ++i) {
+        if (step >= lengths[static_cast<size_t>(i)]) continue;
+        const int64_t t = time_of(d, step, lengths[static_cast<size_t>(i)]);
+        if (y) std::copy_n(h + i * width, n, y + shape_.y(t, d, first + i));
+        keep(context, entries[static_cast<size_t>(k++)], t, d, first + i);
+      }
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t t = lengths[static_cast<size_t>(i)]; t < shape_.times; ++t) {
+        if (cell.poll->stops(n)) return cancelled();
+        if (y) std::fill_n(y + shape_.y(t, d, first + i), n, T(0));
+        if (T* kept = kept_at<T>(context, t, d, first + i)) std::fill_n(kept, kept_gates(CellKind::gates) * n, T(0));
+      }
+      if (T* last = result_of<T>(context, 1)) std::copy_n(h + i * width, n, last + shape_.state(d, first + i));
+      if (!CellKind::has_cell) continue;
+      if (T* last = result_of<T>(context, 2)) std::copy_n(c + i * width, n, last + shape_.state(d, first + i));
+    }
+    return {};
   }
-
+  // Where the sums of a step are kept for the gradient; null: nobody wants them.
   template <class T>
-  Status run_unit(const RunContext& context, int64_t d, int64_t b, CancellationPoll& poll) const {
-    const Cell<T> cell = cell_of<T>(context, d, poll);
+  T* kept_at(const RunContext& context, int64_t t, int64_t d, int64_t b) const {
+    T* const kept = result_of<T>(context, sums_port(CellKind::gates));
+    return kept ? kept + shape_.row(t, d, b) * kept_gates(CellKind::gates) * shape_.hidden : nullptr;
+  }
+  template <class T>
+  void keep(const RunContext& context, const Entry<T>& entry, int64_t t, int64_t d, int64_t b) const {
     const int64_t n = shape_.hidden;
-    for (const auto& [port, state] : {std::pair{port_h, cell.h}, std::pair{port_c, cell.c}}) {
-      const T* initial = data_of<T>(context, port);
-      for (int64_t j = 0; j < n; ++j) state[j] = initial ? initial[shape_.state(d, b) + j] : T(0);
-    }
-    const auto* lengths = data_of<int32_t>(context, port_lengths);
-    const int64_t length = lengths ? lengths[b] : shape_.times;
-    if (length < 0 || length > shape_.times)
-      return invalid("sequence_lens[" + std::to_string(b) + "] is " + std::to_string(length) + ", expected 0 to " +
-                     std::to_string(shape_.times));
-    T* y = result_of<T>(context, 0);
-    for (int64_t step = 0; step < length; ++step) {
-      const int64_t t = backward_ || d == 1 ? length - 1 - step : step;
-      CellKind::step(cell, data_of<T>(context, port_x) + shape_.x(t, b));
-      if (poll.stops(n)) return cancelled();
-      if (y) std::copy(cell.h, cell.h + n, y + shape_.y(t, d, b));
-    }
-    for (int64_t t = length; y && t < shape_.times; ++t) std::fill_n(y + shape_.y(t, d, b), n, T(0));
-    for (const auto& [output, state] : {std::pair{1u, cell.h}, std::pair{2u, cell.c}})
-      if (T* last = result_of<T>(context, output)) std::copy(state, state + n, last + shape_.state(d, b));
-    return {};
+    T* const kept = kept_at<T>(context, t, d, b);
+    for (int64_t gate = 0; gate < CellKind::gates && kept; ++gate) std::copy_n(entry.sums + gate * padded<T>(n), n, kept + gate * n);
+    if (CellKind::has_hidden_part && kept) std::copy_n(entry.hidden_part, n, kept + CellKind::gates * n);
+  }
+  int64_t time_of(int64_t d, int64_t step, int64_t length) const { return backward_ || d == 1 ? length - 1 - step : step; }
+
+  // X W' and the biases of the steps from `step` on that are done together: the sums of entry i at the k-th of them are row k * count + i.
+  template <class T>
+  void project(const RunContext& context, const Cell<T>& cell, T* memory, int64_t d, int64_t first, const int64_t* lengths, int64_t count,
+               int64_t step) const {
+    const Places at = places<T>();
+    const int64_t n = shape_.hidden, inputs = shape_.inputs, row_length = CellKind::gates * cell.width;
+    std::array<const T*, most_rows> x;
+    std::array<T*, most_rows> sums;
+    size_t rows = 0;
+    for (int64_t k = 0; k < steps_at_once(count); ++k)
+      for (int64_t i = 0; i < count; ++i) {
+        if (step + k >= lengths[i]) continue;
+        x[rows] = data_of<T>(context, port_x) + shape_.x(time_of(d, step + k, lengths[i]), first + i);
+        sums[rows] = memory + at.sums + (k * count + i) * row_length;
+        std::copy_n(memory + at.bias, row_length, sums[rows++]);
+      }
+    const T* const w = data_of<T>(context, port_w) + d * CellKind::gates * n * inputs;
+    const RecurrentLoops<T>& loops = recurrent_loops<T>();
+    for (int64_t gate = 0; gate < CellKind::gates; ++gate)
+      for (int64_t column = 0; column < n; column += loops.panel_columns)
+        for (int64_t k = 0; k < inputs; k += most_depth) {
+          const int64_t depth = std::min(most_depth, inputs - k), columns = std::min(loops.panel_columns, n - column);
+          if (cell.poll->stops((static_cast<int64_t>(rows) / 16 + 1) * depth * loops.panel_columns)) return;
+          pack_panel(w + (gate * n + column) * inputs + k, 1, inputs, columns, depth, memory + at.panel);
+          loops.multiply(x.data(), k, sums.data(), gate * cell.width + column, static_cast<int64_t>(rows), depth, memory + at.panel, true);
+        }
   }
 
   RecurrentShape shape_;
   bool backward_ = false, variant_ = false;
   double clip_ = 0;
   std::vector<RecurrentActivation> activations_;
-  Tiling tiling_;
+  const void* packed_ = nullptr;  // R of all directions, where it is constant; owned by the host
+  RecurrentTiling tiling_;
 };
 
 template <class CellKind>
@@ -237,11 +274,12 @@ Op recurrent_operator(const char* name, const char* doc) {
   if (CellKind::gates == 4) op.optional("initial_c", floats).optional("P", floats);
   op.optional_out("Y", {}, floats).optional_out("Y_h", {}, floats);
   if (CellKind::gates == 4) op.optional_out("Y_c", {}, floats);
+  op.optional_out("sums", {}, floats);
   op.maybe("activations", HEDDLE_ATTRIBUTE_STRINGS);
   op.maybe("activation_alpha", HEDDLE_ATTRIBUTE_FLOATS).maybe("activation_beta", HEDDLE_ATTRIBUTE_FLOATS);
   op.maybe("clip", HEDDLE_ATTRIBUTE_FLOAT).attribute("direction", "forward").maybe("hidden_size", HEDDLE_ATTRIBUTE_INT);
   op.attribute("layout", 0);
-  if (CellKind::variant()) op.attribute(CellKind::variant(), 0);
+  if (CellKind::variant) op.attribute(CellKind::variant, 0);
   op.template cost<recurrent_cost<CellKind::gates>>();
   op.infer(infer_recurrent<CellKind::gates>).template cpu<Recurrent<CellKind>>();
   return op;
@@ -250,41 +288,51 @@ Op recurrent_operator(const char* name, const char* doc) {
 }  // namespace
 
 void add_recurrent(Builder& plugin) {
-  plugin.add(recurrent_operator<RnnCell>("RNN", "a simple recurrent layer")
-                 .gradient<rnn_gradient>()
-                 .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,2,2] = 0.5 1 -1 0.25, f32[1,2,2] = 0.5 -0.5 0.25 1"
-                          " -> f32[2,1,1,2] = -0.4621172 -0.8482836 0.9850125 -0.7459728, f32[1,1,2] = 0.9850125 -0.7459728",
-                          "NumPy by the formulas of ONNX, ONNX Runtime")
-                 .example("f32[3,2,1] = 1 0.5 -2 1 0.5 -1, f32[2,1,1] = 0.5 -1, f32[2,1,1] = 0.25 0.5, "
-                          "f32[2,2] = 0.25 -0.5 0.5 0.25, i32[2] = 3 2, f32[2,2,1] = 0.5 -1 1 0; direction=\"bidirectional\", "
-                          "activations=[\"Tanh\",\"LeakyRelu\"], activation_alpha=[0.5], clip=1.5, hidden_size=1"
-                          " -> f32[3,2,2,1] = 0.3583574 -0.2449187 0.5 0.1875 -0.8211737 0.1865596 1.5 -0.125 -0.2024572 0 0.75 0, "
-                          "f32[2,2,1] = -0.2024572 0.1865596 0.5 0.1875",
-                          "NumPy by the formulas of ONNX, ONNX Runtime")
-                 .example("f32[2,2,1] = 1 2 -1 0.5, f32[1,1,1] = 0.5, f32[1,1,1] = 1, -, -, f32[2,1,1] = 0.5 -1; "
-                          "activations=[\"ScaledTanh\"], activation_alpha=[2], activation_beta=[0.5], direction=\"reverse\", layout=1"
-                          " -> f32[2,2,1,1] = 1.417979 1.270298 -1.08594 -0.7167148, f32[2,1,1] = 1.417979 -1.08594",
-                          "NumPy by the formulas of ONNX, ONNX Runtime"));
-  plugin.add(recurrent_operator<GruCell>("GRU", "a layer of gated recurrent units")
-                 .gradient<gru_gradient>()
-                 .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,3,2] = 0.5 1 -1 0.25 1 0.5, f32[1,3,1] = 0.5 -0.5 2"
-                          " -> f32[2,1,1,1] = 0.2876491 0.3424892, f32[1,1,1] = 0.3424892",
-                          "NumPy by the formulas of ONNX, ONNX Runtime")
-                 .example("f32[2,2,1] = 1 0.5 -2 1, f32[1,3,1] = 0.5 -1 1, f32[1,3,1] = 0.5 -0.5 2, "
-                          "f32[1,6] = 0.25 -0.5 0.5 0.125 1 -0.25, i32[2] = 2 1, f32[1,2,1] = 0.5 -1; linear_before_reset=1, "
-                          "clip=0.75, direction=\"reverse\", hidden_size=1"
-                          " -> f32[2,1,2,1] = 0.08643109 -0.7095398 -0.1727649 0, f32[1,2,1] = 0.08643109 -0.7095398",
-                          "NumPy by the formulas of ONNX, ONNX Runtime")
-                 .example("f32[1,2,1] = 1 2, f32[2,3,1] = 0.5 -1 1 1 0.5 -0.5, f32[2,3,1] = 0.5 -0.5 2 1 0.25 -1; layout=1, "
-                          "direction=\"bidirectional\", activations=[\"HardSigmoid\",\"Tanh\",\"Sigmoid\",\"Affine\"], "
-                          "activation_alpha=[0.25,0.5], activation_beta=[0.5,0.125]"
-                          " -> f32[1,2,2,1] = 0.2855978 -0.06316098 0.4309855 -0.0447011, f32[1,2,1] = 0.4309855 -0.06316098",
-                          "NumPy by the formulas of ONNX, ONNX Runtime"));
   plugin.add(
-      recurrent_operator<LstmCell>("LSTM", "a layer of long short-term memory cells")
+      recurrent_operator<RnnCell>(
+          "RNN", "a simple recurrent layer; \"sums\", which ONNX has not, is what its functions are applied to, kept for its gradient")
+          .gradient<rnn_gradient>()
+          .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,2,2] = 0.5 1 -1 0.25, f32[1,2,2] = 0.5 -0.5 0.25 1"
+                   " -> f32[2,1,1,2] = -0.4621172 -0.8482836 0.9850125 -0.7459728, f32[1,1,2] = 0.9850125 -0.7459728, f32[2,1,2] = "
+                   "-0.5 -1.25 2.443083 -0.9638129",
+                   "NumPy by the formulas of ONNX, ONNX Runtime")
+          .example("f32[3,2,1] = 1 0.5 -2 1 0.5 -1, f32[2,1,1] = 0.5 -1, f32[2,1,1] = 0.25 0.5, "
+                   "f32[2,2] = 0.25 -0.5 0.5 0.25, i32[2] = 3 2, f32[2,2,1] = 0.5 -1 1 0; direction=\"bidirectional\", "
+                   "activations=[\"Tanh\",\"LeakyRelu\"], activation_alpha=[0.5], clip=1.5, hidden_size=1"
+                   " -> f32[3,2,2,1] = 0.3583574 -0.2449187 0.5 0.1875 -0.8211737 0.1865596 1.5 -0.125 -0.2024572 0 0.75 0, "
+                   "f32[2,2,1] = -0.2024572 0.1865596 0.5 0.1875",
+                   "NumPy by the formulas of ONNX, ONNX Runtime")
+          .example("f32[2,2,1] = 1 2 -1 0.5, f32[1,1,1] = 0.5, f32[1,1,1] = 1, -, -, f32[2,1,1] = 0.5 -1; "
+                   "activations=[\"ScaledTanh\"], activation_alpha=[2], activation_beta=[0.5], direction=\"reverse\", layout=1"
+                   " -> f32[2,2,1,1] = 1.417979 1.270298 -1.08594 -0.7167148, f32[2,1,1] = 1.417979 -1.08594",
+                   "NumPy by the formulas of ONNX, ONNX Runtime"));
+  plugin.add(
+      recurrent_operator<GruCell>(
+          "GRU",
+          "a layer of gated recurrent units; \"sums\", which ONNX has not, is what its functions are applied to, kept for its gradient")
+          .gradient<gru_gradient>()
+          .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,3,2] = 0.5 1 -1 0.25 1 0.5, f32[1,3,1] = 0.5 -0.5 2"
+                   " -> f32[2,1,1,1] = 0.2876491 0.3424892, f32[1,1,1] = 0.3424892, f32[2,1,4] = -0.5 -1.25 0.5 0 2.393825 "
+                   "-0.1438246 1.766999 0.1334996",
+                   "NumPy by the formulas of ONNX, ONNX Runtime")
+          .example("f32[2,2,1] = 1 0.5 -2 1, f32[1,3,1] = 0.5 -1 1, f32[1,3,1] = 0.5 -0.5 2, "
+                   "f32[1,6] = 0.25 -0.5 0.5 0.125 1 -0.25, i32[2] = 2 1, f32[1,2,1] = 0.5 -1; linear_before_reset=1, "
+                   "clip=0.75, direction=\"reverse\", hidden_size=1"
+                   " -> f32[2,1,2,1] = 0.08643109 -0.7095398 -0.1727649 0, f32[1,2,1] = 0.08643109 -0.7095398",
+                   "NumPy by the formulas of ONNX, ONNX Runtime")
+          .example("f32[1,2,1] = 1 2, f32[2,3,1] = 0.5 -1 1 1 0.5 -0.5, f32[2,3,1] = 0.5 -0.5 2 1 0.25 -1; layout=1, "
+                   "direction=\"bidirectional\", activations=[\"HardSigmoid\",\"Tanh\",\"Sigmoid\",\"Affine\"], "
+                   "activation_alpha=[0.25,0.5], activation_beta=[0.5,0.125]"
+                   " -> f32[1,2,2,1] = 0.2855978 -0.06316098 0.4309855 -0.0447011, f32[1,2,1] = 0.4309855 -0.06316098",
+                   "NumPy by the formulas of ONNX, ONNX Runtime"));
+  plugin.add(
+      recurrent_operator<LstmCell>("LSTM",
+                                   "a layer of long short-term memory cells; \"sums\", which ONNX has not, is what its functions are "
+                                   "applied to, kept for its gradient")
           .gradient<lstm_gradient>()
           .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,4,2] = 0.5 1 -1 0.25 1 0.5 0.25 -0.5, f32[1,4,1] = 0.5 -0.5 2 1"
-                   " -> f32[2,1,1,1] = 0.05240172 -0.1932892, f32[1,1,1] = -0.1932892, f32[1,1,1] = -0.413818",
+                   " -> f32[2,1,1,1] = 0.05240172 -0.1932892, f32[1,1,1] = -0.1932892, f32[1,1,1] = -0.413818, f32[2,1,4] = -0.5 -1.25 0.5 "
+                   "0.75 2.276201 -0.02620086 1.604803 -0.8225983",
                    "NumPy by the formulas of ONNX, ONNX Runtime")
           .example("f32[2,2,1] = 1 0.5 -2 1, f32[1,4,1] = 0.5 -1 1 2, f32[1,4,1] = 0.5 -0.5 2 1, "
                    "f32[1,8] = 0.25 -0.5 0.5 0.125 1 -0.25 0.5 0, i32[2] = 2 1, f32[1,2,1] = 0.5 -1, f32[1,2,1] = 1 0.5, "

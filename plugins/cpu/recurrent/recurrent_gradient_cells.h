@@ -1,180 +1,157 @@
-// One step of RNN, GRU and LSTM, forward and back. `forward` leaves the sums in the gates, before their activations, in `gates` and takes
-// h (and c) to the next step; `back` turns these sums into their gradients, and the gradient of h (and c) behind the step into that before.
+// One step of RNN, GRU and LSTM back for several batch entries: the gradients of the sums in the gates (recurrent_cells.h) are made, and
+// the gradient of h (and c) behind the step becomes that before.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
-#include "recurrent/recurrent_rows.h"
-#include "shared/recurrent/recurrent_activation.h"
-#include "shared/tile_cap.h"
+#include "recurrent/recurrent_cells.h"
 
 namespace heddle::cpu {
 
-// One direction's weights and functions.
+// What a batch entry has at a step. Rows of scratch are of `width` elements for each gate or for the state, rows of tensors of `hidden`.
 template <class T>
-struct GradientCell {
-  const operators::RecurrentActivation* activations;
-  const T *r, *bias, *peepholes;  // the last two may be null
-  int64_t hidden, rows;           // rows: gates * hidden
-  T clip;                         // 0: none
-  bool variant;                   // LSTM: input_forget; GRU: linear_before_reset
-  operators::CancellationPoll* poll;
+struct GradientEntry {
+  const T* sums;        // of a tensor: what the gates' functions were applied to
+  T* gates;             // of a tensor: their gradients; at entry what arrives at them from elsewhere
+  const T* before;      // of a tensor: h before the step
+  T* hidden_part;       // of a tensor; GRU: see GruGradientCell
+  const T *c, *next_c;  // LSTM: before the step and behind it
+  T *dh, *dc;           // of the state behind the step; then of that before
+  T* dp;                // of a tensor; LSTM: of the peepholes, summed over the steps
+  T *values, *slopes,
+      *part;  // values and derivatives of the gates' functions; GRU: the gradient of the hidden part; at entry what arrives at it
+};
+template <class T>
+using GradientEntries = std::array<GradientEntry<T>, most_entries>;
 
-  // Whether to leave the rows of a step that are left: before each.
-  bool stops() const { return poll->stops(hidden); }
-  T from_input(const T* xw, int64_t row) const { return xw[row] + (bias ? bias[row] : T(0)); }
-  T from_state(const T* state, int64_t row) const { return dot(r + row * hidden, state, hidden) + (bias ? bias[rows + row] : T(0)); }
-  T peephole(int64_t row) const { return peepholes ? peepholes[row] : T(0); }
-  T activated(int function, T sum) const { return activations[function](clip > 0 ? std::min(std::max(sum, -clip), clip) : sum); }
-  // Of `activated`; at a bound 0, as in PyTorch.
-  T slope(int function, T sum) const { return clip > 0 && (sum <= -clip || sum >= clip) ? T(0) : activations[function].slope(sum); }
-  // sums += R' of rows [first, last) times `gradient`, which begins at `first`.
-  void add_to_state(const T* gradient, int64_t first, int64_t last, T* sums) const {
-    int64_t row = first;
-    for (; row + 4 <= last && !poll->stops(4 * hidden); row += 4) add_four_rows(gradient + (row - first), r + row * hidden, sums, hidden);
-    for (; row < last && !stops(); ++row) add_row(gradient[row - first], r + row * hidden, sums, hidden);
+// One direction's weights and functions: `r` of the cell is not used.
+template <class T>
+struct GradientCell : Cell<T> {
+  const T* rows;  // panels whose columns are R's columns
+
+  // to = or += rows [first, last) of all gates' R, transposed, times `from`: rows of tensors that begin `from_first` elements behind.
+  void multiply_rows(const GradientEntries<T>& entries, int64_t count, int64_t gates, T* GradientEntry<T>::*from, int64_t from_first,
+                     int64_t first, int64_t last, T* GradientEntry<T>::*to, bool adds) const {
+    std::array<const T*, most_entries> a;
+    std::array<T*, most_entries> y;
+    for (int64_t i = 0; i < count; ++i) {
+      a[static_cast<size_t>(i)] = entries[static_cast<size_t>(i)].*from;
+      y[static_cast<size_t>(i)] = entries[static_cast<size_t>(i)].*to;
+    }
+    PanelProduct<T> product = {a.data(), y.data(), rows, count, this->width, last - first, gates * this->hidden};
+    product.a_first = from_first;
+    product.first_row = first;
+    product.adds = adds;
+    multiply(product, *this->poll);
+  }
+  // The values and derivatives of gates [first, last) by function k.
+  void evaluate(const GradientEntry<T>& at, int k, int64_t first, int64_t last) const {
+    for (int64_t gate = first; gate < last; ++gate) {
+      T* const row = at.values + gate * this->width;
+      std::copy_n(at.sums + gate * this->hidden, this->hidden, row);
+      std::fill(row + this->hidden, row + this->width, T(0));
+    }
+    activate_with_slopes(this->activations[k], this->clip, at.values + first * this->width, at.slopes + first * this->width,
+                         (last - first) * this->width);
   }
 };
 
-// What a unit has at one step.
-template <class T>
-struct GradientStep {
-  T* gates;        // the sums, then their gradients
-  T* before;       // h before the step
-  T* hidden_part;  // GRU: see GruGradientCell
-  const T* c;      // LSTM: before the step
-  T* next_c;       // and behind it
-};
-
-// What goes back along the steps, and what is summed over them.
-template <class T>
-struct Returning {
-  T *dh, *dc;    // of the state behind the step; then of that before
-  T* dp;         // LSTM: of the peepholes
-  T* workspace;  // `hidden` elements
-};
-
-struct RnnGradientCell {
-  static constexpr int gates = 1;
-  static constexpr bool has_hidden_part = false, has_cell = false;
-  static constexpr const char* variant = nullptr;
-  static std::vector<operators::RecurrentActivation::Kind> activations() { return {operators::RecurrentActivation::Kind::tanh}; }
-
+struct RnnGradientCell : RnnCell {
   template <class T>
-  static void forward(const GradientCell<T>& cell, const T* xw, const GradientStep<T>& at, T* h) {
-    for (int64_t j = 0; j < cell.hidden && !cell.stops(); ++j) at.gates[j] = cell.from_input(xw, j) + cell.from_state(at.before, j);
-    for (int64_t j = 0; j < cell.hidden; ++j) h[j] = cell.activated(0, at.gates[j]);
-  }
-  template <class T>
-  static void back(const GradientCell<T>& cell, const GradientStep<T>& at, const Returning<T>& to) {
-    for (int64_t j = 0; j < cell.hidden; ++j) at.gates[j] = to.dh[j] * cell.slope(0, at.gates[j]);
-    std::fill_n(to.dh, cell.hidden, T(0));
-    cell.add_to_state(at.gates, 0, cell.rows, to.dh);
+  static void back(const GradientCell<T>& cell, const GradientEntries<T>& entries, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const GradientEntry<T>& at = entries[static_cast<size_t>(i)];
+      cell.evaluate(at, 0, 0, 1);
+      for (int64_t j = 0; j < cell.hidden; ++j) at.gates[j] += at.dh[j] * at.slopes[j];
+    }
+    cell.multiply_rows(entries, count, gates, &GradientEntry<T>::gates, 0, 0, cell.hidden, &GradientEntry<T>::dh, false);
   }
 };
 
 // The hidden part is what the product with the hidden gate's R is of: with linear_before_reset the gradient of that product, which the
-// reset gate scales, else the state that was scaled by it. Between forward and back it is, with linear_before_reset, that product.
-struct GruGradientCell {
-  static constexpr int gates = 3;  // update z, reset r, hidden
-  static constexpr bool has_hidden_part = true, has_cell = false;
-  static constexpr const char* variant = "linear_before_reset";
-  static std::vector<operators::RecurrentActivation::Kind> activations() {
-    return {operators::RecurrentActivation::Kind::sigmoid, operators::RecurrentActivation::Kind::tanh};
-  }
-
+// reset gate scales, else the state that was scaled by it.
+struct GruGradientCell : GruCell {
   template <class T>
-  static void forward(const GradientCell<T>& cell, const T* xw, const GradientStep<T>& at, T* h) {
-    const int64_t n = cell.hidden;
-    T *const z = at.gates, *const r = z + n, *const next = r + n;
-    for (int64_t j = 0; j < 2 * n && !cell.stops(); ++j) z[j] = cell.from_input(xw, j) + cell.from_state(at.before, j);
-    for (int64_t j = 0; j < n && !cell.variant; ++j) at.hidden_part[j] = cell.activated(0, r[j]) * at.before[j];
-    for (int64_t j = 0; j < n && !cell.stops(); ++j) {
-      T product;
-      if (cell.variant)
-        product = cell.activated(0, r[j]) * (at.hidden_part[j] = cell.from_state(at.before, 2 * n + j));
-      else
-        product = cell.from_state(at.hidden_part, 2 * n + j);
-      next[j] = cell.from_input(xw, 2 * n + j) + product;
-    }
-    for (int64_t j = 0; j < n; ++j) {
-      const T update = cell.activated(0, z[j]);
-      h[j] = (1 - update) * cell.activated(1, next[j]) + update * at.before[j];
-    }
-  }
-  template <class T>
-  static void back(const GradientCell<T>& cell, const GradientStep<T>& at, const Returning<T>& to) {
-    const int64_t n = cell.hidden;
-    T *const z = at.gates, *const r = z + n, *const next = r + n, *const scaled = to.workspace;
-    for (int64_t j = 0; j < n; ++j) {
-      const T update = cell.activated(0, z[j]), proposed = cell.activated(1, next[j]);
-      z[j] = to.dh[j] * (at.before[j] - proposed) * cell.slope(0, z[j]);
-      next[j] = to.dh[j] * (1 - update) * cell.slope(1, next[j]);
-      to.dh[j] *= update;
-    }
-    // The gradient of the scaled state.
-    std::fill_n(scaled, n, T(0));
-    if (!cell.variant) cell.add_to_state(next, 2 * n, 3 * n, scaled);
-    for (int64_t j = 0; j < n; ++j) {
-      const T reset = cell.activated(0, r[j]), slope = cell.slope(0, r[j]);
-      if (cell.variant) {
-        r[j] = next[j] * at.hidden_part[j] * slope;
-        at.hidden_part[j] = next[j] * reset;
-      } else {
-        r[j] = scaled[j] * at.before[j] * slope;
-        to.dh[j] += scaled[j] * reset;
+  static void back(const GradientCell<T>& cell, const GradientEntries<T>& entries, int64_t count) {
+    const int64_t n = cell.hidden, width = cell.width;
+    for (int64_t i = 0; i < count; ++i) {
+      const GradientEntry<T>& at = entries[static_cast<size_t>(i)];
+      cell.evaluate(at, 0, 0, 2);
+      cell.evaluate(at, 1, 2, 3);
+      const T *const update = at.values, *const proposed = update + 2 * width;
+      T *const z = at.gates, *const next = z + 2 * n;
+      for (int64_t j = 0; j < n; ++j) {
+        z[j] += at.dh[j] * (at.before[j] - proposed[j]) * at.slopes[j];
+        next[j] += at.dh[j] * (1 - update[j]) * at.slopes[2 * width + j];
+        at.dh[j] *= update[j];
       }
     }
-    cell.add_to_state(z, 0, 2 * n, to.dh);
-    if (cell.variant) cell.add_to_state(at.hidden_part, 2 * n, 3 * n, to.dh);
+    if (!cell.variant)
+      cell.multiply_rows(entries, count, gates, &GradientEntry<T>::gates, 2 * n, 2 * n, 3 * n, &GradientEntry<T>::part, true);
+    for (int64_t i = 0; i < count; ++i) {
+      const GradientEntry<T>& at = entries[static_cast<size_t>(i)];
+      const T *const reset = at.values + width, *const slope = at.slopes + width;
+      T *const r = at.gates + n, *const next = r + n;
+      for (int64_t j = 0; j < n && cell.variant; ++j) {
+        r[j] += next[j] * at.sums[3 * n + j] * slope[j];
+        at.hidden_part[j] = at.part[j] + next[j] * reset[j];
+      }
+      for (int64_t j = 0; j < n && !cell.variant; ++j) {
+        r[j] += at.part[j] * at.before[j] * slope[j];
+        at.dh[j] += at.part[j] * reset[j];
+        at.hidden_part[j] = at.sums[3 * n + j];
+      }
+    }
+    cell.multiply_rows(entries, count, gates, &GradientEntry<T>::gates, 0, 0, 2 * n, &GradientEntry<T>::dh, true);
+    if (cell.variant)
+      cell.multiply_rows(entries, count, gates, &GradientEntry<T>::hidden_part, 0, 2 * n, 3 * n, &GradientEntry<T>::dh, true);
   }
 };
 
-struct LstmGradientCell {
-  static constexpr int gates = 4;  // input, output, forget, cell
-  static constexpr bool has_hidden_part = false, has_cell = true;
-  static constexpr const char* variant = "input_forget";
-  static std::vector<operators::RecurrentActivation::Kind> activations() {
-    using Kind = operators::RecurrentActivation::Kind;
-    return {Kind::sigmoid, Kind::tanh, Kind::tanh};
+struct LstmGradientCell : LstmCell {
+  template <class T>
+  static void back(const GradientCell<T>& cell, const GradientEntries<T>& entries, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) back_of(cell, entries[static_cast<size_t>(i)]);
+    cell.multiply_rows(entries, count, gates, &GradientEntry<T>::gates, 0, 0, gates * cell.hidden, &GradientEntry<T>::dh, false);
   }
 
+ private:
   template <class T>
-  static void forward(const GradientCell<T>& cell, const T* xw, const GradientStep<T>& at, T* h) {
-    const int64_t n = cell.hidden;
-    T* const gate = at.gates;
-    for (int64_t j = 0; j < 4 * n && !cell.stops(); ++j) gate[j] = cell.from_input(xw, j) + cell.from_state(at.before, j);
-    for (int64_t j = 0; j < n; ++j) {
-      gate[j] += cell.peephole(j) * at.c[j];
-      gate[2 * n + j] += cell.peephole(2 * n + j) * at.c[j];
-      const T in = cell.activated(0, gate[j]), forget = cell.variant ? 1 - in : cell.activated(0, gate[2 * n + j]);
-      at.next_c[j] = forget * at.c[j] + in * cell.activated(1, gate[3 * n + j]);
-      gate[n + j] += cell.peephole(n + j) * at.next_c[j];
-      h[j] = cell.activated(0, gate[n + j]) * cell.activations[2](at.next_c[j]);
+  static void back_of(const GradientCell<T>& cell, const GradientEntry<T>& at) {
+    const int64_t n = cell.hidden, width = cell.width;
+    cell.evaluate(at, 0, 0, 3);
+    cell.evaluate(at, 1, 3, 4);
+    const T *const in = at.values, *const out = in + width, *const proposed = out + 2 * width;
+    T* const forget = at.values + 2 * width;
+    const T *const in_slope = at.slopes, *const out_slope = in_slope + width, *const cell_slope = out_slope + 2 * width;
+    T* const forget_slope = at.slopes + 2 * width;
+    for (int64_t j = 0; j < n && cell.variant; ++j) {
+      forget[j] = 1 - in[j];
+      forget_slope[j] = 0;
     }
-  }
-  template <class T>
-  static void back(const GradientCell<T>& cell, const GradientStep<T>& at, const Returning<T>& to) {
-    const int64_t n = cell.hidden;
+    // Of the state behind the step the function's value and derivative.
+    T *const state = at.part, *const state_slope = at.part + width;
+    std::copy_n(at.next_c, width, state);
+    activate_with_slopes(cell.activations[2], T(0), state, state_slope, width);
+    T *const gate_in = at.gates, *const gate_out = gate_in + n, *const gate_forget = gate_out + n, *const gate_cell = gate_forget + n;
+    for (int64_t j = 0; j < n; ++j) gate_out[j] += at.dh[j] * state[j] * out_slope[j];
+    for (int64_t j = 0; j < n; ++j) at.dc[j] += at.dh[j] * out[j] * state_slope[j];
+    for (int64_t j = 0; j < n && cell.peepholes; ++j) at.dc[j] += cell.peepholes[n + j] * gate_out[j];
     for (int64_t j = 0; j < n; ++j) {
-      T &gate_in = at.gates[j], &gate_out = at.gates[n + j], &gate_forget = at.gates[2 * n + j], &gate_cell = at.gates[3 * n + j];
-      const T in = cell.activated(0, gate_in), forget = cell.variant ? 1 - in : cell.activated(0, gate_forget);
-      const T proposed = cell.activated(1, gate_cell), out = cell.activated(0, gate_out);
-      gate_out = to.dh[j] * cell.activations[2](at.next_c[j]) * cell.slope(0, gate_out);
-      const T dc = to.dc[j] + to.dh[j] * out * cell.activations[2].slope(at.next_c[j]) + cell.peephole(n + j) * gate_out;
-      const T of_in = cell.variant ? proposed - at.c[j] : proposed;
-      gate_in = dc * of_in * cell.slope(0, gate_in);
-      gate_forget = cell.variant ? T(0) : dc * at.c[j] * cell.slope(0, gate_forget);
-      gate_cell = dc * in * cell.slope(1, gate_cell);
-      to.dc[j] = dc * forget + cell.peephole(j) * gate_in + cell.peephole(2 * n + j) * gate_forget;
-      to.dp[j] += gate_in * at.c[j];
-      to.dp[n + j] += gate_out * at.next_c[j];
-      to.dp[2 * n + j] += gate_forget * at.c[j];
+      const T dc = at.dc[j], of_in = cell.variant ? proposed[j] - at.c[j] : proposed[j];
+      gate_in[j] += dc * of_in * in_slope[j];
+      gate_forget[j] += dc * at.c[j] * forget_slope[j];
+      gate_cell[j] += dc * in[j] * cell_slope[j];
+      at.dc[j] = dc * forget[j];
     }
-    std::fill_n(to.dh, n, T(0));
-    cell.add_to_state(at.gates, 0, cell.rows, to.dh);
+    for (int64_t j = 0; j < n && cell.peepholes; ++j)
+      at.dc[j] += cell.peepholes[j] * gate_in[j] + cell.peepholes[2 * n + j] * gate_forget[j];
+    for (int64_t j = 0; j < n; ++j) {
+      at.dp[j] += gate_in[j] * at.c[j];
+      at.dp[n + j] += gate_out[j] * at.next_c[j];
+      at.dp[2 * n + j] += gate_forget[j] * at.c[j];
+    }
   }
 };
 

@@ -67,6 +67,7 @@ void RecurrentLaunches::parameters(ParameterWriter& writer) const {
   if (y_) writer.address("", type, "y", Address::output, 0);
   if (y_h_) writer.address("", type, "y_h", Address::output, 1);
   if (y_c_) writer.address("", type, "y_c", Address::output, 2);
+  if (sums_) writer.address("", type, "sums", Address::output, operators::sums_port(gates()));
 }
 
 // Function k of a direction, and of two where they differ.
@@ -104,6 +105,8 @@ void RecurrentLaunches::members(KernelText* text) const {
   text->constant("BATCH_FIRST", shape.batch_first);
   text->constant("PEEPHOLES", has_[operators::port_p]);
   text->constant("RESETS_BEFORE", resets_before());
+  text->constant("KEEPS_SUMS", sums_);
+  text->constant("KEPT_GATES", operators::kept_gates(gates()));
   text->constant("INPUT_FORGET", cell == RecurrentCell::lstm && variant);
   text->function("bool backward(Index d)", backward ? "return true;" : "return d == 1;");
   text->function("i64 length(const Parameters& p, Index b)",
@@ -115,6 +118,7 @@ void RecurrentLaunches::members(KernelText* text) const {
   writes("put_y", y_, "y");
   writes("put_h", y_h_, "y_h");
   writes("put_c", y_c_, "y_c");
+  writes("put_sum", sums_, "sums");
   activation_functions(text);
 }
 
@@ -123,8 +127,10 @@ void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
   for (uint32_t port = 0; port <= operators::port_p; ++port) has_[port] = operands.input(port) != nullptr;
   y_ = operands.output(0) != nullptr;
   y_h_ = operands.output(1) != nullptr;
-  y_c_ = operands.output(2) != nullptr;
-  wide_ = is_wide(shape.directions * shape.batches * std::max<int64_t>(shape.times, 1) * gates() * shape.hidden);
+  y_c_ = cell == RecurrentCell::lstm && operands.output(2) != nullptr;
+  sums_ = operands.output(operators::sums_port(gates())) != nullptr;
+  const int64_t most_gates = operators::kept_gates(gates());
+  wide_ = is_wide(shape.directions * shape.batches * std::max<int64_t>(shape.times, 1) * most_gates * shape.hidden);
   place();
   KernelText text("recurrent", wide_);
   members(&text);

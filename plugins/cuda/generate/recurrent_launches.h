@@ -55,7 +55,7 @@ class RecurrentLaunches {
   void activation_functions(KernelText* text) const;
 
   heddle_dtype dtype_ = HEDDLE_F32;
-  bool wide_ = false, y_ = false, y_h_ = false, y_c_ = false;
+  bool wide_ = false, y_ = false, y_h_ = false, y_c_ = false, sums_ = false;
   bool has_[operators::port_p + 1] = {};
   Scratch scratch_;
 };

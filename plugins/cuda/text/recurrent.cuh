@@ -1,12 +1,14 @@
 // RNN, GRU and LSTM behind the product of X and W: states before the first step, and what a step makes of its products.
 //
-// The rows of X are multiplied with W beforehand (p.projections, for all steps, in X's order). The states are multiplied with R (p.products)
-// by others in each step, or, where R is small, by a block that walks through all steps of a direction and batch entry. Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. A length that
-// is none of a sequence gives NaN: a kernel has nobody to tell.
+// The rows of X are multiplied with W beforehand (p.projections, for all steps, in X's order). The states are multiplied with R
+// (p.products) by others in each step, or, where R is small, by a block that walks through all steps of a direction and batch entry.
+// Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. A length that is none of a
+// sequence gives NaN: a kernel has nobody to tell.
 //
 // F is generated (generate/recurrent_launches.cc): types Index and C (a float), CELL and other constants, and
 //   bool backward(Index d)   i64 length(p, Index b)   C bias(p, Index at)   C peephole(p, Index at)   C initial_h(p, Index at)
 //   C initial_c(p, Index at)   C activated0..2(p, Index d, C)   void put_y(p, Index at, C)   void put_h(p, ...)   void put_c(p, ...)
+//   void put_sum(p, ...): what is kept for a gradient (shared/recurrent/recurrent_shape.h), where KEEPS_SUMS
 #ifndef HEDDLE_RECURRENT_CUH
 #define HEDDLE_RECURRENT_CUH
 
@@ -58,6 +60,15 @@ struct StateElement {
     return (d * (Index)p.times * (Index)p.batches + row) * (Index)(F::GATES * p.hidden) + j;
   }
   __device__ __forceinline__ Index multiplied() const { return (d * (Index)p.batches + b) * (Index)(F::GATES * p.hidden) + j; }
+  // Where the sum of a gate of step t is kept, or what is kept behind those of all gates.
+  __device__ __forceinline__ Index kept(Index t, int gate) const {
+    const Index row = F::BATCH_FIRST ? b * (Index)p.times + t : t * (Index)p.batches + b;
+    return ((row * (Index)F::DIRECTIONS + d) * (Index)F::KEPT_GATES + (Index)gate) * (Index)p.hidden + j;
+  }
+  __device__ __forceinline__ C keep_sum(int gate, C sum) const {
+    if constexpr (F::KEEPS_SUMS) F::put_sum(p, kept(step(), gate), sum);
+    return sum;
+  }
   __device__ __forceinline__ bool has_length() const {
     const i64 length = F::length(p, b);
     return length >= 0 && length <= p.times;
@@ -113,9 +124,9 @@ HEDDLE_INLINE void recurrent_begin(const P& p) {
 template <class F, class P, class E>
 HEDDLE_INLINE typename F::C reset_at(const P& p, const E& e) {
   typedef typename F::C C;
-  const C z = F::activated0(p, e.d, e.clipped(e.gate(0))), r = F::activated0(p, e.d, e.clipped(e.gate(1)));
+  const C z = F::activated0(p, e.d, e.clipped(e.keep_sum(0, e.gate(0)))), r = F::activated0(p, e.d, e.clipped(e.keep_sum(1, e.gate(1))));
   p.products[e.multiplied()] = z;
-  return r * p.h[e.at];
+  return e.keep_sum(3, r * p.h[e.at]);
 }
 
 template <class F, class P>
@@ -131,10 +142,10 @@ HEDDLE_INLINE typename F::C gru_state(const P& p, const E& e) {
     z = p.products[e.multiplied()];
     recurrent = e.from_state(2);
   } else {
-    z = F::activated0(p, e.d, e.clipped(e.gate(0)));
-    recurrent = F::activated0(p, e.d, e.clipped(e.gate(1))) * e.from_state(2);
+    z = F::activated0(p, e.d, e.clipped(e.keep_sum(0, e.gate(0))));
+    recurrent = F::activated0(p, e.d, e.clipped(e.keep_sum(1, e.gate(1)))) * e.keep_sum(3, e.from_state(2));
   }
-  const C next = F::activated1(p, e.d, e.clipped(e.from_input(2) + recurrent));
+  const C next = F::activated1(p, e.d, e.clipped(e.keep_sum(2, e.from_input(2) + recurrent)));
   return (1 - z) * next + z * p.h[e.at];
 }
 
@@ -143,15 +154,17 @@ template <class F, class P, class E>
 HEDDLE_INLINE typename F::C lstm_state(const P& p, const E& e, typename F::C* c) {
   typedef typename F::C C;
   const C before = *c;
-  const C in = F::activated0(p, e.d, e.clipped(e.gate(0) + e.seen(0, before)));
+  const C in = F::activated0(p, e.d, e.clipped(e.keep_sum(0, e.gate(0) + e.seen(0, before))));
   C forget;
-  if constexpr (F::INPUT_FORGET)
+  if constexpr (F::INPUT_FORGET) {
     forget = 1 - in;
-  else
-    forget = F::activated0(p, e.d, e.clipped(e.gate(2) + e.seen(2, before)));
-  const C after = forget * before + in * F::activated1(p, e.d, e.clipped(e.gate(3)));
+    if constexpr (F::KEEPS_SUMS) e.keep_sum(2, e.gate(2) + e.seen(2, before));
+  } else {
+    forget = F::activated0(p, e.d, e.clipped(e.keep_sum(2, e.gate(2) + e.seen(2, before))));
+  }
+  const C after = forget * before + in * F::activated1(p, e.d, e.clipped(e.keep_sum(3, e.gate(3))));
   *c = after;
-  return F::activated0(p, e.d, e.clipped(e.gate(1) + e.seen(1, after))) * F::activated2(p, e.d, after);
+  return F::activated0(p, e.d, e.clipped(e.keep_sum(1, e.gate(1) + e.seen(1, after)))) * F::activated2(p, e.d, after);
 }
 
 template <class F, class P, class E>
@@ -161,12 +174,17 @@ HEDDLE_INLINE void step_at(const P& p, const E& e) {
   C h = p.h[e.at], c = (C)0, y = (C)0;
   if constexpr (F::CELL == cell_lstm) c = p.c[e.at];
   if ((i64)t < F::length(p, e.b)) {
-    if constexpr (F::CELL == cell_rnn) h = F::activated0(p, e.d, e.clipped(e.gate(0)));
+    if constexpr (F::CELL == cell_rnn) h = F::activated0(p, e.d, e.clipped(e.keep_sum(0, e.gate(0))));
     if constexpr (F::CELL == cell_gru) h = gru_state<F>(p, e);
     if constexpr (F::CELL == cell_lstm) h = lstm_state<F>(p, e, &c);
     y = h;
+  } else {
+    for (int gate = 0; gate < F::KEPT_GATES; ++gate) e.keep_sum(gate, (C)0);
   }
-  if (!e.has_length()) h = c = y = not_a_number((C)0);
+  if (!e.has_length()) {
+    h = c = y = not_a_number((C)0);
+    for (int gate = 0; gate < F::KEPT_GATES; ++gate) e.keep_sum(gate, y);
+  }
   F::put_y(p, e.in_y(t), y);
   e.keep(h, c, p.step + 1 == p.times);
 }

@@ -36,13 +36,15 @@ Status read_recurrent_shape(const Attributes& attributes, Dims x, Dims w, int ga
   return {};
 }
 
-Status read_gates_shape(const Attributes& attributes, Dims xw, Dims r, int gates, RecurrentShape* shape) {
+Status read_gates_shape(const Attributes& attributes, Dims sums, Dims r, int gates, RecurrentShape* shape) {
   HEDDLE_PLUGIN_CHECK(direction_count(attributes, &shape->directions));
   shape->batch_first = attributes.i("layout") != 0;
-  if (xw.rank != 3 || r.rank != 3 || r[0] != shape->directions || r[1] != gates * r[2] || xw[2] != r[0] * r[1])
-    return invalid("XW has shape " + dims_text(xw) + " and R " + dims_text(r) + ", expected " + std::to_string(gates) +
-                   " gates of R's last extent in " + (shape->directions == 2 ? "both directions" : "one direction"));
-  set_sequences(xw, shape);
+  if (sums.rank != 3 || r.rank != 3 || r[0] != shape->directions || r[1] != gates * r[2] ||
+      sums[2] != shape->directions * kept_gates(gates) * r[2])
+    return invalid("sums has shape " + dims_text(sums) + " and R " + dims_text(r) + ", expected " + std::to_string(gates) +
+                   " gates of R's last extent in R and " + std::to_string(kept_gates(gates)) + " in sums, in " +
+                   (shape->directions == 2 ? "both directions" : "one direction"));
+  set_sequences(sums, shape);
   shape->hidden = r[2];
   return {};
 }

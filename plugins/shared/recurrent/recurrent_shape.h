@@ -11,6 +11,15 @@ namespace heddle::operators {
 // Inputs that all three share; LSTM has initial_c and P behind them.
 enum RecurrentPort : uint32_t { port_x, port_w, port_r, port_b, port_lengths, port_h, port_c, port_p };
 
+// What RNN, GRU and LSTM keep for their gradients, their last output: for each step what the gates' functions are applied to and, of GRU,
+// what its hidden gate's R is multiplied with or, with linear_before_reset, that product. [time, batch, directions * kept_gates * hidden].
+constexpr int kept_gates(int gates) {
+  return gates == 3 ? 4 : gates;
+}
+constexpr uint32_t sums_port(int gates) {
+  return gates == 4 ? 3 : 2;
+}
+
 // Where a tensor of [time, batch, width] or, with layout 1, [batch, time, width] keeps (t, b); and so on for the others.
 struct RecurrentShape {
   int64_t times = 0, batches = 0, inputs = 0, hidden = 0;
@@ -27,9 +36,8 @@ struct RecurrentShape {
 
 // From X and W, whose rows are of so many gates, and the attributes direction, layout and hidden_size.
 Status read_recurrent_shape(const Attributes& attributes, Dims x, Dims w, int gates, RecurrentShape* shape);
-// The same from what X came to in the gates of both directions, [time, batch, directions * gates * hidden] (with layout 1 batch before
-// time), and R.
-Status read_gates_shape(const Attributes& attributes, Dims xw, Dims r, int gates, RecurrentShape* shape);
+// The same from what they keep (with layout 1 batch before time) and R.
+Status read_gates_shape(const Attributes& attributes, Dims sums, Dims r, int gates, RecurrentShape* shape);
 // What a run has of X.
 void set_sequences(Dims x, RecurrentShape* shape);
 

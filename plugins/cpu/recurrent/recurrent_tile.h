@@ -1,0 +1,90 @@
+// What RNN, GRU, LSTM and their gradients do alike with a tile: ranges of the batch entries of a direction.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "recurrent/recurrent_cells.h"
+#include "shared/recurrent/recurrent_shape.h"
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
+
+namespace heddle::cpu {
+
+// Tiles of batch entries, of all directions one behind the other. Entries of one tile share what is read of R in each step, so a tile has
+// several where there are enough for two tiles.
+class RecurrentTiling {
+ public:
+  // `products`: multiplications of the whole layer.
+  void plan(PrepareContext& context, const operators::RecurrentShape& shape, double products) {
+    constexpr int64_t few = 4, many = 8, most_tiles = 16;
+    constexpr double products_worth_a_tile = 1 << 17, products_per_ns = 24;
+    const int64_t units = shape.directions * shape.batches, entries = std::clamp(units / 2, few, many);
+    const double worth = std::min(products / products_worth_a_tile, static_cast<double>(most_tiles));
+    const int64_t tuned = std::min(units / entries, static_cast<int64_t>(worth));
+    tiles_ = std::max({int64_t{1}, tuned, std::min(units, operators::least_tiles(2 * products, 0))});
+    context.set_tiles(tiles_);
+    context.set_cost_ns(100 + products / products_per_ns);
+  }
+  // f(direction, first, last) for the entries of tiles [begin, end), a direction at a time, until it fails.
+  template <class F>
+  Status for_each(const operators::RecurrentShape& shape, int64_t begin, int64_t end, F f) const {
+    const int64_t units = shape.directions * shape.batches;
+    const int64_t last = share(units, end);
+    for (int64_t unit = share(units, begin); unit < last;) {
+      const int64_t d = unit / shape.batches, behind = std::min(last, (d + 1) * shape.batches);
+      HEDDLE_PLUGIN_CHECK(f(d, unit - d * shape.batches, behind - d * shape.batches));
+      unit = behind;
+    }
+    return {};
+  }
+
+ private:
+  int64_t share(int64_t units, int64_t tile) const { return units / tiles_ * tile + units % tiles_ * tile / tiles_; }
+  int64_t tiles_ = 1;
+};
+
+// How many steps entries [first, first + count) take. `given`: sequence_lens, or null.
+inline Status read_lengths(const int32_t* given, const operators::RecurrentShape& shape, int64_t first, int64_t count, int64_t* lengths) {
+  for (int64_t i = 0; i < count; ++i) {
+    lengths[i] = given ? given[first + i] : shape.times;
+    if (lengths[i] < 0 || lengths[i] > shape.times)
+      return invalid("sequence_lens[" + std::to_string(first + i) + "] is " + std::to_string(lengths[i]) + ", expected 0 to " +
+                     std::to_string(shape.times));
+  }
+  return {};
+}
+
+// R, `gates` matrices of n rows, with its rows as columns: each gate's from a panel of its own on. `poll`: may be null.
+template <class T>
+void pack_gates(const T* r, int64_t gates, int64_t n, T* panels, operators::CancellationPoll* poll) {
+  const int64_t each = padded<T>(n) * n;
+  for (int64_t gate = 0; gate < gates; ++gate) pack_panels(r + gate * n * n, 1, n, n, n, panels + gate * each, poll);
+}
+
+// `n` elements of `states` from `at` on, or zeros where there are none, and zeros up to `width`.
+template <class T>
+void copy_state(const T* states, int64_t at, int64_t n, T* row, int64_t width) {
+  if (states) std::copy_n(states + at, n, row);
+  std::fill(row + (states ? n : 0), row + width, T(0));
+}
+
+// Both biases of a direction (or null) in a row of all gates, as they are added to the sums. GRU's with linear_before_reset that belongs to
+// the hidden gate's product with R comes behind them.
+template <class CellKind, class T>
+void spread_bias(const T* bias, Cell<T>* cell, T* row) {
+  const int64_t n = cell->hidden, width = cell->width;
+  std::fill_n(row, (CellKind::gates + 1) * width, T(0));
+  if (!bias) return;
+  const T* const of_r = bias + CellKind::gates * n;
+  for (int64_t gate = 0; gate < CellKind::gates; ++gate) {
+    const bool apart = CellKind::has_hidden_part && cell->variant && gate == CellKind::gates - 1;
+    for (int64_t j = 0; j < n; ++j) row[gate * width + j] = bias[gate * n + j] + (apart ? T(0) : of_r[gate * n + j]);
+    if (!apart) continue;
+    cell->hidden_bias = row + CellKind::gates * width;
+    std::copy_n(of_r + gate * n, n, row + CellKind::gates * width);
+  }
+}
+
+}  // namespace heddle::cpu
