@@ -1,12 +1,15 @@
+#undef _FORTIFY_SOURCE  // its longjmp takes another stack for a mistake
 #include "grid.h"
 
 #include <dlfcn.h>
+#include <setjmp.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -34,14 +37,71 @@ namespace {
 using Kernel = void (*)(const void*);
 constexpr size_t stack_bytes = 64 * 1024;
 
-// One thread of the block.
+// Where a stack goes on. swapcontext asks the kernel for the signal mask each time, which costs more than what most threads do in between;
+// but AddressSanitizer knows of no other way.
+class Switch {
+ public:
+  // Goes on there, where this returns when somebody goes on here.
+  void to(Switch& there) {
+#if defined(__SANITIZE_ADDRESS__)
+    swapcontext(&context_, &there.context_);
+#else
+    if (_setjmp(jump_) != 0) return;
+    if (there.is_new_) {
+      there.is_new_ = false;
+      setcontext(&there.context_);
+    }
+    _longjmp(there.jump_, 1);
+#endif
+  }
+  // The other stack begins with `function`, which never returns.
+  void begin(char* stack, void (*function)()) {
+    getcontext(&context_);
+    context_.uc_stack.ss_sp = stack;
+    context_.uc_stack.ss_size = stack_bytes;
+    context_.uc_link = nullptr;
+    makecontext(&context_, function, 0);
+    is_new_ = true;
+  }
+
+ private:
+  ucontext_t context_ = {};
+  jmp_buf jump_ = {};
+  bool is_new_ = false;
+};
+
+enum class Wait : uint8_t { none, barrier, shuffle };
+
+// One thread of the block. Its stack is used for the next block, too.
 struct Fiber {
-  ucontext_t context = {};
+  Switch place;
   std::unique_ptr<char[]> stack;
-  bool started = false, ended = false;
+  bool ended = false;
+  Wait waits = Wait::none;
   uint64_t barriers = 0, shuffles = 0;  // passed, or waited for
   uint64_t exchange[2] = {0, 0};        // what it gives in its last two shuffles
   void* fake_stack = nullptr;
+};
+
+// Threads that wait for each other, a warp's in shuffles or a block's at barriers: the last that comes, or ends, lets all go on.
+struct Meeting {
+  unsigned int there = 0, arrived = 0;  // of those that have not ended
+  uint64_t passed = 0;                  // so many times
+  void arrive() {
+    ++arrived;
+    pass();
+  }
+  void end() {
+    --there;
+    pass();
+  }
+
+ private:
+  void pass() {
+    if (there == 0 || arrived < there) return;
+    arrived = 0;
+    ++passed;
+  }
 };
 
 class Block : public heddle_grid {
@@ -64,32 +124,41 @@ class Block : public heddle_grid {
   }
 
   std::string run_together(unsigned int count, Order order, uint64_t seed) {
-    *now_ = this;
-    fibers_.resize(count);
-    for (Fiber& f : fibers_) {
-      if (!f.stack) f.stack = std::make_unique<char[]>(stack_bytes);
-      f.started = f.ended = false;
+    *now_ = running = this;
+    if (fibers.size() < count) fibers.resize(count);
+    all_ = {count, 0, 0};
+    warps_.assign((count + 31) / 32, Meeting());
+    for (unsigned int i = 0; i < count; ++i) {
+      Fiber& f = fibers[i];
+      if (!f.stack) {
+        f.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
+        f.place.begin(f.stack.get(), enter);
+      }
+      f.ended = false;
+      f.waits = Wait::none;
       f.barriers = f.shuffles = 0;
+      ++warps_[i / 32].there;
     }
+    count_ = count;
     memory_.clear();
     std::vector<unsigned int> turns(count);
     for (unsigned int i = 0; i < count; ++i) turns[i] = order == Order::descending ? count - 1 - i : i;
-    for (uint64_t round = 0;; ++round) {
+    while (all_.there > 0) {
       if (order == Order::random)
         for (size_t i = turns.size(); i > 1; --i)
           std::swap(turns[i - 1], turns[((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33) % i]);
-      bool moved = false, all_ended = true;
+      bool moved = false;
       for (const unsigned int i : turns) {
-        Fiber& f = fibers_[i];
-        if (f.ended) continue;
-        all_ended = false;
-        if (!may_go_on(i)) continue;
+        if (fibers[i].ended || !may_go_on(i)) continue;
         moved = true;
         resume(i);
       }
-      if (all_ended) return {};
-      if (!moved) return "threads wait for others that have ended, or that wait elsewhere";
+      if (!moved) {
+        fibers.clear();  // these never come to an end
+        return "threads wait for others that have ended, or that wait elsewhere";
+      }
     }
+    return {};
   }
 
   void place(uint64_t block, Dim blocks, Dim threads) {
@@ -104,77 +173,68 @@ class Block : public heddle_grid {
 
   // Past a barrier when all that have not ended stand at it; past a shuffle when the warp does.
   bool may_go_on(unsigned int i) const {
-    const Fiber& f = fibers_[i];
-    if (!f.started) return true;
-    if (waits_[i] == Wait::barrier)
-      return std::all_of(fibers_.begin(), fibers_.end(), [&](const Fiber& o) { return o.ended || o.barriers >= f.barriers; });
-    const size_t warp = i / 32 * 32, end = std::min<size_t>(warp + 32, fibers_.size());
-    return std::all_of(fibers_.begin() + static_cast<ptrdiff_t>(warp), fibers_.begin() + static_cast<ptrdiff_t>(end),
-                       [&](const Fiber& o) { return o.ended || o.shuffles >= f.shuffles; });
+    const Fiber& f = fibers[i];
+    if (f.waits == Wait::none) return true;
+    return f.waits == Wait::barrier ? f.barriers <= all_.passed : f.shuffles <= warps_[i / 32].passed;
   }
 
   void resume(unsigned int i) {
-    Fiber& f = fibers_[i];
     current_ = i;
     number(i);
-    if (waits_.size() != fibers_.size()) waits_.resize(fibers_.size());
-    if (!f.started) {
-      f.started = true;
-      getcontext(&f.context);
-      f.context.uc_stack.ss_sp = f.stack.get();
-      f.context.uc_stack.ss_size = stack_bytes;
-      f.context.uc_link = nullptr;
-      const auto self = reinterpret_cast<uintptr_t>(this);
-      makecontext(&f.context, reinterpret_cast<void (*)()>(&Block::enter), 2, static_cast<unsigned int>(self),
-                  static_cast<unsigned int>(self >> 32));
-    }
 #if defined(__SANITIZE_ADDRESS__)
     void* fake = nullptr;
-    __sanitizer_start_switch_fiber(&fake, f.stack.get(), stack_bytes);
-    swapcontext(&scheduler_, &f.context);
+    __sanitizer_start_switch_fiber(&fake, fibers[i].stack.get(), stack_bytes);
+    scheduler_.to(fibers[i].place);
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #else
-    swapcontext(&scheduler_, &f.context);
+    scheduler_.to(fibers[i].place);
 #endif
   }
-  void leave(bool for_ever) {
-    Fiber& f = fibers_[current_];
-    f.ended = for_ever;
+  void leave(Fiber& f) {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(for_ever ? nullptr : &f.fake_stack, scheduler_stack_, scheduler_stack_bytes_);
-    swapcontext(&f.context, &scheduler_);
-    __sanitizer_finish_switch_fiber(f.fake_stack, &scheduler_stack_, &scheduler_stack_bytes_);
+    __sanitizer_start_switch_fiber(&f.fake_stack, scheduler_stack_, scheduler_stack_bytes_);
+    f.place.to(scheduler_);
+    __sanitizer_finish_switch_fiber(f.fake_stack, &running->scheduler_stack_, &running->scheduler_stack_bytes_);
 #else
-    swapcontext(&f.context, &scheduler_);
+    f.place.to(scheduler_);
 #endif
   }
-  static void enter(unsigned int low, unsigned int high) {
-    auto* const self = reinterpret_cast<Block*>(static_cast<uintptr_t>(low) | static_cast<uintptr_t>(high) << 32);
+  // A fiber: a thread of one block after the other.
+  static void enter() {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(nullptr, &self->scheduler_stack_, &self->scheduler_stack_bytes_);
+    __sanitizer_finish_switch_fiber(nullptr, &running->scheduler_stack_, &running->scheduler_stack_bytes_);
 #endif
-    self->kernel_(self->parameters_);
-    self->leave(true);
+    for (;;) {
+      running->kernel_(running->parameters_);
+      const unsigned int me = running->current_;
+      fibers[me].ended = true;
+      running->all_.end();
+      running->warps_[me / 32].end();
+      running->leave(fibers[me]);
+    }
   }
 
   void wait_for_all() {
-    ++fibers_[current_].barriers;
-    waits_[current_] = Wait::barrier;
-    leave(false);
+    Fiber& f = fibers[current_];
+    ++f.barriers;
+    f.waits = Wait::barrier;
+    all_.arrive();
+    leave(f);
   }
   void exchange(const void* own, void* other, unsigned int bytes, int lane) {
     const unsigned int me = current_;
-    Fiber& f = fibers_[me];
+    Fiber& f = fibers[me];
     const size_t slot = f.shuffles % 2;
     std::memcpy(&f.exchange[slot], own, bytes);
     ++f.shuffles;
-    waits_[me] = Wait::shuffle;
-    leave(false);
+    f.waits = Wait::shuffle;
+    warps_[me / 32].arrive();
+    leave(f);
     const size_t there = me / 32 * 32 + static_cast<size_t>(lane);
     // Of a lane that is not there, or ended before: nothing that anybody may rely on.
     static constexpr uint64_t nothing = 0x7ff8dead7fc0deadu;
-    const bool gave = there < fibers_.size() && fibers_[there].shuffles >= f.shuffles;
-    std::memcpy(other, gave ? &fibers_[there].exchange[slot] : &nothing, bytes);
+    const bool gave = there < count_ && fibers[there].shuffles >= f.shuffles;
+    std::memcpy(other, gave ? &fibers[there].exchange[slot] : &nothing, bytes);
   }
   void* shared_memory(int id, unsigned long long bytes) {
     auto [at, made] = memory_.try_emplace(id);
@@ -185,18 +245,23 @@ class Block : public heddle_grid {
     return at->second.get();
   }
 
-  enum class Wait : uint8_t { barrier, shuffle };
+  static thread_local std::deque<Fiber> fibers;  // which do not move
+  static thread_local Block* running;
   const Kernel kernel_;
   const void* const parameters_;
   heddle_grid** const now_;
-  std::vector<Fiber> fibers_;
-  std::vector<Wait> waits_;
+  Meeting all_;
+  std::vector<Meeting> warps_;
+  size_t count_ = 0;
   unsigned int current_ = 0;
-  ucontext_t scheduler_ = {};
+  Switch scheduler_;
   const void* scheduler_stack_ = nullptr;
   size_t scheduler_stack_bytes_ = 0;
   std::map<int, std::unique_ptr<unsigned char[]>> memory_;
 };
+
+thread_local std::deque<Fiber> Block::fibers;
+thread_local Block* Block::running = nullptr;
 
 uint64_t hash_of(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325;
