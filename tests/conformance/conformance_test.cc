@@ -145,9 +145,18 @@ class Examined {
       return wrong(way, fmt::format("{} outputs, {} were asked for", outputs->size(), call.output_count));
     for (size_t o = 0; o < std::min(outputs->size(), call.output_layouts.size()); ++o)
       (*outputs)[o] = row_major((*outputs)[o], call.output_layouts[o]);
-    if (const std::string other = difference(*outputs, expected_, tolerance_); !other.empty()) return wrong(way, other);
+    if (!is_first(*outputs))
+      if (const std::string other = difference(*outputs, expected_, tolerance_); !other.empty()) return wrong(way, other);
     if (kept) *kept = std::move(*outputs);
     return {};
+  }
+  // Whether these are the bits of the first results, which have been compared.
+  bool is_first(const Tensors& outputs) const {
+    return outputs.size() == first_.size() &&
+           std::equal(outputs.begin(), outputs.end(), first_.begin(), [](const Tensor& a, const Tensor& b) {
+             return a && b && a->dtype == b->dtype && a->shape == b->shape &&
+                    (a->bytes == 0 || std::memcmp(a->data, b->data, static_cast<size_t>(a->bytes)) == 0);
+           });
   }
   // What its kind says of the shapes holds.
   std::string is_of_its_kind(Kind kind) const {
@@ -305,7 +314,8 @@ TEST_P(Conformance, AgreesWithItsReference) {
                                           << to_string(static_cast<Kind>(k));
   }
   EXPECT_NE(counts.one_element, row.never_one_element) << row.type << " has no call of one element: extents of 1 are not those of 0";
-  EXPECT_NE(counts.same_size || !counts.same_width, row.never_same_size) << row.type << " has no call whose output is as large as its first input";
+  EXPECT_NE(counts.same_size || !counts.same_width, row.never_same_size)
+      << row.type << " has no call whose output is as large as its first input";
   if (row.without.count(Kind::large) == 0 && !row.one_tile) {
     EXPECT_GT(counts.most_tiles, 1) << row.type << " has no call of several tiles";
   }

@@ -73,7 +73,7 @@ std::string repeated(const Names& words, int count) {
   return list;
 }
 
-Cases one_input(const std::string& range) {
+Cases one_input_cases(const std::string& range) {
   const std::string of = range.empty() ? "" : " = " + range;
   Cases cases;
   for (const char* shape : {"[]", "[1]", "[7]", "[8]", "[15]", "[16]", "[17]", "[33]", "[64]", "[65]", "[3,5,17]"})

@@ -31,7 +31,7 @@ constexpr int special_count = 18;
 std::string repeated(const Names& words, int count);
 
 // The shapes of an operator of one input; "" as range: the suite's random numbers.
-Cases one_input(const std::string& range = "");
+Cases one_input_cases(const std::string& range = "");
 // Of one of two inputs, which broadcast.
 Cases two_inputs(const std::string& range_a, const std::string& range_b);
 

@@ -4,6 +4,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_along_axis {
 namespace {
 
 using Line = std::vector<Number>;
@@ -219,8 +220,10 @@ Row softmax_row(const char* type, Reference reference, double ulps) {
 }
 
 }  // namespace
+}  // namespace reference_along_axis
 
 std::vector<Row> along_axis_rows() {
+  using namespace reference_along_axis;
   return {arg("ArgMax", arg_extremum<false>),
           arg("ArgMin", arg_extremum<true>),
           cumsum(),

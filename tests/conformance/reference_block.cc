@@ -2,6 +2,7 @@
 #include "conformance/movement.h"
 
 namespace heddle::conformance {
+namespace reference_block {
 namespace {
 
 const std::map<Kind, std::string> of_images = {one_input, takes_no_steps};
@@ -124,8 +125,10 @@ Row trilu() {
 }
 
 }  // namespace
+}  // namespace reference_block
 
 std::vector<Row> block_rows() {
+  using namespace reference_block;
   return {depth_to_space(), space_to_depth(), reverse_sequence(), trilu()};
 }
 

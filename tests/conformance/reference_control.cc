@@ -5,6 +5,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_control {
 namespace {
 
 using Values = std::vector<Numbers>;
@@ -391,8 +392,10 @@ Row scan_row() {
 }
 
 }  // namespace
+}  // namespace reference_control
 
 std::vector<Row> control_rows() {
+  using namespace reference_control;
   return {if_row(), loop_row(), scan_row()};
 }
 

@@ -5,6 +5,7 @@
 #include "conformance/reference_window.h"
 
 namespace heddle::conformance {
+namespace reference_convolution {
 namespace {
 
 // Of one product: where its element of X lies, its tap of W, and the element of Y, all of them without batch and channel.
@@ -195,8 +196,10 @@ Row conv_transpose() {
 }
 
 }  // namespace
+}  // namespace reference_convolution
 
 std::vector<Row> convolution_rows() {
+  using namespace reference_convolution;
   return {conv(), conv_transpose()};
 }
 

@@ -5,6 +5,7 @@
 #include "conformance/reference_window.h"
 
 namespace heddle::conformance {
+namespace reference_convolution_gradient {
 namespace {
 
 // Calls visit(element of X, of W, of dY) for every product of the convolution.
@@ -136,8 +137,10 @@ Row row(const char* type, bool of_filters, std::vector<Case> more) {
 }
 
 }  // namespace
+}  // namespace reference_convolution_gradient
 
 std::vector<Row> convolution_gradient_rows() {
+  using namespace reference_convolution_gradient;
   return {row("ConvDataGradient", false, {{Kind::odd, "T[1,1,5] = nan 1 2 inf -1, T[1,1,2] = 0.5 -1, i64[3] = 1 1 6"}}),
           row("ConvFilterGradient", true,
               {{Kind::odd, "T[1,1,6] = nan 1 2 inf -1 -1, T[1,1,2] = 0.5 -1, i64[3] = 1 1 5"},

@@ -6,6 +6,7 @@
 #include "conformance/reference_window.h"
 
 namespace heddle::conformance {
+namespace reference_image {
 namespace {
 
 // ---------------------------------------------------------------- GridSample
@@ -249,8 +250,10 @@ Row non_max_suppression() {
 }
 
 }  // namespace
+}  // namespace reference_image
 
 std::vector<Row> image_rows() {
+  using namespace reference_image;
   return {grid_sample(), roi_align(), non_max_suppression()};
 }
 

@@ -7,6 +7,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_image_gradients {
 namespace {
 
 // Sums with the magnitudes of their terms.
@@ -249,8 +250,10 @@ Row roi_align_gradient_row() {
 }
 
 }  // namespace
+}  // namespace reference_image_gradients
 
 std::vector<Row> image_gradient_rows() {
+  using namespace reference_image_gradients;
   return {grid_sample_input_gradient(), grid_sample_grid_gradient(), roi_align_gradient_row()};
 }
 

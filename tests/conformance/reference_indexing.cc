@@ -4,6 +4,7 @@
 #include "conformance/movement.h"
 
 namespace heddle::conformance {
+namespace reference_indexing {
 namespace {
 
 // Dimensions [begin, end).
@@ -193,8 +194,10 @@ Row one_hot() {
 }
 
 }  // namespace
+}  // namespace reference_indexing
 
 std::vector<Row> indexing_rows() {
+  using namespace reference_indexing;
   return {gather(), gather_elements(), gather_nd(), one_hot()};
 }
 

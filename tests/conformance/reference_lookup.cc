@@ -5,6 +5,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_lookup {
 namespace {
 
 // Where an operator has its inputs; `lengths`: the list says how many lookups each bag has, else where it begins.
@@ -216,8 +217,10 @@ Row weights_gradient() {
 }
 
 }  // namespace
+}  // namespace reference_lookup
 
 std::vector<Row> lookup_rows() {
+  using namespace reference_lookup;
   return {embedding_bag(),
           by_lengths("SparseLengthsSum", {1, 2, none, true}, false),
           by_lengths("SparseLengthsMean", {1, 2, none, true}, true),

@@ -4,6 +4,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_loss_gradient {
 namespace {
 
 bool counts(const Call& call, int64_t label) {
@@ -135,8 +136,10 @@ Row label_mean() {
 }
 
 }  // namespace
+}  // namespace reference_loss_gradient
 
 std::vector<Row> loss_gradient_rows() {
+  using namespace reference_loss_gradient;
   return {loss_gradient("NegativeLogLikelihoodLossGradient", negative_log_likelihood_gradient, 0.5),
           loss_gradient("SoftmaxCrossEntropyLossGradient", cross_entropy_gradient, 3), label_mean()};
 }

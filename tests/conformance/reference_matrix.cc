@@ -7,6 +7,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_matrix {
 namespace {
 
 // Integers are taken modulo 2^64, which no number of theirs here comes near.
@@ -297,8 +298,10 @@ Row einsum() {
 }
 
 }  // namespace
+}  // namespace reference_matrix
 
 std::vector<Row> matrix_rows() {
+  using namespace reference_matrix;
   return {matmul(), gemm(), einsum()};
 }
 

@@ -6,6 +6,7 @@
 
 namespace heddle::conformance {
 
+namespace reference_movement {
 namespace {
 
 Row concat() {
@@ -315,8 +316,10 @@ Row slice() {
 }
 
 }  // namespace
+}  // namespace reference_movement
 
 std::vector<Ints> sliced_coordinates(const Call& call, const Shape& shape, size_t first) {
+  using namespace reference_movement;
   const Ints starts = call.list(first), ends = call.list(first + 1);
   const Ints axes = call.has(first + 2) ? call.list(first + 2) : counted(static_cast<int64_t>(starts.size()));
   const Ints steps = call.has(first + 3) ? call.list(first + 3) : Ints(starts.size(), 1);
@@ -329,6 +332,7 @@ std::vector<Ints> sliced_coordinates(const Call& call, const Shape& shape, size_
 }
 
 std::vector<Ints> padded_coordinates(const Call& call, const Shape& shape, size_t pads_input, size_t axes_input) {
+  using namespace reference_movement;
   const Ints pads = call.list(pads_input), axes = call.has(axes_input) ? call.list(axes_input) : counted(shape.rank());
   std::vector<Ints> coordinates = all_of(shape);
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -339,6 +343,7 @@ std::vector<Ints> padded_coordinates(const Call& call, const Shape& shape, size_
 }
 
 std::vector<Row> movement_rows() {
+  using namespace reference_movement;
   return {concat(), split(), expand(), tile(), transpose(), pad(), slice()};
 }
 

@@ -7,6 +7,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_movement_gradients {
 namespace {
 
 // The position that `coordinates` list for `at`; none: some axis has a -1 there.
@@ -113,8 +114,10 @@ Row pad_gradient() {
 }
 
 }  // namespace
+}  // namespace reference_movement_gradients
 
 std::vector<Row> movement_gradient_rows() {
+  using namespace reference_movement_gradients;
   return {pad_gradient(), scatter_slice()};
 }
 

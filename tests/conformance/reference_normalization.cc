@@ -2,6 +2,7 @@
 #include "conformance/normalization_reference.h"
 
 namespace heddle::conformance {
+namespace reference_normalization {
 namespace {
 
 using Elements = std::vector<Number>;
@@ -220,8 +221,10 @@ Row mean_variance() {
 }
 
 }  // namespace
+}  // namespace reference_normalization
 
 std::vector<Row> normalization_rows() {
+  using namespace reference_normalization;
   return {layer(), rms(), lp(), mean_variance()};
 }
 

@@ -2,6 +2,7 @@
 #include "conformance/normalization_reference.h"
 
 namespace heddle::conformance {
+namespace reference_normalization_channel {
 namespace {
 
 using Elements = std::vector<Number>;
@@ -237,8 +238,10 @@ Row lrn() {
 }
 
 }  // namespace
+}  // namespace reference_normalization_channel
 
 std::vector<Row> normalization_channel_rows() {
+  using namespace reference_normalization_channel;
   return {batch(), instance(), group(), lrn()};
 }
 

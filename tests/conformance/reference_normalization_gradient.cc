@@ -2,6 +2,7 @@
 #include "conformance/normalization_reference.h"
 
 namespace heddle::conformance {
+namespace reference_normalization_gradient {
 namespace {
 
 using Elements = std::vector<Number>;
@@ -315,8 +316,10 @@ Row group() {
 }
 
 }  // namespace
+}  // namespace reference_normalization_gradient
 
 std::vector<Row> normalization_gradient_rows() {
+  using namespace reference_normalization_gradient;
   return {layer(), rms(), batch(), group()};
 }
 

@@ -5,6 +5,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_optimizer {
 namespace {
 
 enum class Rule : uint8_t { sgd, momentum, adagrad, rms_prop, adam };
@@ -261,8 +262,10 @@ Row rows_row(const char* type, Rule rule, bool has_rowwise = false) {
 }
 
 }  // namespace
+}  // namespace reference_optimizer
 
 std::vector<Row> optimizer_rows() {
+  using namespace reference_optimizer;
   return {whole_row("MomentumUpdate", Rule::momentum),
           whole_row("AdagradUpdate", Rule::adagrad),
           whole_row("RmsPropUpdate", Rule::rms_prop),

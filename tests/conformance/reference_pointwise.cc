@@ -5,6 +5,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_pointwise {
 namespace {
 
 // The reference's 64 bits are themselves rounded, which shows in f64 next to a tie.
@@ -152,7 +153,8 @@ Row comparison(const std::string& type, Number (*f)(Number, Number)) {
 
 Row test(const std::string& type, const Reference& reference, const Names& attributes) {
   const std::string many = repeated({"nan", "0", "inf", "1", "-inf", "-2"}, 70001);
-  Cases cases = joined({one_input(), over_special(Kind::odd, "T[18] = SPECIAL"), each(float_names, Kind::large, "T[70001] = " + many)});
+  Cases cases =
+      joined({one_input_cases(), over_special(Kind::odd, "T[18] = SPECIAL"), each(float_names, Kind::large, "T[70001] = " + many)});
   for (const std::string& given : attributes) {
     cases = joined({cases, over_special(Kind::odd, "T[18] = SPECIAL; " + given)});
     cases.push_back({Kind::large, "f32[70001] = " + many + "; " + given});
@@ -182,7 +184,8 @@ Row logic(const std::string& type, Number (*f)(Number, Number)) {
 }
 
 Row logical_not() {
-  return {.type = "Not", .reference = of_one([](Number x) { return Number(x == 0); }), .cases = one_input(), .without = one_input_only};
+  return {
+      .type = "Not", .reference = of_one([](Number x) { return Number(x == 0); }), .cases = one_input_cases(), .without = one_input_only};
 }
 
 uint64_t bits(Number x) {
@@ -207,7 +210,7 @@ Row bitwise(const std::string& type, Number (*f)(Number, Number)) {
 }
 
 Row bitwise_not() {
-  Cases cases = one_input();
+  Cases cases = one_input_cases();
   for (const Case& of_two_inputs : all_bits()) cases.push_back({Kind::odd, of_two_inputs.call.substr(0, of_two_inputs.call.find(','))});
   return {.type = "BitwiseNot",
           .reference = of_one([](Number x) { return static_cast<Number>(~bits(x)); }),
@@ -241,8 +244,10 @@ Row bit_shift() {
 }
 
 }  // namespace
+}  // namespace reference_pointwise
 
 std::vector<Row> pointwise_rows() {
+  using namespace reference_pointwise;
   return {add(),
           sub(),
           mul(),

@@ -5,6 +5,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_pointwise_activation {
 namespace {
 
 // A result, and what its rounding error is relative to where that is not itself.
@@ -26,7 +27,7 @@ Reference of_elements(const std::function<Activation(const Call&)>& made) {
 
 // All shapes without attributes; with each of the lists of attributes given a few, among them a large one.
 Cases calls(const std::string& range, const Names& attributes) {
-  Cases cases = joined({one_input(range), over_special(Kind::odd, "T[18] = SPECIAL"),
+  Cases cases = joined({one_input_cases(range), over_special(Kind::odd, "T[18] = SPECIAL"),
                         each(float_names, Kind::odd, "T[9] = -3 -2 -1 -0.5 -0.25 0.25 0.5 1 3")});
   for (const std::string& given : attributes) {
     const std::string end = "; " + given;
@@ -117,7 +118,7 @@ Row clip() {
     return std::vector{result};
   };
   Cases cases =
-      joined({one_input("-5..6"), over_special(Kind::odd, "T[18] = SPECIAL, T[] = -1.5, T[] = 2"),
+      joined({one_input_cases("-5..6"), over_special(Kind::odd, "T[18] = SPECIAL, T[] = -1.5, T[] = 2"),
               over_special(Kind::odd, "T[18] = SPECIAL, -, T[] = 0"), over_special(Kind::odd, "T[18] = SPECIAL, T[] = -inf, T[] = inf"),
               over_special(Kind::odd, "T[18] = SPECIAL, T[] = 0.5, T[] = -1")});
   for (const char* shape : {"[]", "[1]", "[17]", "[33]", "[65]", "[3,5,17]", "[301,257]"})
@@ -188,8 +189,10 @@ Row gelu() {
 }
 
 }  // namespace
+}  // namespace reference_pointwise_activation
 
 std::vector<Row> pointwise_activation_rows() {
+  using namespace reference_pointwise_activation;
   Row relu = row("Relu", "-5..6", 0, 0, [](Number x) { return Term{x == 0 ? 0 : greater(0, x)}; });
   return {relu,
           leaky_relu(),

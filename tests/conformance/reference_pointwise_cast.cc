@@ -8,6 +8,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_pointwise_cast {
 namespace {
 
 struct Named {
@@ -155,8 +156,10 @@ Row cast_like() {
 }
 
 }  // namespace
+}  // namespace reference_pointwise_cast
 
 std::vector<Row> pointwise_cast_rows() {
+  using namespace reference_pointwise_cast;
   return {cast(), cast_like()};
 }
 

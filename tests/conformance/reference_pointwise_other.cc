@@ -5,6 +5,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_pointwise_other {
 namespace {
 
 // ---------------------------------------------------------------- any number of inputs
@@ -108,8 +109,10 @@ Row where() {
 }
 
 }  // namespace
+}  // namespace reference_pointwise_other
 
 std::vector<Row> pointwise_other_rows() {
+  using namespace reference_pointwise_other;
   return {extreme("Max", greater), extreme("Min", lesser), sum("Sum", false), sum("Mean", true), where()};
 }
 

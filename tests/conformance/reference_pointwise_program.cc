@@ -6,6 +6,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_pointwise_program {
 namespace {
 
 // The inputs: of the shapes given, in turn.
@@ -95,8 +96,10 @@ std::vector<Numbers> evaluated(const Call& c) {
 }
 
 }  // namespace
+}  // namespace reference_pointwise_program
 
 std::vector<Row> pointwise_program_rows() {
+  using namespace reference_pointwise_program;
   Cases cases = particular();
   for (const PointwiseProgram& program : pointwise_programs()) add_calls(program, cases);
   return {{.type = "Pointwise",

@@ -6,6 +6,7 @@
 #include "conformance/reference.h"
 
 namespace heddle::conformance {
+namespace reference_pointwise_unary {
 namespace {
 
 struct Function {
@@ -63,12 +64,15 @@ Cases about_their_zeros(const std::string& type) {
 }
 
 }  // namespace
+}  // namespace reference_pointwise_unary
 
 std::vector<Row> pointwise_unary_rows() {
+  using namespace reference_pointwise_unary;
   std::vector<Row> rows;
   for (const Function& f : functions()) {
-    Cases cases = joined({one_input(f.ranges[0]), over_ranges(Kind::odd, "T[2049]@", f.ranges), over_special(Kind::odd, "T[18] = SPECIAL"),
-                          about_their_zeros(f.type), each(float_names, Kind::odd, "T[9] = -2.5 -1.5 -0.5 0.5 1.5 2.5 3.5 1.25 -0.75")});
+    Cases cases =
+        joined({one_input_cases(f.ranges[0]), over_ranges(Kind::odd, "T[2049]@", f.ranges), over_special(Kind::odd, "T[18] = SPECIAL"),
+                about_their_zeros(f.type), each(float_names, Kind::odd, "T[9] = -2.5 -1.5 -0.5 0.5 1.5 2.5 3.5 1.25 -0.75")});
     std::map<DType, double> ulps_of = beside_f32(f.ulps_f32, f.ulps_f64);
     Row row = {
         .type = f.type, .reference = of_one(f.of), .cases = cases, .ulps = f.ulps_f32, .without = one_input_only, .ulps_of = ulps_of};

@@ -5,6 +5,7 @@
 #include "conformance/reference_window.h"
 
 namespace heddle::conformance {
+namespace reference_pooling {
 namespace {
 
 // What a window sees: elements of the input, as numbers and positions in their channel, in row-major order.
@@ -214,8 +215,10 @@ Row global_row(const char* type, Reference reference, double ulps, std::vector<C
 }
 
 }  // namespace
+}  // namespace reference_pooling
 
 std::vector<Row> pooling_rows() {
+  using namespace reference_pooling;
   return {
       max_pool_row(),
       average_pool_row(),

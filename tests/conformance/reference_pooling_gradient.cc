@@ -5,6 +5,7 @@
 #include "conformance/reference_window.h"
 
 namespace heddle::conformance {
+namespace reference_pooling_gradient {
 namespace {
 
 Windows windows_on(const Call& call, const Shape& x) {
@@ -132,8 +133,10 @@ const Setting settings[] = {
 const std::map<DType, double> sums_in_f32 = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 4}};
 
 }  // namespace
+}  // namespace reference_pooling_gradient
 
 std::vector<Row> pooling_gradient_rows() {
+  using namespace reference_pooling_gradient;
   std::vector<Case> max = {
       // Several of the largest: the first of them.
       {Kind::odd, "T[1,2,3,4] = 3, T[1,2,2,3]; kernel_shape=[2,2]"},

@@ -7,6 +7,7 @@
 #include "conformance/philox_reference.h"
 
 namespace heddle::conformance {
+namespace reference_random {
 namespace {
 
 DType output_dtype(const Call& call, DType otherwise) {
@@ -236,8 +237,10 @@ Row dropout_row() {
 }
 
 }  // namespace
+}  // namespace reference_random
 
 std::vector<Row> random_rows() {
+  using namespace reference_random;
   const std::vector<std::string> of_uniform = {"", ", low=-1.0, high=3.0, seed=2.5", ", low=0.25, high=0.3125", ", low=-3.0, high=-1.1"},
                                  of_normal = {"", ", mean=3.0, scale=0.25, seed=2.5", ", mean=-1.0, scale=2.0"};
   return {generator("RandomUniform", uniform, of_uniform),

@@ -27,6 +27,7 @@ std::vector<Activation> activations_of(const Call& call, const std::vector<std::
   return all;
 }
 
+namespace reference_recurrent {
 namespace {
 
 using Vector = std::vector<Tracked>;
@@ -258,8 +259,10 @@ Row row(const char* type, Cell cell, int64_t gates, const std::vector<std::strin
 }
 
 }  // namespace
+}  // namespace reference_recurrent
 
 std::vector<Row> recurrent_rows() {
+  using namespace reference_recurrent;
   return {row("RNN", rnn_cell, 1, {"Tanh"}, "",
               {{R"("Relu")", ""},
                {R"("Sigmoid")", ""},

@@ -6,6 +6,7 @@
 #include "conformance/recurrent_reference.h"
 
 namespace heddle::conformance {
+namespace reference_recurrent_gradient {
 namespace {
 
 enum Input : size_t { in_sums, in_r, in_lengths, in_h, in_dy, in_dy_h, in_arriving, in_c, in_dy_c, in_p };
@@ -368,8 +369,10 @@ Row row(const char* type, Cell cell, int64_t gates, const std::vector<std::strin
 }
 
 }  // namespace
+}  // namespace reference_recurrent_gradient
 
 std::vector<Row> recurrent_gradient_rows() {
+  using namespace reference_recurrent_gradient;
   return {row("RnnGradient", rnn_cell, 1, {"Tanh"}, "",
               {{R"("Relu")", ""},
                {R"("Sigmoid")", ""},

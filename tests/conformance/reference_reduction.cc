@@ -5,6 +5,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_reduction {
 namespace {
 
 // A number and what its rounding error is relative to.
@@ -257,8 +258,10 @@ Row row(const char* type, Reference reference, std::vector<Case> cases, double u
 }
 
 }  // namespace
+}  // namespace reference_reduction
 
 std::vector<Row> reduction_rows() {
+  using namespace reference_reduction;
   std::vector<Case> sums = reductions("0..100"), extrema, means = reductions("0..100"), products = reductions("0..3"),
                     squares = reductions("0..9"), sums_of_squares, logarithms = reductions("1..9"), exponentials = reductions("0..9");
   add_signed(sums, "-50..50");

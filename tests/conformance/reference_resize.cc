@@ -6,6 +6,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_resize {
 namespace {
 
 struct Axis {
@@ -333,8 +334,10 @@ Row resize_gradient_row() {
 }
 
 }  // namespace
+}  // namespace reference_resize
 
 std::vector<Row> resize_rows() {
+  using namespace reference_resize;
   return {resize(), resize_gradient_row()};
 }
 

@@ -5,6 +5,7 @@
 #include "conformance/movement.h"
 
 namespace heddle::conformance {
+namespace reference_scatter {
 namespace {
 
 // One update of one element: rounded to the dtype each time, as the specification's `output[at] = f(output[at], update)` is.
@@ -133,8 +134,10 @@ Row scatter_nd() {
 }
 
 }  // namespace
+}  // namespace reference_scatter
 
 std::vector<Row> scatter_rows() {
+  using namespace reference_scatter;
   return {scatter_elements(), scatter_nd()};
 }
 

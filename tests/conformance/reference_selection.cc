@@ -5,6 +5,7 @@
 #include "conformance/movement.h"
 
 namespace heddle::conformance {
+namespace reference_selection {
 namespace {
 
 // Numbers below `count` in no particular order, as elements are written: so are ties of floats.
@@ -249,8 +250,10 @@ Row non_zero() {
 }
 
 }  // namespace
+}  // namespace reference_selection
 
 std::vector<Row> selection_rows() {
+  using namespace reference_selection;
   return {top_k(), unique(), compress(), non_zero()};
 }
 

@@ -5,6 +5,7 @@
 #include "conformance/movement.h"
 
 namespace heddle::conformance {
+namespace reference_shape {
 namespace {
 
 // ---------------------------------------------------------------- made from shapes
@@ -319,8 +320,10 @@ Row unsqueeze() {
 }
 
 }  // namespace
+}  // namespace reference_shape
 
 std::vector<Row> shape_rows() {
+  using namespace reference_shape;
   return {constant_of_shape(),
           eye_like(),
           range(),

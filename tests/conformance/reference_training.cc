@@ -4,6 +4,7 @@
 #include "conformance/rounding.h"
 
 namespace heddle::conformance {
+namespace reference_training {
 namespace {
 
 // ---------------------------------------------------------------- losses
@@ -197,8 +198,10 @@ Row step_increment() {
 }
 
 }  // namespace
+}  // namespace reference_training
 
 std::vector<Row> training_rows() {
+  using namespace reference_training;
   return {loss("NegativeLogLikelihoodLoss", negative_log_likelihood),
           loss("SoftmaxCrossEntropyLoss", cross_entropy),
           sgd(),
