@@ -251,6 +251,9 @@ Row row(const char* type, Cell cell, int64_t gates, const std::vector<std::strin
   }
   add(Kind::large, "f32", {3, 67, 9, 16}, "bidirectional", "BlhcP");
   add(Kind::large, "f32", {7, 19, 70, 40}, "reverse", "B", "layout=1");
+  // More steps than rows of X are multiplied for at once, of as many batch entries as go through them together and of fewer.
+  for (const int64_t batch : {1, 24, 26}) add(Kind::large, "f32", {batch == 1 ? 300 : 40, batch, 5, 9}, "bidirectional", "BlhcP");
+  add(Kind::large, "f32", {3, 2, 300, 5}, "forward", "");
   return {.type = type,
           .reference = [=](const Call& call) { return layer(call, cell, gates, functions); },
           .cases = std::move(cases),

@@ -358,6 +358,7 @@ Row row(const char* type, Cell cell, int64_t gates, const std::vector<std::strin
   }
   add(Kind::large, "f32", {5, 67, 24}, "bidirectional", all);
   add(Kind::large, "f32", {5, 19, 40}, "reverse", "y", "layout=1");
+  add(Kind::large, "f32", {40, 26, 5}, "bidirectional", all);
   return {.type = type,
           .reference = [=](const Call& call) { return Layer(call, cell, gates, functions).outputs(); },
           .cases = std::move(cases),

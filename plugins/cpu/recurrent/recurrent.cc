@@ -109,7 +109,8 @@ class Recurrent {
   template <class T>
   Places places() const {
     const int64_t width = padded<T>(shape_.hidden), entries = std::min(most_entries, shape_.batches);
-    const int64_t rows = shape_.times < steps_at_once(entries) ? shape_.times * entries : steps_at_once(entries) * entries;
+    // Of X, for any number of entries that go through the steps together.
+    const int64_t rows = entries == 0 ? 0 : shape_.times > most_rows / entries ? most_rows : shape_.times * entries;
     Places at = {};
     at.panel = packed_ ? 0 : panels_of_r<T>();
     at.bias = at.panel + (width > 0 ? recurrent_loops<T>().panel_columns * std::min(most_depth, shape_.inputs) : 0);
@@ -143,7 +144,7 @@ class Recurrent {
     CancellationPoll poll(context);
     const int64_t n = shape_.hidden, rows = CellKind::gates * n, width = padded<T>(n);
     Cell<T> cell = {activations_.data() + static_cast<size_t>(d) * (activations_.size() / static_cast<size_t>(shape_.directions)),
-                    static_cast<const T*>(packed_) + d * panels_of_r<T>(),
+                    packed_ ? static_cast<const T*>(packed_) + d * panels_of_r<T>() : memory + at.r,
                     nullptr,
                     data_of<T>(context, port_p),
                     n,
@@ -151,10 +152,7 @@ class Recurrent {
                     static_cast<T>(clip_),
                     variant_,
                     &poll};
-    if (!packed_) {
-      pack_gates(data_of<T>(context, port_r) + d * rows * n, CellKind::gates, n, memory + at.r, &poll);
-      cell.r = memory + at.r;
-    }
+    if (!packed_) pack_gates(data_of<T>(context, port_r) + d * rows * n, CellKind::gates, n, memory + at.r, &poll);
     if (cell.peepholes) cell.peepholes += d * 3 * n;
     const T* bias = data_of<T>(context, port_b);
     spread_bias<CellKind>(bias ? bias + d * 2 * rows : nullptr, &cell, memory + at.bias);
