@@ -82,7 +82,7 @@ void extremum(Local& l, Opcode less, Opcode less_or_equal, Opcode greater, Opcod
     }
     case Tie::neither:
       for (const int x : {0, 1})
-        if (l.wants(x)) l.give_if(l.build.make(less_or_equal, l.operands[x], zero), false, x, l.dy);
+        if (l.wants(x)) l.give_if(l.build.make(less_or_equal, l.y_or(l.operands[x]), zero), false, x, l.dy);
   }
 }
 void max(Local& l) {

@@ -25,6 +25,8 @@ class InstructionAdjoint {
   int c() const { return operands[2]; }
   // Its own value. A rule that reads it says so by this call, as the program's result may be given to the derivative.
   virtual int y() = 0;
+  // The same where it need not be computed for that, as it is given; else `other`.
+  virtual int y_or(int other) = 0;
   // Whether operand 0, 1 or 2 has an adjoint that anyone asked for.
   virtual bool wants(int operand) const = 0;
   // Operand `operand` has the adjoint dy, -dy or k * dy of a finite k: what was zero stays zero.

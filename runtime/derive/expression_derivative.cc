@@ -70,6 +70,9 @@ class ReverseSweep {
         : InstructionAdjoint(sweep.build_, i, adjoint.value), sweep_(sweep), value_(value), adjoint_(adjoint) {}
 
     int y() override { return value_ == sweep_.result_ ? sweep_.given_result_ : value_; }
+    int y_or(int other) override {
+      return value_ == sweep_.result_ && sweep_.given_result_ != sweep_.result_ ? sweep_.given_result_ : other;
+    }
     bool wants(int operand) const override { return sweep_.active(operands[operand]); }
     void pass(int operand, int adjoint) override { add(operand, {adjoint, adjoint_.guard, adjoint_.pending}); }
     void give(int operand, int adjoint) override { give_to(operands[operand], adjoint); }
@@ -180,6 +183,13 @@ std::vector<Program> derivatives(const Program& program, std::span<const size_t>
   return all;
 }
 
+// Whether a derivative reads none of the first `count` inputs: what the operator read need not be kept for it.
+bool reads_none(const Program& derivative, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    if (reads_input(derivative, i)) return false;
+  return true;
+}
+
 }  // namespace
 
 Result<std::vector<Program>> expression_derivatives(const Program& program, std::span<const size_t> inputs, ResultOfForward result) {
@@ -189,8 +199,10 @@ Result<std::vector<Program>> expression_derivatives(const Program& program, std:
   std::vector<Program> all = derivatives(needed, inputs, ResultOfForward::gone);
   if (result == ResultOfForward::gone) return all;
   std::vector<Program> of_result = derivatives(needed, inputs, ResultOfForward::kept);
-  for (size_t k = 0; k < all.size(); ++k)
-    if (expression::operations(of_result[k]) < expression::operations(all[k])) all[k] = std::move(of_result[k]);
+  for (size_t k = 0; k < all.size(); ++k) {
+    const auto with = expression::operations(of_result[k]), without = expression::operations(all[k]);
+    if (with < without || (with == without && reads_none(of_result[k], program.inputs.size()))) all[k] = std::move(of_result[k]);
+  }
   return all;
 }
 

@@ -2,8 +2,9 @@
 //
 // The inputs of a derivative are those of the program, then "dy" and "y", by position; reads_input() tells which of them it needs. y is
 // the program's result. A derivative reads it where it is shorter so: of exp, sigmoid, tanh, sqrt, a quotient and the like, whose
-// derivative is said by the result, that saves the computation of the result, and often all that leads to it. y may be rounded to the
-// dtype in which it is stored, where a derivative that recomputes it would not: as in PyTorch.
+// derivative is said by the result, that saves the computation of the result, and often all that leads to it; and where it reads nothing
+// else and is no longer, as of relu, so that the input need not be kept beside the result, which others read, too. y may be rounded to
+// the dtype in which it is stored, where a derivative that recomputes it would not: as in PyTorch.
 //
 // Reverse mode: one sweep from the result back gives the adjoint of each input, and what several paths need is computed once. For floats;
 // a program with operations that only integers have is refused. What an input reaches through floor, ceil, round, sign, comparisons and

@@ -50,7 +50,7 @@ double derivative_at(const std::string& text, std::vector<double> at, size_t inp
 }
 
 TEST(ExpressionDerivative, OfActivations) {
-  EXPECT_EQ(derivative("max(x0, 0)"), "select(le(x0, 0), 0, dy)");
+  EXPECT_EQ(derivative("max(x0, 0)"), "select(le(y, 0), 0, dy)");
   EXPECT_EQ(derivative("sigmoid(x0)"), "mul(dy, mul(y, sub(1, y)))");
   EXPECT_EQ(derivative("x0 * sigmoid(x0)"),  // silu
             "t1 = sigmoid(x0); add(mul(dy, t1), mul(mul(dy, x0), mul(t1, sub(1, t1))))");
