@@ -11,7 +11,7 @@ namespace heddle::cpu {
 // For one type of element, float or double.
 template <class T>
 struct RecurrentLoops {
-  int64_t panel_columns;  // as many as four vectors have elements
+  int64_t panel_columns;  // as many as some vectors have elements
   // y[r][y_first ..] = or += sum over k of a[r][a_first + k] * panel[k], for `panel_columns` elements of each of `rows` rows. One sum over
   // k in ascending order for each element, so that its bits do not depend on the rows beside it.
   void (*multiply)(const T* const* a, int64_t a_first, T* const* y, int64_t y_first, int64_t rows, int64_t depth, const T* panel,

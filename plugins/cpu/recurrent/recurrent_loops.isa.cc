@@ -6,14 +6,11 @@
 namespace heddle::cpu::HEDDLE_ISA {
 namespace {
 
-constexpr int panel_vectors = 4;
-// Rows whose sums stay in registers, beside a row of the panel: of 32 registers or 16.
+// Vectors of a panel, and rows whose sums stay in registers beside them: of 32 registers or 16.
 #if defined(__AVX512F__)
-constexpr int most_rows = 6;
-#elif defined(__AVX2__)
-constexpr int most_rows = 3;
+constexpr int panel_vectors = 4, most_rows = 6;
 #else
-constexpr int most_rows = 2;
+constexpr int panel_vectors = 3, most_rows = 4;
 #endif
 
 template <class T, int rows>
@@ -34,7 +31,7 @@ void multiply_rows(const T* const* a, int64_t a_first, T* const* y, int64_t y_fi
     for (int v = 0; v < panel_vectors; ++v) weights[v] = load<V>(panel + v * width);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
-      const V factor = splat<V>(from[r][k]);
+      const V factor = splat_from(from[r] + k);
 #pragma GCC unroll 8
       for (int v = 0; v < panel_vectors; ++v) sums[r][v] = fma(factor, weights[v], sums[r][v]);
     }

@@ -1,6 +1,6 @@
 // Weights of recurrent layers as panels, and products of the rows of several batch entries with them.
 //
-// A panel is so many columns of a matrix as four vectors of this processor hold, one row behind the other; columns beyond the matrix are
+// A panel is so many columns of a matrix as a few vectors of this processor hold, one row behind the other; columns beyond the matrix are
 // zeros. Rows that are multiplied or made have their last panel filled up, too: they are of padded() elements.
 #pragma once
 

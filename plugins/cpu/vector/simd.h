@@ -84,6 +84,26 @@ static inline V splat(T value) {
   return v;
 }
 
+// The number that lies there, in all lanes, by one instruction: splat() is for numbers that loops do not change.
+static inline VF splat_from(const float* p) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_set1_ps(*p);
+#elif defined(__AVX2__)
+  return (VF)_mm256_broadcast_ss(p);
+#else
+  return (VF)_mm_set1_ps(*p);
+#endif
+}
+static inline VD splat_from(const double* p) {
+#if defined(__AVX512F__)
+  return (VD)_mm512_set1_pd(*p);
+#elif defined(__AVX2__)
+  return (VD)_mm256_broadcast_sd(p);
+#else
+  return (VD)_mm_set1_pd(*p);
+#endif
+}
+
 // a * b + c, fused where the level has the instruction.
 static inline VF fma(VF a, VF b, VF c) {
 #if defined(__AVX512F__)
