@@ -255,8 +255,10 @@ class Block : public heddle_grid {
   size_t count_ = 0;
   unsigned int current_ = 0;
   Switch scheduler_;
+#if defined(__SANITIZE_ADDRESS__)
   const void* scheduler_stack_ = nullptr;
   size_t scheduler_stack_bytes_ = 0;
+#endif
   std::map<int, std::unique_ptr<unsigned char[]>> memory_;
 };
 
