@@ -40,7 +40,7 @@ struct Entry {
 template <class T>
 using Entries = std::array<Entry<T>, most_entries>;
 
-// target[gate first ..] = or += rows . R' of gates [first, first + gates), `from` and `to` being rows of the entries.
+// Adds `from` . R' of gates [first, first + gates) to `to`, from its element to_first on; both are rows of the entries.
 template <class T>
 void add_product(const Cell<T>& cell, const Entries<T>& entries, int64_t count, T* Entry<T>::*from, T* Entry<T>::*to, int64_t first,
                  int64_t gates, int64_t to_first) {
