@@ -54,6 +54,30 @@ void recurrent_cost(CostContext& context) {
                     (static_cast<double>(s.inputs) + n));
 }
 
+// R, `gates` matrices of n rows, with its rows as columns: each gate's from a panel of its own on. `poll`: may be null.
+template <class T>
+void pack_gates(const T* r, int64_t gates, int64_t n, T* panels, CancellationPoll* poll) {
+  const int64_t each = padded<T>(n) * n;
+  for (int64_t gate = 0; gate < gates; ++gate) pack_panels(r + gate * n * n, 1, n, n, n, panels + gate * each, poll);
+}
+
+// Both biases of a direction (or null) in a row of all gates, as they are added to the sums. GRU's with linear_before_reset that belongs to
+// the hidden gate's product with R comes behind them.
+template <class CellKind, class T>
+void spread_bias(const T* bias, Cell<T>* cell, T* row) {
+  const int64_t n = cell->hidden, width = cell->width;
+  std::fill_n(row, (CellKind::gates + 1) * width, T(0));
+  if (!bias) return;
+  const T* const of_r = bias + CellKind::gates * n;
+  for (int64_t gate = 0; gate < CellKind::gates; ++gate) {
+    const bool apart = CellKind::has_hidden_part && cell->variant && gate == CellKind::gates - 1;
+    for (int64_t j = 0; j < n; ++j) row[gate * width + j] = bias[gate * n + j] + (apart ? T(0) : of_r[gate * n + j]);
+    if (!apart) continue;
+    cell->hidden_bias = row + CellKind::gates * width;
+    std::copy_n(of_r + gate * n, n, row + CellKind::gates * width);
+  }
+}
+
 // Where what lies in the scratch of a thread, in elements.
 struct Places {
   int64_t r, panel, bias, sums, values, states, end;
