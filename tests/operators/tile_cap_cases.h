@@ -1,0 +1,19 @@
+// The calls of large extents that tile_cap_test.cc prepares.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "layout_support.h"
+#include "prepared_operator.h"
+
+namespace heddle::testing {
+
+std::shared_ptr<const RegistrySnapshot> cpu_plugin();
+// Operators whose tiles are not held to the marks, and why they need not be.
+const std::map<std::string, const char*>& in_one_tile();
+// Of every operator of the CPU plugin at least one.
+std::vector<Case> cases();
+
+}  // namespace heddle::testing
