@@ -29,9 +29,30 @@ template <class T>
 using UpdateLoop = void (*)(const T* w, const T* const* states, const T* gradient, T* next_w, T* const* next_states, int64_t count,
                             const UpdateNumbers<T>& numbers);
 
+// Rows of a table, none of them there twice, and the gradient of each.
+template <class T>
+struct RowStretch {
+  static constexpr int64_t most_rows = 16;
+  int64_t count = 0;
+  int64_t rows[most_rows];
+  const T* gradients[most_rows];
+};
+// They are updated where they lie. Beside each of them a row of `next` is fetched: of more fetches at once processors leave some out.
+template <class T>
+struct UpdatedRows {
+  T* w;
+  T* states[most_update_states];
+  int64_t length;
+  const RowStretch<T>&now, &next;
+};
+template <class T>
+using UpdateRowsLoop = void (*)(const UpdatedRows<T>& rows, const UpdateNumbers<T>& numbers);
+
 struct OptimizerTable {
   UpdateLoop<float> f32[update_rule_count];
   UpdateLoop<double> f64[update_rule_count];
+  UpdateRowsLoop<float> f32_rows[update_rule_count];
+  UpdateRowsLoop<double> f64_rows[update_rule_count];
   // The sum of g^2.
   double (*f32_squares)(const float* w, const float* gradient, int64_t count, float decay);
   double (*f64_squares)(const double* w, const double* gradient, int64_t count, double decay);

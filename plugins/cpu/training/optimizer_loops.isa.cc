@@ -1,6 +1,7 @@
 // The loops of optimizers of one instruction set level.
 #include "training/optimizer_loops.h"
 
+#include "vector/prefetch.h"
 #include "vector/simd.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
@@ -33,8 +34,8 @@ Vector<T> decayed(Vector<T> gradient, Vector<T> w, T decay) {
 }
 
 template <UpdateRule rule, class T>
-void update(const T* w, const T* const* states, const T* gradient, T* next_w, T* const* next_states, int64_t count,
-            const UpdateNumbers<T>& k) {
+inline __attribute__((always_inline)) void update_range(const T* w, const T* const* states, const T* gradient, T* next_w,
+                                                        T* const* next_states, int64_t count, const UpdateNumbers<T>& k) {
   using V = Vector<T>;
   const UpdateNumbers<T> numbers = k;
   const V rate = splat<V>(numbers.rate), epsilon = splat<V>(numbers.epsilon), momentum = splat<V>(numbers.momentum);
@@ -61,6 +62,30 @@ void update(const T* w, const T* const* states, const T* gradient, T* next_w, T*
     }
     put(next_w, i, n, x - rate * step);
   });
+}
+
+template <UpdateRule rule, class T>
+void update(const T* w, const T* const* states, const T* gradient, T* next_w, T* const* next_states, int64_t count,
+            const UpdateNumbers<T>& k) {
+  update_range<rule, T>(w, states, gradient, next_w, next_states, count, k);
+}
+
+template <UpdateRule rule, class T>
+void update_rows(const UpdatedRows<T>& table, const UpdateNumbers<T>& numbers) {
+  const RowStretch<T>&now = table.now, &next = table.next;
+  const int64_t length = table.length, bytes = length * static_cast<int64_t>(sizeof(T));
+  const auto of_row = [&](T* variable, int64_t row) { return variable ? variable + row * length : nullptr; };
+  for (int64_t r = 0; r < now.count; ++r) {
+    if (r < next.count) {
+      prefetch_row(next.gradients[r], bytes);
+      prefetch_row<true>(of_row(table.w, next.rows[r]), bytes);
+      for (T* state : table.states)
+        if (state) prefetch_row<true>(of_row(state, next.rows[r]), bytes);
+    }
+    T* const w = of_row(table.w, now.rows[r]);
+    T* const states[most_update_states] = {of_row(table.states[0], now.rows[r]), of_row(table.states[1], now.rows[r])};
+    update_range<rule, T>(w, states, now.gradients[r], w, states, length, numbers);
+  }
 }
 
 template <class T>
@@ -102,6 +127,10 @@ constinit const OptimizerTable optimizers = {{update<update_plain, float>, updat
                                               update<update_rms_prop, float>, update<update_adam, float>},
                                              {update<update_plain, double>, update<update_momentum, double>, update<update_adagrad, double>,
                                               update<update_rms_prop, double>, update<update_adam, double>},
+                                             {update_rows<update_plain, float>, update_rows<update_momentum, float>,
+                                              update_rows<update_adagrad, float>, nullptr, update_rows<update_adam, float>},
+                                             {update_rows<update_plain, double>, update_rows<update_momentum, double>,
+                                              update_rows<update_adagrad, double>, nullptr, update_rows<update_adam, double>},
                                              squares<float>,
                                              squares<double>,
                                              add<float>,

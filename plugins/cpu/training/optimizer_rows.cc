@@ -120,13 +120,14 @@ class RowsUpdate : RowsPorts<schema> {
     const double bytes = rows_bytes(static_cast<double>(named.element_count), static_cast<double>(row_bytes(w)), states),
                  weighted = 2 * bytes;
     // More tiles than a row is long would look at all indices for nothing; those that the marks ask for there are in any case.
-    const auto worth = static_cast<int64_t>(rows_bytes(1, static_cast<double>(row_bytes(w)), states) / 48);
+    const auto worth = static_cast<int64_t>(rows_bytes(1, static_cast<double>(row_bytes(w)), states) / 128);
     const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles)));
     tiles_ = std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), least_tiles(weighted, bytes)});
     context.set_cost_ns(30.0 + weighted / bytes_per_ns);
-    ahead_ = std::clamp<int64_t>(bytes_fetched_ahead / static_cast<int64_t>(row_bytes(w) + 1), 4, 16);
+    sum_bytes_ = static_cast<int64_t>(row_bytes(w));
+    at_once_ = std::clamp<int64_t>(bytes_fetched_ahead / (sum_bytes_ + 1), 1, RowStretch<float>::most_rows);
     context.set_tiles(tiles_);
-    context.set_scratch(0, row_bytes(w) + RowGroups::bytes(named.element_count));
+    context.set_scratch(0, static_cast<uint64_t>(at_once_) * row_bytes(w) + RowGroups::bytes(named.element_count));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -149,24 +150,26 @@ class RowsUpdate : RowsPorts<schema> {
     const auto optional = [&](uint32_t port) { return port < context.input_count ? context.inputs[port] : nullptr; };
     const GivenRows<T> given(*context.inputs[values], optional(bags), optional(weights), length_);
     HEDDLE_PLUGIN_CHECK(given.check(poll));
-    RowGroups groups(scratch + row_bytes(*context.inputs[0]), *context.inputs[indices], rows_);
+    RowGroups groups(scratch + at_once_ * sum_bytes_, *context.inputs[indices], rows_);
     HEDDLE_PLUGIN_CHECK(groups.find(begin, end, tiles_, poll));
     copy_owned(context, begin, end, poll);
-    for (int64_t group = 0; group < groups.count() && !poll.stops((states + 2) * length_); ++group) {
-      if (group + ahead_ < groups.count()) {
-        prefetch(context, groups.row(group + ahead_));
-        prefetch_row(given.row(groups.first(group + ahead_)), length_ * static_cast<int64_t>(sizeof(T)));
-      }
-      update(context, groups.row(group), sum(given, groups, group, reinterpret_cast<T*>(scratch), poll), numbers);
+    RowStretch<T> now, next;
+    name(groups, given, 0, &next);
+    for (int64_t group = 0; group < groups.count() && !poll.stops((states + 2) * length_ * next.count); group += now.count) {
+      now = next;
+      add(groups, given, group, scratch, &now, poll);
+      name(groups, given, group + now.count, &next);
+      update(context, now, next, numbers);
     }
     return poll.status();
   }
 
-  // Of the variables.
-  void prefetch(const RunContext& context, int64_t row) const {
-    for (uint32_t o = 0; o < context.output_count; ++o) {
-      const int64_t bytes = static_cast<int64_t>(context.outputs[o]->byte_size) / rows_;
-      prefetch_row<true>(static_cast<const char*>(context.outputs[o]->data) + row * bytes, bytes);
+  template <class T>
+  void name(const RowGroups& groups, const GivenRows<T>& given, int64_t group, RowStretch<T>* stretch) const {
+    stretch->count = std::min(at_once_, groups.count() - group);
+    for (int64_t i = 0; i < stretch->count; ++i) {
+      stretch->rows[i] = groups.row(group + i);
+      stretch->gradients[i] = given.row(groups.first(group + i));
     }
   }
 
@@ -182,42 +185,47 @@ class RowsUpdate : RowsPorts<schema> {
     }
   }
 
-  // The gradient of a row: where it lies if it is one alone.
+  // The gradients of rows: where they lie if each is one alone.
   template <class T>
-  const T* sum(const GivenRows<T>& given, const RowGroups& groups, int64_t group, T* buffer, CancellationPoll& poll) const {
-    int32_t at = groups.first(group);
-    const T* sum = given.row(at);
-    if (given.weighted()) given.add(nullptr, at, buffer), sum = buffer;
-    for (at = groups.behind(at); at != RowGroups::none && !poll.stops(length_); at = groups.behind(at)) {
-      if (const int32_t next = groups.behind(at); next != RowGroups::none) __builtin_prefetch(given.row(next));
-      given.add(sum, at, buffer);
-      sum = buffer;
+  void add(const RowGroups& groups, const GivenRows<T>& given, int64_t group, char* sums, RowStretch<T>* stretch,
+           CancellationPoll& poll) const {
+    for (int64_t i = 0; i < stretch->count; ++i) {
+      int32_t at = groups.first(group + i), behind = groups.behind(at);
+      if (behind == RowGroups::none && !given.weighted()) continue;
+      T* const sum = reinterpret_cast<T*>(sums + i * sum_bytes_);
+      if (given.weighted()) given.add(nullptr, at, sum), stretch->gradients[i] = sum;
+      for (at = behind; at != RowGroups::none && !poll.stops(length_); at = behind) {
+        behind = groups.behind(at);
+        if (behind != RowGroups::none) __builtin_prefetch(given.row(behind));
+        given.add(stretch->gradients[i], at, sum);
+        stretch->gradients[i] = sum;
+      }
     }
-    return sum;
   }
 
   template <class T>
-  void update(const RunContext& context, int64_t row, const T* gradient, const UpdateNumbers<T>& numbers) const {
-    T* w = static_cast<T*>(context.outputs[0]->data) + row * length_;
-    if (rowwise_) {
-      T& mean = static_cast<T*>(context.outputs[1]->data)[row];
-      const auto here = length_ > 0 ? squares(w, gradient, length_, numbers.decay) / static_cast<double>(length_) : 0;
+  void update(const RunContext& context, const RowStretch<T>& stretch, const RowStretch<T>& next, const UpdateNumbers<T>& numbers) const {
+    UpdatedRows<T> rows = {static_cast<T*>(context.outputs[0]->data), {}, length_, stretch, next};
+    if (!rowwise_) {
+      for (uint32_t s = 0; s < states; ++s) rows.states[s] = static_cast<T*>(context.outputs[s + 1]->data);
+      return rule_.rows_loop(T())(rows, numbers);
+    }
+    for (int64_t i = 0; i < stretch.count; ++i) {
+      T* const w = rows.w + stretch.rows[i] * length_;
+      T& mean = static_cast<T*>(context.outputs[1]->data)[stretch.rows[i]];
+      const auto here = length_ > 0 ? squares(w, stretch.gradients[i], length_, numbers.decay) / static_cast<double>(length_) : 0;
       mean = static_cast<T>(static_cast<double>(mean) + here);
       UpdateNumbers<T> of_row = numbers;
       of_row.rate = numbers.rate / (std::sqrt(mean) + numbers.epsilon);
-      plain(T())(w, nullptr, gradient, w, nullptr, length_, of_row);
-      return;
+      plain(T())(w, nullptr, stretch.gradients[i], w, nullptr, length_, of_row);
     }
-    T* next[most_update_states] = {};
-    for (uint32_t s = 0; s < states; ++s) next[s] = static_cast<T*>(context.outputs[s + 1]->data) + row * length_;
-    rule_.loop(T())(w, next, gradient, w, next, length_, numbers);
   }
   static UpdateLoop<float> plain(float) { return isa_optimizers().f32[update_plain]; }
   static UpdateLoop<double> plain(double) { return isa_optimizers().f64[update_plain]; }
 
   OptimizerRule rule_;
   bool rowwise_ = false;
-  int64_t rows_ = 0, length_ = 0, tiles_ = 1, ahead_ = 4;
+  int64_t rows_ = 0, length_ = 0, tiles_ = 1, at_once_ = 1, sum_bytes_ = 0;
 };
 
 template <const OptimizerSchema& schema>

@@ -77,6 +77,8 @@ class OptimizerRule {
   }
   UpdateLoop<float> loop(float) const { return isa_optimizers().f32[rule_]; }
   UpdateLoop<double> loop(double) const { return isa_optimizers().f64[rule_]; }
+  UpdateRowsLoop<float> rows_loop(float) const { return isa_optimizers().f32_rows[rule_]; }
+  UpdateRowsLoop<double> rows_loop(double) const { return isa_optimizers().f64_rows[rule_]; }
 
  private:
   // 1 - base^exponent, which loses nothing where the power is close to 1.

@@ -38,14 +38,19 @@ class RowGroups {
     shift_ = 64;
     for (int64_t c = slot_count_; c > 1; c /= 2) --shift_;
     fill_cancellable(slots_, slot_count_, Slot{none, none}, poll);
-    // The list of positions is read before slots take its place.
-    for (int64_t i = 0; i < owned && !poll.stops(8); ++i) insert(used_[i]);
+    // The list of positions is read before groups take its place.
+    constexpr int64_t ahead = 8;
+    for (int64_t i = 0; i < owned && !poll.stops(8); ++i) {
+      if (i + ahead < owned) __builtin_prefetch(slots_ + slot_of(row_at(used_[i + ahead])), 1);
+      insert(used_[i]);
+    }
     return poll.status();
   }
-  // Rows that are used, in the order in which they first are, and the positions of one.
+  // Rows that are used, in the order in which they first are, and the positions of one. They are read in the order of positions: what is
+  // looked for in the table of slots is only which of them are of one row.
   int64_t count() const { return count_; }
-  int64_t row(int64_t group) const { return row_at(slots_[used_[group]].first); }
-  int32_t first(int64_t group) const { return slots_[used_[group]].first; }
+  int64_t row(int64_t group) const { return row_at(used_[group]); }
+  int32_t first(int64_t group) const { return used_[group]; }
   // none: that was the last.
   int32_t behind(int32_t position) const { return next_[position]; }
 
@@ -95,15 +100,16 @@ class RowGroups {
     resolve_index(&row, rows_);
     return row;
   }
+  int64_t slot_of(int64_t row) const { return static_cast<int64_t>(hash(row) >> shift_); }
   void insert(int32_t position) {
     const int64_t row = row_at(position);
     next_[position] = none;
-    int64_t at = static_cast<int64_t>(hash(row) >> shift_);
+    int64_t at = slot_of(row);
     while (slots_[at].first != none && row_at(slots_[at].first) != row) at = at + 1 == slot_count_ ? 0 : at + 1;
     Slot& slot = slots_[at];
     if (slot.first == none) {
       slot.first = position;
-      used_[count_++] = static_cast<int32_t>(at);
+      used_[count_++] = position;
     } else {
       next_[slot.last] = position;
     }

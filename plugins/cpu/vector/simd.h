@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <utility>
+
 namespace heddle::cpu::HEDDLE_ISA {
 
 #if defined(__AVX512F__)
@@ -77,11 +79,14 @@ static inline To cast_bits(From v) {
   static_assert(sizeof(To) == sizeof(From));
   return (To)v;
 }
+// The same number in all lanes. A list, of which GCC makes one broadcast: of lanes that are set one by one it makes a chain of inserts.
+template <class V, class T, size_t... lane>
+static inline V splat_lanes(T value, std::index_sequence<lane...>) {
+  return V{(static_cast<void>(lane), value)...};
+}
 template <class V, class T>
 static inline V splat(T value) {
-  V v;
-  for (size_t i = 0; i < sizeof(V) / sizeof(T); ++i) v[i] = value;
-  return v;
+  return splat_lanes<V>(value, std::make_index_sequence<sizeof(V) / sizeof(T)>());
 }
 
 // The number that lies there, in all lanes, by one instruction: splat() is for numbers that loops do not change.
