@@ -94,7 +94,8 @@
   family(loss_gradient) \
   family(optimizer) \
   family(optimizer_rows) \
-  family(optimizer_state)
+  family(optimizer_state) \
+  family(scatter_rows)
 // clang-format on
 
 namespace heddle::cpu {

@@ -153,6 +153,7 @@ std::vector<Row> normalization_gradient_rows();
 std::vector<Row> training_rows();
 std::vector<Row> loss_gradient_rows();
 std::vector<Row> optimizer_rows();
+std::vector<Row> table_rows();
 std::vector<Row> random_rows();
 const std::vector<Row>& rows();
 

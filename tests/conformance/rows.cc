@@ -41,6 +41,7 @@ const std::vector<Row>& rows() {
                               training_rows,
                               loss_gradient_rows,
                               optimizer_rows,
+                              table_rows,
                               random_rows}) {
       std::vector<Row> own = family();
       for (Row& row : own)

@@ -79,6 +79,8 @@ std::vector<Case> cases() {
       {"AdagradUpdate", {f32(big), f32(big), f32(big), f32({})}, {}, 2, "heddle"},
       {"RmsPropUpdate", {f32(big), f32(big), f32(big), f32({})}, {}, 2, "heddle"},
       {"AdamUpdate", {f32(big), f32(big), f32(big), f32(big), f32({}), i64({})}, {}, 3, "heddle"},
+      {"ScatterAssign", {f32(big), i64({1 << 14}), f32(big)}, {}, 1, "heddle"},
+      {"ScatterWeightedSum", {f32(big), f32({}), i64({1 << 14}), f32(big), f32({})}, {}, 1, "heddle"},
       {"SgdUpdateRows", {f32(big), i64({1 << 14}), f32(big), f32({})}, {}, 1, "heddle"},
       {"MomentumUpdateRows", {f32(big), f32(big), i64({1 << 14}), f32(big), f32({})}, {}, 2, "heddle"},
       {"AdagradUpdateRows", {f32(big), f32(big), i64({1 << 14}), f32(big), f32({})}, {}, 2, "heddle"},

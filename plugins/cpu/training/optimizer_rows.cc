@@ -117,13 +117,9 @@ class RowsUpdate : RowsPorts<schema> {
     if (named.element_count > RowGroups::most_indices)
       return unsupported(std::to_string(named.element_count) + " indices, more than " + std::to_string(RowGroups::most_indices));
     // Of the variables only the rows that are named: the size of a table decides nothing.
-    const double bytes = rows_bytes(static_cast<double>(named.element_count), static_cast<double>(row_bytes(w)), states),
-                 weighted = 2 * bytes;
-    // More tiles than a row is long would look at all indices for nothing; those that the marks ask for there are in any case.
-    const auto worth = static_cast<int64_t>(rows_bytes(1, static_cast<double>(row_bytes(w)), states) / 128);
-    const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles)));
-    tiles_ = std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), least_tiles(weighted, bytes)});
-    context.set_cost_ns(30.0 + weighted / bytes_per_ns);
+    const double bytes = rows_bytes(1, static_cast<double>(row_bytes(w)), states);
+    tiles_ = row_tiles(named.element_count, bytes);
+    context.set_cost_ns(30.0 + 2 * bytes * static_cast<double>(named.element_count) / bytes_per_ns);
     sum_bytes_ = static_cast<int64_t>(row_bytes(w));
     at_once_ = std::clamp<int64_t>(bytes_fetched_ahead / (sum_bytes_ + 1), 1, RowStretch<float>::most_rows);
     context.set_tiles(tiles_);
@@ -152,7 +148,8 @@ class RowsUpdate : RowsPorts<schema> {
     HEDDLE_PLUGIN_CHECK(given.check(poll));
     RowGroups groups(scratch + at_once_ * sum_bytes_, *context.inputs[indices], rows_);
     HEDDLE_PLUGIN_CHECK(groups.find(begin, end, tiles_, poll));
-    copy_owned(context, begin, end, poll);
+    for (uint32_t o = 0; o < context.output_count; ++o)
+      copy_owned_rows(*context.inputs[o], *context.outputs[o], rows_, begin, end, tiles_, poll);
     RowStretch<T> now, next;
     name(groups, given, 0, &next);
     for (int64_t group = 0; group < groups.count() && !poll.stops((states + 2) * length_ * next.count); group += now.count) {
@@ -170,18 +167,6 @@ class RowsUpdate : RowsPorts<schema> {
     for (int64_t i = 0; i < stretch->count; ++i) {
       stretch->rows[i] = groups.row(group + i);
       stretch->gradients[i] = given.row(groups.first(group + i));
-    }
-  }
-
-  // Where a new version is not in place of the one before.
-  void copy_owned(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
-    for (uint32_t o = 0; o < context.output_count; ++o) {
-      const heddle_tensor &from = *context.inputs[o], &to = *context.outputs[o];
-      if (from.data == to.data || rows_ == 0) continue;
-      const int64_t bytes = static_cast<int64_t>(to.byte_size) / rows_;
-      for (int64_t row = 0; row < rows_ && !poll.stops(2); ++row)
-        if (RowGroups::owns(row, begin, end, tiles_))
-          copy_cancellable(static_cast<char*>(to.data) + row * bytes, static_cast<const char*>(from.data) + row * bytes, bytes, poll);
     }
   }
 

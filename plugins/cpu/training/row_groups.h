@@ -8,6 +8,7 @@
 #include "shared/axes.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/tile_cap.h"
+#include "shared/tiling.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
@@ -124,5 +125,24 @@ class RowGroups {
   int64_t count_ = 0, slot_count_ = 0;
   int shift_ = 64;
 };
+
+// How many tiles the rows that so many indices name are worth, of which each moves `bytes_of_index`. Every tile looks at all indices: more
+// of them than a row is long would do so for nothing, but for those that the marks of tile_cap.h ask for.
+inline int64_t row_tiles(int64_t indices, double bytes_of_index) {
+  const double bytes = static_cast<double>(indices) * bytes_of_index, weighted = 2 * bytes;
+  const auto worth = static_cast<int64_t>(bytes_of_index / 128);
+  const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles)));
+  return std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), least_tiles(weighted, bytes)});
+}
+
+// The next version of a table that is not in place of the one before: rows that tiles [begin, end) own.
+inline void copy_owned_rows(const heddle_tensor& from, const heddle_tensor& to, int64_t rows, int64_t begin, int64_t end, int64_t tiles,
+                            CancellationPoll& poll) {
+  if (from.data == to.data || rows == 0) return;
+  const int64_t bytes = static_cast<int64_t>(to.byte_size) / rows;
+  for (int64_t row = 0; row < rows && !poll.stops(2); ++row)
+    if (RowGroups::owns(row, begin, end, tiles))
+      copy_cancellable(static_cast<char*>(to.data) + row * bytes, static_cast<const char*>(from.data) + row * bytes, bytes, poll);
+}
 
 }  // namespace heddle::cpu

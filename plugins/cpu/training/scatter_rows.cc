@@ -1,0 +1,173 @@
+// Rows of a table that are written or combined where they lie: ScatterAssign, ScatterWeightedSum, as Caffe2 defines them. Rows that no
+// index names stay as they are. What is said of one row more than once takes effect in the order of indices, whatever the number of
+// threads: a tile owns the rows that hash to it (row_groups.h).
+#include <algorithm>
+#include <cstring>
+
+#include "families.h"
+#include "shared/dims.h"
+#include "shared/scalar.h"
+#include "support/cpu_api.h"
+#include "training/row_groups.h"
+#include "vector/prefetch.h"
+
+namespace heddle::cpu {
+namespace {
+
+// Of ScatterAssign; those of ScatterWeightedSum are w, w_weight, indices, and pairs of values and their weight.
+struct AssignPorts {
+  static constexpr uint32_t indices = 1, values = 2, step = 1;
+};
+struct WeightedPorts {
+  static constexpr uint32_t indices = 2, values = 3, step = 2;
+};
+
+template <class Ports>
+heddle_status scatter_cost(const heddle_infer_context* context, heddle_cost* cost) {
+  const heddle_tensor &w = *context->inputs[0], &named = *context->inputs[Ports::indices];
+  const double rows = w.rank > 0 ? std::max(1.0, static_cast<double>(w.dims[0])) : 1;
+  cost->bytes =
+      3 * static_cast<double>(named.element_count) * static_cast<double>(w.byte_size) / rows + static_cast<double>(named.byte_size);
+  return HEDDLE_OK;
+}
+
+// How a row of values changes one of the table.
+struct AssignRow {
+  explicit AssignRow(const RunContext& context) : values(static_cast<const char*>(context.inputs[AssignPorts::values]->data)) {}
+  static constexpr bool last_alone = true;
+  void operator()(char* row, int64_t position, int64_t bytes) const {
+    std::memcpy(row, values + position * bytes, static_cast<size_t>(bytes));
+  }
+  const char* const values;
+};
+template <class T>
+struct WeightedSumOfRows {
+  explicit WeightedSumOfRows(const RunContext& context) : context_(context), weight_(factor(1)) {}
+  static constexpr bool last_alone = false;
+  void operator()(char* row, int64_t position, int64_t bytes) const {
+    T* const w = reinterpret_cast<T*>(row);
+    const int64_t length = bytes / static_cast<int64_t>(sizeof(T));
+    for (int64_t k = 0; weight_ != 1 && k < length; ++k) w[k] *= weight_;
+    for (uint32_t i = WeightedPorts::values; i < context_.input_count; i += 2) {
+      const T* const values = static_cast<const T*>(context_.inputs[i]->data) + position * length;
+      const T weight = factor(i + 1);
+      for (int64_t k = 0; k < length; ++k) w[k] += weight * values[k];
+    }
+  }
+
+ private:
+  T factor(uint32_t input) const { return *static_cast<const T*>(context_.inputs[input]->data); }
+
+  const RunContext& context_;
+  const T weight_;
+};
+
+template <class Ports>
+class ScatterRows {
+ public:
+  Status prepare(PrepareContext& context) {
+    const heddle_tensor &w = *context.input(0), &named = *context.input(Ports::indices);
+    rows_ = w.dims[0];
+    row_bytes_ = dims_of(w).count(1, w.rank) * static_cast<int64_t>(byte_width(w.dtype));
+    if (named.element_count > RowGroups::most_indices)
+      return unsupported(std::to_string(named.element_count) + " indices, more than " + std::to_string(RowGroups::most_indices));
+    const double bytes = 3.0 * static_cast<double>(row_bytes_);
+    tiles_ = row_tiles(named.element_count, bytes);
+    context.set_cost_ns(30.0 + 2 * bytes * static_cast<double>(named.element_count) / bytes_per_ns);
+    context.set_tiles(tiles_);
+    context.set_scratch(0, RowGroups::bytes(named.element_count));
+    return {};
+  }
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if constexpr (std::is_same_v<Ports, AssignPorts>) return scatter(context, begin, end, AssignRow(context));
+    if (context.outputs[0]->dtype == HEDDLE_F64) return scatter(context, begin, end, WeightedSumOfRows<double>(context));
+    return scatter(context, begin, end, WeightedSumOfRows<float>(context));
+  }
+
+ private:
+  template <class Row>
+  Status scatter(const RunContext& context, int64_t begin, int64_t end, const Row& change) const {
+    CancellationPoll poll(context);
+    RowGroups groups(thread_scratch<char>(context), *context.inputs[Ports::indices], rows_);
+    HEDDLE_PLUGIN_CHECK(groups.find(begin, end, tiles_, poll));
+    copy_owned_rows(*context.inputs[0], *context.outputs[0], rows_, begin, end, tiles_, poll);
+    char* const w = static_cast<char*>(context.outputs[0]->data);
+    constexpr int64_t ahead = 8;
+    for (int64_t group = 0; group < groups.count(); ++group) {
+      if (group + ahead < groups.count()) prefetch_row<true>(w + groups.row(group + ahead) * row_bytes_, row_bytes_);
+      char* const row = w + groups.row(group) * row_bytes_;
+      for (int32_t at = groups.first(group); at != RowGroups::none; at = groups.behind(at)) {
+        if (poll.stops(row_bytes_ / 4 + 1)) return poll.status();
+        if (!Row::last_alone || groups.behind(at) == RowGroups::none) change(row, at, row_bytes_);
+      }
+    }
+    return poll.status();
+  }
+
+  int64_t rows_ = 0, row_bytes_ = 0, tiles_ = 1;
+};
+
+template <class Ports>
+Status infer_scatter_rows(InferContext& context) {
+  const Dims w = context.dims(0), named = context.dims(Ports::indices);
+  if (w.rank < 1) return invalid("w is a scalar, expected a table of rows");
+  if (named.rank != 1) return invalid("indices has shape " + dims_text(named) + ", expected one dimension");
+  const auto scalar = [&](uint32_t input, const std::string& name) {
+    const Dims dims = context.dims(input);
+    return dims.count(0, dims.rank) == 1 ? Status() : invalid(name + " has shape " + dims_text(dims) + ", expected a scalar");
+  };
+  if constexpr (Ports::step == 2) HEDDLE_PLUGIN_CHECK(scalar(1, "w_weight"));
+  if ((context.input_count() - Ports::values) % Ports::step != 0)
+    return invalid("the last values have no weight: behind indices come pairs of values and their weight");
+  std::vector<int64_t> expected = vector_of(w);
+  expected[0] = named[0];
+  for (uint32_t i = Ports::values; i < context.input_count(); i += Ports::step) {
+    const Dims values = context.dims(i);
+    if (!std::equal(expected.begin(), expected.end(), values.begin(), values.end()))
+      return invalid("values has shape " + dims_text(values) + ", expected " + dims_text(dims_of(expected)) +
+                     ", a row of w for each index");
+    if constexpr (Ports::step == 2) HEDDLE_PLUGIN_CHECK(scalar(i + 1, "the weight of values"));
+  }
+  context.set_dims(0, w);
+  return {};
+}
+
+}  // namespace
+
+void add_scatter_rows(Builder& plugin) {
+  constexpr heddle_dtype_set floats = dtypes<float, double>();
+  plugin.add(
+      Op("ScatterAssign", "heddle")
+          .doc("Sets the rows of w that indices name to values, of which there is one for each index. Of several for one row the last "
+               "stays")
+          .in("w")
+          .in("indices", index_dtypes, nullptr)
+          .indexes("w", 0)
+          .in("values")
+          .out("new_w")
+          .updates("new_w", "w")
+          .infer(infer_scatter_rows<AssignPorts>)
+          .cost(scatter_cost<AssignPorts>)
+          .cpu<ScatterRows<AssignPorts>>()
+          .example("f32[3,2] = 1 2 3 4 5 6, i64[2] = 2 0, f32[2,2] = 7 8 9 10 -> f32[3,2] = 9 10 3 4 7 8", "by hand")
+          .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7 -> i32[2] = 6 7", "by hand"));
+  plugin.add(
+      Op("ScatterWeightedSum", "heddle")
+          .doc("Each row of w that indices name becomes w_weight times itself and, for each pair behind indices, its row of values times "
+               "their weight. A row that is named again becomes it again: w_weight counts once for each time")
+          .in("w", floats)
+          .in("w_weight", floats)
+          .in("indices", index_dtypes, nullptr)
+          .indexes("w", 0)
+          .variadic("values_and_weights", floats)
+          .out("new_w", {}, floats)
+          .updates("new_w", "w")
+          .infer(infer_scatter_rows<WeightedPorts>)
+          .cost(scatter_cost<WeightedPorts>)
+          .cpu<ScatterRows<WeightedPorts>>()
+          .example("f32[2,2] = 1 2 3 4, f32[] = 0.5, i64[1] = 1, f32[1,2] = 10 20, f32[] = 2 -> f32[2,2] = 1 2 21.5 42", "by hand")
+          .example("f32[2] = 9 3, f32[] = 0.5, i64[2] = 1 1, f32[2] = 6 3, f32[] = 1 -> f32[2] = 9 6.75", "by hand")
+          .example("f64[2] = 1 2, f64[] = 1, i32[1] = 0, f64[1] = 4, f64[] = 0.5, f64[1] = 8, f64[] = -1 -> f64[2] = -5 2", "by hand"));
+}
+
+}  // namespace heddle::cpu
