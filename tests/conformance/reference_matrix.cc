@@ -150,6 +150,10 @@ Row gemm() {
                     {Kind::strided, "f32[33,65], f32[17,33]; transA=1, transB=1, alpha=1.5"},
                     {Kind::large, "f32[301,67], f32[67,133], f32[301,133]; alpha=0.5, beta=2.0"},
                     {Kind::large, "f32[67,301], f32[133,67], f32[133]; transA=1, transB=1"},
+                    // Operands that are copied for tiles of columns, and of rows.
+                    {Kind::large, "f32[129,257], f32[129,1100], f32[1100]; transA=1"},
+                    {Kind::large, "f32[65,1100], f32[65,257]; transA=1, alpha=1.5"},
+                    {Kind::large, "f32[257,129], f32[129,1100], f32[257,1]"},
                     {Kind::large, "f32[7,129], f32[3001,129], f32[7,1]; transB=1, beta=3.0"},
                     {Kind::large, "f32[1,517], f32[5003,517], f32[5003]; transB=1"},
                     {Kind::large, "f16[301,67], f16[133,67], f16[133]; transB=1"},

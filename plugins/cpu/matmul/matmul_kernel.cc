@@ -20,6 +20,14 @@ constexpr double plain_flops = 4096;    // up to here loops are faster than a ca
 constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 constexpr uint64_t alignment = 64;
 constexpr int64_t few_columns = 16;
+// oneDNN reads an operand of which a tile is a part element by element along its longest stride, and strides of whole pages meet in the
+// cache. It is copied first where it is used so often, is no larger than that, and its rows are so far apart.
+constexpr int64_t least_uses_of_copy = 64, far_apart = 1024;
+constexpr double most_bytes_copied = 8.0 * 1024 * 1024;
+
+bool is_worth_copying(int64_t rows, int64_t columns, int64_t uses) {
+  return uses >= least_uses_of_copy && static_cast<double>(rows) * static_cast<double>(columns) * sizeof(float) <= most_bytes_copied;
+}
 
 // Parts of one row's few columns, millions deep: oneDNN adds the terms of a lone column one after the other, and they drown in their sum.
 bool are_narrow(const std::vector<MatMulTile>& tiles, const MatMulProblem& problem) {
@@ -38,6 +46,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   b_content_ = static_cast<const float*>(context.input(1)->data);
   primitives_.clear();
   tiles_.clear();
+  a_copies_ = b_copies_ = {};
   bias_input_ = -1;
   first_stage_ = 0;
   context.set_tiles(0);
@@ -65,7 +74,10 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   stage_offset_ = 0;
   for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->scratch_bytes());
   stage_offset_ = (stage_offset_ + alignment - 1) / alignment * alignment;
-  context.set_scratch(0, stage_offset_ + epilogue_scratch_bytes(epilogue_));
+  const auto aligned = [](uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
+  a_copies_.at = aligned(stage_offset_ + epilogue_scratch_bytes(epilogue_));
+  b_copies_.at = aligned(a_copies_.at + a_copies_.bytes);
+  context.set_scratch(0, b_copies_.at + b_copies_.bytes);
   if (by_rows_)
     row_tiling_.plan(context, problem_.flops(), 1.0);
   else
@@ -76,15 +88,57 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
 
 Status MatMulDriver::choose_primitives() {
   size_t stages = epilogue_.size() - first_stage_;
+  choose_copies();
   for (size_t i = 0; i < primitives_.size(); ++i) {
     MatMulPrimitive& primitive = *primitives_[i];
-    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_, packs_b(), bias_input_ >= 0, epilogue_, first_stage_, stages));
+    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_of(primitive.extents()), packs_b(), bias_input_ >= 0, epilogue_, first_stage_, stages));
     if (primitive.stages() == stages) continue;
     // All tiles apply the same stages by the same means, or their seams would show.
     stages = primitive.stages();
     if (i > 0) i = static_cast<size_t>(-1);
   }
   return {};
+}
+
+void MatMulDriver::choose_copies() {
+  a_copies_ = b_copies_ = {};
+  if (!problem_.batch.empty()) return;
+  const int64_t depth = problem_.depth;
+  bool copies_a = problem_.a.row == 1 && problem_.a.column > 1;
+  bool copies_b = !constant_b_ && problem_.b.column == 1 && problem_.b.row >= far_apart;
+  for (const auto& primitive : primitives_) {
+    const MatMulPrimitive::Extents& tile = primitive->extents();
+    copies_a = copies_a && is_worth_copying(tile.rows, depth, tile.columns);
+    copies_b = copies_b && tile.columns < problem_.b.row && is_worth_copying(depth, tile.columns, tile.rows);
+  }
+  for (const auto& primitive : primitives_) {
+    const MatMulPrimitive::Extents& tile = primitive->extents();
+    if (copies_a) a_copies_.add(problem_.a, tile.rows, depth);
+    if (copies_b) b_copies_.add(problem_.b, depth, tile.columns);
+  }
+}
+
+MatMulProblem MatMulDriver::problem_of(const MatMulPrimitive::Extents& tile) const {
+  MatMulProblem problem = problem_;
+  if (!a_copies_.copies.empty()) problem.a = {problem_.depth, 1, {}};
+  if (!b_copies_.copies.empty()) problem.b = {tile.columns, 1, {}};
+  return problem;
+}
+
+void MatMulDriver::TileCopies::add(const MatrixStrides& from, int64_t rows, int64_t columns) {
+  constexpr int64_t width = sizeof(float);
+  StridedCopy copy(width);
+  copy.add(rows, from.row * width, columns * width);
+  copy.add(columns, from.column * width, width);
+  copy.finish();
+  copies.push_back(copy);
+  bytes = std::max(bytes, static_cast<uint64_t>(rows * columns * width));
+}
+
+const float* MatMulDriver::TileCopies::run(size_t primitive, const float* from, char* scratch) const {
+  if (copies.empty()) return from;
+  copies[primitive].run(from, scratch + at, 0, copies[primitive].units());
+  return reinterpret_cast<const float*>(scratch + at);
 }
 
 Status MatMulDriver::build(PrepareContext& context, const std::vector<MatMulTile>& tiles, bool mixed) {
@@ -199,8 +253,8 @@ Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& pla
     const auto* a = static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
     const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
     MatMulPrimitive::Buffers buffers = {};
-    buffers.a = a + tile.first_row * problem_.a.row;
-    buffers.b = placed.packed ? placed.packed : b + tile.first_column * problem_.b.column;
+    buffers.a = a_copies_.run(placed.primitive, a + tile.first_row * problem_.a.row, scratch);
+    buffers.b = placed.packed ? placed.packed : b_copies_.run(placed.primitive, b + tile.first_column * problem_.b.column, scratch);
     buffers.bias = bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
     buffers.operands = operands.data();
     buffers.y = y;

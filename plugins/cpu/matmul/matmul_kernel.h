@@ -8,6 +8,7 @@
 #include "matmul/matmul_onednn.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/strided_copy.h"
 
 namespace heddle::cpu {
 
@@ -37,6 +38,9 @@ class MatMulDriver {
   Status run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const;
   Status run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image) const;
   Status run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
+  void choose_copies();
+  // With the strides of what oneDNN reads.
+  MatMulProblem problem_of(const MatMulPrimitive::Extents& tile) const;
   bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
   bool mixes_implementations() const;
 
@@ -54,6 +58,14 @@ class MatMulDriver {
   std::vector<std::unique_ptr<MatMulPrimitive>> primitives_;
   std::vector<PlacedTile> tiles_;
   uint64_t stage_offset_ = 0;  // in the thread's scratch, behind the primitives'
+  // The rows of an operand side by side in scratch, by primitive; none: it is read where it lies.
+  struct TileCopies {
+    std::vector<StridedCopy> copies;
+    uint64_t at = 0, bytes = 0;  // in scratch
+    void add(const MatrixStrides& from, int64_t rows, int64_t columns);
+    const float* run(size_t primitive, const float* from, char* scratch) const;
+  };
+  TileCopies a_copies_, b_copies_;
 };
 
 }  // namespace heddle::cpu
