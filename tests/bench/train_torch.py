@@ -3,9 +3,9 @@
 
     heddle model NAME --train --weights w.safetensors -o net.heddle
     heddle train net.heddle --steps 20 --batch 8 --threads 2 --data INPUT=x.npy --data labels=labels.npy --log log.jsonl
-    train_torch.py NAME w.safetensors INPUT.npy labels.npy [--steps 20] [--threads 2] [--rate 0.01]
+    train_torch.py NAME w.safetensors INPUT.npy ... labels.npy [--steps 20] [--threads 2] [--rate 0.01] [--momentum 0.9]
 
-SGD with momentum 0.9, as the training form has it. The arrays are one batch, which every step takes. Beside the losses it prints the median
+SGD with momentum 0.9, as the training form has it; dlrm's tables have gradients by rows, which take --momentum 0. The arrays are one batch, which every step takes. Beside the losses it prints the median
 time of the steps behind the first three, and the most memory that the process had, without what it had before the first step, parameters
 among it, and without the optimizer's state.
 """
@@ -52,7 +52,16 @@ def encoder(layers, tokens):
     return layers.dense("classifier", torch.tanh(layers.dense("pooler.dense", first)))
 
 
-MODELS = {**reference_logits.MODELS, "encoder": encoder}
+def dlrm(layers, dense, *indices):
+    bags = F.embedding_bag
+    F.embedding_bag = lambda *given, **named: bags(*given, **named, sparse=True)
+    try:
+        return reference_logits.dlrm(layers, dense, *indices)
+    finally:
+        F.embedding_bag = bags
+
+
+MODELS = {**reference_logits.MODELS, "encoder": encoder, "dlrm": dlrm}
 
 
 def status(key):
@@ -66,24 +75,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=sorted(MODELS))
     parser.add_argument("weights")
-    parser.add_argument("input")
-    parser.add_argument("labels")
+    parser.add_argument("arrays", nargs="+", help="the inputs in their order, then the labels")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rate", type=float, default=0.01)
+    parser.add_argument("--momentum", type=float, default=0.9)
     o = parser.parse_args()
     torch.set_num_threads(o.threads)
-    x, labels = torch.from_numpy(numpy.load(o.input)), torch.from_numpy(numpy.load(o.labels))
+    *inputs, labels = (torch.from_numpy(numpy.load(array)) for array in o.arrays)
     layers = Layers(reference_logits.load_safetensors(o.weights))
 
     def loss_of():
-        return F.cross_entropy(MODELS[o.model](layers, x).flatten(0, -2), labels.flatten())
+        logits = MODELS[o.model](layers, *inputs)
+        if o.model == "dlrm":
+            return F.binary_cross_entropy_with_logits(logits.flatten(), labels.to(logits.dtype))
+        return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
     if o.model == "lstm_tagger":
         with torch.no_grad():
             loss_of()  # makes the module
     trainable = layers.trainable()
-    optimizer = torch.optim.SGD(trainable, lr=o.rate, momentum=0.9)
+    optimizer = torch.optim.SGD(trainable, lr=o.rate, momentum=o.momentum)
     before = status("VmRSS")
     losses, times = [], []
     for _ in range(o.steps):
@@ -94,7 +106,7 @@ def main():
         optimizer.step()
         times.append(time.perf_counter() - begin)
         losses.append(loss.item())
-    bytes_of = sum(t.numel() * t.element_size() for t in trainable)
+    bytes_of = sum(t.numel() * t.element_size() for t in trainable) if o.momentum else 0
     print("losses", " ".join(f"{loss:.7g}" for loss in losses[:5]))
     print(f"step {statistics.median(times[3:] or times) * 1e3:.2f} ms, median of {len(times[3:] or times)}")
     print(f"high water {(status('VmHWM') - before - bytes_of) / 2**20:.1f} MiB beyond what was there and the optimizer's {bytes_of / 2**20:.1f} MiB")
