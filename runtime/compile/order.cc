@@ -1,10 +1,13 @@
 // Order and dependences of the steps: data, control, and the hazards of variables (a reader of one version runs before the step that
 // overwrites it). With commit=late the updates of variables, and what depends on them, form the tail of the plan; otherwise each is made as
 // soon as it can be, so that what it reads, a gradient, needs no memory any longer.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <queue>
 #include <tuple>
 
+#include "base/text.h"
 #include "compile/draft.h"
 #include "resolve/updates.h"
 
@@ -23,7 +26,7 @@ class Orderer {
   // The running node that produces `value`, through views; invalid for sources.
   NodeId producer(ValueId value) const;
   void data_edges();
-  void hazard_edges();
+  Status hazard_edges();
   void mark_tail();
   std::vector<uint32_t> crossings() const;
   Status sort();
@@ -58,8 +61,8 @@ void Orderer::data_edges() {
 }
 
 // Values of one variable storage, in version order: readers of version k must run before the writer of version k + 1.
-void Orderer::hazard_edges() {
-  if (net_.variables.empty()) return;
+Status Orderer::hazard_edges() {
+  if (net_.variables.empty()) return {};
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> readers(net_.variables.size());  // version, position
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> writers(net_.variables.size());  // version written, position
   // The version of the variable whose bytes a value is, through views.
@@ -84,9 +87,18 @@ void Orderer::hazard_edges() {
       if (v.valid() && net_[v].kind == Value::Kind::variable) writers[net_[v].variable.index].emplace_back(net_[v].version, at);
   }
   for (size_t i = 0; i < readers.size(); ++i)
-    for (const auto& [written, writer] : writers[i])
-      for (const auto& [read, reader] : readers[i])
-        if (read + 1 == written) add_edge(reader, writer);
+    for (const auto& [written, writer] : writers[i]) {
+      int taken = 0;  // by the update itself, which writes one element while it may read another
+      for (const auto& [read, reader] : readers[i]) {
+        if (read + 1 != written) continue;
+        add_edge(reader, writer);
+        if (reader == writer && ++taken > 1)
+          return draft_.at(draft_.order[writer],
+                           {Code::hazard, fmt::format("takes variable {} at two inputs and overwrites it", quoted(net_.variables[i].name)),
+                            "give one of them a value that is computed of it"});
+      }
+    }
+  return {};
 }
 
 void Orderer::mark_tail() {
@@ -162,7 +174,7 @@ Status Orderer::run() {
   for (size_t i = 0; i < draft_.order.size(); ++i) position_[draft_.order[i].index] = static_cast<uint32_t>(i);
   edges_.resize(draft_.order.size());
   data_edges();
-  hazard_edges();
+  HEDDLE_CHECK(hazard_edges());
   mark_tail();
   return sort();
 }

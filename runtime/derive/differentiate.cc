@@ -69,6 +69,10 @@ class Differentiation {
       HEDDLE_TRY(const ValueId value, named(name));
       wanted_.push_back(value);
     }
+    for (const std::string& name : options_.dense)
+      if (seen.count(name) == 0)
+        return {Code::unknown_name, fmt::format("the gradient of {} is to be dense, and none is wanted of it", quoted(name)),
+                fmt::format("gradients are wanted of {}", wanted_text())};
     return {};
   }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/text.h"
@@ -15,6 +16,8 @@ Status not_one(std::string_view text) {
           "write constant, step(every, gamma), exponential(gamma), polynomial(steps, power, end) or cosine(steps, end)"};
 }
 
+constexpr double most_rate = std::numeric_limits<float>::max();  // updates take it as f32
+
 // A number that an expression reads back with all its bits.
 std::string number(double value) {
   return fmt::format("{:.17g}", value);
@@ -24,7 +27,7 @@ std::string number(double value) {
 
 Result<LearningRate> LearningRate::parse(double rate, std::string_view schedule, int64_t warm_up) {
   const auto bad = [](std::string what) { return Status(Code::invalid_argument, std::move(what), "give positive numbers"); };
-  if (!std::isfinite(rate) || rate < 0) return bad(fmt::format("a learning rate of {}", rate));
+  if (!(rate >= 0) || rate > most_rate) return bad(fmt::format("a learning rate of {}", rate));
   if (warm_up < 0) return bad(fmt::format("a warm-up of {} steps", warm_up));
   const std::optional<CallText> parsed = CallText::parse(schedule);
   if (!parsed) return not_one(schedule);
@@ -34,6 +37,7 @@ Result<LearningRate> LearningRate::parse(double rate, std::string_view schedule,
     if (!value) return not_one(schedule);
     n.push_back(*value);
   }
+  const auto ends_well = [](double end) { return end >= 0 && end <= most_rate; };
   LearningRate made;
   made.rate_ = rate;
   made.warm_up_ = warm_up;
@@ -50,9 +54,12 @@ Result<LearningRate> LearningRate::parse(double rate, std::string_view schedule,
     made.varying_ = fmt::format("{} * pow({}, x0)", number(rate), number(n[0]));
   } else if (parsed->name == "polynomial" && !n.empty() && n.size() <= 3) {
     if (n[0] < 1) return bad(fmt::format("{}: steps", schedule));
+    if (n.size() > 1 && n[1] <= 0) return bad(fmt::format("{}: power", schedule));
+    if (n.size() > 2 && !ends_well(n[2])) return bad(fmt::format("{}: end", schedule));
     made.varying_ = between(n.size() > 2 ? n[2] : 0, fmt::format("pow(1 - {}, {})", part(n[0]), number(n.size() > 1 ? n[1] : 1)));
   } else if (parsed->name == "cosine" && !n.empty() && n.size() <= 2) {
     if (n[0] < 1) return bad(fmt::format("{}: steps", schedule));
+    if (n.size() > 1 && !ends_well(n[1])) return bad(fmt::format("{}: end", schedule));
     made.varying_ = between(n.size() > 1 ? n[1] : 0, fmt::format("(1 + cos({} * {})) / 2", number(M_PI), part(n[0])));
   } else {
     return not_one(schedule);

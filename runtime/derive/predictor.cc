@@ -27,16 +27,42 @@ void end_training(Node& node) {
   node.outputs.resize(1);
 }
 
-// Dropout in the nets inside an operator too.
+// In the nets inside an operator too. What they give is fixed there: a mask is made as before, and running statistics stay what they were.
 void end_training_inside(Node& node) {
   for (Attribute& attribute : node.attributes) {
     auto* const subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
     if (!subnet) continue;
     auto inner = std::make_shared<Net>(**subnet);
-    for (Node& each : inner->nodes) {
-      if (is_a(each, "", "Dropout") && each.inputs.size() > 2) each.inputs.resize(2);
+    std::vector<Node> nodes;
+    const auto add = [&](Node added) {
+      for (size_t i = 0; i < added.outputs.size(); ++i) {
+        if (!added.outputs[i].valid()) continue;
+        Value& value = (*inner)[added.outputs[i]];
+        value.producer = NodeId(nodes.size());
+        value.output = static_cast<uint32_t>(i);
+      }
+      nodes.push_back(std::move(added));
+    };
+    for (const Node& original : inner->nodes) {
+      Node each = original;
+      each.control.clear();
+      end_training(each);
       end_training_inside(each);
+      const bool normalises = is_a(each, "", "BatchNormalization");
+      if (!normalises) each.outputs = original.outputs;
+      add(each);
+      for (size_t i = 1; normalises && i < original.outputs.size(); ++i) {
+        if (!original.outputs[i].valid()) continue;
+        Node same;
+        same.name = fmt::format("{}.{}", original.name, i == 1 ? "running_mean" : "running_variance");
+        same.type = "Identity";
+        same.device = original.device;
+        same.inputs = {original.inputs[i + 2]};
+        same.outputs = {original.outputs[i]};
+        add(std::move(same));
+      }
     }
+    inner->nodes = std::move(nodes);
     *subnet = std::move(inner);
   }
 }
@@ -69,6 +95,7 @@ class Extraction {
       HEDDLE_CHECK(need(value));
     }
     find_read(outputs);
+    HEDDLE_CHECK(check_read());
     for (const ValueId input : given_.empty() ? net_.inputs : given_)
       if (!given_.empty() || is_read(input)) HEDDLE_CHECK(place(input).status());
     for (size_t i = 0; i < net_.nodes.size(); ++i)
@@ -101,6 +128,20 @@ class Extraction {
       for (const ValueId input : node.inputs)
         if (input.valid()) read_[input.index] = true;
     }
+  }
+  // What the operators that are needed read must not be something that only training makes: a mask, statistics of the batch.
+  Status check_read() const {
+    for (size_t i = 0; i < net_.nodes.size(); ++i) {
+      if (!needed_[i]) continue;
+      Node node = net_.nodes[i];
+      end_training(node);
+      for (size_t k = node.outputs.size(); k < net_.nodes[i].outputs.size(); ++k)
+        if (const ValueId gone = net_.nodes[i].outputs[k]; gone.valid() && is_read(gone))
+          return {Code::invalid_argument,
+                  fmt::format("{} is needed, which operator {} makes in training alone", quoted(net_[gone].name), quoted(node.name)),
+                  "name an output of what is computed without gradients"};
+    }
+    return {};
   }
 
   // Marks what makes it.

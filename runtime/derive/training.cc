@@ -20,7 +20,7 @@ const std::vector<Optimizer>& optimizers() {
       {"sgd", "SgdUpdate", "SgdUpdateRows", {}, false, decay, {}, true},
       {"momentum", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {}},
       {"nesterov", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {{"nesterov", int64_t{1}}}},
-      {"adagrad", "AdagradUpdate", "AdagradUpdateRows", {"squares"}, false, {"epsilon", "weight_decay"}, {}},
+      {"adagrad", "AdagradUpdate", "AdagradUpdateRows", {"squares"}, false, {"epsilon", "weight_decay", "rowwise"}, {}, false, true},
       {"rmsprop", "RmsPropUpdate", "", {"squares"}, false, {"alpha", "epsilon", "weight_decay"}, {}},
       {"adam", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {}},
       {"adamw", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {{"decoupled_weight_decay", int64_t{1}}}},
@@ -112,10 +112,15 @@ class Training {
     return {};
   }
 
+  bool is_rowwise() const {
+    const auto is = [](const auto& setting) { return setting.first == "rowwise" && setting.second != 0; };
+    return std::any_of(options_.settings.begin(), options_.settings.end(), is);
+  }
+
   // What is read of a gradient: the tensor, or the rows.
   ValueId content_of(const Gradient& gradient) const { return *net_.find_value(gradient.dense.empty() ? gradient.values : gradient.dense); }
 
-  // Gradients by rows count row by row.
+  // Of a gradient by rows each row is held to the bounds, before those that are of one row of the table are added.
   Status clip() {
     for (const Gradient& gradient : gradients_)
       if (gradient.any()) clipped_.emplace(gradient.of, content_of(gradient));
@@ -171,7 +176,9 @@ class Training {
               fmt::format("optimizer {} does not update rows, which {} has gradients of", optimizer_.name, quoted(gradient.of)),
               "take another optimizer, or ask for a dense gradient"};
     std::vector<ValueId> inputs = {variable};
-    for (const char* const state : optimizer_.state) inputs.push_back(add_state(fmt::format("{}.{}", gradient.of, state), dtype, shape));
+    const bool rowwise = rows && is_rowwise();
+    const Shape of_state = rowwise ? Shape{shape[0]} : shape;
+    for (const char* const state : optimizer_.state) inputs.push_back(add_state(fmt::format("{}.{}", gradient.of, state), dtype, of_state));
     const std::vector<ValueId> updated = inputs;
     if (rows) inputs.push_back(*net_.find_value(gradient.indices));
     const ValueId values = clipped_.at(gradient.of);
@@ -183,7 +190,9 @@ class Training {
     const NodeId producer = net_[content_of(gradient)].producer;
     emitter_.derive_from(gradient.of + ".update", producer.valid() ? net_[producer].device : "");
     std::vector<Attribute> attributes = optimizer_.always;
+    if (rowwise) attributes.push_back({"rowwise", int64_t{1}});
     for (const auto& [setting, value] : options_.settings) {
+      if (setting == "rowwise") continue;
       if (rows || !optimizer_.decays_apart || setting != "weight_decay") {
         attributes.push_back({setting, value});
         continue;
@@ -235,7 +244,9 @@ Result<Net> training_net(const Net& net, const std::shared_ptr<const RegistrySna
   if (!(options.average >= 0 && options.average < 1))
     return Status(Code::invalid_argument, fmt::format("{} is no decay of an average", options.average), "give a number from 0 to below 1");
   for (const auto& [setting, value] : options.settings)
-    if (!std::isfinite(value)) return Status(Code::invalid_argument, fmt::format("{} is {}", setting, value), "give a finite number");
+    if (!std::isfinite(value) || (setting == "rowwise" && value != 0 && value != 1))
+      return Status(Code::invalid_argument, fmt::format("{} is {}", setting, value),
+                    setting == "rowwise" ? "give 0 or 1" : "give a finite number");
   DifferentiateOptions gradients;
   gradients.losses = options.losses;
   gradients.dense = options.dense;

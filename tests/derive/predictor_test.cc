@@ -1,7 +1,7 @@
 // What predicts, taken out of what learns.
 #include "derive/predictor.h"
 
-#include "derive/derived_run.h"
+#include "derive/control_nets.h"
 #include "derive/training.h"
 
 namespace heddle {
@@ -74,6 +74,50 @@ TEST(Predictor, WhatCannotBeTakenOutIsNamed) {
   EXPECT_NE(says({{"x"}, {"loss"}, "p"}).find("\"loss\" needs input \"target\" too"), std::string::npos);
   EXPECT_NE(says({{"w"}, {"y"}, "p"}).find("\"w\" is a variable, and no input"), std::string::npos);
   EXPECT_NE(says({{}, {"next_mean"}, "p"}).find("which the net has updated"), std::string::npos);
+}
+
+// x normalised in either branch of an If, which gives the statistics to variables outside.
+Net branches_that_normalise() {
+  const auto branch = [](const std::string& name) {
+    NetBuilder b(name);
+    std::vector<ValueId> inputs;
+    for (const char* each : {"x", "scale", "bias", "mean", "variance"}) inputs.push_back(taken(b, each));
+    for (const ValueId each : b.add("BatchNormalization", "normal", inputs, 3, {{"training_mode", int64_t{1}}})) b.output(each);
+    return testing_nets::subnet(b);
+  };
+  NetBuilder b("branches");
+  const ValueId x = b.input("x", DType::f64, Shape{2, 1});
+  const ValueId mean = b.variable("mean", blob(Shape{1}, {1})), variance = b.variable("variance", blob(Shape{1}, {4}));
+  const ValueId scale = b.constant("scale", blob(Shape{1}, {2})), bias = b.constant("bias", blob(Shape{1}, {0.5}));
+  const auto y = b.add("If", "chosen", {testing_nets::yes(b), x, scale, bias, mean, variance}, 3,
+                       {{"then_branch", branch("then")}, {"else_branch", branch("else")}});
+  b.updates(b.add1("Assign", "next_mean", {mean, y[1]}, {}, "heddle"), mean);
+  b.updates(b.add1("Assign", "next_variance", {variance, y[2]}, {}, "heddle"), variance);
+  b.output(b.add1("Identity", "shown", {y[0]}));
+  return b.finish();
+}
+
+TEST(Predictor, NormalisesByRunningStatisticsInsideBranchesToo) {
+  auto made = predictor(branches_that_normalise(), {{}, {"shown"}, "predict"});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  Session session = testing_nets::open(testing_nets::runtime(), std::move(*made));
+  const Values all = outputs_of(session, {Shape{2, 1}}, {{3, 5}});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NEAR(all[0][0], 2 * (3 - 1) / 2.0 + 0.5, 1e-4);
+  EXPECT_NEAR(all[0][1], 2 * (5 - 1) / 2.0 + 0.5, 1e-4);
+}
+
+// Statistics that are read inside stay the running ones.
+TEST(Predictor, StatisticsThatAreWantedOfBranchesAreTheRunningOnes) {
+  Net net = branches_that_normalise();
+  const ValueId seen = net[*net.find_value("next_mean")].producer.valid()
+                           ? net.nodes[net[*net.find_value("next_mean")].producer.index].inputs[1]
+                           : ValueId();
+  ASSERT_TRUE(seen.valid());
+  auto made = predictor(net, {{}, {net[seen].name}, "predict"});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  Session session = testing_nets::open(testing_nets::runtime(), std::move(*made));
+  EXPECT_EQ(outputs_of(session, {Shape{2, 1}}, {{3, 5}}), (Values{{1}}));
 }
 
 }  // namespace

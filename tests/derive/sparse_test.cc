@@ -249,6 +249,50 @@ TEST(SparseTraining, GradientsOfOneRowAreAddedBeforeAdagradSeesThem) {
   }
 }
 
+// One number for each row: the mean of the row's squares. Variables that have no gradient by rows keep one for each weight.
+TEST(SparseTraining, AdagradMayHaveOneSumForEachRow) {
+  NetBuilder b("rowwise");
+  const ValueId table = b.variable("table", blob(Shape{3, 2}, {1, 2, 3, 4, 5, 6}), true);
+  const ValueId rows = b.add1("Gather", "rows", {table, b.constant_ints("indices", {2, 0, 2})});
+  const ValueId weights = b.variable("weights", blob(Shape{3, 2}, {1, 0, 3, 4, 1, 0}), true);
+  b.add1("ReduceSum", "loss", {b.add1("Mul", "product", {rows, weights})}, {{"keepdims", int64_t{0}}});
+  const Net net = b.finish();
+  auto trains = trained_table(net, "adagrad", 0.5, {{"epsilon", 0}, {"rowwise", 1}});
+  ASSERT_TRUE(trains.ok()) << trains.status().text();
+  Session session = testing_nets::open(testing_nets::runtime(), std::move(*trains));
+  ASSERT_TRUE(session.run(std::vector<TensorView>()).ok());
+  // The gradients are 3, 4 of row 0 and 1 + 1, 0 of row 2.
+  EXPECT_EQ(content_of<double>(*session.read_variable("table.squares")), (std::vector<double>{12.5, 0, 2}));
+  const std::vector<double> left = content_of<double>(*session.read_variable("table"));
+  const std::vector<double> expected = {1 - 1.5 / std::sqrt(12.5), 2 - 2 / std::sqrt(12.5), 3, 4, 5 - 1 / std::sqrt(2.0), 6};
+  for (size_t i = 0; i < left.size(); ++i) EXPECT_DOUBLE_EQ(left[i], expected[i]) << i;
+  EXPECT_EQ(content_of<double>(*session.read_variable("weights.squares")).size(), 6u);
+  EXPECT_NE(trained_table(net, "adagrad", 0.5, {{"rowwise", 2}}).status().text().find("rowwise is 2"), std::string::npos);
+}
+
+// What is clipped of a gradient by rows is the row of each index (docs/training.md).
+TEST(SparseTraining, RowsAreClippedBeforeThoseOfOneRowAreAdded) {
+  NetBuilder b("clipped");
+  const ValueId table = b.variable("table", blob(Shape{2, 1}, {0, 0}), true);
+  const ValueId rows = b.add1("Gather", "rows", {table, b.constant_ints("indices", {1, 1, 1})});
+  const ValueId weights = b.constant("weights", blob(Shape{3, 1}, {5, 0.5, -7}));
+  b.add1("ReduceSum", "loss", {b.add1("Mul", "product", {rows, weights})}, {{"keepdims", int64_t{0}}});
+  const Net net = b.finish();
+  for (const auto& [dense, expected] : {std::pair(false, -0.5), std::pair(true, 1.0)}) {
+    TrainingOptions options;
+    options.losses = {"loss"};
+    options.optimizer = "sgd";
+    options.clip_value = 1;
+    if (dense) options.dense = {"table"};
+    options.learning_rate = *LearningRate::parse(1, "constant");
+    auto trains = trained(net, options);
+    ASSERT_TRUE(trains.ok()) << trains.status().text();
+    Session session = testing_nets::open(testing_nets::runtime(), std::move(*trains));
+    ASSERT_TRUE(session.run(std::vector<TensorView>()).ok());
+    EXPECT_EQ(content_of<double>(*session.read_variable("table"))[1], expected);
+  }
+}
+
 // FEATURES E5. The lookup is the last that is computed; what another loss updates has nothing to do with it.
 TEST(SparseTraining, AnIndexOutOfBoundsLeavesAllVariablesAsTheyWere) {
   const auto net = [] {

@@ -72,6 +72,25 @@ TEST(VariableOutputs, OfAContextDoNotMoveWithLaterRuns) {
   EXPECT_GE(context->planned_bytes(), wide * 4);
 }
 
+// What it writes would be what it reads: of a row update, other rows.
+TEST(Updates, MayNotReadTheirVariableAtAnotherInput) {
+  for (const bool through_a_view : {false, true}) {
+    NetBuilder b("twice");
+    const std::vector<float> content = {1, 2, 3, 4};
+    const ValueId w = b.variable("w", Blob::copy_of(DType::f32, Shape{4, 1}, content.data()));
+    const ValueId rows = through_a_view ? b.add1("Reshape", "view", {w, b.constant_ints("shape", {4, 1})}) : w;
+    const ValueId next = b.add1("ScatterAssign", "turn", {w, b.constant_ints("indices", {1, 2, 3, 0}), rows}, {}, "heddle");
+    b.updates(next, w);
+    b.output(next);
+    const Runtime r = runtime();
+    auto session = r.open(b.finish());
+    const Status status = session.ok() ? session->run(std::vector<TensorView>()).status() : session.status();
+    EXPECT_EQ(status.code(), Code::hazard);
+    EXPECT_NE(status.text().find("\"turn\" (heddle::ScatterAssign): takes variable \"w\" at two inputs"), std::string::npos)
+        << status.text();
+  }
+}
+
 TEST(WriteVariable, TakesTheShapeOfTheVariableAndNoOther) {
   NetBuilder b("w");
   const ValueId x = b.input("x", DType::f32, Shape{2, 3});
