@@ -141,6 +141,14 @@ TEST(ToolTrain, WhatIsWrongIsSaid) {
   EXPECT_EQ(says({"--batch", "9"}, 2), Words{"invalid-argument"});
   EXPECT_EQ(says({"--average", "1"}, 2), Words{"invalid-argument"});
   EXPECT_EQ(says({"--loss", "nothing"}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"--dense", "nothing"}, 2), Words{"unknown-name"});
+  for (const char* schedule : {"polynomial(10, -1)", "polynomial(10, 1, -1)", "cosine(10, -1)", "cosine(0)", "step(0, 0.1)"})
+    EXPECT_EQ(says({"--schedule", schedule}, 2), Words{"invalid-argument"}) << schedule;
+  for (const Words& option : {Words{"--learning-rate", ""}, Words{"--learning-rate", "1e39"}, Words{"--clip-norm", ""},
+                              Words{"--average", ""}, Words{"--warm-up", "99999999999999999999"}, Words{"--steps", "99999999999999999999"}})
+    EXPECT_EQ(heddle(samples.train(option)).status, 2) << option[0];
+  EXPECT_EQ(codes(heddle_json({"train", samples.net, "--steps", "1", "--data", "synthetic", "--samples", "72057594037927936"}, 4)),
+            Words{"limit-exceeded"});
   EXPECT_EQ(says({"--net", "other"}, 2), Words{"unknown-name"});
   EXPECT_EQ(says({"--data", "y=" + samples.file("x.npy")}, 2), Words{"unknown-name"});
   EXPECT_EQ(says({"-o", samples.net}, 2), Words{"invalid-argument"});
@@ -171,16 +179,36 @@ TEST(ToolTrain, FilesAreLookedAtBeforeTheFirstStep) {
   EXPECT_EQ(read_text(weights), before);
   EXPECT_EQ(says({"-o", "/nonexistent/a.heddle"}, 3), Words{"file-unwritable"});
   EXPECT_EQ(says({"--curve", "/nonexistent/a.svg"}, 3), Words{"file-unwritable"});
+  std::filesystem::create_directory(folder / "taken.safetensors");
+  EXPECT_EQ(says({"-o", (folder / "taken.heddle").string()}, 3), Words{"file-unwritable"});
   // It says how it learns.
   for (const Words& option : {Words{"--optimizer", "adam"}, Words{"--learning-rate", "2"}, Words{"--clip-norm", "1"},
                               Words{"--set", "momentum=0.5"}, Words{"--average", "0.9"}})
     EXPECT_EQ(says(option, 2), Words{"invalid-argument"}) << option[0];
 }
 
+// What failed before anything was learned leaves the file of an earlier training alone.
+TEST(ToolTrain, AnOutputStaysAsItWasUnlessAStepWasMade) {
+  const Samples samples;
+  const std::string trained = samples.file("trained.heddle"), weights = samples.file("trained.safetensors");
+  ASSERT_EQ(heddle(samples.train({"--steps", "2", "-o", trained})).status, 0);
+  const std::string net = read_text(trained), learned = read_text(weights);
+  const auto fails = [&](Words more, int status) {
+    more.insert(more.end(), {"--steps", "2", "-o", trained});
+    EXPECT_EQ(heddle(samples.train(more)).status, status);
+    EXPECT_EQ(read_text(trained), net);
+    EXPECT_EQ(read_text(weights), learned);
+  };
+  fails({"--log", samples.file("missing/log.jsonl")}, 3);
+  fails({"--loss", "logits"}, 2);
+}
+
 TEST(ToolTrain, VariablesThatAreNoNumbersAreNotSaved) {
   const Samples samples;
   const std::string trained = samples.file("trained.heddle");
-  EXPECT_EQ(codes(heddle_json(samples.train({"--steps", "1", "--optimizer", "sgd", "--learning-rate", "1e300", "-o", trained}), 1)),
+  EXPECT_EQ(codes(heddle_json(samples.train({"--steps", "2", "--optimizer", "sgd", "--learning-rate", "1e20", "--set", "weight_decay=1e30",
+                                             "-o", trained}),
+                              1)),
             Words{"numerics"});
   EXPECT_FALSE(std::filesystem::exists(trained));
 }
@@ -253,6 +281,16 @@ TEST(ToolModel, TheTrainingFormOfDlrmUpdatesRowsOfItsTables) {
     const Json object =
         heddle_json({"train", net, "--steps", "12", "--batch", "8", "--data", "synthetic", "--samples", "16", "--seed", "1"});
     EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << optimizer;
+  }
+}
+
+TEST(ToolModel, LargeTrainingFormsTakeSteps) {
+  for (const char* recipe : {"encoder", "inception_v3"}) {
+    const TemporaryFolder folder;
+    const std::string net = (folder / "net.heddle").string();
+    heddle_json({"model", recipe, "--train", "--learning-rate", "0.001", "-o", net});
+    const Json object = heddle_json({"train", net, "--steps", "2", "--batch", "2", "--data", "synthetic", "--samples", "2"});
+    EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << recipe;
   }
 }
 

@@ -88,6 +88,12 @@ int64_t parameter_count(const Net& net) {
     for (const Attribute& attribute : node.attributes)
       if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) count += parameter_count(**subnet);
   }
+  const bool learns = std::any_of(net.variables.begin(), net.variables.end(), [](const Variable& v) { return v.trainable; });
+  for (const Variable& variable : net.variables) {
+    const std::optional<Shape> shape = variable.type.fixed_shape();
+    const bool counts = shape && shape->rank() > 0 && is_floating(variable.type.dtype) && !excluded[variable.first.index];
+    if (counts && variable.trainable == learns) count += shape->element_count();
+  }
   for (size_t i = 0; i < net.values.size(); ++i) {
     const Value& value = net.values[i];
     const Blob* content = value.kind == Value::Kind::constant ? value.content.blob.get() : nullptr;

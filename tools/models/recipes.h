@@ -50,8 +50,9 @@ Result<Net> build(const std::string& name, const RecipeOptions& options);
 // file_unwritable.
 Status write_weights(const Net& net, const std::filesystem::path& file);
 
-// What is called the parameters of a net: elements of all floating-point constants that are no scalars, subnets' among them, whatever they
-// are called. Running statistics of BatchNormalization and the factors of Resize are none.
+// What is called the parameters of a net: elements of all floating-point constants and variables that are no scalars, subnets' among them,
+// whatever they are called. Running statistics of BatchNormalization and the factors of Resize are none, nor are, where some variables are
+// trainable, those that are not: they are an optimizer's.
 int64_t parameter_count(const Net& net);
 
 }  // namespace heddle::models

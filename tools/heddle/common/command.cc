@@ -137,14 +137,22 @@ Result<Runtime> make_runtime(const CommonOptions& common) {
   return Runtime::create(runtime_options(common));
 }
 
-CLI::Validator whole_number() {
-  const auto check = [](const std::string& text) -> std::string {
+CLI::Validator whole_number(uint64_t most) {
+  const auto check = [=](const std::string& text) -> std::string {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size()) return {};
-    return fmt::format("{} is no whole number from 0 to {}", quoted(text), UINT64_MAX);
+    if (error == std::errc() && end == text.data() + text.size() && value <= most) return {};
+    return fmt::format("{} is no whole number from 0 to {}", quoted(text), most);
   };
   return CLI::Validator(check, "", "whole number");
+}
+
+CLI::Validator any_number() {
+  const auto check = [](const std::string& text) -> std::string {
+    double value = 0;
+    return parse_float(text, &value) ? std::string() : fmt::format("{} is no number", quoted(text));
+  };
+  return CLI::Validator(check, "", "number");
 }
 
 CLI::Validator number_from(double least, double most) {

@@ -89,8 +89,11 @@ class Report {
 Result<Runtime> make_runtime(const CommonOptions& common);
 RuntimeOptions runtime_options(const CommonOptions& common);
 
-// For options: a whole number of 64 bits without a sign, as seeds are. (CLI11 alone wraps -1 and stops at the largest.)
-CLI::Validator whole_number();
+// For options: a whole number without a sign, of 64 bits as seeds are unless `most` is less. (CLI11 alone wraps -1 and stops at the
+// largest.)
+CLI::Validator whole_number(uint64_t most = UINT64_MAX);
+// For options: what parse_float reads. (For CLI11 nothing at all is 0.)
+CLI::Validator any_number();
 // For options: a number from `least` to `most`; nan is none.
 CLI::Validator number_from(double least, double most);
 

@@ -15,7 +15,8 @@ struct CommitOption {
         ->check(CLI::IsMember({"late", "early"}))
         ->capture_default_str();
   }
-  void apply(SessionOptions& options) const { options.commit_late = mode == "late"; }
+  bool is_late() const { return mode == "late"; }
+  void apply(SessionOptions& options) const { options.commit_late = is_late(); }
 };
 
 }  // namespace heddle::tool

@@ -23,14 +23,15 @@ void TrainingFlags::declare(CLI::App& app) {
   option("--optimizer", optimizer, names, "NAME")->capture_default_str();
   option("--set", settings, "of the optimizer: momentum=0.9, weight_decay=0.0001, ...", "NAME=NUMBER");
   option("--dense", dense, "a table whose gradient is to have its whole shape", "NAME");
-  option("--learning-rate", rate, "which the schedule starts from", "R")->capture_default_str();
+  option("--learning-rate", rate, "which the schedule starts from", "R")->capture_default_str()->check(any_number());
   option("--schedule", schedule, "constant, step(every, gamma), exponential(gamma), polynomial(steps, power, end), cosine(steps, end)",
          "RULE")
       ->capture_default_str();
-  option("--warm-up", warm_up, "steps in which the rate rises", "N");
-  option("--clip-value", clip_value, "gradients are held to [-X, X]", "X");
-  option("--clip-norm", clip_norm, "gradients together are held to that norm", "X");
-  option("--average", average, "keeps averages of the weights: decay * average + (1 - decay) * weight after each step", "DECAY");
+  option("--warm-up", warm_up, "steps in which the rate rises", "N")->check(whole_number(INT64_MAX));
+  option("--clip-value", clip_value, "gradients are held to [-X, X]", "X")->check(any_number());
+  option("--clip-norm", clip_norm, "gradients together are held to that norm", "X")->check(any_number());
+  option("--average", average, "keeps averages of the weights: decay * average + (1 - decay) * weight after each step", "DECAY")
+      ->check(any_number());
 }
 
 Status TrainingFlags::check_not_given(const std::string& why) const {

@@ -208,9 +208,8 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
       continue;
     }
     HEDDLE_TRY(const Shape shape, shape_of(input, request, symbols));
-    // 64 GiB: a slip in --shape ends in an error and not in a killed process.
     int64_t bytes = 0;
-    if (!checked_byte_size(input.dtype, shape, &bytes) || bytes > (int64_t{1} << 36))
+    if (!checked_byte_size(input.dtype, shape, &bytes) || bytes > most_random_bytes)
       return Status(Code::limit_exceeded,
                     fmt::format("random content for input {} of shape {} is too large", quoted(input.name), shape.text()),
                     "give a smaller --shape");

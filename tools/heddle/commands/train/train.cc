@@ -19,6 +19,8 @@
 #include "common/training_options.h"
 #include "common/written_net.h"
 #include "heddle/training.h"
+#include "load/save.h"
+#include "tensors/compare.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
 
@@ -52,7 +54,7 @@ Status check_not_there(const TrainArguments& o) {
 }
 
 bool is_finite(const TensorView& view) {
-  if (view.dtype != DType::f32 && view.dtype != DType::f64) return true;
+  if (!is_float(view.dtype)) return true;
   for (int64_t i = 0; i < view.shape.element_count(); ++i)
     if (!std::isfinite(element(view, i))) return false;
   return true;
@@ -64,14 +66,17 @@ class Trainer {
   Trainer(const TrainArguments& options, Report& report) : o_(options), report_(report) {}
   Status open();
   Status read_data();
+  Status open_log();
   Status run();
+  bool has_learned() const { return !losses_.empty(); }
   // What was learned, and the picture. Errors also: numerics, naming a variable that is not finite.
   Status save();
   void describe();
 
  private:
   bool has_net(const std::string& name) const;
-  Status check_files();
+  Status check_files() const;
+  Status check_loss() const;
   Status save_nets_with_variables();
   Status step(int64_t i);
   Status evaluate(int64_t step);
@@ -131,11 +136,11 @@ Status Trainer::open() {
     HEDDLE_TRY(test_, all.net(o_.test));
   }
   outputs_ = session_->outputs();
-  return {};
+  return check_loss();
 }
 
 // Names every file that is read and written, before the first is.
-Status Trainer::check_files() {
+Status Trainer::check_files() const {
   FileRoles roles;
   for (const std::string& file : nets_->files()) roles.reads(file);
   for (const auto* const specs : {&o_.data, &o_.test_data})
@@ -144,9 +149,21 @@ Status Trainer::check_files() {
   if (!o_.curve.empty()) HEDDLE_CHECK(roles.writes("--curve", o_.curve));
   if (!o_.output.empty()) HEDDLE_CHECK(writes_net(roles, o_.output));
   // Whether they can be written at all is better known before than after.
-  for (const std::string& file : {o_.curve, o_.output})
+  std::vector<std::filesystem::path> files = {o_.curve, o_.output};
+  if (!o_.output.empty()) files.push_back(weights_path(o_.output));
+  for (const std::filesystem::path& file : files)
     if (!file.empty()) HEDDLE_CHECK(FileReplacement::create(file).status());
   return {};
+}
+
+// As far as the net says it: that it is one number a run may show alone.
+Status Trainer::check_loss() const {
+  const auto found = std::find_if(outputs_.begin(), outputs_.end(), [&](const PortInfo& port) { return port.name == o_.loss; });
+  bool is_one = found != outputs_.end();
+  for (int d = 0; is_one && d < found->shape.rank(); ++d) is_one = found->shape[d] == 1 || found->shape[d] < 0;
+  if (is_one) return {};
+  return {Code::unknown_name, fmt::format("the net has no output {} that is one number", quoted(o_.loss)),
+          "name its loss with --loss NAME"};
 }
 
 Status Trainer::read_data() {
@@ -159,7 +176,14 @@ Status Trainer::read_data() {
   if (!test_)
     return {Code::unknown_name, fmt::format("--test-data: there is no net {}", quoted(o_.test)), "name a net of the file with --test NAME"};
   HEDDLE_TRY(test_data_, TrainingData::read("--test-data", o_.test_data, test_->inputs(), o_.samples, o_.seed + 1, limits_));
+  if (test_data_->samples() == 0) return {Code::invalid_argument, "--test-data: there are no samples", "give some, or leave it out"};
   return {};
+}
+
+Status Trainer::open_log() {
+  if (o_.log.empty()) return {};
+  log_.open(o_.log, std::ios::trunc);
+  return log_ ? Status() : Status(Code::file_unwritable, fmt::format("could not open {}", quoted(o_.log)), "look at the folder");
 }
 
 std::optional<double> Trainer::output(const std::string& name) const {
@@ -228,18 +252,15 @@ Status Trainer::evaluate(int64_t step) {
     text += fmt::format(", test {} {:.4g}", printable(name), value);
     if (name == "loss") test_losses_.push_back({step, value});
   }
-  report_.say(fmt::format("step {}: loss {:.4g}{}", step, losses_.empty() ? NAN : losses_.back().loss, text));
+  report_.say(fmt::format("step {}: loss {:.4g}{}", step, losses_.back().loss, text));
   return log(line);
 }
 
 Status Trainer::run() {
-  if (!o_.log.empty()) {
-    log_.open(o_.log, std::ios::trunc);
-    if (!log_) return {Code::file_unwritable, fmt::format("could not open {}", quoted(o_.log)), "look at the folder"};
-  }
   report_.step("compiling");
   HEDDLE_TRY(context_, session_->prepare_on(memory_, data_->batch(0, o_.batch, o_.seed)));
-  interruptible_.emplace(&*context_);
+  // With early updates a step that ends half-way leaves variables that are of no use: a signal is heard between steps alone.
+  interruptible_.emplace(o_.commit.is_late() ? &*context_ : nullptr);
   const int64_t between = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, o_.steps / 10);
   for (int64_t i = 0; i < o_.steps; ++i) {
     HEDDLE_CHECK(interruption());
@@ -248,7 +269,7 @@ Status Trainer::run() {
     if (test_data_)
       HEDDLE_CHECK(evaluate(i + 1));
     else
-      report_.say(fmt::format("step {}: loss {:.4g}", i + 1, losses_.empty() ? NAN : losses_.back().loss));
+      report_.say(fmt::format("step {}: loss {:.4g}", i + 1, losses_.back().loss));
   }
   return {};
 }
@@ -290,10 +311,11 @@ Status train(const TrainArguments& o, Report& report) {
   Trainer trainer(o, report);
   HEDDLE_CHECK(trainer.open());
   HEDDLE_CHECK(trainer.read_data());
+  HEDDLE_CHECK(trainer.open_log());
   Status status = trainer.run();
   trainer.describe();
   // What was learned until then is worth keeping, unless it is no number.
-  if (status.code() == Code::numerics) return status;
+  if (!status.ok() && (status.code() == Code::numerics || !trainer.has_learned())) return status;
   const Status saved = trainer.save();
   if (!status.ok() && !saved.ok()) report.diagnose(saved.diagnostic());
   return status.ok() ? saved : status;
@@ -305,14 +327,26 @@ Run declare_train(CLI::App& app) {
   app.add_option("--net", o->net, "which net of the file learns: the only one, or \"train\"")->type_name("NAME");
   app.add_option("--test", o->test, "the net that it is tested with")->type_name("NAME")->capture_default_str();
   app.add_option("--loss", o->loss, "the value that is to become small")->type_name("NAME")->capture_default_str();
-  app.add_option("--steps", o->steps, "how often the variables are updated")->required()->check(CLI::PositiveNumber);
-  app.add_option("--batch", o->batch, "samples of a step: the symbol N")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--steps", o->steps, "how often the variables are updated")
+      ->required()
+      ->check(CLI::PositiveNumber)
+      ->check(whole_number(INT64_MAX));
+  app.add_option("--batch", o->batch, "samples of a step: the symbol N")
+      ->check(CLI::PositiveNumber)
+      ->check(whole_number(INT64_MAX))
+      ->capture_default_str();
   app.add_option("--data", o->data, "an array for each input, samples along its first axis; or \"synthetic\"")
       ->required()
       ->type_name("NAME=FILE");
-  app.add_option("--samples", o->samples, "of synthetic data")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--samples", o->samples, "of synthetic data")
+      ->check(CLI::PositiveNumber)
+      ->check(whole_number(INT64_MAX))
+      ->capture_default_str();
   app.add_option("--test-data", o->test_data, "the same for the test net")->type_name("NAME=FILE");
-  app.add_option("--eval-every", o->eval_every, "steps between tests; else ten times")->type_name("N")->check(CLI::PositiveNumber);
+  app.add_option("--eval-every", o->eval_every, "steps between tests; else ten times")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->check(whole_number(INT64_MAX));
   app.add_option("--seed", o->seed, "of the order of samples, random operators and first contents")->check(whole_number());
   app.add_option("--log", o->log, "a line of JSON for each step")->type_name("FILE.jsonl");
   app.add_option("--curve", o->curve, "the losses as a picture")->type_name("FILE.svg");
@@ -331,10 +365,11 @@ Run declare_train(CLI::App& app) {
 
 }  // namespace
 
-const Command train_command = {"train",
-                               "a net learns from data",
-                               "heddle train lenet.heddle --steps 1000 --data image=images.npy --data labels=labels.npy -o trained.heddle",
-                               declare_train,
-                               {{"train", {"train"}}}};
+const Command train_command = {
+    "train",
+    "a net learns from data",
+    "heddle train learning.heddle --steps 1000 --data image=images.npy --data labels=labels.npy -o trained.heddle",
+    declare_train,
+    {{"train", {"train"}}}};
 
 }  // namespace heddle::tool

@@ -86,6 +86,11 @@ Result<TrainingData> TrainingData::read(const std::string& option, const std::ve
         if (shape[d] < 0)
           return Status(Code::unbound_symbol, fmt::format("{} synthetic: input {} has no fixed samples", option, quoted(port.name)),
                         "give files");
+      int64_t bytes = 0;
+      if (!checked_byte_size(port.dtype, shape, &bytes) || bytes > most_random_bytes)
+        return Status(Code::limit_exceeded,
+                      fmt::format("{} synthetic: {} samples of input {} are too large", option, samples, quoted(port.name)),
+                      "give fewer --samples");
       // Of integers that nothing bounds, classes: every net has two of them.
       array = random_blob(port.dtype, shape, seed + data.arrays_.size(), port.index_bound > 0 ? port.index_bound : 2);
     } else {
