@@ -20,8 +20,9 @@ constexpr double plain_flops = 4096;    // up to here loops are faster than a ca
 constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 constexpr uint64_t alignment = 64;
 constexpr int64_t few_columns = 16;
-// oneDNN reads an operand of which a tile is a part element by element along its longest stride, and strides of whole pages meet in the
-// cache. It is copied first where it is used so often, is no larger than that, and its rows are so far apart.
+// A transposed a, and a b whose rows are `far_apart` floats apart or more (4 KiB: they meet in the same lines of the cache), are copied
+// into scratch where each element is used `least_uses_of_copy` times and the tile's part is no larger than that. oneDNN reads a transposed
+// b as fast as a copy of it.
 constexpr int64_t least_uses_of_copy = 64, far_apart = 1024;
 constexpr double most_bytes_copied = 8.0 * 1024 * 1024;
 

@@ -1,4 +1,5 @@
-// The f32 kernel behind MatMul and Gemm: oneDNN matrix products in tiles, fused stages, prepacked constants.
+// The f32 kernel behind MatMul and Gemm: oneDNN matrix products in tiles, fused stages, prepacked constants, and copies of operands whose
+// layout oneDNN is slow at.
 //
 // Products of a few thousand operations are plain loops: oneDNN's call and its allocations would cost more than they do.
 #pragma once

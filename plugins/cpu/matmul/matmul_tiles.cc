@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t column_unit = 16;      // oneDNN's kernels work on groups of 16 columns
 constexpr double flops_per_byte = 10.0;  // reading b takes as long as so many operations on each byte
 
-// Whether rows lie across.
+// Whether the matrix is transposed: its rows are one element apart.
 bool turns(const MatrixStrides& strides) {
   return strides.row == 1 && strides.column > 1;
 }
@@ -23,7 +23,7 @@ std::vector<MatMulTile> divide_one_image(const MatMulProblem& problem, int64_t f
   std::vector<MatMulTile> tiles;
   const MatMulTile whole = {first_image, 1, 0, problem.rows, 0, problem.columns};
   const int64_t column_units = (problem.columns + column_unit - 1) / column_unit;
-  // What a tile of rows reads again is b, and a tile of columns a: the smaller one, rather than what lies across.
+  // Tiles of rows read b again, and tiles of columns a: the smaller one is to be it, and rather what is not transposed.
   const bool a_is_smaller = turns(problem.b) ? problem.rows <= problem.columns : 2 * problem.rows <= problem.columns;
   const int64_t least_rows = turns(problem.a) ? 16 : 64;
   const bool by_columns = column_units >= 2 * blocks && (constant_b || a_is_smaller || problem.rows < least_rows * blocks);

@@ -2,10 +2,10 @@
 // names stay as they are, and so do their states. Gradients of one row are added first, in the order of their indices. Those of lookups in
 // bags are the rows of their bags, times a weight: given with the bags they need not be written out for each lookup (heddle::BagRows).
 //
-// A tile owns the rows that hash to it, and looks at all indices for them: rows that are named often lie together in most tables. So each
-// row is updated by one tile, and the result does not depend on the number of threads.
+// A tile owns the rows that hash to it, and looks at all indices for them: with ranges of rows one tile would get most of the work, as rows
+// that are named often lie together in most tables. So each row is updated by one tile, and the result does not depend on the number of
+// threads.
 #include <algorithm>
-#include <cstring>
 
 #include "families.h"
 #include "shared/dims.h"
@@ -196,6 +196,7 @@ class RowsUpdate : RowsPorts<schema> {
       return rule_.rows_loop(T())(rows, numbers);
     }
     for (int64_t i = 0; i < stretch.count; ++i) {
+      if (i < next.count) prefetch_row<true>(rows.w + next.rows[i] * length_, length_ * static_cast<int64_t>(sizeof(T)));
       T* const w = rows.w + stretch.rows[i] * length_;
       T& mean = static_cast<T*>(context.outputs[1]->data)[stretch.rows[i]];
       const auto here = length_ > 0 ? squares(w, stretch.gradients[i], length_, numbers.decay) / static_cast<double>(length_) : 0;

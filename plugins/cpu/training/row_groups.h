@@ -1,4 +1,4 @@
-// Which gradients belong to which row of a table: positions of one row, in the order in which its index occurs. In memory that was planned;
+// Which positions of indices name the same row of a table, in their order. In memory that was planned;
 // a hash table that is no larger than what it is given needs.
 #pragma once
 
@@ -47,8 +47,8 @@ class RowGroups {
     }
     return poll.status();
   }
-  // Rows that are used, in the order in which they first are, and the positions of one. They are read in the order of positions: what is
-  // looked for in the table of slots is only which of them are of one row.
+  // Rows that are used, in the order in which they first are, and the positions of one. The hash table only joins positions of one row:
+  // groups are read in the order of positions.
   int64_t count() const { return count_; }
   int64_t row(int64_t group) const { return row_at(used_[group]); }
   int32_t first(int64_t group) const { return used_[group]; }

@@ -154,7 +154,8 @@ void add_scatter_rows(Builder& plugin) {
   plugin.add(
       Op("ScatterWeightedSum", "heddle")
           .doc("Each row of w that indices name becomes w_weight times itself and, for each pair behind indices, its row of values times "
-               "their weight. A row that is named again becomes it again: w_weight counts once for each time")
+               "their weight. A row that is named several times is changed once for each index, in their order: w_weight scales it each "
+               "time")
           .in("w", floats)
           .in("w_weight", floats)
           .in("indices", index_dtypes, nullptr)
