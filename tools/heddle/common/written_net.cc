@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "load/save.h"
 #include "models/recipes.h"
@@ -21,6 +22,12 @@ void report_net(const Net& net, const std::string& file, Report& report) {
 Status writes_net(FileRoles& roles, const std::string& output) {
   HEDDLE_CHECK(roles.writes("the net", output));
   return roles.writes("the weights of the net", weights_path(output));
+}
+
+Status check_net_writable(const std::string& output) {
+  for (const std::filesystem::path& file : {std::filesystem::path(output), weights_path(output)})
+    HEDDLE_CHECK(FileReplacement::create(file).status());
+  return {};
 }
 
 }  // namespace heddle::tool

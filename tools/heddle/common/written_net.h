@@ -14,5 +14,7 @@ void report_net(const Net& net, const std::string& file, Report& report);
 
 // The net `output` and the weights beside it are written: an error when the command reads one of them.
 Status writes_net(FileRoles& roles, const std::string& output);
+// Whether both can be written at all, before the work whose result they are. Errors: those of FileReplacement::create.
+Status check_net_writable(const std::string& output);
 
 }  // namespace heddle::tool

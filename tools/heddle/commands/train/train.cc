@@ -19,7 +19,6 @@
 #include "common/training_options.h"
 #include "common/written_net.h"
 #include "heddle/training.h"
-#include "load/save.h"
 #include "tensors/compare.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
@@ -149,11 +148,8 @@ Status Trainer::check_files() const {
   if (!o_.curve.empty()) HEDDLE_CHECK(roles.writes("--curve", o_.curve));
   if (!o_.output.empty()) HEDDLE_CHECK(writes_net(roles, o_.output));
   // Whether they can be written at all is better known before than after.
-  std::vector<std::filesystem::path> files = {o_.curve, o_.output};
-  if (!o_.output.empty()) files.push_back(weights_path(o_.output));
-  for (const std::filesystem::path& file : files)
-    if (!file.empty()) HEDDLE_CHECK(FileReplacement::create(file).status());
-  return {};
+  if (!o_.curve.empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
+  return o_.output.empty() ? Status() : check_net_writable(o_.output);
 }
 
 // As far as the net says it: that it is one number a run may show alone.
