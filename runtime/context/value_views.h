@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "compile/plan.h"
-#include "heddle/status.h"
 #include "context/context_memory.h"
+#include "heddle/status.h"
 #include "state/variables.h"
 
 namespace heddle {

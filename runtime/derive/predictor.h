@@ -1,8 +1,8 @@
 // predictor: Net -> Net. The part of a net that makes some values of others, as it is used once training is over.
 //
 // Of the operators that the outputs need, in subnets too, without gradients and updates: Dropout gives what it is given, BatchNormalization
-// normalises by the running statistics, StopGradient and ZeroGradient go, and what operators with subnets give to gradients alone is not wanted of them.
-// Variables stay, with the content that they have.
+// normalises by the running statistics, StopGradient and ZeroGradient go, and what operators with subnets give to gradients alone is not
+// wanted of them. Variables stay, with the content that they have.
 #pragma once
 
 #include "heddle/derivation.h"

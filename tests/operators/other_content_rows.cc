@@ -230,8 +230,9 @@ void add_updates_by_rows(std::vector<Row>& rows) {
   }
   const std::vector<Tensor> contents = {ints({1, 1, 1}), ints({-4, 3, -1}), ints({0, 4, 0}), ints({0, 1, -5}), ints({most, least, 0})};
   for (const bool weighted : {false, true}) {
-    OperatorCall call = weighted ? call_of("ScatterWeightedSum", {counted({4, 3}), scalar(0.5f), ints({2, 0, 2}), counted({3, 3}), scalar(2)})
-                                 : call_of("ScatterAssign", {counted({4, 3}), ints({2, 0, 2}), counted({3, 3})});
+    OperatorCall call = weighted
+                            ? call_of("ScatterWeightedSum", {counted({4, 3}), scalar(0.5f), ints({2, 0, 2}), counted({3, 3}), scalar(2)})
+                            : call_of("ScatterAssign", {counted({4, 3}), ints({2, 0, 2}), counted({3, 3})});
     call.domain = "heddle";
     rows.push_back({call.type, "indices", call, contents});
   }
