@@ -20,7 +20,7 @@ const std::vector<Optimizer>& optimizers() {
       {"sgd", "SgdUpdate", "SgdUpdateRows", {}, false, decay, {}, true},
       {"momentum", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {}},
       {"nesterov", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {{"nesterov", int64_t{1}}}},
-      {"adagrad", "AdagradUpdate", "AdagradUpdateRows", {"squares"}, false, {"epsilon", "weight_decay", "rowwise"}, {}, false, true},
+      {"adagrad", "AdagradUpdate", "AdagradUpdateRows", {"squares"}, false, {"epsilon", "weight_decay", "rowwise"}, {}},
       {"rmsprop", "RmsPropUpdate", "", {"squares"}, false, {"alpha", "epsilon", "weight_decay"}, {}},
       {"adam", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {}},
       {"adamw", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {{"decoupled_weight_decay", int64_t{1}}}},

@@ -20,10 +20,9 @@ struct Optimizer {
   const char* rows_type;              // indices and values in the place of the gradient, then perhaps bags and weights; "": has none
   std::vector<const char*> state;     // suffixes of the names of its variables
   bool counts_steps;                  // an input behind the rate is the number of this step, from 1 on
-  std::vector<std::string> settings;  // attributes that may be given
+  std::vector<std::string> settings;  // attributes that may be given; rowwise=1: `rows_type` has one number of state for each row
   std::vector<Attribute> always;      // attributes that it has
   bool decays_apart = false;          // `type` has no weight_decay: it is added to the gradient before
-  bool has_rowwise = false;           // setting rowwise=1: `rows_type` has one number of state for each row
 };
 // All of them: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw.
 const std::vector<Optimizer>& optimizers();
