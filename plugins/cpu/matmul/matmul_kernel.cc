@@ -74,8 +74,8 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   }
   stage_offset_ = 0;
   for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->scratch_bytes());
-  stage_offset_ = (stage_offset_ + alignment - 1) / alignment * alignment;
   const auto aligned = [](uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
+  stage_offset_ = aligned(stage_offset_);
   a_copies_.at = aligned(stage_offset_ + epilogue_scratch_bytes(epilogue_));
   b_copies_.at = aligned(a_copies_.at + a_copies_.bytes);
   context.set_scratch(0, b_copies_.at + b_copies_.bytes);
@@ -105,7 +105,7 @@ void MatMulDriver::choose_copies() {
   a_copies_ = b_copies_ = {};
   if (!problem_.batch.empty()) return;
   const int64_t depth = problem_.depth;
-  bool copies_a = problem_.a.row == 1 && problem_.a.column > 1;
+  bool copies_a = problem_.a.is_transposed();
   bool copies_b = !constant_b_ && problem_.b.column == 1 && problem_.b.row >= far_apart;
   for (const auto& primitive : primitives_) {
     const MatMulPrimitive::Extents& tile = primitive->extents();

@@ -14,18 +14,13 @@ namespace {
 constexpr int64_t column_unit = 16;      // oneDNN's kernels work on groups of 16 columns
 constexpr double flops_per_byte = 10.0;  // reading b takes as long as so many operations on each byte
 
-// Whether the matrix is transposed: its rows are one element apart.
-bool turns(const MatrixStrides& strides) {
-  return strides.row == 1 && strides.column > 1;
-}
-
 std::vector<MatMulTile> divide_one_image(const MatMulProblem& problem, int64_t first_image, int64_t blocks, bool constant_b) {
   std::vector<MatMulTile> tiles;
   const MatMulTile whole = {first_image, 1, 0, problem.rows, 0, problem.columns};
   const int64_t column_units = (problem.columns + column_unit - 1) / column_unit;
   // Tiles of rows read b again, and tiles of columns a: the smaller one is to be it, and rather what is not transposed.
-  const bool a_is_smaller = turns(problem.b) ? problem.rows <= problem.columns : 2 * problem.rows <= problem.columns;
-  const int64_t least_rows = turns(problem.a) ? 16 : 64;
+  const bool a_is_smaller = problem.b.is_transposed() ? problem.rows <= problem.columns : 2 * problem.rows <= problem.columns;
+  const int64_t least_rows = problem.a.is_transposed() ? 16 : 64;
   const bool by_columns = column_units >= 2 * blocks && (constant_b || a_is_smaller || problem.rows < least_rows * blocks);
   const bool by_rows = !by_columns && problem.rows >= 16 * blocks;
   if (!by_columns && !by_rows) return {whole};

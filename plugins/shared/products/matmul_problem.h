@@ -12,6 +12,8 @@ namespace heddle::operators {
 struct MatrixStrides {
   int64_t row = 0, column = 1;
   std::vector<int64_t> batch;
+
+  bool is_transposed() const { return row == 1 && column > 1; }  // its rows are one element apart
 };
 
 struct MatMulProblem {
