@@ -1,5 +1,5 @@
-// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for sm_90, which nothing was run on yet, or the architecture
-// that HEDDLE_TEST_ARCHITECTURE names (tools/soak.sh --architectures), with nothing but the library (no driver, no device).
+// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for sm_90, or the architecture that HEDDLE_TEST_ARCHITECTURE
+// names (tools/soak.sh --architectures), with nothing but the library (no driver, no device).
 //
 //   std::string why;
 //   const Nvrtc* const compiler = Nvrtc::open(&why);
@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "ptx_check.h"
+
 namespace heddle::cuda {
 
 class Nvrtc {
@@ -25,7 +27,8 @@ class Nvrtc {
     return problem.empty() ? &library : nullptr;
   }
 
-  // Empty, or the compiler's log, its warnings too. `contract`: products and sums round once. `code`: where it is to go, if anywhere.
+  // Empty, or the compiler's log, its warnings too, or what ptx_check.h finds. `contract`: products and sums round once. `code`: where it
+  // is to go, if anywhere.
   std::string compile(const std::string& text, bool contract = false, std::string* code = nullptr) const {
     Program program = nullptr;
     if (const int failed = create_(&program, text.c_str(), "text.cu", 0, nullptr, nullptr); failed != 0) return error_(failed);
@@ -39,6 +42,7 @@ class Nvrtc {
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
     if (failed != 0) log = std::string(error_(failed)) + "\n" + log;
     if (failed == 0 && code) *code = text_of(program, code_size_, code_);
+    if (failed == 0) log += narrowed_choices(text_of(program, ptx_size_, ptx_));
     destroy_(&program);
     return log;
   }
@@ -64,7 +68,8 @@ class Nvrtc {
     return find(handle, "nvrtcCreateProgram", &create_) && find(handle, "nvrtcCompileProgram", &compile_) &&
            find(handle, "nvrtcDestroyProgram", &destroy_) && find(handle, "nvrtcGetProgramLogSize", &log_size_) &&
            find(handle, "nvrtcGetProgramLog", &log_) && find(handle, "nvrtcGetCUBINSize", &code_size_) &&
-           find(handle, "nvrtcGetCUBIN", &code_) && find(handle, "nvrtcGetErrorString", &error_);
+           find(handle, "nvrtcGetCUBIN", &code_) && find(handle, "nvrtcGetPTXSize", &ptx_size_) && find(handle, "nvrtcGetPTX", &ptx_) &&
+           find(handle, "nvrtcGetErrorString", &error_);
   }
   static std::string text_of(Program program, int (*size_of)(Program, size_t*), int (*get)(Program, char*)) {
     size_t size = 0;
@@ -82,6 +87,8 @@ class Nvrtc {
   int (*log_)(Program, char*) = nullptr;
   int (*code_size_)(Program, size_t*) = nullptr;
   int (*code_)(Program, char*) = nullptr;
+  int (*ptx_size_)(Program, size_t*) = nullptr;
+  int (*ptx_)(Program, char*) = nullptr;
   const char* (*error_)(int) = nullptr;
 };
 

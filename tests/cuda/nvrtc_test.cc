@@ -1,4 +1,5 @@
 // Every source of the generators compiles with NVIDIA's own compiler, without a warning.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "generate/channel_launches.h"
@@ -56,6 +57,27 @@ void compiles(std::vector<GridCase> cases, size_t per_program = 12) {
     }
     EXPECT_EQ(compiler->compile(text, true), "") << called;
   }
+}
+
+TEST(Nvrtc, ChoicesThatTheAssemblerGetsWrongAreFound) {
+  std::string why;
+  const Nvrtc* const compiler = Nvrtc::open(&why);
+  if (!compiler) GTEST_SKIP() << why;
+  const auto sums_up_to = [](const std::string& end) {
+    return "extern \"C\" __global__ void sums(unsigned* y, const unsigned* x, long long folded, long long part, unsigned rows) {\n"
+           "  const unsigned end = " +
+           end +
+           ";\n"
+           "  for (unsigned row = blockIdx.x; row < rows; row += gridDim.x) {\n"
+           "    unsigned sum = 0;\n"
+           "    for (unsigned i = threadIdx.x; i < end; i += 32) sum += x[row + i];\n"
+           "    y[row + threadIdx.x] = sum;\n"
+           "  }\n"
+           "}\n";
+  };
+  EXPECT_THAT(compiler->compile(sums_up_to("(unsigned)folded < (unsigned)part ? (unsigned)folded : (unsigned)part")),
+              ::testing::HasSubstr("sums:\tcvt.u32.u64"));
+  EXPECT_EQ(compiler->compile(sums_up_to("min((unsigned)folded, (unsigned)part)")), "");
 }
 
 TEST(Nvrtc, TakesReductions) {

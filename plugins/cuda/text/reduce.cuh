@@ -18,6 +18,14 @@ HEDDLE_INLINE void reduced_to(const P& p, typename F::Index output, typename F::
     F::store(p, output, F::LINEAR ? output : offset_of<F::KEPT>(output, p.kept_extents, p.kept_places), a);
 }
 
+// The minimum is of values of Index: a choice between parameters of 64 bits, narrowed behind it, is compiled by ptxas 13.0 into a move of
+// its lower 16 bits alone. (tests/cuda/nvrtc_check.h looks for such a choice in every source.)
+template <class Index>
+HEDDLE_INLINE Index end_of_part(i64 folded, Index first, i64 part) {
+  const Index left = (Index)folded - first, most = (Index)part;
+  return first + (left < most ? left : most);
+}
+
 template <class F, class P>
 HEDDLE_INLINE void reduce_rows(const P& p) {
   typedef typename F::Index Index;
@@ -33,7 +41,7 @@ HEDDLE_INLINE void reduce_rows(const P& p) {
     for (int e = 0; e < W; ++e) a[e] = F::start();
     if (unit < units) {
       const Index from = offset_of<F::KEPT>(output, p.kept_extents, p.kept_strides), first = part * (Index)p.part;
-      const Index last = (Index)p.folded - first < (Index)p.part ? (Index)p.folded : first + (Index)p.part;
+      const Index last = end_of_part<Index>(p.folded, first, p.part);
       const typename F::Shift shift = F::shift(p, output);
 #pragma unroll 4
       for (Index i = first + lane * W; i < last; i += LANES * W) {
@@ -68,7 +76,7 @@ HEDDLE_INLINE void reduce_columns(const P& p) {
     for (int e = 0; e < W; ++e) a[e] = F::start();
     if (mine) {
       const Index from = offset_of<F::KEPT>(output, p.kept_extents, p.kept_strides), first = part * (Index)p.part;
-      const Index last = (Index)p.folded - first < (Index)p.part ? (Index)p.folded : first + (Index)p.part;
+      const Index last = end_of_part<Index>(p.folded, first, p.part);
       typename F::Shift shift[W];
       for (int e = 0; e < W; ++e) shift[e] = F::shift(p, output + e);
 #pragma unroll 4
