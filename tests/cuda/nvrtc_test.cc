@@ -269,10 +269,14 @@ TEST(Nvrtc, TakesResizes) {
   std::vector<GridCase> cases;
   const std::vector<float> scales = {1, 1.5f, 1, 2};
   const Tensor given = Blob::copy_of(DType::f32, Shape{4}, scales.data());
+  // Every two of dtype, mode and coordinates together; of f32 all three.
+  int shift = 0;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8,
-                            DType::u16, DType::u32, DType::u64, DType::boolean})
+                            DType::u16, DType::u32, DType::u64, DType::boolean}) {
+    ++shift;
     for (const auto mode : {operators::Interpolation::nearest, operators::Interpolation::linear, operators::Interpolation::cubic})
       for (int coordinates = 0; coordinates < 6; ++coordinates) {
+        if (dtype != DType::f32 && (coordinates + shift + static_cast<int>(mode)) % 3 != 0) continue;
         auto launches = std::make_unique<ResizeLaunches>();
         launches->node.options.interpolation = mode;
         launches->node.options.coordinates = static_cast<operators::Coordinates>(coordinates);
@@ -284,6 +288,7 @@ TEST(Nvrtc, TakesResizes) {
                                    {zeros_of(dtype, Shape{1, 4, 3, 3}), roi, given}, {conformance::zeros(dtype, Shape{1, 6, 3, 6})}));
         cases.back().varies = coordinates == 4;
       }
+  }
   compiles(std::move(cases), 24);
 }
 

@@ -33,7 +33,7 @@ TEST(Lookup, SaysWhatDoesNotFit) {
   expect_lookup_refused("EmbeddingBag", {small_table(), square, index_list({0})}, {}, "expected one dimension beside offsets");
   expect_lookup_refused("EmbeddingBag", {small_table(), square}, {with_end}, "include_last_offset is set, and there are no offsets");
   expect_lookup_refused("EmbeddingBag", {small_table(), indices, index_list({0}), tensor<float>({2}, {1, 2})}, {},
-                        "weights has shape [2], expected that of indices, [4]");
+                        "weights has shape [2], expected [4], that of indices");
   expect_lookup_refused("EmbeddingBag", {small_table(), indices, square}, {}, "offsets has shape [2, 2], expected one dimension");
   expect_lookup_refused("EmbeddingBag", {small_table(), index_list({}), index_list({})}, {with_end}, "offsets is empty");
   expect_lookup_refused("EmbeddingBag", {tensor<float>({}, {1}), indices, index_list({0})}, {}, "the table is a scalar");

@@ -1,6 +1,8 @@
 // heddle train and heddle model --train: nets that learn from arrays, what they leave behind, and what is refused.
 #include <algorithm>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -79,6 +81,16 @@ TEST(ToolTrain, ALossFallsAndIsWrittenDownStepByStep) {
   EXPECT_EQ(lines[19]["learning_rate"], 0.5);
   EXPECT_TRUE(lines[19]["step_ns"].is_number_integer());
   EXPECT_NE(read_text(curve).find("<polyline"), std::string::npos);
+}
+
+TEST(ToolTrain, ACurveOfManyStepsHasTheFirstAndTheLast) {
+  const Samples samples;
+  const std::string curve = samples.file("curve.svg");
+  heddle_json(samples.train({"--curve", curve, "--steps", "9001"}));
+  const std::string svg = read_text(curve);
+  EXPECT_NE(svg.find(">step 1<"), std::string::npos);
+  EXPECT_NE(svg.find(">9001<"), std::string::npos);
+  EXPECT_LT(svg.size(), 60000u);  // every fourth of them
 }
 
 TEST(ToolTrain, WhatWasLearnedIsSavedAndGoesOn) {
@@ -201,6 +213,39 @@ TEST(ToolTrain, AnOutputStaysAsItWasUnlessAStepWasMade) {
   };
   fails({"--log", samples.file("missing/log.jsonl")}, 3);
   fails({"--loss", "logits"}, 2);
+}
+
+TEST(ToolTrain, AnInterruptionSavesWhatWasLearned) {
+  for (const char* const commit : {"late", "early"}) {
+    const Samples samples;
+    const std::string log = samples.file("log.jsonl"), trained = samples.file("trained.heddle");
+    Tool tool(samples.train({"--steps", "1000000000", "--commit", commit, "--log", log, "-o", trained}));
+    tool.interrupt(SIGINT,
+                   [&](const std::string&, pid_t) { return std::filesystem::exists(log) && std::filesystem::file_size(log) > 4000; });
+    const Outcome outcome = tool.run();
+    EXPECT_EQ(outcome.status, 130) << commit << ": " << outcome.err;
+    const std::string loss = samples.file("loss.npy");
+    heddle_json({"run", trained, "--net", "test", "--input", "x=" + samples.file("x.npy"), "--input",
+                 "labels=" + samples.file("labels.npy"), "--output", "loss=" + loss});
+    EXPECT_LT(npy_values(loss)[0], 0.2 * lines_of(log)[0]["loss"].get<double>()) << commit;
+  }
+}
+
+TEST(ToolTrain, IntegersOfEveryWidthAreLabels) {
+  const Samples samples;
+  std::vector<uint64_t> labels = {0, 1, 0, 1, 0, 1, 0, 1};
+  const auto with = [&] {
+    samples.write("u64.npy", "<u8", "(8,)", labels.data(), 8 * sizeof(uint64_t));
+    Words words = samples.train({});
+    std::replace(words.begin(), words.end(), "labels=" + samples.file("labels.npy"), "labels=" + samples.file("u64.npy"));
+    return words;
+  };
+  const Json narrow = heddle_json(samples.train({}));
+  EXPECT_EQ(heddle_json(with())["train"]["last_loss"], narrow["train"]["last_loss"]);
+  labels[3] = uint64_t{1} << 63;
+  const Json refused = heddle_json(with(), 2);
+  EXPECT_EQ(codes(refused), Words{"invalid-argument"});
+  EXPECT_NE(refused.dump().find("element 3 is 9223372036854775808, which no i64 is"), std::string::npos) << refused;
 }
 
 TEST(ToolTrain, VariablesThatAreNoNumbersAreNotSaved) {

@@ -10,6 +10,7 @@
 #include "lookup/bag_loops.h"
 #include "lookup/lookup_cost.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/float_sums.h"
@@ -63,8 +64,7 @@ Status infer_bags(InferContext& context) {
   if (list != BagList::none && indices.rank != 1)
     return invalid("indices has shape " + dims_text(indices) + ", expected one dimension beside " +
                    std::string(context.op().inputs[op.list]->name));
-  if (weighted && !std::equal(indices.begin(), indices.end(), context.dims(op.weights).begin(), context.dims(op.weights).end()))
-    return invalid("weights has shape " + dims_text(context.dims(op.weights)) + ", expected that of indices, " + dims_text(indices));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, op.weights, indices, "that of indices"));
   int64_t bags = indices.rank > 0 ? indices[0] : 0;
   if (has_list) {
     const Dims listed = context.dims(op.list);

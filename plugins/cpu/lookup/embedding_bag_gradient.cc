@@ -7,6 +7,7 @@
 #include "lookup/bag_loops.h"
 #include "lookup/lookup_cost.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -32,8 +33,7 @@ Status infer_bag_rows(InferContext& context) {
   const Dims values = context.dims(0), bags = context.dims(1);
   if (values.rank < 1) return invalid("values is a scalar, expected a row for each bag");
   if (bags.rank != 1) return invalid("bags has shape " + dims_text(bags) + ", expected one dimension");
-  if (context.has_input(2) && !std::equal(bags.begin(), bags.end(), context.dims(2).begin(), context.dims(2).end()))
-    return invalid("weights has shape " + dims_text(context.dims(2)) + ", expected that of bags, " + dims_text(bags));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, 2, bags, "that of bags"));
   std::vector<int64_t> dims = vector_of(values);
   dims[0] = bags[0];
   context.set_dims(0, dims);

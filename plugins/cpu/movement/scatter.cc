@@ -8,6 +8,7 @@
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/input_shapes.h"
 #include "shared/movement/scatter_reduction.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
@@ -135,15 +136,14 @@ Status ScatterElements::run(const RunContext& context, int64_t begin, int64_t en
 Status infer_scatter_nd(InferContext& context) {
   ScatterReduction reduction;
   HEDDLE_PLUGIN_CHECK(parse_reduction(context.attributes, &reduction));
-  const Dims data = context.dims(0), indices = context.dims(1), updates = context.dims(2);
+  const Dims data = context.dims(0), indices = context.dims(1);
   if (data.rank < 1 || indices.rank < 1) return invalid("data and indices need at least one dimension");
   const int64_t depth = indices[-1];
   if (depth < 1 || depth > data.rank)
     return invalid("the last dimension of indices is " + std::to_string(depth) + ", expected 1 to " + std::to_string(data.rank));
   std::vector<int64_t> expected(indices.begin(), indices.end() - 1);
   expected.insert(expected.end(), data.begin() + depth, data.end());
-  if (!std::equal(expected.begin(), expected.end(), updates.begin(), updates.end()))
-    return invalid("updates has shape " + dims_text(updates) + ", expected " + dims_text(dims_of(expected)));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, 2, expected));
   context.set_dims(0, data);
   return {};
 }

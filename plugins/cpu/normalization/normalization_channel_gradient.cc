@@ -9,6 +9,7 @@
 #include "normalization/normalization_gradient_work.h"
 #include "normalization/normalization_shapes.h"
 #include "normalization/normalization_work.h"
+#include "shared/input_shapes.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cost.h"
@@ -179,14 +180,11 @@ class BatchNormalizationGradient {
 
 // Inputs from `first` on have one element for each channel.
 Status check_of_channels(const InferContext& context, uint32_t first) {
-  const Dims dy = context.dims(0), x = context.dims(1);
-  if (!std::equal(dy.begin(), dy.end(), x.begin(), x.end())) return invalid("dY has shape " + dims_text(dy) + ", X " + dims_text(x));
+  const Dims x = context.dims(1);
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, 0, x, "that of X"));
   const int64_t channels = channel_shape(x).channels;
-  for (uint32_t i = first; i < context.input_count(); ++i) {
-    if (!context.has_input(i) || (context.dims(i).rank == 1 && context.dims(i)[0] == channels)) continue;
-    return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(context.dims(i)) + ", expected [" +
-                   std::to_string(channels) + "], the channels of " + dims_text(x));
-  }
+  const std::string whose = "the channels of " + dims_text(x);
+  for (uint32_t i = first; i < context.input_count(); ++i) HEDDLE_PLUGIN_CHECK(expect_shape(context, i, {&channels, 1}, whose.c_str()));
   return {};
 }
 

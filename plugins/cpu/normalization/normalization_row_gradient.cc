@@ -8,6 +8,7 @@
 #include "normalization/normalization_gradient_work.h"
 #include "normalization/normalization_shapes.h"
 #include "normalization/normalization_work.h"
+#include "shared/input_shapes.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cost.h"
@@ -117,11 +118,11 @@ class RowNormalizationGradient {
 };
 
 Status infer_row_normalization_gradient(InferContext& context) {
-  const Dims dy = context.dims(0), x = context.dims(1);
+  const Dims x = context.dims(1);
   RowShape shape;
   HEDDLE_PLUGIN_CHECK(row_shape(x, context.attributes.i("axis"), &shape));
   HEDDLE_PLUGIN_CHECK(check_parameter("scale", context.dims(2), x, shape.columns));
-  if (!std::equal(dy.begin(), dy.end(), x.begin(), x.end())) return invalid("dY has shape " + dims_text(dy) + ", X " + dims_text(x));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, 0, x, "that of X"));
   for (uint32_t i = 3; i < context.input_count(); ++i)
     if (context.has_input(i) && context.input(i).element_count != shape.rows)
       return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(context.dims(i)) + ", expected " +

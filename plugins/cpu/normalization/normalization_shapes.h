@@ -6,6 +6,7 @@
 #include "normalization/normalization_work.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
@@ -56,12 +57,9 @@ inline ChannelShape channel_shape(Dims dims) {
 
 inline Status check_channels(InferContext& context, uint32_t first_parameter, uint32_t parameters) {
   const int64_t channels = channel_shape(context.dims(0)).channels;
-  for (uint32_t i = first_parameter; i < first_parameter + parameters; ++i) {
-    const Dims dims = context.dims(i);
-    if (dims.rank != 1 || dims[0] != channels)
-      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(dims) + ", expected [" +
-                     std::to_string(channels) + "], the channels of " + dims_text(context.dims(0)));
-  }
+  const std::string whose = "the channels of " + dims_text(context.dims(0));
+  for (uint32_t i = first_parameter; i < first_parameter + parameters; ++i)
+    HEDDLE_PLUGIN_CHECK(expect_shape(context, i, {&channels, 1}, whose.c_str()));
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "recurrent/recurrent_gradient.h"
 #include "recurrent/recurrent_tile.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "shared/recurrent/recurrent_shape.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
@@ -22,18 +23,12 @@ Status infer_recurrent(InferContext& context) {
   HEDDLE_PLUGIN_CHECK(read_recurrent_shape(context.attributes, context.dims(port_x), context.dims(port_w), gates, &s));
   const std::vector<int64_t> state =
       s.batch_first ? std::vector<int64_t>{s.batches, s.directions, s.hidden} : std::vector<int64_t>{s.directions, s.batches, s.hidden};
-  const auto expect = [&](uint32_t port, const char* name, const std::vector<int64_t>& dims) -> Status {
-    if (!context.has_input(port)) return {};
-    const Dims given = context.dims(port);
-    if (std::equal(given.begin(), given.end(), dims.begin(), dims.end())) return {};
-    return invalid(std::string(name) + " has shape " + dims_text(given) + ", expected " + dims_text(dims_of(dims)));
-  };
-  HEDDLE_PLUGIN_CHECK(expect(port_r, "R", {s.directions, gates * s.hidden, s.hidden}));
-  HEDDLE_PLUGIN_CHECK(expect(port_b, "B", {s.directions, 2 * gates * s.hidden}));
-  HEDDLE_PLUGIN_CHECK(expect(port_lengths, "sequence_lens", {s.batches}));
-  HEDDLE_PLUGIN_CHECK(expect(port_h, "initial_h", state));
-  HEDDLE_PLUGIN_CHECK(expect(port_c, "initial_c", state));
-  HEDDLE_PLUGIN_CHECK(expect(port_p, "P", {s.directions, 3 * s.hidden}));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, port_r, {s.directions, gates * s.hidden, s.hidden}));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, port_b, {s.directions, 2 * gates * s.hidden}));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, port_lengths, {s.batches}));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, port_h, state));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, port_c, state));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, port_p, {s.directions, 3 * s.hidden}));
   context.set_dims(0, s.batch_first ? std::vector<int64_t>{s.batches, s.times, s.directions, s.hidden}
                                     : std::vector<int64_t>{s.times, s.directions, s.batches, s.hidden});
   context.set_dims(1, state);

@@ -10,6 +10,7 @@
 #include "recurrent/recurrent_gradient_cells.h"
 #include "recurrent/recurrent_tile.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "shared/recurrent/recurrent_shape.h"
 #include "support/cpu_api.h"
 
@@ -24,20 +25,14 @@ Status infer_gradient(InferContext& context) {
       s.batch_first ? std::vector<int64_t>{s.batches, s.directions, s.hidden} : std::vector<int64_t>{s.directions, s.batches, s.hidden};
   const std::vector<int64_t> y = s.batch_first ? std::vector<int64_t>{s.batches, s.times, s.directions, s.hidden}
                                                : std::vector<int64_t>{s.times, s.directions, s.batches, s.hidden};
-  const auto expect = [&](uint32_t port, const char* name, const std::vector<int64_t>& dims) -> Status {
-    if (!context.has_input(port)) return {};
-    const Dims given = context.dims(port);
-    if (std::equal(given.begin(), given.end(), dims.begin(), dims.end())) return {};
-    return invalid(std::string(name) + " has shape " + dims_text(given) + ", expected " + dims_text(dims_of(dims)));
-  };
-  HEDDLE_PLUGIN_CHECK(expect(in_lengths, "sequence_lens", {s.batches}));
-  HEDDLE_PLUGIN_CHECK(expect(in_h, "initial_h", state));
-  HEDDLE_PLUGIN_CHECK(expect(in_dy, "dY", y));
-  HEDDLE_PLUGIN_CHECK(expect(in_dy_h, "dY_h", state));
-  HEDDLE_PLUGIN_CHECK(expect(in_arriving, "dsums", vector_of(context.dims(in_sums))));
-  HEDDLE_PLUGIN_CHECK(expect(in_c, "initial_c", state));
-  HEDDLE_PLUGIN_CHECK(expect(in_dy_c, "dY_c", state));
-  HEDDLE_PLUGIN_CHECK(expect(in_p, "P", {s.directions, 3 * s.hidden}));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_lengths, {s.batches}));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_h, state));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_dy, y));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_dy_h, state));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_arriving, vector_of(context.dims(in_sums))));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_c, state));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_dy_c, state));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, in_p, {s.directions, 3 * s.hidden}));
   std::vector<int64_t> rows_dims = vector_of(context.dims(in_sums));
   rows_dims.back() = s.directions * CellKind::gates * s.hidden;
   context.set_dims(out_dsums, rows_dims);

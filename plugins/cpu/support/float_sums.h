@@ -12,9 +12,9 @@ namespace heddle::cpu {
 template <class T>
 using FloatSum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// Calls f(Tag<T>) for the element type of a float dtype.
+// What f(Tag<T>) answers for the element type of a float dtype.
 template <class F>
-void with_float(heddle_dtype dtype, F&& f) {
+auto with_float(heddle_dtype dtype, F&& f) {
   switch (dtype) {
     case HEDDLE_F16:
       return f(Tag<f16>());

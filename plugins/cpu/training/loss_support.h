@@ -10,6 +10,7 @@
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
+#include "support/float_sums.h"
 
 namespace heddle::cpu {
 
@@ -56,18 +57,6 @@ double log_sum_exp(const T* column, int64_t classes, int64_t stride, Cancellatio
   for (int64_t c = 0; c < classes && !poll.stops(10); ++c)
     sum += static_cast<double>(std::exp(to_arithmetic(column[c * stride]) - largest));
   return static_cast<double>(largest) + std::log(sum);
-}
-
-// Calls f(Tag<T>) for a floating-point dtype.
-template <class F>
-Status with_float(heddle_dtype dtype, F&& f) {
-  return with_dtype(dtype, [&](auto tag) -> Status {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_floating_point_v<Arithmetic<T>>)
-      return f(tag);
-    else
-      return invalid("a loss needs floating-point scores");
-  });
 }
 
 }  // namespace heddle::cpu

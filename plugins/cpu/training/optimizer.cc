@@ -4,6 +4,7 @@
 
 #include "families.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/input_shapes.h"
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -12,12 +13,9 @@ namespace heddle::cpu {
 namespace {
 
 Status infer_update(InferContext& context) {
-  const Dims variable = context.dims(0), value = context.dims(1);
-  if (!std::equal(variable.begin(), variable.end(), value.begin(), value.end()))
-    return invalid("the value has shape " + dims_text(value) + ", the variable " + dims_text(variable));
-  if (context.input_count() > 2 && context.input(2).element_count != 1)
-    return invalid("lr has shape " + dims_text(context.dims(2)) + ", expected a scalar");
-  context.set_dims(0, variable);
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, 1, context.dims(0), "that of the variable"));
+  HEDDLE_PLUGIN_CHECK(expect_scalar(context, 2));
+  context.set_dims(0, context.dims(0));
   return {};
 }
 

@@ -9,6 +9,7 @@
 
 #include "families.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
@@ -85,18 +86,15 @@ struct RowsPorts {
   static constexpr uint32_t bags = rate + (schema.has_step() ? 2 : 1), weights = bags + 1;
 };
 
-// What is read and written of so many rows: a gradient, the weights and the states.
-inline double rows_bytes(double rows, double row_bytes, uint32_t states) {
-  return rows * row_bytes * (2 * (states + 1) + 1);
+// For each index: a gradient is read, and the weights and the states are read and written.
+constexpr double rows_moved(uint32_t states) {
+  return 2 * (states + 1) + 1;
 }
 
 template <const OptimizerSchema& schema>
 heddle_status rows_cost(const heddle_infer_context* context, heddle_cost* cost) {
   using Ports = RowsPorts<schema>;
-  const heddle_tensor &w = *context->inputs[0], &named = *context->inputs[Ports::indices];
-  const double rows = w.rank > 0 ? std::max(1.0, static_cast<double>(w.dims[0])) : 1;
-  cost->bytes = rows_bytes(static_cast<double>(named.element_count), static_cast<double>(w.byte_size) / rows, Ports::states) +
-                static_cast<double>(named.byte_size);
+  cost->bytes = row_update_bytes(*context->inputs[0], *context->inputs[Ports::indices], rows_moved(Ports::states));
   return HEDDLE_OK;
 }
 
@@ -111,28 +109,20 @@ class RowsUpdate : RowsPorts<schema> {
     return rule_.create(context.attributes, schema.rule);
   }
   Status prepare(PrepareContext& context) {
-    const heddle_tensor &w = *context.input(0), &named = *context.input(indices);
+    const heddle_tensor& w = *context.input(0);
     rows_ = w.dims[0];
     length_ = dims_of(w).count(1, w.rank);
-    if (named.element_count > RowGroups::most_indices)
-      return unsupported(std::to_string(named.element_count) + " indices, more than " + std::to_string(RowGroups::most_indices));
-    // Of the variables only the rows that are named: the size of a table decides nothing.
-    const double bytes = rows_bytes(1, static_cast<double>(row_bytes(w)), states);
-    tiles_ = row_tiles(named.element_count, bytes);
-    context.set_cost_ns(30.0 + 2 * bytes * static_cast<double>(named.element_count) / bytes_per_ns);
-    sum_bytes_ = static_cast<int64_t>(row_bytes(w));
+    const int64_t row_bytes = length_ * static_cast<int64_t>(byte_width(w.dtype));
+    sum_bytes_ = (row_bytes + 63) / 64 * 64;
     at_once_ = std::clamp<int64_t>(bytes_fetched_ahead / (sum_bytes_ + 1), 1, RowStretch<float>::most_rows);
-    context.set_tiles(tiles_);
-    context.set_scratch(0, static_cast<uint64_t>(at_once_) * row_bytes(w) + RowGroups::bytes(named.element_count));
-    return {};
+    return plan_row_update(context, *context.input(indices), rows_moved(states) * static_cast<double>(row_bytes),
+                           static_cast<uint64_t>(at_once_ * sum_bytes_), &tiles_);
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     return context.outputs[0]->dtype == HEDDLE_F64 ? run_as<double>(context, begin, end) : run_as<float>(context, begin, end);
   }
 
  private:
-  // Of a sum of gradients.
-  uint64_t row_bytes(const heddle_tensor& w) const { return (static_cast<uint64_t>(length_) * byte_width(w.dtype) + 63) / 64 * 64; }
   static double squares(const float* w, const float* g, int64_t n, float decay) { return isa_optimizers().f32_squares(w, g, n, decay); }
   static double squares(const double* w, const double* g, int64_t n, double decay) { return isa_optimizers().f64_squares(w, g, n, decay); }
 
@@ -221,23 +211,14 @@ Status infer_rows_update(InferContext& context) {
   if (w.rank < 1) return invalid("w is a scalar, expected a table of rows");
   const bool rowwise = context.attributes.declares("rowwise") && context.attributes.i("rowwise") != 0;
   const Dims of_state = rowwise ? Dims{w.data, 1} : w;
-  for (uint32_t i = 1; i <= schema.state_count(); ++i) {
-    const Dims state = context.dims(i);
-    if (!std::equal(of_state.begin(), of_state.end(), state.begin(), state.end()))
-      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(state) + ", expected " + dims_text(of_state) +
-                     (rowwise ? ", one for each row of w" : ", that of w"));
-  }
+  for (uint32_t i = 1; i <= schema.state_count(); ++i)
+    HEDDLE_PLUGIN_CHECK(expect_shape(context, i, of_state, rowwise ? "one for each row of w" : "that of w"));
   if (named.rank != 1) return invalid("indices has shape " + dims_text(named) + ", expected one dimension");
-  for (const uint32_t i : {Ports::bags, Ports::weights})
-    if (context.has_input(i) && !std::equal(named.begin(), named.end(), context.dims(i).begin(), context.dims(i).end()))
-      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(context.dims(i)) +
-                     ", expected that of indices, " + dims_text(named));
+  for (const uint32_t i : {Ports::bags, Ports::weights}) HEDDLE_PLUGIN_CHECK(expect_shape(context, i, named, "that of indices"));
   const bool has_bags = context.has_input(Ports::bags);
   std::vector<int64_t> expected = vector_of(w);
   expected[0] = !has_bags ? named[0] : values.rank > 0 ? values[0] : 0;
-  if (!std::equal(expected.begin(), expected.end(), values.begin(), values.end()))
-    return invalid("values has shape " + dims_text(values) + ", expected " + dims_text(dims_of(expected)) + ", a row of w for each " +
-                   (has_bags ? "bag" : "index"));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, Ports::values, expected, has_bags ? "a row of w for each bag" : "a row of w for each index"));
   HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, Ports::rate, schema));
   context.set_dims(0, w);
   for (uint32_t o = 1; o <= schema.state_count(); ++o) context.set_dims(o, of_state);

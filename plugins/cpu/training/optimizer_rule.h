@@ -5,6 +5,7 @@
 #include <string>
 
 #include "shared/dtype_dispatch.h"
+#include "shared/input_shapes.h"
 #include "support/cpu_api.h"
 #include "training/optimizer_loops.h"
 
@@ -96,9 +97,7 @@ class OptimizerRule {
 
 // The learning rate and the number of the update: inputs `first` and, where the rule has it, the one behind.
 inline Status check_rate_and_step(const InferContext& context, uint32_t first, const OptimizerSchema& schema) {
-  for (uint32_t i = first; i <= first + (schema.has_step() ? 1 : 0); ++i)
-    if (context.input(i).element_count != 1)
-      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
+  for (uint32_t i = first; i <= first + (schema.has_step() ? 1 : 0); ++i) HEDDLE_PLUGIN_CHECK(expect_scalar(context, i));
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "families.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -54,11 +55,7 @@ class StateUpdate {
 template <const OptimizerSchema& schema>
 Status infer_state_update(InferContext& context) {
   const Dims w = context.dims(0);
-  for (uint32_t i = 1; i < schema.state_count() + 2; ++i) {
-    const Dims other = context.dims(i);
-    if (!std::equal(w.begin(), w.end(), other.begin(), other.end()))
-      return invalid(std::string(context.op().inputs[i]->name) + " has shape " + dims_text(other) + ", the weights " + dims_text(w));
-  }
+  for (uint32_t i = 1; i < schema.state_count() + 2; ++i) HEDDLE_PLUGIN_CHECK(expect_shape(context, i, w, "that of w"));
   HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, schema.state_count() + 2, schema));
   for (uint32_t o = 0; o < schema.state_count() + 1; ++o) context.set_dims(o, w);
   return {};

@@ -1,9 +1,10 @@
-// Which positions of indices name the same row of a table, in their order. In memory that was planned;
-// a hash table that is no larger than what it is given needs.
+// Which positions of indices name the same row of a table, in their order, and what updates by such groups have in common. In memory that
+// was planned; a hash table that is no larger than what it is given needs.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "shared/axes.h"
 #include "shared/dtype_dispatch.h"
@@ -133,6 +134,26 @@ inline int64_t row_tiles(int64_t indices, double bytes_of_index) {
   const auto worth = static_cast<int64_t>(bytes_of_index / 128);
   const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles)));
   return std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), least_tiles(weighted, bytes)});
+}
+
+// [cost] Bytes that an update moves which reads and writes `moved` rows for each index, and looks at the indices.
+inline double row_update_bytes(const heddle_tensor& table, const heddle_tensor& indices, double moved) {
+  const double rows = table.rank > 0 ? std::max(1.0, static_cast<double>(table.dims[0])) : 1;
+  return moved * static_cast<double>(indices.element_count) * static_cast<double>(table.byte_size) / rows +
+         static_cast<double>(indices.byte_size);
+}
+
+// [prepare] What such an update needs: its tiles, its cost, and scratch for groups behind `scratch` bytes of its own. Of the table only the
+// rows that are named count: its size decides nothing.
+inline Status plan_row_update(PrepareContext& context, const heddle_tensor& indices, double bytes_of_index, uint64_t scratch,
+                              int64_t* tiles) {
+  const int64_t n = indices.element_count;
+  if (n > RowGroups::most_indices) return unsupported(std::to_string(n) + " indices, more than " + std::to_string(RowGroups::most_indices));
+  *tiles = row_tiles(n, bytes_of_index);
+  context.set_cost_ns(30.0 + 2 * bytes_of_index * static_cast<double>(n) / bytes_per_ns);
+  context.set_tiles(*tiles);
+  context.set_scratch(0, scratch + RowGroups::bytes(n));
+  return {};
 }
 
 // The next version of a table that is not in place of the one before: rows that tiles [begin, end) own.

@@ -6,6 +6,7 @@
 
 #include "families.h"
 #include "shared/dims.h"
+#include "shared/input_shapes.h"
 #include "shared/scalar.h"
 #include "support/cpu_api.h"
 #include "training/row_groups.h"
@@ -14,20 +15,19 @@
 namespace heddle::cpu {
 namespace {
 
+constexpr double rows_touched = 3;  // for each index: what is said of it is read, the row is read and written
+
 // Of ScatterAssign; those of ScatterWeightedSum are w, w_weight, indices, and pairs of values and their weight.
 struct AssignPorts {
-  static constexpr uint32_t indices = 1, values = 2, step = 1;
+  static constexpr uint32_t indices = 1, values = 2, inputs_of_values = 1;
 };
 struct WeightedPorts {
-  static constexpr uint32_t indices = 2, values = 3, step = 2;
+  static constexpr uint32_t indices = 2, values = 3, inputs_of_values = 2;
 };
 
 template <class Ports>
 heddle_status scatter_cost(const heddle_infer_context* context, heddle_cost* cost) {
-  const heddle_tensor &w = *context->inputs[0], &named = *context->inputs[Ports::indices];
-  const double rows = w.rank > 0 ? std::max(1.0, static_cast<double>(w.dims[0])) : 1;
-  cost->bytes =
-      3 * static_cast<double>(named.element_count) * static_cast<double>(w.byte_size) / rows + static_cast<double>(named.byte_size);
+  cost->bytes = row_update_bytes(*context->inputs[0], *context->inputs[Ports::indices], rows_touched);
   return HEDDLE_OK;
 }
 
@@ -48,7 +48,7 @@ struct WeightedSumOfRows {
     T* const w = reinterpret_cast<T*>(row);
     const int64_t length = bytes / static_cast<int64_t>(sizeof(T));
     for (int64_t k = 0; weight_ != 1 && k < length; ++k) w[k] *= weight_;
-    for (uint32_t i = WeightedPorts::values; i < context_.input_count; i += 2) {
+    for (uint32_t i = WeightedPorts::values; i < context_.input_count; i += WeightedPorts::inputs_of_values) {
       const T* const values = static_cast<const T*>(context_.inputs[i]->data) + position * length;
       const T weight = factor(i + 1);
       for (int64_t k = 0; k < length; ++k) w[k] += weight * values[k];
@@ -66,17 +66,10 @@ template <class Ports>
 class ScatterRows {
  public:
   Status prepare(PrepareContext& context) {
-    const heddle_tensor &w = *context.input(0), &named = *context.input(Ports::indices);
+    const heddle_tensor& w = *context.input(0);
     rows_ = w.dims[0];
     row_bytes_ = dims_of(w).count(1, w.rank) * static_cast<int64_t>(byte_width(w.dtype));
-    if (named.element_count > RowGroups::most_indices)
-      return unsupported(std::to_string(named.element_count) + " indices, more than " + std::to_string(RowGroups::most_indices));
-    const double bytes = 3.0 * static_cast<double>(row_bytes_);
-    tiles_ = row_tiles(named.element_count, bytes);
-    context.set_cost_ns(30.0 + 2 * bytes * static_cast<double>(named.element_count) / bytes_per_ns);
-    context.set_tiles(tiles_);
-    context.set_scratch(0, RowGroups::bytes(named.element_count));
-    return {};
+    return plan_row_update(context, *context.input(Ports::indices), rows_touched * static_cast<double>(row_bytes_), 0, &tiles_);
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     if constexpr (std::is_same_v<Ports, AssignPorts>) return scatter(context, begin, end, AssignRow(context));
@@ -112,21 +105,14 @@ Status infer_scatter_rows(InferContext& context) {
   const Dims w = context.dims(0), named = context.dims(Ports::indices);
   if (w.rank < 1) return invalid("w is a scalar, expected a table of rows");
   if (named.rank != 1) return invalid("indices has shape " + dims_text(named) + ", expected one dimension");
-  const auto scalar = [&](uint32_t input, const std::string& name) {
-    const Dims dims = context.dims(input);
-    return dims.count(0, dims.rank) == 1 ? Status() : invalid(name + " has shape " + dims_text(dims) + ", expected a scalar");
-  };
-  if constexpr (Ports::step == 2) HEDDLE_PLUGIN_CHECK(scalar(1, "w_weight"));
-  if ((context.input_count() - Ports::values) % Ports::step != 0)
+  if constexpr (Ports::inputs_of_values == 2) HEDDLE_PLUGIN_CHECK(expect_scalar(context, 1));
+  if ((context.input_count() - Ports::values) % Ports::inputs_of_values != 0)
     return invalid("the last values have no weight: behind indices come pairs of values and their weight");
   std::vector<int64_t> expected = vector_of(w);
   expected[0] = named[0];
-  for (uint32_t i = Ports::values; i < context.input_count(); i += Ports::step) {
-    const Dims values = context.dims(i);
-    if (!std::equal(expected.begin(), expected.end(), values.begin(), values.end()))
-      return invalid("values has shape " + dims_text(values) + ", expected " + dims_text(dims_of(expected)) +
-                     ", a row of w for each index");
-    if constexpr (Ports::step == 2) HEDDLE_PLUGIN_CHECK(scalar(i + 1, "the weight of values"));
+  for (uint32_t i = Ports::values; i < context.input_count(); i += Ports::inputs_of_values) {
+    HEDDLE_PLUGIN_CHECK(expect_shape(context, i, expected, "a row of w for each index"));
+    if constexpr (Ports::inputs_of_values == 2) HEDDLE_PLUGIN_CHECK(expect_scalar(context, i + 1, "the weight of values"));
   }
   context.set_dims(0, w);
   return {};

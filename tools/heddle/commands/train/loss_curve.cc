@@ -39,11 +39,26 @@ std::string escaped(const std::string& text) {
 
 }  // namespace
 
-Status write_loss_curve(const std::string& file, const std::string& title, const std::vector<LossPoint>& steps,
-                        const std::vector<LossPoint>& tests) {
+void Losses::add(int64_t step, double loss) {
+  last_ = {step, loss};
+  if (count_++ % every_ != 0) return;
+  kept_.push_back(last_);
+  if (kept_.size() < most_kept) return;
+  for (size_t i = 0; i < kept_.size() / 2; ++i) kept_[i] = kept_[2 * i];
+  kept_.resize(kept_.size() / 2);
+  every_ *= 2;
+}
+
+std::vector<LossPoint> Losses::points() const {
+  std::vector<LossPoint> points = kept_;
+  if (!empty() && points.back().step != last_.step) points.push_back(last_);
+  return points;
+}
+
+Status write_loss_curve(const std::string& file, const std::string& title, const Losses& steps, const Losses& tests) {
   Range x, y;
-  for (const auto* const points : {&steps, &tests})
-    for (const LossPoint& p : *points) {
+  for (const Losses* const losses : {&steps, &tests})
+    for (const LossPoint& p : losses->points()) {
       if (!std::isfinite(p.loss)) continue;
       x.take(static_cast<double>(p.step));
       y.take(p.loss);
@@ -52,9 +67,9 @@ Status write_loss_curve(const std::string& file, const std::string& title, const
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n<text x=\"{2}\" y=\"18\">{3}</text>\n",
       width, height, left, escaped(printable(title)));
-  const auto line = [&](const std::vector<LossPoint>& points, const char* color) {
+  const auto line = [&](const Losses& losses, const char* color) {
     svg += fmt::format("<polyline fill=\"none\" stroke=\"{}\" points=\"", color);
-    for (const LossPoint& p : points)
+    for (const LossPoint& p : losses.points())
       if (std::isfinite(p.loss))
         svg += fmt::format("{:.1f},{:.1f} ", left + x.place(static_cast<double>(p.step)) * (width - left - right),
                            height - bottom - y.place(p.loss) * (height - top - bottom));

@@ -97,7 +97,7 @@ class Trainer {
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
   std::vector<PortInfo> outputs_;
   std::ofstream log_;
-  std::vector<LossPoint> losses_, test_losses_;
+  Losses losses_, test_losses_;
   std::vector<std::pair<std::string, double>> tested_;  // of the last evaluation
   double seconds_ = 0;
 };
@@ -205,7 +205,7 @@ Status Trainer::step(int64_t i) {
   if (!loss)
     return {Code::unknown_name, fmt::format("the net has no output {} that is one number", quoted(o_.loss)),
             "name its loss with --loss NAME"};
-  losses_.push_back({i + 1, *loss});
+  losses_.add(i + 1, *loss);
   if (!std::isfinite(*loss))
     return {Code::numerics, fmt::format("the loss of step {} is {}", i + 1, *loss), "take a smaller learning rate, or clip gradients"};
   return log(
@@ -246,9 +246,9 @@ Status Trainer::evaluate(int64_t step) {
   for (const auto& [name, value] : tested_) {
     line["test_" + name] = number(value);
     text += fmt::format(", test {} {:.4g}", printable(name), value);
-    if (name == "loss") test_losses_.push_back({step, value});
+    if (name == "loss") test_losses_.add(step, value);
   }
-  report_.say(fmt::format("step {}: loss {:.4g}{}", step, losses_.back().loss, text));
+  report_.say(fmt::format("step {}: loss {:.4g}{}", step, losses_.last().loss, text));
   return log(line);
 }
 
@@ -265,7 +265,7 @@ Status Trainer::run() {
     if (test_data_)
       HEDDLE_CHECK(evaluate(i + 1));
     else
-      report_.say(fmt::format("step {}: loss {:.4g}", i + 1, losses_.back().loss));
+      report_.say(fmt::format("step {}: loss {:.4g}", i + 1, losses_.last().loss));
   }
   return {};
 }
@@ -282,7 +282,7 @@ Status Trainer::save_nets_with_variables() {
     HEDDLE_TRY(const Tensor value, session_->read_variable(name));
     if (!is_finite(value.view()))
       return {Code::numerics,
-              fmt::format("variable {} holds what is no number, after {} steps: nothing is saved", quoted(name), losses_.size()),
+              fmt::format("variable {} holds what is no number, after {} steps: nothing is saved", quoted(name), losses_.count()),
               "take a smaller learning rate, or clip gradients"};
   }
   HEDDLE_CHECK(nets_->take_variables(*session_));
@@ -294,11 +294,11 @@ Status Trainer::save_nets_with_variables() {
 void Trainer::describe() {
   Json test;
   for (const auto& [name, value] : tested_) test[name] = number(value);
-  report_.json["train"] = {{"steps", losses_.size()},
+  report_.json["train"] = {{"steps", losses_.count()},
                            {"batch", o_.batch},
                            {"samples", data_ ? Json(data_->samples()) : Json()},
-                           {"first_loss", losses_.empty() ? Json() : number(losses_.front().loss)},
-                           {"last_loss", losses_.empty() ? Json() : number(losses_.back().loss)},
+                           {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
+                           {"last_loss", losses_.empty() ? Json() : number(losses_.last().loss)},
                            {"seconds", seconds_},
                            {"test", test}};
 }

@@ -37,6 +37,13 @@ Result<std::shared_ptr<const Blob>> of_dtype(const std::shared_ptr<const Blob>& 
   auto made = Blob::allocate(wanted, array->shape, &data);
   const TensorView from = {array->dtype, array->shape, const_cast<std::byte*>(array->data)};
   for (int64_t i = 0; i < array->shape.element_count(); ++i) {
+    if (array->dtype == DType::u64 && wanted == DType::i64) {  // which a double would round
+      const uint64_t exact = static_cast<const uint64_t*>(from.data)[i];
+      if (exact > INT64_MAX)
+        return Status(Code::invalid_argument, fmt::format("element {} is {}, which no i64 is", i, exact), "look at the data");
+      reinterpret_cast<int64_t*>(data)[i] = static_cast<int64_t>(exact);
+      continue;
+    }
     const double value = element(from, i);
     const auto at = static_cast<size_t>(i);
     const double bound = wanted == DType::i32 ? 0x1p31 : 0x1p63;  // of integers; narrower ones are exact in a double
