@@ -47,12 +47,17 @@ inline std::shared_ptr<const Blob> small_numbers(DType dtype, const Shape& shape
     const auto l = static_cast<int64_t>(number);
     // 1 + a tenth bit upwards, either sign.
     const auto half = static_cast<uint16_t>((number < 0 ? 0x8000 : 0) | (0x3c00 + (dice() % 0x800)));
+    uint32_t bits_of_f = 0;
+    std::memcpy(&bits_of_f, &f, sizeof(f));
+    const auto brain = static_cast<uint16_t>(bits_of_f >> 16);  // quarters up to 3 are exact
     const auto yes = static_cast<uint8_t>(number & 1);
-    const void* const from = dtype == DType::f32   ? static_cast<const void*>(&f)
-                             : dtype == DType::f16 ? static_cast<const void*>(&half)
-                             : dtype == DType::i32 ? static_cast<const void*>(&n)
-                             : dtype == DType::i64 ? static_cast<const void*>(&l)
-                                                   : static_cast<const void*>(&yes);
+    const void* const from = dtype == DType::f32    ? static_cast<const void*>(&f)
+                             : dtype == DType::f16  ? static_cast<const void*>(&half)
+                             : dtype == DType::bf16 ? static_cast<const void*>(&brain)
+                             : dtype == DType::i32  ? static_cast<const void*>(&n)
+                             : dtype == DType::i64  ? static_cast<const void*>(&l)
+                                                    : static_cast<const void*>(&yes);
+    EXPECT_TRUE(from != &yes || byte_width(dtype) == 1) << to_string(dtype);
     std::memcpy(data + i * byte_width(dtype), from, static_cast<size_t>(byte_width(dtype)));
   }
   return blob;

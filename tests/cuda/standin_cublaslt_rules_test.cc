@@ -27,6 +27,15 @@ struct Product {
                                   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       EXPECT_EQ(prefer(of_operand, uint32_t{16}), CUBLAS_STATUS_SUCCESS);
   }
+  Product(const Product&) = delete;
+  // Behind what the test says of complaints. What it destroyed itself it has set to null.
+  ~Product() {
+    if (preference) cuda.cublasLtMatmulPreferenceDestroy(preference);
+    for (const cublasLtMatrixLayout_t layout : {a, b, d})
+      if (layout) cuda.cublasLtMatrixLayoutDestroy(layout);
+    if (description) cuda.cublasLtMatmulDescDestroy(description);
+    if (handle) cuda.cublasLtDestroy(handle);
+  }
   template <class Value>
   cublasStatus_t prefer(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) const {
     return cuda.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value));
@@ -81,6 +90,7 @@ TEST_F(StandinRule, lt_unknown) {
   EXPECT_EQ(cuda.cublasLtDestroy(p.handle), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(p.run(), CUBLAS_STATUS_NOT_INITIALIZED);
   EXPECT_EQ(broken(), "lt_unknown: cublasLtMatmul");
+  p.handle = nullptr;
 }
 
 TEST_F(StandinRule, lt_attribute) {

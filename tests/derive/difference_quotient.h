@@ -52,6 +52,7 @@ inline std::vector<bool> used(const expression::Program& program, const std::vec
 // On which of its pieces an operation is that has several: equal numbers are the same one. 0 of those that have one.
 inline double piece(const expression::Instruction& i, const std::vector<double>& values, double result) {
   using expression::Opcode;
+  if (i.op == Opcode::input || i.op == Opcode::constant) return 0;  // what they have are no operands
   const double a = i.a < 0 ? 0 : values[static_cast<size_t>(i.a)], b = i.b < 0 ? 0 : values[static_cast<size_t>(i.b)];
   switch (i.op) {
     case Opcode::min:

@@ -56,7 +56,8 @@ inline std::vector<double> doubles(JsonValue array) {
 inline NamedNumbers tensors(JsonValue object) {
   NamedNumbers all;
   each_member(object, [&](const std::string& name, JsonValue tensor) {
-    for (const JsonValue dim : tensor.find("dims").value()) all[name].shape.push_back(dim.integer().value());
+    const JsonValue dims = tensor.find("dims").value();
+    for (const JsonValue dim : dims) all[name].shape.push_back(dim.integer().value());
     all[name].data = doubles(tensor.find("data").value());
   });
   return all;

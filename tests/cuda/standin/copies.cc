@@ -108,7 +108,9 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, size_t bytes,
   return standin::api(__func__, CallKind::work, [&](Process& process, Lock& lock) {
     const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaMemcpyAsync");
     if (!stream) return cudaErrorInvalidResourceHandle;
-    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+    int direction = 0;  // as a number: what is outside of an enumeration must not be read as one
+    std::memcpy(&direction, &kind, sizeof(direction));
+    if (direction < cudaMemcpyHostToHost || direction > cudaMemcpyDefault)
       return process.rules.add(Rule::copy_direction, "cudaMemcpyAsync"), cudaErrorInvalidMemcpyDirection;
     if (bytes == 0) return cudaSuccess;
     const bool inferred = kind == cudaMemcpyDefault;
