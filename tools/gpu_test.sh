@@ -10,7 +10,7 @@
 # facts         tools/gpu/gpu_facts.cu
 # conformance   tests/device on it
 # operators     every operator that has a kernel there, in all dtypes and shapes of tests/conformance, against references in long double;
-#               a process for each, so that one that breaks the device or hangs is one failure
+#               a process for each, or four, so that one that breaks the device or hangs is one failure
 # memcheck, racecheck   some of them under compute-sanitizer, where it is there and can attach
 # NET xBATCH    heddle bench; "pytorch": the same in PyTorch, as it is and compiled, where it is there
 #
@@ -162,8 +162,9 @@ part_operators() {
     <"$out/operators.names" >"$out/operators.list" || true
   local right wrong without calls name why unfinished
   unfinished=$(grep -vxFf <(cut -d' ' -f2 "$out/operators.list") "$out/operators.names" | tr '\n' ' ' || true)
-  right=$(sed -n 's/^right //p' "$out/operators.list" | cut -d: -f1 | sort -u | grep -cvxFf <(sed -nE 's/^wrong ([^:]+).*/\1/p' "$out/operators.list") || true)
-  without=$(grep -c '^without ' "$out/operators.list" || true)
+  right=$(sed -n 's/^right //p' "$out/operators.list" | cut -d: -f1 | sort -u |
+    grep -cvxFf <({ sed -n 's/^wrong //p' "$out/operators.list"; tr ' ' '\n' <<<"$unfinished"; } | cut -d: -f1 | grep .) || true)
+  without=$(sed -n 's/^without //p' "$out/operators.list" | cut -d: -f1 | sort -u | grep -c . || true)
   wrong=$(sed -n 's/^wrong //p' "$out/operators.list" | sort | tr '\n' ' ')
   calls=$(cat "$out"/operators/*.log | sed -nE 's/.* on cuda:0: ([0-9]+) calls judged.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }')
   for name in $wrong; do

@@ -9,14 +9,19 @@
 
 namespace heddle::operators {
 
-// Error: the input, as its operator calls it, has another shape. One that is absent has none.
+// As its operator calls it; those of a variadic port have one name.
+inline std::string input_name(const InferContext& context, uint32_t input) {
+  const heddle_operator& op = context.op();
+  return op.inputs[std::min(input, op.input_count - 1)]->name;
+}
+
+// Error: the input has another shape. One that is absent has none.
 inline Status expect_shape(const InferContext& context, uint32_t input, Dims expected, const char* whose = nullptr) {
   if (!context.has_input(input)) return {};
   const Dims given = context.dims(input);
   if (std::equal(given.begin(), given.end(), expected.begin(), expected.end())) return {};
-  const heddle_operator& op = context.op();
-  return invalid(std::string(op.inputs[std::min(input, op.input_count - 1)]->name) + " has shape " + dims_text(given) + ", expected " +
-                 dims_text(expected) + (whose ? std::string(", ") + whose : ""));
+  return invalid(input_name(context, input) + " has shape " + dims_text(given) + ", expected " + dims_text(expected) +
+                 (whose ? std::string(", ") + whose : ""));
 }
 inline Status expect_shape(const InferContext& context, uint32_t input, const std::vector<int64_t>& expected, const char* whose = nullptr) {
   return expect_shape(context, input, dims_of(expected), whose);
@@ -25,8 +30,7 @@ inline Status expect_shape(const InferContext& context, uint32_t input, const st
 // Error: the input has not exactly one element. `name`: where it is one of several that its operator calls the same.
 inline Status expect_scalar(const InferContext& context, uint32_t input, const char* name = nullptr) {
   if (!context.has_input(input) || context.input(input).element_count == 1) return {};
-  return invalid(std::string(name ? name : context.op().inputs[input]->name) + " has shape " + dims_text(context.dims(input)) +
-                 ", expected a scalar");
+  return invalid((name ? name : input_name(context, input)) + " has shape " + dims_text(context.dims(input)) + ", expected a scalar");
 }
 
 }  // namespace heddle::operators

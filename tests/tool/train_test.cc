@@ -86,11 +86,11 @@ TEST(ToolTrain, ALossFallsAndIsWrittenDownStepByStep) {
 TEST(ToolTrain, ACurveOfManyStepsHasTheFirstAndTheLast) {
   const Samples samples;
   const std::string curve = samples.file("curve.svg");
-  heddle_json(samples.train({"--curve", curve, "--steps", "9001"}));
+  heddle_json(samples.train({"--curve", curve, "--steps", "9003"}));
   const std::string svg = read_text(curve);
   EXPECT_NE(svg.find(">step 1<"), std::string::npos);
-  EXPECT_NE(svg.find(">9001<"), std::string::npos);
-  EXPECT_LT(svg.size(), 60000u);  // every fourth of them
+  EXPECT_NE(svg.find(">9003<"), std::string::npos);
+  EXPECT_LT(svg.size(), 40000u);  // every fourth of them
 }
 
 TEST(ToolTrain, WhatWasLearnedIsSavedAndGoesOn) {
@@ -227,11 +227,12 @@ TEST(ToolTrain, AnInterruptionSavesWhatWasLearned) {
     const std::string loss = samples.file("loss.npy");
     heddle_json({"run", trained, "--net", "test", "--input", "x=" + samples.file("x.npy"), "--input",
                  "labels=" + samples.file("labels.npy"), "--output", "loss=" + loss});
+    EXPECT_GT(lines_of(log).size(), 20u);
     EXPECT_LT(npy_values(loss)[0], 0.2 * lines_of(log)[0]["loss"].get<double>()) << commit;
   }
 }
 
-TEST(ToolTrain, IntegersOfEveryWidthAreLabels) {
+TEST(ToolTrain, UnsignedIntegersAreLabels) {
   const Samples samples;
   std::vector<uint64_t> labels = {0, 1, 0, 1, 0, 1, 0, 1};
   const auto with = [&] {

@@ -13,7 +13,7 @@ namespace heddle::cpu {
 namespace {
 
 Status infer_update(InferContext& context) {
-  HEDDLE_PLUGIN_CHECK(expect_shape(context, 1, context.dims(0), "that of the variable"));
+  HEDDLE_PLUGIN_CHECK(expect_shape(context, 1, context.dims(0), "that of w"));
   HEDDLE_PLUGIN_CHECK(expect_scalar(context, 2));
   context.set_dims(0, context.dims(0));
   return {};

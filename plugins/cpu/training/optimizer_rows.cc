@@ -113,10 +113,9 @@ class RowsUpdate : RowsPorts<schema> {
     rows_ = w.dims[0];
     length_ = dims_of(w).count(1, w.rank);
     const int64_t row_bytes = length_ * static_cast<int64_t>(byte_width(w.dtype));
-    sum_bytes_ = (row_bytes + 63) / 64 * 64;
+    sum_bytes_ = whole_lines(row_bytes);
     at_once_ = std::clamp<int64_t>(bytes_fetched_ahead / (sum_bytes_ + 1), 1, RowStretch<float>::most_rows);
-    return plan_row_update(context, *context.input(indices), rows_moved(states) * static_cast<double>(row_bytes),
-                           static_cast<uint64_t>(at_once_ * sum_bytes_), &tiles_);
+    return plan_row_update(context, *context.input(indices), row_bytes, rows_moved(states), at_once_ * sum_bytes_, &tiles_);
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     return context.outputs[0]->dtype == HEDDLE_F64 ? run_as<double>(context, begin, end) : run_as<float>(context, begin, end);

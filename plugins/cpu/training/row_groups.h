@@ -143,16 +143,22 @@ inline double row_update_bytes(const heddle_tensor& table, const heddle_tensor& 
          static_cast<double>(indices.byte_size);
 }
 
+// A row that is shorter than what the processor reads at once costs as much.
+inline int64_t whole_lines(int64_t row_bytes) {
+  return (row_bytes + 63) / 64 * 64;
+}
+
 // [prepare] What such an update needs: its tiles, its cost, and scratch for groups behind `scratch` bytes of its own. Of the table only the
 // rows that are named count: its size decides nothing.
-inline Status plan_row_update(PrepareContext& context, const heddle_tensor& indices, double bytes_of_index, uint64_t scratch,
+inline Status plan_row_update(PrepareContext& context, const heddle_tensor& indices, int64_t row_bytes, double moved, int64_t scratch,
                               int64_t* tiles) {
   const int64_t n = indices.element_count;
+  const double bytes_of_index = moved * static_cast<double>(whole_lines(row_bytes));
   if (n > RowGroups::most_indices) return unsupported(std::to_string(n) + " indices, more than " + std::to_string(RowGroups::most_indices));
   *tiles = row_tiles(n, bytes_of_index);
   context.set_cost_ns(30.0 + 2 * bytes_of_index * static_cast<double>(n) / bytes_per_ns);
   context.set_tiles(*tiles);
-  context.set_scratch(0, scratch + RowGroups::bytes(n));
+  context.set_scratch(0, static_cast<uint64_t>(scratch) + RowGroups::bytes(n));
   return {};
 }
 

@@ -69,7 +69,7 @@ class ScatterRows {
     const heddle_tensor& w = *context.input(0);
     rows_ = w.dims[0];
     row_bytes_ = dims_of(w).count(1, w.rank) * static_cast<int64_t>(byte_width(w.dtype));
-    return plan_row_update(context, *context.input(Ports::indices), rows_touched * static_cast<double>(row_bytes_), 0, &tiles_);
+    return plan_row_update(context, *context.input(Ports::indices), row_bytes_, rows_touched, 0, &tiles_);
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     if constexpr (std::is_same_v<Ports, AssignPorts>) return scatter(context, begin, end, AssignRow(context));

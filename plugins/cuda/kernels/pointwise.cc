@@ -72,7 +72,7 @@ class Pow : public ProgramKernel {
     // becomes an integer toward zero would lose a whole one.
     const bool truncates = conversion_.arithmetic == HEDDLE_F64 && !(float_dtypes & HEDDLE_DTYPE_BIT(context.input(0)->dtype));
     return create_program(context, 2,
-                          truncates ? "p = pow(x0, x1); r = round(p); select(le(abs(p - r), 1e-15 * abs(r)), r, p)" : "pow(x0, x1)");
+                          truncates ? "p = pow(x0, x1); r = round(p); select(le(abs(p - r), 4.5e-16 * abs(r)), r, p)" : "pow(x0, x1)");
   }
 };
 

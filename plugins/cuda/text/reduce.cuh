@@ -18,12 +18,16 @@ HEDDLE_INLINE void reduced_to(const P& p, typename F::Index output, typename F::
     F::store(p, output, F::LINEAR ? output : offset_of<F::KEPT>(output, p.kept_extents, p.kept_places), a);
 }
 
-// The minimum is of values of Index: a choice between parameters of 64 bits, narrowed behind it, is compiled by ptxas 13.0 into a move of
-// its lower 16 bits alone. (tests/cuda/nvrtc_check.h looks for such a choice in every source.)
+// The minimum is of values of Index, and the compiler's own: a choice between parameters of 64 bits, narrowed behind it, is compiled by
+// ptxas 13.0 into a move of its lower 16 bits alone (tests/cuda/ptx_check.h).
 template <class Index>
 HEDDLE_INLINE Index end_of_part(i64 folded, Index first, i64 part) {
   const Index left = (Index)folded - first, most = (Index)part;
+#ifdef __CUDA_ARCH__
+  return first + min(left, most);
+#else
   return first + (left < most ? left : most);
+#endif
 }
 
 template <class F, class P>
