@@ -43,21 +43,21 @@ inline std::shared_ptr<const Blob> small_numbers(DType dtype, const Shape& shape
   for (int64_t i = 0; i < shape.element_count(); ++i) {
     const auto number = static_cast<int>(dice() % 25) - 12;
     const auto f = static_cast<float>(number) / 4;
-    const auto n = static_cast<int32_t>(number);
-    const auto l = static_cast<int64_t>(number);
+    const auto d = static_cast<double>(f);
+    const auto l = static_cast<int64_t>(number);  // whose low bytes every integer has
     // 1 + a tenth bit upwards, either sign.
     const auto half = static_cast<uint16_t>((number < 0 ? 0x8000 : 0) | (0x3c00 + (dice() % 0x800)));
     uint32_t bits_of_f = 0;
     std::memcpy(&bits_of_f, &f, sizeof(f));
     const auto brain = static_cast<uint16_t>(bits_of_f >> 16);  // quarters up to 3 are exact
     const auto yes = static_cast<uint8_t>(number & 1);
+    const bool is_byte = dtype == DType::boolean || dtype == DType::u8;
     const void* const from = dtype == DType::f32    ? static_cast<const void*>(&f)
+                             : dtype == DType::f64  ? static_cast<const void*>(&d)
                              : dtype == DType::f16  ? static_cast<const void*>(&half)
                              : dtype == DType::bf16 ? static_cast<const void*>(&brain)
-                             : dtype == DType::i32  ? static_cast<const void*>(&n)
-                             : dtype == DType::i64  ? static_cast<const void*>(&l)
-                                                    : static_cast<const void*>(&yes);
-    EXPECT_TRUE(from != &yes || byte_width(dtype) == 1) << to_string(dtype);
+                             : is_byte              ? static_cast<const void*>(&yes)
+                                                    : static_cast<const void*>(&l);
     std::memcpy(data + i * byte_width(dtype), from, static_cast<size_t>(byte_width(dtype)));
   }
   return blob;
