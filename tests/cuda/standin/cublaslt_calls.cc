@@ -2,6 +2,7 @@
 // undefined is a rule (rules.inc).
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,9 +57,10 @@ void fill(Opaque* memory, const Object& object) {
 
 template <class Object, class Opaque>
 cublasStatus_t make(Process& process, Opaque** handle, const Object& object) {
-  *handle = new Opaque();
-  fill(*handle, object);
-  ++process.lt_objects;
+  const auto made = std::make_shared<Opaque>();
+  fill(made.get(), object);
+  process.lt_objects.emplace(made.get(), made);
+  *handle = made.get();
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -66,8 +68,7 @@ template <class Object, class Opaque>
 cublasStatus_t destroy(Process& process, Opaque* handle, const char* call) {
   Object* const object = object_of<Object>(process, handle, call);
   if (!object) return CUBLAS_STATUS_INVALID_VALUE;
-  --process.lt_objects;
-  delete handle;
+  process.lt_objects.erase(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
 

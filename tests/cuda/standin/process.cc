@@ -90,7 +90,7 @@ void Process::report_leaks() {
   left(libraries.size(), "libraries");
   left(programs.size(), "programs of NVRTC's");
   left(lt_handles.size(), "handles of cuBLASLt's");
-  left(static_cast<size_t>(lt_objects), "descriptions of cuBLASLt's");
+  left(lt_objects.size(), "descriptions of cuBLASLt's");
   left(cudnn_handles.size(), "handles of cuDNN's");
   left(cudnn_descriptors.size(), "descriptors of cuDNN's");
 }
@@ -109,7 +109,7 @@ void Process::reset(Lock& lock) {
   libraries.clear();
   programs.clear();
   lt_handles.clear();
-  lt_objects = 0;
+  lt_objects.clear();
   cudnn_handles.clear();
   cudnn_descriptors.clear();
   memory.clear();

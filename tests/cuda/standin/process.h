@@ -120,8 +120,8 @@ struct Process {
   Table<cudaLibrary_t, Library> libraries{0x53000000};
   Table<cudaKernel_t, Kernel> kernels{0x54000000};
   Table<nvrtcProgram, Source> programs{0x55000000};
-  Table<cublasLtHandle_t, int> lt_handles{0x56000000};  // the device that each is for
-  int64_t lt_objects = 0;                               // descriptions, layouts and preferences that were made and not destroyed
+  Table<cublasLtHandle_t, int> lt_handles{0x56000000};      // the device that each is for
+  std::map<const void*, std::shared_ptr<void>> lt_objects;  // descriptions, layouts and preferences that were made and not destroyed
   Table<cudnnHandle_t, CudnnHandle> cudnn_handles{0x57000000};
   Table<cudnnBackendDescriptor_t, BackendDescriptor> cudnn_descriptors{0x58000000};
   std::map<int, std::shared_ptr<Stream>> default_streams;  // by device
