@@ -45,7 +45,7 @@ if [ $tidy -eq 1 ]; then
   else
     # Each file by itself (the build takes several at once), with the headers that the build generates.
     cmake --preset dev -B build/lint -DCMAKE_UNITY_BUILD=OFF >/dev/null
-    cmake --build build/lint --target heddle_net_schema >/dev/null
+    cmake --build build/lint --target heddle_schemas >/dev/null
     mapfile -t sources < <(printf '%s\n' "${files[@]}" | grep '\.cc$' | while read -r file; do
       grep -qF "\"$PWD/$file\"" build/lint/compile_commands.json && echo "$file"
     done)
