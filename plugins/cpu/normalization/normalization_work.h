@@ -30,7 +30,10 @@ inline Status read_stash_type(const Attributes& attributes, heddle_dtype_set all
 // Calls f(float()) or f(double()) for a working dtype.
 template <class F>
 void with_working(heddle_dtype dtype, F&& f) {
-  dtype == HEDDLE_F64 ? f(double()) : f(float());
+  if (dtype == HEDDLE_F64)
+    f(double());
+  else
+    f(float());
 }
 
 // Row functions of normalization_rows.h for both working types.

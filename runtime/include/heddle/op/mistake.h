@@ -38,12 +38,12 @@ class Mistakes {
 
 // `mistakes` is null in functions that have no guard around them (raw_kernel): they read nothing that may be wrong, for neither an
 // exception nor a note would get anywhere.
-inline void make_mistake([[maybe_unused]] Mistakes* mistakes, std::string text) {
+inline void make_mistake([[maybe_unused]] Mistakes* mistakes, const std::string& text) {
 #if HEDDLE_PLUGIN_EXCEPTIONS
   throw std::logic_error(text);
 #else
   if (!mistakes) std::abort();
-  mistakes->note(std::move(text));
+  mistakes->note(text);
 #endif
 }
 
