@@ -230,14 +230,19 @@ inline std::string symbolic() {
   return net_text("symbolic", R"("x")", R"("y")", input("x", R"("N", 3)"), node("Relu", R"("x")", "y"));
 }
 
+// An .npy as NumPy writes it: of a type as "<i8" and a shape as "8," or "2, 3".
+inline std::string npy_of(const std::string& type, const std::string& shape, const void* data, size_t bytes) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  header.resize((10 + header.size() + 64) / 64 * 64 - 11, ' ');
+  header += '\n';
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text += static_cast<char>(header.size() % 256);
+  text += static_cast<char>(header.size() / 256);
+  return (text + header).append(static_cast<const char*>(data), bytes);
+}
 // f32 as .npy.
 inline std::string npy(const std::string& shape, const std::vector<float>& values) {
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
-  header.resize(117, ' ');
-  header += '\n';
-  std::string text("\x93NUMPY\x01\x00\x76\x00", 10);
-  text += header;
-  return text.append(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+  return npy_of("<f4", shape, values.data(), 4 * values.size());
 }
 // The elements of an .npy of f32.
 inline std::vector<float> npy_values(const std::filesystem::path& file) {

@@ -34,19 +34,13 @@ struct Samples {
       x.push_back(0.5F);
       labels.push_back(i % 2);
     }
-    write("x.npy", "<f4", "(8, 2)", x.data(), 16 * sizeof(float));
-    write("labels.npy", "<i8", "(8,)", labels.data(), 8 * sizeof(int64_t));
-    write("few.npy", "<i8", "(7,)", labels.data(), 7 * sizeof(int64_t));
+    write("x.npy", "<f4", "8, 2", x.data(), 16 * sizeof(float));
+    write("labels.npy", "<i8", "8,", labels.data(), 8 * sizeof(int64_t));
+    write("few.npy", "<i8", "7,", labels.data(), 7 * sizeof(int64_t));
     std::ofstream(net) << net_text;
   }
-  // As NumPy does. `type`: "<f4".
   void write(const char* name, const char* type, const char* shape, const void* data, size_t bytes) const {
-    std::string header = std::string("{'descr': '") + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
-    header.resize((10 + header.size() + 64) / 64 * 64 - 11, ' ');
-    header += '\n';
-    std::ofstream out(file(name), std::ios::binary);
-    out << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(header.size() % 256) << static_cast<char>(header.size() / 256) << header;
-    out.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    write_text(folder / name, npy_of(type, shape, data, bytes));
   }
   std::string file(const char* name) const { return (folder / name).string(); }
   Words train(const Words& more) const {
@@ -236,7 +230,7 @@ TEST(ToolTrain, UnsignedIntegersAreLabels) {
   const Samples samples;
   std::vector<uint64_t> labels = {0, 1, 0, 1, 0, 1, 0, 1};
   const auto with = [&] {
-    samples.write("u64.npy", "<u8", "(8,)", labels.data(), 8 * sizeof(uint64_t));
+    samples.write("u64.npy", "<u8", "8,", labels.data(), 8 * sizeof(uint64_t));
     Words words = samples.train({});
     std::replace(words.begin(), words.end(), "labels=" + samples.file("labels.npy"), "labels=" + samples.file("u64.npy"));
     return words;
@@ -263,7 +257,7 @@ TEST(ToolTrain, ALossThatIsNoNumberEndsIt) {
   const Samples samples;
   const std::string trained = samples.file("trained.heddle");
   const std::vector<float> x(16, std::numeric_limits<float>::quiet_NaN());
-  samples.write("x.npy", "<f4", "(8, 2)", x.data(), 16 * sizeof(float));
+  samples.write("x.npy", "<f4", "8, 2", x.data(), 16 * sizeof(float));
   const Json object = heddle_json(samples.train({"-o", trained}), 1);
   EXPECT_EQ(codes(object), Words{"numerics"});
   EXPECT_FALSE(std::filesystem::exists(trained));

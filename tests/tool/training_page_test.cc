@@ -33,32 +33,28 @@ std::vector<Shown> shown_commands() {
   return commands;
 }
 
-// As numpy.save does it: f4 from a range, or i8 labels below `classes`.
+// Numbers from 0 to 1 of "<f4", or labels below `classes` of "<i8".
 void write_array(const std::filesystem::path& file, const std::string& type, const std::vector<size_t>& dims, int classes) {
-  std::string header = "{'descr': '<" + type + "', 'fortran_order': False, 'shape': (", data;
+  std::string shape, data;
   size_t count = 1;
-  for (const size_t dim : dims) header += std::to_string(dim) + ",", count *= dim;
-  header += "), }";
-  header.resize((10 + header.size() + 64) / 64 * 64 - 11, ' ');
-  header += '\n';
+  for (const size_t dim : dims) shape += std::to_string(dim) + ",", count *= dim;
   std::mt19937 random(1);
   for (size_t i = 0; i < count; ++i) {
     const auto label = static_cast<int64_t>(random() % static_cast<unsigned>(std::max(1, classes)));
     const auto number = static_cast<float>(random() % 1000) / 1000;
-    data += type == "i8" ? std::string(reinterpret_cast<const char*>(&label), 8) : std::string(reinterpret_cast<const char*>(&number), 4);
+    data += type == "<i8" ? std::string(reinterpret_cast<const char*>(&label), 8) : std::string(reinterpret_cast<const char*>(&number), 4);
   }
-  const std::string length = {static_cast<char>(header.size() % 256), static_cast<char>(header.size() / 256)};
-  write_text(file, std::string("\x93NUMPY\x01\x00", 8) + length + header + data);
+  write_text(file, npy_of(type, shape, data.data(), data.size()));
 }
 
 TEST(TrainingPage, EveryCommandRunsAndSaysWhatIsShownOfNetsAndFiles) {
   const TemporaryFolder folder;
   for (const std::string part : {"train", "test"}) {
-    write_array(folder / (part + "_images.npy"), "f4", {80, 1, 8, 8}, 0);
-    write_array(folder / (part + "_labels.npy"), "i8", {80}, 10);
+    write_array(folder / (part + "_images.npy"), "<f4", {80, 1, 8, 8}, 0);
+    write_array(folder / (part + "_labels.npy"), "<i8", {80}, 10);
   }
-  write_array(folder / "points.npy", "f4", {80, 2}, 0);
-  write_array(folder / "ring.npy", "i8", {80}, 2);
+  write_array(folder / "points.npy", "<f4", {80, 2}, 0);
+  write_array(folder / "ring.npy", "<i8", {80}, 2);
   std::filesystem::create_directory_symlink(HEDDLE_SOURCE_DIR "/examples", folder / "examples");
   const std::vector<Shown> commands = shown_commands();
   EXPECT_GE(commands.size(), 9u);
