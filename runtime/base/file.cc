@@ -153,8 +153,12 @@ Status FileReplacement::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+Status FileReplacement::sync() {
+  return ::fsync(fd_.get()) != 0 ? failed("sync", errno) : Status();
+}
+
 Status FileReplacement::commit() {
-  if (::fsync(fd_.get()) != 0) return failed("sync", errno);
+  HEDDLE_CHECK(sync());
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return failed("replace", errno);
   temporary_.clear();
   const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");

@@ -61,6 +61,8 @@ class FileReplacement {
   ~FileReplacement();
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
+  // What was written lies on the disk, and what is left to commit() is the name: for files that are replaced together.
+  Status sync();
   Status commit();
   // [signal handler] Removes what every replacement of the process has written so far, for one that is about to end.
   static void remove_unfinished();

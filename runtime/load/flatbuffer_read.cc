@@ -25,10 +25,10 @@ std::span<const std::byte> bytes_of(const flatbuffers::Vector<uint8_t>* vector) 
   return std::as_bytes(std::span(vector->data(), vector->size()));
 }
 
-// The verifier checks where a vector stands, not where its elements do.
+// The verifier checks where a vector stands, not where its elements do. Of an empty one the builder aligns none.
 template <class T>
 bool aligned(const T* vector) {
-  return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(int64_t) == 0;
+  return vector == nullptr || vector->size() == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(int64_t) == 0;
 }
 
 // Reads verified tables. Parts of a flatbuffer may be shared, so a small file can describe something huge; `budget_` bounds what

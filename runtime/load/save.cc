@@ -128,17 +128,26 @@ uint32_t format_version(std::span<const Net> nets) {
   return nets.size() == 1 ? one_net_version : several_nets_version;
 }
 
-Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, const ContentReferences& references) {
+// `weights`: a file that takes its place beside them, null: none. Both are complete before the first is replaced.
+Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, const ContentReferences& references,
+                  FileReplacement* weights) {
+  const auto replace = [&](FileReplacement& file) -> Status {
+    if (weights) {
+      HEDDLE_CHECK(file.sync());
+      HEDDLE_CHECK(weights->commit());
+    }
+    return file.commit();
+  };
   if (path.extension() == ".json") {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
     HEDDLE_CHECK(file.write(nets_to_json_text(nets, references)));
-    return file.commit();
+    return replace(file);
   }
   return nets_to_flatbuffer(nets, references, [&](std::span<const std::byte> payload) -> Status {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
     HEDDLE_CHECK(file.write(net_header(payload, format_version(nets))));
     HEDDLE_CHECK(file.write(payload));
-    return file.commit();
+    return replace(file);
   });
 }
 
@@ -165,14 +174,17 @@ Status save_checked(std::span<const Net> nets, const std::filesystem::path& path
   WeightsPlan plan(weights.filename().native(), options);
   for (const Net& net : nets) plan.find_new(net);
   HEDDLE_CHECK(plan.gather(nets));
+  std::optional<FileReplacement> replaced;
   if (!plan.tensors().empty()) {
     if (!is_utf8(weights.filename().native()))
       return Status(Code::file_unwritable,
                     fmt::format("the file name {} is not UTF-8, the net could not refer to it", quoted(weights.filename().native())));
-    HEDDLE_TRY(const WrittenWeights written, write_safetensors(weights, plan.tensors()));
-    plan.complete(written);
+    HEDDLE_TRY(CompleteWeights complete, complete_safetensors(weights, plan.tensors()));
+    plan.complete(complete.written);
+    replaced.emplace(std::move(complete.file));
   }
-  return write_nets(nets, path, [&](const Content& content) { return plan(content); });
+  return write_nets(
+      nets, path, [&](const Content& content) { return plan(content); }, replaced ? &*replaced : nullptr);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/limit_names.h"
 #include "base/name_index.h"
 #include "heddle/status.h"
@@ -91,5 +92,13 @@ struct WrittenWeights {
 // invalid_argument (also: a key of `metadata` is that of a checksum).
 Result<WrittenWeights> write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                                          const TextPairs& metadata = {});
+
+// The same but for the last: the file is complete, and takes the place of `path` with file.commit().
+struct CompleteWeights {
+  WrittenWeights written;
+  FileReplacement file;
+};
+Result<CompleteWeights> complete_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
+                                             const TextPairs& metadata = {});
 
 }  // namespace heddle

@@ -88,6 +88,13 @@ Result<TextPairs> with_checksums(const TextPairs& metadata, std::span<const Tens
 
 Result<WrittenWeights> write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                                          const TextPairs& metadata) {
+  HEDDLE_TRY(CompleteWeights weights, complete_safetensors(path, tensors, metadata));
+  HEDDLE_CHECK(weights.file.commit());
+  return std::move(weights.written);
+}
+
+Result<CompleteWeights> complete_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
+                                             const TextPairs& metadata) {
   static constexpr std::byte zeros[alignment] = {};
   HEDDLE_TRY(const std::vector<Piece> pieces, layout(tensors));
   WrittenWeights written;
@@ -105,8 +112,7 @@ Result<WrittenWeights> write_safetensors(const std::filesystem::path& path, std:
   HEDDLE_CHECK(file.write(header));
   for (const Piece& piece : pieces)
     HEDDLE_CHECK(file.write({piece.source != nullptr ? piece.source->data : zeros, static_cast<size_t>(piece.bytes)}));
-  HEDDLE_CHECK(file.commit());
-  return written;
+  return CompleteWeights{std::move(written), std::move(file)};
 }
 
 }  // namespace heddle

@@ -149,6 +149,23 @@ TEST(RoundTrip, JsonHasOneOperatorPerLine) {
 )");
 }
 
+// What stands before a list decides where it lies: names of any length.
+TEST(RoundTrip, EmptyListsMayStandAnywhere) {
+  for (size_t length = 1; length <= 24; ++length) {
+    NetBuilder builder("n");
+    const ValueId x = builder.input("x", DType::f32, Shape{});
+    builder.output(builder.add1("Any", std::string(length, 'n'), {x},
+                                {{"none", std::vector<int64_t>{}},
+                                 {"no_numbers", std::vector<double>{}},
+                                 {"scalar", testing::blob_of(DType::f32, Shape{}, std::vector<float>{2})}}));
+    const auto bytes = net_to_bytes(builder.net());
+    ASSERT_TRUE(bytes.ok()) << bytes.status().text();
+    const auto loaded = load_net_bytes(*bytes, "");
+    ASSERT_TRUE(loaded.ok()) << length << ": " << loaded.status().text();
+    expect_same_net(builder.net(), *loaded);
+  }
+}
+
 TEST(RoundTrip, AnyAlignmentOfTheBytesWillDo) {
   const auto bytes = net_to_bytes(sample_net());
   std::vector<std::byte> shifted(bytes->size() + 64);
