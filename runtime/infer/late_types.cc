@@ -109,7 +109,16 @@ Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorT
       outputs[i].shape = Shape(type.dims, type.rank);
     }
   }
-  for (TensorType& type : outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TensorType& type = outputs[i];
+    // The next version of a variable is of its type; the run refuses an update of other extents.
+    const int updated = node.schema->updated_input(i);
+    const ValueId variable =
+        updated >= 0 && static_cast<size_t>(updated) < node.inputs.size() ? node.inputs[static_cast<size_t>(updated)] : ValueId();
+    if (variable.valid() && !net.type(variable).dynamic && net.type(variable).bounded_axis < 0) {
+      type = net.type(variable);
+      continue;
+    }
     type.dynamic = true;
     type.bounded_axis = -1;
     for (int k = 0; k < type.shape.rank(); ++k) type.shape[k] = -1;

@@ -91,6 +91,39 @@ TEST(Updates, MayNotReadTheirVariableAtAnotherInput) {
   }
 }
 
+// A gradient whose extents the run finds: the variable keeps its type, and one that does not fit is refused.
+TEST(Updates, OfExtentsThatOnlyTheRunKnowsHaveToFit) {
+  constexpr int64_t i64 = 7;  // ONNX's number
+  NetBuilder b("sliced");
+  const ValueId x = b.input("x", DType::f32, Shape{4}), count = b.input("count", DType::f32, Shape{1});
+  const ValueId w = b.variable("w", blob(Shape{2}, 1, 0));
+  const ValueId end = b.add1("Cast", "end", {count}, {{"to", i64}});
+  const ValueId slice = b.add1("Slice", "slice", {x, b.constant_ints("start", {0}), end});
+  const ValueId next = b.add1("SgdUpdate", "update", {w, slice, b.constant_float("rate", 1)}, {}, "heddle");
+  b.updates(next, w);
+  b.output(next);
+  Session session = open(runtime(), b.finish());
+  const std::vector<float> numbers = {1, 2, 3, 4};
+  const auto run = [&](float extent) {
+    return session.run({view(numbers.data(), DType::f32, Shape{4}), view(&extent, DType::f32, Shape{1})});
+  };
+  const auto content = [&] {
+    const auto read = session.read_variable("w");
+    EXPECT_TRUE(read.ok()) << read.status().text();
+    const auto* const data = static_cast<const float*>(read->data());
+    return std::vector<float>(data, data + 2);
+  };
+  const auto two = run(2);
+  ASSERT_TRUE(two.ok()) << two.status().text();
+  EXPECT_EQ(content(), (std::vector<float>{0, -1}));
+  for (const float extent : {3.0F, 1.0F, 0.0F}) {
+    const auto other = run(extent);
+    ASSERT_FALSE(other.ok()) << extent;
+    EXPECT_NE(other.status().text().find("\"update\" (heddle::SgdUpdate)"), std::string::npos) << other.status().text();
+    EXPECT_EQ(content(), (std::vector<float>{0, -1}));
+  }
+}
+
 TEST(WriteVariable, TakesTheShapeOfTheVariableAndNoOther) {
   NetBuilder b("w");
   const ValueId x = b.input("x", DType::f32, Shape{2, 3});
