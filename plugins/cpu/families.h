@@ -92,10 +92,12 @@
   /* training/ */ \
   family(loss) \
   family(loss_gradient) \
-  family(optimizer) \
+  family(variable_updates) \
   family(optimizer_rows) \
   family(optimizer_state) \
-  family(scatter_rows)
+  family(scatter_rows) \
+  family(sparse_to_dense) \
+  family(weighted_sum)
 // clang-format on
 
 namespace heddle::cpu {

@@ -67,6 +67,18 @@ void end_training_inside(Node& node) {
   }
 }
 
+// In subnets too.
+void place_on(const std::string& device, Node& node) {
+  node.device = device;
+  for (Attribute& attribute : node.attributes) {
+    auto* const subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+    if (!subnet) continue;
+    auto inner = std::make_shared<Net>(**subnet);
+    for (Node& each : inner->nodes) place_on(device, each);
+    *subnet = std::move(inner);
+  }
+}
+
 class Extraction {
  public:
   Extraction(const Net& net, const PredictorOptions& options) : net_(net), options_(options) {}
@@ -104,6 +116,9 @@ class Extraction {
       HEDDLE_TRY(const ValueId value, place(output));
       made_.outputs.push_back(value);
     }
+    if (options_.device)
+      for (Node& node : made_.nodes) place_on(*options_.device, node);
+    HEDDLE_CHECK(rename());
     return std::move(made_);
   }
 
@@ -112,6 +127,23 @@ class Extraction {
     const std::optional<ValueId> value = net_.find_value(name);
     if (value) return *value;
     return Status(Code::unknown_name, fmt::format("the net has no value {}", quoted(name)), "see heddle inspect");
+  }
+
+  // All at once: two may change their names.
+  Status rename() {
+    std::vector<std::pair<ValueId, const std::string*>> all;
+    for (const auto& [name, called] : options_.rename) {
+      const std::optional<ValueId> found = made_.find_value(name);
+      const auto is_among = [&](const std::vector<ValueId>& ports) { return std::find(ports.begin(), ports.end(), *found) != ports.end(); };
+      if (!found || !(is_among(made_.inputs) || is_among(made_.outputs)))
+        return {Code::unknown_name, fmt::format("what predicts has no input or output {}", quoted(name)), "name one of those to rename it"};
+      all.emplace_back(*found, &called);
+    }
+    for (const auto& [value, called] : all) made_[value].name = *called;
+    for (const auto& [value, called] : all)
+      if (std::count_if(made_.values.begin(), made_.values.end(), [&](const Value& v) { return v.name == *called; }) > 1)
+        return {Code::duplicate_name, fmt::format("what predicts has a value {} already", quoted(*called)), "choose another name"};
+    return {};
   }
 
   bool is_given(ValueId id) const { return std::find(given_.begin(), given_.end(), id) != given_.end(); }
@@ -201,8 +233,14 @@ class Extraction {
       HEDDLE_TRY(input, place(input));
     }
     if (is_view_of_training(node)) {
-      places_[original.outputs[0].index] = node.inputs[0];
-      return {};
+      const std::string& name = net_[original.outputs[0]].name;
+      if (std::find(options_.outputs.begin(), options_.outputs.end(), name) == options_.outputs.end()) {
+        places_[original.outputs[0].index] = node.inputs[0];
+        return {};
+      }
+      node.domain.clear();  // an output keeps its name
+      node.type = "Identity";
+      node.version = 0;
     }
     const NodeId id(made_.nodes.size());
     for (size_t i = 0; i < node.outputs.size(); ++i) {

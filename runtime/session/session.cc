@@ -141,6 +141,13 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* in
   return made;
 }
 
+Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan_to_run(const TensorView* inputs, size_t count,
+                                                                   const Interruption& interruption) {
+  HEDDLE_TRY(auto entry, find_plan(inputs, count, &interruption));
+  HEDDLE_CHECK(variables->fill(interruption));
+  return entry;
+}
+
 std::shared_ptr<const PlanInfo> PlanEntry::described() {
   const std::lock_guard lock(mutex);
   if (!info) info = describe(*plan, times);
@@ -263,13 +270,13 @@ std::vector<PortInfo> Session::outputs() const {
 
 Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
   HEDDLE_CHECK(impl_->runtime->made.check());
-  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs.data(), inputs.size()));
   return Internals::prepare(impl_, std::move(entry));
 }
 
 Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vector<TensorView>& inputs) {
   HEDDLE_CHECK(impl_->runtime->made.check());
-  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs.data(), inputs.size()));
   auto state = std::make_unique<Context::State>();
   state->workspace = Internals::workspace(memory);
   state->shared = true;
@@ -284,7 +291,7 @@ Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vecto
 Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs) {
   HEDDLE_CHECK(impl_->runtime->made.check());
   if (!buffer) return Status(Code::invalid_argument, "the buffer to prepare in is null", "give one of transient_bytes(), aligned to 64");
-  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
+  HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs.data(), inputs.size()));
   ExecutionOptions o = impl_->execution_options();
   o.transient = buffer;
   o.transient_bytes = bytes;
@@ -308,7 +315,7 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   settings.deadline_ns = options.deadline_ns;
   if (options.deadline_ns > 0) settings.asked_ticks = ticks();
   const Interruption interruption(settings.deadline());  // making a plan is part of the run that needs it
-  HEDDLE_TRY(auto entry, impl_->find_plan(inputs, input_count, &interruption));
+  HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs, input_count, interruption));
   if (output_count > entry->plan->outputs.size())
     return {Code::invalid_argument, fmt::format("the net has {} outputs, {} are asked for", entry->plan->outputs.size(), output_count)};
   const ExecutionLoan execution(*impl_, *entry);
@@ -342,7 +349,7 @@ Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, 
   HEDDLE_CHECK(impl_->runtime->made.check());
   const uint64_t deadline = deadline_of(options);
   const Interruption interruption(deadline);
-  HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size(), &interruption));
+  HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs.data(), inputs.size(), interruption));
   HEDDLE_TRY(Context context, Internals::prepare(impl_, std::move(entry)));
   for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs[i].data));
   RunOptions rest = options;

@@ -79,6 +79,8 @@ struct Session::Impl {
   // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
   // `interruption`: of making one; null: none.
   Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count, const Interruption* interruption = nullptr);
+  // The same for what is to run: its variables have a content, too. Errors also: those of VariableStore::fill.
+  Result<std::shared_ptr<PlanEntry>> find_plan_to_run(const TensorView* inputs, size_t count, const Interruption& interruption = {});
   // An execution of the plan in that memory, with nothing bound.
   Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
   // Keeps the execution for the next take(). One that a device still works for goes to the quarantine, and its workspace with it.

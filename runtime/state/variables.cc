@@ -39,7 +39,7 @@ bool says_nothing(const Variable& variable) {
   return !variable.initial.blob && variable.initializer.empty();
 }
 
-void fill(const std::string& initializer, const Blob& blob, const std::string& name, uint64_t seed, std::byte* data) {
+void fill_by_rule(const std::string& initializer, const Blob& blob, const std::string& name, uint64_t seed, std::byte* data) {
   const Result<Initializer> rule = Initializer::parse(initializer);  // checked when the net was loaded
   if (rule.ok()) rule->fill(blob.dtype, blob.shape, name, seed, data);
 }
@@ -122,15 +122,21 @@ int64_t VariableStore::bytes() const {
 }
 
 // `trained` is false of those alone that have no content yet.
-void VariableStore::fill_all() const {
-  std::call_once(filled_, [this] {
-    for (const Entry& e : entries_)
-      if (!e.trained && !e.initializer.empty()) fill(e.initializer, *e.blob, e.name, seed_, e.data);
-  });
+Status VariableStore::fill(const Interruption& until) const {
+  if (filled_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(filling_);
+  for (; next_to_fill_ < entries_.size(); ++next_to_fill_) {
+    const Entry& e = entries_[next_to_fill_];
+    if (e.trained || e.initializer.empty()) continue;
+    HEDDLE_CHECK(until.status(), fmt::format("before variable {} was initialised", quoted(e.name)));
+    fill_by_rule(e.initializer, *e.blob, e.name, seed_, e.data);
+  }
+  filled_.store(true, std::memory_order_release);
+  return {};
 }
 
 Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, const Interruption& until) const {
-  fill_all();
+  HEDDLE_CHECK(fill(until));
   HEDDLE_CHECK(turn_status(hold.enter(turns_, use, until), "the session's variables"));
   return unanswered_ ? unanswered_->status() : Status();
 }
@@ -145,7 +151,7 @@ Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interrupti
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& e = entries_[i];
     if (e.initializer.empty()) continue;
-    fill(e.initializer, *e.blob, e.name, seed, e.data);
+    fill_by_rule(e.initializer, *e.blob, e.name, seed, e.data);
     e.torn = false;
     written(i, nullptr);
     e.trained = false;

@@ -24,10 +24,13 @@ namespace heddle {
 class VariableStore : public std::enable_shared_from_this<VariableStore> {
  public:
   // Buffers for the variables of all `nets`, in the order in which their names come first, filled with the content that the first net has
-  // which has any, or by the initializer of the first that has one, from `seed`, when they are first used: a net that is only looked at
-  // fills nothing. Errors: weights_missing when none has either; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets,
+  // which has any, or by the initializer of the first that has one, from `seed`, in fill(): a net that is only looked at fills nothing.
+  // Errors: weights_missing when none has either; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets,
   // when two disagree; limit_exceeded (plan_bytes), for all together that no file has the bytes of.
   static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets, uint64_t seed = 0, const Limits& limits = {});
+  // Fills those that have no content but a rule, once: who makes a context does it, and whoever takes a turn before. Errors:
+  // deadline_exceeded, cancelled, between two variables: the next call goes on.
+  Status fill(const Interruption& until = {}) const;
   // Fills those that have an initializer by it, in turn with runs. Errors: hazard, naming one that was written since it was made, with
   // `overwrite` never; those of write().
   Status initialize(uint64_t seed, bool overwrite, const Interruption& until = {});
@@ -99,11 +102,12 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   static Home* home_on(const Entry& e, const Device& device);
   Status copy_to_host(const Entry& e, const CopyWait& wait) const;
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
-  void fill_all() const;
   void overwrite(size_t i, const void* source);
   std::vector<Entry> entries_;
-  uint64_t seed_ = 0;              // of the first contents
-  mutable std::once_flag filled_;  // those that have no content but a rule
+  uint64_t seed_ = 0;  // of the first contents
+  mutable std::mutex filling_;
+  mutable size_t next_to_fill_ = 0;  // entry; those before it have a content
+  mutable std::atomic<bool> filled_{false};
   std::atomic<bool> has_homes_{false};
   mutable std::mutex homes_mutex_;  // of homes and what is stale
   mutable Turns copying_;           // between the host and homes

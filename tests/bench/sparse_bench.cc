@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "derive/training.h"
+#include "derive/training_net.h"
 #include "infer/registry_evaluator.h"
 #include "net/lasting_blob.h"
 #include "plugin/registry.h"

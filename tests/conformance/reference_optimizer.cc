@@ -273,6 +273,7 @@ std::vector<Row> optimizer_rows() {
           rows_row("SgdUpdateRows", Rule::sgd),
           rows_row("MomentumUpdateRows", Rule::momentum),
           rows_row("AdagradUpdateRows", Rule::adagrad, true),
+          rows_row("RmsPropUpdateRows", Rule::rms_prop),
           rows_row("AdamUpdateRows", Rule::adam)};
 }
 

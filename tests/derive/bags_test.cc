@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "derive/derived_run.h"
-#include "derive/training.h"
+#include "derive/training_net.h"
 
 namespace heddle {
 namespace {

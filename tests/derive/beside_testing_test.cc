@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "derive/derived_run.h"
-#include "derive/training.h"
+#include "derive/training_net.h"
 
 namespace heddle {
 namespace {

@@ -1,7 +1,7 @@
 // What is refused of gradients through If, Scan and Loop; nets that learn through them, and what predicts then.
 #include "derive/control_nets.h"
 #include "derive/predictor.h"
-#include "derive/training.h"
+#include "derive/training_net.h"
 
 namespace heddle {
 namespace {
@@ -219,6 +219,56 @@ TEST(LoopTraining, WeightsThatALoopTakesLearn) {
       }
       EXPECT_LT(losses.back(), losses.front() / 2);
     }
+}
+
+// The sum of what three turns give, of which the body says that they are three: w is a variable of two numbers all the same.
+TEST(LoopTraining, SumsOfWhatIsStackedUntilABodyStops) {
+  const auto summed = [](bool unrolled) {
+    NetBuilder b("summed");
+    const ValueId w = b.variable("w", blob(Shape{2}, {0.5, -1.5}), true);
+    const ValueId x = b.input("x", DType::f64, Shape{2});
+    if (unrolled) {
+      ValueId state = x;
+      std::vector<ValueId> sums;
+      for (int t = 0; t < 3; ++t) {
+        state = b.add1("Mul", "state" + std::to_string(t), {state, w});
+        sums.push_back(sum_of(b, "sum" + std::to_string(t), state));
+      }
+      b.output(b.add1("Sum", "loss", sums));
+      return b.finish();
+    }
+    NetBuilder body("body");
+    const ValueId i = taken(body, "i");
+    taken(body, "goes_on");
+    const ValueId state = taken(body, "state"), inner = taken(body, "w");
+    body.output(body.add1("Less", "more", {i, whole(body, "last", 2)}));
+    const ValueId next = body.add1("Mul", "next", {state, inner});
+    body.output(next);
+    body.output(next);
+    const auto given =
+        b.add("Loop", "loop", {whole(b, "m", 7), testing_nets::yes(b), x, w}, 2, {{"body", subnet(body)}, {"captured", int64_t{1}}});
+    b.output(sum_of(b, "loss", given[1]));
+    return b.finish();
+  };
+  TrainingOptions options;
+  options.losses = {"loss"};
+  options.learning_rate = *LearningRate::parse(0.125, "constant");
+  const std::vector<double> x = {2, 3};
+  std::vector<std::vector<double>> learned;
+  for (const bool unrolled : {false, true}) {
+    auto trains = testing_derive::trained(summed(unrolled), options);
+    ASSERT_TRUE(trains.ok()) << trains.status().text();
+    Session session = testing_nets::open(testing_nets::runtime(), std::move(*trains));
+    for (int step = 0; step < 2; ++step) {
+      const auto ran = session.run({testing_nets::view(x.data(), DType::f64, Shape{2})});
+      ASSERT_TRUE(ran.ok()) << ran.status().text();
+    }
+    const auto w = session.read_variable("w");
+    ASSERT_TRUE(w.ok()) << w.status().text();
+    const auto* const data = static_cast<const double*>(w->data());
+    learned.emplace_back(data, data + 2);
+  }
+  for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(learned[0][i], learned[1][i], 1e-12);
 }
 
 }  // namespace

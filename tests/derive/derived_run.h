@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "derive/differentiate.h"
-#include "derive/training.h"
+#include "derive/training_net.h"
 #include "infer/registry_evaluator.h"
 #include "resolve/resolve.h"
 #include "small_nets.h"

@@ -48,6 +48,14 @@ TEST_P(Parity, LossesAndVariablesAreThoseOfPyTorch) {
   }
 }
 
+TEST(ParityFiles, EveryOptimizerIsInThem) {
+  for (const char* const net : {"mlp", "convolution", "lstm", "transformer", "inception", "residual"}) {
+    std::set<std::string> run;
+    for (const ParityRun& each : parity_file(net).runs) run.insert(each.optimizer);
+    for (const Optimizer& optimizer : optimizers()) EXPECT_EQ(run.count(optimizer.name), 1u) << net << " " << optimizer.name;
+  }
+}
+
 // The batch is so large that operators are divided, and gradients of one row of the table come from many places.
 TEST_P(Parity, AnyNumberOfThreadsGivesTheSameBits) {
   const ParityFile file = parity_file(GetParam());

@@ -4,7 +4,7 @@
 #include "derive/derived_run.h"
 #include "derive/parity_file.h"
 #include "derive/parity_nets.h"
-#include "derive/training.h"
+#include "derive/training_net.h"
 
 namespace heddle::testing_derive {
 

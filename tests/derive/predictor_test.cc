@@ -2,7 +2,7 @@
 #include "derive/predictor.h"
 
 #include "derive/control_nets.h"
-#include "derive/training.h"
+#include "derive/training_net.h"
 
 namespace heddle {
 namespace {
@@ -49,6 +49,31 @@ TEST(Predictor, HasWhatTheOutputNeedsAndNothingThatLearns) {
   EXPECT_EQ(variables, (std::vector<std::string>{"scale", "bias", "mean", "variance", "w"}));
   ASSERT_EQ(made->inputs.size(), 1u);
   EXPECT_EQ((*made)[made->inputs[0]].name, "x");
+}
+
+TEST(Predictor, AnOutputThatOnlyTrainingTellsApartKeepsItsName) {
+  const auto made = predictor(training(), {{}, {"held", "y"}, "predict"});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  ASSERT_EQ(made->outputs.size(), 2u);
+  EXPECT_EQ((*made)[made->outputs[0]].name, "held");
+  EXPECT_EQ((*made)[made->outputs[1]].name, "y");
+}
+
+// FEATURES F4: inputs are renamed, and the device is another one.
+TEST(Predictor, RenamesInputsAndOutputsAndPlacesOperators) {
+  PredictorOptions options;
+  options.outputs = {"y"};
+  options.rename = {{"x", "y"}, {"y", "x"}};
+  options.device = "sim:0";
+  const auto made = predictor(training(), options);
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  EXPECT_EQ((*made)[made->inputs[0]].name, "y");
+  EXPECT_EQ((*made)[made->outputs[0]].name, "x");
+  for (const Node& node : made->nodes) EXPECT_EQ(node.device, "sim:0") << node.name;
+  options.rename = {{"x", "w"}};
+  EXPECT_EQ(predictor(training(), options).status().code(), Code::duplicate_name);
+  options.rename = {{"w", "v"}};
+  EXPECT_EQ(predictor(training(), options).status().code(), Code::unknown_name);
 }
 
 // x normalised by the running statistics, and nothing dropped: (x - mean) / sqrt(variance + 1e-5) * scale + bias, times w.

@@ -1,7 +1,7 @@
 // Training nets: learning rates, updates, clipping, and losses that fall.
-#include "derive/training.h"
-
+#include "base/half.h"
 #include "derive/derived_run.h"
+#include "derive/training_net.h"
 
 namespace heddle {
 namespace {
@@ -100,6 +100,30 @@ TEST(Training, GradientsAreClippedByValueAndByNorm) {
   EXPECT_NEAR(short_step[1], 0.8, 1e-6);
 }
 
+// 300 squared is no f16: the norm is one of f32.
+TEST(Training, GradientsOf16BitsAreClippedByTheirNormToo) {
+  constexpr int64_t f16 = 10;  // ONNX's number
+  NetBuilder b("narrow");
+  const auto narrow = [&](const char* name, ValueId wide) { return b.add1("Cast", name, {wide}, {{"to", f16}}); };
+  const std::vector<uint16_t> ones = {0x3C00, 0x3C00};
+  const ValueId w = b.variable("w", Blob::copy_of(DType::f16, Shape{2}, ones.data()), true);
+  const ValueId x = narrow("x", b.constant("wide", blob(Shape{2}, {300, 400})));
+  b.output(b.add1("ReduceSum", "loss", {b.add1("Mul", "product", {w, x})}, {{"keepdims", int64_t{0}}}));
+  TrainingOptions options;
+  options.losses = {"loss"};
+  options.learning_rate = *LearningRate::parse(1, "constant");
+  options.clip_norm = 0.5;
+  auto net = trained(b.finish(), options);
+  ASSERT_TRUE(net.ok()) << net.status().text();
+  Session session = testing_nets::open(testing_nets::runtime(), std::move(*net));
+  ASSERT_TRUE(session.run(std::vector<TensorView>()).ok());
+  const auto learned = session.read_variable("w");
+  ASSERT_TRUE(learned.ok());
+  const auto* const data = static_cast<const uint16_t*>(learned->data());
+  EXPECT_NEAR(float_of_f16(data[0]), 1 - 0.3, 2e-3);
+  EXPECT_NEAR(float_of_f16(data[1]), 1 - 0.4, 2e-3);
+}
+
 TEST(Training, WhatIsNotKnownIsNamed) {
   TrainingOptions options;
   options.losses = {"loss"};
@@ -108,6 +132,23 @@ TEST(Training, WhatIsNotKnownIsNamed) {
   options.optimizer = "sgd";
   options.settings = {{"beta", 1}};
   EXPECT_NE(trained(distance(), options).status().text().find("optimizer sgd has no setting \"beta\""), std::string::npos);
+}
+
+TEST(Training, WhatNoUpdateWouldTakeIsRefusedWhenTheNetIsBuilt) {
+  TrainingOptions options;
+  options.losses = {"loss"};
+  const auto refused = [&](const std::string& optimizer, const std::string& setting, double value, const std::string& why) {
+    options.optimizer = optimizer;
+    options.settings = {{setting, value}};
+    const auto made = trained(distance(), options);
+    ASSERT_FALSE(made.ok()) << optimizer << " " << setting;
+    for (const std::string& part : {setting, ", expected " + why}) EXPECT_NE(made.status().text().find(part), std::string::npos) << part;
+  };
+  for (const auto& [optimizer, setting] : {std::pair{"adam", "beta1"}, {"adamw", "beta2"}, {"rmsprop", "alpha"}})
+    refused(optimizer, setting, 1, "at least 0 and less than 1");
+  for (const Optimizer& optimizer : optimizers())
+    for (const std::string& setting : optimizer.settings)
+      if (setting != "rowwise") refused(optimizer.name, setting, -0.5, "at least 0");
 }
 
 }  // namespace

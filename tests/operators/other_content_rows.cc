@@ -216,8 +216,8 @@ void add_indices(std::vector<Row>& rows) {
 
 // Tables that are updated by rows. All of them have the weights first.
 void add_updates_by_rows(std::vector<Row>& rows) {
-  for (const auto& [type, states] :
-       std::map<std::string, size_t>{{"SgdUpdateRows", 0}, {"MomentumUpdateRows", 1}, {"AdagradUpdateRows", 1}, {"AdamUpdateRows", 2}}) {
+  for (const auto& [type, states] : std::map<std::string, size_t>{
+           {"SgdUpdateRows", 0}, {"MomentumUpdateRows", 1}, {"AdagradUpdateRows", 1}, {"RmsPropUpdateRows", 1}, {"AdamUpdateRows", 2}}) {
     std::vector<Tensor> inputs(states + 1, counted({4, 3}));
     inputs.insert(inputs.end(), {ints({2, 0, 2}), counted({3, 3}), scalar(0.1f)});
     if (states == 2) inputs.push_back(number(1));

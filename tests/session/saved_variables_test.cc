@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "derive/training_net.h"
 #include "load/temporary_folder.h"
 #include "session/line_net.h"
 #include "weights/safetensors.h"
@@ -16,9 +17,9 @@ using namespace testing_line;
 TEST(SavedVariables, TrainingGoesOnWithThemBitForBit) {
   const TemporaryFolder folder;
   const Runtime r = testing_nets::runtime();
-  for (const char* optimizer : {"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam", "adamw"}) {
-    const std::string file = (folder / optimizer).string();
-    const Nets nets = learning_line(r, optimizer);
+  for (const Optimizer& optimizer : optimizers()) {
+    const std::string file = (folder / optimizer.name).string();
+    const Nets nets = learning_line(r, optimizer.name);
     const Session whole = open(r, nets);
     train(whole, 7);
     const auto halfway = contents(whole);
@@ -29,7 +30,7 @@ TEST(SavedVariables, TrainingGoesOnWithThemBitForBit) {
     ASSERT_TRUE(loaded.ok()) << loaded.text();
     EXPECT_EQ(contents(other), halfway);
     train(other, 7);
-    EXPECT_EQ(contents(other), contents(whole)) << optimizer;
+    EXPECT_EQ(contents(other), contents(whole)) << optimizer.name;
   }
 }
 

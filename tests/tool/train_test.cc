@@ -1,65 +1,20 @@
 // heddle train and heddle model --train: nets that learn from arrays, what they leave behind, and what is refused.
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <regex>
+#include <sstream>
 
-#include "tool_runner.h"
+#include "learning_samples.h"
 
 namespace heddle::tool_tests {
 namespace {
-
-constexpr const char* net_text = R"json({"heddle": 1, "name": "train", "inputs": ["x", "labels"], "outputs": ["logits"],
- "variables": [{"name": "w", "dtype": "f32", "dims": [2, 2], "trainable": true, "initializer": "normal(0, 0.1)"}],
- "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": ["N", 2]}, {"name": "labels", "kind": "input", "dtype": "i64", "dims": ["N"]},
-  {"name": "w", "kind": "variable", "variable": "w", "version": 0}],
- "nodes": [{"name": "logits", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["logits"]},
-  {"name": "loss", "type": "SoftmaxCrossEntropyLoss", "inputs": ["logits", "labels"], "outputs": ["loss"]}],
- "nets": [{"name": "test", "inputs": ["x", "labels"], "outputs": ["loss"],
-  "variables": [{"name": "w", "dtype": "f32", "dims": [2, 2], "trainable": true}],
-  "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": ["N", 2]}, {"name": "labels", "kind": "input", "dtype": "i64", "dims": ["N"]},
-   {"name": "w", "kind": "variable", "variable": "w", "version": 0}],
-  "nodes": [{"name": "logits", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["logits"]},
-   {"name": "loss", "type": "SoftmaxCrossEntropyLoss", "inputs": ["logits", "labels"], "outputs": ["loss"]}]}]})json";
-
-// Eight samples of two classes, told apart by the sign of x.
-struct Samples {
-  Samples() {
-    std::vector<float> x;
-    std::vector<int64_t> labels;
-    for (int i = 0; i < 8; ++i) {
-      x.push_back(i % 2 == 0 ? 1.0F : -1.0F);
-      x.push_back(0.5F);
-      labels.push_back(i % 2);
-    }
-    write("x.npy", "<f4", "8, 2", x.data(), 16 * sizeof(float));
-    write("labels.npy", "<i8", "8,", labels.data(), 8 * sizeof(int64_t));
-    write("few.npy", "<i8", "7,", labels.data(), 7 * sizeof(int64_t));
-    std::ofstream(net) << net_text;
-  }
-  void write(const char* name, const char* type, const char* shape, const void* data, size_t bytes) const {
-    write_text(folder / name, npy_of(type, shape, data, bytes));
-  }
-  std::string file(const char* name) const { return (folder / name).string(); }
-  Words train(const Words& more) const {
-    Words words = {"train", net, "--data", "x=" + file("x.npy"), "--data", "labels=" + file("labels.npy")};
-    for (const auto& [option, value] : {std::pair("--batch", "4"), std::pair("--learning-rate", "0.5"), std::pair("--steps", "20")})
-      if (std::find(more.begin(), more.end(), option) == more.end()) words.insert(words.end(), {option, value});
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-  const TemporaryFolder folder;
-  const std::string net = (folder / "net.json").string();
-};
-
-std::vector<Json> lines_of(const std::string& file) {
-  std::vector<Json> lines;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
 
 TEST(ToolTrain, ALossFallsAndIsWrittenDownStepByStep) {
   const Samples samples;
@@ -117,6 +72,27 @@ TEST(ToolTrain, TestsAreMeansOverAllSamples) {
   EXPECT_EQ(object["train"]["test"]["loss"], lines[21]["test_loss"]);
 }
 
+// Whatever the loss is called: the picture has its line of tests too.
+TEST(ToolTrain, ACurveHasTheTestsOfTheLossThatIsNamed) {
+  const Samples samples;
+  const std::string curve = samples.file("curve.svg"), net = samples.file("renamed.json");
+  write_text(net, std::regex_replace(read_text(samples.net), std::regex("\"loss\""), "\"error\""));
+  const auto has_tests = [&](const Words& more) {
+    Words words = {"train",   net,
+                   "--loss",  "error",
+                   "--batch", "4",
+                   "--steps", "20",
+                   "--data",  "x=" + samples.file("x.npy"),
+                   "--data",  "labels=" + samples.file("labels.npy"),
+                   "--curve", curve};
+    words.insert(words.end(), more.begin(), more.end());
+    heddle_json(words);
+    return read_text(curve).find("points=\"\"") == std::string::npos;
+  };
+  EXPECT_FALSE(has_tests({}));
+  EXPECT_TRUE(has_tests({"--test-data", "x=" + samples.file("x.npy"), "--test-data", "labels=" + samples.file("labels.npy")}));
+}
+
 TEST(ToolTrain, TheSameSeedIsTheSameTrainingOnAnyNumberOfThreads) {
   const Samples samples;
   std::vector<std::string> files;
@@ -131,11 +107,18 @@ TEST(ToolTrain, TheSameSeedIsTheSameTrainingOnAnyNumberOfThreads) {
 
 TEST(ToolTrain, EveryOptimizerLearns) {
   const Samples samples;
-  for (const char* optimizer : {"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam", "adamw"}) {
+  const std::string help = heddle({"train", "--help"}).out;
+  std::smatch listed;
+  ASSERT_TRUE(std::regex_search(help, listed, std::regex("--optimizer \\S+ +([a-z, ]+)"))) << help;
+  std::istringstream names(listed[1].str());
+  int count = 0;
+  for (std::string optimizer; names >> optimizer; ++count) {
+    if (optimizer.back() == ',') optimizer.pop_back();
     const Json object = heddle_json(samples.train({"--optimizer", optimizer, "--learning-rate", "0.05", "--set", "weight_decay=0.0001"}));
     ASSERT_TRUE(object["train"].is_object()) << optimizer << object;
     EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << optimizer;
   }
+  EXPECT_GE(count, 7) << help;
 }
 
 TEST(ToolTrain, WhatIsWrongIsSaid) {
@@ -156,10 +139,20 @@ TEST(ToolTrain, WhatIsWrongIsSaid) {
   EXPECT_EQ(codes(heddle_json({"train", samples.net, "--steps", "1", "--data", "synthetic", "--samples", "72057594037927936"}, 4)),
             Words{"limit-exceeded"});
   EXPECT_EQ(says({"--net", "other"}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"--test", "other"}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"--test", "train"}, 2), Words{"unknown-name"});
+  EXPECT_EQ(says({"--test", "test"}, 2), Words{"invalid-argument"});  // with what?
+  EXPECT_EQ(says({"--init", "other"}, 2), Words{"unknown-name"});
+  for (const Words& option : {Words{"-o", ""}, Words{"--log", ""}, Words{"--curve", ""}, Words{"--steps", "0"}, Words{"--samples", "0"}})
+    EXPECT_EQ(heddle(samples.train(option)).status, 2) << option[0];
+  EXPECT_EQ(says({"--memory-limit", "much"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(says({"--memory-limit", "1B"}, 4), Words{"limit-exceeded"});
   EXPECT_EQ(says({"--data", "y=" + samples.file("x.npy")}, 2), Words{"unknown-name"});
   EXPECT_EQ(says({"-o", samples.net}, 2), Words{"invalid-argument"});
-  for (const Words& option : {Words{"--checkpoint-dir", "d"}, Words{"--resume"}, Words{"--accumulate", "2"}, Words{"--precision", "bf16"},
-                              Words{"--devices", "cpu:0"}, Words{"--rendezvous", "pmix"}})
+  for (const Words& option :
+       {Words{"--checkpoint-dir", "d"}, Words{"--checkpoint-every", "5"}, Words{"--keep", "2"}, Words{"--resume"},
+        Words{"--accumulate", "2"}, Words{"--precision", "bf16"}, Words{"--devices", "cpu:0"}, Words{"--rendezvous", "pmix"},
+        Words{"--rank", "0"}, Words{"--ranks", "2"}, Words{"--interface", "lo"}, Words{"--timeout", "5"}})
     EXPECT_EQ(says(option, 2), Words{"not-implemented"}) << option[0];
   const Words missing = {"train", samples.net, "--steps", "1", "--data", "x=" + samples.file("x.npy")};
   EXPECT_EQ(codes(heddle_json(missing, 2)), Words{"missing-input"});
@@ -209,6 +202,43 @@ TEST(ToolTrain, AnOutputStaysAsItWasUnlessAStepWasMade) {
   fails({"--loss", "logits"}, 2);
 }
 
+// A net that gives w its first content. It is not run over what was trained.
+TEST(ToolTrain, AnInitNetIsRunBeforeTheFirstStep) {
+  const Samples samples;
+  const std::string net = samples.file("with_init.json"), trained = samples.file("trained.heddle");
+  std::string text = read_text(samples.net);
+  const std::string nets = "\"nets\": [";
+  text.insert(text.find(nets) + nets.size(), R"json({"name": "init", "inputs": [], "outputs": [],
+  "variables": [{"name": "w", "dtype": "f32", "dims": [2, 2], "trainable": true}],
+  "values": [{"name": "w", "kind": "variable", "variable": "w", "version": 0},
+   {"name": "zeros", "kind": "constant", "dtype": "f32", "dims": [2, 2], "data": [0, 0, 0, 0]},
+   {"name": "next", "kind": "variable", "variable": "w", "version": 1}],
+  "nodes": [{"name": "assign", "type": "Assign", "domain": "heddle", "inputs": ["w", "zeros"], "outputs": ["next"]}]}, )json");
+  write_text(net, text);
+  const Words data = {"--batch", "4", "--data", "x=" + samples.file("x.npy"), "--data", "labels=" + samples.file("labels.npy")};
+  const auto train = [&](const std::string& file, Words more, int status) {
+    Words words = {"train", file, "--steps", "1"};
+    words.insert(words.end(), data.begin(), data.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return heddle_json(words, status);
+  };
+  EXPECT_NE(train(net, {"--net", "train"}, 0)["train"]["first_loss"].get<float>(), std::log(2.0F));
+  // Of logits that are all zero.
+  EXPECT_FLOAT_EQ(train(net, {"--init", "init", "-o", trained}, 0)["train"]["first_loss"].get<float>(), std::log(2.0F));
+  EXPECT_EQ(codes(train(trained, {"--init", "init"}, 3)), Words{"hazard"});
+  EXPECT_EQ(codes(train(net, {"--init", "test"}, 2)), Words{"missing-input"});
+}
+
+// On a terminal the loss of steps is shown that no line is written of.
+TEST(ToolTrain, TheLossIsShownWhileItLearns) {
+  HEDDLE_NEEDS_TERMINAL();
+  const Samples samples;
+  const Outcome outcome = Tool(samples.train({"--steps", "4000"})).on_terminal().run();
+  EXPECT_NE(outcome.err.find("step 1 of 4000: loss "), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out.find(" of 4000"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("step 400: loss "), std::string::npos) << outcome.out;
+}
+
 TEST(ToolTrain, AnInterruptionSavesWhatWasLearned) {
   for (const char* const commit : {"late", "early"}) {
     const Samples samples;
@@ -243,6 +273,83 @@ TEST(ToolTrain, UnsignedIntegersAreLabels) {
   EXPECT_NE(refused.dump().find("element 3 is 9223372036854775808, which no i64 is"), std::string::npos) << refused;
 }
 
+// An error of a step names its samples by their places in the file.
+TEST(ToolTrain, DataThatIsWrongIsFound) {
+  const Samples samples;
+  const auto says = [&](int status) { return heddle_json(samples.train({"--steps", "2", "--batch", "8"}), status).dump(); };
+  std::vector<int64_t> labels = {0, 1, 0, 1, 0, 9, 0, 1};
+  samples.write("labels.npy", "<i8", "8,", labels.data(), 8 * sizeof(int64_t));
+  const std::string label = says(1);
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(label, found, std::regex("label 9 at position ([0-9]).*of samples ([0-9, ]+)"))) << label;
+  std::istringstream places(std::regex_replace(found[2].str(), std::regex(","), " "));
+  std::vector<int> order;
+  for (int place = 0; places >> place;) order.push_back(place);
+  ASSERT_EQ(order.size(), 8u);
+  EXPECT_EQ(order[static_cast<size_t>(std::stoi(found[1]))], 5);
+  labels[5] = 1;
+  samples.write("labels.npy", "<i8", "8,", labels.data(), 8 * sizeof(int64_t));
+  std::vector<float> x(16, 1);
+  x[7] = std::numeric_limits<float>::quiet_NaN();
+  samples.write("x.npy", "<f4", "8, 2", x.data(), 16 * sizeof(float));
+  const std::string number = says(1);
+  EXPECT_NE(number.find("x\\\" has nan in sample 3"), std::string::npos) << number;
+  EXPECT_NE(number.find("mend the data"), std::string::npos) << number;
+}
+
+// A mask that nothing learns may be infinite.
+TEST(ToolTrain, WhatWasInfiniteBeforeMayBeSo) {
+  const Samples samples;
+  const std::string net = samples.file("masked.json"), trained = samples.file("trained.heddle");
+  std::string text = read_text(samples.net);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace(R"("variables": [)", R"("variables": [{"name": "mask", "dtype": "f32", "dims": [2], "data": ["-inf", 1]}, )");
+  replace(R"({"name": "w", "kind": "variable", "variable": "w", "version": 0}],)",
+          R"({"name": "mask", "kind": "variable", "variable": "mask", "version": 0},
+             {"name": "w", "kind": "variable", "variable": "w", "version": 0}],)");
+  replace(R"("nodes": [)", R"("nodes": [{"name": "larger", "type": "Max", "inputs": ["x", "mask"], "outputs": ["larger"]}, )");
+  replace(R"("inputs": ["x", "w"])", R"("inputs": ["larger", "w"])");
+  write_text(net, text);
+  const Words words = {"train",   net,
+                       "--steps", "2",
+                       "--batch", "4",
+                       "--data",  "x=" + samples.file("x.npy"),
+                       "--data",  "labels=" + samples.file("labels.npy"),
+                       "-o",      trained};
+  const Outcome outcome = heddle(words);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(trained));
+}
+
+// Weights of three lookups: of no other number of samples.
+TEST(ToolTrain, ANetMayFitOneBatchAlone) {
+  const Samples samples;
+  const std::string net = samples.file("three.json");
+  write_text(net, R"json({"heddle": 1, "name": "train", "inputs": ["x"], "outputs": ["loss"],
+ "variables": [{"name": "w", "dtype": "f32", "dims": [3, 2], "trainable": true, "initializer": "normal(0, 0.1)"}],
+ "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": ["N", 2]}, {"name": "w", "kind": "variable", "variable": "w", "version": 0}],
+ "nodes": [{"name": "product", "type": "Concat", "inputs": ["x", "w"], "outputs": ["joined"], "attributes": {"axis": {"int": 1}}},
+  {"name": "loss", "type": "ReduceSumSquare", "inputs": ["joined"], "outputs": ["loss"], "attributes": {"keepdims": {"int": 0}}}]})json");
+  const auto train = [&](const char* batch) {
+    return heddle({"train", net, "--steps", "2", "--batch", batch, "--data", "x=" + samples.file("x.npy")});
+  };
+  EXPECT_EQ(train("3").status, 0) << train("3").err;
+  EXPECT_NE(train("4").err.find("shape-mismatch"), std::string::npos);
+}
+
+TEST(ToolTrain, ALogIsNotEmptiedByATrainingThatDoesNotBegin) {
+  const Samples samples;
+  const std::string log = samples.file("log.jsonl"), pipe = samples.file("pipe");
+  write_text(log, "kept");
+  EXPECT_EQ(heddle(samples.train({"--memory-limit", "1B", "--log", log})).status, 4);
+  EXPECT_EQ(read_text(log), "kept");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(codes(heddle_json(samples.train({"--log", pipe}), 3)), Words{"file-unwritable"});
+}
+
 TEST(ToolTrain, VariablesThatAreNoNumbersAreNotSaved) {
   const Samples samples;
   const std::string trained = samples.file("trained.heddle");
@@ -274,6 +381,18 @@ TEST(ToolPredictor, RunsWhatWasLearned) {
   EXPECT_EQ(run["outputs"]["logits"]["shape"], (Json{8, 2}));
   EXPECT_EQ(codes(heddle_json({"predictor", trained, "--input", "x", "--output", "loss", "-o", predictor}, 2)), Words{"missing-input"});
   EXPECT_EQ(codes(heddle_json({"predictor", trained, "--output", "loss", "-o", trained}, 2)), Words{"invalid-argument"});
+}
+
+TEST(ToolPredictor, RenamesAndPlaces) {
+  const Samples samples;
+  const std::string predictor = samples.file("predictor.json");
+  ASSERT_EQ(
+      heddle({"predictor", samples.net, "--output", "logits", "--rename", "logits=scores", "--device", "sim", "-o", predictor}).status, 0);
+  const Json net = Json::parse(read_text(predictor));
+  EXPECT_EQ(net["outputs"], Json{"scores"});
+  EXPECT_EQ(net["nodes"][0]["device"], "sim:0");
+  EXPECT_EQ(codes(heddle_json({"predictor", samples.net, "--output", "logits", "--rename", "loss=error", "-o", predictor}, 2)),
+            Words{"unknown-name"});
 }
 
 // After one step the average has gone a quarter of the way that w went, and so have the logits.
@@ -322,6 +441,17 @@ TEST(ToolModel, TheTrainingFormOfDlrmUpdatesRowsOfItsTables) {
         heddle_json({"train", net, "--steps", "12", "--batch", "8", "--data", "synthetic", "--samples", "16", "--seed", "1"});
     EXPECT_LT(object["train"]["last_loss"].get<double>(), object["train"]["first_loss"].get<double>()) << optimizer;
   }
+}
+
+TEST(ToolModel, ATrainingFormMayHaveABatch) {
+  const TemporaryFolder folder;
+  const std::string net = (folder / "net.json").string();
+  ASSERT_EQ(heddle({"model", "mlp", "--train", "--batch", "5", "-o", net}).status, 0);
+  const Words train = {"train", net, "--steps", "1", "--data", "synthetic", "--samples", "16"};
+  EXPECT_EQ(heddle_json(train)["train"]["batch"], 5);
+  Words other = train;
+  other.insert(other.end(), {"--batch", "4"});
+  EXPECT_EQ(codes(heddle_json(other, 3)).front(), "shape-mismatch");
 }
 
 TEST(ToolModel, LargeTrainingFormsTakeSteps) {

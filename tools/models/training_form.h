@@ -16,7 +16,7 @@ struct TrainingForm {
 
 // Parameters become trainable variables with the content that they have, the batch the symbol N, and labels, i64 [N] or [N, length], an
 // input. The loss is the mean softmax cross entropy of the logits, and 0.4 of that of the auxiliary ones; of scores of clicks the binary
-// one. No gradients: derive/training.h adds them. Errors: those of build(); not_implemented for recipes without labels.
+// one. No gradients: derive/training_net.h adds them. Errors: those of build(); not_implemented for recipes without labels.
 Result<TrainingForm> training_form(const std::string& recipe, const RecipeOptions& options);
 
 }  // namespace heddle::models

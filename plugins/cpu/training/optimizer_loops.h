@@ -51,7 +51,7 @@ using UpdateRowsLoop = void (*)(const UpdatedRows<T>& rows, const UpdateNumbers<
 struct OptimizerTable {
   UpdateLoop<float> f32[update_rule_count];
   UpdateLoop<double> f64[update_rule_count];
-  UpdateRowsLoop<float> f32_rows[update_rule_count];  // null: that rule has no update by rows
+  UpdateRowsLoop<float> f32_rows[update_rule_count];
   UpdateRowsLoop<double> f64_rows[update_rule_count];
   // The sum of g^2.
   double (*f32_squares)(const float* w, const float* gradient, int64_t count, float decay);

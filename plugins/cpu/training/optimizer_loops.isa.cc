@@ -123,19 +123,20 @@ void add_scaled(const T* a, T factor, const T* b, T* sum, int64_t count) {
 
 }  // namespace
 
-constinit const OptimizerTable optimizers = {{update<update_plain, float>, update<update_momentum, float>, update<update_adagrad, float>,
-                                              update<update_rms_prop, float>, update<update_adam, float>},
-                                             {update<update_plain, double>, update<update_momentum, double>, update<update_adagrad, double>,
-                                              update<update_rms_prop, double>, update<update_adam, double>},
-                                             {update_rows<update_plain, float>, update_rows<update_momentum, float>,
-                                              update_rows<update_adagrad, float>, nullptr, update_rows<update_adam, float>},
-                                             {update_rows<update_plain, double>, update_rows<update_momentum, double>,
-                                              update_rows<update_adagrad, double>, nullptr, update_rows<update_adam, double>},
-                                             squares<float>,
-                                             squares<double>,
-                                             add<float>,
-                                             add<double>,
-                                             add_scaled<float>,
-                                             add_scaled<double>};
+constinit const OptimizerTable optimizers = {
+    {update<update_plain, float>, update<update_momentum, float>, update<update_adagrad, float>, update<update_rms_prop, float>,
+     update<update_adam, float>},
+    {update<update_plain, double>, update<update_momentum, double>, update<update_adagrad, double>, update<update_rms_prop, double>,
+     update<update_adam, double>},
+    {update_rows<update_plain, float>, update_rows<update_momentum, float>, update_rows<update_adagrad, float>,
+     update_rows<update_rms_prop, float>, update_rows<update_adam, float>},
+    {update_rows<update_plain, double>, update_rows<update_momentum, double>, update_rows<update_adagrad, double>,
+     update_rows<update_rms_prop, double>, update_rows<update_adam, double>},
+    squares<float>,
+    squares<double>,
+    add<float>,
+    add<double>,
+    add_scaled<float>,
+    add_scaled<double>};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

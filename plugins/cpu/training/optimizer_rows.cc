@@ -218,7 +218,7 @@ Status infer_rows_update(InferContext& context) {
   std::vector<int64_t> expected = vector_of(w);
   expected[0] = !has_bags ? named[0] : values.rank > 0 ? values[0] : 0;
   HEDDLE_PLUGIN_CHECK(expect_shape(context, Ports::values, expected, has_bags ? "a row of w for each bag" : "a row of w for each index"));
-  HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, Ports::rate, schema));
+  HEDDLE_PLUGIN_CHECK(check_rule(context, Ports::rate, schema));
   context.set_dims(0, w);
   for (uint32_t o = 1; o <= schema.state_count(); ++o) context.set_dims(o, of_state);
   return {};
@@ -282,6 +282,18 @@ void add_optimizer_rows(Builder& plugin) {
                    "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[2,1] = 1 -2, f32[] = 0.5, i32[3] = 0 1 0, f32[3] = 1 1 2; "
                    "epsilon=1 -> f32[3,1] = 0.7 2 3.333333, f32[3,1] = 16 8 4",
+                   "by hand"));
+  plugin.add(
+      rows_update_operator<rms_prop_rule>("RmsPropUpdateRows",
+                                          "RmsPropUpdate on the rows of w and squares that indices name, each with the sum of its values")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[3,1] = 2 -2 3, f32[] = 0.5; alpha=0.5, epsilon=1 -> f32[3,1] "
+                   "= 0.5 2 3.414214, f32[3,1] = 16 8 2",
+                   "by hand")
+          .example("f32[2,1] = 5 2, f32[2,1] = 5 4, i32[1] = -1, f32[1,1] = 1, f32[] = 0.5; alpha=0, weight_decay=0.5, epsilon=0 -> "
+                   "f32[2,1] = 5 1.5, f32[2,1] = 5 4",
+                   "by hand")
+          .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[2,1] = 1 -2, f32[] = 0.5, i32[3] = 0 1 0, f32[3] = 2 1 3; "
+                   "alpha=0.5, epsilon=1 -> f32[3,1] = 0.5 2 3.414214, f32[3,1] = 16 8 2",
                    "by hand"));
   plugin.add(
       rows_update_operator<adam_rule>("AdamUpdateRows",

@@ -39,9 +39,9 @@ class OptimizerRule {
  public:
   Status create(const Attributes& attributes, UpdateRule rule) {
     rule_ = rule;
-    weight_decay_ = attributes.f("weight_decay");
-    if (attributes.declares("epsilon")) epsilon_ = attributes.f("epsilon");
-    if (rule == update_momentum) momentum_ = attributes.f("momentum");
+    HEDDLE_PLUGIN_CHECK(not_negative(attributes, "weight_decay", &weight_decay_));
+    if (attributes.declares("epsilon")) HEDDLE_PLUGIN_CHECK(not_negative(attributes, "epsilon", &epsilon_));
+    if (rule == update_momentum) HEDDLE_PLUGIN_CHECK(not_negative(attributes, "momentum", &momentum_));
     if (rule == update_momentum) nesterov_ = attributes.i("nesterov") != 0;
     if (rule == update_rms_prop) HEDDLE_PLUGIN_CHECK(fraction(attributes, "alpha", &keep_));
     if (rule != update_adam) return {};
@@ -84,6 +84,11 @@ class OptimizerRule {
  private:
   // 1 - base^exponent, which loses nothing where the power is close to 1.
   static double rest_of_power(double base, double exponent) { return -std::expm1(exponent * std::log(base)); }
+  static Status not_negative(const Attributes& attributes, const char* name, double* value) {
+    *value = attributes.f(name);
+    if (*value >= 0 && std::isfinite(*value)) return {};
+    return invalid(std::string(name) + " is " + std::to_string(*value) + ", expected at least 0");
+  }
   static Status fraction(const Attributes& attributes, const char* name, double* value) {
     *value = attributes.f(name);
     if (*value >= 0 && *value < 1) return {};
@@ -95,9 +100,12 @@ class OptimizerRule {
   bool nesterov_ = false, decoupled_ = false;
 };
 
-// The learning rate and the number of the update: inputs `first` and, where the rule has it, the one behind.
-inline Status check_rate_and_step(const InferContext& context, uint32_t first, const OptimizerSchema& schema) {
-  for (uint32_t i = first; i <= first + (schema.has_step() ? 1 : 0); ++i) HEDDLE_PLUGIN_CHECK(expect_scalar(context, i));
+// The attributes, so that a net with ones that no run would take is refused when it is built, and the scalars: the learning rate, which is
+// input `rate`, and where the rule has it the number of the update behind.
+inline Status check_rule(const InferContext& context, uint32_t rate, const OptimizerSchema& schema) {
+  OptimizerRule rule;
+  HEDDLE_PLUGIN_CHECK(rule.create(context.attributes, schema.rule));
+  for (uint32_t i = rate; i <= rate + (schema.has_step() ? 1 : 0); ++i) HEDDLE_PLUGIN_CHECK(expect_scalar(context, i));
   return {};
 }
 

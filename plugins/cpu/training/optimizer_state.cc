@@ -56,7 +56,7 @@ template <const OptimizerSchema& schema>
 Status infer_state_update(InferContext& context) {
   const Dims w = context.dims(0);
   for (uint32_t i = 1; i < schema.state_count() + 2; ++i) HEDDLE_PLUGIN_CHECK(expect_shape(context, i, w, "that of w"));
-  HEDDLE_PLUGIN_CHECK(check_rate_and_step(context, schema.state_count() + 2, schema));
+  HEDDLE_PLUGIN_CHECK(check_rule(context, schema.state_count() + 2, schema));
   for (uint32_t o = 0; o < schema.state_count() + 1; ++o) context.set_dims(o, w);
   return {};
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,6 +84,10 @@ struct PredictorOptions {
   std::vector<std::string> outputs;  // values that will be made
   std::string name = "predict";      // of the net that is made
   bool average = false;              // with the averages that training kept, in whichever of the nets, in the place of the weights
+  // Inputs and outputs by the names above, and what they are called in the net that is made.
+  std::vector<std::pair<std::string, std::string>> rename = {};
+  // Where its operators run; "": wherever the session does. None: each where it was trained.
+  std::optional<std::string> device = {};
 };
 
 }  // namespace heddle

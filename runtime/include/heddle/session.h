@@ -224,9 +224,10 @@ class HEDDLE_API Session {
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
-  // Fills the variables that have an initializer by it, from `seed`: opening the session did, from SessionOptions::seed. The numbers are
-  // the same for any number of threads, and on any device. Errors: hazard, naming a variable that a run or write_variable has written
-  // since, unless `overwrite`: what was trained is not lost by mistake; deadline_exceeded; busy.
+  // Fills the variables that have an initializer by it, from `seed`. Those without content were filled so before the first context was
+  // made, from SessionOptions::seed. The numbers are the same for any number of threads, and on any device. Errors: hazard, naming a
+  // variable with an initializer that had content in a file, or that a run or write_variable has written since, unless `overwrite`: what
+  // was trained is not lost by mistake; deadline_exceeded; busy.
   Status initialize(uint64_t seed, bool overwrite = false, const RunOptions& options = {});
   // Writes all variables, of all nets, the state of optimizers and counters of steps among them, to a safetensors file: each under its own
   // name, with a checksum. They are copied at one point between runs, for which runs that update wait, and written behind it. The file is
@@ -258,8 +259,6 @@ struct PluginInfo {
   std::string path;     // of its library
 };
 
-// Plugins, devices and threads. A handle: copies are the same runtime, which lives as long as a session of it. Thread-safe. In a child
-// forked from the process that made it every call that returns a Status or a Result is Code::forked.
 // A device as its backend tells of it.
 struct DeviceInfo {
   std::string name;         // "cuda:0"
@@ -269,6 +268,8 @@ struct DeviceInfo {
   bool described = false;  // it is not here: RuntimeOptions::described_devices
 };
 
+// Plugins, devices and threads. A handle: copies are the same runtime, which lives as long as a session of it. Thread-safe. In a child
+// forked from the process that made it every call that returns a Status or a Result is Code::forked.
 class HEDDLE_API Runtime {
  public:
   // Errors: plugin_unreadable, plugin_abi, plugin_invalid, duplicate_registration; what is wrong with a plugin's rewrite rules, naming rule

@@ -65,7 +65,7 @@ class HEDDLE_API Nets {
   // it is given, BatchNormalization normalises by the running statistics; gradients, updates and what only they need are left out. Errors:
   // unknown_name for what is no value; missing_input, naming an input that is needed beside those given; invalid_argument where no output
   // is named, an input is a variable or of no known type, or an output is made of a variable that the net has updated, or averages
-  // are wanted and no net of these keeps any.
+  // are wanted and no net of these keeps any; duplicate_name where something is given the name of something else.
   Status add_predictor(const std::string& of, const PredictorOptions& options);
   // These nets alone, in the order given. Errors: unknown_name; invalid_argument (none).
   Result<Nets> only(const std::vector<std::string>& names) const;

@@ -1,9 +1,11 @@
 // model: a net from a recipe.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/text.h"
 #include "commands/commands.h"
-#include "common/training_options.h"
+#include "common/training_flags.h"
 #include "common/written_net.h"
 #include "load/save.h"
 #include "models/recipes.h"
@@ -16,6 +18,7 @@ struct ModelArguments {
   std::string name, output, weights;
   models::RecipeOptions recipe;
   TrainingFlags training;
+  std::optional<int64_t> batch;
   bool list = false, train = false;
 };
 
@@ -24,6 +27,8 @@ Status save_training_form(const ModelArguments& o, Report& report) {
   HEDDLE_TRY(models::TrainingForm form, models::training_form(o.name, o.recipe));
   std::vector<Net> nets;
   HEDDLE_TRY(Net trains, o.training.learning(form.train, "loss", report.common));
+  if (o.batch)
+    for (const ValueId input : trains.inputs) trains[input].type.dims[0] = Dim::of(*o.batch);
   nets.push_back(std::move(trains));
   nets.push_back(std::move(form.test));
   HEDDLE_CHECK(save_nets(nets, o.output));
@@ -54,6 +59,7 @@ Status write_model(const ModelArguments& o, Report& report) {
   HEDDLE_CHECK(writes_net(roles, o.output));
   if (!o.weights.empty()) HEDDLE_CHECK(roles.writes("--weights", o.weights));
   models::RecipeOptions recipe = o.recipe;
+  if (o.batch) recipe.batch = *o.batch;
   if (o.train) recipe.purpose = models::Purpose::training;
   HEDDLE_TRY(const Net net, models::build(o.name, recipe));
   if (!o.weights.empty()) HEDDLE_CHECK(models::write_weights(net, o.weights));
@@ -67,7 +73,7 @@ Run declare_model(CLI::App& app) {
   auto o = std::make_shared<ModelArguments>();
   app.add_option("name", o->name, "the recipe")->type_name("NAME");
   app.add_option("-o,--output", o->output, "the net")->type_name("NET.heddle");
-  app.add_option("--batch", o->recipe.batch, "batch size")->check(CLI::PositiveNumber);
+  app.add_option("--batch", o->batch, "batch size; of training forms any, unless it is given")->check(whole_number(INT64_MAX, 1));
   app.add_option("--seed", o->recipe.seed, "of the weights")->check(whole_number());
   app.add_option("--weights", o->weights, "all parameters by name, for other frameworks")->type_name("FILE.safetensors");
   app.add_flag("--train", o->train, "the training form: nets \"train\", which learns, and \"test\", of any batch");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/device_name.h"
 #include "base/text.h"
 #include "commands/commands.h"
 #include "common/limit_options.h"
@@ -10,17 +11,21 @@
 #include "load/load.h"
 #include "load/save.h"
 #include "net/averages.h"
+#include "tensors/inputs.h"
 
 namespace heddle::tool {
 namespace {
 
 struct PredictorArguments {
-  std::string file, net, output;
+  std::string file, net, output, device;
+  std::vector<std::string> rename;
   PredictorOptions options;
   LimitOptions limits;
 };
 
-Status extract(const PredictorArguments& o, Report& report) {
+Status extract(PredictorArguments& o, Report& report) {
+  HEDDLE_TRY(o.options.rename, split_name_values("--rename", o.rename));
+  if (!o.device.empty()) o.options.device = full_device_name(o.device, "");
   LoadOptions load;
   HEDDLE_TRY(load.limits, o.limits.limits());
   FileRoles roles;
@@ -51,6 +56,8 @@ Run declare_predictor(CLI::App& app) {
   app.add_option("--net", o->net, "which net of a file that holds several; else the first")->type_name("NAME");
   app.add_option("--input", o->options.inputs, "what will be given; else the inputs that are needed")->type_name("NAME");
   app.add_option("--output", o->options.outputs, "what will be made")->required()->type_name("NAME");
+  app.add_option("--rename", o->rename, "what an input or output is called")->type_name("NAME=NEW");
+  app.add_option("--device", o->device, "where all of it runs; else each operator where it was trained")->type_name("DEVICE");
   app.add_flag("--average", o->options.average, "the averages that training kept in the place of the weights");
   app.add_option("-o", o->output, "the net")->required()->type_name("PREDICTOR.heddle");
   o->limits.declare(app);

@@ -78,7 +78,9 @@ int Report::fail(const Status& status) {
 }
 
 void Report::say(const std::string& line) const {
-  if (!common.json && !common.quiet) std::printf("%s\n", printable_line(line).c_str());
+  if (common.json || common.quiet) return;
+  step("");  // of what is under way nothing stays in the line
+  std::printf("%s\n", printable_line(line).c_str());
 }
 
 void Report::say_lines(const std::string& text) const {
@@ -137,14 +139,18 @@ Result<Runtime> make_runtime(const CommonOptions& common) {
   return Runtime::create(runtime_options(common));
 }
 
-CLI::Validator whole_number(uint64_t most) {
+CLI::Validator whole_number(uint64_t most, uint64_t least) {
   const auto check = [=](const std::string& text) -> std::string {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size() && value <= most) return {};
-    return fmt::format("{} is no whole number from 0 to {}", quoted(text), most);
+    if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most) return {};
+    return fmt::format("{} is no whole number from {} to {}", quoted(text), least, most);
   };
   return CLI::Validator(check, "", "whole number");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator([](const std::string& text) { return text.empty() ? std::string("it is empty") : std::string(); }, "", "not empty");
 }
 
 CLI::Validator any_number() {

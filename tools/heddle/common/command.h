@@ -91,9 +91,11 @@ RuntimeOptions runtime_options(const CommonOptions& common);
 
 // For options: a whole number without a sign, of 64 bits as seeds are unless `most` is less. (CLI11 alone wraps -1 and stops at the
 // largest.)
-CLI::Validator whole_number(uint64_t most = UINT64_MAX);
+CLI::Validator whole_number(uint64_t most = UINT64_MAX, uint64_t least = 0);
 // For options: what parse_float reads. (For CLI11 nothing at all is 0.)
 CLI::Validator any_number();
+// For options: a name of a file. (A variable of the shell that is not set is no name.)
+CLI::Validator not_empty();
 // For options: a number from `least` to `most`; nan is none.
 CLI::Validator number_from(double least, double most);
 

@@ -15,6 +15,7 @@
 #include "common/interrupt.h"
 #include "common/latency.h"
 #include "common/limit_options.h"
+#include "common/memory_limit_option.h"
 #include "common/net_choice.h"
 #include "common/process_counts.h"
 #include "heddle/session.h"
@@ -30,10 +31,11 @@ struct RunArguments {
   InputRequest inputs;
   std::optional<uint64_t> random;
   std::vector<std::string> outputs, fetches, prints, params;
-  std::string output_dir, dump_dir, only, compare_device, trace, report_file, graph, memory_limit;
+  std::string output_dir, dump_dir, only, compare_device, trace, report_file, graph;
   DeviceOptions devices;
   NetChoice choice;
   LimitOptions limits;
+  MemoryLimitOption memory_limit;
   int repeat = 1, warmup = 0;
   uint64_t seed = 0;
   double deadline_s = 0;
@@ -88,8 +90,7 @@ Result<SessionOptions> Runner::session_options() const {
   options.seed = o_.seed;
   HEDDLE_TRY(options.limits, o_.limits.limits());
   o_.devices.apply(options);
-  if (!o_.memory_limit.empty() && !parse_size(o_.memory_limit, &options.memory_limit))
-    return Status(Code::invalid_argument, fmt::format("--memory-limit {} is not a size", quoted(o_.memory_limit)), "write it like 512MiB");
+  HEDDLE_CHECK(o_.memory_limit.apply(options));
   return options;
 }
 
@@ -322,7 +323,7 @@ Run declare_run(CLI::App& app) {
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000000));
   app.add_option("--seed", o->seed, "of the net's random operators")->check(whole_number());
   app.add_option("--deadline", o->deadline_s, "seconds per run")->check(number_from(1e-9, 1e9))->type_name("SECONDS");
-  app.add_option("--memory-limit", o->memory_limit, "planned peak")->type_name("SIZE");
+  o->memory_limit.declare(app);
   app.add_option("--graph", o->graph, "capture of device work")->check(CLI::IsMember({"off", "auto"}));
   auto* numerics = app.add_flag("--check-numerics", o->check_numerics, "stop at the first operator that makes nan or inf");
   auto* dump = app.add_option("--dump", o->dump_dir, "write every operator's outputs")->type_name("DIR");

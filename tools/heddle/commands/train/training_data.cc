@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "base/text.h"
 #include "heddle/op/philox.h"
+#include "tensors/compare.h"
 #include "tensors/convert.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
@@ -124,10 +126,12 @@ Result<TrainingData> TrainingData::read(const std::string& option, const std::ve
   }
   data.gathered_.resize(data.arrays_.size());
   data.views_.resize(data.arrays_.size());
+  for (const PortInfo& input : inputs) data.names_.push_back(input.name);
   return data;
 }
 
 const std::vector<TensorView>& TrainingData::gather(const int64_t* samples, int64_t count) {
+  given_.assign(samples, samples + count);
   for (size_t i = 0; i < arrays_.size(); ++i) {
     const Blob& array = *arrays_[i];
     const auto bytes = static_cast<size_t>(samples_ == 0 ? 0 : array.bytes / samples_);
@@ -154,6 +158,25 @@ const std::vector<TensorView>& TrainingData::batch(int64_t number, int64_t size,
     epoch_ = epoch;
   }
   return gather(order_.data() + (number % in_epoch) * size, size);
+}
+
+std::string TrainingData::samples_text() const {
+  constexpr size_t most = 256;
+  std::string text;
+  for (size_t k = 0; k < std::min(given_.size(), most); ++k) text += fmt::format("{}{}", k == 0 ? "" : ", ", given_[k]);
+  if (given_.size() > most) text += ", ...";
+  return text;
+}
+
+std::string TrainingData::not_finite_text() const {
+  for (size_t i = 0; i < views_.size(); ++i) {
+    if (!is_float(views_[i].dtype)) continue;
+    const int64_t each = views_[i].shape.element_count() / std::max<int64_t>(1, views_[i].shape[0]);
+    for (int64_t k = 0; k < views_[i].shape.element_count(); ++k)
+      if (const double number = element(views_[i], k); !std::isfinite(number))
+        return fmt::format("input {} has {} in sample {}", quoted(names_[i]), number, given_[static_cast<size_t>(k / each)]);
+  }
+  return {};
 }
 
 const std::vector<TensorView>& TrainingData::slice(int64_t first, int64_t count) {

@@ -30,6 +30,10 @@ class TrainingData {
   const std::vector<TensorView>& batch(int64_t number, int64_t size, uint64_t seed);
   // Samples [first, first + count) as they lie.
   const std::vector<TensorView>& slice(int64_t first, int64_t count);
+  // Of what batch() or slice() gave last: which samples these are, "5, 0, 17", and where one of their numbers is not finite, "input "x" has
+  // nan in sample 17"; empty: nowhere.
+  std::string samples_text() const;
+  std::string not_finite_text() const;
 
  private:
   const std::vector<TensorView>& gather(const int64_t* samples, int64_t count);
@@ -38,7 +42,9 @@ class TrainingData {
   std::vector<std::shared_ptr<const Blob>> arrays_;  // by input
   std::vector<std::vector<std::byte>> gathered_;     // likewise
   std::vector<TensorView> views_;
-  std::vector<int64_t> order_;  // of epoch_
+  std::vector<std::string> names_;  // of inputs
+  std::vector<int64_t> given_;      // samples
+  std::vector<int64_t> order_;      // of epoch_
   int64_t epoch_ = -1;
 };
 

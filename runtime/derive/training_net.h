@@ -17,7 +17,7 @@ namespace heddle {
 struct Optimizer {
   const char* name;                   // "adam"
   const char* type;                   // of domain heddle: inputs variable, states..., gradient, learning rate, steps if it counts them
-  const char* rows_type;              // indices and values in the place of the gradient, then perhaps bags and weights; "": has none
+  const char* rows_type;              // indices and values in the place of the gradient, then perhaps bags and weights
   std::vector<const char*> state;     // suffixes of the names of its variables
   bool counts_steps;                  // an input behind the rate is the number of this step, from 1 on
   std::vector<std::string> settings;  // attributes that may be given; rowwise=1: `rows_type` has one number of state for each row

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/command.h"
-#include "derive/training.h"
+#include "derive/training_net.h"
 
 namespace heddle::tool {
 
@@ -23,7 +23,7 @@ struct TrainingFlags {
   Status check_not_given(const std::string& why) const;
   // What they say, for a net whose value `loss` is to become small. Errors: syntax, invalid_argument.
   Result<TrainingOptions> options(const std::string& loss) const;
-  // `net` with gradients of its value `loss` and updates (derive/training.h). Errors: of the flags; those of resolve and training_net.
+  // `net` with gradients of its value `loss` and updates (derive/training_net.h). Errors: of the flags; those of resolve and training_net.
   Result<Net> learning(const Net& net, const std::string& loss, const CommonOptions& common) const;
 
  private:

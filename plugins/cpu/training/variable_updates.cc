@@ -65,7 +65,7 @@ Status step_increment(In<int64_t> step, Out<int64_t> next) {
 
 }  // namespace
 
-void add_optimizer(Builder& plugin) {
+void add_variable_updates(Builder& plugin) {
   plugin.add(Op("SgdUpdate", "heddle")
                  .doc("w - lr * g, written to w")
                  .in("w", float_dtypes)

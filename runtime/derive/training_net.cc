@@ -1,4 +1,4 @@
-#include "derive/training.h"
+#include "derive/training_net.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ const std::vector<Optimizer>& optimizers() {
       {"momentum", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {}},
       {"nesterov", "MomentumUpdate", "MomentumUpdateRows", {"velocity"}, false, {"momentum", "weight_decay"}, {{"nesterov", int64_t{1}}}},
       {"adagrad", "AdagradUpdate", "AdagradUpdateRows", {"squares"}, false, {"epsilon", "weight_decay", "rowwise"}, {}},
-      {"rmsprop", "RmsPropUpdate", "", {"squares"}, false, {"alpha", "epsilon", "weight_decay"}, {}},
+      {"rmsprop", "RmsPropUpdate", "RmsPropUpdateRows", {"squares"}, false, {"alpha", "epsilon", "weight_decay"}, {}},
       {"adam", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {}},
       {"adamw", "AdamUpdate", "AdamUpdateRows", {"mean", "squares"}, true, adam, {{"decoupled_weight_decay", int64_t{1}}}},
   };
@@ -35,10 +35,16 @@ Result<const Optimizer*> find_optimizer(const TrainingOptions& options) {
   for (const Optimizer& optimizer : optimizers()) {
     names.emplace_back(optimizer.name);
     if (optimizer.name != options.optimizer) continue;
-    for (const auto& [setting, value] : options.settings)
+    for (const auto& [setting, value] : options.settings) {
+      const bool is_fraction = setting == "alpha" || setting == "beta1" || setting == "beta2";
+      if (!(value >= 0) || !std::isfinite(value) || (is_fraction && value >= 1))
+        return Status(Code::invalid_argument,
+                      fmt::format("{} is {}, expected at least 0{}", quoted(setting), value, is_fraction ? " and less than 1" : ""),
+                      "docs/training.md lists the settings of optimizers");
       if (std::find(optimizer.settings.begin(), optimizer.settings.end(), setting) == optimizer.settings.end())
         return Status(Code::unknown_name, fmt::format("optimizer {} has no setting {}", optimizer.name, quoted(setting)),
                       fmt::format("it has {}", join(optimizer.settings, ", ")));
+    }
     return &optimizer;
   }
   return Status(Code::unknown_name, fmt::format("there is no optimizer {}", quoted(options.optimizer)),
@@ -117,6 +123,10 @@ class Training {
     return std::any_of(options_.settings.begin(), options_.settings.end(), is);
   }
 
+  const Variable& variable_named(const std::string& name) const {
+    return *std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == name; });
+  }
+
   // What is read of a gradient: the tensor, or the rows.
   ValueId content_of(const Gradient& gradient) const { return *net_.find_value(gradient.dense.empty() ? gradient.values : gradient.dense); }
 
@@ -134,7 +144,12 @@ class Training {
     ValueId sum;
     for (const Gradient& gradient : gradients_) {  // in their order
       if (!gradient.any()) continue;
-      HEDDLE_TRY(const ValueId square, emitter_.emit1("", "ReduceSumSquare", {clipped_.at(gradient.of)}, {{"keepdims", int64_t{0}}}));
+      // Squares of 16-bit floats would soon be infinite.
+      ValueId wide = clipped_.at(gradient.of);
+      if (const DType dtype = variable_named(gradient.of).type.dtype; dtype == DType::f16 || dtype == DType::bf16) {
+        HEDDLE_TRY(wide, emitter_.emit_cast(wide, DType::f32));
+      }
+      HEDDLE_TRY(const ValueId square, emitter_.emit1("", "ReduceSumSquare", {wide}, {{"keepdims", int64_t{0}}}));
       HEDDLE_TRY(const ValueId number, emitter_.emit_cast(square, DType::f64));
       if (!sum.valid()) {
         sum = number;
@@ -164,17 +179,13 @@ class Training {
   }
 
   Status update(const Gradient& gradient) {
-    const auto found = std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == gradient.of; });
-    const ValueId variable = found->first;
-    if (found->last != variable)
+    const Variable& found = variable_named(gradient.of);
+    const ValueId variable = found.first;
+    if (found.last != variable)
       return {Code::invalid_argument, fmt::format("the net updates {} itself", quoted(gradient.of)), "say that it is not trainable"};
-    const DType dtype = found->type.dtype;
-    const Shape shape = *found->type.fixed_shape();
+    const DType dtype = found.type.dtype;
+    const Shape shape = *found.type.fixed_shape();
     const bool rows = gradient.dense.empty();
-    if (rows && *optimizer_.rows_type == '\0')
-      return {Code::unsupported,
-              fmt::format("optimizer {} does not update rows, which {} has gradients of", optimizer_.name, quoted(gradient.of)),
-              "take another optimizer, or ask for a dense gradient"};
     std::vector<ValueId> inputs = {variable};
     const bool rowwise = rows && is_rowwise();
     const Shape of_state = rowwise ? Shape{shape[0]} : shape;

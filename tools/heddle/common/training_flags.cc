@@ -1,4 +1,4 @@
-#include "common/training_options.h"
+#include "common/training_flags.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,103 @@
+// The flags that say how a net learns, of heddle train and of heddle model --train: each changes what it says.
+#include "learning_samples.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+// Numbers of one name in the log of a training, step by step.
+std::vector<double> logged(const Samples& samples, const char* name, Words more) {
+  const std::string log = samples.file("log.jsonl");
+  more.insert(more.end(), {"--log", log});
+  heddle_json(samples.train(more));
+  std::vector<double> numbers;
+  for (const Json& line : lines_of(log)) numbers.push_back(line[name].get<double>());
+  EXPECT_GE(numbers.size(), 2u);
+  return numbers;
+}
+
+TEST(ToolTrainingFlags, TheRateFollowsScheduleAndWarmUp) {
+  const Samples samples;
+  const std::vector<double> rates = logged(samples, "learning_rate", {"--schedule", "step(5, 0.1)", "--warm-up", "4"});
+  ASSERT_EQ(rates.size(), 20u);
+  EXPECT_NEAR(rates[0], 0.125, 1e-7);
+  EXPECT_NEAR(rates[3], 0.5, 1e-7);
+  EXPECT_NEAR(rates[4], 0.5, 1e-7);
+  EXPECT_NEAR(rates[5], 0.05, 1e-7);
+  EXPECT_NEAR(rates[10], 0.005, 1e-7);
+}
+
+// Each of four numbers to a bound is further than all together to it.
+TEST(ToolTrainingFlags, GradientsAreClippedByValueAndByNorm) {
+  const Samples samples;
+  const auto second = [&](const Words& more) { return logged(samples, "loss", more)[1]; };
+  const double first = logged(samples, "loss", {})[0], free = second({}), by_value = second({"--clip-value", "0.05"}),
+               by_norm = second({"--clip-norm", "0.05"});
+  EXPECT_LT(free, by_value);
+  EXPECT_LT(by_value, by_norm);
+  EXPECT_LT(by_norm, first);
+}
+
+TEST(ToolTrainingFlags, SettingsAreTheOptimizers) {
+  const Samples samples;
+  const auto losses = [&](const Words& more) { return logged(samples, "loss", more); };
+  const std::vector<double> plain = losses({"--optimizer", "sgd"});
+  EXPECT_EQ(losses({"--optimizer", "momentum", "--set", "momentum=0"}), plain);
+  EXPECT_NE(losses({"--optimizer", "momentum", "--set", "momentum=0.5"}), plain);
+  EXPECT_NE(losses({"--optimizer", "sgd", "--set", "weight_decay=0.5"}), plain);
+}
+
+constexpr const char* table_text = R"json({"heddle": 1, "name": "train", "inputs": ["x", "labels"], "outputs": ["loss"],
+ "variables": [{"name": "table", "dtype": "f32", "dims": [4, 2], "trainable": true, "initializer": "normal(0, 0.1)"}],
+ "values": [{"name": "x", "kind": "input", "dtype": "i64", "dims": ["N"]}, {"name": "labels", "kind": "input", "dtype": "i64", "dims": ["N"]},
+  {"name": "table", "kind": "variable", "variable": "table", "version": 0}],
+ "nodes": [{"name": "rows", "type": "Gather", "inputs": ["table", "x"], "outputs": ["rows"]},
+  {"name": "loss", "type": "SoftmaxCrossEntropyLoss", "inputs": ["rows", "labels"], "outputs": ["loss"]}]})json";
+
+TEST(ToolTrainingFlags, ATableMayHaveADenseGradient) {
+  const TemporaryFolder folder;
+  const std::string net = (folder / "net.json").string(), trained = (folder / "trained.json").string();
+  write_text(net, table_text);
+  for (const bool dense : {false, true}) {
+    Words words = {"train", net, "--steps", "2", "--batch", "2", "--data", "synthetic", "--samples", "4", "-o", trained};
+    if (dense) words.insert(words.end(), {"--dense", "table"});
+    ASSERT_EQ(heddle(words).status, 0);
+    EXPECT_EQ(read_text(trained).find("\"MomentumUpdateRows\"") == std::string::npos, dense);
+  }
+}
+
+// heddle model --train has the same ones: the net that it writes is another one by each.
+TEST(ToolTrainingFlags, AreThoseOfModels) {
+  const TemporaryFolder folder;
+  const auto net_by = [&](const Words& more) {
+    const std::string file = (folder / "net.json").string();
+    Words words = {"model", "mlp", "--train", "-o", file};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome made = heddle(words);
+    EXPECT_EQ(made.status, 0) << made.err;
+    return read_text(file);
+  };
+  const std::string plain = net_by({});
+  const std::pair<Words, const char*> flags[] = {{{"--optimizer", "adagrad"}, "\"AdagradUpdate\""},
+                                                 {{"--set", "momentum=0.625"}, "0.625"},
+                                                 {{"--learning-rate", "0.375"}, "0.375"},
+                                                 {{"--schedule", "exponential(0.8125)"}, "0.8125"},
+                                                 {{"--warm-up", "1739261"}, "1739261"},
+                                                 {{"--clip-value", "0.4375"}, "0.4375"},
+                                                 {{"--clip-norm", "0.6875"}, "0.6875"},
+                                                 {{"--average", "0.9375"}, "0.9375"}};
+  for (const auto& [flag, said] : flags) {
+    EXPECT_EQ(plain.find(said), std::string::npos) << said;
+    EXPECT_NE(net_by(flag).find(said), std::string::npos) << flag[0];
+  }
+}
+
+TEST(ToolTrainingFlags, OfAModelsTablesOneMayHaveADenseGradient) {
+  const TemporaryFolder folder;
+  const std::string net = (folder / "net.heddle").string();
+  heddle_json({"model", "dlrm", "--train", "--dense", "emb_l.0.weight", "-o", net});
+  const Json shown = heddle_json({"inspect", net, "--net", "train", "--stats"});
+  EXPECT_EQ(shown["stats"]["operators_by_type"]["heddle::MomentumUpdateRows"], 25);
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests

@@ -1,0 +1,91 @@
+// What `heddle train` does, once its options are read.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/train/loss_curve.h"
+#include "commands/train/training_data.h"
+#include "common/commit_option.h"
+#include "common/interrupt.h"
+#include "common/limit_options.h"
+#include "common/memory_limit_option.h"
+#include "common/training_flags.h"
+#include "heddle/training.h"
+
+namespace heddle::tool {
+
+struct TrainArguments {
+  std::string file, net, test, init, loss = "loss", log, curve, output;
+  std::vector<std::string> data, test_data;
+  TrainingFlags training;
+  LimitOptions limits;
+  CommitOption commit;
+  MemoryLimitOption memory_limit;
+  int64_t steps = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
+  uint64_t seed = 0;
+  // Of the command line's contract, not there yet: what comes with checkpoints, mixed precision and many devices.
+  std::string checkpoint_dir, checkpoint_every, keep, accumulate, precision, devices, rendezvous, rank, ranks, interface, timeout;
+  bool resume = false;
+};
+
+// In the order of its public functions.
+class Trainer {
+ public:
+  Trainer(const TrainArguments& options, Report& report) : o_(options), report_(report) {}
+  Status open();
+  Status read_data();
+  Status run();
+  bool has_learned() const { return !losses_.empty(); }
+  // What was learned, and the picture. Errors also: numerics, naming a variable that is not finite.
+  Status save();
+  void describe();
+
+ private:
+  bool has_net(const std::string& name) const;
+  Status add_training(const std::string& name);
+  int64_t batch_of(const std::vector<PortInfo>& inputs) const;
+  Status check_files() const;
+  Status open_test(const Session& all, const std::string& learning);
+  Status run_init(const Session& all);
+  Status open_log();
+  Status check_loss() const;
+  Status no_loss() const;
+  Status save_nets_with_variables();
+  Result<std::set<std::string>> not_finite() const;
+  Status step(int64_t i);
+  void show(int64_t step);
+  Status evaluate(int64_t step);
+  // The test net's outputs of these samples, until the next run.
+  Result<const Context*> test(int64_t first, int64_t count);
+  Status log(const Json& line);
+  std::optional<double> output(const std::string& name) const;
+
+  const TrainArguments& o_;
+  Report& report_;
+  Limits limits_;
+  std::optional<Nets> nets_;  // as they are saved
+  std::optional<Runtime> runtime_;
+  std::optional<Session> session_, test_;
+  std::optional<TrainingData> data_, test_data_;
+  const SharedMemory memory_;  // of learning and testing, which take turns
+  std::optional<Context> context_;
+  std::map<int64_t, Context> test_contexts_;       // by number of samples
+  std::optional<InterruptibleRun> interruptible_;  // until everything is saved
+  std::vector<PortInfo> outputs_;
+  std::ofstream log_;
+  int64_t batch_ = 0;
+  std::set<std::string> infinite_at_first_;  // variables: masks may be so
+  Losses losses_, test_losses_;
+  std::vector<std::pair<std::string, double>> tested_;  // of the last evaluation
+  double seconds_ = 0;
+  uint64_t shown_ = 0;  // ticks at which the loss was shown last
+};
+
+}  // namespace heddle::tool
