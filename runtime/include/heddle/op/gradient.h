@@ -8,6 +8,13 @@
 //   }
 //   ... Op("Softmax", ...).gradient<softmax_gradient>()
 //
+// A table that rows were taken from gets rows: here y[i] = table[indices[i]].
+//
+//   Status lookup_gradient(GradientContext& g) {
+//     g.give_rows(0, g.x(1), g.dy(0));
+//     return {};
+//   }
+//
 // It is called once, when a net is derived, before extents are known: what it emits must fit every shape. An operator that is refused ends
 // the gradient with the host's reason; its value is absent, and so is what is emitted on it.
 #pragma once
