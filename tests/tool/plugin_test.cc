@@ -66,6 +66,12 @@ TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
   }
 }
 
+// Its condition is a number of the input: on the random ones of these seeds it would never end.
+TEST(ToolPlugin, CheckBoundsLoopsOnRandomInputs) {
+  for (const char* seed : {"2", "7"})
+    EXPECT_EQ(heddle({"plugin", "check", cpu_plugin, "--operator", "Loop", "--seed", seed, "--timeout", "100"}).status, 0) << seed;
+}
+
 TEST(ToolPlugin, CheckOutlivesWhatCrashesHangsAndLies) {
   const Json one = heddle_json({"plugin", "check", test_plugin("hostile_crash"), "--operator", "Segfault", "--seed", "3"}, 1);
   ASSERT_EQ(one["operators"].size(), 1u) << one;

@@ -156,7 +156,8 @@ int PluginSuite::run() {
     };
     for (const OperatorSchema& schema : plugin->operators) {
       if (!o_.only.empty() && o_.only != schema.name) continue;
-      SessionHost host(snapshot, own_runtime);
+      constexpr uint64_t last_trip = 1000;  // on random inputs a loop may have no end
+      SessionHost host(snapshot, own_runtime, last_trip);
       std::optional<OperatorCase> only;
       if (!o_.call.empty()) {
         auto said = parse_call(schema, o_.call, o_.seed);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/text.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
 #include "plugin/abi_attributes.h"
@@ -56,6 +57,8 @@ Result<Session*> SessionHost::session_of(const Net& net, Views inputs) {
 
 Status SessionHost::run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs, std::span<heddle_tensor* const> outputs) {
   const Net& net = *from_abi(subnet);
+  if (trip > last_trip_)
+    return {Code::limit_exceeded, fmt::format("net {} was run {} times", quoted(net.name), trip), "let it end earlier on any input"};
   HEDDLE_CHECK(as_many(net, inputs.size(), outputs.size()));
   for (const heddle_tensor* input : inputs)
     if (!input) return {Code::subnet_mismatch, "an input of the net is absent"};
