@@ -37,7 +37,7 @@ void expect_same_attribute(const AttributeValue& a, const AttributeValue& b) {
   } else if (const auto* reals = std::get_if<std::vector<double>>(&a)) {
     const auto& others = std::get<std::vector<double>>(b);
     ASSERT_EQ(reals->size(), others.size());
-    EXPECT_EQ(std::memcmp(reals->data(), others.data(), reals->size() * sizeof(double)), 0);
+    for (size_t i = 0; i < reals->size(); ++i) EXPECT_EQ(std::memcmp(&(*reals)[i], &others[i], sizeof(double)), 0) << i;
   } else {
     EXPECT_TRUE(a == b);
   }
