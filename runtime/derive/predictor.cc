@@ -140,9 +140,11 @@ class Extraction {
       all.emplace_back(*found, &called);
     }
     for (const auto& [value, called] : all) made_[value].name = *called;
-    for (const auto& [value, called] : all)
-      if (std::count_if(made_.values.begin(), made_.values.end(), [&](const Value& v) { return v.name == *called; }) > 1)
-        return {Code::duplicate_name, fmt::format("what predicts has a value {} already", quoted(*called)), "choose another name"};
+    for (const auto& renamed : all) {
+      const std::string& called = *renamed.second;
+      if (std::count_if(made_.values.begin(), made_.values.end(), [&](const Value& v) { return v.name == called; }) > 1)
+        return {Code::duplicate_name, fmt::format("what predicts has a value {} already", quoted(called)), "choose another name"};
+    }
     return {};
   }
 

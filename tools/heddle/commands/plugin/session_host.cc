@@ -64,7 +64,7 @@ Status SessionHost::run_subnet(const heddle_subnet* subnet, uint64_t trip, Views
     if (!input) return {Code::subnet_mismatch, "an input of the net is absent"};
   HEDDLE_TRY(Session* const session, session_of(net, inputs));
   std::vector<TensorView> feeds;
-  for (const heddle_tensor* input : inputs) feeds.emplace_back(static_cast<DType>(input->dtype), shape_of(*input), input->data);
+  for (const heddle_tensor* input : inputs) feeds.push_back({static_cast<DType>(input->dtype), shape_of(*input), input->data});
   RunOptions options;
   options.seed = trip;
   HEDDLE_TRY(std::vector<Tensor> results, session->run(feeds, options));
