@@ -252,7 +252,9 @@ Status Trainer::run() {
   report_.step("compiling");
   HEDDLE_TRY(context_, session_->prepare_on(memory_, data_->batch(0, batch_, o_.seed)));
   HEDDLE_CHECK(open_log());
-  HEDDLE_TRY(infinite_at_first_, not_finite());
+  if (!o_.output.empty()) {  // what is not saved is not looked at
+    HEDDLE_TRY(infinite_at_first_, not_finite());
+  }
   // With early updates a step that ends half-way leaves variables that are of no use: a signal is heard between steps alone.
   interruptible_.emplace(o_.commit.is_late() ? &*context_ : nullptr);
   const int64_t between = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, o_.steps / 10);
