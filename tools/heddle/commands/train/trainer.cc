@@ -105,7 +105,9 @@ Status Trainer::add_training(const std::string& name) {
     if (!port.symbols.empty() && !port.symbols[0].empty()) symbols.emplace(port.symbols[0], batch_of(learner.inputs()));
   if (symbols.empty()) return made;
   how.symbols.assign(symbols.begin(), symbols.end());
-  return nets_->add_training(*runtime_, name, how, name);
+  HEDDLE_CHECK(nets_->add_training(*runtime_, name, how, name));
+  report_.say(fmt::format("net {} does not fit every batch: it learns with {} samples", quoted(name), batch_of(learner.inputs())));
+  return {};
 }
 
 // --batch, else what the net declares.
