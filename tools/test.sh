@@ -48,7 +48,8 @@ say "testing"
 filter=()
 [ "$preset" = tsan ] && filter=(-L threads -E 'ToolPlugin.CheckPassesTheCpuPlugin|ToolMistakes')
 status=0
-ctest --preset "$preset" --parallel "$jobs" "${filter[@]}" "$@" || status=$?
+# One more than there are processors: some tests wait for a second or two, for what is not to come.
+ctest --preset "$preset" --parallel $((jobs + 1)) "${filter[@]}" "$@" || status=$?
 # g++ 12's ThreadSanitizer now and then finds no place for its own memory and ends the process, before the test has said anything. Where
 # that is all that failed, those tests are run again.
 results=build/$preset/Testing/Temporary

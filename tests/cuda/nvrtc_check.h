@@ -1,5 +1,6 @@
-// Compiles kernels' texts with NVIDIA's own compiler, where it is installed: for sm_90, or the architecture that HEDDLE_TEST_ARCHITECTURE
-// names (tools/soak.sh --architectures), with nothing but the library (no driver, no device).
+// Compiles kernels' texts with NVIDIA's own compiler, where it is installed, with nothing but the library (no driver, no device): to PTX
+// for compute_90. HEDDLE_TEST_ARCHITECTURE names another architecture (tools/soak.sh --architectures); a real one, as sm_90, has the
+// assembler run too, which takes nearly as long again.
 //
 //   std::string why;
 //   const Nvrtc* const compiler = Nvrtc::open(&why);
@@ -27,22 +28,20 @@ class Nvrtc {
     return problem.empty() ? &library : nullptr;
   }
 
-  // Empty, or the compiler's log, its warnings too, or what ptx_check.h finds. `contract`: products and sums round once. `code`: where it
-  // is to go, if anywhere.
+  // Empty, or the compiler's log, its warnings too, or what ptx_check.h finds. `contract`: products and sums round once.
   // NOLINTBEGIN(clang-analyzer-core.CallAndMessage): open() has found every function
-  std::string compile(const std::string& text, bool contract = false, std::string* code = nullptr) const {
+  std::string compile(const std::string& text, bool contract = false) const {
     Program program = nullptr;
     if (const int failed = create_(&program, text.c_str(), "text.cu", 0, nullptr, nullptr); failed != 0) return error_(failed);
     // Texts hold functions that not every kernel calls, and templates for signed and unsigned numbers alike.
     const char* const asked = std::getenv("HEDDLE_TEST_ARCHITECTURE");
-    const std::string architecture = std::string("--gpu-architecture=") + (asked ? asked : "sm_90");
+    const std::string architecture = std::string("--gpu-architecture=") + (asked ? asked : "compute_90");
     const char* const options[] = {architecture.c_str(), contract ? "--fmad=true" : "--fmad=false", "--std=c++17",
                                    "--diag-suppress=177,186"};
     const int failed = compile_(program, 4, options);
     std::string log = text_of(program, log_size_, log_);
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
     if (failed != 0) log = std::string(error_(failed)) + "\n" + log;
-    if (failed == 0 && code) *code = text_of(program, code_size_, code_);
     if (failed == 0) log += narrowed_choices(text_of(program, ptx_size_, ptx_));
     destroy_(&program);
     return log;
@@ -69,8 +68,7 @@ class Nvrtc {
   bool load(void* handle) {
     return find(handle, "nvrtcCreateProgram", &create_) && find(handle, "nvrtcCompileProgram", &compile_) &&
            find(handle, "nvrtcDestroyProgram", &destroy_) && find(handle, "nvrtcGetProgramLogSize", &log_size_) &&
-           find(handle, "nvrtcGetProgramLog", &log_) && find(handle, "nvrtcGetCUBINSize", &code_size_) &&
-           find(handle, "nvrtcGetCUBIN", &code_) && find(handle, "nvrtcGetPTXSize", &ptx_size_) && find(handle, "nvrtcGetPTX", &ptx_) &&
+           find(handle, "nvrtcGetProgramLog", &log_) && find(handle, "nvrtcGetPTXSize", &ptx_size_) && find(handle, "nvrtcGetPTX", &ptx_) &&
            find(handle, "nvrtcGetErrorString", &error_);
   }
   static std::string text_of(Program program, int (*size_of)(Program, size_t*), int (*get)(Program, char*)) {
@@ -88,8 +86,6 @@ class Nvrtc {
   int (*destroy_)(Program*) = nullptr;
   int (*log_size_)(Program, size_t*) = nullptr;
   int (*log_)(Program, char*) = nullptr;
-  int (*code_size_)(Program, size_t*) = nullptr;
-  int (*code_)(Program, char*) = nullptr;
   int (*ptx_size_)(Program, size_t*) = nullptr;
   int (*ptx_)(Program, char*) = nullptr;
   const char* (*error_)(int) = nullptr;

@@ -293,7 +293,7 @@ std::shared_ptr<Module> Module::compile(const std::string& text, const std::stri
 #if defined(__SANITIZE_ADDRESS__)
   const std::string options = "-fsanitize=address -O1 -g1";
 #else
-  const std::string options = "-O1";  // most of the time goes to compiling
+  const std::string options = "-O0";  // compiling takes most of the time
 #endif
   char name[40];
   std::snprintf(name, sizeof(name), "%016llx", static_cast<unsigned long long>(hash_of(whole + options)));

@@ -77,6 +77,11 @@ std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   const std::vector<DeclaredDims::Port>& ports = schema.declared_dims.inputs();
   if (ports.empty()) {
     for (const Shape& shape : shapes) all.emplace_back(std::max(schema.op->input_count, 1u), shape);
+    // Of the largest shape a few, where all of it would be picked for each of its elements.
+    InputShapes few = all.back();
+    for (uint32_t i = 0; i < schema.op->input_count; ++i)
+      if (schema.op->inputs[i]->index_bound_port >= 0) few[i] = Shape{65};
+    if (few != all.back()) all.push_back(std::move(few));
     return all;
   }
   // Extents of the names in order, again from the front where there are more.
@@ -122,6 +127,7 @@ OperatorCase generic_case(const OperatorSchema& schema, const InputShapes& of, D
   for (uint32_t i = 0; i < std::max(inputs, 1u) && i < of.size(); ++i)
     if (i == 0 || of[i] != of[0])
       texts += fmt::format("{}{}{}", i > 0 ? ", " : "", to_string(i < call.inputs.size() ? call.inputs[i]->dtype : dtype), of[i].text());
+  made.most_output_bytes = int64_t{16} << 20;
   made.about = fmt::format("{}, seed {}", texts.empty() ? to_string(dtype) : texts, seed);
   return made;
 }

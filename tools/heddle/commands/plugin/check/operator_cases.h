@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct OperatorCase {
   std::vector<ExampleTensor> expected;  // of an example; contents null where it does not say them
   bool may_refuse = true;               // not what an example says
   std::string about;                    // for reports: what the inputs are
+  // Not examined where it gives more than this: made-up inputs may be multiplied into one another.
+  int64_t most_output_bytes = std::numeric_limits<int64_t>::max();
 
   bool is_example() const { return !may_refuse; }
 };
@@ -26,8 +29,8 @@ struct OperatorCases {
 };
 
 // Generic: every dtype of the declaration on scalars, odd, empty, square and large shapes, the same for all inputs; then other numbers of
-// optional inputs and outputs, and other values of attributes, where there are any. Indices are below their bounds. Errors: an example
-// that can't be read. `host` answers the calls; null: what asks for it fails.
+// optional inputs and outputs, and other values of attributes, where there are any. Indices are below their bounds, and once fewer than
+// what they index. Errors: an example that can't be read. `host` answers the calls; null: what asks for it fails.
 Result<OperatorCases> operator_cases(const OperatorSchema& schema, uint64_t seed, CallHost* host);
 
 // Small whole numbers, which every dtype holds, in f32 or what the first input takes in its place.

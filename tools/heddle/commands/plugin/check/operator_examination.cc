@@ -17,6 +17,7 @@
 #include "commands/plugin/check/layout_examination.h"
 #include "commands/plugin/check/pointwise_examination.h"
 #include "commands/plugin/check/watch/watched_run.h"
+#include "tensors/compare.h"
 #include "tensors/convert.h"
 
 namespace heddle::tool {
@@ -153,6 +154,9 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   if (!first.found().ok() && first.found().mistake != std::string_view("allocates")) return Finding(first.found()).with(about);
   ran_ = true;
   coverage_.ran(one.call);
+  int64_t bytes = 0;
+  for (const auto& output : *outputs) bytes += output ? output->bytes : 0;
+  if (bytes > one.most_output_bytes) return {};
   if (Finding found = examine_run(one, *outputs); !found.ok() || before_ || schema_.has_trait(HEDDLE_TRAIT_RANDOM))
     return std::move(found).with(about);
   auto kept = run_operator(registry_, one.call);
