@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "compile/plan.h"
-#include "heddle/status.h"
 #include "context/context_memory.h"
 #include "context/value_views.h"
+#include "heddle/status.h"
 
 namespace heddle {
 

@@ -11,8 +11,8 @@
 
 namespace heddle {
 
-// By ValueId: whether a shape operand can be reached from it, or, with `conditions`, what an operator with subnets decides by (If), or, with
-// `outputs`, an output of the net. Only such contents are worth following.
+// By ValueId: whether a shape operand can be reached from it, or, with `conditions`, what an operator with subnets decides by (If), or,
+// with `outputs`, an output of the net. Only such contents are worth following.
 std::vector<char> shape_relevant_values(const Net& net, bool conditions, bool outputs = false);
 bool may_decide_shapes(DType dtype);
 

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "context/context_memory.h"
+#include "context/value_views.h"
 #include "heddle/abi.h"
 #include "plugin/host.h"
-#include "context/context_memory.h"
 #include "run/device_run.h"
 #include "run/failure_log.h"
 #include "run/run_scope.h"
-#include "context/value_views.h"
 #include "schedule/run_control.h"
 #include "schedule/scheduler.h"
 

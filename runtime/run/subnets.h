@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "context/context_memory.h"
 #include "device/unanswered.h"
 #include "heddle/abi.h"
 #include "heddle/status.h"
-#include "context/context_memory.h"
 #include "run/failure_log.h"
 #include "run/run_scope.h"
 

@@ -6,7 +6,6 @@
 namespace heddle::fuzz {
 namespace {
 
-
 // Inputs that are constants become fed ones, mostly, and keep their content as the feed.
 OperatorCase with_feeds(Net net, Dice& dice) {
   OperatorCase made;

@@ -1,12 +1,11 @@
 // The conversions of op/half_floats.h, which authors use, against those of base/half.h, which the tools use.
-#include "base/half.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
 #include "heddle/op/dtypes.h"
 
 namespace heddle {

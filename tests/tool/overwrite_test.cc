@@ -7,7 +7,6 @@
 namespace heddle::tool_tests {
 namespace {
 
-
 std::map<std::string, std::string> contents(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))

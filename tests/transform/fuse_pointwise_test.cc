@@ -40,8 +40,8 @@ TEST(FusePointwise, AChainOfNarrowFloatsToo) {
     std::memcpy(data, &bits, sizeof(bits));
     b.output(b.add1("Mul", "scale", {b.add1("Exp", "exp", {b.x}), b.constant("half", half)}));
     const std::string type = std::string(to_string(dtype)) + "[4, 2]";
-    EXPECT_EQ(b.fused(), "narrow(x: " + type + ") -> (scale)\nscale: " + type +
-                             " = heddle::Pointwise/1(x) program=\"mul(exp(x0), 0.5)\"\n");
+    EXPECT_EQ(b.fused(),
+              "narrow(x: " + type + ") -> (scale)\nscale: " + type + " = heddle::Pointwise/1(x) program=\"mul(exp(x0), 0.5)\"\n");
   }
 }
 

@@ -1,5 +1,5 @@
-// docs/operator_guide.md, "Epilogues": y = x w + b, and whatever pointwise operators the host fuses behind it, on each row while it is in the
-// cache.
+// docs/operator_guide.md, "Epilogues": y = x w + b, and whatever pointwise operators the host fuses behind it, on each row while it is in
+// the cache.
 #include <algorithm>
 
 #include "heddle/expression_evaluate.h"
