@@ -25,8 +25,9 @@ struct Told {
   std::vector<std::string> reasons;
 };
 Told devices_of_the_tool(const std::string& settings) {
-  const std::string line = settings + " HEDDLE_PLUGIN_DIR= " HEDDLE_BINARY_DIR "/bin/heddle devices --json --plugin " HEDDLE_BINARY_DIR
-                                      "/lib/cpu.so --plugin " HEDDLE_BINARY_DIR "/lib/cuda.so 2>&1";
+  const std::string line = settings + " HEDDLE_CUDA_CACHE=off HEDDLE_PLUGIN_DIR= " HEDDLE_BINARY_DIR
+                                      "/bin/heddle devices --json --plugin " HEDDLE_BINARY_DIR "/lib/cpu.so --plugin " HEDDLE_BINARY_DIR
+                                      "/lib/cuda.so 2>&1";
   std::FILE* const pipe = ::popen(line.c_str(), "r");
   std::string text;
   std::array<char, 4096> buffer;

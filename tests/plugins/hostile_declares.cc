@@ -1,8 +1,9 @@
-// Mistakes that an author makes with op.h, one a library, chosen by HOSTILE_CASE. They must end as a sentence when the plugin is loaded.
+// Mistakes that an author makes with op.h, one a plugin (test_plugin_case). They must end as a sentence when the plugin is loaded.
 #include <stdexcept>
 #include <string_view>
 
 #include "heddle/op.h"
+#include "plugin_case.h"
 using namespace heddle::plugin;
 
 static Status copy(In<float> x, Out<float> y) {
@@ -11,7 +12,7 @@ static Status copy(In<float> x, Out<float> y) {
 }
 
 HEDDLE_PLUGIN("hostile_declares", "1.0", plugin) {
-  constexpr std::string_view mistake = HOSTILE_CASE;
+  const std::string_view mistake = test_plugin_case;
   Op op("Copy", "hostile");
   op.in("x").out("y", same_as("x"));
   if (mistake == "port") op.in_place("y", "z");

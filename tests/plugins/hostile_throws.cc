@@ -1,4 +1,4 @@
-// A plugin that throws across the boundary while it is loaded or closed, chosen by HOSTILE_CASE: "entry", "initialize" or "shutdown"; or
+// Throws across the boundary while it is loaded or closed, a plugin for each of "entry", "initialize" and "shutdown"; or one
 // that ends the process ("exit") or never returns ("stay"). Raw ABI: op.h would catch what it throws.
 #include <unistd.h>
 
@@ -6,10 +6,11 @@
 #include <string_view>
 
 #include "heddle/abi.h"
+#include "plugin_case.h"
 
 namespace {
 
-constexpr std::string_view where = HOSTILE_CASE;
+const std::string_view where = test_plugin_case;
 
 heddle_status initialize(const heddle_host*, const heddle_call*) {
   if (where == "initialize") throw 7;

@@ -1,7 +1,8 @@
 // Rewrite rules: a sound one, one that changes the result, one that changes the type, one that names an operator nobody has, those of which
 // a side is no net, ones with other inputs or several outputs, and of any rank, right and wrong.
-// RULES_CASE says which, so that each is a plugin of its own.
+// Each is a plugin of its own.
 #include "heddle/op.h"
+#include "plugin_case.h"
 using namespace heddle::plugin;
 
 #define SWISH_PATTERN                                                                                                                   \
@@ -34,8 +35,8 @@ using namespace heddle::plugin;
   R"({"type": "LogSoftmax", "name": "l", "inputs": ["x"], "outputs": ["l"], "attributes": {"axis": {"int": -1}}},)"            \
   R"( {"type": "Exp", "name": "y", "inputs": ["l"], "outputs": ["y"]}]})"
 
-HEDDLE_PLUGIN("rules_" RULES_CASE, "1.0", plugin) {
-  const std::string which = RULES_CASE;
+HEDDLE_PLUGIN(test_plugin_name, "1.0", plugin) {
+  const std::string which = test_plugin_case;
   if (which == "sound") {
     plugin.add(Op("Swish", "rules").doc("x * sigmoid(x)").in("x").out("y").pointwise("x * sigmoid(x)"));
     plugin.rule("swish", SWISH_PATTERN, ONE_NODE("Swish", "rules"));

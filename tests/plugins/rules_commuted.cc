@@ -1,6 +1,7 @@
-// Rewrite rules whose patterns have operators with the trait COMMUTATIVE, and one that has not. RULES_CASE "too_many": more of them than
+// Rewrite rules whose patterns have operators with the trait COMMUTATIVE, and one that has not. "too_many" has more of them than
 // are tried in both orders.
 #include "heddle/op.h"
+#include "plugin_case.h"
 using namespace heddle::plugin;
 
 namespace {
@@ -56,8 +57,8 @@ std::string wide(int leaves) {
 
 }  // namespace
 
-HEDDLE_PLUGIN("rules_" RULES_CASE, "1.0", plugin) {
-  if (std::string(RULES_CASE) == "too_many") {
+HEDDLE_PLUGIN(test_plugin_name, "1.0", plugin) {
+  if (std::string(test_plugin_case) == "too_many") {
     plugin.rule("many-sums", kept(sums(13)), kept(net({"x"}, {{"Relu", "y", "x"}})));
     return;
   }

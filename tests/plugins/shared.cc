@@ -7,11 +7,12 @@
 #include <string>
 
 #include "heddle/op.h"
+#include "plugin_case.h"
 using namespace heddle::plugin;
 
 namespace {
 
-constexpr int32_t plugin_number = SHARED_NUMBER;
+const int32_t plugin_number = test_plugin_case[0] - '0';
 const std::string prefix = "shared" + std::to_string(plugin_number) + ".";
 std::atomic<int64_t> numbers{0};
 
@@ -136,7 +137,7 @@ Op op(const char* name) {
 
 }  // namespace
 
-HEDDLE_PLUGIN(SHARED_NAME, "1.0", plugin) {
+HEDDLE_PLUGIN(test_plugin_name, "1.0", plugin) {
   static const std::string names[] = {prefix + "runtime", prefix + "device", prefix + "session",
                                       prefix + "group",   prefix + "pool",   prefix + "greedy"};
   plugin.resource<Watched, Shared>(names[0].c_str(), HEDDLE_SCOPE_RUNTIME, 2);
