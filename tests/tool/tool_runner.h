@@ -58,6 +58,13 @@ struct Outcome {
   std::string out, err;
 };
 
+// A run may take no longer.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::chrono::minutes longest_run{20};
+#else
+inline constexpr std::chrono::minutes longest_run{5};
+#endif
+
 // One run of the tool: what surrounds it, and what happens to it meanwhile.
 class Tool {
  public:
@@ -88,8 +95,8 @@ class Tool {
         ::kill(child_, signal_);
         when_ = nullptr;
       }
-      if (std::chrono::steady_clock::now() - begin > std::chrono::minutes(5)) {
-        ADD_FAILURE() << "the tool did not end in five minutes";
+      if (std::chrono::steady_clock::now() - begin > longest_run) {
+        ADD_FAILURE() << "the tool did not end in " << longest_run.count() << " minutes";
         ::kill(child_, SIGKILL);
         break;
       }

@@ -9,6 +9,7 @@
 #include "device/cuda_device.h"
 #include "device/errors.h"
 #include "device/store_value.h"
+#include "device/trace_range.h"
 #include "heddle/device_plugin.h"
 
 namespace heddle::cuda {
@@ -67,6 +68,7 @@ bool is_on(const char* variable) {
 }
 
 heddle_status open(int32_t index, void** handle, const heddle_call* call) {
+  TraceRange::prepare();
   auto made = std::make_unique<Device>(index);
   const Status status = [&]() -> Status {
     HEDDLE_CUDA_CALL(cudaSetDevice, index);

@@ -19,8 +19,14 @@ class TraceRange {
   ~TraceRange() {
     nvtxRangePop();
   }
+  // Before threads make ranges side by side: NVTX looks for a profiler at the first call, and is not made for two first calls at once.
+  static void prepare() {
+    static const bool done = (nvtxInitialize(nullptr), true);
+    static_cast<void>(done);
+  }
 #else
   explicit TraceRange(const std::string&) {}
+  static void prepare() {}
 #endif
   TraceRange(const TraceRange&) = delete;
   TraceRange& operator=(const TraceRange&) = delete;
