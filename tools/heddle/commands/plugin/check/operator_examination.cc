@@ -152,11 +152,11 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   if (!outputs.ok()) return Finding{broken_promise(outputs.status()), outputs.status().text()}.with(about);
   // What is made once for all runs, as caches of libraries, may allocate.
   if (!first.found().ok() && first.found().mistake != std::string_view("allocates")) return Finding(first.found()).with(about);
-  ran_ = true;
-  coverage_.ran(one.call);
   int64_t bytes = 0;
   for (const auto& output : *outputs) bytes += output ? output->bytes : 0;
-  if (bytes > one.most_output_bytes) return {};
+  if (bytes > one.most_output_bytes) return {};  // nor does it count as run
+  ran_ = true;
+  coverage_.ran(one.call);
   if (Finding found = examine_run(one, *outputs); !found.ok() || before_ || schema_.has_trait(HEDDLE_TRAIT_RANDOM))
     return std::move(found).with(about);
   auto kept = run_operator(registry_, one.call);
