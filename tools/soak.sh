@@ -21,8 +21,7 @@
 #                 (tests/device/mutant_test.cc).
 # --kernels       25 (or --cases) bugs, planted by seed into the kernels of a copy of the CPU plugin, one by one: how many of them the conformance suite
 #                 finds, and those that it does not (tests/conformance/planted.py).
-# --architectures every generated CUDA source with NVRTC, assembled for sm_80, sm_90 and sm_100; the tests stop at PTX (tests/cuda/nvrtc_check.h). Needs
-#                 NVRTC, no GPU.
+# --architectures every generated CUDA source with NVRTC for sm_80 and sm_100, beside sm_90 of the tests (tests/cuda/nvrtc_test.cc). Needs NVRTC, no GPU.
 # --training      one thread trains beside four that test and one that saves, for 60 s (or --seconds; tests/session/trainer_and_evaluators_test.cc); then
 #                 10,000 steps, behind each hundred of which the process holds what it held, and the allocations of 1,000 (tests/steady_state).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
@@ -68,7 +67,7 @@ case $what in
     tools/install_packages.sh
     cmake --preset dev
     cmake --build --preset dev --target heddle_cuda_tests cpu
-    for architecture in sm_80 sm_90 sm_100; do
+    for architecture in sm_80 sm_100; do
       echo "soak: $architecture"
       HEDDLE_TEST_ARCHITECTURE=$architecture build/dev/bin/heddle_cuda_tests --gtest_filter='Nvrtc.*:PointwiseSource.*:ChainSource.NvrtcTakesThem'
     done
