@@ -44,7 +44,7 @@ if [ $tidy -eq 1 ]; then
     echo "lint: no clang-tidy on this machine, sources are not checked"
   else
     # Each file by itself (the build takes several at once), with the headers that the build generates.
-    cmake --preset dev -B build/lint -DCMAKE_UNITY_BUILD=OFF >/dev/null
+    cmake --preset dev -B build/lint -DCMAKE_UNITY_BUILD=OFF -DHEDDLE_BUILD_BENCHMARKS=ON >/dev/null
     cmake --build build/lint --target heddle_schemas >/dev/null
     mapfile -t sources < <(printf '%s\n' "${files[@]}" | grep '\.cc$' | while read -r file; do
       grep -qF "\"$PWD/$file\"" build/lint/compile_commands.json && echo "$file"
