@@ -44,9 +44,9 @@ targets=()
 cmake --build --preset "$preset" --parallel "$jobs" "${targets[@]}"
 say "testing"
 # ThreadSanitizer watches the code that has threads; the folders that compute and convert on one are asan's, as are checks of many
-# operators, whose processes have one thread each, and of texts of kernels.
+# operators, whose processes have one thread each.
 filter=()
-[ "$preset" = tsan ] && filter=(-L threads -E 'ToolPlugin.CheckPassesTheCpuPlugin|ToolMistakes|^Nvrtc|Source\.')
+[ "$preset" = tsan ] && filter=(-L threads -E 'ToolPlugin.CheckPassesTheCpuPlugin|ToolMistakes')
 status=0
 # One more than there are processors: some tests wait for a second or two, for what is not to come.
 ctest --preset "$preset" --parallel $((jobs + 1)) "${filter[@]}" "$@" || status=$?
