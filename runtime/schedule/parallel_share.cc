@@ -24,7 +24,7 @@ constexpr float worth_an_offer_ns = 20000;
 
 void pause_briefly() noexcept {
 #if defined(__x86_64__)
-  _mm_pause();
+  __builtin_ia32_pause();
 #endif
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -123,6 +124,15 @@ std::string test_sources() {
   return text;
 }
 
+// Whether `word` stands in the text and does not go on there as a longer name.
+bool contains_name(const std::string& text, const std::string& word) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if (end == text.size() || (text[end] != '_' && std::isalnum(static_cast<unsigned char>(text[end])) == 0)) return true;
+  }
+  return false;
+}
+
 // As Code::shape_mismatch, or as the tool prints it, in quotes or brackets.
 TEST(Coverage, EveryCodeOfDiagnosticsIsExpectedSomewhere) {
   const std::string header = content(root / "runtime/include/heddle/status.h"), tests = test_sources();
@@ -134,8 +144,9 @@ TEST(Coverage, EveryCodeOfDiagnosticsIsExpectedSomewhere) {
   for (const std::string& code : codes) {
     std::string printed = code;
     std::replace(printed.begin(), printed.end(), '_', '-');
-    const std::regex expected("Code::" + code + "\\b|\"" + printed + "\"|\\[" + printed + "\\]");
-    EXPECT_TRUE(std::regex_search(tests, expected)) << "no test expects " << printed;
+    EXPECT_TRUE(contains_name(tests, "Code::" + code) || tests.find("\"" + printed + "\"") != std::string::npos ||
+                tests.find("[" + printed + "]") != std::string::npos)
+        << "no test expects " << printed;
   }
 }
 
