@@ -101,8 +101,10 @@ Numbers hardmax(const Numbers& x, uint32_t set) {
   const Lines lines(x, set);
   Numbers y = conformance::zeros(x.dtype, x.shape);
   std::vector<bool> found(lines.elements.size(), false);
+  std::vector<Number> largest;
+  for (const Elements& line : lines.elements) largest.push_back(largest_of(line));
   for (size_t i = 0; i < y.values.size(); ++i) {
-    const Number most = largest_of(lines.elements[lines.line_of[i]]), n = x.values[i];
+    const Number most = largest[lines.line_of[i]], n = x.values[i];
     if (found[lines.line_of[i]] || !(n == most || (std::isnan(n) && std::isnan(most)))) continue;
     found[lines.line_of[i]] = true;
     y.values[i] = 1;
