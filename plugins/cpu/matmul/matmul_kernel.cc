@@ -212,7 +212,7 @@ Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile
 
 // In double: sums may be of so many terms that a float stops growing.
 Status MatMulDriver::run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image) const {
-  constexpr int64_t width = 64;
+  constexpr int64_t width = 64, terms_per_poll = 256;
   const auto* a = static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
   const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
   auto* y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image);
@@ -222,11 +222,22 @@ Status MatMulDriver::run_in_double(const RunContext& context, const MatMulTile& 
     for (int64_t first = tile.first_column; first < end; first += width) {
       const int64_t n = std::min(width, end - first);
       double sums[width] = {};
-      for (int64_t k = 0; k < problem_.depth; ++k) {
-        if (poll.stops(n)) return cancelled();
-        const double factor = static_cast<double>(a[row * problem_.a.row + k * problem_.a.column]);
-        const float* from = b + k * problem_.b.row + first * problem_.b.column;
-        for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);
+      for (int64_t begin = 0; begin < problem_.depth; begin += terms_per_poll) {
+        const int64_t terms = std::min(terms_per_poll, problem_.depth - begin);
+        if (poll.stops(n * terms)) return cancelled();
+        const float* factors = a + row * problem_.a.row + begin * problem_.a.column;
+        const float* from = b + begin * problem_.b.row + first * problem_.b.column;
+        if (n == 1) {
+          double sum = sums[0];
+          for (int64_t k = 0; k < terms; ++k)
+            sum += static_cast<double>(factors[k * problem_.a.column]) * static_cast<double>(from[k * problem_.b.row]);
+          sums[0] = sum;
+          continue;
+        }
+        for (int64_t k = 0; k < terms; ++k, from += problem_.b.row) {
+          const auto factor = static_cast<double>(factors[k * problem_.a.column]);
+          for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);
+        }
       }
       for (int64_t j = 0; j < n; ++j) y[row * problem_.y.row + first + j] = static_cast<float>(sums[j]);
     }
