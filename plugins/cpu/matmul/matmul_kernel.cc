@@ -227,7 +227,7 @@ Status MatMulDriver::run_in_double(const RunContext& context, const MatMulTile& 
         if (poll.stops(n * terms)) return cancelled();
         const float* factors = a + row * problem_.a.row + begin * problem_.a.column;
         const float* from = b + begin * problem_.b.row + first * problem_.b.column;
-        if (n == 1) {
+        if (n == 1) {  // a dot product: its sum stays in a register
           double sum = sums[0];
           for (int64_t k = 0; k < terms; ++k)
             sum += static_cast<double>(factors[k * problem_.a.column]) * static_cast<double>(from[k * problem_.b.row]);
