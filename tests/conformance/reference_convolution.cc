@@ -1,6 +1,5 @@
 // Conv and ConvTranspose.
 #include <algorithm>
-#include <cmath>
 
 #include "conformance/reference_window.h"
 
@@ -8,60 +7,16 @@ namespace heddle::conformance {
 namespace reference_convolution {
 namespace {
 
-// Of one product: where its element of X lies, its tap of W, and the element of Y, all of them without batch and channel.
-struct Product {
-  size_t x, w, y;
-};
-
-// Y[n, m, y] = B[m] + the sum of X[n, c, x] W[m or c, c or m, w] over the products and the channels of the group.
-Numbers sum_products(const Call& call, const Shape& shape, const std::vector<Product>& products, bool transposed) {
-  const Numbers &x = call[0], &w = call[1];
-  Numbers y = zeros(x.dtype, shape);
-  const auto groups = static_cast<size_t>(call.i("group", 1));
-  const auto batch = static_cast<size_t>(shape[0]), channels_in = static_cast<size_t>(x.shape[1]) / groups,
-             channels_out = static_cast<size_t>(shape[1]) / groups;
-  const auto size_x = static_cast<size_t>(spatial(x.shape).element_count()), size_w = static_cast<size_t>(spatial(w.shape).element_count()),
-             size_y = static_cast<size_t>(spatial(shape).element_count());
-  y.scale = y.values;
-  for (size_t row = 0; call.has(2) && row < batch * groups * channels_out; ++row)
-    for (size_t i = row * size_y; i < (row + 1) * size_y; ++i) {
-      y.values[i] = call[2].values[row % (groups * channels_out)];
-      y.scale[i] = std::fabs(y.values[i]);
-    }
-  for (size_t n = 0; n < batch; ++n)
-    for (size_t g = 0; g < groups; ++g)
-      for (size_t m = 0; m < channels_out; ++m)
-        for (size_t c = 0; c < channels_in; ++c) {
-          const Number* const from = x.values.data() + ((n * groups + g) * channels_in + c) * size_x;
-          const size_t filter = transposed ? (g * channels_in + c) * channels_out + m : (g * channels_out + m) * channels_in + c;
-          const size_t to = ((n * groups + g) * channels_out + m) * size_y;
-          for (const Product& p : products) {
-            const Number term = from[p.x] * w.values[filter * size_w + p.w];
-            y.values[to + p.y] += term;
-            y.scale[to + p.y] += std::fabs(term);
-          }
-        }
-  return y;
-}
-
-// A product for each tap of each window that is inside. Conv's windows lie on X, ConvTranspose's on Y.
-std::vector<Product> products_of(const Windows& windows, bool transposed) {
-  std::vector<Product> products;
-  for (int64_t window = 0; window < windows.count.element_count(); ++window)
-    for (int64_t tap = 0; tap < windows.kernel.element_count(); ++tap) {
-      const int64_t on = windows.flat(position_of(window, windows.count), position_of(tap, windows.kernel));
-      if (on < 0) continue;
-      products.push_back(
-          {static_cast<size_t>(transposed ? window : on), static_cast<size_t>(tap), static_cast<size_t>(transposed ? on : window)});
-    }
-  return products;
+const Numbers* bias_of(const Call& call) {
+  return call.has(2) ? &call[2] : nullptr;
 }
 
 std::vector<Numbers> convolved(const Call& call) {
   const Numbers &x = call[0], &w = call[1];
   Windows windows = windows_of(call, spatial(x.shape), spatial(w.shape));
   count_windows(windows, call.s("auto_pad", "NOTSET"), false);
-  return {sum_products(call, with_spatial(x.shape[0], w.shape[0], windows.count), products_of(windows, false), false)};
+  return {sum_of_products(x, w, bias_of(call), call.i("group", 1), with_spatial(x.shape[0], w.shape[0], windows.count),
+                          factors_of_windows(windows), false)};
 }
 
 std::vector<Numbers> transposed(const Call& call) {
@@ -80,8 +35,10 @@ std::vector<Numbers> transposed(const Call& call) {
       windows.on[d] = whole - windows.begin[i] - windows.end[i];
     }
   }
-  const Shape shape = with_spatial(x.shape[0], w.shape[1] * call.i("group", 1), windows.on);
-  return {sum_products(call, shape, products_of(windows, true), true)};
+  // The windows lie on Y.
+  const int64_t groups = call.i("group", 1);
+  const Shape shape = with_spatial(x.shape[0], w.shape[1] * groups, windows.on);
+  return {sum_of_products(x, w, bias_of(call), groups, shape, factors_of_elements(windows), true)};
 }
 
 // A call of either: the filters are W[m, c / group, ...] of Conv, W[c, m / group, ...] of ConvTranspose.

@@ -8,49 +8,60 @@ namespace heddle::conformance {
 namespace reference_convolution_gradient {
 namespace {
 
-// Calls visit(element of X, of W, of dY) for every product of the convolution.
-template <class Visit>
-void for_each_product(const Call& call, const Shape& x, const Shape& w, const Shape& dy, const Visit& visit) {
-  Windows windows = windows_of(call, spatial(x), spatial(w));
-  count_windows(windows, call.s("auto_pad", "NOTSET"), false);
-  windows.count = spatial(dy);
-  const int64_t groups = call.i("group", 1), channels_in = x[1] / groups, channels_out = dy[1] / groups;
-  const int64_t size_x = windows.on.element_count(), size_w = windows.kernel.element_count(), size_y = windows.count.element_count();
-  for (int64_t window = 0; window < size_y; ++window)
-    for (int64_t tap = 0; tap < size_w; ++tap) {
-      const int64_t on = windows.flat(position_of(window, windows.count), position_of(tap, windows.kernel));
-      for (int64_t n = 0; on >= 0 && n < x[0]; ++n)
-        for (int64_t m = 0; m < dy[1]; ++m)
-          for (int64_t c = 0; c < channels_in; ++c)
-            visit(static_cast<size_t>((n * x[1] + m / channels_out * channels_in + c) * size_x + on),
-                  static_cast<size_t>((m * channels_in + c) * size_w + tap), static_cast<size_t>((n * dy[1] + m) * size_y + window));
-    }
-}
-
 Shape listed(const Call& call) {
   Shape shape;
   for (const int64_t extent : call.list(2)) shape.push_back(extent);
   return shape;
 }
 
-void add(Numbers& sums, size_t at, Number term) {
-  sums.values[at] += term;
-  sums.scale[at] += std::fabs(term);
+// The forward convolution's windows: as many as dY has elements.
+Windows windows_on(const Call& call, const Shape& x, const Shape& w, const Shape& dy) {
+  Windows windows = windows_of(call, spatial(x), spatial(w));
+  count_windows(windows, call.s("auto_pad", "NOTSET"), false);
+  windows.count = spatial(dy);
+  return windows;
 }
 
 std::vector<Numbers> data_gradient(const Call& call) {
   const Numbers &dy = call[0], &w = call[1];
-  Numbers dx = zeros(dy.dtype, listed(call));
-  dx.scale = dx.values;
-  for_each_product(call, dx.shape, w.shape, dy.shape, [&](size_t x, size_t tap, size_t y) { add(dx, x, dy.values[y] * w.values[tap]); });
-  return {dx};
+  const Shape shape = listed(call);
+  const Windows windows = windows_on(call, shape, w.shape, dy.shape);
+  return {sum_of_products(dy, w, nullptr, call.i("group", 1), shape, factors_of_elements(windows), true)};
 }
 
+// dW[m, c, tap] = the sum of X[n, c, element] dY[n, m, window] over the images and the windows whose tap lies on an element.
 std::vector<Numbers> filter_gradient(const Call& call) {
   const Numbers &x = call[0], &dy = call[1];
   Numbers dw = zeros(x.dtype, listed(call));
   dw.scale = dw.values;
-  for_each_product(call, x.shape, dw.shape, dy.shape, [&](size_t at, size_t tap, size_t y) { add(dw, tap, x.values[at] * dy.values[y]); });
+  const Windows windows = windows_on(call, x.shape, dw.shape, dy.shape);
+  struct Pair {
+    size_t element, window;
+  };
+  std::vector<std::vector<Pair>> pairs(static_cast<size_t>(windows.kernel.element_count()));
+  const std::vector<std::vector<Factors>> of_windows = factors_of_windows(windows);
+  for (size_t window = 0; window < of_windows.size(); ++window)
+    for (const Factors& f : of_windows[window]) pairs[f.tap].push_back({f.element, window});
+
+  const int64_t groups = call.i("group", 1), channels_in = x.shape[1] / groups, channels_out = dy.shape[1] / groups;
+  const int64_t size_x = windows.on.element_count(), size_y = windows.count.element_count();
+  size_t to = 0;
+  for (int64_t m = 0; m < dy.shape[1]; ++m)
+    for (int64_t c = 0; c < channels_in; ++c)
+      for (const std::vector<Pair>& of_tap : pairs) {
+        Number sum = 0, magnitude = 0;
+        for (int64_t n = 0; n < x.shape[0]; ++n) {
+          const Number* const elements = x.values.data() + (n * x.shape[1] + m / channels_out * channels_in + c) * size_x;
+          const Number* const gradients = dy.values.data() + (n * dy.shape[1] + m) * size_y;
+          for (const Pair& pair : of_tap) {
+            const Number term = elements[pair.element] * gradients[pair.window];
+            sum += term;
+            magnitude += std::fabs(term);
+          }
+        }
+        dw.values[to] = sum;
+        dw.scale[to++] = magnitude;
+      }
   return {dw};
 }
 

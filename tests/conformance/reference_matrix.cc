@@ -1,8 +1,10 @@
 // MatMul, Gemm and Einsum.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "conformance/reference.h"
 
@@ -10,11 +12,20 @@ namespace heddle::conformance {
 namespace reference_matrix {
 namespace {
 
-// Integers are taken modulo 2^64, which no number of theirs here comes near.
-void add_product(Numbers& y, size_t to, Number a, Number b) {
-  y.values[to] += a * b;
-  y.scale[to] += std::fabs(a * b);
-}
+// A sum of products, in variables of its own: through memory, a long double's addition takes several times as long. Integers are taken
+// modulo 2^64, which no number of theirs here comes near.
+struct Sum {
+  Number value = 0, magnitude = 0;
+
+  void add_product(Number a, Number b) {
+    value += a * b;
+    magnitude += std::fabs(a * b);
+  }
+  void store(Numbers& y, size_t to) const {
+    y.values[to] = value;
+    y.scale[to] = magnitude;
+  }
+};
 
 Shape prefix(const Shape& shape, int rank) {
   return Shape(shape.data(), rank);
@@ -39,8 +50,11 @@ std::vector<Numbers> matrix_product(const Call& call) {
     const Number* const from_a = a.values.data() + broadcast_flat(at, batch_a) * rows * inner;
     const Number* const from_b = b.values.data() + broadcast_flat(at, batch_b) * inner * columns;
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j, ++to)
-        for (int64_t k = 0; k < inner; ++k) add_product(y, to, from_a[i * inner + k], from_b[k * columns + j]);
+      for (int64_t j = 0; j < columns; ++j) {
+        Sum sum;
+        for (int64_t k = 0; k < inner; ++k) sum.add_product(from_a[i * inner + k], from_b[k * columns + j]);
+        sum.store(y, to++);
+      }
   }
   return {y};
 }
@@ -108,13 +122,14 @@ std::vector<Numbers> general_product(const Call& call) {
   y.scale = y.values;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
-      const auto to = static_cast<size_t>(i * columns + j);
+      Sum sum;
       for (int64_t k = 0; k < inner; ++k)
-        add_product(y, to, a.values[static_cast<size_t>(of_a ? k * rows + i : i * inner + k)],
-                    b.values[static_cast<size_t>(of_b ? j * inner + k : k * columns + j)]);
-      y.values[to] *= alpha;
-      y.scale[to] *= std::fabs(alpha);
-      if (call.has(2)) add_product(y, to, beta, call[2].values[static_cast<size_t>(broadcast_flat({i, j}, call[2].shape))]);
+        sum.add_product(a.values[static_cast<size_t>(of_a ? k * rows + i : i * inner + k)],
+                        b.values[static_cast<size_t>(of_b ? j * inner + k : k * columns + j)]);
+      sum.value *= alpha;
+      sum.magnitude *= std::fabs(alpha);
+      if (call.has(2)) sum.add_product(beta, call[2].values[static_cast<size_t>(broadcast_flat({i, j}, call[2].shape))]);
+      sum.store(y, static_cast<size_t>(i * columns + j));
     }
   return {y};
 }
@@ -216,41 +231,47 @@ Equation equation_of(const Call& call) {
 std::vector<Numbers> sum_of_products(const Call& call) {
   const Equation equation = equation_of(call);
   // An extent of 1 of an ellipsis goes with any other.
-  std::map<char, int64_t> extents;
+  std::array<int64_t, 128> extents{};  // by label
+  std::set<char> labels;
   for (size_t i = 0; i < equation.inputs.size(); ++i)
     for (size_t d = 0; d < equation.inputs[i].size(); ++d) {
-      const int64_t extent = call[i].shape[static_cast<int>(d)];
-      const auto [at, is_new] = extents.emplace(equation.inputs[i][d], extent);
-      if (!is_new && at->second == 1) at->second = extent;
+      int64_t& extent = extents[static_cast<size_t>(equation.inputs[i][d])];
+      if (labels.insert(equation.inputs[i][d]).second || extent == 1) extent = call[i].shape[static_cast<int>(d)];
     }
   std::string summed;
-  for (const auto& [label, extent] : extents)
+  for (const char label : labels)
     if (equation.output.find(label) == std::string::npos) summed += label;
   Shape shape;
-  for (const char label : equation.output) shape.push_back(extents[label]);
+  for (const char label : equation.output) shape.push_back(extents[static_cast<size_t>(label)]);
   int64_t count = 1;
-  for (const char label : summed) count *= extents[label];
+  for (const char label : summed) count *= extents[static_cast<size_t>(label)];
 
   Numbers y = zeros(call[0].dtype, shape);
   y.scale = y.values;
-  std::map<char, int64_t> at;
+  std::array<int64_t, 128> at{};  // by label
   for (int64_t to = 0; to < y.size(); ++to) {
     const Ints position = position_of(to, shape);
-    for (size_t d = 0; d < equation.output.size(); ++d) at[equation.output[d]] = position[d];
+    for (size_t d = 0; d < equation.output.size(); ++d) at[static_cast<size_t>(equation.output[d])] = position[d];
+    Sum sum;
     for (int64_t term = 0; term < count; ++term) {
       int64_t rest = term;
-      for (size_t d = summed.size(); d-- > 0; rest /= extents[summed[d]]) at[summed[d]] = rest % extents[summed[d]];
+      for (size_t d = summed.size(); d-- > 0;) {
+        const auto label = static_cast<size_t>(summed[d]);
+        at[label] = rest % extents[label];
+        rest /= extents[label];
+      }
       Number product = 1;
       for (size_t i = 0; i < equation.inputs.size(); ++i) {
         int64_t flat = 0;
         for (size_t d = 0; d < equation.inputs[i].size(); ++d) {
           const int64_t extent = call[i].shape[static_cast<int>(d)];
-          flat = flat * extent + (extent == 1 ? 0 : at[equation.inputs[i][d]]);
+          flat = flat * extent + (extent == 1 ? 0 : at[static_cast<size_t>(equation.inputs[i][d])]);
         }
         product *= call[i].values[static_cast<size_t>(flat)];
       }
-      add_product(y, static_cast<size_t>(to), product, 1);
+      sum.add_product(product, 1);
     }
+    sum.store(y, static_cast<size_t>(to));
   }
   return {y};
 }

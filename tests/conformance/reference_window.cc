@@ -1,6 +1,7 @@
 #include "conformance/reference_window.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace heddle::conformance {
 
@@ -57,6 +58,63 @@ void count_windows(Windows& windows, const std::string& auto_pad, bool ceil_mode
     windows.count[d] = (ceil_mode ? (room + stride - 1) / stride : room / stride) + 1;
     if (ceil_mode && (windows.count[d] - 1) * stride >= on + windows.begin[i]) --windows.count[d];
   }
+}
+
+namespace {
+
+// Calls visit(window, tap, element) for each tap of each window that is inside.
+template <class Visit>
+void for_each_tap(const Windows& windows, const Visit& visit) {
+  for (int64_t window = 0; window < windows.count.element_count(); ++window)
+    for (int64_t tap = 0; tap < windows.kernel.element_count(); ++tap) {
+      const int64_t on = windows.flat(position_of(window, windows.count), position_of(tap, windows.kernel));
+      if (on >= 0) visit(static_cast<size_t>(window), static_cast<size_t>(tap), static_cast<size_t>(on));
+    }
+}
+
+}  // namespace
+
+std::vector<std::vector<Factors>> factors_of_windows(const Windows& windows) {
+  std::vector<std::vector<Factors>> factors(static_cast<size_t>(windows.count.element_count()));
+  for_each_tap(windows, [&](size_t window, size_t tap, size_t element) { factors[window].push_back({element, tap}); });
+  return factors;
+}
+
+std::vector<std::vector<Factors>> factors_of_elements(const Windows& windows) {
+  std::vector<std::vector<Factors>> factors(static_cast<size_t>(windows.on.element_count()));
+  for_each_tap(windows, [&](size_t window, size_t tap, size_t element) { factors[element].push_back({window, tap}); });
+  return factors;
+}
+
+Numbers sum_of_products(const Numbers& x, const Numbers& w, const Numbers* bias, int64_t groups, const Shape& shape,
+                        const std::vector<std::vector<Factors>>& factors, bool transposed) {
+  Numbers y = zeros(x.dtype, shape);
+  y.scale = y.values;
+  const auto batch = static_cast<size_t>(shape[0]), channels_in = static_cast<size_t>(x.shape[1] / groups),
+             channels_out = static_cast<size_t>(shape[1] / groups), group_count = static_cast<size_t>(groups);
+  const auto size_x = static_cast<size_t>(spatial(x.shape).element_count()), size_w = static_cast<size_t>(spatial(w.shape).element_count());
+  size_t to = 0;
+  for (size_t row = 0; row < batch * group_count * channels_out; ++row) {
+    const size_t m = row % channels_out, g = row / channels_out % group_count, n = row / channels_out / group_count;
+    const Number first = bias != nullptr ? bias->values[g * channels_out + m] : 0;
+    for (const std::vector<Factors>& of_one : factors) {
+      // Sums in variables of their own: through memory, a long double's addition takes several times as long.
+      Number sum = first, magnitude = std::fabs(first);
+      for (size_t c = 0; c < channels_in; ++c) {
+        const Number* const elements = x.values.data() + ((n * group_count + g) * channels_in + c) * size_x;
+        const size_t filter = transposed ? (g * channels_in + c) * channels_out + m : (g * channels_out + m) * channels_in + c;
+        const Number* const taps = w.values.data() + filter * size_w;
+        for (const Factors& f : of_one) {
+          const Number term = elements[f.element] * taps[f.tap];
+          sum += term;
+          magnitude += std::fabs(term);
+        }
+      }
+      y.values[to] = sum;
+      y.scale[to++] = magnitude;
+    }
+  }
+  return y;
 }
 
 }  // namespace heddle::conformance

@@ -30,4 +30,17 @@ void split_pads(Windows& windows, int d, int64_t total, bool odd_one_at_the_end)
 // begin behind the input and the pad in front of it.
 void count_windows(Windows& windows, const std::string& auto_pad, bool ceil_mode);
 
+// Two elements whose product is a term of a convolution's sum: one of a tensor with channels, one tap of the filters, both without their
+// batch and channels.
+struct Factors {
+  size_t element, tap;
+};
+// The terms of each window, of elements of what the windows lie on; and of each element of that, of windows. What is outside has none.
+std::vector<std::vector<Factors>> factors_of_windows(const Windows& windows);
+std::vector<std::vector<Factors>> factors_of_elements(const Windows& windows);
+// Y[n, m, y] = bias[m] + the sum of X[n, c, element] W[m, c, tap] over the channels of the group and y's factors: what Conv computes, of
+// `shape`. `transposed`: of W[c, m, tap], what ConvTranspose and the gradient of Conv's data compute.
+Numbers sum_of_products(const Numbers& x, const Numbers& w, const Numbers* bias, int64_t groups, const Shape& shape,
+                        const std::vector<std::vector<Factors>>& factors, bool transposed);
+
 }  // namespace heddle::conformance
