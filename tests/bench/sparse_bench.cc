@@ -118,17 +118,17 @@ double bare_step(int64_t rows, int states, int threads, const std::vector<std::v
     held.push_back(lasting_blob(DType::f32, Shape{rows, width}, &data));
     variables.push_back(reinterpret_cast<float*>(data));
   }
-  constexpr int64_t ahead = 16;
+  constexpr int64_t ahead = 32;
   const auto visit = [](const std::vector<int64_t>& of_step, int64_t begin, int64_t end, float* variable, auto f) {
     for (int64_t i = begin; i < end; ++i) {
       const float* next = variable + of_step[static_cast<size_t>(i + ahead < end ? i + ahead : i)] * width;
-      for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(next + k);
+      for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(next + k, 0, 2);
       f(variable + of_step[static_cast<size_t>(i)] * width);
     }
   };
   const auto part = [&](const std::vector<int64_t>& of_step, int64_t begin, int64_t end, bool writes) {
     float sums[width] = {};
-    const auto read = [&](const float* row) {
+    const auto read = [&](const float* __restrict row) {
       for (int64_t k = 0; k < width; ++k) sums[k] += row[k];
     };
     const auto write = [](float* row) {

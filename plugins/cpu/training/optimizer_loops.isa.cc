@@ -21,7 +21,7 @@ void put(T* y, int64_t i, int64_t n, Vector<T> v) {
 }
 // f(first element, elements) for each vector, of which the last may be a part.
 template <class T, class F>
-void each(int64_t count, F f) {
+inline __attribute__((always_inline)) void each(int64_t count, F f) {
   int64_t i = 0;
   for (; i + lanes<T> <= count; i += lanes<T>) f(i, int64_t{lanes<T>});
   if (i < count) f(i, count - i);
@@ -78,9 +78,9 @@ void update_rows(const UpdatedRows<T>& table, const UpdateNumbers<T>& numbers) {
   for (int64_t r = 0; r < now.count; ++r) {
     if (r < next.count) {
       prefetch_row(next.gradients[r], bytes);
-      prefetch_row<true>(of_row(table.w, next.rows[r]), bytes);
+      prefetch_row(of_row(table.w, next.rows[r]), bytes);
       for (T* state : table.states)
-        if (state) prefetch_row<true>(of_row(state, next.rows[r]), bytes);
+        if (state) prefetch_row(of_row(state, next.rows[r]), bytes);
     }
     T* const w = of_row(table.w, now.rows[r]);
     T* const states[most_update_states] = {of_row(table.states[0], now.rows[r]), of_row(table.states[1], now.rows[r])};

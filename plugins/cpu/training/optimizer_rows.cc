@@ -58,11 +58,14 @@ class GivenRows {
   template <class I>
   bool all_inside(const I* bags, CancellationPoll& poll) const {
     constexpr int64_t stretch = 4096;
-    bool outside = false;
+    const auto last = static_cast<uint64_t>(bag_count_) - 1;
+    uint64_t outside = 0;  // its sign: whether any bag is below 0 or behind the last
     for (int64_t first = 0; first < bags_->element_count && !poll.stops(stretch); first += stretch)
-      for (int64_t i = first; i < std::min(bags_->element_count, first + stretch); ++i)
-        outside = outside | (bags[i] < 0) | (static_cast<int64_t>(bags[i]) >= bag_count_);
-    return !outside;
+      for (int64_t i = first; i < std::min(bags_->element_count, first + stretch); ++i) {
+        const auto bag = static_cast<uint64_t>(static_cast<int64_t>(bags[i]));
+        outside |= bag | (last - bag);
+      }
+    return static_cast<int64_t>(outside) >= 0;
   }
   void add_plain(const float* a, const float* b, float* sum) const { isa_optimizers().f32_add(a, b, sum, length_); }
   void add_plain(const double* a, const double* b, double* sum) const { isa_optimizers().f64_add(a, b, sum, length_); }
@@ -136,9 +139,9 @@ class RowsUpdate : RowsPorts<schema> {
     const GivenRows<T> given(*context.inputs[values], optional(bags), optional(weights), length_);
     HEDDLE_PLUGIN_CHECK(given.check(poll));
     RowGroups groups(scratch + at_once_ * sum_bytes_, *context.inputs[indices], rows_);
-    HEDDLE_PLUGIN_CHECK(groups.find(begin, end, tiles_, poll));
-    for (uint32_t o = 0; o < context.output_count; ++o)
-      copy_owned_rows(*context.inputs[o], *context.outputs[o], rows_, begin, end, tiles_, poll);
+    const OwnedRows owned(begin, end, tiles_);
+    HEDDLE_PLUGIN_CHECK(groups.find(owned, poll));
+    for (uint32_t o = 0; o < context.output_count; ++o) copy_owned_rows(*context.inputs[o], *context.outputs[o], rows_, owned, poll);
     RowStretch<T> now, next;
     name(groups, given, 0, &next);
     for (int64_t group = 0; group < groups.count() && !poll.stops((states + 2) * length_ * next.count); group += now.count) {
@@ -185,7 +188,7 @@ class RowsUpdate : RowsPorts<schema> {
       return rule_.rows_loop(T())(rows, numbers);
     }
     for (int64_t i = 0; i < stretch.count; ++i) {
-      if (i < next.count) prefetch_row<true>(rows.w + next.rows[i] * length_, length_ * static_cast<int64_t>(sizeof(T)));
+      if (i < next.count) prefetch_row(rows.w + next.rows[i] * length_, length_ * static_cast<int64_t>(sizeof(T)));
       T* const w = rows.w + stretch.rows[i] * length_;
       T& mean = static_cast<T*>(context.outputs[1]->data)[stretch.rows[i]];
       const auto here = length_ > 0 ? squares(w, stretch.gradients[i], length_, numbers.decay) / static_cast<double>(length_) : 0;

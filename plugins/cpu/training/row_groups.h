@@ -14,6 +14,20 @@
 
 namespace heddle::cpu {
 
+// The rows that tiles [begin, end) of `tiles` own: those whose hashes lie in a range. Neighbouring rows come to different tiles.
+class OwnedRows {
+ public:
+  OwnedRows(int64_t begin, int64_t end, int64_t tiles) : first_(first_of(begin, tiles)), count_(first_of(end, tiles) - first_) {}
+  bool has(int64_t row) const { return (spread(row) >> 32) - first_ < count_; }
+  static uint64_t spread(int64_t row) { return static_cast<uint64_t>(row) * 0x9e3779b97f4a7c15u; }
+
+ private:
+  static uint64_t first_of(int64_t tile, int64_t tiles) {
+    return ((static_cast<uint64_t>(tile) << 32) + static_cast<uint64_t>(tiles) - 1) / static_cast<uint64_t>(tiles);
+  }
+  uint64_t first_, count_;
+};
+
 class RowGroups {
  public:
   static constexpr int64_t most_indices = int64_t{1} << 30;
@@ -23,30 +37,12 @@ class RowGroups {
   }
   RowGroups(void* memory, const heddle_tensor& indices, int64_t rows) : memory_(memory), indices_(indices), rows_(rows) {}
 
-  // Those of the rows that tiles [begin, end) of `tiles` own. All indices are looked at: one that is outside is an error whichever tile
-  // asks, so that none writes anything.
-  Status find(int64_t begin, int64_t end, int64_t tiles, CancellationPoll& poll) {
-    const int64_t n = indices_.element_count;
+  // The groups of `rows`. All indices are looked at: one that is outside is an error whichever tile asks, so that none writes anything.
+  Status find(const OwnedRows& rows, CancellationPoll& poll) {
     next_ = static_cast<int32_t*>(memory_);
-    used_ = next_ + n;
-    int64_t owned = 0;
-    const bool inside = indices_.dtype == HEDDLE_I32
-                            ? list_owned(static_cast<const int32_t*>(indices_.data), begin, end, tiles, poll, &owned)
-                            : list_owned(static_cast<const int64_t*>(indices_.data), begin, end, tiles, poll, &owned);
-    if (!inside) return outside();
-    if (poll.stopped()) return cancelled();
-    slots_ = reinterpret_cast<Slot*>(used_ + n);
-    slot_count_ = slots_for(owned);
-    shift_ = 64;
-    for (int64_t c = slot_count_; c > 1; c /= 2) --shift_;
-    fill_cancellable(slots_, slot_count_, Slot{none, none}, poll);
-    // The list of positions is read before groups take its place.
-    constexpr int64_t ahead = 8;
-    for (int64_t i = 0; i < owned && !poll.stops(8); ++i) {
-      if (i + ahead < owned) __builtin_prefetch(slots_ + slot_of(row_at(used_[i + ahead])), 1);
-      insert(used_[i]);
-    }
-    return poll.status();
+    used_ = next_ + indices_.element_count;
+    if (indices_.dtype == HEDDLE_I32) return group(static_cast<const int32_t*>(indices_.data), rows, poll);
+    return group(static_cast<const int64_t*>(indices_.data), rows, poll);
   }
   // Rows that are used, in the order in which they first are, and the positions of one. The hash table only joins positions of one row:
   // groups are read in the order of positions.
@@ -57,35 +53,48 @@ class RowGroups {
   int32_t behind(int32_t position) const { return next_[position]; }
 
   static constexpr int32_t none = -1;
-  static bool owns(int64_t row, int64_t begin, int64_t end, int64_t tiles) {
-    const auto tile = static_cast<int64_t>(((spread(row) >> 32) * static_cast<uint64_t>(tiles)) >> 32);
-    return tile >= begin && tile < end;
-  }
 
  private:
   struct Slot {
     int32_t first, last;
   };
-  // Neighbouring rows come to different tiles, and to slots by another product.
-  static uint64_t spread(int64_t row) { return static_cast<uint64_t>(row) * 0x9e3779b97f4a7c15u; }
-  static uint64_t hash(int64_t row) { return (spread(row) ^ (spread(row) >> 32)) * 0xd6e8feb86659fd93u; }
+  // Rows of one tile come to slots by another product.
+  static uint64_t hash(int64_t row) { return (OwnedRows::spread(row) ^ (OwnedRows::spread(row) >> 32)) * 0xd6e8feb86659fd93u; }
 
+  template <class T>
+  Status group(const T* indices, const OwnedRows& rows, CancellationPoll& poll) {
+    int64_t owned = 0;
+    if (!list_owned(indices, rows, poll, &owned)) return outside();
+    if (poll.stopped()) return cancelled();
+    slots_ = reinterpret_cast<Slot*>(used_ + indices_.element_count);
+    slot_count_ = slots_for(owned);
+    shift_ = 64;
+    for (int64_t c = slot_count_; c > 1; c /= 2) --shift_;
+    fill_cancellable(slots_, slot_count_, Slot{none, none}, poll);
+    // The list of positions is read before groups take its place.
+    constexpr int64_t ahead = 8;
+    for (int64_t i = 0; i < owned && !poll.stops(8); ++i) {
+      if (i + ahead < owned) __builtin_prefetch(slots_ + slot_of(resolved(indices[used_[i + ahead]])), 1);
+      insert(indices, used_[i]);
+    }
+    return poll.status();
+  }
   // Puts the positions of what is owned into used_; false: some index is outside. Without branches, as every tile does it for all.
   template <class T>
-  bool list_owned(const T* indices, int64_t begin, int64_t end, int64_t tiles, CancellationPoll& poll, int64_t* owned) {
+  bool list_owned(const T* indices, OwnedRows rows, CancellationPoll& poll, int64_t* owned) {
     constexpr int64_t stretch = 4096;
     const int64_t n = indices_.element_count;
     int64_t count = 0;
-    bool outside = false;
+    uint64_t outside = 0;  // its sign: whether any row is below 0 or behind the last
     for (int64_t first = 0; first < n && !poll.stops(2 * stretch); first += stretch)
       for (int64_t i = first; i < std::min(n, first + stretch); ++i) {
-        const int64_t index = indices[i], row = index < 0 ? index + rows_ : index;
-        outside = outside | (row < 0) | (row >= rows_);
+        const int64_t row = resolved(indices[i]);
+        outside |= static_cast<uint64_t>(row) | (static_cast<uint64_t>(rows_) - 1 - static_cast<uint64_t>(row));
         used_[count] = static_cast<int32_t>(i);
-        count += owns(row, begin, end, tiles) ? 1 : 0;
+        count += rows.has(row) ? 1 : 0;
       }
     *owned = count;
-    return !outside;
+    return static_cast<int64_t>(outside) >= 0;
   }
   Status outside() const {
     int64_t i = 0;
@@ -102,12 +111,15 @@ class RowGroups {
     resolve_index(&row, rows_);
     return row;
   }
+  // An index from the end as one from the beginning.
+  int64_t resolved(int64_t index) const { return index < 0 ? index + rows_ : index; }
   int64_t slot_of(int64_t row) const { return static_cast<int64_t>(hash(row) >> shift_); }
-  void insert(int32_t position) {
-    const int64_t row = row_at(position);
+  template <class T>
+  void insert(const T* indices, int32_t position) {
+    const int64_t row = resolved(indices[position]);
     next_[position] = none;
     int64_t at = slot_of(row);
-    while (slots_[at].first != none && row_at(slots_[at].first) != row) at = at + 1 == slot_count_ ? 0 : at + 1;
+    while (slots_[at].first != none && resolved(indices[slots_[at].first]) != row) at = at + 1 == slot_count_ ? 0 : at + 1;
     Slot& slot = slots_[at];
     if (slot.first == none) {
       slot.first = position;
@@ -162,13 +174,13 @@ inline Status plan_row_update(PrepareContext& context, const heddle_tensor& indi
   return {};
 }
 
-// The next version of a table that is not in place of the one before: rows that tiles [begin, end) own.
-inline void copy_owned_rows(const heddle_tensor& from, const heddle_tensor& to, int64_t rows, int64_t begin, int64_t end, int64_t tiles,
+// The next version of a table that is not in place of the one before: its `owned` rows.
+inline void copy_owned_rows(const heddle_tensor& from, const heddle_tensor& to, int64_t rows, const OwnedRows& owned,
                             CancellationPoll& poll) {
   if (from.data == to.data || rows == 0) return;
   const int64_t bytes = static_cast<int64_t>(to.byte_size) / rows;
   for (int64_t row = 0; row < rows && !poll.stops(2); ++row)
-    if (RowGroups::owns(row, begin, end, tiles))
+    if (owned.has(row))
       copy_cancellable(static_cast<char*>(to.data) + row * bytes, static_cast<const char*>(from.data) + row * bytes, bytes, poll);
 }
 

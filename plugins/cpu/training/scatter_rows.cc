@@ -82,12 +82,13 @@ class ScatterRows {
   Status scatter(const RunContext& context, int64_t begin, int64_t end, const Row& change) const {
     CancellationPoll poll(context);
     RowGroups groups(thread_scratch<char>(context), *context.inputs[Ports::indices], rows_);
-    HEDDLE_PLUGIN_CHECK(groups.find(begin, end, tiles_, poll));
-    copy_owned_rows(*context.inputs[0], *context.outputs[0], rows_, begin, end, tiles_, poll);
+    const OwnedRows owned(begin, end, tiles_);
+    HEDDLE_PLUGIN_CHECK(groups.find(owned, poll));
+    copy_owned_rows(*context.inputs[0], *context.outputs[0], rows_, owned, poll);
     char* const w = static_cast<char*>(context.outputs[0]->data);
     constexpr int64_t ahead = 8;
     for (int64_t group = 0; group < groups.count(); ++group) {
-      if (group + ahead < groups.count()) prefetch_row<true>(w + groups.row(group + ahead) * row_bytes_, row_bytes_);
+      if (group + ahead < groups.count()) prefetch_row(w + groups.row(group + ahead) * row_bytes_, row_bytes_);
       char* const row = w + groups.row(group) * row_bytes_;
       for (int32_t at = groups.first(group); at != RowGroups::none; at = groups.behind(at)) {
         if (poll.stops(row_bytes_ / 4 + 1)) return poll.status();
