@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "operators/layout_support.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::testing {
@@ -199,6 +200,43 @@ TEST(BatchNormalization, BothLayoutsGiveTheSameBits) {
   for (size_t i = 0; i < 210; ++i) EXPECT_EQ(channels_last[last_index(i)], row_major[i]);
   call.inputs[1] = tensor<float>(Shape{2}, {1, 1});
   EXPECT_NE(error_of(call).find("scale has shape [2], expected [3]"), std::string::npos);
+}
+
+// All outputs of a call, whole and in random tiles.
+void expect_both_layouts_same(OperatorCall call, const std::vector<size_t>& images) {
+  const std::vector<Tensor> row_major = run(call);
+  const heddle_layout last = channels_last_layout(call.inputs[images[0]]->shape.rank());
+  call.input_layouts.resize(call.inputs.size());
+  call.output_layouts = {last};
+  for (const size_t i : images) {
+    call.inputs[i] = reorder_channels(call.inputs[i], true);
+    call.input_layouts[i] = last;
+  }
+  for (const uint64_t seed : {0, 1, 2}) {
+    call.split_seed = seed;
+    std::vector<Tensor> got = run(call);
+    got[0] = reorder_channels(got[0], false);
+    for (size_t o = 0; o < row_major.size(); ++o)
+      expect_same_bits(got[o], row_major[o], call.inputs[images[0]]->shape.text() + " output " + std::to_string(o));
+  }
+}
+
+TEST(BatchNormalization, OfABatchBothLayoutsGiveTheSameBits) {
+  // One pixel, less than a vector, several vectors, more than is summed at once; channels of no, one and several vectors, and a rest.
+  for (const Shape& shape : {Shape{2, 3, 5, 7}, Shape{5, 33, 1, 1}, Shape{2, 70, 3, 3}, Shape{3, 16, 8, 9}, Shape{2, 133, 7, 7},
+                             Shape{2, 37, 23, 91}, Shape{2, 9, 1100}, Shape{1, 40, 3, 5, 7}}) {
+    const auto channels = [&](uint32_t seed) { return random_tensor(Shape{shape[1]}, seed); };
+    const Tensor x = random_tensor(shape, 1), dy = random_tensor(shape, 2), variance = run1("Abs", {channels(5)});
+    const std::vector<Attribute> of_batch = {{"training_mode", int64_t{1}}};
+    const Tensor mean = channels(6);
+    expect_both_layouts_same(call_of("BatchNormalization", {x, channels(3), channels(4), mean, variance}, of_batch, 3), {0});
+    OperatorCall gradient = call_of("BatchNormalizationGradient", {dy, x, channels(3), nullptr, nullptr, mean, channels(7)}, of_batch, 3);
+    gradient.domain = "heddle";
+    expect_both_layouts_same(gradient, {0, 1});
+    gradient.inputs = {dy, x, channels(3), mean, variance};
+    gradient.attributes = {};
+    expect_both_layouts_same(gradient, {0, 1});
+  }
 }
 
 TEST(GroupNormalization, GroupsAndInstances) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "families.h"
+#include "normalization/normalization_columns.h"
 #include "normalization/normalization_shapes.h"
 #include "normalization/normalization_work.h"
 #include "shared/dense_layouts.h"
@@ -38,12 +39,16 @@ class BatchNormalization {
     CancellationPoll poll(context);
     with_working(working_dtype(context.inputs[0]->dtype), [&](auto zero) {
       using T = decltype(zero);
-      training_ ? train_as<T>(context, begin, end, poll) : run_as<T>(context, begin, end, poll);
+      if (training_ && context.inputs[0]->layout.rank != 0)
+        train_columns(context, begin, end, poll);
+      else
+        training_ ? train_as<T>(context, begin, end, poll) : run_as<T>(context, begin, end, poll);
     });
     return poll.status();
   }
   static std::vector<heddle_format> formats(const CreateContext& context) {
-    return context.attributes.i("training_mode") != 0 ? std::vector<heddle_format>() : uniform_formats(context, 1, 1);
+    const bool row_major = context.attributes.i("training_mode") != 0 && context.input(0)->dtype != HEDDLE_F32;
+    return row_major ? std::vector<heddle_format>() : uniform_formats(context, 1, 1);
   }
 
  private:
@@ -112,18 +117,52 @@ class BatchNormalization {
         row_centred(as_working(x, start, n, row), n, shift, &s, &q);
         sum += s, squares += q;
       });
-      const double rest = sum / count, variance = std::max(squares / count - rest * rest, 0.0);
-      const double factor = parameter(*context.inputs[1], c) / std::sqrt((count > 0 ? variance : 0) + epsilon_);
-      const T offset = static_cast<T>(parameter(*context.inputs[2], c) - rest * factor);
+      const Scaled<T> numbers = end_channel(context, c, count, shift, sum, squares);
       each([&](int64_t start, int64_t n) {
         const T* from = as_working(x, start, n, row);
         T* to = target(y, start, row);
-        row_affine(from, to, n, shift, static_cast<T>(factor), offset);
+        row_affine(from, to, n, shift, numbers.factor, numbers.offset);
         store_working(y, start, n, to);
       });
-      keep_running(context, 1, c, Moments<T>{shift, rest, variance}.mean());
-      keep_running(context, 2, c, count > 0 ? variance : std::nan(""));
     }
+  }
+  // The same of channels-last f32, with the same bits.
+  void train_columns(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
+    constexpr int64_t most = ChannelColumns::most_channels;
+    const NormalizationColumnTable& loops = isa_normalization_columns();
+    const ChannelShape shape = channel_shape(dims_of(*context.inputs[0]));
+    const auto count = static_cast<double>(shape.batch * shape.spatial);
+    for_each_columns(shape, tiling_, begin, end, [&](int64_t channel, int64_t channels) {
+      const float* x = static_cast<const float*>(context.inputs[0]->data) + channel;
+      float* y = static_cast<float*>(context.outputs[0]->data) + channel;
+      const auto each = [&](auto&& f) { for_each_stretch(shape, channels, chunk, poll, f); };
+      double sums[most] = {}, squares[most] = {};
+      float shift[most], factor[most], offset[most];
+      each([&](const ChannelColumns& columns, int64_t at) { loops.add_sums(columns, x + at, sums); });
+      for (int64_t i = 0; i < channels; ++i) shift[i] = static_cast<float>(sums[i] / count), sums[i] = 0;
+      each([&](const ChannelColumns& columns, int64_t at) { loops.add_centred_sums(columns, x + at, shift, sums, squares); });
+      if (poll.stopped()) return;
+      for (int64_t i = 0; i < channels; ++i) {
+        const Scaled<float> numbers = end_channel(context, channel + i, count, shift[i], sums[i], squares[i]);
+        factor[i] = numbers.factor, offset[i] = numbers.offset;
+      }
+      each([&](const ChannelColumns& columns, int64_t at) {
+        loops.affine(columns, x + at, y + at, {shift, nullptr, factor, nullptr, offset});
+      });
+    });
+  }
+  template <class T>
+  struct Scaled {
+    T factor, offset;  // y = (x - shift) * factor + offset
+  };
+  // From a channel's sums of x - shift and its square.
+  template <class T>
+  Scaled<T> end_channel(const RunContext& context, int64_t c, double count, T shift, double sum, double squares) const {
+    const double rest = sum / count, variance = std::max(squares / count - rest * rest, 0.0);
+    const double factor = parameter(*context.inputs[1], c) / std::sqrt((count > 0 ? variance : 0) + epsilon_);
+    keep_running(context, 1, c, Moments<T>{shift, rest, variance}.mean());
+    keep_running(context, 2, c, count > 0 ? variance : std::nan(""));
+    return {static_cast<T>(factor), static_cast<T>(parameter(*context.inputs[2], c) - rest * factor)};
   }
   void keep_running(const RunContext& context, uint32_t output, int64_t channel, double here) const {
     if (output >= context.output_count || !context.outputs[output]) return;

@@ -6,9 +6,11 @@
 #include <limits>
 
 #include "families.h"
+#include "normalization/normalization_columns.h"
 #include "normalization/normalization_gradient_work.h"
 #include "normalization/normalization_shapes.h"
 #include "normalization/normalization_work.h"
+#include "shared/dense_layouts.h"
 #include "shared/input_shapes.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
@@ -48,6 +50,10 @@ class BatchNormalizationGradient {
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     CancellationPoll poll(context);
+    if (context.inputs[1]->layout.rank != 0 && shape_.spatial > 1) {
+      by_columns(context, begin, end, poll);
+      return poll.status();
+    }
     const auto [first, last] = tiling_.range(shape_.channels, begin, end);
     with_working(working_dtype(context.inputs[1]->dtype), [&, first = first, last = last](auto zero) {
       using T = decltype(zero);
@@ -57,6 +63,9 @@ class BatchNormalizationGradient {
         for (int64_t c = first; c < last && !poll.stopped(); ++c) by_rows<T>(context, c, poll);
     });
     return poll.status();
+  }
+  static std::vector<heddle_format> formats(const CreateContext& context) {
+    return context.input(1)->dtype == HEDDLE_F32 ? uniform_formats(context, 2, 1) : std::vector<heddle_format>();
   }
 
  private:
@@ -71,7 +80,7 @@ class BatchNormalizationGradient {
     channel->rest = parameter(*context.inputs[3], c) - shift;
   }
   // From the sums to the gradients.
-  void end(const RunContext& context, int64_t c, Channel* channel) const {
+  void end_channel(const RunContext& context, int64_t c, Channel* channel) const {
     const auto count = static_cast<double>(shape_.batch * shape_.spatial);
     if (training_) channel->rest = count > 0 ? channel->rest / count : 0;
     const double rest = channel->rest;
@@ -117,7 +126,7 @@ class BatchNormalizationGradient {
       row_centred(x, n, shift, &rest, &squares);
       channel.rest += rest, channel.squares += squares;
     });
-    end(context, c, &channel);
+    end_channel(context, c, &channel);
     each([&](const T* x, const T* dy, int64_t start, int64_t n) {
       T* dx = target(*context.outputs[0], start, of_dy);
       if (training_)
@@ -125,6 +134,54 @@ class BatchNormalizationGradient {
       else
         row_affine(dy, dx, n, 0, static_cast<T>(channel.factor), 0);
       store_working(*context.outputs[0], start, n, dx);
+    });
+  }
+
+  // The same of channels-last f32, with the same bits.
+  void by_columns(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
+    constexpr int64_t most = ChannelColumns::most_channels;
+    const NormalizationColumnTable& loops = isa_normalization_columns();
+    const auto count = static_cast<double>(shape_.batch * shape_.spatial);
+    for_each_columns(shape_, tiling_, begin, end, [&](int64_t first, int64_t n) {
+      const float* dy = static_cast<const float*>(context.inputs[0]->data) + first;
+      const float* x = static_cast<const float*>(context.inputs[1]->data) + first;
+      float* dx = static_cast<float*>(context.outputs[0]->data) + first;
+      const auto each = [&](auto&& f) { for_each_stretch(shape_, n, gradient_chunk, poll, f); };
+      Channel channels[most];
+      double rests[most] = {}, squares[most] = {}, sums[most] = {}, products[most] = {};
+      float shift[most], level[most], factor[most], slope[most], offset[most];
+      if (training_) each([&](const ChannelColumns& columns, int64_t at) { loops.add_sums(columns, x + at, rests); });
+      for (int64_t i = 0; i < n; ++i) {
+        if (training_)
+          channels[i].shift = static_cast<double>(static_cast<float>(rests[i] / count));
+        else
+          give_statistics(context, first + i, static_cast<double>(static_cast<float>(parameter(*context.inputs[3], first + i))),
+                          channels + i);
+        shift[i] = static_cast<float>(channels[i].shift);
+        rests[i] = 0;
+      }
+      each([&](const ChannelColumns& columns, int64_t at) {
+        loops.add_gradient_sums(columns, x + at, dy + at, shift, sums, products);
+        if (training_) loops.add_centred_sums(columns, x + at, shift, rests, squares);
+      });
+      if (poll.stopped()) return;
+      for (int64_t i = 0; i < n; ++i) {
+        Channel& channel = channels[i];
+        channel.sum = sums[i], channel.products = products[i];
+        if (training_) channel.rest = rests[i], channel.squares = squares[i];
+        end_channel(context, first + i, &channel);
+        const GradientNumbers<float> numbers =
+            training_ ? gradient_numbers(shift[i], 1, channel.mean, channel.factor, channel.slope, channel.offset)
+                      : GradientNumbers<float>{0, 1, 0, static_cast<float>(channel.factor), 0, 0};
+        shift[i] = numbers.shift, level[i] = numbers.level, factor[i] = numbers.factor, slope[i] = numbers.slope,
+        offset[i] = numbers.offset;
+      }
+      each([&](const ChannelColumns& columns, int64_t at) {
+        if (training_)
+          loops.apply_gradient(columns, x + at, dy + at, dx + at, {shift, level, factor, slope, offset});
+        else
+          loops.affine(columns, dy + at, dx + at, {shift, nullptr, factor, nullptr, offset});
+      });
     });
   }
 
@@ -160,7 +217,7 @@ class BatchNormalizationGradient {
         c.squares += d * d;
       }
     });
-    for (int64_t i = 0; i < count; ++i) end(context, first + i, channels + i);
+    for (int64_t i = 0; i < count; ++i) end_channel(context, first + i, channels + i);
     each([&](const T* x, const T* dy, int64_t start) {
       T* dx = target(*context.outputs[0], start, of_dy);
       for (int64_t i = 0; i < count; ++i) {

@@ -1,12 +1,16 @@
 // Shapes of normalisations and of their parameters: rows with one scale and bias per column, channels with one each.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
+#include "normalization/normalization_columns.h"
 #include "normalization/normalization_work.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/input_shapes.h"
+#include "shared/tile_cap.h"
+#include "shared/tiling.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
@@ -53,6 +57,27 @@ struct ChannelShape {
 inline ChannelShape channel_shape(Dims dims) {
   if (dims.rank < 2) return {dims.count(0, dims.rank), 1, 1};
   return {dims[0], dims[1], dims.count(2, dims.rank)};
+}
+
+// Channels-last images: f(first channel, channels), of at most ChannelColumns::most_channels, for those that tiles [begin, end) own; and
+// f(columns, element in front of them) for each stretch of an image's pixels, until `poll` stops.
+template <class F>
+void for_each_columns(const ChannelShape& shape, const Tiling& tiling, int64_t begin, int64_t end, F&& f) {
+  // Two tiles should not share a line of a cache, which is 16 channels, but with few channels threads need them all.
+  const int64_t unit = std::clamp<int64_t>(shape.channels / 32 * 4, 4, 16);
+  const auto [first, last] = tiling.range((shape.channels + unit - 1) / unit, begin, end);
+  const int64_t behind = std::min(last * unit, shape.channels);
+  for (int64_t channel = first * unit; channel < behind; channel += ChannelColumns::most_channels)
+    f(channel, std::min(ChannelColumns::most_channels, behind - channel));
+}
+template <class F>
+void for_each_stretch(const ChannelShape& shape, int64_t channels, int64_t most_pixels, CancellationPoll& poll, F&& f) {
+  for (int64_t b = 0; b < shape.batch; ++b)
+    for (int64_t i = 0; i < shape.spatial; i += most_pixels) {
+      const int64_t pixels = std::min(most_pixels, shape.spatial - i);
+      if (poll.stops(pixels * channels)) return;
+      f(ChannelColumns{pixels, channels, shape.channels}, (b * shape.spatial + i) * shape.channels);
+    }
 }
 
 inline Status check_channels(InferContext& context, uint32_t first_parameter, uint32_t parameters) {
