@@ -237,6 +237,14 @@ TEST(BatchNormalization, OfABatchBothLayoutsGiveTheSameBits) {
     gradient.attributes = {};
     expect_both_layouts_same(gradient, {0, 1});
   }
+  // Sums beyond f32: the mean is infinite.
+  const Shape shape{1, 2, 5, 21};
+  const Tensor huge = tensor(shape, std::vector<float>(210, 3e38F)), ones = tensor<float>(Shape{2}, {1, 1});
+  const std::vector<Attribute> of_batch = {{"training_mode", int64_t{1}}};
+  expect_both_layouts_same(call_of("BatchNormalization", {huge, ones, ones, ones, ones}, of_batch, 3), {0});
+  OperatorCall gradient = call_of("BatchNormalizationGradient", {huge, huge, ones}, of_batch, 3);
+  gradient.domain = "heddle";
+  expect_both_layouts_same(gradient, {0, 1});
 }
 
 TEST(GroupNormalization, GroupsAndInstances) {

@@ -44,10 +44,6 @@ void add_up(const ChannelColumns& columns, int64_t channel, int64_t count, const
     VF(&here)[vectors][kinds] = sums[accumulator_of(pixel, in_fours, in_vectors)];
     for (int64_t v = 0; v < vectors; ++v) terms.add(at + v * width, channel + v * width, v + 1 == vectors ? count : width, here[v]);
   }
-  // A row's last vector is filled up with elements that count as nothing, unless the shift is infinite.
-  if (pixels > in_vectors)
-    for (int64_t a = width + pixels - in_vectors; a < 2 * width; ++a)
-      for (int64_t v = 0; v < vectors; ++v) terms.add_filler(channel + v * width, v + 1 == vectors ? count : width, sums[a][v]);
   for (int64_t v = 0; v < vectors; ++v)
     for (int k = 0; k < kinds; ++k) {
       for (int64_t a = 0; a < width; ++a) sums[a][v][k] += sums[width + a][v][k];
@@ -71,19 +67,13 @@ struct Values {
   const float* x;
   void fetch(int64_t at, int64_t bytes) const { prefetch_row(x + at, bytes); }
   void add(int64_t at, int64_t, int64_t n, VF* sums) const { sums[0] += part_of(x + at, n); }
-  void add_filler(int64_t, int64_t, VF*) const {}
 };
 struct Centred {
   static constexpr int count = 2;
   const float *x, *shift;
   void fetch(int64_t at, int64_t bytes) const { prefetch_row(x + at, bytes); }
   void add(int64_t at, int64_t channel, int64_t n, VF* sums) const {
-    add_difference(part_of(x + at, n) - part_of(shift + channel, n), sums);
-  }
-  void add_filler(int64_t channel, int64_t n, VF* sums) const {
-    add_difference(part_of(shift + channel, n) - part_of(shift + channel, n), sums);
-  }
-  static void add_difference(VF d, VF* sums) {
+    const VF d = part_of(x + at, n) - part_of(shift + channel, n);
     sums[0] += d;
     sums[1] = fma(d, d, sums[1]);
   }
@@ -96,14 +86,9 @@ struct Gradients {
     prefetch_row(dy + at, bytes);
   }
   void add(int64_t at, int64_t channel, int64_t n, VF* sums) const {
-    add_product(part_of(dy + at, n), part_of(x + at, n) - part_of(shift + channel, n), sums);
-  }
-  void add_filler(int64_t channel, int64_t n, VF* sums) const {
-    add_product(VF{}, part_of(shift + channel, n) - part_of(shift + channel, n), sums);
-  }
-  static void add_product(VF h, VF d, VF* sums) {
+    const VF h = part_of(dy + at, n);
     sums[0] += h;
-    sums[1] = fma(h, d, sums[1]);
+    sums[1] = fma(h, part_of(x + at, n) - part_of(shift + channel, n), sums[1]);
   }
 };
 
