@@ -10,11 +10,13 @@ namespace {
 constexpr int64_t width = lanes<float>;
 constexpr int64_t at_once = 2;  // vectors of channels: the sums of more leave the first cache
 
-VF part_of(const float* x, int64_t count) {
-  if (count == width) return load<VF>(x);
+VF first_of(const float* x, int64_t count) {
   VF v = {};
   __builtin_memcpy(&v, x, static_cast<size_t>(count) * sizeof(float));
   return v;
+}
+VF part_of(const float* x, int64_t count) {
+  return count == width ? load<VF>(x) : first_of(x, count);
 }
 void put(float* y, int64_t count, VF v) {
   __builtin_memcpy(y, &v, static_cast<size_t>(count) * sizeof(float));
