@@ -30,6 +30,22 @@ struct Numbers {
   int64_t size() const { return shape.element_count(); }
 };
 
+// A sum of products, in variables of its own: through memory, a long double's addition takes several times as long. Integers are taken
+// modulo 2^64, which no number of theirs here comes near.
+struct Sum {
+  Number value = 0, magnitude = 0;  // of magnitudes: the scale
+
+  void add_product(Number a, Number b) {
+    const Number term = a * b;
+    value += term;
+    magnitude += term < 0 ? -term : term;
+  }
+  void store(Numbers& y, size_t to) const {
+    y.values[to] = value;
+    y.scale[to] = magnitude;
+  }
+};
+
 // Zeros (and no scale).
 Numbers zeros(DType dtype, const Shape& shape);
 Numbers numbers_of(const Blob& blob);

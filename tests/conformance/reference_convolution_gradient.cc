@@ -1,6 +1,5 @@
 // ConvDataGradient and ConvFilterGradient.
 #include <algorithm>
-#include <cmath>
 
 #include "conformance/reference_window.h"
 
@@ -49,18 +48,13 @@ std::vector<Numbers> filter_gradient(const Call& call) {
   for (int64_t m = 0; m < dy.shape[1]; ++m)
     for (int64_t c = 0; c < channels_in; ++c)
       for (const std::vector<Pair>& of_tap : pairs) {
-        Number sum = 0, magnitude = 0;
+        Sum sum;
         for (int64_t n = 0; n < x.shape[0]; ++n) {
           const Number* const elements = x.values.data() + (n * x.shape[1] + m / channels_out * channels_in + c) * size_x;
           const Number* const gradients = dy.values.data() + (n * dy.shape[1] + m) * size_y;
-          for (const Pair& pair : of_tap) {
-            const Number term = elements[pair.element] * gradients[pair.window];
-            sum += term;
-            magnitude += std::fabs(term);
-          }
+          for (const Pair& pair : of_tap) sum.add_product(elements[pair.element], gradients[pair.window]);
         }
-        dw.values[to] = sum;
-        dw.scale[to++] = magnitude;
+        sum.store(dw, to++);
       }
   return {dw};
 }

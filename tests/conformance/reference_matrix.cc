@@ -12,21 +12,6 @@ namespace heddle::conformance {
 namespace reference_matrix {
 namespace {
 
-// A sum of products, in variables of its own: through memory, a long double's addition takes several times as long. Integers are taken
-// modulo 2^64, which no number of theirs here comes near.
-struct Sum {
-  Number value = 0, magnitude = 0;
-
-  void add_product(Number a, Number b) {
-    value += a * b;
-    magnitude += std::fabs(a * b);
-  }
-  void store(Numbers& y, size_t to) const {
-    y.values[to] = value;
-    y.scale[to] = magnitude;
-  }
-};
-
 Shape prefix(const Shape& shape, int rank) {
   return Shape(shape.data(), rank);
 }

@@ -1,7 +1,6 @@
 #include "conformance/reference_window.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace heddle::conformance {
 
@@ -98,20 +97,15 @@ Numbers sum_of_products(const Numbers& x, const Numbers& w, const Numbers* bias,
     const size_t m = row % channels_out, g = row / channels_out % group_count, n = row / channels_out / group_count;
     const Number first = bias != nullptr ? bias->values[g * channels_out + m] : 0;
     for (const std::vector<Factors>& of_one : factors) {
-      // Sums in variables of their own: through memory, a long double's addition takes several times as long.
-      Number sum = first, magnitude = std::fabs(first);
+      Sum sum;
+      sum.add_product(first, 1);
       for (size_t c = 0; c < channels_in; ++c) {
         const Number* const elements = x.values.data() + ((n * group_count + g) * channels_in + c) * size_x;
         const size_t filter = transposed ? (g * channels_in + c) * channels_out + m : (g * channels_out + m) * channels_in + c;
         const Number* const taps = w.values.data() + filter * size_w;
-        for (const Factors& f : of_one) {
-          const Number term = elements[f.element] * taps[f.tap];
-          sum += term;
-          magnitude += std::fabs(term);
-        }
+        for (const Factors& f : of_one) sum.add_product(elements[f.element], taps[f.tap]);
       }
-      y.values[to] = sum;
-      y.scale[to++] = magnitude;
+      sum.store(y, to++);
     }
   }
   return y;
