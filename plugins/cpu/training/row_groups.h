@@ -106,11 +106,7 @@ class RowGroups {
     while (slots < 2 * indices) slots *= 2;
     return slots;
   }
-  int64_t row_at(int64_t position) const {
-    int64_t row = integer_at(indices_, position);
-    resolve_index(&row, rows_);
-    return row;
-  }
+  int64_t row_at(int64_t position) const { return resolved(integer_at(indices_, position)); }
   // An index from the end as one from the beginning.
   int64_t resolved(int64_t index) const { return index < 0 ? index + rows_ : index; }
   int64_t slot_of(int64_t row) const { return static_cast<int64_t>(hash(row) >> shift_); }
