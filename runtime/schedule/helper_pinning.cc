@@ -9,32 +9,48 @@
 
 namespace heddle {
 
+namespace {
+
+// A set of one processor.
+class ProcessorSet {
+ public:
+  explicit ProcessorSet(int processor)
+      : bytes_(CPU_ALLOC_SIZE(static_cast<size_t>(processor) + 1)), set_(CPU_ALLOC(static_cast<size_t>(processor) + 1)) {
+    if (!set_) return;
+    CPU_ZERO_S(bytes_, set_.get());
+    CPU_SET_S(static_cast<size_t>(processor), bytes_, set_.get());
+  }
+  // Where the host does not allow it the thread stays where it is: slower, never wrong.
+  void take(pid_t thread) const noexcept {
+    if (set_) sched_setaffinity(thread, bytes_, set_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(cpu_set_t* set) const { CPU_FREE(set); }
+  };
+  size_t bytes_;
+  std::unique_ptr<cpu_set_t, Free> set_;
+};
+
+}  // namespace
+
 struct HelperPinning::Table {
   struct Place {
-    int processor = 0;
+    int processor;
+    ProcessorSet set;                // made beforehand: helpers are moved when runs start, which allocates nothing
     pid_t helper = 0;                // 0: free
     std::atomic<uint32_t> taken{0};  // helper != 0, readable without the lock
+    explicit Place(int at) : processor(at), set(at) {}
   };
-  explicit Table(const std::vector<int>& processors) : places(processors.size()) {
-    for (size_t i = 0; i < places.size(); ++i) places[i].processor = processors[i];
-  }
+  explicit Table(const std::vector<int>& processors) : places(processors.begin(), processors.end()) {}
   std::mutex mutex;
   std::vector<Place> places;
 
-  static void pin(pid_t thread, int processor) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(processor) + 1);
-    if (!set) return;
-    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(processor) + 1);
-    CPU_ZERO_S(bytes, set);
-    CPU_SET_S(static_cast<size_t>(processor), bytes, set);
-    // Where the host does not allow it the helper stays where it is: slower, never wrong.
-    sched_setaffinity(thread, bytes, set);
-    CPU_FREE(set);
-  }
   static void put(Place& place, pid_t thread) {
     place.helper = thread;
     place.taken.store(thread != 0 ? 1 : 0, std::memory_order_relaxed);
-    if (thread != 0) pin(thread, place.processor);
+    if (thread != 0) place.set.take(thread);
   }
   Place* place_of(pid_t thread) {
     const auto it = std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.helper == thread; });
@@ -53,7 +69,7 @@ struct HelperPinning::Membership {
   }
 };
 
-HelperPinning::HelperPinning(std::vector<int> processors) : table_(std::make_shared<Table>(processors)) {}
+HelperPinning::HelperPinning(const std::vector<int>& processors) : table_(std::make_shared<Table>(processors)) {}
 HelperPinning::~HelperPinning() = default;
 
 void HelperPinning::enter() {

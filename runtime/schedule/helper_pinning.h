@@ -12,7 +12,7 @@ namespace heddle {
 class HelperPinning {
  public:
   // `processors`: where helpers may be. With fewer than two nothing is ever pinned.
-  explicit HelperPinning(std::vector<int> processors);
+  explicit HelperPinning(const std::vector<int>& processors);
   ~HelperPinning();
   HelperPinning(const HelperPinning&) = delete;
   HelperPinning& operator=(const HelperPinning&) = delete;

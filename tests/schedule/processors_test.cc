@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "schedule/control_groups.h"
-#include "schedule/helper_pinning.h"
 
 namespace heddle {
 namespace {

@@ -3,19 +3,24 @@
 //
 // HEDDLE_LONG_TESTS=1 counts 1,000 runs of each net, large ones too (tools/soak.sh --steady; most of an hour).
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <regex>
+#include <thread>
 
 #include "allocations.h"
 #include "device/lstm_loop.h"
 #include "models/recipes.h"
 #include "onnx/import.h"
 #include "onnx/tensors/tensor_proto.h"
+#include "schedule/helper_pinning.h"
+#include "schedule/processors.h"
 #include "small_nets.h"
 #include "steady_calls.h"
 
@@ -335,6 +340,36 @@ TEST(SteadyState, ContextsThatTakeTurns) {
     ASSERT_TRUE(ok);
     for (const auto& [library, count] : counts) EXPECT_TRUE(is_onednn(library)) << count << " allocations by " << library;
   }
+}
+
+// A run that starts on the processor of a pinned helper first sends that one elsewhere.
+TEST(SteadyState, HelpersThatAreMovedAway) {
+  const std::vector<int> processors = allowed_processors();
+  if (processors.size() < 2) GTEST_SKIP() << "a helper can only be moved where there are two processors";
+  HelperPinning pinning({processors[0], processors[1]});
+  std::promise<void> entered, over;
+  std::thread helper([&] {
+    pinning.enter();
+    entered.set_value();
+    over.get_future().wait();
+  });
+  entered.get_future().wait();
+  std::map<std::string, int64_t> counts;
+  for (const size_t here : {0, 1, 0, 1}) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processors[here], &set);
+    EXPECT_EQ(sched_setaffinity(0, sizeof(set), &set), 0);
+    AllocationCount::start();
+    pinning.make_room();
+    for (const auto& [library, count] : AllocationCount::stop()) counts[library] += count;
+    EXPECT_EQ(pinning.helpers_per_processor()[here], 0);
+    EXPECT_EQ(pinning.helpers_per_processor()[1 - here], 1);
+  }
+  over.set_value();
+  helper.join();
+  EXPECT_TRUE(counts.empty()) << counts.begin()->second << " allocations by " << counts.begin()->first;
+  EXPECT_EQ(pinning.helpers_per_processor(), std::vector<int>({0, 0}));
 }
 
 }  // namespace
