@@ -2,11 +2,13 @@
 //
 // Read when a device is counted or opened, of kind "sim": HEDDLE_SIM_DEVICES (2), HEDDLE_SIM_MEMORY in bytes (4 GiB), HEDDLE_SIM_SEED (0:
 // work takes no time), HEDDLE_SIM_COST (NAME=NS,...), HEDDLE_SIM_PEERS (0: copies between devices go by the host), HEDDLE_SIM_UNIFIED (0),
-// HEDDLE_SIM_GUARDS (64: bytes behind values that nobody may write), HEDDLE_SIM_CUDA_LIKE (0), HEDDLE_SIM_BROKEN (set: open fails),
-// HEDDLE_SIM_FORGETFUL (set: a device does not know what failed), HEDDLE_SIM_WRONG (an operator whose kernels compute something else),
-// HEDDLE_SIM_HOLD (the name of a file: while there is one, nothing begins), HEDDLE_SIM_FAULTS (faults.h).
+// HEDDLE_SIM_GUARDS (64: bytes behind values that nobody may write), HEDDLE_SIM_CUDA_LIKE (0), HEDDLE_SIM_REFUSAL (0: microseconds
+// that a lost device takes to refuse work), HEDDLE_SIM_BROKEN (set: open fails), HEDDLE_SIM_FORGETFUL (set: a device does not know what
+// failed), HEDDLE_SIM_WRONG (an operator whose kernels compute something else), HEDDLE_SIM_HOLD (the name of a file: while there is one,
+// nothing begins), HEDDLE_SIM_FAULTS (faults.h).
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -14,6 +16,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "engine.h"
 #include "heddle/device_plugin.h"
@@ -120,6 +123,7 @@ heddle_status open(int32_t index, void** device, const heddle_call* call) {
   manners.hold = text_setting("HOLD");
   manners.wrong = text_setting("WRONG");
   manners.cuda_like = setting("CUDA_LIKE", 0) != 0;
+  manners.refusal_us = setting("REFUSAL", 0);
   std::string error;
   if (!manners.faults.parse(text_setting("FAULTS"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "FAULTS: " + error);
   if (!manners.parse_costs(text_setting("COST"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "COST: " + error);
@@ -248,7 +252,10 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
   return entered(device, stream, call, [&](Stream& s) -> heddle_status {
     Device& d = device_of(device);
     Counts& counts = d.manners.counts;
-    if (d.manners.lost) return refuse_lost(call);
+    if (d.manners.lost) {
+      std::this_thread::sleep_for(std::chrono::microseconds(d.manners.refusal_us));
+      return refuse_lost(call);
+    }
     if ((work->flags & HEDDLE_WORK_ENTERS) != 0) {
       counts.entries.fetch_add(1, std::memory_order_relaxed);
       current_device = device;

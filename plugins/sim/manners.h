@@ -26,6 +26,7 @@ struct Manners {
   // What breaks once stays broken: everything asked of the device fails from then on, callbacks of its streams are forgotten, and a
   // callback keeps its own stream waiting only.
   bool cuda_like = false;
+  uint64_t refusal_us = 0;                              // how long a device that is lost takes to refuse work
   std::vector<std::pair<std::string, uint64_t>> costs;  // ns by operator, or "copy"
   std::atomic<bool> lost{false};
   Counts counts;

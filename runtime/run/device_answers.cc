@@ -13,6 +13,17 @@ namespace heddle {
 
 // ---------------------------------------------------------------- fences
 
+void DeviceRun::await(uint32_t step, const Fence& fence) {
+  Awaited& awaited = awaited_[step];
+  awaited.step = static_cast<uint32_t>(plan_.steps[step].on_device->fence);
+  awaited.fence = fence;
+  awaited.open.store(true, std::memory_order_release);
+}
+
+bool DeviceRun::withdraw(uint32_t step) {
+  return awaited_[step].open.exchange(false, std::memory_order_acq_rel);
+}
+
 void DeviceRun::fence_reached(void* awaited, heddle_status failed, const char*, size_t) {
   Awaited& told = *static_cast<Awaited*>(awaited);
   told.run->tell(told, failed);

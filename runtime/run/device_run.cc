@@ -305,7 +305,7 @@ heddle_status DeviceRun::send_extents(uint32_t step, heddle_work behind, const h
   return enqueue(*sides_[planned.device - 1u].device, stream(planned), behind, label_of(step), call);
 }
 
-heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* context, const StepKernel& kernel, const Fence* fence) {
+heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* context, const StepKernel& kernel, bool fenced) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
   Side& side = sides_[planned.device - 1u];
   side.answers[planned.stream].worked.store(true, std::memory_order_relaxed);
@@ -313,18 +313,13 @@ heddle_status DeviceRun::enqueue(uint32_t index, const heddle_run_context* conte
   before.wait_count = wait_begin_[index + 1] - wait_begin_[index];
   before.waits = waits_.data() + wait_begin_[index];
   behind.record = records_[index];
-  Awaited& awaited = awaited_[index];
-  if (fence) {
-    awaited.step = static_cast<uint32_t>(planned.fence);
-    awaited.fence = *fence;
-    awaited.open.store(true, std::memory_order_release);
+  if (fenced) {
     behind.callback = fence_reached;
-    behind.user = &awaited;
+    behind.user = &awaited_[index];
   }
   const bool sends = !planned.extents.empty();
   heddle_status status = work(index, kernel, context, before, sends ? heddle_work{} : behind);
   if (status == HEDDLE_OK && sends) status = send_extents(index, behind, context->call);
-  if (fence && status != HEDDLE_OK) awaited.open.store(false, std::memory_order_relaxed);
   if (status != HEDDLE_OK || !observed_) return status;
   if (wait_for_answer(side, planned.stream, answer_ns(index)) == HEDDLE_PENDING) return HEDDLE_ERROR_CANCELLED;
   return side.device->synchronize(side.streams[planned.stream], context->call);

@@ -53,12 +53,16 @@ class DeviceRun {
   // Behind begin(): enqueues copies of the run's state to where steps on streams read it; `state` stays as it is until the run is over. The
   // step comes from the variable where that device counts it. Errors: device_failed; then the run is to be drained and not begun.
   Status send_state(const heddle_run_state& state, const RunVariables& variables);
-  // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`. `fence`: null, or what is
-  // called once when the stream has come that far, or failed before; not while observed.
+  // What is called once when a stream has come past a step, or has failed before.
   struct Fence {
     void (*passed)(void* user, heddle_status failed) = nullptr;
     void* user = nullptr;
   };
+  // Before enqueue() of a step that has a fence; not while observed.
+  void await(uint32_t step, const Fence& fence);
+  // Behind enqueue() of such a step, if that failed: `passed` is not called any more. False: it has been, as look() may find the stream to
+  // have failed at any time.
+  bool withdraw(uint32_t step);
   // What the step runs: as its plan says, or a late step has found out. Nothing of it matters to a copy.
   struct StepKernel {
     const heddle_kernel* kernel = nullptr;
@@ -67,7 +71,9 @@ class DeviceRun {
     int64_t thread_scratch_at = 0;  // of a launch: where in its scratch that of its thread begins
   };
   StepKernel planned_kernel(uint32_t step) const;
-  heddle_status enqueue(uint32_t step, const heddle_run_context* context, const StepKernel& kernel, const Fence* fence);
+  // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`. `fenced`: the step is
+  // awaited.
+  heddle_status enqueue(uint32_t step, const heddle_run_context* context, const StepKernel& kernel, bool fenced);
   bool observed() const { return observed_; }
   // Within a kernel of such a step: on its stream.
   heddle_status move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call);

@@ -307,7 +307,7 @@ Status Execution::enqueue(const RunSettings& settings) {
   Status status;
   for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
     if (plan_->steps[i].on_device->kind == DeviceWork::Kind::fence) continue;
-    const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), devices_->planned_kernel(i), nullptr);
+    const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), devices_->planned_kernel(i), false);
     if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed);
   }
   if (status.ok()) status = copy_outputs();

@@ -49,8 +49,8 @@ class LateStep {
   heddle_status run_whole(bool resumed);
   // In place of run, of an asynchronous kernel: begins the step, which `pending` then says is done. Errors: as resolve; kernel_failed.
   Status start(PendingSteps& pending);
-  // In place of run, on a device: resolves the step and enqueues it. `fence` as DeviceRun::enqueue has it.
-  heddle_status enqueue(const DeviceRun::Fence* fence);
+  // In place of run, on a device: resolves the step and enqueues it. `fenced` as DeviceRun::enqueue has it.
+  heddle_status enqueue(bool fenced);
   // Behind all tiles, or the completion. Errors: kernel_failed.
   Status finish();
   // For kernels that find out their outputs' extents themselves.

@@ -83,17 +83,18 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   Scheduler& scheduler = c.services().scheduler;
   DeviceRun& devices = *c.services().devices;
   const int32_t fence = c.planned().on_device->fence;
-  const auto enqueue = [&](const DeviceRun::Fence* told) {
-    if (LateStep* const late = c.all->late(c.step)) return late->enqueue(told);
-    return devices.enqueue(c.step, context, devices.planned_kernel(c.step), told);
+  const auto enqueue = [&](bool fenced) {
+    if (LateStep* const late = c.all->late(c.step)) return late->enqueue(fenced);
+    return devices.enqueue(c.step, context, devices.planned_kernel(c.step), fenced);
   };
   // An observed step has waited for its own work.
-  if (fence < 0 || devices.observed()) return enqueue(nullptr);
+  if (fence < 0 || devices.observed()) return enqueue(false);
   const auto awaited = static_cast<uint32_t>(fence);
-  const DeviceRun::Fence told = {fence_passed, &(*c.all)[awaited]};
   scheduler.expect(awaited);
-  const heddle_status status = enqueue(&told);
-  if (status != HEDDLE_OK) scheduler.unexpect();
+  devices.await(c.step, {fence_passed, &(*c.all)[awaited]});
+  const heddle_status status = enqueue(true);
+  // A fence that has been told of a failure meanwhile is complete: it is not to be expected less a second time.
+  if (status != HEDDLE_OK && devices.withdraw(c.step)) scheduler.unexpect();
   return status;
 }
 

@@ -198,6 +198,8 @@ TEST_P(FaultMatrix, AStepThatNeverEndsIsAbortedOrGivenUp) {
 TEST_P(FaultMatrix, ADeviceLikeCudasIsLostByAFaultAndOpenedAnew) {
   HEDDLE_DEVICE_NEEDS(has_fault_rules);
   const DeviceSetting like_cuda("CUDA_LIKE", "1");
+  // Long enough that a fence is told of the loss while the step before it is still being refused on the other thread.
+  const DeviceSetting refusal("REFUSAL", "10000");
   for (const Case& c : cases()) {
     std::vector<std::vector<char>> right;
     for (const Site& site : sites_of(c.net, c.options, &right)) {
