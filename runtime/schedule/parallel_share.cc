@@ -296,8 +296,9 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
 // Whether the run ends without the asynchronous steps that are under way: it was told to end, they were too, and they had their time. Those
 // of the tail are told last: variables are at stake.
 bool ParallelEngine::look_at_end() noexcept {
+  // Also of a run that was told: what has failed without a word else keeps it for all the time that steps have to answer.
+  if (control_->look) control_->look(control_->user);
   if (last_ == 0) {
-    if (control_->look) control_->look(control_->user);
     if (!told_to_end()) return false;
     if (control_->end_soon) control_->end_soon(control_->user, false);
     last_ = ticks() + ns_to_ticks(answer_ns());
