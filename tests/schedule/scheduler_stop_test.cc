@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <stdexcept>
 
 #include "base/clock.h"
@@ -242,6 +243,28 @@ TEST_P(SchedulerStop, AFailureInTheTailStopsTheTail) {
   EXPECT_EQ(after, 0);
   EXPECT_EQ(failures.first(), std::pair(bad, heddle_status{HEDDLE_ERROR_INVALID}));
   EXPECT_EQ(control.stop, uint32_t{stop_failed});
+}
+
+// What it waits for may turn out to be broken only when the run has been told to end for something else.
+TEST_P(SchedulerStop, ARunThatWasToldLooksOn) {
+  TestNet net;
+  const uint32_t step = net.add({}, [](int64_t, int64_t) { return HEDDLE_OK; });
+  net.set_asynchronous(step);
+  net.build();
+  const auto s = scheduler(net);
+  RunControl control;
+  int looks = 0;
+  std::function<void()> look = [&] {
+    ++looks;
+    if (looks == 1) control.stop = stop_failed;
+    if (looks == 2) s->complete(step, HEDDLE_ERROR_DEVICE_LOST);
+  };
+  control.user = &look;
+  control.look = [](void* user) { (*static_cast<std::function<void()>*>(user))(); };
+  s->run(net.steps(), control);
+  EXPECT_GE(looks, 2);
+  EXPECT_FALSE(s->last_run_complete());
+  EXPECT_FALSE(s->last_run_given_up());
 }
 
 // Profiles have a span for each step that ran, in an order that its dependences allow.
