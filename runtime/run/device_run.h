@@ -44,8 +44,7 @@ class DeviceRun {
   // Of values on `Plan::devices[device - 1]`, by slot, in its memory; null: it has none.
   int64_t* extents_on(uint8_t device) const { return static_cast<int64_t*>(sides_[device - 1u].extents.get()); }
 
-  // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`. `fence_passed` is called when a stream has
-  // come to a fence, or has failed before it, with what the step's fence gives.
+  // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`.
   void begin(bool observed, bool (*stops)(void* user), void* user);
   // Behind begin(): all that is enqueued waits for what those streams of the caller's were given before. Errors: invalid_argument (no such
   // device in the plan), device_failed.

@@ -148,7 +148,7 @@ void Execution::look(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   const Status broken = execution.resources_->poll();
   if (execution.devices_) execution.devices_->look();
-  if (broken.ok() || execution.scope_.told_to_end()) return;
+  if (broken.ok() || execution.scope_.told_to_end()) return;  // it ends, and has its reason
   execution.pending_.blame(execution.failures_, broken.diagnostic().message);
   request_stop(execution.scope_.control().stop, stop_failed);
 }

@@ -50,8 +50,8 @@ struct RunControl {
   // All before the tail is done, nothing is under way, and in a moment it is decided whether the tail begins: who was told to end by then
   // has set `stop` before. Null: nobody needs to know.
   void (*tail_begins)(void* user) = nullptr;
-  // Asked now and then by the thread that waits for asynchronous steps: whether what they wait for is broken; it then sets `stop`. Null:
-  // nothing breaks.
+  // Asked now and then by the thread that waits for asynchronous steps: whether what they wait for is broken; it then sets `stop`, or
+  // completes what has failed without a word. Also when the run has been told to end. Null: nothing breaks.
   void (*look)(void* user) = nullptr;
   // Of a run inside a step of another one: whether that one is to end. Asked between steps, and now and then while it waits on a thread;
   // who ends the outer run wakes those that have left theirs. Null: there is none.
